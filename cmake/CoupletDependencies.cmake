@@ -1,0 +1,7 @@
+# What libcouplet links. Each is a package of Debian 12 and Ubuntu 24.04; tools/bootstrap installs them.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)                          # libfmt-dev
+find_package(nlohmann_json REQUIRED)                # nlohmann-json3-dev
+find_package(PkgConfig REQUIRED)                    # pkg-config
+pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)  # libsodium-dev
+pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)  # libxxhash-dev

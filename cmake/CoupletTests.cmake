@@ -1,0 +1,82 @@
+# tests/unit/X/*.cpp -> test_X; tests/conformance/*.cpp -> test_conformance; tests/sim/*.cpp -> test_sim.
+# tests/support/*.cpp is linked into each. tests/universe/programs/* become programs that the multi-process tests start.
+find_package(GTest REQUIRED)  # libgtest-dev, libgmock-dev
+
+file(GLOB support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
+add_library(couplet_test_support INTERFACE)
+target_include_directories(couplet_test_support INTERFACE "${PROJECT_SOURCE_DIR}/tests")
+target_link_libraries(couplet_test_support INTERFACE couplet_core GTest::gmock GTest::gtest)
+if(support_sources)
+  add_library(couplet_test_support_objects STATIC ${support_sources})
+  target_link_libraries(couplet_test_support_objects PUBLIC couplet_test_support)
+endif()
+
+# One ctest entry for each binary: starting a process per test case would cost more than the tests.
+function(couplet_add_gtest name)
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE couplet_test_support GTest::gmock_main)
+  if(TARGET couplet_test_support_objects)
+    target_link_libraries(${name} PRIVATE couplet_test_support_objects)
+  endif()
+  target_compile_definitions(${name} PRIVATE
+    COUPLET_SOURCE_DIR="${PROJECT_SOURCE_DIR}" COUPLET_BUILD_DIR="${PROJECT_BINARY_DIR}"
+    COUPLET_LIBEXEC_DIR="${COUPLET_LIBEXEC_BUILD_DIR}")
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES TIMEOUT 300)
+  if(COUPLET_PROGRAMS)
+    add_dependencies(${name} ${COUPLET_PROGRAMS})
+  endif()
+endfunction()
+
+file(GLOB unit_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/tests/unit/*")
+foreach(folder IN LISTS unit_folders ITEMS "${PROJECT_SOURCE_DIR}/tests/conformance" "${PROJECT_SOURCE_DIR}/tests/sim")
+  file(GLOB test_sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  if(test_sources)
+    get_filename_component(name "${folder}" NAME)
+    couplet_add_gtest(test_${name} ${test_sources})
+  endif()
+endforeach()
+
+# Programs of the multi-process tests: programs/NAME.{c,cpp,f90} -> tests/programs/NAME, without MPI;
+# programs/mpi/NAME.* -> tests/programs/NAME.openmpi and NAME.mpich.
+function(couplet_add_test_program name source)
+  string(REPLACE "." "_" target "program_${name}")
+  add_executable(${target} "${source}")
+  set_target_properties(${target} PROPERTIES
+    OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs"
+    Fortran_MODULE_DIRECTORY "${PROJECT_BINARY_DIR}/modules/${target}")
+  target_link_libraries(${target} PRIVATE couplet_flags couplet ${ARGN})
+endfunction()
+
+set(extensions "")
+foreach(extension c cpp f90)
+  if(NOT extension STREQUAL "f90" OR CMAKE_Fortran_COMPILER)
+    list(APPEND extensions "${PROJECT_SOURCE_DIR}/tests/universe/programs/*.${extension}")
+    list(APPEND mpi_extensions "${PROJECT_SOURCE_DIR}/tests/universe/programs/mpi/*.${extension}")
+  endif()
+endforeach()
+file(GLOB programs CONFIGURE_DEPENDS ${extensions})
+file(GLOB mpi_programs CONFIGURE_DEPENDS ${mpi_extensions})
+foreach(source IN LISTS programs)
+  get_filename_component(name "${source}" NAME_WE)
+  get_filename_component(extension "${source}" LAST_EXT)
+  if(extension STREQUAL ".f90")
+    couplet_add_test_program(${name} "${source}" couplet::fortran)
+  else()
+    couplet_add_test_program(${name} "${source}")
+  endif()
+endforeach()
+foreach(source IN LISTS mpi_programs)
+  get_filename_component(name "${source}" NAME_WE)
+  get_filename_component(extension "${source}" LAST_EXT)
+  foreach(flavour IN LISTS COUPLET_MPI_FLAVOURS)
+    if(NOT TARGET couplet_mpi_${flavour})
+      continue()
+    elseif(extension STREQUAL ".f90")
+      couplet_add_test_program(${name}.${flavour} "${source}" couplet::fortran_mpi_${flavour} mpi::${flavour}_fortran)
+    else()
+      couplet_add_test_program(${name}.${flavour} "${source}" couplet_mpi_${flavour} mpi::${flavour})
+    endif()
+  endforeach()
+endforeach()
