@@ -1,0 +1,26 @@
+// Agreement among the members of a team: what collective creation and collective reads need, no more.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace couplet::message {
+
+// An ordered set of processes that all make the same calls in the same order. Implementations: one process alone; over
+// messages (message/team.cpp). Every call is collective, blocks at most until the deadline, and fails on all when one is lost.
+class Team {
+ public:
+  virtual ~Team() = default;
+  [[nodiscard]] virtual int rank() const noexcept = 0;
+  [[nodiscard]] virtual int size() const noexcept = 0;
+  // Element-wise minimum over the members, in place.
+  virtual Status minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) = 0;
+  // The bytes of every member in order of rank (lengths may differ).
+  virtual Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) = 0;
+};
+
+}  // namespace couplet::message

@@ -1,0 +1,52 @@
+// The register of series that the hub keeps: who writes which boxes, where, and who reads.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "channel/channel.hpp"
+#include "layout/box.hpp"
+
+namespace couplet::universe {
+
+// One writer rank's part.
+struct SeriesPart {
+  channel::PeerId writer = 0;
+  std::uint16_t node = 0;
+  layout::Box box;
+  std::string file;  // name in the node directory of `node`
+};
+
+struct SeriesRecord {
+  std::string name;
+  std::string program;  // of the writer
+  couplet_type type = COUPLET_BYTE;
+  std::vector<std::int64_t> shape;
+  std::uint64_t slots = 0;
+  std::uint64_t incarnation = 0;  // 0, then +1 for each time the series was created again
+  std::vector<std::string> required_readers;
+  double linger_s = 0;
+  bool closed = false;  // no writer writes any more
+  std::vector<SeriesPart> parts;  // in order of the writers' ranks in their group
+};
+
+// All calls block until the hub has answered, at most until the deadline.
+class SeriesRegistry {
+ public:
+  virtual ~SeriesRegistry() = default;
+  // Reserves a name for `record` (parts already complete; called by the first writer rank only, after the writers have
+  // agreed and made their files). Fills incarnation. exists: a live program writes it.
+  virtual Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) = 0;
+  // not_yet until the deadline if the series does not exist then. newer_than: wait for an incarnation above it (-1: any).
+  virtual Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) = 0;
+  // A writer rank has closed (or a reader rank has opened or closed): the hub needs it to know when the universe is over.
+  virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
+  virtual Status reader_opened(const std::string& name, std::uint64_t deadline_ns) = 0;
+  virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
+  // The relay that serves the series of `node` (waits for it; unsupported where none will come).
+  virtual Result<channel::PeerId> relay_of(std::uint16_t node, std::uint64_t deadline_ns) = 0;
+};
+
+}  // namespace couplet::universe
