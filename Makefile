@@ -1,0 +1,58 @@
+# Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
+.PHONY: help build demo test bench check fuzz fuzz-short asan tsan format install clean
+.DEFAULT_GOAL := help
+PREFIX ?= /usr/local
+
+help:          ## this list
+	@sed -n 's/^\([a-z-]*\):[a-z ]*## */  make \1\t/p' Makefile | expand -t 20
+
+build:         ## the library for each MPI found, the Python package in .venv
+	@tools/bootstrap build
+	@tools/build release
+	@tools/install-python
+
+demo:          ## the tsunami example: Open MPI, MPICH and a program without MPI, coupled
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo
+
+test:          ## all tests, a few seconds of fuzzing, and the sanitizer builds
+	@tools/bootstrap test
+	@tools/test
+
+bench:         ## the benchmarks, one JSON object a line
+	@tools/bootstrap bench
+	@tools/build release
+	@tools/install-python
+	@tools/bench
+
+check:         ## formatting, layers, sizes, linters, types, symbols, headers, documents
+	@tools/bootstrap check
+	@tools/check/run
+
+fuzz:          ## each fuzz target for a minute
+	@tools/bootstrap test
+	@tools/fuzz 60
+
+fuzz-short:    ## each fuzz target for three seconds
+	@tools/bootstrap test
+	@tools/fuzz 3
+
+asan tsan:
+	@tools/bootstrap test
+	@tools/build $@
+	@ctest --preset $@ --no-tests=ignore
+
+asan:          ## the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer
+tsan:          ## the C++ tests with ThreadSanitizer
+
+format:        ## formats the sources in place
+	@tools/bootstrap check
+	@tools/format
+
+install: build ## cmake --install below PREFIX (/usr/local)
+	@cmake --install build/release --prefix "$(PREFIX)"
+
+clean:         ## removes what was built, but not .venv
+	@rm -rf build
