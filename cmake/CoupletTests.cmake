@@ -1,4 +1,4 @@
-# tests/unit/X/*.cpp -> test_X; tests/conformance/*.cpp -> test_conformance; tests/sim/*.cpp -> test_sim.
+# tests/unit/X/ -> test_X; tests/conformance/ -> test_conformance; tests/sim/ -> test_sim (each with one level of subfolders).
 # tests/support/*.cpp is linked into each. tests/universe/programs/* become programs that the multi-process tests start.
 find_package(GTest REQUIRED)  # libgtest-dev, libgmock-dev
 
@@ -31,7 +31,7 @@ endfunction()
 
 file(GLOB unit_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/tests/unit/*")
 foreach(folder IN LISTS unit_folders ITEMS "${PROJECT_SOURCE_DIR}/tests/conformance" "${PROJECT_SOURCE_DIR}/tests/sim")
-  file(GLOB test_sources CONFIGURE_DEPENDS "${folder}/*.cpp")
+  file(GLOB test_sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*/*.cpp")
   if(test_sources)
     get_filename_component(name "${folder}" NAME)
     couplet_add_gtest(test_${name} ${test_sources})

@@ -69,12 +69,12 @@ enum {
 };
 
 /* Name of a status ("COUPLET_ERROR_SHAPE"), or "unknown". */
-COUPLET_API const char *couplet_status_name(couplet_status status);
+COUPLET_API const char* couplet_status_name(couplet_status status);
 /* Sentence of the last error of this thread: what, and program, rank, host, series, step where they apply.
  * Valid until the next Couplet call of this thread; never NULL. */
-COUPLET_API const char *couplet_error_text(void);
+COUPLET_API const char* couplet_error_text(void);
 /* "0.1.0" */
-COUPLET_API const char *couplet_version(void);
+COUPLET_API const char* couplet_version(void);
 
 /* ---- data types -------------------------------------------------------------------------------------------------- */
 
@@ -106,54 +106,54 @@ typedef struct couplet_series couplet_series;
 
 typedef struct couplet_join_options {
   size_t struct_bytes;
-  int32_t rank;             /* -1: from the launcher's environment (Open MPI, Hydra, Slurm), else 0 */
-  int32_t size;             /* -1: likewise, else 1 */
-  const char *hub;          /* "host:port"; NULL: COUPLET_HUB */
-  const char *secret_file;  /* NULL: COUPLET_SECRET_FILE, else the user's configuration directory */
-  double timeout_s;         /* for everybody to be there; default COUPLET_JOIN_TIMEOUT, else 60 */
-  int32_t threads;          /* 0: one thread at a time (default); 1: calls are serialised inside */
+  int32_t rank;            /* -1: from the launcher's environment (Open MPI, Hydra, Slurm), else 0 */
+  int32_t size;            /* -1: likewise, else 1 */
+  const char* hub;         /* "host:port"; NULL: COUPLET_HUB */
+  const char* secret_file; /* NULL: COUPLET_SECRET_FILE, else the user's configuration directory */
+  double timeout_s;        /* for everybody to be there; default COUPLET_JOIN_TIMEOUT, else 60 */
+  int32_t threads;         /* 0: one thread at a time (default); 1: calls are serialised inside */
   int32_t reserved;
 } couplet_join_options;
-COUPLET_API void couplet_join_options_init(couplet_join_options *options);
+COUPLET_API void couplet_join_options_init(couplet_join_options* options);
 
 /* Joins this process to the universe as one rank of `program` (NULL: COUPLET_PROGRAM). Collective over the ranks of the
  * program; returns when all required programs are complete. options may be NULL.
  * COUPLET_ERROR_TIMEOUT names what is missing; NOT_FOUND: the universe has no such program; AUTHENTICATION; HUB_LOST. */
-COUPLET_API couplet_status couplet_join(const char *program, const couplet_join_options *options,
-                                        couplet_universe **universe);
+COUPLET_API couplet_status couplet_join(const char* program, const couplet_join_options* options,
+                                        couplet_universe** universe);
 /* Leaves in good order: closes what is open, finishes what was sent. The handle is gone, also after an error. */
-COUPLET_API couplet_status couplet_leave(couplet_universe *universe);
+COUPLET_API couplet_status couplet_leave(couplet_universe* universe);
 
 /* Rank and number of ranks in the universe (programs in order of id, then rank). */
-COUPLET_API couplet_status couplet_universe_rank(const couplet_universe *universe, int32_t *rank, int32_t *size);
+COUPLET_API couplet_status couplet_universe_rank(const couplet_universe* universe, int32_t* rank, int32_t* size);
 /* Number of programs, and this one's id and its rank and size within it. */
-COUPLET_API couplet_status couplet_universe_program(const couplet_universe *universe, int32_t *program_count,
-                                                    int32_t *program, int32_t *rank, int32_t *size);
+COUPLET_API couplet_status couplet_universe_program(const couplet_universe* universe, int32_t* program_count,
+                                                    int32_t* program, int32_t* rank, int32_t* size);
 /* Name (valid until leave), size and first universe rank of program id. */
-COUPLET_API couplet_status couplet_program_info(const couplet_universe *universe, int32_t program, const char **name,
-                                                int32_t *size, int32_t *first_rank);
+COUPLET_API couplet_status couplet_program_info(const couplet_universe* universe, int32_t program, const char** name,
+                                                int32_t* size, int32_t* first_rank);
 /* Universe rank of rank `rank` of the program called `name`. */
-COUPLET_API couplet_status couplet_find_rank(const couplet_universe *universe, const char *name, int32_t rank,
-                                             int32_t *universe_rank);
+COUPLET_API couplet_status couplet_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
+                                             int32_t* universe_rank);
 /* Gives the library a chance to move things; never blocks. */
-COUPLET_API couplet_status couplet_progress(couplet_universe *universe);
+COUPLET_API couplet_status couplet_progress(couplet_universe* universe);
 /* JSON text about links, limits and choices. Writes at most `bytes` with the final 0; `needed` (may be NULL) gets the
  * full length with the final 0. LIMIT when it did not fit. */
-COUPLET_API couplet_status couplet_explain(couplet_universe *universe, char *text, size_t bytes, size_t *needed);
+COUPLET_API couplet_status couplet_explain(couplet_universe* universe, char* text, size_t bytes, size_t* needed);
 
 /* ---- groups ------------------------------------------------------------------------------------------------------ */
 
 /* All ranks of the universe. Belongs to the universe; need not be freed. */
-COUPLET_API couplet_status couplet_universe_group(couplet_universe *universe, couplet_group **group);
+COUPLET_API couplet_status couplet_universe_group(couplet_universe* universe, couplet_group** group);
 /* All ranks of the own program. Belongs to the universe. */
-COUPLET_API couplet_status couplet_program_group(couplet_universe *universe, couplet_group **group);
+COUPLET_API couplet_status couplet_program_group(couplet_universe* universe, couplet_group** group);
 /* Ordered set of universe ranks under a name; every member makes the same call with the same arguments, no message is
  * sent. The name and the members make the context: messages of different groups never match. */
-COUPLET_API couplet_status couplet_group_create(couplet_universe *universe, const char *name, const int32_t *ranks,
-                                                int32_t count, couplet_group **group);
+COUPLET_API couplet_status couplet_group_create(couplet_universe* universe, const char* name, const int32_t* ranks,
+                                                int32_t count, couplet_group** group);
 /* rank: of the caller, -1 where it is no member. */
-COUPLET_API couplet_status couplet_group_rank(const couplet_group *group, int32_t *rank, int32_t *size);
-COUPLET_API couplet_status couplet_group_free(couplet_group *group);
+COUPLET_API couplet_status couplet_group_rank(const couplet_group* group, int32_t* rank, int32_t* size);
+COUPLET_API couplet_status couplet_group_free(couplet_group* group);
 
 /* ---- messages ---------------------------------------------------------------------------------------------------- */
 
@@ -161,34 +161,34 @@ COUPLET_API couplet_status couplet_group_free(couplet_group *group);
 #define COUPLET_ANY_TAG (-1)
 
 typedef struct couplet_message {
-  int32_t source;  /* rank in the group */
+  int32_t source; /* rank in the group */
   int32_t tag;
-  uint64_t bytes;  /* received, in the receiver's representation */
-  uint64_t count;  /* elements of the receive call's type */
+  uint64_t bytes; /* received, in the receiver's representation */
+  uint64_t count; /* elements of the receive call's type */
 } couplet_message;
 
 /* MPI's rules: order per (source, tag, group), any size, tags 0 .. 2^31-1. The buffer of a non-blocking call belongs to
  * the library until wait or test says it is done. A request is gone (NULL) when wait, test, waitall or waitany has
  * completed it, also with an error. TRUNCATED: the message is longer; the buffer's content is undefined. */
-COUPLET_API couplet_status couplet_send(couplet_group *group, const void *data, uint64_t count, couplet_type type,
+COUPLET_API couplet_status couplet_send(couplet_group* group, const void* data, uint64_t count, couplet_type type,
                                         int32_t target, int32_t tag);
-COUPLET_API couplet_status couplet_recv(couplet_group *group, void *data, uint64_t count, couplet_type type,
-                                        int32_t source, int32_t tag, couplet_message *message);
-COUPLET_API couplet_status couplet_isend(couplet_group *group, const void *data, uint64_t count, couplet_type type,
-                                         int32_t target, int32_t tag, couplet_request **request);
-COUPLET_API couplet_status couplet_irecv(couplet_group *group, void *data, uint64_t count, couplet_type type,
-                                         int32_t source, int32_t tag, couplet_request **request);
+COUPLET_API couplet_status couplet_recv(couplet_group* group, void* data, uint64_t count, couplet_type type,
+                                        int32_t source, int32_t tag, couplet_message* message);
+COUPLET_API couplet_status couplet_isend(couplet_group* group, const void* data, uint64_t count, couplet_type type,
+                                         int32_t target, int32_t tag, couplet_request** request);
+COUPLET_API couplet_status couplet_irecv(couplet_group* group, void* data, uint64_t count, couplet_type type,
+                                         int32_t source, int32_t tag, couplet_request** request);
 /* message may be NULL. TIMEOUT leaves the request pending. A NULL request is complete. */
-COUPLET_API couplet_status couplet_wait(couplet_request **request, double timeout_s, couplet_message *message);
+COUPLET_API couplet_status couplet_wait(couplet_request** request, double timeout_s, couplet_message* message);
 /* done: 1 or 0; never blocks. */
-COUPLET_API couplet_status couplet_test(couplet_request **request, int32_t *done, couplet_message *message);
+COUPLET_API couplet_status couplet_test(couplet_request** request, int32_t* done, couplet_message* message);
 /* statuses and messages may be NULL. Waits for all, then returns the first error in array order (each request's own in
  * statuses). */
-COUPLET_API couplet_status couplet_waitall(int32_t count, couplet_request **requests, double timeout_s,
-                                           couplet_status *statuses, couplet_message *messages);
+COUPLET_API couplet_status couplet_waitall(int32_t count, couplet_request** requests, double timeout_s,
+                                           couplet_status* statuses, couplet_message* messages);
 /* index: of a completed request, -1 where all are NULL. */
-COUPLET_API couplet_status couplet_waitany(int32_t count, couplet_request **requests, double timeout_s, int32_t *index,
-                                           couplet_message *message);
+COUPLET_API couplet_status couplet_waitany(int32_t count, couplet_request** requests, double timeout_s, int32_t* index,
+                                           couplet_message* message);
 
 /* ---- series: writing --------------------------------------------------------------------------------------------- */
 
@@ -196,26 +196,26 @@ typedef struct couplet_series_options {
   size_t struct_bytes;
   uint64_t slots;               /* retained steps; 0: as many as fit into memory_bytes, at least 2 */
   uint64_t memory_bytes;        /* per writer rank, where slots is 0; default 256 MiB */
-  const char *required_readers; /* program names, comma separated; NULL: COUPLET_REQUIRED_READERS_<SERIES>, else none */
+  const char* required_readers; /* program names, comma separated; NULL: COUPLET_REQUIRED_READERS_<SERIES>, else none */
   double required_timeout_s;    /* for required readers to open; < 0 (default): for ever */
   double wait_timeout_s;        /* for holders, in put and claim; < 0 (default): for ever; 0: answer FULL at once */
   double evict_after_s;         /* release a holder that has not read for so long; < 0 (default): never */
-  couplet_group *group;         /* writers; NULL: all ranks of the program */
+  couplet_group* group;         /* writers; NULL: all ranks of the program */
 } couplet_series_options;
-COUPLET_API void couplet_series_options_init(couplet_series_options *options);
+COUPLET_API void couplet_series_options_init(couplet_series_options* options);
 
 /* Creates the series `name`, an array of `dimensions` extents `shape`, of which this rank writes the box [start, stop)
  * (may be empty). Collective over the writers. EXISTS: another live program writes it; SHAPE; NO_SPACE; MISMATCH. */
-COUPLET_API couplet_status couplet_series_create(couplet_universe *universe, const char *name, couplet_type type,
-                                                 int32_t dimensions, const int64_t *shape, const int64_t *start,
-                                                 const int64_t *stop, const couplet_series_options *options,
-                                                 couplet_series **series);
+COUPLET_API couplet_status couplet_series_create(couplet_universe* universe, const char* name, couplet_type type,
+                                                 int32_t dimensions, const int64_t* shape, const int64_t* start,
+                                                 const int64_t* stop, const couplet_series_options* options,
+                                                 couplet_series** series);
 /* Copies this rank's box of step `step` (strictly increasing, may be sparse) and publishes it. Local: involves no other
  * rank. FULL or TIMEOUT where holders keep it waiting; STEP where the step does not increase. */
-COUPLET_API couplet_status couplet_series_put(couplet_series *series, const void *data, int64_t step);
+COUPLET_API couplet_status couplet_series_put(couplet_series* series, const void* data, int64_t step);
 /* The memory of the next slot, to compute in place; what it held is gone. It is published by publish, and only then. */
-COUPLET_API couplet_status couplet_series_claim(couplet_series *series, int64_t step, void **data);
-COUPLET_API couplet_status couplet_series_publish(couplet_series *series);
+COUPLET_API couplet_status couplet_series_claim(couplet_series* series, int64_t step, void** data);
+COUPLET_API couplet_status couplet_series_publish(couplet_series* series);
 
 /* ---- series: reading --------------------------------------------------------------------------------------------- */
 
@@ -224,32 +224,32 @@ enum { COUPLET_FROM_OLDEST = 0, COUPLET_FROM_NEWEST = 1, COUPLET_FROM_NEXT = 2, 
 
 typedef struct couplet_open_options {
   size_t struct_bytes;
-  const int64_t *start;     /* box of this rank; both NULL: the whole array */
-  const int64_t *stop;
-  int32_t dimensions;       /* length of start and stop; 0: not checked */
-  int32_t mode;             /* COUPLET_HOLD (default): the writer waits for this reader; COUPLET_FOLLOW: never */
-  int32_t from;             /* COUPLET_FROM_OLDEST (default): the oldest retained step, ... */
-  int32_t local;            /* 0 (default): reads are collective over the group; 1: every rank reads for itself */
-  int64_t from_step;        /* with COUPLET_FROM_STEP: the first step >= this */
-  couplet_type type;        /* expected element type; -1 (default): not checked */
+  const int64_t* start; /* box of this rank; both NULL: the whole array */
+  const int64_t* stop;
+  int32_t dimensions; /* length of start and stop; 0: not checked */
+  int32_t mode;       /* COUPLET_HOLD (default): the writer waits for this reader; COUPLET_FOLLOW: never */
+  int32_t from;       /* COUPLET_FROM_OLDEST (default): the oldest retained step, ... */
+  int32_t local;      /* 0 (default): reads are collective over the group; 1: every rank reads for itself */
+  int64_t from_step;  /* with COUPLET_FROM_STEP: the first step >= this */
+  couplet_type type;  /* expected element type; -1 (default): not checked */
   int32_t reserved;
-  couplet_group *group;     /* readers; NULL: all ranks of the program */
-  double timeout_s;         /* for the series to exist; default 60 */
-  uint64_t buffer_bytes;    /* local slots for a series of another node; 0: 256 MiB */
+  couplet_group* group;  /* readers; NULL: all ranks of the program */
+  double timeout_s;      /* for the series to exist; default 60 */
+  uint64_t buffer_bytes; /* local slots for a series of another node; 0: 256 MiB */
 } couplet_open_options;
-COUPLET_API void couplet_open_options_init(couplet_open_options *options);
+COUPLET_API void couplet_open_options_init(couplet_open_options* options);
 
 /* Opens a series for reading, waiting until it exists. */
-COUPLET_API couplet_status couplet_series_open(couplet_universe *universe, const char *name,
-                                               const couplet_open_options *options, couplet_series **series);
+COUPLET_API couplet_status couplet_series_open(couplet_universe* universe, const char* name,
+                                               const couplet_open_options* options, couplet_series** series);
 
 typedef struct couplet_batch {
-  size_t struct_bytes;      /* set by the caller: sizeof(couplet_batch) */
-  uint64_t count;           /* steps */
-  const void *data;         /* count x box, C order; the user's `out`, else the library's until the next read or close */
-  uint64_t step_bytes;      /* of one step's box */
-  const int64_t *steps;     /* count step indices; until the next read */
-  const uint64_t *ordinals; /* count ordinals; until the next read */
+  size_t struct_bytes;  /* set by the caller: sizeof(couplet_batch) */
+  uint64_t count;       /* steps */
+  const void* data;     /* count x box, C order; the user's `out`, else the library's until the next read or close */
+  uint64_t step_bytes;  /* of one step's box */
+  const int64_t* steps; /* count step indices; until the next read */
+  const uint64_t* ordinals; /* count ordinals; until the next read */
   uint64_t lost;            /* steps lost since the last read */
   uint64_t incarnation;     /* of the writer, 0, 1, ... */
 } couplet_batch;
@@ -257,52 +257,52 @@ typedef struct couplet_batch {
 /* Reads the box of at least `at_least` (waited for) and at most `up_to` steps in order. A wait that ends with the series
  * gives what is left. out: NULL or out_bytes >= up_to * step_bytes. NOT_YET after the timeout (nothing is delivered);
  * END; RESTARTED; LIMIT where at_least exceeds the slots of a held series; EVICTED; PEER_LOST. Collective unless local. */
-COUPLET_API couplet_status couplet_series_read(couplet_series *series, uint64_t at_least, uint64_t up_to,
-                                               double timeout_s, void *out, uint64_t out_bytes, couplet_batch *batch);
+COUPLET_API couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, uint64_t up_to,
+                                               double timeout_s, void* out, uint64_t out_bytes, couplet_batch* batch);
 
 /* ---- series: both sides ------------------------------------------------------------------------------------------ */
 
 typedef struct couplet_series_info {
-  size_t struct_bytes;      /* set by the caller */
-  const char *name;
-  const char *program;      /* of the writer */
-  const char *route;        /* "writer", "mapped" or "relay" */
+  size_t struct_bytes; /* set by the caller */
+  const char* name;
+  const char* program; /* of the writer */
+  const char* route;   /* "writer", "mapped" or "relay" */
   couplet_type type;
   int32_t dimensions;
   int64_t shape[COUPLET_MAX_DIMENSIONS];
   int64_t start[COUPLET_MAX_DIMENSIONS]; /* of this rank's box */
   int64_t stop[COUPLET_MAX_DIMENSIONS];
-  uint64_t step_bytes;      /* of this rank's box */
+  uint64_t step_bytes; /* of this rank's box */
   uint64_t slots;
-  int32_t writers;          /* ranks */
+  int32_t writers; /* ranks */
   int32_t reserved;
 } couplet_series_info;
-COUPLET_API couplet_status couplet_series_describe(const couplet_series *series, couplet_series_info *info);
+COUPLET_API couplet_status couplet_series_describe(const couplet_series* series, couplet_series_info* info);
 
 /* The accounting of one rank. For a reader: published - first = delivered + lost + skipped + pending. */
 typedef struct couplet_series_statistics {
-  size_t struct_bytes;      /* set by the caller */
-  uint64_t published;       /* ordinals 0 .. published-1 exist or existed */
-  uint64_t first;           /* ordinal at which this reader started */
+  size_t struct_bytes; /* set by the caller */
+  uint64_t published;  /* ordinals 0 .. published-1 exist or existed */
+  uint64_t first;      /* ordinal at which this reader started */
   uint64_t delivered;
-  uint64_t lost;            /* with lost_torn */
+  uint64_t lost; /* with lost_torn */
   uint64_t lost_torn;
   uint64_t skipped;
   uint64_t pending;
   uint64_t delivered_torn;
-  uint64_t calls;           /* reads that delivered, or puts and publishes */
+  uint64_t calls; /* reads that delivered, or puts and publishes */
   uint64_t largest_batch;
-  uint64_t bytes;           /* copied */
-  uint64_t copy_ns;         /* in copies */
-  uint64_t held_ns;         /* writer: waiting for holders; reader: waiting for steps */
-  uint64_t library_ns;      /* in calls of this series, without held_ns */
+  uint64_t bytes;      /* copied */
+  uint64_t copy_ns;    /* in copies */
+  uint64_t held_ns;    /* writer: waiting for holders; reader: waiting for steps */
+  uint64_t library_ns; /* in calls of this series, without held_ns */
 } couplet_series_statistics;
-COUPLET_API couplet_status couplet_series_count(couplet_series *series, couplet_series_statistics *statistics);
+COUPLET_API couplet_status couplet_series_count(couplet_series* series, couplet_series_statistics* statistics);
 /* Ordinals [first, end) that are still there, and the newest step; NOT_YET before the first step. */
-COUPLET_API couplet_status couplet_series_retained(couplet_series *series, uint64_t *first, uint64_t *end,
-                                                   int64_t *newest_step);
+COUPLET_API couplet_status couplet_series_retained(couplet_series* series, uint64_t* first, uint64_t* end,
+                                                   int64_t* newest_step);
 /* Ends writing (readers get what is left, then END) or reading. The handle is gone, also after an error. */
-COUPLET_API couplet_status couplet_series_close(couplet_series *series);
+COUPLET_API couplet_status couplet_series_close(couplet_series* series);
 
 #ifdef __cplusplus
 }

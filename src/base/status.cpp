@@ -10,7 +10,8 @@ struct CodeName {
   const char* name;
 };
 
-#define COUPLET_NAME(code) CodeName{code, #code}
+#define COUPLET_NAME(code) \
+  CodeName { code, #code }
 constexpr std::array names = {
     COUPLET_NAME(COUPLET_OK),
     COUPLET_NAME(COUPLET_NOT_YET),

@@ -76,9 +76,13 @@ class [[nodiscard]] Status {
   [[nodiscard]] bool answer() const noexcept { return static_cast<couplet_status>(code_) > 0; }
   [[nodiscard]] Code code() const noexcept { return code_; }
   // The sentence; the code's name where none was written.
-  [[nodiscard]] std::string text() const { return text_ ? *text_ : std::string(code_name(static_cast<couplet_status>(code_))); }
+  [[nodiscard]] std::string text() const {
+    return text_ ? *text_ : std::string(code_name(static_cast<couplet_status>(code_)));
+  }
   // The same status with "context: " in front of its sentence.
-  [[nodiscard]] Status within(std::string_view context) const& { return {code_, fmt::format("{}: {}", context, text())}; }
+  [[nodiscard]] Status within(std::string_view context) const& {
+    return {code_, fmt::format("{}: {}", context, text())};
+  }
 
  private:
   [[nodiscard]] std::unique_ptr<std::string> copy_text() const {
@@ -131,9 +135,9 @@ class [[nodiscard]] Result {
 #define COUPLET_CONCAT_(a, b) a##b
 #define COUPLET_CONCAT(a, b) COUPLET_CONCAT_(a, b)
 // COUPLET_TRY_VALUE(auto file, File::open(path)): declares `file`, or leaves with the status.
-#define COUPLET_TRY_VALUE(declaration, expression)                         \
-  auto COUPLET_CONCAT(result_, __LINE__) = (expression);                   \
-  if (!COUPLET_CONCAT(result_, __LINE__).ok()) {                           \
-    return COUPLET_CONCAT(result_, __LINE__).status();                     \
-  }                                                                        \
+#define COUPLET_TRY_VALUE(declaration, expression)       \
+  auto COUPLET_CONCAT(result_, __LINE__) = (expression); \
+  if (!COUPLET_CONCAT(result_, __LINE__).ok()) {         \
+    return COUPLET_CONCAT(result_, __LINE__).status();   \
+  }                                                      \
   declaration = std::move(COUPLET_CONCAT(result_, __LINE__)).value()

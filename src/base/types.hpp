@@ -35,7 +35,7 @@ inline constexpr std::array<TypeInfo, 13> type_table = {{
 // nullptr for a type that does not exist.
 [[nodiscard]] constexpr const TypeInfo* find_type(couplet_type type) noexcept {
   return type >= 0 && static_cast<std::size_t>(type) < type_table.size() ? &type_table[static_cast<std::size_t>(type)]
-                                                                          : nullptr;
+                                                                         : nullptr;
 }
 
 }  // namespace couplet

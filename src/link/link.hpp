@@ -18,11 +18,11 @@ namespace couplet::link {
 
 // What a layer above may rely on.
 struct LaneTraits {
-  std::string_view name;               // "shm", "tcp", ...
-  bool checked = true;                 // bytes could be damaged or lost on the way: frames carry check sums
-  bool same_memory = false;            // the peer's memory may be reachable by process_vm_readv
-  std::uint32_t largest_payload = 0;   // of one frame
-  std::uint64_t eager_bytes = 0;       // good default limit below which a message is sent without asking
+  std::string_view name;              // "shm", "tcp", ...
+  bool checked = true;                // bytes could be damaged or lost on the way: frames carry check sums
+  bool same_memory = false;           // the peer's memory may be reachable by process_vm_readv
+  std::uint32_t largest_payload = 0;  // of one frame
+  std::uint64_t eager_bytes = 0;      // good default limit below which a message is sent without asking
 };
 
 // Who takes what arrives. Implemented by channel.

@@ -33,9 +33,9 @@ enum class PeerState : std::uint8_t { absent, present, left, lost };
 struct PeerInfo {
   std::array<std::uint8_t, 16> address{};  // IPv6 or IPv4-mapped
   std::uint16_t port = 0;
-  std::uint16_t node = 0;         // index into Membership::node_name
-  std::uint32_t process = 0;      // pid as the peer sees it
-  std::uint64_t memory_nonce = 0; // stands in the peer's page in its node directory: proof of reach
+  std::uint16_t node = 0;          // index into Membership::node_name
+  std::uint32_t process = 0;       // pid as the peer sees it
+  std::uint64_t memory_nonce = 0;  // stands in the peer's page in its node directory: proof of reach
   std::uint16_t incarnation = 0;
   PeerState state = PeerState::absent;
 };

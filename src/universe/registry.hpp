@@ -28,7 +28,7 @@ struct SeriesRecord {
   std::uint64_t incarnation = 0;  // 0, then +1 for each time the series was created again
   std::vector<std::string> required_readers;
   double linger_s = 0;
-  bool closed = false;  // no writer writes any more
+  bool closed = false;            // no writer writes any more
   std::vector<SeriesPart> parts;  // in order of the writers' ranks in their group
 };
 

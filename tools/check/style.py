@@ -1,0 +1,67 @@
+"""Formatting and linting: clang-format, clang-tidy, ruff, mypy. Unchanged files are not looked at again."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from functools import partial
+from pathlib import Path
+
+from tree import CPP, Tree, find_llvm, run
+
+PYTHON_WITH_TYPES = "python/couplet"
+
+
+def check_clang_format(tree: Tree) -> list[str]:
+    program = shutil.which("clang-format-15")
+    if program is None:
+        print("  SKIPPED clang-format: version 15 formats this tree, and it is not installed (package clang-format-15)")
+        return []
+
+    def job(path: Path) -> list[str]:
+        code, _ = run([str(program), "--dry-run", "-Werror", str(path)], tree.root)
+        return [f"{path}:1: not formatted (make format)"] if code else []
+
+    jobs = {tree.digest([path, Path(".clang-format")]): partial(job, path) for path in tree.select(CPP)}
+    return tree.check_each("clang-format", jobs)
+
+
+def check_clang_tidy(tree: Tree) -> list[str]:
+    program = find_llvm("clang-tidy")
+    if program is None:
+        print("  SKIPPED clang-tidy: it is not installed (package clang-tidy-15)")
+        return []
+    database = tree.root / "build" / "release" / "compile_commands.json"
+    compiled = {os.path.relpath(entry["file"], tree.root) for entry in json.loads(database.read_text())}
+
+    def job(path: Path) -> list[str]:
+        options = ["--quiet", "--warnings-as-errors=*", "--extra-arg=-Wno-unknown-warning-option"]
+        code, output = run([str(program), *options, f"-p={database.parent}", str(path)], tree.root)
+        problems = [line.replace(f"{tree.root}/", "") for line in output.splitlines() if ": error: " in line]
+        return problems or [f"{path}:1: clang-tidy failed: {output[-300:]}"] if code else []
+
+    jobs = {}
+    for path in tree.select([".cpp"], ["src"]):
+        if str(path) in compiled:
+            key = tree.digest([*tree.with_headers(path), Path(".clang-tidy")], program)
+            jobs[key] = partial(job, path)
+    return tree.check_each("clang-tidy", jobs)
+
+
+def check_ruff(tree: Tree) -> list[str]:
+    problems = []
+    for arguments in (["format", "--check"], ["check", "--output-format=concise"]):
+        code, output = run(["ruff", *arguments, "--quiet", "."], tree.root)
+        if code:
+            problems += [f"ruff {arguments[0]}: {line}" for line in output.splitlines() if line.strip()]
+    return problems
+
+
+def check_mypy(tree: Tree) -> list[str]:
+    problems = []
+    for folder, extra in ((PYTHON_WITH_TYPES, []), ("tools/check", ["--exclude-gitignore"])):
+        if (tree.root / folder).is_dir() and tree.select([".py"], [folder]):
+            code, output = run(["mypy", "--strict", "--no-error-summary", *extra, folder], tree.root)
+            problems += output.splitlines() if code else []
+    return problems

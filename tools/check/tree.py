@@ -1,0 +1,89 @@
+"""What the checks have in common: the files of the tree, and a cache of what was found good."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import subprocess
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+CPP = (".cpp", ".hpp", ".c", ".h")
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A checkout. Problems are strings "path:line: text"; no problem, no string."""
+
+    root: Path
+
+    @functools.cached_property
+    def files(self) -> list[Path]:
+        """All files that belong to the project, relative to the root: tracked, or new and not ignored."""
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, cwd=self.root, capture_output=True, check=True, text=True).stdout
+        paths = sorted({Path(name) for name in listed.split("\0") if name})
+        return [path for path in paths if (self.root / path).is_file() and not (self.root / path).is_symlink()]
+
+    def select(self, suffixes: Iterable[str], folders: Iterable[str] = ("",)) -> list[Path]:
+        """The files with one of the suffixes below one of the folders."""
+        wanted = tuple(suffixes)
+        starts = tuple(f"{folder}/" if folder else "" for folder in folders)
+        return [path for path in self.files if path.suffix in wanted and str(path).startswith(starts)]
+
+    def read(self, path: Path) -> str:
+        return (self.root / path).read_text(encoding="utf-8", errors="replace")
+
+    def source_folders(self) -> list[str]:
+        """The folders of src/ that hold files."""
+        return sorted({path.parts[1] for path in self.files if path.parts[0] == "src" and len(path.parts) > 2})
+
+    def with_headers(self, path: Path) -> list[Path]:
+        """A source file and every header of this tree that it includes, directly or not."""
+        seen = {path}
+        waiting = [path]
+        while waiting:
+            current = waiting.pop()
+            for name in INCLUDE.findall(self.read(current)):
+                for folder in (current.parent, Path("src"), Path("include"), Path("tests")):
+                    candidate = folder / name
+                    if candidate not in seen and (self.root / candidate).is_file():
+                        seen.add(candidate)
+                        waiting.append(candidate)
+        return sorted(seen)
+
+    def digest(self, paths: Iterable[Path], *extra: str) -> str:
+        """Names the contents of the files, and of what else a result depends on."""
+        total = hashlib.sha256("\0".join(extra).encode())
+        for path in paths:
+            total.update(str(path).encode() + b"\0" + (self.root / path).read_bytes() + b"\0")
+        return total.hexdigest()
+
+    def check_each(self, name: str, jobs: Mapping[str, Callable[[], list[str]]]) -> list[str]:
+        """Runs the jobs that were not found good before, two at a time; a key names all that a job depends on."""
+        remembered = self.root / "build" / "check" / f"{name}.good"
+        good = set(remembered.read_text().split()) if remembered.exists() else set()
+        waiting = [key for key in jobs if key not in good]
+        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+            results = dict(zip(waiting, pool.map(lambda key: jobs[key](), waiting), strict=True))
+        good = {key for key in jobs if not results.get(key, [])}
+        remembered.parent.mkdir(parents=True, exist_ok=True)
+        remembered.write_text("\n".join(sorted(good)) + "\n")
+        return [problem for problems in results.values() for problem in problems]
+
+
+def run(command: list[str], root: Path) -> tuple[int, str]:
+    """The exit status and all output of a command."""
+    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    return done.returncode, done.stdout
+
+
+def find_llvm(name: str) -> str | None:
+    """The program name-15 or the next later one (tools/find-llvm)."""
+    code, output = run([str(Path(__file__).parent.parent / "find-llvm"), name], Path.cwd())
+    return output.strip() if code == 0 else None
