@@ -82,7 +82,8 @@ NOT_CODE = re.compile(
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b[^()]*$|\bextern\s*$")
 # The brace after a member in a constructor's list, `: size_{0}`, opens no body.
 MEMBER_INITIALIZER = re.compile(r"\)\s*(noexcept\s*)?:[^:].*[\w>]\s*$", re.DOTALL)
-FUNCTION_NAME = re.compile(r"(~?[A-Za-z_]\w*|operator\s*[^\s(]+(?:\(\))?)\s*\(")
+FUNCTION_NAME = re.compile(r"(operator\s*(?:\(\)|[^\s(]+)|~?[A-Za-z_]\w*)\s*\(")
+BEFORE_HEAD = re.compile(r"(?:\s|\b(?:public|private|protected)\s*:(?!:))*")
 
 
 def cpp_functions(text: str) -> Iterator[tuple[str, int, int]]:
@@ -99,7 +100,8 @@ def cpp_functions(text: str) -> Iterator[tuple[str, int, int]]:
             if not SCOPE.search(head):
                 end = matching_brace(code, position)
                 if name and not head.rstrip().endswith(("=", ",")) and not MEMBER_INITIALIZER.search(head):
-                    first = code.count("\n", 0, head_start + len(head) - len(head.lstrip())) + 1
+                    start = BEFORE_HEAD.match(code, head_start)
+                    first = code.count("\n", 0, start.end() if start else head_start) + 1
                     yield name[1], first, code.count("\n", 0, end) + 1
                     head_start = end + 1
                 position = end

@@ -1,0 +1,219 @@
+"""Each check of make check can fail: it finds what it is for, and nothing in a good tree."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tools" / "check"))
+
+import binary
+import documents
+import layers
+import sizes
+import style
+from tree import Tree, find_llvm
+
+MakeTree = Callable[[dict[str, str]], Tree]
+GOOD_HEADER = "// link: moves bytes.\n#pragma once\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "include", "expected"),
+    [
+        ("src/link/a.cpp", '"channel/channel.hpp"', "goes up"),
+        ("src/series/a.cpp", '"exchange/exchange.hpp"', "goes sideways"),
+        ("src/base/a.cpp", '"wire/frame.hpp"', "goes up"),
+        ("src/nowhere/a.cpp", '"base/status.hpp"', "not listed"),
+        ("src/link/a.cpp", '"nowhere/a.hpp"', "not in a folder"),
+        ("src/link/a.cpp", '"link.hpp"', "does not name its folder"),
+        ("src/universe/a.cpp", "<mpi.h>", "outside of an mpi/ folder"),
+        ("src/universe/a.cpp", '"universe/mpi/ranks.hpp"', "needs MPI"),
+        ("src/message/a.cpp", '"link/shm/ring.hpp"', "only runtime/ names those"),
+    ],
+)
+def test_layers_finds(make_tree: MakeTree, path: str, include: str, expected: str) -> None:
+    problems = layers.check(make_tree({path: f"#include {include}\n"}))
+    assert len(problems) == 1
+    assert expected in problems[0]
+
+
+def test_layers_accepts_the_way_down(make_tree: MakeTree) -> None:
+    tree = make_tree(
+        {
+            "src/runtime/a.cpp": '#include "link/shm/ring.hpp"\n#include "base/status.hpp"\n#include <vector>\n',
+            "src/universe/mpi/a.cpp": '#include <mpi.h>\n#include "universe/mpi/ranks.hpp"\n',
+            "src/link/shm/a.cpp": '#include "link/shm/ring.hpp"\n#include "couplet/couplet.h"\n',
+        }
+    )
+    assert layers.check(tree) == []
+
+
+def cpp_function(lines: int) -> str:
+    return "int long_one(int x) {\n" + "  x += 1;\n" * (lines - 3) + "  return x;\n}\n"
+
+
+def test_sizes_finds_long_functions_and_files(make_tree: MakeTree) -> None:
+    tree = make_tree(
+        {
+            "src/base/a.cpp": "namespace n {\nclass C {\n" + cpp_function(71) + "};\n}\n",
+            "src/base/b.cpp": "// a line\n" * 601,
+            "tools/c.py": "def long_one() -> None:\n" + "    pass\n" * 70,
+            "fortran/d.f90": "subroutine long_one()\n" + "  x = 1\n" * 69 + "end subroutine long_one\n",
+        }
+    )
+    problems = sizes.check(tree)
+    assert len(problems) == 4
+    assert problems[0].startswith("fortran/d.f90:1: fortran/d.f90:long_one has 71 lines")
+    assert "src/base/a.cpp:long_one has 71 lines" in problems[1]
+
+
+def test_sizes_accepts_the_limits(make_tree: MakeTree) -> None:
+    filler = "// a line\n" * 300
+    tree = make_tree({"src/base/a.cpp": cpp_function(70) + filler + cpp_function(70)})
+    assert sizes.check(tree) == []
+
+
+def test_sizes_allowed_may_only_shrink(make_tree: MakeTree) -> None:
+    allowed = {"tools/check/sizes-allowed.toml": '"src/base/a.cpp:long_one" = 80\n'}
+    assert sizes.check(make_tree({"src/base/a.cpp": cpp_function(80), **allowed})) == []
+    assert "at most 80" in sizes.check(make_tree({"src/base/a.cpp": cpp_function(81), **allowed}))[0]
+    assert "has 75 lines now" in sizes.check(make_tree({"src/base/a.cpp": cpp_function(75), **allowed}))[0]
+
+
+def test_sizes_reads_cpp_as_it_is_written() -> None:
+    text = """
+namespace couplet::link {
+struct Options { int a{1}; std::array<int, 2> b = {1, 2}; };
+class Ring : public Base {
+ public:
+  explicit Ring(int size) noexcept : size_{size}, name_("}{") {
+    call([&] { return 1; });
+  }
+  [[nodiscard]] bool operator()(int x) const { return x != '{'; }
+  int size() const { return size_; }  // }
+};
+template <typename T>
+requires std::integral<T>
+auto add(T a, T b) -> T {
+  /* { */ return a + b;
+}
+}  // namespace couplet::link
+extern "C" {
+int couplet_x(void) { return 1; }
+}
+TEST(Ring, Wraps) {
+  EXPECT_EQ(1'000, 1000);
+}
+"""
+    found = {name: last - first + 1 for name, first, last in sizes.cpp_functions(text)}
+    assert found == {"Ring": 3, "operator()": 1, "size": 1, "add": 5, "couplet_x": 1, "TEST": 3}
+
+
+def test_opening_comments(make_tree: MakeTree) -> None:
+    good = make_tree({"src/link/link.hpp": GOOD_HEADER, "include/couplet/couplet.h": "/* C */\n"})
+    assert documents.check_opening_comments(good) == []
+    bad = make_tree({"src/link/link.hpp": "#pragma once\n", "src/os/os.hpp": "// line\n" * 13, "src/wire/a.cpp": ""})
+    problems = documents.check_opening_comments(bad)
+    assert len(problems) == 3
+    assert "does not open with a comment" in problems[0]
+    assert "13 lines" in problems[1]
+    assert "src/wire" in problems[2]
+
+
+def test_architecture(make_tree: MakeTree) -> None:
+    trips = "\n".join(documents.TRIPS)
+    files = {"src/link/link.hpp": GOOD_HEADER}
+    assert (
+        documents.check_architecture(make_tree({**files, "docs/architecture.md": f"`link/` moves.\n{trips}\n"})) == []
+    )
+    problems = documents.check_architecture(make_tree({**files, "docs/architecture.md": "nothing\n"}))
+    assert len(problems) == 1 + len(documents.TRIPS)
+
+
+def test_words(make_tree: MakeTree) -> None:
+    private = "/".join(["", "home", "somebody", "couplet"])
+    assert documents.check_words(make_tree({"README.md": "see docs/home/page and https://example.org/home/x\n"})) == []
+    assert len(documents.check_words(make_tree({"README.md": f"see {private}\n"}))) == 1
+
+
+def test_words_of_the_private_list(make_tree: MakeTree) -> None:
+    tree = make_tree({"README.md": "All about Zebras.\n", ".git/info/banned-words": "zebra\n"})
+    assert documents.check_words(tree) == ['README.md:1: "Zebra" does not belong here']
+
+
+@pytest.mark.skipif(shutil.which("clang-format-15") is None, reason="clang-format-15 is not installed")
+def test_clang_format(make_tree: MakeTree) -> None:
+    tree = make_tree({"src/base/a.cpp": "int  x;\n", "src/base/b.cpp": "int x;\n"})
+    expected = ["src/base/a.cpp:1: not formatted (make format)"]
+    assert style.check_clang_format(tree) == expected
+    assert style.check_clang_format(tree) == expected  # what is bad is not remembered as good
+    assert style.check_clang_format(make_tree({"src/base/a.cpp": "int x;\n"})) == []
+
+
+@pytest.mark.skipif(find_llvm("clang-tidy") is None, reason="clang-tidy is not installed")
+def test_clang_tidy(make_tree: MakeTree) -> None:
+    bad = "namespace couplet {\nint WrongName() { return 1; }\n}  // namespace couplet\n"
+    tree = make_tree({"src/base/a.cpp": bad, "build/release/compile_commands.json": ""})
+    entry = {"directory": str(tree.root), "file": str(tree.root / "src/base/a.cpp"), "command": "c++ -c src/base/a.cpp"}
+    (tree.root / "build/release/compile_commands.json").write_text(json.dumps([entry]))
+    problems = style.check_clang_tidy(tree)
+    assert len(problems) == 1
+    assert "WrongName" in problems[0]
+
+
+def test_ruff(make_tree: MakeTree) -> None:
+    assert style.check_ruff(make_tree({"a.py": "x = 1\n"})) == []
+    problems = style.check_ruff(make_tree({"a.py": "import os\nx = ( 1 )\n"}))
+    assert any("F401" in problem for problem in problems)
+    assert any("format" in problem for problem in problems)
+
+
+def test_mypy(make_tree: MakeTree) -> None:
+    assert style.check_mypy(make_tree({"python/couplet/a.py": "def f(x: int) -> int:\n    return x\n"})) == []
+    problems = style.check_mypy(make_tree({"python/couplet/a.py": "def f(x):\n    return x\n"}))
+    assert any("no-untyped-def" in problem for problem in problems)
+
+
+def test_headers_are_compiled_alone(make_tree: MakeTree) -> None:
+    good = {"include/couplet/couplet.h": "/* C */\n#include <stdint.h>\nint32_t f(void);\n"}
+    assert binary.check_headers(make_tree(good)) == []
+    problems = binary.check_headers(make_tree({"include/couplet/couplet.h": "/* C */\nint32_t f(void);\n"}))
+    assert any("-std=c11" in problem or " c " in problem for problem in problems)
+    assert any(" c++ " in problem for problem in problems)
+
+
+def build_library(tree: Tree, source: str) -> None:
+    folder = tree.root / "build" / "release" / "lib"
+    folder.mkdir(parents=True, exist_ok=True)
+    command = ["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / "libcouplet.so")]
+    subprocess.run(command, input=source, text=True, check=True)
+
+
+def test_symbols(make_tree: MakeTree) -> None:
+    tree = make_tree({"include/couplet/couplet.h": "/* C */\nCOUPLET_API int couplet_join(void);\n"})
+    assert binary.check_symbols(tree) == ["libcouplet.so:1: is not built"]
+    build_library(tree, "int couplet_join(void) { return 0; }")
+    assert binary.check_symbols(tree) == []
+    build_library(tree, "int helper(void) { return 0; }")
+    assert binary.check_symbols(tree) == [
+        "libcouplet.so:1: exports helper",
+        "include/couplet/couplet.h:1: couplet_join is declared, but not exported",
+    ]
+
+
+@pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
+def test_symbols_finds_mpi_in_the_core(make_tree: MakeTree) -> None:
+    tree = make_tree({"include/couplet/couplet.h": "/* C */\n"})
+    folder = tree.root / "build" / "release" / "lib"
+    folder.mkdir(parents=True)
+    source = "int MPI_Initialized(int *); int couplet_join(void) { int f; return MPI_Initialized(&f); }"
+    command = ["mpicc.mpich", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / "libcouplet.so")]
+    subprocess.run(command, input=source, text=True, check=True)
+    assert any("links libmpich" in problem for problem in binary.check_symbols(tree))
