@@ -1,0 +1,366 @@
+! The C interface as Fortran sees it: constants, structs and functions of couplet.h, one to one, for the other modules here.
+! User code uses module couplet. Neighbours: couplet_errors and everything else of this folder is above, libcouplet below.
+! Only pointers and scalars cross: no compiler's array descriptor reaches the library. Tests: tests/languages.
+module couplet_binding
+  use, intrinsic :: iso_c_binding
+  implicit none
+  public
+
+  integer(c_int32_t), parameter :: couplet_byte = 0, couplet_int8 = 1, couplet_int16 = 2, couplet_int32 = 3, couplet_int64 = 4
+  integer(c_int32_t), parameter :: couplet_uint8 = 5, couplet_uint16 = 6, couplet_uint32 = 7, couplet_uint64 = 8
+  integer(c_int32_t), parameter :: couplet_real32 = 9, couplet_real64 = 10, couplet_complex32 = 11, couplet_complex64 = 12
+
+  integer, parameter :: couplet_any_source = -1, couplet_any_tag = -1
+  integer, parameter :: couplet_hold = 0, couplet_follow = 1
+  integer, parameter :: couplet_from_oldest = 0, couplet_from_newest = 1, couplet_from_next = 2, couplet_from_step = 3
+  integer, parameter :: couplet_max_dimensions = 8
+
+  type, bind(c) :: c_join_options
+    integer(c_size_t) :: struct_bytes
+    integer(c_int32_t) :: rank, size
+    type(c_ptr) :: hub, secret_file
+    real(c_double) :: timeout_s
+    integer(c_int32_t) :: threads, reserved
+  end type
+
+  type, bind(c) :: c_message
+    integer(c_int32_t) :: source, tag
+    integer(c_int64_t) :: bytes, count
+  end type
+
+  type, bind(c) :: c_series_options
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: slots, memory_bytes
+    type(c_ptr) :: required_readers
+    real(c_double) :: required_timeout_s, wait_timeout_s, evict_after_s
+    type(c_ptr) :: group
+  end type
+
+  type, bind(c) :: c_open_options
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: start, stop
+    integer(c_int32_t) :: dimensions, mode, from, local
+    integer(c_int64_t) :: from_step
+    integer(c_int32_t) :: type, reserved
+    type(c_ptr) :: group
+    real(c_double) :: timeout_s
+    integer(c_int64_t) :: buffer_bytes
+  end type
+
+  type, bind(c) :: c_batch
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: count
+    type(c_ptr) :: data
+    integer(c_int64_t) :: step_bytes
+    type(c_ptr) :: steps, ordinals
+    integer(c_int64_t) :: lost, incarnation
+  end type
+
+  type, bind(c) :: c_series_info
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name, program, route
+    integer(c_int32_t) :: type, dimensions
+    integer(c_int64_t) :: shape(couplet_max_dimensions), start(couplet_max_dimensions), stop(couplet_max_dimensions)
+    integer(c_int64_t) :: step_bytes, slots
+    integer(c_int32_t) :: writers, reserved
+  end type
+
+  type, bind(c) :: c_series_statistics
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: published, first, delivered, lost, lost_torn, skipped, pending, delivered_torn
+    integer(c_int64_t) :: calls, largest_batch, bytes, copy_ns, held_ns, library_ns
+  end type
+
+  interface
+    function c_status_name(status) bind(c, name="couplet_status_name") result(text)
+      import :: c_ptr, c_int32_t
+      integer(c_int32_t), value :: status
+      type(c_ptr) :: text
+    end function
+    function c_error_text() bind(c, name="couplet_error_text") result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+    function c_version() bind(c, name="couplet_version") result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
+    function c_type_bytes(type) bind(c, name="couplet_type_bytes") result(bytes)
+      import :: c_int32_t, c_size_t
+      integer(c_int32_t), value :: type
+      integer(c_size_t) :: bytes
+    end function
+
+    subroutine c_join_options_init(options) bind(c, name="couplet_join_options_init")
+      import :: c_join_options
+      type(c_join_options), intent(out) :: options
+    end subroutine
+    function c_join(program, options, universe) bind(c, name="couplet_join") result(status)
+      import :: c_ptr, c_int32_t, c_join_options
+      type(c_ptr), value :: program
+      type(c_join_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: universe
+      integer(c_int32_t) :: status
+    end function
+    function c_leave(universe) bind(c, name="couplet_leave") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe
+      integer(c_int32_t) :: status
+    end function
+    function c_universe_rank(universe, rank, size) bind(c, name="couplet_universe_rank") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe
+      integer(c_int32_t), intent(inout) :: rank, size
+      integer(c_int32_t) :: status
+    end function
+    function c_universe_program(universe, program_count, program, rank, size) bind(c, name="couplet_universe_program") &
+        result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe
+      integer(c_int32_t), intent(inout) :: program_count, program, rank, size
+      integer(c_int32_t) :: status
+    end function
+    function c_program_info(universe, program, name, size, first_rank) bind(c, name="couplet_program_info") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe
+      integer(c_int32_t), value :: program
+      type(c_ptr), intent(inout) :: name
+      integer(c_int32_t), intent(inout) :: size, first_rank
+      integer(c_int32_t) :: status
+    end function
+    function c_find_rank(universe, name, rank, universe_rank) bind(c, name="couplet_find_rank") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe, name
+      integer(c_int32_t), value :: rank
+      integer(c_int32_t), intent(inout) :: universe_rank
+      integer(c_int32_t) :: status
+    end function
+    function c_progress(universe) bind(c, name="couplet_progress") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe
+      integer(c_int32_t) :: status
+    end function
+    function c_explain(universe, text, bytes, needed) bind(c, name="couplet_explain") result(status)
+      import :: c_ptr, c_int32_t, c_size_t
+      type(c_ptr), value :: universe, text
+      integer(c_size_t), value :: bytes
+      integer(c_size_t), intent(inout) :: needed
+      integer(c_int32_t) :: status
+    end function
+
+    function c_universe_group(universe, group) bind(c, name="couplet_universe_group") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe
+      type(c_ptr), intent(inout) :: group
+      integer(c_int32_t) :: status
+    end function
+    function c_program_group(universe, group) bind(c, name="couplet_program_group") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe
+      type(c_ptr), intent(inout) :: group
+      integer(c_int32_t) :: status
+    end function
+    function c_group_create(universe, name, ranks, count, group) bind(c, name="couplet_group_create") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: universe, name
+      integer(c_int32_t), intent(in) :: ranks(*)
+      integer(c_int32_t), value :: count
+      type(c_ptr), intent(inout) :: group
+      integer(c_int32_t) :: status
+    end function
+    function c_group_rank(group, rank, size) bind(c, name="couplet_group_rank") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: group
+      integer(c_int32_t), intent(inout) :: rank, size
+      integer(c_int32_t) :: status
+    end function
+    function c_group_free(group) bind(c, name="couplet_group_free") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: group
+      integer(c_int32_t) :: status
+    end function
+
+    function c_send(group, data, count, type, target, tag) bind(c, name="couplet_send") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t
+      type(c_ptr), value :: group, data
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type, target, tag
+      integer(c_int32_t) :: status
+    end function
+    function c_recv(group, data, count, type, source, tag, message) bind(c, name="couplet_recv") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t, c_message
+      type(c_ptr), value :: group, data
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type, source, tag
+      type(c_message), intent(inout) :: message
+      integer(c_int32_t) :: status
+    end function
+    function c_isend(group, data, count, type, target, tag, request) bind(c, name="couplet_isend") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t
+      type(c_ptr), value :: group, data
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type, target, tag
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_irecv(group, data, count, type, source, tag, request) bind(c, name="couplet_irecv") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t
+      type(c_ptr), value :: group, data
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type, source, tag
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_wait(request, timeout_s, message) bind(c, name="couplet_wait") result(status)
+      import :: c_ptr, c_int32_t, c_double, c_message
+      type(c_ptr), intent(inout) :: request
+      real(c_double), value :: timeout_s
+      type(c_message), intent(inout) :: message
+      integer(c_int32_t) :: status
+    end function
+    function c_test(request, done, message) bind(c, name="couplet_test") result(status)
+      import :: c_ptr, c_int32_t, c_message
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t), intent(inout) :: done
+      type(c_message), intent(inout) :: message
+      integer(c_int32_t) :: status
+    end function
+    function c_waitall(count, requests, timeout_s, statuses, messages) bind(c, name="couplet_waitall") result(status)
+      import :: c_ptr, c_int32_t, c_double, c_message
+      integer(c_int32_t), value :: count
+      type(c_ptr), intent(inout) :: requests(*)
+      real(c_double), value :: timeout_s
+      integer(c_int32_t), intent(inout) :: statuses(*)
+      type(c_message), intent(inout) :: messages(*)
+      integer(c_int32_t) :: status
+    end function
+    function c_waitany(count, requests, timeout_s, index, message) bind(c, name="couplet_waitany") result(status)
+      import :: c_ptr, c_int32_t, c_double, c_message
+      integer(c_int32_t), value :: count
+      type(c_ptr), intent(inout) :: requests(*)
+      real(c_double), value :: timeout_s
+      integer(c_int32_t), intent(inout) :: index
+      type(c_message), intent(inout) :: message
+      integer(c_int32_t) :: status
+    end function
+
+    subroutine c_series_options_init(options) bind(c, name="couplet_series_options_init")
+      import :: c_series_options
+      type(c_series_options), intent(out) :: options
+    end subroutine
+    function c_series_create(universe, name, type, dimensions, shape, start, stop, options, series) &
+        bind(c, name="couplet_series_create") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t, c_series_options
+      type(c_ptr), value :: universe, name
+      integer(c_int32_t), value :: type, dimensions
+      integer(c_int64_t), intent(in) :: shape(*), start(*), stop(*)
+      type(c_series_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: series
+      integer(c_int32_t) :: status
+    end function
+    function c_series_put(series, data, step) bind(c, name="couplet_series_put") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t
+      type(c_ptr), value :: series, data
+      integer(c_int64_t), value :: step
+      integer(c_int32_t) :: status
+    end function
+    function c_series_claim(series, step, data) bind(c, name="couplet_series_claim") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: step
+      type(c_ptr), intent(inout) :: data
+      integer(c_int32_t) :: status
+    end function
+    function c_series_publish(series) bind(c, name="couplet_series_publish") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: series
+      integer(c_int32_t) :: status
+    end function
+
+    subroutine c_open_options_init(options) bind(c, name="couplet_open_options_init")
+      import :: c_open_options
+      type(c_open_options), intent(out) :: options
+    end subroutine
+    function c_series_open(universe, name, options, series) bind(c, name="couplet_series_open") result(status)
+      import :: c_ptr, c_int32_t, c_open_options
+      type(c_ptr), value :: universe, name
+      type(c_open_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: series
+      integer(c_int32_t) :: status
+    end function
+    function c_series_read(series, at_least, up_to, timeout_s, out, out_bytes, batch) bind(c, name="couplet_series_read") &
+        result(status)
+      import :: c_ptr, c_int32_t, c_int64_t, c_double, c_batch
+      type(c_ptr), value :: series, out
+      integer(c_int64_t), value :: at_least, up_to, out_bytes
+      real(c_double), value :: timeout_s
+      type(c_batch), intent(inout) :: batch
+      integer(c_int32_t) :: status
+    end function
+    function c_series_describe(series, info) bind(c, name="couplet_series_describe") result(status)
+      import :: c_ptr, c_int32_t, c_series_info
+      type(c_ptr), value :: series
+      type(c_series_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    function c_series_count(series, statistics) bind(c, name="couplet_series_count") result(status)
+      import :: c_ptr, c_int32_t, c_series_statistics
+      type(c_ptr), value :: series
+      type(c_series_statistics), intent(inout) :: statistics
+      integer(c_int32_t) :: status
+    end function
+    function c_series_retained(series, first, end, newest_step) bind(c, name="couplet_series_retained") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t
+      type(c_ptr), value :: series
+      integer(c_int64_t), intent(inout) :: first, end, newest_step
+      integer(c_int32_t) :: status
+    end function
+    function c_series_close(series) bind(c, name="couplet_series_close") result(status)
+      import :: c_ptr, c_int32_t
+      type(c_ptr), value :: series
+      integer(c_int32_t) :: status
+    end function
+
+    function c_strlen(text) bind(c, name="strlen") result(length)
+      import :: c_ptr, c_size_t
+      type(c_ptr), value :: text
+      integer(c_size_t) :: length
+    end function
+  end interface
+
+contains
+
+  ! A C string as a Fortran one; empty for NULL.
+  function from_c(text) result(string)
+    type(c_ptr), intent(in) :: text
+    character(len=:), allocatable :: string
+    character(kind=c_char), pointer :: letters(:)
+    integer :: i, length
+    length = 0
+    if (c_associated(text)) length = int(c_strlen(text))
+    allocate (character(len=length) :: string)
+    if (length == 0) return
+    call c_f_pointer(text, letters, [length])
+    do i = 1, length
+      string(i:i) = letters(i)
+    end do
+  end function
+
+  ! Lays a Fortran string down as a C one in `buffer`, which has to outlive the pointer; NULL for an absent or empty one.
+  function to_c(buffer, string) result(text)
+    character(kind=c_char), allocatable, target, intent(inout) :: buffer(:)
+    character(len=*), intent(in), optional :: string
+    type(c_ptr) :: text
+    integer :: i, length
+    text = c_null_ptr
+    if (.not. present(string)) return
+    length = len_trim(string)
+    if (length == 0) return
+    allocate (buffer(length + 1))
+    do i = 1, length
+      buffer(i) = string(i:i)
+    end do
+    buffer(length + 1) = c_null_char
+    text = c_loc(buffer)
+  end function
+end module

@@ -1,0 +1,108 @@
+! What becomes of a status: into the caller's `ierr`, or, where that is absent, into a sentence on standard error and the
+! end of everything. Below: couplet_binding; above: every other module here. Invariant: an error never passes unnoticed.
+! couplet_mpi replaces how everything is stopped (MPI_Abort). Tests: tests/languages/test_errors.py.
+module couplet_errors
+  use, intrinsic :: iso_fortran_env, only: error_unit
+  use couplet_binding
+  implicit none
+  private
+  public :: couplet_error_message, couplet_status_name, conclude, conclude_answer, refuse, stop_everything, stop_handler
+
+  integer, parameter, public :: couplet_ok = 0
+  ! answers
+  integer, parameter, public :: couplet_not_yet = 1, couplet_full = 2, couplet_end = 3, couplet_restarted = 4
+  ! errors: the call is lost
+  integer, parameter, public :: couplet_error_argument = -1, couplet_error_state = -2, couplet_error_not_found = -3
+  integer, parameter, public :: couplet_error_exists = -4, couplet_error_type = -5, couplet_error_shape = -6
+  integer, parameter, public :: couplet_error_step = -7, couplet_error_limit = -8, couplet_error_unsupported = -9
+  integer, parameter, public :: couplet_error_forked = -10, couplet_error_thread = -11, couplet_error_memory = -12
+  integer, parameter, public :: couplet_error_config = -13, couplet_error_mpi = -14
+  ! errors: the request is lost
+  integer, parameter, public :: couplet_error_timeout = -101, couplet_error_truncated = -102
+  integer, parameter, public :: couplet_error_evicted = -103, couplet_error_mismatch = -104
+  ! errors: the peer is lost
+  integer, parameter, public :: couplet_error_peer_lost = -201, couplet_error_authentication = -202
+  integer, parameter, public :: couplet_error_version = -203, couplet_error_protocol = -204
+  ! errors: the host is lost
+  integer, parameter, public :: couplet_error_system = -301, couplet_error_no_space = -302
+  integer, parameter, public :: couplet_error_hub_lost = -303, couplet_error_internal = -304
+
+  abstract interface
+    ! Ends all processes that belong to this one; does not come back.
+    subroutine stop_handler()
+    end subroutine
+  end interface
+  procedure(stop_handler), pointer, save :: stop_everything => stop_program
+
+  character(len=:), allocatable, save :: last_text
+  !$omp threadprivate(last_text)
+
+contains
+
+  ! Sentence of the last call that did not return couplet_ok: what, and program, rank, host, series, step.
+  function couplet_error_message() result(text)
+    character(len=:), allocatable :: text
+    text = ""
+    if (allocated(last_text)) text = last_text
+  end function
+
+  function couplet_status_name(status) result(name)
+    integer, intent(in) :: status
+    character(len=:), allocatable :: name
+    name = from_c(c_status_name(int(status, c_int32_t)))
+  end function
+
+  ! Ends a call that has no answers other than couplet_ok, or whose answer must not be overlooked (a put that was FULL).
+  subroutine conclude(status, ierr)
+    integer(c_int32_t), intent(in) :: status
+    integer, intent(out), optional :: ierr
+    if (status /= couplet_ok) call remember(status, from_c(c_error_text()))
+    call deliver(status, ierr)
+  end subroutine
+
+  ! Ends a call whose answers the caller finds in its outputs too (a read): they never stop anything.
+  subroutine conclude_answer(status, ierr)
+    integer(c_int32_t), intent(in) :: status
+    integer, intent(out), optional :: ierr
+    if (status > couplet_ok) then
+      if (present(ierr)) ierr = int(status)
+      return
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  ! Ends a call with an error that was found on this side of the C interface.
+  subroutine refuse(status, text, ierr)
+    integer, intent(in) :: status
+    character(len=*), intent(in) :: text
+    integer, intent(out), optional :: ierr
+    call remember(int(status, c_int32_t), text)
+    call deliver(int(status, c_int32_t), ierr)
+  end subroutine
+
+  subroutine remember(status, text)
+    integer(c_int32_t), intent(in) :: status
+    character(len=*), intent(in) :: text
+    if (len(text) > 0) then
+      last_text = text
+    else
+      last_text = couplet_status_name(int(status))
+    end if
+  end subroutine
+
+  subroutine deliver(status, ierr)
+    integer(c_int32_t), intent(in) :: status
+    integer, intent(out), optional :: ierr
+    if (present(ierr)) then
+      ierr = int(status)
+    else if (status /= couplet_ok) then
+      write (error_unit, "(4a)") "couplet: ", couplet_status_name(int(status)), ": ", last_text
+      flush (error_unit)
+      call stop_everything()
+    end if
+  end subroutine
+
+  subroutine stop_program()
+    error stop 1
+  end subroutine
+end module

@@ -1,0 +1,179 @@
+! Groups, messages and requests: MPI's verbs as type-bound procedures, for every kind and rank. Ranks are 0-based, as in MPI.
+! Below: couplet_binding, couplet_errors; above: couplet_universes (which makes groups). Blocking calls copy an array with
+! gaps, non-blocking ones refuse it. The array of a non-blocking call must stay (target or asynchronous) until it is done.
+! Tests: tests/languages.
+module couplet_messages
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
+  use couplet_binding
+  use couplet_errors
+  implicit none
+  private
+  public :: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
+
+  type :: couplet_message
+    integer :: source = couplet_any_source  ! rank in the group
+    integer :: tag = couplet_any_tag
+    integer(int64) :: bytes = 0             ! received
+    integer(int64) :: count = 0             ! elements of the receive call's kind
+  end type
+
+  type :: couplet_request
+    type(c_ptr) :: handle = c_null_ptr
+  contains
+    procedure :: wait => request_wait
+    procedure :: test => request_test
+    procedure :: is_pending => request_is_pending
+  end type
+
+  type :: couplet_group
+    type(c_ptr) :: handle = c_null_ptr
+  contains
+    procedure :: rank => group_rank
+    procedure :: free => group_free
+    ! call group%send(data, target, tag [, ierr])
+    ! call group%recv(data, source, tag [, message] [, ierr])
+    ! call group%isend(data, target, tag, request [, ierr])
+    ! call group%irecv(data, source, tag, request [, ierr])
+#define TEMPLATE "messages_bindings.inc"
+#include "for_each_kind.inc"
+  end type
+
+contains
+
+  ! Rank of the caller (-1: no member) and number of ranks.
+  subroutine group_rank(group, rank, size, ierr)
+    class(couplet_group), intent(in) :: group
+    integer, intent(out), optional :: rank, size
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: own, members, status
+    status = c_group_rank(group%handle, own, members)
+    if (status == couplet_ok) then
+      if (present(rank)) rank = own
+      if (present(size)) size = members
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  ! Only for groups of create_group; the others belong to the universe.
+  subroutine group_free(group, ierr)
+    class(couplet_group), intent(inout) :: group
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    status = c_group_free(group%handle)
+    if (status == couplet_ok) group%handle = c_null_ptr
+    call conclude(status, ierr)
+  end subroutine
+
+#define TEMPLATE "messages_of_kind.inc"
+#include "for_each_kind.inc"
+
+  ! timeout in seconds; absent or negative: for ever. couplet_error_timeout leaves the request pending.
+  subroutine request_wait(request, message, timeout, ierr)
+    class(couplet_request), intent(inout) :: request
+    type(couplet_message), intent(out), optional :: message
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    type(c_message) :: answer
+    integer(c_int32_t) :: status
+    answer = no_message()
+    status = c_wait(request%handle, timeout_of(timeout), answer)
+    if (status == couplet_ok) call fill_message(message, answer)
+    call conclude(status, ierr)
+  end subroutine
+
+  subroutine request_test(request, done, message, ierr)
+    class(couplet_request), intent(inout) :: request
+    logical, intent(out) :: done
+    type(couplet_message), intent(out), optional :: message
+    integer, intent(out), optional :: ierr
+    type(c_message) :: answer
+    integer(c_int32_t) :: status, flag
+    answer = no_message()
+    flag = 0
+    status = c_test(request%handle, flag, answer)
+    done = flag /= 0
+    if (status == couplet_ok .and. done) call fill_message(message, answer)
+    call conclude(status, ierr)
+  end subroutine
+
+  logical function request_is_pending(request) result(pending)
+    class(couplet_request), intent(in) :: request
+    pending = c_associated(request%handle)
+  end function
+
+  ! Waits for all; ierr is the first error in the order of the array, statuses has each one's own.
+  subroutine couplet_waitall(requests, timeout, messages, statuses, ierr)
+    type(couplet_request), intent(inout) :: requests(:)
+    real(real64), intent(in), optional :: timeout
+    type(couplet_message), intent(out), optional :: messages(:)
+    integer, intent(out), optional :: statuses(:)
+    integer, intent(out), optional :: ierr
+    type(c_ptr) :: handles(size(requests))
+    type(c_message) :: answers(size(requests))
+    integer(c_int32_t) :: each(size(requests)), status
+    integer :: i
+    handles = requests%handle
+    answers = no_message()
+    each = couplet_ok
+    status = c_waitall(int(size(requests), c_int32_t), handles, timeout_of(timeout), each, answers)
+    do i = 1, size(requests)
+      requests(i)%handle = handles(i)
+      if (present(messages)) call fill_message(messages(i), answers(i))
+      if (present(statuses)) statuses(i) = each(i)
+    end do
+    call conclude(status, ierr)
+  end subroutine
+
+  ! index: 1-based, of the request that was completed; 0 where none is pending.
+  subroutine couplet_waitany(requests, index, message, timeout, ierr)
+    type(couplet_request), intent(inout) :: requests(:)
+    integer, intent(out) :: index
+    type(couplet_message), intent(out), optional :: message
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    type(c_ptr) :: handles(size(requests))
+    type(c_message) :: answer
+    integer(c_int32_t) :: status, which
+    integer :: i
+    handles = requests%handle
+    answer = no_message()
+    which = -1
+    status = c_waitany(int(size(requests), c_int32_t), handles, timeout_of(timeout), which, answer)
+    do i = 1, size(requests)
+      requests(i)%handle = handles(i)
+    end do
+    index = which + 1
+    if (status == couplet_ok) call fill_message(message, answer)
+    call conclude(status, ierr)
+  end subroutine
+
+  real(c_double) function timeout_of(timeout) result(timeout_s)
+    real(real64), intent(in), optional :: timeout
+    timeout_s = -1
+    if (present(timeout)) timeout_s = timeout
+  end function
+
+  type(c_message) function no_message() result(answer)
+    answer%source = couplet_any_source
+    answer%tag = couplet_any_tag
+    answer%bytes = 0
+    answer%count = 0
+  end function
+
+  subroutine fill_message(message, answer)
+    type(couplet_message), intent(out), optional :: message
+    type(c_message), intent(in) :: answer
+    if (.not. present(message)) return
+    message%source = answer%source
+    message%tag = answer%tag
+    message%bytes = answer%bytes
+    message%count = answer%count
+  end subroutine
+
+  subroutine refuse_gaps(verb, ierr)
+    character(len=*), intent(in) :: verb
+    integer, intent(out), optional :: ierr
+    call refuse(couplet_error_argument, verb//": the array is not contiguous; a non-blocking call would have to copy it, &
+                &and the copy would be gone before the call is done", ierr)
+  end subroutine
+end module

@@ -1,0 +1,383 @@
+! Writing and reading a series: arrays in Fortran's order, so that eta(i,j) is Python's eta[j,i]; a batch has the steps in
+! its last dimension, data(i,j,step). Below: couplet_binding, couplet_errors; above: couplet_universes (which makes series).
+! Invariants: kind, rank and extents of every array are checked here, since the C interface sees addresses only; boxes are
+! box(1,:) = first, box(2,:) = last index, 1-based, inclusive. Tests: tests/languages.
+module couplet_series_module
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
+  use couplet_binding
+  use couplet_errors
+  implicit none
+  private
+  public :: couplet_series, couplet_batch, couplet_series_info, couplet_statistics, learn_series
+
+  type :: couplet_batch
+    integer :: status = couplet_not_yet          ! couplet_ok, couplet_not_yet, couplet_end, couplet_restarted
+    integer(int64) :: count = 0                  ! steps
+    integer(int64), allocatable :: steps(:)      ! step indices
+    integer(int64), allocatable :: ordinals(:)   ! 0, 1, 2, ... over all steps ever published
+    integer(int64) :: lost = 0                   ! steps lost since the last read
+    integer(int64) :: incarnation = 0            ! of the writer, 0, 1, ...
+    type(c_ptr), private :: address = c_null_ptr
+    integer(c_int32_t), private :: type = -1
+    integer(int64), allocatable, private :: extents(:)
+    character(len=:), allocatable, private :: name
+  contains
+    ! call batch%data(pointer [, ierr]): pointer(i, j, ..., step), valid until the next read or close
+#define TEMPLATE "batch_bindings.inc"
+#include "for_each_kind.inc"
+  end type
+
+  type :: couplet_series_info
+    character(len=:), allocatable :: name, program, route
+    integer :: type = -1
+    integer(int64), allocatable :: shape(:)      ! Fortran's order
+    integer(int64), allocatable :: box(:, :)     ! of this rank: box(1,:) first, box(2,:) last
+    integer(int64) :: step_bytes = 0, slots = 0
+    integer :: writers = 0
+  end type
+
+  type :: couplet_statistics  ! published - first = delivered + lost + skipped + pending
+    integer(int64) :: published = 0, first = 0, delivered = 0, lost = 0, lost_torn = 0, skipped = 0, pending = 0
+    integer(int64) :: delivered_torn = 0, calls = 0, largest_batch = 0, bytes = 0, copy_ns = 0, held_ns = 0, library_ns = 0
+  end type
+
+  type :: couplet_series
+    type(c_ptr) :: handle = c_null_ptr
+    character(len=:), allocatable, private :: name
+    integer(c_int32_t), private :: type = -1
+    integer(int64), allocatable, private :: extents(:)  ! of this rank's box
+  contains
+    procedure :: publish => series_publish
+    procedure :: read => series_read
+    procedure :: describe => series_describe
+    procedure :: statistics => series_statistics
+    procedure :: retained => series_retained
+    procedure :: newest => series_newest
+    procedure :: close => series_close
+    ! call series%put(data, step [, ierr]): copies the array and publishes it
+    ! call series%claim(step, pointer [, ierr]): the next slot, to compute in place; then call series%publish()
+    ! call series%read_into(out, batch [, at_least, up_to, timeout, ierr]): into out(i, j, ..., step)
+#define TEMPLATE "series_bindings.inc"
+#include "for_each_kind.inc"
+  end type
+
+contains
+
+#define TEMPLATE "series_of_kind.inc"
+#include "for_each_kind.inc"
+#define TEMPLATE "batch_of_kind.inc"
+#include "for_each_kind.inc"
+
+  ! Publishes the claimed slot.
+  subroutine series_publish(series, ierr)
+    class(couplet_series), intent(in) :: series
+    integer, intent(out), optional :: ierr
+    call conclude(c_series_publish(series%handle), ierr)
+  end subroutine
+
+  ! Reads at least `at_least` (default 1; waited for) and at most `up_to` (default 64) steps into the library's buffer.
+  ! timeout in seconds; absent or negative: for ever. Answers are in batch%status and ierr, and stop nothing.
+  subroutine series_read(series, batch, at_least, up_to, timeout, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_batch), intent(out) :: batch
+    integer, intent(in), optional :: at_least, up_to
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    integer :: steps
+    steps = 64
+    if (present(at_least)) steps = max(steps, at_least)
+    if (present(up_to)) steps = up_to
+    call read_steps(series, batch, at_least, steps, timeout, c_null_ptr, 0_int64, ierr)
+  end subroutine
+
+  subroutine read_steps(series, batch, at_least, up_to, timeout, out, out_bytes, ierr)
+    type(couplet_series), intent(in) :: series
+    type(couplet_batch), intent(inout) :: batch
+    integer, intent(in), optional :: at_least
+    integer, intent(in) :: up_to
+    real(real64), intent(in), optional :: timeout
+    type(c_ptr), intent(in) :: out
+    integer(int64), intent(in) :: out_bytes
+    integer, intent(out), optional :: ierr
+    type(c_batch) :: got
+    integer(c_int32_t) :: status
+    integer(c_int64_t) :: wanted
+    real(c_double) :: timeout_s
+    integer(int64), pointer :: numbers(:)
+    wanted = 1
+    if (present(at_least)) wanted = at_least
+    timeout_s = -1
+    if (present(timeout)) timeout_s = timeout
+    got = empty_batch()
+    status = c_series_read(series%handle, wanted, int(up_to, c_int64_t), timeout_s, out, out_bytes, got)
+    batch%status = int(status)
+    allocate (batch%steps(0), batch%ordinals(0))
+    if (allocated(series%extents)) batch%extents = series%extents
+    if (allocated(series%name)) batch%name = series%name
+    batch%type = series%type
+    if (status >= couplet_ok) then
+      batch%lost = got%lost
+      batch%incarnation = got%incarnation
+    end if
+    if (status == couplet_ok) then
+      batch%count = got%count
+      batch%address = got%data
+      call c_f_pointer(got%steps, numbers, [got%count])
+      batch%steps = numbers
+      call c_f_pointer(got%ordinals, numbers, [got%count])
+      batch%ordinals = numbers
+    end if
+    call conclude_answer(status, ierr)
+  end subroutine
+
+  type(c_batch) function empty_batch() result(batch)
+    batch%struct_bytes = c_sizeof(batch)
+    batch%count = 0
+    batch%data = c_null_ptr
+    batch%step_bytes = 0
+    batch%steps = c_null_ptr
+    batch%ordinals = c_null_ptr
+    batch%lost = 0
+    batch%incarnation = 0
+  end function
+
+  subroutine series_describe(series, info, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_series_info), intent(out) :: info
+    integer, intent(out), optional :: ierr
+    type(c_series_info) :: got
+    integer(c_int32_t) :: status
+    integer :: n
+    got%struct_bytes = c_sizeof(got)
+    status = c_series_describe(series%handle, got)
+    if (status == couplet_ok) then
+      n = got%dimensions
+      info%name = from_c(got%name)
+      info%program = from_c(got%program)
+      info%route = from_c(got%route)
+      info%type = got%type
+      info%shape = got%shape(n:1:-1)
+      allocate (info%box(2, n))
+      info%box(1, :) = got%start(n:1:-1) + 1
+      info%box(2, :) = got%stop(n:1:-1)
+      info%step_bytes = got%step_bytes
+      info%slots = got%slots
+      info%writers = got%writers
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  subroutine series_statistics(series, statistics, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_statistics), intent(out) :: statistics
+    integer, intent(out), optional :: ierr
+    type(c_series_statistics) :: got
+    integer(c_int32_t) :: status
+    got%struct_bytes = c_sizeof(got)
+    status = c_series_count(series%handle, got)
+    if (status == couplet_ok) then
+      statistics = couplet_statistics(got%published, got%first, got%delivered, got%lost, got%lost_torn, got%skipped, &
+                                      got%pending, got%delivered_torn, got%calls, got%largest_batch, got%bytes, &
+                                      got%copy_ns, got%held_ns, got%library_ns)
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  ! Ordinals first .. last (inclusive) that are still there, and the newest step. Before the first step: last < first, and
+  ! ierr is couplet_not_yet.
+  subroutine series_retained(series, first, last, newest_step, ierr)
+    class(couplet_series), intent(in) :: series
+    integer(int64), intent(out), optional :: first, last, newest_step
+    integer, intent(out), optional :: ierr
+    integer(c_int64_t) :: from, to, newest
+    integer(c_int32_t) :: status
+    from = 0
+    to = 0
+    newest = 0
+    status = c_series_retained(series%handle, from, to, newest)
+    if (present(first)) first = from
+    if (present(last)) last = to - 1
+    if (present(newest_step)) newest_step = newest
+    call conclude_answer(status, ierr)
+  end subroutine
+
+  ! The newest published step; there is .false. before the first.
+  subroutine series_newest(series, step, there, ierr)
+    class(couplet_series), intent(in) :: series
+    integer(int64), intent(out) :: step
+    logical, intent(out), optional :: there
+    integer, intent(out), optional :: ierr
+    integer(c_int64_t) :: from, to
+    integer(c_int32_t) :: status
+    step = 0
+    status = c_series_retained(series%handle, from, to, step)
+    if (present(there)) there = status == couplet_ok
+    call conclude_answer(status, ierr)
+  end subroutine
+
+  ! Ends writing (readers get what is left, then the end) or reading.
+  subroutine series_close(series, ierr)
+    class(couplet_series), intent(inout) :: series
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    status = c_series_close(series%handle)
+    series%handle = c_null_ptr
+    call conclude(status, ierr)
+  end subroutine
+
+  ! For couplet_universes: wraps a new handle, and remembers what arrays have to look like.
+  subroutine learn_series(series, handle, ierr)
+    type(couplet_series), intent(out) :: series
+    type(c_ptr), intent(in) :: handle
+    integer, intent(out), optional :: ierr
+    type(couplet_series_info) :: info
+    integer :: n
+    series%handle = handle
+    call series%describe(info, ierr)
+    if (.not. allocated(info%box)) return
+    n = size(info%shape)
+    series%name = info%name
+    series%type = int(info%type, c_int32_t)
+    allocate (series%extents(n))
+    series%extents = max(0_int64, info%box(2, :) - info%box(1, :) + 1)
+  end subroutine
+
+  ! Fortran has no unsigned integers: those of a series are seen as integers of the same size.
+  pure logical function same_kind(type, code) result(same)
+    integer(c_int32_t), intent(in) :: type, code
+    same = type == code .or. (type >= couplet_uint8 .and. type <= couplet_uint64 .and. type - 4 == code)
+  end function
+
+  subroutine check_kind(series, verb, code, array_rank, more, mistake, text)
+    type(couplet_series), intent(in) :: series
+    character(len=*), intent(in) :: verb
+    integer(c_int32_t), intent(in) :: code
+    integer, intent(in) :: array_rank, more
+    integer, intent(out) :: mistake
+    character(len=:), allocatable, intent(out) :: text
+    mistake = couplet_ok
+    text = ""
+    if (.not. allocated(series%extents)) then
+      mistake = couplet_error_state
+      text = verb//": the series is not open"
+    else if (.not. same_kind(series%type, code)) then
+      mistake = couplet_error_type
+      text = verb//": series '"//series%name//"' has elements of "//type_name(series%type)//", the array has "//type_name(code)
+    else if (array_rank /= size(series%extents) + more) then
+      mistake = couplet_error_shape
+      text = verb//": series '"//series%name//"' needs an array of rank "//in_digits(size(series%extents) + more)// &
+             ", this one has rank "//in_digits(array_rank)
+    else if (verb /= "put" .and. verb /= "read_into" .and. array_rank - more > 4) then
+      mistake = couplet_error_unsupported
+      text = verb//": series '"//series%name//"' has more than 4 dimensions; use put and read_into"
+    end if
+  end subroutine
+
+  ! A scalar stands for a box of one element.
+  subroutine check_box(series, verb, code, extents, mistake, text)
+    type(couplet_series), intent(in) :: series
+    character(len=*), intent(in) :: verb
+    integer(c_int32_t), intent(in) :: code
+    integer(int64), intent(in) :: extents(:)
+    integer, intent(out) :: mistake
+    character(len=:), allocatable, intent(out) :: text
+    if (size(extents) == 0 .and. allocated(series%extents)) then
+      call check_kind(series, verb, code, size(series%extents), 0, mistake, text)
+      if (mistake == couplet_ok .and. product(series%extents) /= 1) then
+        mistake = couplet_error_shape
+        text = verb//": a scalar for series '"//series%name//"', whose box is "//listed(series%extents)
+      end if
+      return
+    end if
+    call check_kind(series, verb, code, size(extents), 0, mistake, text)
+    if (mistake /= couplet_ok) return
+    if (any(extents /= series%extents)) then
+      mistake = couplet_error_shape
+      text = verb//": series '"//series%name//"' has the box "//listed(series%extents)//", the array is "//listed(extents)
+    end if
+  end subroutine
+
+  ! The array of read_into: box and steps, or just the box (one step). steps: how many may be read.
+  subroutine check_out(series, code, extents, contiguous, up_to, steps, mistake, text)
+    type(couplet_series), intent(in) :: series
+    integer(c_int32_t), intent(in) :: code
+    integer(int64), intent(in) :: extents(:)
+    logical, intent(in) :: contiguous
+    integer, intent(in), optional :: up_to
+    integer, intent(out) :: steps, mistake
+    character(len=:), allocatable, intent(out) :: text
+    integer :: n
+    steps = 1
+    n = size(extents)
+    if (allocated(series%extents)) then
+      if (n /= size(series%extents)) then
+        n = size(extents) - 1
+        if (n >= 0) steps = int(extents(size(extents)))
+      end if
+    end if
+    call check_kind(series, "read_into", code, n, 0, mistake, text)
+    if (mistake /= couplet_ok) return
+    if (any(extents(:n) /= series%extents)) then
+      mistake = couplet_error_shape
+      text = "read_into: series '"//series%name//"' has the box "//listed(series%extents)//", the array is "//listed(extents)
+    else if (.not. contiguous) then
+      mistake = couplet_error_argument
+      text = "read_into: the array for series '"//series%name//"' is not contiguous"
+    else if (present(up_to)) then
+      if (up_to > steps) then
+        mistake = couplet_error_shape
+        text = "read_into: up_to = "//in_digits(up_to)//" steps of series '"//series%name//"' do not fit: the array is "// &
+               listed(extents)
+      else
+        steps = up_to
+      end if
+    end if
+  end subroutine
+
+  subroutine check_batch(batch, code, array_rank, mistake, text)
+    type(couplet_batch), intent(in) :: batch
+    integer(c_int32_t), intent(in) :: code
+    integer, intent(in) :: array_rank
+    integer, intent(out) :: mistake
+    character(len=:), allocatable, intent(out) :: text
+    type(couplet_series) :: series
+    mistake = couplet_error_state
+    text = "data: the batch is empty"
+    if (batch%count == 0 .or. .not. allocated(batch%extents)) return
+    series%name = batch%name
+    series%type = batch%type
+    series%extents = batch%extents
+    call check_kind(series, "data", code, array_rank, 1, mistake, text)
+  end subroutine
+
+  function listed(extents) result(text)
+    integer(int64), intent(in) :: extents(:)
+    character(len=:), allocatable :: text
+    character(len=20) :: number
+    integer :: i
+    text = "("
+    do i = 1, size(extents)
+      write (number, "(i0)") extents(i)
+      if (i > 1) text = text//", "
+      text = text//trim(number)
+    end do
+    text = text//")"
+  end function
+
+  function in_digits(value) result(text)
+    integer, intent(in) :: value
+    character(len=:), allocatable :: text
+    character(len=11) :: number
+    write (number, "(i0)") value
+    text = trim(number)
+  end function
+
+  function type_name(code) result(name)
+    integer(c_int32_t), intent(in) :: code
+    character(len=:), allocatable :: name
+    character(len=9), parameter :: names(0:12) = [character(len=9) :: "byte", "int8", "int16", "int32", "int64", "uint8", &
+                                                  "uint16", "uint32", "uint64", "real32", "real64", "complex32", "complex64"]
+    name = "an unknown type"
+    if (code >= 0 .and. code <= 12) name = trim(names(code))
+  end function
+end module

@@ -1,0 +1,388 @@
+! The universe: joining, ranks and programs, and where groups and series come from. Below: couplet_series_module,
+! couplet_messages; above: module couplet, which is what user code uses, and couplet_mpi. Here Fortran's dimensions and
+! 1-based inclusive boxes are turned into the C interface's. Tests: tests/languages.
+module couplet_universes
+  use, intrinsic :: iso_fortran_env, only: int32, int64, real64
+  use couplet_binding
+  use couplet_errors
+  use couplet_messages
+  use couplet_series_module
+  implicit none
+  private
+  public :: couplet_universe, couplet_join, couplet_version, fill_join_options, c_string
+
+  type :: c_string
+    character(kind=c_char), allocatable :: letters(:)
+  end type
+
+  type :: couplet_universe
+    type(c_ptr) :: handle = c_null_ptr
+  contains
+    procedure :: leave => universe_leave
+    procedure :: rank => universe_rank
+    procedure :: program => universe_program
+    procedure :: program_info => universe_program_info
+    procedure :: find_rank => universe_find_rank
+    procedure :: progress => universe_progress
+    procedure :: explain => universe_explain
+    procedure :: group => universe_group
+    procedure :: program_group => universe_program_group
+    procedure :: create_group => universe_create_group
+    procedure, private :: create_series_int32, create_series_int64, open_series_int32, open_series_int64, open_series_whole
+    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers, required_timeout,
+    !                             wait_timeout, evict_after, group, ierr])
+    generic :: create_series => create_series_int32, create_series_int64
+    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr])
+    generic :: open_series => open_series_int32, open_series_int64, open_series_whole
+  end type
+
+  interface couplet_join
+    module procedure join
+  end interface
+
+contains
+
+  ! Joins as one rank of `program` ("": COUPLET_PROGRAM). rank and size: absent, the launcher says. hub and secret_file:
+  ! absent, the environment says. timeout: seconds for everybody to be there. multiple_threads: calls are serialised inside.
+  subroutine join(program, universe, rank, size, hub, secret_file, timeout, multiple_threads, ierr)
+    character(len=*), intent(in) :: program
+    type(couplet_universe), intent(out) :: universe
+    integer, intent(in), optional :: rank, size
+    character(len=*), intent(in), optional :: hub, secret_file
+    real(real64), intent(in), optional :: timeout
+    logical, intent(in), optional :: multiple_threads
+    integer, intent(out), optional :: ierr
+    type(c_join_options) :: options
+    type(c_string), target :: texts(3)
+    call fill_join_options(options, texts, hub, secret_file, timeout, multiple_threads)
+    if (present(rank)) options%rank = rank
+    if (present(size)) options%size = size
+    call conclude(c_join(to_c(texts(3)%letters, program), options, universe%handle), ierr)
+  end subroutine
+
+  ! For couplet_mpi too. The texts have to outlive the options.
+  subroutine fill_join_options(options, texts, hub, secret_file, timeout, multiple_threads)
+    type(c_join_options), intent(out) :: options
+    type(c_string), intent(inout), target :: texts(:)
+    character(len=*), intent(in), optional :: hub, secret_file
+    real(real64), intent(in), optional :: timeout
+    logical, intent(in), optional :: multiple_threads
+    call c_join_options_init(options)
+    options%hub = to_c(texts(1)%letters, hub)
+    options%secret_file = to_c(texts(2)%letters, secret_file)
+    if (present(timeout)) options%timeout_s = timeout
+    if (present(multiple_threads)) options%threads = merge(1, 0, multiple_threads)
+  end subroutine
+
+  function couplet_version() result(text)
+    character(len=:), allocatable :: text
+    text = from_c(c_version())
+  end function
+
+  ! Closes what is open, finishes what was sent.
+  subroutine universe_leave(universe, ierr)
+    class(couplet_universe), intent(inout) :: universe
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    status = c_leave(universe%handle)
+    universe%handle = c_null_ptr
+    call conclude(status, ierr)
+  end subroutine
+
+  ! Rank and number of ranks in the universe.
+  subroutine universe_rank(universe, rank, size, ierr)
+    class(couplet_universe), intent(in) :: universe
+    integer, intent(out), optional :: rank, size
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: own, all_ranks, status
+    status = c_universe_rank(universe%handle, own, all_ranks)
+    if (status == couplet_ok) then
+      if (present(rank)) rank = own
+      if (present(size)) size = all_ranks
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  ! This program's id (0-based), the caller's rank and the number of ranks in it, and the number of programs.
+  subroutine universe_program(universe, program, rank, size, program_count, ierr)
+    class(couplet_universe), intent(in) :: universe
+    integer, intent(out), optional :: program, rank, size, program_count
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: id, own, ranks, programs, status
+    status = c_universe_program(universe%handle, programs, id, own, ranks)
+    if (status == couplet_ok) then
+      if (present(program)) program = id
+      if (present(rank)) rank = own
+      if (present(size)) size = ranks
+      if (present(program_count)) program_count = programs
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  subroutine universe_program_info(universe, program, name, size, first_rank, ierr)
+    class(couplet_universe), intent(in) :: universe
+    integer, intent(in) :: program
+    character(len=:), allocatable, intent(out), optional :: name
+    integer, intent(out), optional :: size, first_rank
+    integer, intent(out), optional :: ierr
+    type(c_ptr) :: text
+    integer(c_int32_t) :: ranks, first, status
+    status = c_program_info(universe%handle, int(program, c_int32_t), text, ranks, first)
+    if (status == couplet_ok) then
+      if (present(name)) name = from_c(text)
+      if (present(size)) size = ranks
+      if (present(first_rank)) first_rank = first
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  ! Universe rank of rank `rank` of the program called `name`.
+  subroutine universe_find_rank(universe, name, rank, universe_rank, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: rank
+    integer, intent(out) :: universe_rank
+    integer, intent(out), optional :: ierr
+    type(c_string), target :: text
+    integer(c_int32_t) :: found
+    found = -1
+    call conclude(c_find_rank(universe%handle, to_c(text%letters, name), int(rank, c_int32_t), found), ierr)
+    universe_rank = found
+  end subroutine
+
+  ! Gives the library a chance to move things; never blocks.
+  subroutine universe_progress(universe, ierr)
+    class(couplet_universe), intent(in) :: universe
+    integer, intent(out), optional :: ierr
+    call conclude(c_progress(universe%handle), ierr)
+  end subroutine
+
+  ! JSON text about links, limits and choices.
+  subroutine universe_explain(universe, text, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=:), allocatable, intent(out) :: text
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), allocatable, target :: letters(:)
+    integer(c_size_t) :: needed
+    integer(c_int32_t) :: status
+    integer :: attempt
+    allocate (letters(4096))
+    do attempt = 1, 8  ! the text may grow between two calls
+      needed = 0
+      status = c_explain(universe%handle, c_loc(letters), size(letters, kind=c_size_t), needed)
+      if (status /= couplet_error_limit .or. needed <= size(letters)) exit
+      deallocate (letters)
+      allocate (letters(needed))
+    end do
+    text = ""
+    if (status == couplet_ok) text = from_c(c_loc(letters))
+    call conclude(status, ierr)
+  end subroutine
+
+  ! All ranks of the universe.
+  subroutine universe_group(universe, group, ierr)
+    class(couplet_universe), intent(in) :: universe
+    type(couplet_group), intent(out) :: group
+    integer, intent(out), optional :: ierr
+    call conclude(c_universe_group(universe%handle, group%handle), ierr)
+  end subroutine
+
+  ! All ranks of this program.
+  subroutine universe_program_group(universe, group, ierr)
+    class(couplet_universe), intent(in) :: universe
+    type(couplet_group), intent(out) :: group
+    integer, intent(out), optional :: ierr
+    call conclude(c_program_group(universe%handle, group%handle), ierr)
+  end subroutine
+
+  ! Ordered set of universe ranks under a name; each member calls it with the same arguments.
+  subroutine universe_create_group(universe, name, ranks, group, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: ranks(:)
+    type(couplet_group), intent(out) :: group
+    integer, intent(out), optional :: ierr
+    type(c_string), target :: text
+    integer(c_int32_t) :: members(size(ranks)), status
+    members = int(ranks, c_int32_t)
+    status = c_group_create(universe%handle, to_c(text%letters, name), members, size(ranks, kind=c_int32_t), group%handle)
+    call conclude(status, ierr)
+  end subroutine
+
+  ! An array of extents `shape`, of which this rank writes box(1,:) to box(2,:) (1-based, inclusive; last < first: nothing).
+  ! type: of the elements, default couplet_real64. Times in seconds, negative: for ever. Collective over the writers.
+  subroutine create_series_int64(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
+                                 required_timeout, wait_timeout, evict_after, group, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int64), intent(in) :: shape(:), box(:, :)
+    type(couplet_series), intent(out) :: series
+    integer(c_int32_t), intent(in), optional :: type
+    integer, intent(in), optional :: slots
+    integer(int64), intent(in), optional :: memory_bytes
+    character(len=*), intent(in), optional :: required_readers
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after
+    type(couplet_group), intent(in), optional :: group
+    integer, intent(out), optional :: ierr
+    type(c_series_options) :: options
+    type(c_string), target :: texts(2)
+    type(c_ptr) :: handle
+    integer(c_int64_t), allocatable :: start(:), stop(:)
+    integer(c_int32_t) :: element, status
+    logical :: fits
+    call c_series_options_init(options)
+    if (present(slots)) options%slots = slots
+    if (present(memory_bytes)) options%memory_bytes = memory_bytes
+    options%required_readers = to_c(texts(1)%letters, required_readers)
+    if (present(required_timeout)) options%required_timeout_s = required_timeout
+    if (present(wait_timeout)) options%wait_timeout_s = wait_timeout
+    if (present(evict_after)) options%evict_after_s = evict_after
+    if (present(group)) options%group = group%handle
+    element = couplet_real64
+    if (present(type)) element = type
+    call turn_box(name, size(shape), box, start, stop, fits, ierr)
+    if (.not. fits) return
+    status = c_series_create(universe%handle, to_c(texts(2)%letters, name), element, size(shape, kind=c_int32_t), &
+                             shape(size(shape):1:-1), start, stop, options, handle)
+    if (status == couplet_ok) then
+      call learn_series(series, handle, ierr)
+    else
+      call conclude(status, ierr)
+    end if
+  end subroutine
+
+  subroutine create_series_int32(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
+                                 required_timeout, wait_timeout, evict_after, group, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int32), intent(in) :: shape(:), box(:, :)
+    type(couplet_series), intent(out) :: series
+    integer(c_int32_t), intent(in), optional :: type
+    integer, intent(in), optional :: slots
+    integer(int64), intent(in), optional :: memory_bytes
+    character(len=*), intent(in), optional :: required_readers
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after
+    type(couplet_group), intent(in), optional :: group
+    integer, intent(out), optional :: ierr
+    call create_series_int64(universe, name, int(shape, int64), int(box, int64), series, type, slots, memory_bytes, &
+                             required_readers, required_timeout, wait_timeout, evict_after, group, ierr)
+  end subroutine
+
+  ! Opens a series for reading the box box(1,:) to box(2,:) (1-based, inclusive), waiting until it exists. mode: couplet_hold
+  ! (default; the writer waits for this reader) or couplet_follow. from: couplet_from_oldest (default), _newest, _next, _step.
+  ! local: every rank reads for itself; else reads are collective. type: what is expected; absent: not checked.
+  subroutine open_series_int64(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
+                               buffer_bytes, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int64), intent(in) :: box(:, :)
+    type(couplet_series), intent(out) :: series
+    integer, intent(in), optional :: mode, from
+    integer(int64), intent(in), optional :: from_step
+    logical, intent(in), optional :: local
+    integer(c_int32_t), intent(in), optional :: type
+    type(couplet_group), intent(in), optional :: group
+    real(real64), intent(in), optional :: timeout
+    integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(out), optional :: ierr
+    integer(c_int64_t), allocatable :: start(:), stop(:)
+    logical :: fits
+    call turn_box(name, size(box, 2), box, start, stop, fits, ierr)
+    if (.not. fits) return
+    call open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr)
+  end subroutine
+
+  subroutine open_series_int32(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
+                               buffer_bytes, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int32), intent(in) :: box(:, :)
+    type(couplet_series), intent(out) :: series
+    integer, intent(in), optional :: mode, from
+    integer(int64), intent(in), optional :: from_step
+    logical, intent(in), optional :: local
+    integer(c_int32_t), intent(in), optional :: type
+    type(couplet_group), intent(in), optional :: group
+    real(real64), intent(in), optional :: timeout
+    integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(out), optional :: ierr
+    call open_series_int64(universe, name, int(box, int64), series, mode, from, from_step, local, type, group, timeout, &
+                           buffer_bytes, ierr)
+  end subroutine
+
+  ! The whole array.
+  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    type(couplet_series), intent(out) :: series
+    integer, intent(in), optional :: mode, from
+    integer(int64), intent(in), optional :: from_step
+    logical, intent(in), optional :: local
+    integer(c_int32_t), intent(in), optional :: type
+    type(couplet_group), intent(in), optional :: group
+    real(real64), intent(in), optional :: timeout
+    integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(out), optional :: ierr
+    integer(c_int64_t) :: none(0)
+    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr)
+  end subroutine
+
+  subroutine open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
+                      buffer_bytes, ierr)
+    type(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(c_int64_t), intent(in), target, contiguous :: start(:), stop(:)
+    type(couplet_series), intent(inout) :: series
+    integer, intent(in), optional :: mode, from
+    integer(int64), intent(in), optional :: from_step
+    logical, intent(in), optional :: local
+    integer(c_int32_t), intent(in), optional :: type
+    type(couplet_group), intent(in), optional :: group
+    real(real64), intent(in), optional :: timeout
+    integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(out), optional :: ierr
+    type(c_open_options) :: options
+    type(c_string), target :: text
+    type(c_ptr) :: handle
+    integer(c_int32_t) :: status
+    call c_open_options_init(options)
+    if (size(start) > 0) then
+      options%start = c_loc(start)
+      options%stop = c_loc(stop)
+      options%dimensions = size(start, kind=c_int32_t)
+    end if
+    if (present(mode)) options%mode = mode
+    if (present(from)) options%from = from
+    if (present(from_step)) options%from_step = from_step
+    if (present(local)) options%local = merge(1, 0, local)
+    if (present(type)) options%type = type
+    if (present(group)) options%group = group%handle
+    if (present(timeout)) options%timeout_s = timeout
+    if (present(buffer_bytes)) options%buffer_bytes = buffer_bytes
+    status = c_series_open(universe%handle, to_c(text%letters, name), options, handle)
+    if (status == couplet_ok) then
+      call learn_series(series, handle, ierr)
+    else
+      call conclude(status, ierr)
+    end if
+  end subroutine
+
+  ! 1-based inclusive bounds, first dimension fastest -> half-open, 0-based, last dimension fastest.
+  subroutine turn_box(name, dimensions, box, start, stop, fits, ierr)
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: dimensions
+    integer(int64), intent(in) :: box(:, :)
+    integer(c_int64_t), allocatable, intent(out) :: start(:), stop(:)
+    logical, intent(out) :: fits
+    integer, intent(inout), optional :: ierr
+    character(len=80) :: sizes
+    fits = size(box, 1) == 2 .and. size(box, 2) == dimensions
+    if (.not. fits) then
+      write (sizes, "(a,i0,a,i0,a,i0,a)") "the box is an array (", size(box, 1), ",", size(box, 2), "), not (2,", dimensions, ")"
+      call refuse(couplet_error_shape, "series '"//trim(name)//"': "//trim(sizes)//": box(1,:) = first, box(2,:) = last", ierr)
+      return
+    end if
+    start = box(1, dimensions:1:-1) - 1
+    stop = box(2, dimensions:1:-1)
+  end subroutine
+end module
