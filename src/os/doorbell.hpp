@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/status.hpp"
+#include "os/descriptor.hpp"
 
 namespace couplet::os {
 
@@ -20,12 +22,13 @@ struct alignas(64) SleepFlag {
 
 class Doorbell {
  public:
-  // Creates the socket `path` (removed again at the end). flag: in mapped memory, outlives the doorbell.
+  // Creates the socket `path` (removed again at the end; exists: there is one). flag: in mapped memory, outlives the doorbell.
   static Result<std::unique_ptr<Doorbell>> open(const std::string& path, SleepFlag& flag);
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
+  // Wake up when the descriptor is readable (and writable, where write). Replaces an earlier watch of it.
   Status watch(int descriptor, bool write);
   void unwatch(int descriptor);
   // Tells ringers that we are about to sleep; the caller then takes its second look.
@@ -35,7 +38,8 @@ class Doorbell {
   // Lowers the flag and drains the socket. 0 does not block.
   template <typename Ready>
   void sleep(std::uint64_t timeout_ns, Ready&& ready);
-  int sleep_for(std::uint64_t timeout_ns, int* ready_descriptors, int most);  // returns how many descriptors are ready
+  // The same; returns how many descriptors are ready.
+  int sleep_for(std::uint64_t timeout_ns, int* ready_descriptors, int most);
 
  private:
   struct State;
@@ -52,19 +56,28 @@ void Doorbell::sleep(std::uint64_t timeout_ns, Ready&& ready) {
   }
 }
 
-// The ringer's side: the flag and socket of a peer. ring_if_asleep() does the fence and the look; at most one system call.
+// The ringer's side: the flag and socket of a peer. ring_if_asleep() does the fence and the look; at most one system call,
+// and none while the peer is awake. A peer that is gone is not an error here.
 class Bell {
  public:
-  Bell(std::string path, SleepFlag* flag);
-  ~Bell();
+  // Opens nothing yet. flag: in mapped memory, outlives the bell.
+  Bell(std::string path, SleepFlag& flag) : path_(std::move(path)), flag_(flag) {}
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
-  void ring_if_asleep() noexcept;
+  // To be called after the store that the peer sleeps for.
+  void ring_if_asleep() noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Doorbell::raise_flag
+    if (flag_.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      ring();
+    }
+  }
+  // Rings whether or not anybody sleeps; takes the flag down, so that others need not ring too.
+  void ring() noexcept;
 
  private:
   std::string path_;
-  SleepFlag* flag_;
-  int socket_ = -1;
+  SleepFlag& flag_;
+  Descriptor socket_;
 };
 
 }  // namespace couplet::os

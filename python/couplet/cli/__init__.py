@@ -1,0 +1,112 @@
+"""The command line: ``couplet run | check | watch | explain | clean | hub``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Couple separately started parallel programs.",
+)
+
+EXIT_MISTAKES = 2
+
+File = Annotated[Path, typer.Argument(help="The description of the coupled run.", show_default=True)]
+RunDirectory = Annotated[
+    Path | None, typer.Option("--run-dir", help="Base of the node directories; default COUPLET_RUN_DIR or /dev/shm.")
+]
+
+
+@app.command()
+def run(
+    file: File = Path("coupled.toml"),
+    plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
+) -> None:
+    """Start every program with its own launcher, host the hub, show progress, end everything cleanly."""
+    from couplet.cli.configuration import ConfigurationError, load
+    from couplet.cli.display import PlainDisplay, display_for
+    from couplet.cli.run import run as run_configuration
+
+    console = Console()
+    try:
+        configuration = load(file)
+    except ConfigurationError as error:
+        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(EXIT_MISTAKES) from error
+    display = PlainDisplay(console, configuration) if plain else display_for(console, configuration)
+    raise typer.Exit(run_configuration(configuration, display))
+
+
+@app.command()
+def check(file: File = Path("coupled.toml")) -> None:
+    """Find mistakes in a description, with line and suggestion, without starting anything."""
+    from couplet.cli.configuration import ConfigurationError, load
+    from couplet.cli.launch import command_line
+
+    try:
+        configuration = load(file)
+    except ConfigurationError as error:
+        Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(EXIT_MISTAKES) from error
+    for program in configuration.programs:
+        ranks = "1 rank" if program.ranks == 1 else f"{program.ranks} ranks"
+        print(f"{program.name}: {ranks}, in {program.directory}: {' '.join(command_line(program))}")
+    print(f"{file}: no mistakes")
+
+
+@app.command()
+def watch(
+    run_dir: RunDirectory = None,
+    once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
+    interval: Annotated[float, typer.Option(help="Seconds between two looks.", min=0.1)] = 1.0,
+) -> None:
+    """A live table of the universes that run on this node, from their counters, without disturbing them."""
+    from couplet.cli.watch import watch as watch_node
+
+    raise typer.Exit(watch_node(Console(), run_dir, once, interval))
+
+
+@app.command()
+def explain(
+    run_dir: RunDirectory = None,
+) -> None:
+    """What this node and this environment lead to: links, limits, copies, and why."""
+    from couplet.cli.explain import explain as explain_node
+
+    raise typer.Exit(explain_node(Console(), run_dir))
+
+
+def _become(name: str, arguments: list[str]) -> None:
+    """Replace this process by an executable of the installation."""
+    from couplet.cli.installation import executable
+
+    try:
+        path = executable(name)
+    except FileNotFoundError as error:
+        print(f"couplet: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
+    sys.stdout.flush()
+    os.execv(path, [str(path), *arguments])
+
+
+_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+@app.command(context_settings=_PASS_ON)
+def clean(context: typer.Context) -> None:
+    """Remove what crashed runs have left on this node; never what is in use."""
+    _become("couplet-clean", context.args)
+
+
+@app.command(context_settings=_PASS_ON)
+def hub(context: typer.Context) -> None:
+    """Host the rendezvous of a universe by hand: --programs ocean:2,nowcast:1 --listen HOST:PORT."""
+    _become("couplet-hub", context.args)

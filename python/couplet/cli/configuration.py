@@ -1,0 +1,293 @@
+"""The file ``coupled.toml``: what it may say, and every mistake in it with its line and a suggestion."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shutil
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+LAUNCHERS = ("none", "openmpi", "mpich", "slurm")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing that is wrong, where, and what would be right."""
+
+    line: int
+    text: str
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        hint = f" ({self.suggestion})" if self.suggestion else ""
+        return f"line {self.line}: {self.text}{hint}"
+
+
+class ConfigurationError(Exception):
+    """The file has mistakes; ``mistakes`` lists all of them."""
+
+    def __init__(self, path: Path, mistakes: list[Mistake]) -> None:
+        self.path = path
+        self.mistakes = mistakes
+        super().__init__("\n".join(f"{path}: {mistake}" for mistake in mistakes))
+
+
+@dataclass
+class Program:
+    """One separately started application."""
+
+    name: str
+    command: list[str]
+    launcher: str = "none"
+    ranks: int = 1
+    directory: Path = Path()
+    environment: dict[str, str] = field(default_factory=dict)
+    launcher_options: list[str] = field(default_factory=list)
+    required: bool = True
+    log: Path | None = None
+    line: int = 0
+
+
+@dataclass
+class Series:
+    """Settings of a series, and the number of steps to expect for the progress bar."""
+
+    name: str
+    required_readers: list[str] = field(default_factory=list)
+    settings: dict[str, float | int] = field(default_factory=dict)
+    steps: int | None = None
+    line: int = 0
+
+
+@dataclass
+class Configuration:
+    """A whole coupled run."""
+
+    path: Path
+    name: str
+    programs: list[Program]
+    series: list[Series]
+    timeout_s: float = 60.0
+    linger_s: float = 0.0
+    encrypt: bool = False
+    listen: str = "127.0.0.1:0"
+    links: list[str] = field(default_factory=list)
+    interface: str | None = None
+
+    def hub_programs(self) -> str:
+        """The hub's notation: ``ocean:2,nowcast:1,follower:1?``."""
+        return ",".join(f"{p.name}:{p.ranks}{'' if p.required else '?'}" for p in self.programs)
+
+    def hub_settings(self) -> dict[str, Any]:
+        """Settings that the hub hands to every member."""
+        series = {}
+        for one in self.series:
+            entry: dict[str, Any] = dict(one.settings)
+            if one.required_readers:
+                entry["required_readers"] = one.required_readers
+            series[one.name] = entry
+        return {"series": series}
+
+
+# What each table may hold: key -> (accepted types, description).
+_KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
+    "universe": {
+        "name": ((str,), "a string"),
+        "timeout": ((int, float), "seconds"),
+        "linger": ((int, float), "seconds"),
+        "encrypt": ((bool,), "true or false"),
+        "listen": ((str,), '"host:port"'),
+        "links": ((list,), 'a list such as ["self", "shm", "tcp"]'),
+        "interface": ((str,), "a network interface or address"),
+    },
+    "program": {
+        "name": ((str,), "a string"),
+        "command": ((list,), "a list of strings"),
+        "launcher": ((str,), "one of " + ", ".join(LAUNCHERS)),
+        "ranks": ((int,), "a positive number"),
+        "directory": ((str,), "a directory"),
+        "environment": ((dict,), "a table of strings"),
+        "launcher_options": ((list,), "a list of strings"),
+        "required": ((bool,), "true or false"),
+        "log": ((str,), "a file name"),
+    },
+    "series": {
+        "required_readers": ((list,), "a list of program names"),
+        "slots": ((int,), "a positive number"),
+        "memory_bytes": ((int,), "bytes"),
+        "required_timeout_s": ((int, float), "seconds"),
+        "wait_timeout_s": ((int, float), "seconds"),
+        "evict_after_s": ((int, float), "seconds"),
+        "steps": ((int,), "a positive number"),
+    },
+}
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
+
+
+class _Lines:
+    """Where tables and keys stand in the text: tomllib does not tell."""
+
+    def __init__(self, text: str) -> None:
+        self.keys: dict[tuple[str, str], int] = {}
+        table, count = "", 0
+        for number, line in enumerate(text.splitlines(), 1):
+            stripped = line.strip()
+            if header := re.fullmatch(r"\[\[\s*([\w.\-\"]+)\s*\]\]\s*(#.*)?", stripped):
+                table, count = f"{header[1]}#{count}", count + 1
+                self.keys.setdefault((table, ""), number)
+            elif header := re.fullmatch(r"\[\s*([\w.\-\"]+)\s*\]\s*(#.*)?", stripped):
+                table = header[1].replace('"', "")
+                self.keys.setdefault((table, ""), number)
+            elif key := re.match(r"([\w\-]+)\s*(=|\.)", stripped):
+                self.keys.setdefault((table, key[1]), number)
+
+    def of(self, table: str, key: str = "") -> int:
+        return self.keys.get((table, key), self.keys.get((table, ""), 1))
+
+
+def _closest(word: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(word, known, 1, 0.5)
+    return f'did you mean "{near[0]}"?' if near else "known: " + ", ".join(known)
+
+
+def _is(value: object, types: tuple[type, ...]) -> bool:
+    return isinstance(value, types) and not (isinstance(value, bool) and bool not in types)
+
+
+class _Reader:
+    """Checks table after table and collects the mistakes."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        self.base = path.resolve().parent
+        self.lines = _Lines(text)
+        self.mistakes: list[Mistake] = []
+
+    def wrong(self, table: str, key: str, text: str, suggestion: str = "") -> None:
+        self.mistakes.append(Mistake(self.lines.of(table, key), text, suggestion))
+
+    def table(self, kind: str, where: str, content: dict[str, Any]) -> dict[str, Any]:
+        """The entries of ``content`` that are known and of the right type."""
+        known, good = _KINDS[kind], {}
+        for key, value in content.items():
+            if key not in known:
+                self.wrong(where, key, f'unknown key "{key}" in [{where.split("#")[0]}]', _closest(key, list(known)))
+            elif not _is(value, known[key][0]):
+                self.wrong(where, key, f'"{key}" has to be {known[key][1]}, not {value!r}')
+            elif isinstance(value, list) and not all(isinstance(item, str) for item in value):
+                self.wrong(where, key, f'"{key}" has to be {known[key][1]}')
+            else:
+                good[key] = value
+        return good
+
+    def program(self, index: int, content: dict[str, Any]) -> Program | None:
+        where = f"program#{index}"
+        good = self.table("program", where, content)
+        name, command = good.get("name"), good.get("command")
+        if name is None or not _NAME.fullmatch(name):
+            self.wrong(where, "name", "a program needs a name of letters, digits, '_', '-', '.'", 'name = "ocean"')
+        if not command:
+            self.wrong(where, "command", f'program "{name}" needs a command', 'command = ["./ocean", "input.nml"]')
+        if good.get("launcher", "none") not in LAUNCHERS:
+            self.wrong(where, "launcher", f'no launcher "{good["launcher"]}"', _closest(good["launcher"], list(LAUNCHERS)))
+        if good.get("ranks", 1) < 1:
+            self.wrong(where, "ranks", "ranks has to be at least 1")
+        directory = self.base / good.get("directory", ".")
+        if not directory.is_dir():
+            self.wrong(where, "directory", f"no directory {directory}")
+        environment = good.get("environment", {})
+        if not all(isinstance(value, str) for value in environment.values()):
+            self.wrong(where, "environment", "values in environment have to be strings")
+        if command and directory.is_dir():
+            self.executable(where, command[0], directory)
+        if not (name and command):
+            return None
+        log = good.get("log")
+        return Program(
+            name=name,
+            command=command,
+            launcher=good.get("launcher", "none"),
+            ranks=good.get("ranks", 1),
+            directory=directory,
+            environment=environment,
+            launcher_options=good.get("launcher_options", []),
+            required=good.get("required", True),
+            log=self.base / log if log else None,
+            line=self.lines.of(where),
+        )
+
+    def executable(self, where: str, command: str, directory: Path) -> None:
+        if "/" in command:
+            path = directory / command
+            if not path.is_file():
+                self.wrong(where, "command", f"no file {path}", "build it first, or correct the path")
+            elif not path.stat().st_mode & 0o111:
+                self.wrong(where, "command", f"{path} is not executable", f"chmod +x {path}")
+        elif shutil.which(command) is None:
+            self.wrong(where, "command", f'"{command}" is not on PATH')
+
+    def series(self, name: str, content: dict[str, Any], programs: list[str]) -> Series:
+        where = f"series.{name}"
+        good = self.table("series", where, content)
+        readers = good.pop("required_readers", [])
+        for reader in readers:
+            if reader not in programs:
+                self.wrong(where, "required_readers", f'no program "{reader}"', _closest(reader, programs))
+        if "slots" in good and good["slots"] < 1:
+            self.wrong(where, "slots", "slots has to be at least 1")
+        steps = good.pop("steps", None)
+        return Series(name, readers, good, steps, self.lines.of(where))
+
+
+def _launchers_present(reader: _Reader, programs: list[Program]) -> None:
+    from couplet.cli.launch import launcher_executable
+
+    for index, program in enumerate(programs):
+        if program.launcher in LAUNCHERS and launcher_executable(program.launcher) is None:
+            reader.wrong(f"program#{index}", "launcher", f'launcher "{program.launcher}" is not installed here')
+
+
+def load(path: Path) -> Configuration:
+    """Read ``path``; raise ConfigurationError with every mistake found."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConfigurationError(path, [Mistake(0, f"cannot read it: {error.strerror}")]) from error
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"line (\d+)", str(error))
+        raise ConfigurationError(path, [Mistake(int(found[1]) if found else 1, f"not TOML: {error}")]) from error
+    reader = _Reader(path, text)
+    for key in content:
+        if key not in _KINDS:
+            reader.wrong(key, "", f"unknown table [{key}]", _closest(key, list(_KINDS)))
+    universe = reader.table("universe", "universe", content.get("universe", {}))
+    entries = content.get("program", [])
+    if not isinstance(entries, list) or not entries:
+        reader.wrong("program", "", "no program is listed", "add a [[program]] table for each program")
+        entries = []
+    programs = [p for i, entry in enumerate(entries) if (p := reader.program(i, entry)) is not None]
+    names = [program.name for program in programs]
+    for index, program in enumerate(programs):
+        if program.name in names[:index]:
+            reader.wrong(f"program#{index}", "name", f'program "{program.name}" is listed twice')
+    _launchers_present(reader, programs)
+    series = [reader.series(name, entry, names) for name, entry in content.get("series", {}).items()]
+    if reader.mistakes:
+        raise ConfigurationError(path, sorted(reader.mistakes, key=lambda mistake: mistake.line))
+    return Configuration(
+        path=path,
+        name=universe.get("name", path.resolve().parent.name),
+        programs=programs,
+        series=series,
+        timeout_s=universe.get("timeout", 60.0),
+        linger_s=universe.get("linger", 0.0),
+        encrypt=universe.get("encrypt", False),
+        listen=universe.get("listen", "127.0.0.1:0"),
+        links=universe.get("links", []),
+        interface=universe.get("interface"),
+    )

@@ -1,0 +1,108 @@
+"""The hub as a child process, and the events it writes."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import select
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from couplet.cli.configuration import Configuration
+from couplet.cli.installation import executable
+
+
+class HubError(Exception):
+    """The hub could not be started."""
+
+
+class Hub:
+    """Hosts the hub of one run: a secret of its own, a free port, and its events."""
+
+    def __init__(self, configuration: Configuration, scratch: Path) -> None:
+        self._events = scratch / "events.jsonl"
+        self._position = 0
+        secret = scratch / "secret"
+        descriptor = os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32) + "\n")
+        settings = scratch / "settings.json"
+        settings.write_text(json.dumps(configuration.hub_settings()))
+        command = [str(executable("couplet-hub")), "--programs", configuration.hub_programs()]
+        command += ["--listen", configuration.listen, "--secret-file", str(secret), "--config", str(settings)]
+        command += ["--events", str(self._events), "--name", configuration.name]
+        if configuration.linger_s:
+            command += ["--linger", str(configuration.linger_s)]
+        if configuration.encrypt:
+            command.append("--encrypt")
+        self._log = (scratch / "hub.log").open("w+")
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True
+        )
+        address = self._announced()
+        self.environment = {
+            "COUPLET_HUB": address,
+            "COUPLET_SECRET_FILE": str(secret),
+            "COUPLET_JOIN_TIMEOUT": str(configuration.timeout_s),
+        }
+        if configuration.links:
+            self.environment["COUPLET_LINKS"] = ",".join(configuration.links)
+        if configuration.interface:
+            self.environment["COUPLET_INTERFACE"] = configuration.interface
+
+    def _announced(self, timeout_s: float = 10.0) -> str:
+        """The address that the hub prints when it listens."""
+        assert self.process.stdout is not None
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            ready, _, _ = select.select([self.process.stdout], [], [], 0.1)
+            if ready:
+                line = self.process.stdout.readline().strip()
+                if line.startswith("COUPLET_HUB="):
+                    return line.removeprefix("COUPLET_HUB=")
+            if self.process.poll() is not None:
+                break
+        self.stop()
+        raise HubError(f"the hub did not start: {self.log() or 'it said nothing'}")
+
+    def log(self) -> str:
+        """What the hub wrote to its standard error."""
+        self._log.flush()
+        self._log.seek(0)
+        return self._log.read().strip()
+
+    def events(self) -> list[dict[str, Any]]:
+        """The events since the last call."""
+        if not self._events.exists():
+            return []
+        with self._events.open() as file:
+            file.seek(self._position)
+            lines = file.readlines()
+            if lines and not lines[-1].endswith("\n"):
+                lines.pop()
+            self._position += sum(len(line.encode()) for line in lines)
+        return [json.loads(line) for line in lines]
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether the hub has found the universe over in this time."""
+        try:
+            self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """End the hub; it tells the members."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(5)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()

@@ -1,0 +1,136 @@
+"""Starting programs, keeping their output, ending all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import subprocess
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import IO
+
+from couplet.cli.configuration import Program
+from couplet.cli.launch import command_line, environment, starts
+
+TAIL_LINES = 20
+
+
+class Running:
+    """One start of a program: a process group of its own, its output line by line."""
+
+    def __init__(self, program: Program, rank: int | None, universe: dict[str, str]) -> None:
+        self.program = program
+        self.rank = rank
+        self.tail: deque[str] = deque(maxlen=TAIL_LINES)
+        self.partial = b""
+        self.command = command_line(program)
+        self.process = subprocess.Popen(
+            self.command,
+            cwd=program.directory,
+            env=environment(program, universe, rank),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+    @property
+    def output(self) -> IO[bytes]:
+        assert self.process.stdout is not None
+        return self.process.stdout
+
+    @property
+    def title(self) -> str:
+        return self.program.name if self.rank in (None, 0) else f"{self.program.name}.{self.rank}"
+
+    def signal_group(self, number: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+
+class Processes:
+    """All programs of a run. ``write(title, line)`` gets every line of output."""
+
+    def __init__(self, write: Callable[[str, str], None]) -> None:
+        self._write = write
+        self._selector = selectors.DefaultSelector()
+        self._logs: dict[str, IO[str]] = {}
+        self.running: list[Running] = []
+
+    def start(self, program: Program, universe: dict[str, str]) -> None:
+        """Start all of one program. OSError where the command cannot be executed."""
+        if program.log is not None and program.name not in self._logs:
+            program.log.parent.mkdir(parents=True, exist_ok=True)
+            self._logs[program.name] = program.log.open("w")
+        for rank in starts(program):
+            one = Running(program, rank, universe)
+            os.set_blocking(one.output.fileno(), False)
+            self._selector.register(one.output, selectors.EVENT_READ, one)
+            self.running.append(one)
+
+    def pump(self, timeout_s: float) -> None:
+        """Move output that is there, waiting at most ``timeout_s`` for some."""
+        if not self._selector.get_map():
+            time.sleep(timeout_s)
+            return
+        for key, _ in self._selector.select(timeout_s):
+            self._read(key.data)
+
+    def _read(self, one: Running) -> None:
+        data = one.output.read(65536)
+        if data is None:
+            return
+        if not data:
+            self._selector.unregister(one.output)
+            if one.partial:
+                self._line(one, one.partial)
+                one.partial = b""
+            return
+        *lines, one.partial = (one.partial + data).split(b"\n")
+        for line in lines:
+            self._line(one, line)
+
+    def _line(self, one: Running, raw: bytes) -> None:
+        line = raw.decode("utf-8", "replace").rstrip("\r")
+        one.tail.append(line)
+        log = self._logs.get(one.program.name)
+        if log is not None:
+            log.write(line + "\n")
+        self._write(one.title, line)
+
+    def ended(self) -> bool:
+        """Whether every program has ended."""
+        return all(one.process.poll() is not None for one in self.running)
+
+    def culprit(self) -> Running | None:
+        """A program that has ended with an error."""
+        return next((one for one in self.running if one.process.poll() not in (None, 0)), None)
+
+    def end_all(self, grace_s: float = 5.0) -> None:
+        """Ask all that are left to end, then make them."""
+        for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 5.0)):
+            for one in self.running:
+                if one.process.poll() is None:
+                    one.signal_group(number)
+            deadline = time.monotonic() + patience_s
+            while not self.ended() and time.monotonic() < deadline:
+                self.pump(0.05)
+            if self.ended():
+                break
+        for one in self.running:  # what a launcher left behind in its group
+            one.signal_group(signal.SIGKILL)
+
+    def close(self) -> None:
+        """Take the last output and close everything."""
+        deadline = time.monotonic() + 1.0
+        while self._selector.get_map() and time.monotonic() < deadline:
+            self.pump(0.05)
+        for key in list(self._selector.get_map().values()):
+            self._selector.unregister(key.fileobj)
+        for one in self.running:
+            one.output.close()
+        for log in self._logs.values():
+            log.close()

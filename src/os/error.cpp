@@ -1,0 +1,33 @@
+#include "os/error.hpp"
+
+#include <system_error>
+
+namespace couplet::os {
+namespace {
+
+Code code_of(int error) noexcept {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return Code::no_space;
+    case ENOENT:
+      return Code::not_found;
+    case EEXIST:
+      return Code::exists;
+    case ENOMEM:
+      return Code::memory;
+    case ENOSYS:
+    case EOPNOTSUPP:
+      return Code::unsupported;
+    default:
+      return Code::system;
+  }
+}
+
+}  // namespace
+
+Status system_failure(int error, const std::string& what) {
+  return fail(code_of(error), "{}: {}", what, std::generic_category().message(error));
+}
+
+}  // namespace couplet::os

@@ -1,0 +1,25 @@
+// Turns errno into a Status.
+#pragma once
+
+#include <cerrno>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace couplet::os {
+
+// "<what>: No such file or directory". Codes: no_space (ENOSPC, EDQUOT), not_found (ENOENT), exists (EEXIST), memory
+// (ENOMEM), unsupported (ENOSYS, EOPNOTSUPP), otherwise system.
+[[nodiscard]] Status system_failure(int error, const std::string& what);
+
+// Calls again while a signal has interrupted the call.
+template <typename Call>
+auto retry_interrupted(Call&& call) noexcept(noexcept(call())) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) {
+    result = call();
+  }
+  return result;
+}
+
+}  // namespace couplet::os

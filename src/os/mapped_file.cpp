@@ -1,0 +1,123 @@
+#include "os/mapped_file.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "os/descriptor.hpp"
+#include "os/error.hpp"
+
+namespace couplet::os {
+namespace {
+
+// Fills the page tables. The kernel's way where it has one (Linux 5.14), else one access a page.
+void populate_pages(std::byte* data, std::size_t bytes, bool write) {
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(data, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) {
+    return;
+  }
+#endif
+  const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  for (std::size_t offset = 0; offset < bytes; offset += page_bytes) {
+    auto* const touched = reinterpret_cast<volatile char*>(data + offset);
+    if (write) {
+      __atomic_fetch_or(touched, char{0}, __ATOMIC_RELAXED);
+    } else {
+      static_cast<void>(*touched);
+    }
+  }
+}
+
+Result<std::byte*> map(int descriptor, const std::string& path, std::size_t bytes, bool write) {
+  const int protection = write ? PROT_READ | PROT_WRITE : PROT_READ;
+  void* const data = ::mmap(nullptr, bytes, protection, MAP_SHARED, descriptor, 0);
+  if (data == MAP_FAILED) {
+    return system_failure(errno, fmt::format("cannot map {} bytes of {}", bytes, path));
+  }
+  return static_cast<std::byte*>(data);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(std::string path, std::byte* data, std::size_t bytes)
+    : path_(std::move(path)), data_(data), bytes_(bytes) {}
+
+MappedFile::~MappedFile() { ::munmap(data_, bytes_); }
+
+Result<std::unique_ptr<MappedFile>> MappedFile::create(const std::string& path, std::size_t bytes) {
+  if (bytes == 0) {
+    return fail(Code::argument, "cannot create {} with 0 bytes", path);
+  }
+  Descriptor file(retry_interrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600); }));
+  if (!file) {
+    return system_failure(errno, fmt::format("cannot create {}", path));
+  }
+  int error = ::fchmod(file.number(), 0600) == 0 ? 0 : errno;  // whatever the umask says
+  if (error == 0) {
+    do {
+      error = ::posix_fallocate(file.number(), 0, static_cast<off_t>(bytes));
+    } while (error == EINTR);
+  }
+  if (error != 0) {
+    ::unlink(path.c_str());
+    return system_failure(error, fmt::format("cannot allocate {} bytes for {}", bytes, path));
+  }
+  auto data = map(file.number(), path, bytes, true);
+  if (!data) {
+    ::unlink(path.c_str());
+    return data.status();
+  }
+  populate_pages(*data, bytes, true);
+  return std::unique_ptr<MappedFile>(new MappedFile(path, *data, bytes));
+}
+
+Result<std::unique_ptr<MappedFile>> MappedFile::open(const std::string& path, Access access, bool populate) {
+  const bool write = access == Access::read_write;
+  const int flags = (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+  Descriptor file(retry_interrupted([&] { return ::open(path.c_str(), flags); }));
+  if (!file) {
+    return system_failure(errno, fmt::format("cannot open {}", path));
+  }
+  struct stat facts {};
+  if (::fstat(file.number(), &facts) != 0) {
+    return system_failure(errno, fmt::format("cannot inspect {}", path));
+  }
+  if (!S_ISREG(facts.st_mode) || facts.st_size <= 0 || facts.st_uid != ::geteuid()) {
+    return fail(Code::protocol, "{} is empty or not a plain file of this user", path);
+  }
+  const auto bytes = static_cast<std::size_t>(facts.st_size);
+  COUPLET_TRY_VALUE(auto* const data, map(file.number(), path, bytes, write));
+  if (populate) {
+    populate_pages(data, bytes, write);
+  }
+  return std::unique_ptr<MappedFile>(new MappedFile(path, data, bytes));
+}
+
+Status MappedFile::rename_to(const std::string& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    return system_failure(errno, fmt::format("cannot rename {} to {}", path_, path));
+  }
+  path_ = path;
+  return {};
+}
+
+Status MappedFile::link_to(const std::string& path) {
+  if (::link(path_.c_str(), path.c_str()) != 0) {
+    return system_failure(errno, fmt::format("cannot link {} to {}", path_, path));
+  }
+  ::unlink(path_.c_str());
+  path_ = path;
+  return {};
+}
+
+Status MappedFile::remove() {
+  if (::unlink(path_.c_str()) != 0 && errno != ENOENT) {
+    return system_failure(errno, fmt::format("cannot remove {}", path_));
+  }
+  return {};
+}
+
+}  // namespace couplet::os

@@ -1,0 +1,305 @@
+#include "os/socket.hpp"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+
+#include "os/error.hpp"
+
+namespace couplet::os {
+namespace {
+
+constexpr std::array<std::uint8_t, 12> ipv4_prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t bytes = sizeof(sockaddr_storage);
+  [[nodiscard]] sockaddr* get() noexcept { return reinterpret_cast<sockaddr*>(&storage); }
+  [[nodiscard]] const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage); }
+};
+
+Address to_address(const Endpoint& endpoint) noexcept {
+  Address address;
+  if (is_ipv4(endpoint)) {
+    sockaddr_in narrow{};
+    narrow.sin_family = AF_INET;
+    narrow.sin_port = htons(endpoint.port);
+    std::memcpy(&narrow.sin_addr, endpoint.address.data() + ipv4_prefix.size(), 4);
+    std::memcpy(&address.storage, &narrow, sizeof narrow);
+    address.bytes = sizeof narrow;
+  } else {
+    sockaddr_in6 wide{};
+    wide.sin6_family = AF_INET6;
+    wide.sin6_port = htons(endpoint.port);
+    wide.sin6_scope_id = endpoint.scope;
+    std::memcpy(&wide.sin6_addr, endpoint.address.data(), 16);
+    std::memcpy(&address.storage, &wide, sizeof wide);
+    address.bytes = sizeof wide;
+  }
+  return address;
+}
+
+Result<Endpoint> from_address(const sockaddr* address) {
+  Endpoint endpoint;
+  if (address->sa_family == AF_INET) {
+    sockaddr_in narrow{};
+    std::memcpy(&narrow, address, sizeof narrow);
+    std::copy(ipv4_prefix.begin(), ipv4_prefix.end(), endpoint.address.begin());
+    std::memcpy(endpoint.address.data() + ipv4_prefix.size(), &narrow.sin_addr, 4);
+    endpoint.port = ntohs(narrow.sin_port);
+    return endpoint;
+  }
+  if (address->sa_family == AF_INET6) {
+    sockaddr_in6 wide{};
+    std::memcpy(&wide, address, sizeof wide);
+    std::memcpy(endpoint.address.data(), &wide.sin6_addr, 16);
+    endpoint.port = ntohs(wide.sin6_port);
+    endpoint.scope = wide.sin6_scope_id;
+    return endpoint;
+  }
+  return fail(Code::unsupported, "address family {} is neither IPv4 nor IPv6", address->sa_family);
+}
+
+Status set_option(const Descriptor& socket, int level, int option, int value, const char* name) {
+  if (::setsockopt(socket.number(), level, option, &value, sizeof value) != 0) {
+    return system_failure(errno, fmt::format("cannot set {} of a socket", name));
+  }
+  return {};
+}
+
+Status tune(const Descriptor& socket, const SocketOptions& options) {
+  COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY"));
+  COUPLET_TRY(set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1, "SO_KEEPALIVE"));
+  COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, options.keepalive_idle_s, "TCP_KEEPIDLE"));
+  COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1, "TCP_KEEPINTVL"));
+  COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, options.keepalive_probes, "TCP_KEEPCNT"));
+  COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.user_timeout_ms),
+                         "TCP_USER_TIMEOUT"));
+  if (options.buffer_bytes > 0) {
+    COUPLET_TRY(set_option(socket, SOL_SOCKET, SO_SNDBUF, options.buffer_bytes, "SO_SNDBUF"));
+    COUPLET_TRY(set_option(socket, SOL_SOCKET, SO_RCVBUF, options.buffer_bytes, "SO_RCVBUF"));
+  }
+  return {};
+}
+
+Result<Descriptor> open_socket(const Endpoint& endpoint, int type) {
+  const int family = is_ipv4(endpoint) ? AF_INET : AF_INET6;
+  Descriptor socket(::socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) {
+    return system_failure(errno, "cannot open a socket");
+  }
+  return socket;
+}
+
+Result<Endpoint> own_endpoint(const Descriptor& socket, bool peer) {
+  Address address;
+  const int answer = peer ? ::getpeername(socket.number(), address.get(), &address.bytes)
+                          : ::getsockname(socket.number(), address.get(), &address.bytes);
+  if (answer != 0) {
+    return socket_failure(errno, peer ? "cannot tell the peer's address" : "cannot tell the own address");
+  }
+  return from_address(address.get());
+}
+
+}  // namespace
+
+std::string endpoint_text(const Endpoint& endpoint) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (is_ipv4(endpoint)) {
+    ::inet_ntop(AF_INET, endpoint.address.data() + ipv4_prefix.size(), text.data(), text.size());
+    return fmt::format("{}:{}", text.data(), endpoint.port);
+  }
+  ::inet_ntop(AF_INET6, endpoint.address.data(), text.data(), text.size());
+  if (endpoint.scope != 0) {
+    return fmt::format("[{}%{}]:{}", text.data(), endpoint.scope, endpoint.port);
+  }
+  return fmt::format("[{}]:{}", text.data(), endpoint.port);
+}
+
+bool is_ipv4(const Endpoint& endpoint) noexcept {
+  return std::equal(ipv4_prefix.begin(), ipv4_prefix.end(), endpoint.address.begin());
+}
+
+Result<Endpoint> resolve(std::string_view host_and_port) {
+  const auto colon = host_and_port.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == host_and_port.size()) {
+    return fail(Code::config, "'{}' is not host:port", host_and_port);
+  }
+  std::string host(host_and_port.substr(0, colon));
+  const std::string port(host_and_port.substr(colon + 1));
+  if (host.front() == '[' && host.back() == ']') {
+    host = host.substr(1, host.size() - 2);
+  }
+  if (!std::all_of(port.begin(), port.end(), [](char digit) { return digit >= '0' && digit <= '9'; }) ||
+      port.size() > 5 || std::stoul(port) > 65535) {
+    return fail(Code::config, "'{}' in '{}' is not a port", port, host_and_port);
+  }
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int error = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
+  if (error != 0) {
+    return fail(Code::not_found, "host '{}' is unknown: {}", host, ::gai_strerror(error));
+  }
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> keeper(found, &::freeaddrinfo);
+  return from_address(found->ai_addr);
+}
+
+Result<Endpoint> interface_endpoint(const std::string& name_or_address) {
+  Endpoint endpoint;
+  if (::inet_pton(AF_INET, name_or_address.c_str(), endpoint.address.data() + ipv4_prefix.size()) == 1) {
+    std::copy(ipv4_prefix.begin(), ipv4_prefix.end(), endpoint.address.begin());
+    return endpoint;
+  }
+  if (::inet_pton(AF_INET6, name_or_address.c_str(), endpoint.address.data()) == 1) {
+    return endpoint;
+  }
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) {
+    return system_failure(errno, "cannot list network interfaces");
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> keeper(first, &::freeifaddrs);
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+      if (entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == family && name_or_address == entry->ifa_name) {
+        return from_address(entry->ifa_addr);
+      }
+    }
+  }
+  return fail(Code::not_found, "there is no network interface '{}' with an address", name_or_address);
+}
+
+Result<Endpoint> source_towards(const Endpoint& target) {
+  COUPLET_TRY_VALUE(const Descriptor socket, open_socket(target, SOCK_DGRAM));
+  const Address address = to_address(target);
+  if (::connect(socket.number(), address.get(), address.bytes) != 0) {  // of a datagram socket: only looks up the route
+    return system_failure(errno, fmt::format("no route to {}", endpoint_text(target)));
+  }
+  COUPLET_TRY_VALUE(Endpoint source, own_endpoint(socket, false));
+  source.port = 0;
+  return source;
+}
+
+Result<Descriptor> listen_tcp(const Endpoint& endpoint, int backlog) {
+  COUPLET_TRY_VALUE(Descriptor socket, open_socket(endpoint, SOCK_STREAM));
+  COUPLET_TRY(set_option(socket, SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR"));
+  const Address address = to_address(endpoint);
+  if (::bind(socket.number(), address.get(), address.bytes) != 0) {
+    if (errno == EADDRINUSE) {
+      return fail(Code::exists, "{} is taken by another program", endpoint_text(endpoint));
+    }
+    return system_failure(errno, fmt::format("cannot bind to {}", endpoint_text(endpoint)));
+  }
+  if (::listen(socket.number(), backlog) != 0) {
+    return system_failure(errno, fmt::format("cannot listen on {}", endpoint_text(endpoint)));
+  }
+  return socket;
+}
+
+Result<Descriptor> accept_tcp(const Descriptor& listener, const SocketOptions& options) {
+  Descriptor socket(retry_interrupted(
+      [&] { return ::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
+  if (!socket) {
+    // The caller may be gone again before it was accepted: as good as nobody.
+    if (errno == EAGAIN || errno == ECONNABORTED) {
+      return Code::not_yet;
+    }
+    return system_failure(errno, "cannot accept a connection");
+  }
+  COUPLET_TRY(tune(socket, options));
+  return socket;
+}
+
+Result<Descriptor> connect_tcp(const Endpoint& target, const Endpoint* from, const SocketOptions& options) {
+  COUPLET_TRY_VALUE(Descriptor socket, open_socket(target, SOCK_STREAM));
+  COUPLET_TRY(tune(socket, options));
+  if (from != nullptr) {
+    const Address address = to_address(*from);
+    if (::bind(socket.number(), address.get(), address.bytes) != 0) {
+      return system_failure(errno, fmt::format("cannot bind to {}", endpoint_text(*from)));
+    }
+  }
+  const Address address = to_address(target);
+  if (::connect(socket.number(), address.get(), address.bytes) != 0 && errno != EINPROGRESS && errno != EINTR) {
+    return system_failure(errno, fmt::format("cannot connect to {}", endpoint_text(target)));
+  }
+  return socket;
+}
+
+Status connect_result(const Descriptor& socket, const Endpoint& target) {
+  int error = 0;
+  socklen_t bytes = sizeof error;
+  if (::getsockopt(socket.number(), SOL_SOCKET, SO_ERROR, &error, &bytes) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    return system_failure(error, fmt::format("cannot connect to {}", endpoint_text(target)));
+  }
+  Address address;
+  if (::getpeername(socket.number(), address.get(), &address.bytes) != 0) {
+    if (errno == ENOTCONN) {
+      return Code::not_yet;
+    }
+    return system_failure(errno, fmt::format("cannot connect to {}", endpoint_text(target)));
+  }
+  return {};
+}
+
+Result<Endpoint> local_endpoint(const Descriptor& socket) { return own_endpoint(socket, false); }
+Result<Endpoint> peer_endpoint(const Descriptor& socket) { return own_endpoint(socket, true); }
+
+Status socket_failure(int error, std::string_view what) {
+  switch (error) {
+    case ECONNRESET:
+    case EPIPE:
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case EHOSTDOWN:
+    case ENETDOWN:
+    case ECONNABORTED:
+    case ECONNREFUSED:
+    case ENOTCONN:
+      return fail(Code::peer_lost, "{}: {}", what, std::strerror(error));
+    default:
+      return system_failure(error, std::string(what));
+  }
+}
+
+Result<std::size_t> send_some(const Descriptor& socket, const void* data, std::size_t bytes) {
+  const ssize_t sent = retry_interrupted([&] { return ::send(socket.number(), data, bytes, MSG_NOSIGNAL); });
+  if (sent >= 0) {
+    return static_cast<std::size_t>(sent);
+  }
+  if (errno == EAGAIN) {
+    return Code::not_yet;
+  }
+  return socket_failure(errno, "sending failed");
+}
+
+Result<std::size_t> receive_some(const Descriptor& socket, void* data, std::size_t bytes) {
+  const ssize_t received = retry_interrupted([&] { return ::recv(socket.number(), data, bytes, 0); });
+  if (received > 0 || bytes == 0) {
+    return static_cast<std::size_t>(std::max<ssize_t>(received, 0));
+  }
+  if (received == 0) {
+    return Code::end;
+  }
+  if (errno == EAGAIN) {
+    return Code::not_yet;
+  }
+  return socket_failure(errno, "receiving failed");
+}
+
+}  // namespace couplet::os
