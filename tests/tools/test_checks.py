@@ -90,7 +90,7 @@ def test_sizes_allowed_may_only_shrink(make_tree: MakeTree) -> None:
 def test_sizes_reads_cpp_as_it_is_written() -> None:
     text = """
 namespace couplet::link {
-struct Options { int a{1}; std::array<int, 2> b = {1, 2}; };
+struct alignas(64) Options { int a{1}; std::array<int, 2> b = {1, 2}; };
 class Ring : public Base {
  public:
   explicit Ring(int size) noexcept : size_{size}, name_("}{") {

@@ -80,6 +80,7 @@ NOT_CODE = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b[^()]*$|\bextern\s*$")
+ATTRIBUTE = re.compile(r"\balignas\s*\([^()]*\)|__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]")
 # The brace after a member in a constructor's list, `: size_{0}`, opens no body.
 MEMBER_INITIALIZER = re.compile(r"\)\s*(noexcept\s*)?:[^:].*[\w>]\s*$", re.DOTALL)
 FUNCTION_NAME = re.compile(r"(operator\s*(?:\(\)|[^\s(]+)|~?[A-Za-z_]\w*)\s*\(")
@@ -95,7 +96,7 @@ def cpp_functions(text: str) -> Iterator[tuple[str, int, int]]:
         if character in ";}":
             head_start = position + 1
         elif character == "{":
-            head = code[head_start:position]
+            head = ATTRIBUTE.sub("", code[head_start:position])
             name = FUNCTION_NAME.search(head)
             if not SCOPE.search(head):
                 end = matching_brace(code, position)
