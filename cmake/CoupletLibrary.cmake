@@ -11,6 +11,13 @@ if(NOT sources)  # a tree without sources still configures
   set(sources "${PROJECT_BINARY_DIR}/empty.cpp")
 endif()
 
+# libcouplet.so.0 and so on; a wheel cannot hold the symbolic links, and has plain names.
+function(couplet_set_version target)
+  if(NOT DEFINED SKBUILD)
+    set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  endif()
+endfunction()
+
 set(COUPLET_VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/couplet.map")
 
 # Only C symbols named couplet_* leave a shared library of ours.
@@ -37,7 +44,7 @@ target_link_libraries(couplet_core PUBLIC couplet_internal)
 
 add_library(couplet SHARED $<TARGET_OBJECTS:couplet_objects>)
 add_library(couplet::couplet ALIAS couplet)
-set_target_properties(couplet PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+couplet_set_version(couplet)
 target_include_directories(couplet INTERFACE
   "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>" "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
 target_link_libraries(couplet PRIVATE couplet_internal)

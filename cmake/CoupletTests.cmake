@@ -1,4 +1,5 @@
-# tests/unit/X/ -> test_X; tests/conformance/ -> test_conformance; tests/sim/ -> test_sim (each with one level of subfolders).
+# tests/unit/X/ -> test_X; tests/conformance/, tests/sim/, tests/stress/, tests/tour/ -> test_conformance, ... (each with one
+# level of subfolders). A folder of tests/ that needs more has a CMake file of its own.
 # tests/support/*.cpp is linked into each. tests/universe/programs/* become programs that the multi-process tests start.
 find_package(GTest REQUIRED)  # libgtest-dev, libgmock-dev
 
@@ -30,7 +31,9 @@ function(couplet_add_gtest name)
 endfunction()
 
 file(GLOB unit_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/tests/unit/*")
-foreach(folder IN LISTS unit_folders ITEMS "${PROJECT_SOURCE_DIR}/tests/conformance" "${PROJECT_SOURCE_DIR}/tests/sim")
+set(other_folders conformance sim stress tour)
+list(TRANSFORM other_folders PREPEND "${PROJECT_SOURCE_DIR}/tests/")
+foreach(folder IN LISTS unit_folders other_folders)
   file(GLOB test_sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*/*.cpp")
   if(test_sources)
     get_filename_component(name "${folder}" NAME)
@@ -79,4 +82,10 @@ foreach(source IN LISTS mpi_programs)
       couplet_add_test_program(${name}.${flavour} "${source}" couplet_mpi_${flavour} mpi::${flavour})
     endif()
   endforeach()
+endforeach()
+
+file(GLOB own_folders CONFIGURE_DEPENDS RELATIVE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/tests/*/CMakeLists.txt")
+foreach(file IN LISTS own_folders)
+  get_filename_component(folder "${file}" DIRECTORY)
+  add_subdirectory("${folder}")
 endforeach()
