@@ -25,6 +25,7 @@ install(FILES "${PROJECT_BINARY_DIR}/couplet-config.cmake" "${PROJECT_BINARY_DIR
         DESTINATION "${package_folder}" COMPONENT development)
 
 # couplet.pc, and couplet-mpi-openmpi.pc and so on.
+file(RELATIVE_PATH COUPLET_INCLUDE_FROM_LIB "/${CMAKE_INSTALL_LIBDIR}" "/${CMAKE_INSTALL_INCLUDEDIR}")
 set(pc_name couplet)
 set(pc_description "${PROJECT_DESCRIPTION}")
 set(pc_requires "")
