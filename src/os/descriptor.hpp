@@ -11,8 +11,7 @@ class Descriptor {
   Descriptor() noexcept = default;
   // Owns `number` from here on (>= 0).
   explicit Descriptor(int number);
-  Descriptor(Descriptor&& other) noexcept
-      : number_(std::exchange(other.number_, -1)), generation_(other.generation_) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)), generation_(other.generation_) {}
   Descriptor& operator=(Descriptor&& other) noexcept;
   Descriptor(const Descriptor&) = delete;
   Descriptor& operator=(const Descriptor&) = delete;

@@ -46,7 +46,9 @@ Result<SocketName> socket_name(const std::string& path) {
   return name;
 }
 
-const sockaddr* generic(const sockaddr_un& address) noexcept { return reinterpret_cast<const sockaddr*>(&address); }
+const sockaddr* generic(const sockaddr_un& address) noexcept {
+  return reinterpret_cast<const sockaddr*>(&address);
+}
 
 Result<Descriptor> open_datagram_socket() {
   Descriptor socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -104,7 +106,8 @@ Result<std::unique_ptr<Doorbell>> Doorbell::open(const std::string& path, SleepF
     const int error = errno == EADDRINUSE ? EEXIST : errno;
     return system_failure(error, fmt::format("cannot make the doorbell {}", path));
   }
-  auto state = std::unique_ptr<State>(new State{path, flag, Descriptor(::epoll_create1(EPOLL_CLOEXEC)), std::move(socket)});
+  auto state =
+      std::unique_ptr<State>(new State{path, flag, Descriptor(::epoll_create1(EPOLL_CLOEXEC)), std::move(socket)});
   if (!state->set) {
     const int error = errno;
     ::unlink(path.c_str());
@@ -138,7 +141,9 @@ void Doorbell::raise_flag() noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Bell::ring_if_asleep
 }
 
-void Doorbell::lower_flag() noexcept { state_->flag.sleeping.store(0, std::memory_order_relaxed); }
+void Doorbell::lower_flag() noexcept {
+  state_->flag.sleeping.store(0, std::memory_order_relaxed);
+}
 
 int Doorbell::sleep_for(std::uint64_t timeout_ns, int* ready_descriptors, int most) {
   std::array<epoll_event, 64> events{};

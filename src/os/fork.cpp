@@ -27,8 +27,12 @@ OpenDescriptors& open_descriptors() {
   return *list;
 }
 
-void before_fork() { open_descriptors().mutex.lock(); }
-void after_fork_in_parent() { open_descriptors().mutex.unlock(); }
+void before_fork() {
+  open_descriptors().mutex.lock();
+}
+void after_fork_in_parent() {
+  open_descriptors().mutex.unlock();
+}
 void after_fork_in_child() {
   auto& list = open_descriptors();
   for (const int number : list.numbers) {
@@ -85,7 +89,9 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   return *this;
 }
 
-bool Descriptor::mine() const noexcept { return number_ >= 0 && generation_ == fork_generation(); }
+bool Descriptor::mine() const noexcept {
+  return number_ >= 0 && generation_ == fork_generation();
+}
 
 void Descriptor::close() noexcept {
   if (mine()) {

@@ -10,7 +10,8 @@
 
 namespace couplet::os {
 
-FutexWait futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t timeout_ns) noexcept {
+FutexWait futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                     std::uint64_t timeout_ns) noexcept {
   static_assert(sizeof(word) == sizeof(std::uint32_t));
   timespec timeout{};
   timespec* limit = nullptr;

@@ -63,7 +63,9 @@ int usable_cores() {
   return quota > 0 ? std::min(affinity, quota) : affinity;
 }
 
-std::uint32_t process_id() noexcept { return static_cast<std::uint32_t>(::getpid()); }
+std::uint32_t process_id() noexcept {
+  return static_cast<std::uint32_t>(::getpid());
+}
 
 std::string run_directory() {
   const char* const chosen = std::getenv("COUPLET_RUN_DIR");

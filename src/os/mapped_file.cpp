@@ -45,7 +45,9 @@ Result<std::byte*> map(int descriptor, const std::string& path, std::size_t byte
 MappedFile::MappedFile(std::string path, std::byte* data, std::size_t bytes)
     : path_(std::move(path)), data_(data), bytes_(bytes) {}
 
-MappedFile::~MappedFile() { ::munmap(data_, bytes_); }
+MappedFile::~MappedFile() {
+  ::munmap(data_, bytes_);
+}
 
 Result<std::unique_ptr<MappedFile>> MappedFile::create(const std::string& path, std::size_t bytes) {
   if (bytes == 0) {

@@ -35,8 +35,8 @@ Status read_process(std::uint32_t process, std::uint64_t address, void* target, 
     const auto piece = static_cast<std::size_t>(std::min(bytes, piece_bytes));
     const iovec local{place, piece};
     const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), piece};
-    const ssize_t moved = retry_interrupted(
-        [&] { return ::process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0); });
+    const ssize_t moved =
+        retry_interrupted([&] { return ::process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0); });
     if (moved <= 0) {
       return read_failure(moved < 0 ? errno : EFAULT, process, address, bytes);
     }

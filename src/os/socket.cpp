@@ -83,8 +83,8 @@ Status tune(const Descriptor& socket, const SocketOptions& options) {
   COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, options.keepalive_idle_s, "TCP_KEEPIDLE"));
   COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 1, "TCP_KEEPINTVL"));
   COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, options.keepalive_probes, "TCP_KEEPCNT"));
-  COUPLET_TRY(set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.user_timeout_ms),
-                         "TCP_USER_TIMEOUT"));
+  COUPLET_TRY(
+      set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, static_cast<int>(options.user_timeout_ms), "TCP_USER_TIMEOUT"));
   if (options.buffer_bytes > 0) {
     COUPLET_TRY(set_option(socket, SOL_SOCKET, SO_SNDBUF, options.buffer_bytes, "SO_SNDBUF"));
     COUPLET_TRY(set_option(socket, SOL_SOCKET, SO_RCVBUF, options.buffer_bytes, "SO_RCVBUF"));
@@ -208,8 +208,8 @@ Result<Descriptor> listen_tcp(const Endpoint& endpoint, int backlog) {
 }
 
 Result<Descriptor> accept_tcp(const Descriptor& listener, const SocketOptions& options) {
-  Descriptor socket(retry_interrupted(
-      [&] { return ::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
+  Descriptor socket(
+      retry_interrupted([&] { return ::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
   if (!socket) {
     // The caller may be gone again before it was accepted: as good as nobody.
     if (errno == EAGAIN || errno == ECONNABORTED) {
@@ -256,8 +256,12 @@ Status connect_result(const Descriptor& socket, const Endpoint& target) {
   return {};
 }
 
-Result<Endpoint> local_endpoint(const Descriptor& socket) { return own_endpoint(socket, false); }
-Result<Endpoint> peer_endpoint(const Descriptor& socket) { return own_endpoint(socket, true); }
+Result<Endpoint> local_endpoint(const Descriptor& socket) {
+  return own_endpoint(socket, false);
+}
+Result<Endpoint> peer_endpoint(const Descriptor& socket) {
+  return own_endpoint(socket, true);
+}
 
 Status socket_failure(int error, std::string_view what) {
   switch (error) {

@@ -44,7 +44,8 @@ Result<Descriptor> listen_tcp(const Endpoint& endpoint, int backlog = 128);
 // not_yet: nobody has called. The accepted socket is tuned with `options`.
 Result<Descriptor> accept_tcp(const Descriptor& listener, const SocketOptions& options = {});
 // Begins to connect, from the address `from` where that is given; see connect_result().
-Result<Descriptor> connect_tcp(const Endpoint& target, const Endpoint* from = nullptr, const SocketOptions& options = {});
+Result<Descriptor> connect_tcp(const Endpoint& target, const Endpoint* from = nullptr,
+                               const SocketOptions& options = {});
 // not_yet: still trying (wait until it is writable); ok: connected; system: why not.
 Status connect_result(const Descriptor& socket, const Endpoint& target);
 

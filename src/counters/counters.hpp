@@ -1,0 +1,102 @@
+// counters: what one process has done, as 64-bit numbers at fixed places. Turns events of all layers into a page that a tool
+// reads from a running process without disturbing it.
+// Above: whoever counts (message, series, relay); os/process_page maps the memory. Below: nothing but base.
+// Invariants: one process writes (one thread at a time, as everything of a universe), anybody reads; a slot never changes
+// its meaning, a new one is added at the end; counting is a load and a store, never a locked instruction or a call.
+// Tests: tests/unit/counters. Format: docs/formats/page.md.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace couplet::counters {
+
+// The order is the format.
+enum class Counter : std::uint16_t {
+  messages_sent_self,
+  messages_sent_shm,
+  messages_sent_tcp,
+  messages_sent_other,
+  messages_received_self,
+  messages_received_shm,
+  messages_received_tcp,
+  messages_received_other,
+  message_bytes_sent_self,
+  message_bytes_sent_shm,
+  message_bytes_sent_tcp,
+  message_bytes_sent_other,
+  message_bytes_received_self,
+  message_bytes_received_shm,
+  message_bytes_received_tcp,
+  message_bytes_received_other,
+  messages_eager,
+  messages_rendezvous,
+  message_bytes_read_directly,  // process_vm_readv
+  messages_unexpected,          // arrived before a receive was posted
+  message_wait_ns,              // blocked in wait, recv and send
+  frames_sent,
+  frames_received,
+  connections_opened,
+  connections_lost,
+  series_steps_written,
+  series_bytes_written,
+  series_steps_delivered,
+  series_bytes_delivered,
+  series_steps_lost,
+  series_steps_skipped,
+  series_steps_torn,
+  series_write_ns,  // inside put, claim and publish, without series_held_ns
+  series_held_ns,   // a writer waiting for holders
+  series_read_ns,   // inside read, copying and waiting
+  series_read_wait_ns,
+  relay_steps_pushed,
+  relay_bytes_pushed,
+  relay_subscribers,  // now
+  polls,
+  sleeps,
+  slept_ns,
+  count_,
+};
+inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count_);
+
+// "series_steps_written"; as in the enumeration.
+[[nodiscard]] std::string_view counter_name(Counter counter) noexcept;
+
+// The link kinds in the order of the message counters, for arithmetic on them: sent = messages_sent_self + kind.
+enum class LinkKind : std::uint16_t { self, shm, tcp, other };
+[[nodiscard]] LinkKind link_kind(std::string_view lane_name) noexcept;
+[[nodiscard]] constexpr Counter of_link(Counter of_self, LinkKind kind) noexcept {
+  return static_cast<Counter>(static_cast<std::uint16_t>(of_self) + static_cast<std::uint16_t>(kind));
+}
+
+// The writer's view. Made without memory it counts into its own, so that nobody needs to ask whether there is a page.
+class Counters {
+ public:
+  Counters() noexcept : slots_(own_.data()) {}
+  // slots: at least counter_count numbers that outlive this.
+  explicit Counters(std::span<std::atomic<std::uint64_t>> slots) noexcept
+      : slots_(slots.size() >= counter_count ? slots.data() : own_.data()) {}
+  Counters(const Counters&) = delete;
+  Counters& operator=(const Counters&) = delete;
+
+  void add(Counter counter, std::uint64_t amount = 1) noexcept {
+    auto& slot = slots_[static_cast<std::size_t>(counter)];
+    slot.store(slot.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+  void set(Counter counter, std::uint64_t value) noexcept {
+    slots_[static_cast<std::size_t>(counter)].store(value, std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t get(Counter counter) const noexcept {
+    return slots_[static_cast<std::size_t>(counter)].load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::atomic<std::uint64_t>, counter_count> own_{};
+  std::atomic<std::uint64_t>* slots_;
+};
+
+}  // namespace couplet::counters
