@@ -1,0 +1,191 @@
+// Couplet for C++20: header-only, over the C interface (couplet.h), which is the only binary interface.
+// Turns handles into objects that close themselves, statuses into exceptions, pointers into spans. Objects move, they do
+// not copy. Answers ("not yet", "full", "end", "restarted") are values: Batch::status(), the bool of put. Destructors close
+// and swallow errors: call close() or leave() where an error at the end matters. Boxes: half open, 0-based, C order.
+// With MPI include couplet_mpi.hpp too. Guide: docs/guide/cpp.md. Tests: tests/languages.
+#ifndef COUPLET_COUPLET_HPP
+#define COUPLET_COUPLET_HPP
+
+#include <couplet/couplet_message.hpp>
+#include <couplet/couplet_series.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace couplet {
+
+struct JoinOptions {
+  std::int32_t rank = -1;  ///< -1: from the launcher
+  std::int32_t size = -1;
+  std::string hub = {};  ///< empty: COUPLET_HUB
+  std::string secret_file = {};
+  std::optional<double> timeout_s = std::nullopt;
+  bool multiple_threads = false;
+
+  /// Points into this object.
+  [[nodiscard]] couplet_join_options c_options() const noexcept {
+    couplet_join_options options;
+    couplet_join_options_init(&options);
+    options.rank = rank;
+    options.size = size;
+    options.hub = detail::text_or_null(hub);
+    options.secret_file = detail::text_or_null(secret_file);
+    if (timeout_s) {
+      options.timeout_s = *timeout_s;
+    }
+    options.threads = multiple_threads ? 1 : 0;
+    return options;
+  }
+};
+
+struct ProgramInfo {
+  std::string name;
+  std::int32_t size;
+  std::int32_t first_rank;
+};
+
+struct OwnProgram {
+  std::int32_t program_count;
+  std::int32_t program;
+  std::int32_t rank;
+  std::int32_t size;
+};
+
+/// Everything coupled in one run. Leaves at its end; close series before.
+class Universe {
+ public:
+  explicit Universe(couplet_universe* handle) noexcept : owner_(handle) {}
+
+  /// Throws what the destructor would swallow.
+  void leave() { detail::check(couplet_leave(owner_.release())); }
+
+  [[nodiscard]] std::int32_t rank() const { return rank_and_size().first; }
+  [[nodiscard]] std::int32_t size() const { return rank_and_size().second; }
+  [[nodiscard]] OwnProgram program() const {
+    OwnProgram own{};
+    detail::check(couplet_universe_program(handle(), &own.program_count, &own.program, &own.rank, &own.size));
+    return own;
+  }
+  [[nodiscard]] ProgramInfo program(std::int32_t id) const {
+    const char* name = "";
+    ProgramInfo info{};
+    detail::check(couplet_program_info(handle(), id, &name, &info.size, &info.first_rank));
+    info.name = name;
+    return info;
+  }
+  /// Universe rank of rank `rank` of the program called `name`.
+  [[nodiscard]] std::int32_t find_rank(const std::string& name, std::int32_t rank) const {
+    std::int32_t found = -1;
+    detail::check(couplet_find_rank(handle(), name.c_str(), rank, &found));
+    return found;
+  }
+  void progress() { detail::check(couplet_progress(handle())); }
+  /// JSON text about links, limits and choices.
+  [[nodiscard]] std::string explain() {
+    std::string text(4096, '\0');
+    std::size_t needed = 0;
+    couplet_status status = couplet_explain(handle(), text.data(), text.size(), &needed);
+    while (status == COUPLET_ERROR_LIMIT && needed > text.size()) {  // it may grow between two calls
+      text.resize(needed);
+      status = couplet_explain(handle(), text.data(), text.size(), &needed);
+    }
+    detail::check(status);
+    text.resize(needed - 1);
+    return text;
+  }
+
+  [[nodiscard]] Group group() const {
+    couplet_group* group = nullptr;
+    detail::check(couplet_universe_group(handle(), &group));
+    return Group(group);
+  }
+  [[nodiscard]] Group program_group() const {
+    couplet_group* group = nullptr;
+    detail::check(couplet_program_group(handle(), &group));
+    return Group(group);
+  }
+  [[nodiscard]] Group create_group(const std::string& name, std::span<const std::int32_t> ranks) {
+    couplet_group* group = nullptr;
+    detail::check(
+        couplet_group_create(handle(), name.c_str(), ranks.data(), static_cast<std::int32_t>(ranks.size()), &group));
+    return Group(group);
+  }
+
+  template <Element T>
+  [[nodiscard]] Writer<T> create_series(const std::string& name, const std::vector<std::int64_t>& shape, const Box& box,
+                                        const SeriesOptions& options = {}) {
+    if (box.start.size() != shape.size() || box.stop.size() != shape.size()) {
+      throw Error(COUPLET_ERROR_SHAPE,
+                  "create_series: the box of series '" + name + "' has not as many dimensions as its shape");
+    }
+    couplet_series_options c;
+    couplet_series_options_init(&c);
+    c.slots = options.slots;
+    if (options.memory_bytes != 0) {
+      c.memory_bytes = options.memory_bytes;
+    }
+    c.required_readers = detail::text_or_null(options.required_readers);
+    c.required_timeout_s = options.required_timeout_s;
+    c.wait_timeout_s = options.wait_timeout_s;
+    c.evict_after_s = options.evict_after_s;
+    c.group = options.group.handle();
+    couplet_series* series = nullptr;
+    detail::check(couplet_series_create(handle(), name.c_str(), type_of<T>, static_cast<std::int32_t>(shape.size()),
+                                        shape.data(), box.start.data(), box.stop.data(), &c, &series));
+    return Writer<T>(series);
+  }
+  template <Element T>
+  [[nodiscard]] Reader<T> open_series(const std::string& name, const OpenOptions& options = {}) {
+    couplet_open_options c;
+    couplet_open_options_init(&c);
+    if (options.box) {
+      if (options.box->start.size() != options.box->stop.size()) {
+        throw Error(COUPLET_ERROR_SHAPE,
+                    "open_series: start and stop of the box of series '" + name + "' differ in length");
+      }
+      c.start = options.box->start.data();
+      c.stop = options.box->stop.data();
+      c.dimensions = static_cast<std::int32_t>(options.box->start.size());
+    }
+    c.mode = static_cast<std::int32_t>(options.mode);
+    c.from = static_cast<std::int32_t>(options.from);
+    c.from_step = options.from_step;
+    c.local = options.local ? 1 : 0;
+    c.type = type_of<T>;
+    c.group = options.group.handle();
+    c.timeout_s = options.timeout_s;
+    c.buffer_bytes = options.buffer_bytes;
+    couplet_series* series = nullptr;
+    detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
+    return Reader<T>(series);
+  }
+  [[nodiscard]] couplet_universe* handle() const noexcept { return owner_.get(); }
+
+ private:
+  [[nodiscard]] std::pair<std::int32_t, std::int32_t> rank_and_size() const {
+    std::pair<std::int32_t, std::int32_t> both{0, 0};
+    detail::check(couplet_universe_rank(handle(), &both.first, &both.second));
+    return both;
+  }
+  detail::Owner<couplet_universe, couplet_leave> owner_;
+};
+
+/// Joins this process as one rank of `program` (empty: COUPLET_PROGRAM).
+[[nodiscard]] inline Universe join(const std::string& program, const JoinOptions& options = {}) {
+  const couplet_join_options c = options.c_options();
+  couplet_universe* universe = nullptr;
+  detail::check(couplet_join(detail::text_or_null(program), &c, &universe));
+  return Universe(universe);
+}
+
+[[nodiscard]] inline std::string version() {
+  return couplet_version();
+}
+
+}  // namespace couplet
+
+#endif

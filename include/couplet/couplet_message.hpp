@@ -1,0 +1,262 @@
+// Part of couplet.hpp: errors, data types, groups, messages and requests. Include couplet.hpp. Tests: tests/languages.
+#ifndef COUPLET_COUPLET_MESSAGE_HPP
+#define COUPLET_COUPLET_MESSAGE_HPP
+
+#include <couplet/couplet.h>
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace couplet {
+
+// ---- errors ---------------------------------------------------------------------------------------------------------
+
+/// What a negative status becomes. what(): the sentence that names program, rank, host, series and step.
+class Error : public std::runtime_error {
+ public:
+  Error(couplet_status code, const std::string& text) : std::runtime_error(text), code_(code) {}
+  [[nodiscard]] couplet_status code() const noexcept { return code_; }
+  [[nodiscard]] const char* name() const noexcept { return couplet_status_name(code_); }
+
+ private:
+  couplet_status code_;
+};
+
+namespace detail {
+
+[[noreturn]] inline void raise(couplet_status status) {
+  const char* text = couplet_error_text();
+  throw Error(status, text != nullptr && *text != '\0' ? text : couplet_status_name(status));
+}
+/// Throws errors, passes answers on.
+inline couplet_status check(couplet_status status) {
+  if (status < 0) {
+    raise(status);
+  }
+  return status;
+}
+inline const char* text_or_null(const std::string& text) noexcept {
+  return text.empty() ? nullptr : text.c_str();
+}
+
+/// Owns one handle; Close is called with it at the end.
+template <class Handle, couplet_status (*Close)(Handle*)>
+class Owner {
+ public:
+  Owner() = default;
+  explicit Owner(Handle* handle) noexcept : handle_(handle) {}
+  Owner(Owner&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Owner& operator=(Owner&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Owner(const Owner&) = delete;
+  Owner& operator=(const Owner&) = delete;
+  ~Owner() {
+    if (handle_ != nullptr) {
+      static_cast<void>(Close(handle_));
+    }
+  }
+  [[nodiscard]] Handle* get() const noexcept { return handle_; }
+  [[nodiscard]] Handle* release() noexcept { return std::exchange(handle_, nullptr); }
+
+ private:
+  Handle* handle_ = nullptr;
+};
+
+}  // namespace detail
+
+// ---- data types -----------------------------------------------------------------------------------------------------
+
+namespace detail {
+template <class T>
+constexpr couplet_type find_type() {
+  if constexpr (std::is_same_v<T, std::byte> || std::is_same_v<T, char>) {
+    return COUPLET_BYTE;
+  } else if constexpr (std::is_same_v<T, float>) {
+    return COUPLET_FLOAT;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return COUPLET_DOUBLE;
+  } else if constexpr (std::is_same_v<T, std::complex<float>>) {
+    return COUPLET_COMPLEX_FLOAT;
+  } else if constexpr (std::is_same_v<T, std::complex<double>>) {
+    return COUPLET_COMPLEX_DOUBLE;
+  } else if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) <= 8) {
+    constexpr couplet_type of_size = sizeof(T) == 1   ? COUPLET_INT8
+                                     : sizeof(T) == 2 ? COUPLET_INT16
+                                     : sizeof(T) == 4 ? COUPLET_INT32
+                                                      : COUPLET_INT64;
+    return std::is_signed_v<T> ? of_size : of_size + (COUPLET_UINT8 - COUPLET_INT8);
+  } else {
+    return -1;
+  }
+}
+}  // namespace detail
+
+/// The couplet_type of a C++ type; does not compile for a type that has none. char and std::byte are opaque bytes.
+template <class T>
+inline constexpr couplet_type type_of = detail::find_type<std::remove_cv_t<T>>();
+
+template <class T>
+concept Element = type_of<T> >= 0;
+
+/// Half open, [start, stop) in each dimension.
+struct Box {
+  std::vector<std::int64_t> start;
+  std::vector<std::int64_t> stop;
+};
+
+// ---- messages -------------------------------------------------------------------------------------------------------
+
+using Message = couplet_message;
+inline constexpr std::int32_t any_source = COUPLET_ANY_SOURCE;
+inline constexpr std::int32_t any_tag = COUPLET_ANY_TAG;
+inline constexpr double for_ever = -1.0;
+
+/// A non-blocking call on its way. Its buffer has to live until it is done. Like MPI's, a pending request that is dropped
+/// goes on by itself: it cannot be cancelled.
+class Request {
+ public:
+  Request() = default;
+  explicit Request(couplet_request* handle) noexcept : handle_(handle) {}
+  Request(Request&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Request& operator=(Request&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request() = default;
+
+  [[nodiscard]] bool pending() const noexcept { return handle_ != nullptr; }
+  /// Throws Error(COUPLET_ERROR_TIMEOUT) after timeout_s, and stays pending.
+  Message wait(double timeout_s = for_ever) {
+    Message message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
+    detail::check(couplet_wait(&handle_, timeout_s, &message));
+    return message;
+  }
+  /// The message when it is done, else nothing; never blocks.
+  std::optional<Message> test() {
+    Message message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
+    std::int32_t done = 0;
+    detail::check(couplet_test(&handle_, &done, &message));
+    return done != 0 ? std::optional<Message>(message) : std::nullopt;
+  }
+  [[nodiscard]] couplet_request* handle() const noexcept { return handle_; }
+  /// For wait_all and wait_any: what the C call left.
+  void reset(couplet_request* handle) noexcept { handle_ = handle; }
+
+ private:
+  couplet_request* handle_ = nullptr;
+};
+
+/// Waits for all; throws the first error in their order, after all are done.
+inline std::vector<Message> wait_all(std::span<Request> requests, double timeout_s = for_ever) {
+  std::vector<couplet_request*> handles;
+  for (const Request& request : requests) {
+    handles.push_back(request.handle());
+  }
+  std::vector<Message> messages(requests.size(), Message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0});
+  const couplet_status status =
+      couplet_waitall(static_cast<std::int32_t>(handles.size()), handles.data(), timeout_s, nullptr, messages.data());
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    requests[i].reset(handles[i]);
+  }
+  detail::check(status);
+  return messages;
+}
+
+struct AnyDone {
+  std::int32_t index;  ///< of the request that was completed; -1 where none is pending
+  Message message;
+};
+inline AnyDone wait_any(std::span<Request> requests, double timeout_s = for_ever) {
+  std::vector<couplet_request*> handles;
+  for (const Request& request : requests) {
+    handles.push_back(request.handle());
+  }
+  AnyDone done{-1, Message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0}};
+  const couplet_status status =
+      couplet_waitany(static_cast<std::int32_t>(handles.size()), handles.data(), timeout_s, &done.index, &done.message);
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    requests[i].reset(handles[i]);
+  }
+  detail::check(status);
+  return done;
+}
+
+/// An ordered set of ranks. Values: a copy is the same group; the universe owns it (free() ends one of create_group early).
+class Group {
+ public:
+  Group() = default;
+  explicit Group(couplet_group* handle) noexcept : handle_(handle) {}
+
+  /// Of the caller; -1 where it is no member.
+  [[nodiscard]] std::int32_t rank() const { return rank_and_size().first; }
+  [[nodiscard]] std::int32_t size() const { return rank_and_size().second; }
+
+  template <Element T>
+  void send(std::span<const T> data, std::int32_t target, std::int32_t tag) const {
+    detail::check(couplet_send(handle_, data.data(), data.size(), type_of<T>, target, tag));
+  }
+  template <Element T>
+    requires(!std::is_const_v<T>)
+  Message recv(std::span<T> data, std::int32_t source = any_source, std::int32_t tag = any_tag) const {
+    Message message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
+    detail::check(couplet_recv(handle_, data.data(), data.size(), type_of<T>, source, tag, &message));
+    return message;
+  }
+  template <Element T>
+  [[nodiscard]] Request isend(std::span<const T> data, std::int32_t target, std::int32_t tag) const {
+    couplet_request* request = nullptr;
+    detail::check(couplet_isend(handle_, data.data(), data.size(), type_of<T>, target, tag, &request));
+    return Request(request);
+  }
+  template <Element T>
+    requires(!std::is_const_v<T>)
+  [[nodiscard]] Request irecv(std::span<T> data, std::int32_t source = any_source, std::int32_t tag = any_tag) const {
+    couplet_request* request = nullptr;
+    detail::check(couplet_irecv(handle_, data.data(), data.size(), type_of<T>, source, tag, &request));
+    return Request(request);
+  }
+  // The same for a vector, and for one value.
+  template <Element T>
+  void send(const std::vector<T>& data, std::int32_t target, std::int32_t tag) const {
+    send(std::span<const T>(data), target, tag);
+  }
+  template <Element T>
+  void send(const T& value, std::int32_t target, std::int32_t tag) const {
+    send(std::span<const T>(&value, 1), target, tag);
+  }
+  template <Element T>
+  Message recv(std::vector<T>& data, std::int32_t source = any_source, std::int32_t tag = any_tag) const {
+    return recv(std::span<T>(data), source, tag);
+  }
+  template <Element T>
+  Message recv(T& value, std::int32_t source = any_source, std::int32_t tag = any_tag) const {
+    return recv(std::span<T>(&value, 1), source, tag);
+  }
+
+  void free() { detail::check(couplet_group_free(std::exchange(handle_, nullptr))); }
+  [[nodiscard]] couplet_group* handle() const noexcept { return handle_; }
+
+ private:
+  [[nodiscard]] std::pair<std::int32_t, std::int32_t> rank_and_size() const {
+    std::pair<std::int32_t, std::int32_t> both{-1, 0};
+    detail::check(couplet_group_rank(handle_, &both.first, &both.second));
+    return both;
+  }
+  couplet_group* handle_ = nullptr;
+};
+
+}  // namespace couplet
+
+#endif
