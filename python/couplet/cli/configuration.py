@@ -192,7 +192,9 @@ class _Reader:
         if not command:
             self.wrong(where, "command", f'program "{name}" needs a command', 'command = ["./ocean", "input.nml"]')
         if good.get("launcher", "none") not in LAUNCHERS:
-            self.wrong(where, "launcher", f'no launcher "{good["launcher"]}"', _closest(good["launcher"], list(LAUNCHERS)))
+            self.wrong(
+                where, "launcher", f'no launcher "{good["launcher"]}"', _closest(good["launcher"], list(LAUNCHERS))
+            )
         if good.get("ranks", 1) < 1:
             self.wrong(where, "ranks", "ranks has to be at least 1")
         directory = self.base / good.get("directory", ".")

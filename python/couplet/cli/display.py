@@ -142,7 +142,9 @@ class LiveDisplay:
             joined = ranks.get(program.name, 0)
             state = "running" if running else "ended"
             bar = ProgressBar(total=program.ranks, completed=joined, width=24)
-            table.add_row(f"[{self._colour[program.name]}]{program.name}[/]", bar, f"{joined}/{program.ranks} ranks", state)
+            table.add_row(
+                f"[{self._colour[program.name]}]{program.name}[/]", bar, f"{joined}/{program.ranks} ranks", state
+            )
         views = universe.series(self._expected)
         for series in views:
             bar = ProgressBar(total=series.expected, completed=series.published, width=24, pulse=not series.expected)
