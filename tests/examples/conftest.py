@@ -1,0 +1,6 @@
+"""The modules of an example import each other as the scripts that they are."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "tsunami"))
