@@ -18,11 +18,12 @@ namespace couplet::link {
 
 // What a layer above may rely on.
 struct LaneTraits {
-  std::string_view name;              // "shm", "tcp", ...
-  bool checked = true;                // bytes could be damaged or lost on the way: frames carry check sums
-  bool same_memory = false;           // the peer's memory may be reachable by process_vm_readv
-  std::uint32_t largest_payload = 0;  // of one frame
-  std::uint64_t eager_bytes = 0;      // good default limit below which a message is sent without asking
+  std::string_view name;                       // "shm", "tcp", ...
+  bool checked = true;                         // bytes could be damaged or lost on the way: frames carry check sums
+  std::uint32_t checked_payload_bytes = 4096;  // ... over the payload too, up to this size
+  bool same_memory = false;                    // the peer's memory may be reachable by process_vm_readv
+  std::uint32_t largest_payload = 0;           // of one frame
+  std::uint64_t eager_bytes = 0;               // good default limit below which a message is sent without asking
 };
 
 // Who takes what arrives. Implemented by channel.
@@ -60,6 +61,9 @@ class Lane {
   // The file descriptor to sleep on, -1 where there is none. want_write: the last push was not taken whole.
   [[nodiscard]] virtual int descriptor() const noexcept { return -1; }
   [[nodiscard]] virtual bool want_write() const noexcept { return false; }
+  // The second look of a sender whose last push was not taken whole: would more go now (memory only; a lane with a
+  // descriptor may answer false and be woken by want_write)? True for want of knowledge means: do not sleep.
+  [[nodiscard]] virtual bool writable() const noexcept { return true; }
   // Says to the other side that no more will come; push fails afterwards, poll goes on. peer's poll ends with `end`.
   virtual void shut() noexcept = 0;
   // Why push or poll answered -1: end (the peer shut its lane in good order), peer_lost, protocol, system.

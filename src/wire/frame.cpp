@@ -39,7 +39,9 @@ constexpr bool little_endian_host = std::endian::native == std::endian::little;
   return image;
 }
 
-[[nodiscard]] std::uint32_t low_half(XXH64_hash_t hash) noexcept { return static_cast<std::uint32_t>(hash & 0xFFFFFFFFU); }
+[[nodiscard]] std::uint32_t low_half(XXH64_hash_t hash) noexcept {
+  return static_cast<std::uint32_t>(hash & 0xFFFFFFFFU);
+}
 
 // payload: empty where it is not covered.
 [[nodiscard]] std::uint32_t check_of(const FrameHeader& header, std::span<const std::byte> payload) noexcept {
@@ -76,7 +78,8 @@ Status verify_header(const FrameHeader& header) {
                 frame_magic);
   }
   if (header.version != frame_version) {
-    return fail(Code::version, "a frame of version {}, but this program reads version {}", header.version, frame_version);
+    return fail(Code::version, "a frame of version {}, but this program reads version {}", header.version,
+                frame_version);
   }
   const bool checked = (header.flags & frame_checked) != 0;
   const bool payload_checked = (header.flags & frame_payload_checked) != 0;
