@@ -1,0 +1,96 @@
+"""Couplet: separately started parallel programs work as one; a time series is shared, messages are exchanged.
+
+    with couplet.join("nowcast") as universe:
+        eta = universe.series("eta", box=[(150, 750), (100, 500)])
+        for batch in eta.batches(up_to=64):    # each is one read of many steps
+            batch.data                         # (steps, 600, 400)
+
+Arrays are in C order, boxes 0-based and half open. Blocking calls release the GIL and answer Ctrl-C. Guide:
+docs/guide/python.md.
+"""
+
+from couplet._couplet import Message, version
+from couplet._groups import ANY_SOURCE, ANY_TAG, Group
+from couplet._requests import Request, waitall, waitany
+from couplet._series import Batch, Reader, Retained, SeriesInfo, Statistics, Writer
+from couplet._universe import Program, Universe, join
+from couplet.errors import (
+    ArgumentError,
+    AuthenticationError,
+    ConfigurationError,
+    DeadlineError,
+    ElementTypeError,
+    Error,
+    EvictedError,
+    ExistsError,
+    ForkedError,
+    Full,
+    HubLostError,
+    InternalError,
+    LimitError,
+    MismatchError,
+    MpiError,
+    NoSpaceError,
+    NotFoundError,
+    OutOfMemoryError,
+    PeerLostError,
+    ProtocolError,
+    ShapeError,
+    StateError,
+    StepError,
+    SystemCallError,
+    ThreadError,
+    TruncatedError,
+    UnsupportedError,
+    VersionError,
+)
+
+__version__ = version()
+
+__all__ = [
+    "ANY_SOURCE",
+    "ANY_TAG",
+    "ArgumentError",
+    "AuthenticationError",
+    "Batch",
+    "ConfigurationError",
+    "DeadlineError",
+    "ElementTypeError",
+    "Error",
+    "EvictedError",
+    "ExistsError",
+    "ForkedError",
+    "Full",
+    "Group",
+    "HubLostError",
+    "InternalError",
+    "LimitError",
+    "Message",
+    "MismatchError",
+    "MpiError",
+    "NoSpaceError",
+    "NotFoundError",
+    "OutOfMemoryError",
+    "PeerLostError",
+    "Program",
+    "ProtocolError",
+    "Reader",
+    "Request",
+    "Retained",
+    "SeriesInfo",
+    "ShapeError",
+    "StateError",
+    "Statistics",
+    "StepError",
+    "SystemCallError",
+    "ThreadError",
+    "TruncatedError",
+    "Universe",
+    "UnsupportedError",
+    "VersionError",
+    "Writer",
+    "join",
+    "version",
+    "waitall",
+    "waitany",
+]

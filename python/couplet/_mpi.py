@@ -1,0 +1,40 @@
+"""Which libcouplet_mpi_* belongs to the MPI of mpi4py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from couplet import _couplet
+from couplet.errors import MpiError
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+
+def library_for(version: str) -> Path:
+    """The libcouplet_mpi_* for an MPI that calls itself so (MPI.Get_library_version())."""
+    flavour = flavour_of(version)
+    path = Path(_couplet.library_path()).resolve().parent / f"libcouplet_mpi_{flavour}.so"
+    if not path.exists():
+        first = version.splitlines()[0]
+        raise MpiError(f"join: mpi4py uses {first}, but this installation of couplet was built without it: no {path}")
+    return path
+
+
+def flavour_of(version: str) -> str:
+    """Whose binary interface it has: openmpi or mpich."""
+    if "Open MPI" in version:
+        return "openmpi"
+    if any(name in version for name in ("MPICH", "MVAPICH", "Intel(R) MPI", "Cray MPICH", "ParaStation")):
+        return "mpich"
+    raise MpiError(f"join: couplet does not know the binary interface of {version.splitlines()[0]}")
+
+
+def join(request: _couplet.JoinRequest, comm: MPI.Intracomm | Any) -> _couplet.Universe:
+    """Join with the rank and size of an mpi4py communicator."""
+    from mpi4py import MPI
+
+    library = library_for(MPI.Get_library_version())
+    any_thread = MPI.Query_thread() == MPI.THREAD_MULTIPLE
+    return _couplet.join_mpi(request, str(library), MPI._addressof(comm), any_thread)

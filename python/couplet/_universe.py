@@ -1,0 +1,237 @@
+"""The universe: joining, programs and ranks, and where groups and series come from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike, fspath
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from couplet import _couplet
+from couplet._boxes import Box, split_box
+from couplet._elements import type_of
+from couplet._groups import Group
+from couplet._series import Reader, Writer
+from couplet.errors import ArgumentError, Error, ShapeError
+
+Kind = type[BaseException] | None
+Mode = Literal["hold", "follow"]
+_MODES = {"hold": 0, "follow": 1}
+_STARTS = {"oldest": 0, "newest": 1, "next": 2}
+_FROM_STEP = 3
+
+
+@dataclass(frozen=True)
+class Program:
+    """A separately started application; its ranks are first_rank to first_rank + size - 1 of the universe."""
+
+    id: int
+    name: str
+    size: int
+    first_rank: int
+
+
+class Universe:
+    """Everything coupled in one run. Use as a context manager, or leave it: without, the others see a lost process."""
+
+    def __init__(self, handle: _couplet.Universe) -> None:
+        self._handle = handle
+
+    def __enter__(self) -> Universe:
+        return self
+
+    def __exit__(self, kind: Kind, value: BaseException | None, trace: TracebackType | None) -> None:
+        if kind is None:
+            self.leave()
+            return
+        with suppress(Error):  # the first error tells more
+            self.leave()
+
+    def leave(self) -> None:
+        """Close what is open and finish what was sent. Again: nothing."""
+        self._handle.leave()
+
+    @property
+    def rank(self) -> int:
+        """Rank in the universe."""
+        return self._handle.rank_and_size()[0]
+
+    @property
+    def size(self) -> int:
+        """Number of ranks in the universe."""
+        return self._handle.rank_and_size()[1]
+
+    @property
+    def program(self) -> Program:
+        """The own program."""
+        return self._program(self._handle.own_program()[1])
+
+    @property
+    def program_rank(self) -> int:
+        """Rank in the own program."""
+        return self._handle.own_program()[2]
+
+    @property
+    def programs(self) -> tuple[Program, ...]:
+        """All programs, in order of their ids."""
+        return tuple(self._program(program) for program in range(self._handle.own_program()[0]))
+
+    def _program(self, program: int) -> Program:
+        return Program(program, *self._handle.program_info(program))
+
+    def find_rank(self, program: str, rank: int = 0) -> int:
+        """Universe rank of rank `rank` of the program called `program`."""
+        return self._handle.find_rank(program, rank)
+
+    def progress(self) -> None:
+        """Give the library a chance to move things; never blocks."""
+        self._handle.progress()
+
+    def explain(self) -> dict[str, Any]:
+        """Links, limits and choices."""
+        found: dict[str, Any] = json.loads(self._handle.explain())
+        return found
+
+    @property
+    def group(self) -> Group:
+        """All ranks of the universe."""
+        return Group(self._handle.group(), "universe", lambda: range(self.size), self._handle.create_group)
+
+    @property
+    def program_group(self) -> Group:
+        """All ranks of the own program."""
+        own = self.program
+        ranks = range(own.first_rank, own.first_rank + own.size)
+        return Group(self._handle.program_group(), f"program:{own.name}", lambda: ranks, self._handle.create_group)
+
+    def create_group(self, name: str, ranks: Iterable[int]) -> Group:
+        """An ordered set of universe ranks; each member makes the same call with the same arguments."""
+        members = list(ranks)
+        return Group(self._handle.create_group(name, members), name, lambda: members, self._handle.create_group)
+
+    def create_series(
+        self,
+        name: str,
+        shape: Sequence[int],
+        dtype: DTypeLike = np.float64,
+        *,
+        box: Box | None = None,
+        slots: int = 0,
+        memory_bytes: int = 0,
+        required_readers: str | Iterable[str] = (),
+        required_timeout: float | None = None,
+        wait_timeout: float | None = None,
+        evict_after: float | None = None,
+        group: Group | None = None,
+    ) -> Writer:
+        """Create the series `name`, an array of `shape`, of which this rank writes `box` (default: all of it).
+
+        slots: retained steps (0: as many as fit into memory_bytes, by default 256 MiB). required_readers: programs that
+        must have opened it before anything unread is overwritten. Times in seconds, None: for ever. Collective over the
+        writers (group; default: the program).
+        """
+        readers = required_readers if isinstance(required_readers, str) else ",".join(required_readers)
+        start, stop = split_box(box, name) if box is not None else ([0] * len(shape), [int(n) for n in shape])
+        if len(start) != len(shape):
+            raise ShapeError(f"create_series: series '{name}' has {len(shape)} dimensions, the box has {len(start)}")
+        return Writer(
+            self._handle.create_series(
+                name,
+                type_of(dtype),
+                [int(extent) for extent in shape],
+                start,
+                stop,
+                slots,
+                memory_bytes,
+                readers,
+                _seconds(required_timeout),
+                _seconds(wait_timeout),
+                _seconds(evict_after),
+                group._handle if group is not None else None,
+            )
+        )
+
+    def series(
+        self,
+        name: str,
+        *,
+        box: Box | None = None,
+        mode: Mode = "hold",
+        start: Literal["oldest", "newest", "next"] | int = "oldest",
+        dtype: DTypeLike | None = None,
+        local: bool = False,
+        group: Group | None = None,
+        timeout: float = 60.0,
+        buffer_bytes: int = 0,
+    ) -> Reader:
+        """Open a series for reading `box` (default: the whole array), waiting until it exists.
+
+        mode "hold": the writer waits for this reader; "follow": never, and steps may be lost. start: the oldest
+        retained step, the newest, the next one, or the first step >= a number. local: reads are not collective over the
+        ranks.
+        dtype: what is expected (default: whatever it is). buffer_bytes: local slots for a series of another node.
+        """
+        if mode not in _MODES:
+            raise ArgumentError(f"series '{name}': mode is 'hold' or 'follow', not {mode!r}")
+        if isinstance(start, str) and start not in _STARTS:
+            raise ArgumentError(f"series '{name}': start is 'oldest', 'newest', 'next' or a step, not {start!r}")
+        first, last = split_box(box, name) if box is not None else (None, None)
+        return Reader(
+            self._handle.open_series(
+                name,
+                first,
+                last,
+                _MODES[mode],
+                _STARTS[start] if isinstance(start, str) else _FROM_STEP,
+                0 if isinstance(start, str) else int(start),
+                local,
+                -1 if dtype is None else type_of(dtype),
+                group._handle if group is not None else None,
+                float(timeout),
+                buffer_bytes,
+            )
+        )
+
+
+def join(
+    program: str | None = None,
+    comm: Any = None,
+    *,
+    rank: int | None = None,
+    size: int | None = None,
+    hub: str | None = None,
+    secret_file: str | PathLike[str] | None = None,
+    timeout: float | None = None,
+    multiple_threads: bool = False,
+) -> Universe:
+    """Join this process to the universe as one rank of `program` (default: COUPLET_PROGRAM).
+
+    Rank and size come from `comm` (an mpi4py communicator), from the arguments, or from the launcher. Waits until all
+    required programs are complete, at most `timeout` seconds (default: COUPLET_JOIN_TIMEOUT, else 60).
+    """
+    request = _couplet.JoinRequest(
+        program or "",
+        -1 if rank is None else rank,
+        -1 if size is None else size,
+        hub or "",
+        fspath(secret_file) if secret_file is not None else "",
+        _seconds(timeout),
+        multiple_threads,
+    )
+    if comm is None:
+        return Universe(_couplet.join(request))
+    if rank is not None or size is not None:
+        raise ArgumentError("join: rank and size come from the communicator; give one or the other")
+    from couplet import _mpi
+
+    return Universe(_mpi.join(request, comm))
+
+
+def _seconds(timeout: float | None) -> float:
+    return -1.0 if timeout is None else float(timeout)

@@ -1,0 +1,201 @@
+#include "calls.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace couplet_python {
+
+void raise(couplet_status status, const std::string& text) {
+  const nb::object make = nb::module_::import_("couplet.errors").attr("error_for");
+  const nb::object error = make(status, text);
+  PyErr_SetObject(error.type().ptr(), error.ptr());
+  throw nb::python_error();
+}
+
+UniverseState::~UniverseState() {
+  for (Parked& entry : parked) {
+    static_cast<void>(entry.buffer.release());
+  }
+}
+
+void UniverseState::sweep() {
+  std::erase_if(parked, [](Parked& entry) {
+    int32_t done = 0;
+    return couplet_test(&entry.request, &done, nullptr) != COUPLET_OK || done != 0;
+  });
+}
+
+Use::Use(std::shared_ptr<UniverseState> state, const char* verb) : state_(std::move(state)) {
+  if (state_->handle == nullptr) {
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the universe has been left");
+  }
+  if (state_->in_use.exchange(true) && !state_->multiple_threads) {
+    state_.reset();
+    raise(COUPLET_ERROR_THREAD, std::string(verb) +
+                                    ": another call of this universe is running, in another thread or since it was "
+                                    "interrupted (join with multiple_threads=True to use several threads)");
+  }
+}
+
+void Use::release() {
+  if (state_) {
+    state_->in_use = false;
+  }
+  state_.reset();
+}
+
+std::shared_ptr<UniverseState> Use::hand_over() {
+  return std::move(state_);
+}
+
+namespace {
+
+struct HelperCall {
+  std::mutex mutex;
+  std::condition_variable finished;
+  bool done = false;
+  bool nobody_waits = false;
+  Outcome outcome;
+};
+
+void run_helper(const std::shared_ptr<HelperCall>& shared, const std::function<couplet_status()>& call,
+                const std::function<void(couplet_status)>& abandoned) {
+  Outcome outcome;
+  outcome.status = call();
+  if (outcome.status < 0) {
+    outcome.text = couplet_error_text();
+  }
+  std::unique_lock lock(shared->mutex);
+  if (shared->nobody_waits) {
+    lock.unlock();
+    abandoned(outcome.status);
+    return;
+  }
+  shared->outcome = std::move(outcome);
+  shared->done = true;
+  shared->finished.notify_one();
+}
+
+/// Signals are for the thread of Python.
+void start_helper(std::function<void()> body) {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread(std::move(body)).detach();
+  } catch (const std::system_error& error) {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    raise(COUPLET_ERROR_SYSTEM, std::string("cannot start a thread: ") + error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+
+Outcome interruptible(std::function<couplet_status()> call, std::function<void(couplet_status)> abandoned) {
+  auto shared = std::make_shared<HelperCall>();
+  start_helper(
+      [shared, call = std::move(call), abandoned = std::move(abandoned)] { run_helper(shared, call, abandoned); });
+  for (;;) {
+    {
+      nb::gil_scoped_release release;
+      std::unique_lock lock(shared->mutex);
+      if (shared->finished.wait_for(lock, std::chrono::duration<double>(slice_s), [&] { return shared->done; })) {
+        return shared->outcome;
+      }
+    }
+    if (PyErr_CheckSignals() != 0) {
+      const std::lock_guard lock(shared->mutex);
+      if (!shared->done) {
+        shared->nobody_waits = true;
+        throw nb::python_error();
+      }
+      // Done at the last moment: the result is kept, and the signal's exception too, by whoever looks next.
+      PyErr_Clear();
+      PyErr_SetInterrupt();
+      return shared->outcome;
+    }
+  }
+}
+
+namespace {
+
+struct ElementType {
+  couplet_type type;
+  nb::dlpack::dtype_code code;
+  uint8_t bits;
+};
+constexpr std::array<ElementType, 12> element_types{{{COUPLET_INT8, nb::dlpack::dtype_code::Int, 8},
+                                                     {COUPLET_INT16, nb::dlpack::dtype_code::Int, 16},
+                                                     {COUPLET_INT32, nb::dlpack::dtype_code::Int, 32},
+                                                     {COUPLET_INT64, nb::dlpack::dtype_code::Int, 64},
+                                                     {COUPLET_UINT8, nb::dlpack::dtype_code::UInt, 8},
+                                                     {COUPLET_UINT16, nb::dlpack::dtype_code::UInt, 16},
+                                                     {COUPLET_UINT32, nb::dlpack::dtype_code::UInt, 32},
+                                                     {COUPLET_UINT64, nb::dlpack::dtype_code::UInt, 64},
+                                                     {COUPLET_FLOAT, nb::dlpack::dtype_code::Float, 32},
+                                                     {COUPLET_DOUBLE, nb::dlpack::dtype_code::Float, 64},
+                                                     {COUPLET_COMPLEX_FLOAT, nb::dlpack::dtype_code::Complex, 64},
+                                                     {COUPLET_COMPLEX_DOUBLE, nb::dlpack::dtype_code::Complex, 128}}};
+
+Memory describe_memory(nb::ndarray<nb::ro> array, void* data, const char* verb) {
+  const nb::dlpack::dtype type = array.dtype();
+  for (const ElementType& known : element_types) {
+    if (static_cast<uint8_t>(known.code) == type.code && known.bits == type.bits && type.lanes == 1) {
+      return {array, data, array.size(), array.nbytes(), known.type};
+    }
+  }
+  raise(COUPLET_ERROR_TYPE, std::string(verb) +
+                                ": arrays with elements of this type cannot be sent or stored; view them as "
+                                "integers of the same size");
+}
+
+[[noreturn]] void refuse_object(nb::handle object, const char* verb, const char* what) {
+  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
+  raise(COUPLET_ERROR_ARGUMENT,
+        std::string(verb) + ": needs " + what +
+            " (buffer or DLPack) that is C-contiguous, in main memory and in native byte order; "
+            "this " +
+            type + " is not");
+}
+
+}  // namespace
+
+Memory read_only_memory(nb::handle object, const char* verb) {
+  nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu> array;
+  if (!nb::try_cast(object, array, false)) {
+    PyErr_Clear();
+    refuse_object(object, verb, "an array");
+  }
+  // The library only reads what it is given to send; its interface is one for both directions.
+  return describe_memory(nb::ndarray<nb::ro>(array), const_cast<void*>(static_cast<const void*>(array.data())), verb);
+}
+
+Memory writable_memory(nb::handle object, const char* verb) {
+  nb::ndarray<nb::c_contig, nb::device::cpu> array;
+  if (!nb::try_cast(object, array, false)) {
+    PyErr_Clear();
+    refuse_object(object, verb, "a writable array");
+  }
+  return describe_memory(nb::ndarray<nb::ro>(array), array.data(), verb);
+}
+
+nb::dlpack::dtype element_type(couplet_type type) {
+  for (const ElementType& known : element_types) {
+    if (known.type == type) {
+      return {static_cast<uint8_t>(known.code), known.bits, 1};
+    }
+  }
+  return {static_cast<uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1};  // opaque bytes
+}
+
+}  // namespace couplet_python

@@ -1,0 +1,95 @@
+// The objects of Python that stand for handles of the C interface. Each keeps the universe's state, so that a handle is
+// never used after leave. Above: bindings in the .cpp files; below: calls.hpp. Tests: tests/languages.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calls.hpp"
+
+namespace couplet_python {
+
+struct Request {
+  std::shared_ptr<UniverseState> state;
+  nb::object buffer;  ///< the library's until the request is done
+  couplet_request* handle = nullptr;
+
+  Request(std::shared_ptr<UniverseState> universe, nb::object owner)
+      : state(std::move(universe)), buffer(std::move(owner)) {}
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request();
+
+  void forget_when_done();
+  couplet_message wait(double timeout_s);
+  /// The message, or None while it is pending.
+  nb::object test();
+};
+
+struct Group {
+  std::shared_ptr<UniverseState> state;
+  couplet_group* handle = nullptr;
+
+  [[nodiscard]] nb::tuple rank_and_size() const;
+  [[nodiscard]] std::unique_ptr<Request> isend(nb::handle buffer, int32_t target, int32_t tag) const;
+  [[nodiscard]] std::unique_ptr<Request> irecv(nb::handle buffer, int32_t source, int32_t tag) const;
+  void free();
+};
+
+struct Series {
+  std::shared_ptr<UniverseState> state;
+  couplet_series* handle = nullptr;
+  double wait_timeout_s = -1;  ///< for holders; the library itself waits a slice
+
+  Series(std::shared_ptr<UniverseState> universe, couplet_series* series, double timeout_s)
+      : state(std::move(universe)), handle(series), wait_timeout_s(timeout_s) {}
+
+  [[nodiscard]] nb::dict describe() const;
+  [[nodiscard]] nb::dict statistics() const;
+  [[nodiscard]] nb::object retained() const;
+  /// False: full.
+  [[nodiscard]] bool put(nb::handle array, int64_t step) const;
+  /// An array over the slot; None: full.
+  [[nodiscard]] nb::object claim(int64_t step, nb::handle owner) const;
+  void publish() const;
+  /// (status, count, steps, ordinals, lost, incarnation); the data are in `out`.
+  [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, nb::handle out) const;
+  void close();
+
+ private:
+  [[nodiscard]] couplet_series_info info(const char* verb) const;
+};
+
+struct CreateOptions {
+  uint64_t slots;
+  uint64_t memory_bytes;
+  std::string required_readers;
+  double required_timeout_s;
+  double wait_timeout_s;
+  double evict_after_s;
+  const Group* group;
+};
+
+struct OpenOptions {
+  std::optional<std::vector<int64_t>> start;
+  std::optional<std::vector<int64_t>> stop;
+  int32_t mode;
+  int32_t from;
+  int64_t from_step;
+  bool local;
+  couplet_type type;
+  const Group* group;
+  double timeout_s;
+  uint64_t buffer_bytes;
+};
+
+[[nodiscard]] std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state,
+                                                    const std::string& name, couplet_type type,
+                                                    const std::vector<int64_t>& shape,
+                                                    const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
+                                                    const CreateOptions& options);
+[[nodiscard]] std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
+                                                  const OpenOptions& options);
+
+}  // namespace couplet_python

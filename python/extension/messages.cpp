@@ -1,0 +1,150 @@
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "handles.hpp"
+
+namespace couplet_python {
+namespace {
+
+constexpr couplet_message no_message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
+
+bool still_waiting(couplet_status status) {
+  return status == COUPLET_ERROR_TIMEOUT;
+}
+
+}  // namespace
+
+Request::~Request() {
+  if (handle != nullptr && state->handle != nullptr) {
+    state->parked.push_back({handle, std::move(buffer)});
+  }
+}
+
+void Request::forget_when_done() {
+  if (handle == nullptr) {
+    buffer.reset();
+  }
+}
+
+couplet_message Request::wait(double timeout_s) {
+  if (handle == nullptr) {
+    return no_message;
+  }
+  const Use use(state, "wait");
+  couplet_message message = no_message;
+  const Outcome outcome = sliced(
+      timeout_s, [&](double slice) { return couplet_wait(&handle, slice, &message); }, still_waiting);
+  forget_when_done();
+  check(outcome);
+  return message;
+}
+
+nb::object Request::test() {
+  if (handle == nullptr) {
+    return nb::cast(no_message);
+  }
+  const Use use(state, "test");
+  couplet_message message = no_message;
+  int32_t done = 0;
+  const Outcome outcome = unlocked([&] { return couplet_test(&handle, &done, &message); });
+  forget_when_done();
+  check(outcome);
+  return done != 0 ? nb::cast(message) : nb::none();
+}
+
+std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t tag) const {
+  const Memory memory = read_only_memory(buffer, "isend");
+  const Use use(state, "isend");
+  state->sweep();
+  auto request = std::make_unique<Request>(state, nb::borrow(buffer));
+  check(unlocked(
+      [&] { return couplet_isend(handle, memory.data, memory.count, memory.type, target, tag, &request->handle); }));
+  request->forget_when_done();
+  return request;
+}
+
+std::unique_ptr<Request> Group::irecv(nb::handle buffer, int32_t source, int32_t tag) const {
+  const Memory memory = writable_memory(buffer, "irecv");
+  const Use use(state, "irecv");
+  state->sweep();
+  auto request = std::make_unique<Request>(state, nb::borrow(buffer));
+  check(unlocked(
+      [&] { return couplet_irecv(handle, memory.data, memory.count, memory.type, source, tag, &request->handle); }));
+  return request;
+}
+
+nb::tuple Group::rank_and_size() const {
+  const Use use(state, "rank");
+  int32_t rank = -1;
+  int32_t size = 0;
+  check(unlocked([&] { return couplet_group_rank(handle, &rank, &size); }));
+  return nb::make_tuple(rank, size);
+}
+
+void Group::free() {
+  const Use use(state, "free");
+  check(unlocked([&] { return couplet_group_free(handle); }));
+  handle = nullptr;
+}
+
+namespace {
+
+/// Index of the request that was completed (-1: none is pending), and its message.
+nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
+  std::shared_ptr<UniverseState> state;
+  std::vector<couplet_request*> handles;
+  for (const Request* request : requests) {
+    handles.push_back(request->handle);
+    if (request->handle != nullptr) {
+      if (state && state != request->state) {
+        raise(COUPLET_ERROR_ARGUMENT, "waitany: the requests belong to several universes");
+      }
+      state = request->state;
+    }
+  }
+  couplet_message message = no_message;
+  int32_t index = -1;
+  if (!state) {
+    return nb::make_tuple(index, message);
+  }
+  const Use use(state, "waitany");
+  const Outcome outcome = sliced(
+      timeout_s,
+      [&](double slice) {
+        return couplet_waitany(static_cast<int32_t>(handles.size()), handles.data(), slice, &index, &message);
+      },
+      still_waiting);
+  for (std::size_t i = 0; i < handles.size(); ++i) {
+    requests[i]->handle = handles[i];
+    requests[i]->forget_when_done();
+  }
+  check(outcome);
+  return nb::make_tuple(index, message);
+}
+
+}  // namespace
+
+void bind_messages(nb::module_& module) {
+  nb::class_<couplet_message>(module, "Message")
+      .def_ro("source", &couplet_message::source)
+      .def_ro("tag", &couplet_message::tag)
+      .def_ro("bytes", &couplet_message::bytes)
+      .def_ro("count", &couplet_message::count)
+      .def("__repr__", [](const couplet_message& message) {
+        return "Message(source=" + std::to_string(message.source) + ", tag=" + std::to_string(message.tag) +
+               ", count=" + std::to_string(message.count) + ", bytes=" + std::to_string(message.bytes) + ")";
+      });
+  nb::class_<Request>(module, "Request")
+      .def_prop_ro("pending", [](const Request& request) { return request.handle != nullptr; })
+      .def("wait", &Request::wait, nb::arg("timeout"))
+      .def("test", &Request::test);
+  nb::class_<Group>(module, "Group")
+      .def("rank_and_size", &Group::rank_and_size)
+      .def("isend", &Group::isend, nb::arg("buffer"), nb::arg("target"), nb::arg("tag"))
+      .def("irecv", &Group::irecv, nb::arg("buffer"), nb::arg("source"), nb::arg("tag"))
+      .def("free", &Group::free);
+  module.def("waitany", &wait_any, nb::arg("requests"), nb::arg("timeout"));
+}
+
+}  // namespace couplet_python

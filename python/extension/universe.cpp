@@ -1,0 +1,263 @@
+#include <dlfcn.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include "handles.hpp"
+
+namespace couplet_python {
+namespace {
+
+using JoinMpi = couplet_status (*)(const char*, const void*, const couplet_join_options*, couplet_universe**);
+using MpiVersion = const char* (*)();
+
+struct Universe {
+  std::shared_ptr<UniverseState> state = std::make_shared<UniverseState>();
+};
+
+struct JoinRequest {
+  std::string program;
+  int32_t rank;
+  int32_t size;
+  std::string hub;
+  std::string secret_file;
+  double timeout_s;  ///< < 0: the library's default
+  bool multiple_threads;
+
+  /// Points into this object.
+  [[nodiscard]] couplet_join_options c_options() const {
+    couplet_join_options options;
+    couplet_join_options_init(&options);
+    options.rank = rank;
+    options.size = size;
+    options.hub = hub.empty() ? nullptr : hub.c_str();
+    options.secret_file = secret_file.empty() ? nullptr : secret_file.c_str();
+    if (timeout_s >= 0) {
+      options.timeout_s = timeout_s;
+    }
+    options.threads = multiple_threads ? 1 : 0;
+    return options;
+  }
+  [[nodiscard]] const char* c_program() const { return program.empty() ? nullptr : program.c_str(); }
+};
+
+std::unique_ptr<Universe> finish_join(const Outcome& outcome, couplet_universe* handle, bool multiple_threads) {
+  check(outcome);
+  auto universe = std::make_unique<Universe>();
+  universe->state->handle = handle;
+  universe->state->multiple_threads = multiple_threads;
+  return universe;
+}
+
+std::unique_ptr<Universe> join_on_helper(
+    const JoinRequest& request, const std::function<couplet_status(const JoinRequest&, couplet_universe**)>& join) {
+  auto handle = std::make_shared<couplet_universe*>(nullptr);
+  const auto call = [request, handle, join] { return join(request, handle.get()); };
+  const Outcome outcome = interruptible(call, [handle](couplet_status) {
+    if (*handle != nullptr) {
+      couplet_leave(*handle);
+    }
+  });
+  return finish_join(outcome, *handle, request.multiple_threads);
+}
+
+std::unique_ptr<Universe> join(const JoinRequest& request) {
+  return join_on_helper(request, [](const JoinRequest& asked, couplet_universe** universe) {
+    const couplet_join_options options = asked.c_options();
+    return couplet_join(asked.c_program(), &options, universe);
+  });
+}
+
+/// A symbol of the libcouplet_mpi_* at `path`.
+void* find_mpi_symbol(const std::string& path, const char* name) {
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* symbol = library != nullptr ? dlsym(library, name) : nullptr;
+  if (symbol == nullptr) {
+    const char* reason = dlerror();
+    raise(COUPLET_ERROR_MPI, "join: " + (reason != nullptr ? std::string(reason) : path + " has no " + name));
+  }
+  return symbol;
+}
+
+/// helper: MPI calls may be made on any thread, so that Ctrl-C can be seen meanwhile.
+std::unique_ptr<Universe> join_mpi(const JoinRequest& request, const std::string& library, std::uintptr_t comm,
+                                   bool helper) {
+  const auto join = reinterpret_cast<JoinMpi>(find_mpi_symbol(library, "couplet_join_mpi_pointer"));
+  const auto* pointer = reinterpret_cast<const void*>(comm);
+  if (helper) {
+    return join_on_helper(request, [join, pointer](const JoinRequest& asked, couplet_universe** universe) {
+      const couplet_join_options options = asked.c_options();
+      return join(asked.c_program(), pointer, &options, universe);
+    });
+  }
+  const couplet_join_options options = request.c_options();
+  couplet_universe* handle = nullptr;
+  const Outcome outcome = unlocked([&] { return join(request.c_program(), pointer, &options, &handle); });
+  return finish_join(outcome, handle, request.multiple_threads);
+}
+
+std::string mpi_version(const std::string& library) {
+  return reinterpret_cast<MpiVersion>(find_mpi_symbol(library, "couplet_mpi_version"))();
+}
+
+/// Path of the libcouplet.so that is in use: helper programs and libcouplet_mpi_* are found from there.
+std::string library_path() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<const void*>(&couplet_version), &info) == 0 || info.dli_fname == nullptr) {
+    return "";
+  }
+  return info.dli_fname;
+}
+
+void leave(Universe& universe) {
+  if (universe.state->handle == nullptr) {
+    return;
+  }
+  Use use(universe.state, "leave");
+  const std::shared_ptr<UniverseState> lent = use.hand_over();
+  couplet_universe* handle = std::exchange(lent->handle, nullptr);
+  const auto give_back = [lent](couplet_status) { lent->in_use = false; };
+  const Outcome outcome = interruptible([handle] { return couplet_leave(handle); }, give_back);
+  give_back(outcome.status);
+  lent->parked.clear();
+  check(outcome);
+}
+
+nb::tuple rank_and_size(const Universe& universe) {
+  const Use use(universe.state, "rank");
+  int32_t rank = 0;
+  int32_t size = 0;
+  check(unlocked([&] { return couplet_universe_rank(universe.state->handle, &rank, &size); }));
+  return nb::make_tuple(rank, size);
+}
+
+nb::tuple own_program(const Universe& universe) {
+  const Use use(universe.state, "program");
+  int32_t count = 0;
+  int32_t program = 0;
+  int32_t rank = 0;
+  int32_t size = 0;
+  check(unlocked([&] { return couplet_universe_program(universe.state->handle, &count, &program, &rank, &size); }));
+  return nb::make_tuple(count, program, rank, size);
+}
+
+nb::tuple program_info(const Universe& universe, int32_t program) {
+  const Use use(universe.state, "program_info");
+  const char* name = "";
+  int32_t size = 0;
+  int32_t first_rank = 0;
+  check(unlocked([&] { return couplet_program_info(universe.state->handle, program, &name, &size, &first_rank); }));
+  return nb::make_tuple(name, size, first_rank);
+}
+
+int32_t find_rank(const Universe& universe, const std::string& name, int32_t rank) {
+  const Use use(universe.state, "find_rank");
+  int32_t found = -1;
+  check(unlocked([&] { return couplet_find_rank(universe.state->handle, name.c_str(), rank, &found); }));
+  return found;
+}
+
+void progress(const Universe& universe) {
+  const Use use(universe.state, "progress");
+  check(unlocked([&] { return couplet_progress(universe.state->handle); }));
+}
+
+std::string explain(const Universe& universe) {
+  const Use use(universe.state, "explain");
+  std::string text(4096, '\0');
+  std::size_t needed = 0;
+  const auto ask = [&] {
+    return unlocked([&] { return couplet_explain(universe.state->handle, text.data(), text.size(), &needed); });
+  };
+  Outcome outcome = ask();
+  while (outcome.status == COUPLET_ERROR_LIMIT && needed > text.size()) {  // it may grow between two calls
+    text.resize(needed);
+    outcome = ask();
+  }
+  check(outcome);
+  return text.c_str();
+}
+
+std::unique_ptr<Group> universe_group(const Universe& universe) {
+  const Use use(universe.state, "group");
+  auto group = std::make_unique<Group>(Group{universe.state, nullptr});
+  check(unlocked([&] { return couplet_universe_group(universe.state->handle, &group->handle); }));
+  return group;
+}
+
+std::unique_ptr<Group> program_group(const Universe& universe) {
+  const Use use(universe.state, "program_group");
+  auto group = std::make_unique<Group>(Group{universe.state, nullptr});
+  check(unlocked([&] { return couplet_program_group(universe.state->handle, &group->handle); }));
+  return group;
+}
+
+std::unique_ptr<Group> create_group(const Universe& universe, const std::string& name,
+                                    const std::vector<int32_t>& ranks) {
+  const Use use(universe.state, "create_group");
+  auto group = std::make_unique<Group>(Group{universe.state, nullptr});
+  check(unlocked([&] {
+    return couplet_group_create(universe.state->handle, name.c_str(), ranks.data(), static_cast<int32_t>(ranks.size()),
+                                &group->handle);
+  }));
+  return group;
+}
+
+std::unique_ptr<Series> create(const Universe& universe, const std::string& name, couplet_type type,
+                               const std::vector<int64_t>& shape, const std::vector<int64_t>& start,
+                               const std::vector<int64_t>& stop, uint64_t slots, uint64_t memory_bytes,
+                               const std::string& required_readers, double required_timeout, double wait_timeout,
+                               double evict_after, const Group* group) {
+  return create_series(universe.state, name, type, shape, start, stop,
+                       {slots, memory_bytes, required_readers, required_timeout, wait_timeout, evict_after, group});
+}
+
+std::unique_ptr<Series> open(const Universe& universe, const std::string& name,
+                             std::optional<std::vector<int64_t>> start, std::optional<std::vector<int64_t>> stop,
+                             int32_t mode, int32_t from, int64_t from_step, bool local, couplet_type type,
+                             const Group* group, double timeout, uint64_t buffer_bytes) {
+  return open_series(
+      universe.state, name,
+      {std::move(start), std::move(stop), mode, from, from_step, local, type, group, timeout, buffer_bytes});
+}
+
+}  // namespace
+
+void bind_universe(nb::module_& module) {
+  nb::class_<JoinRequest>(module, "JoinRequest")
+      .def(nb::new_([](const std::string& program, int32_t rank, int32_t size, const std::string& hub,
+                       const std::string& secret_file, double timeout, bool multiple_threads) {
+             return JoinRequest{program, rank, size, hub, secret_file, timeout, multiple_threads};
+           }),
+           nb::arg("program"), nb::arg("rank"), nb::arg("size"), nb::arg("hub"), nb::arg("secret_file"),
+           nb::arg("timeout"), nb::arg("multiple_threads"));
+  nb::class_<Universe>(module, "Universe")
+      .def_prop_ro("left", [](const Universe& universe) { return universe.state->handle == nullptr; })
+      .def("leave", &leave)
+      .def("rank_and_size", &rank_and_size)
+      .def("own_program", &own_program)
+      .def("program_info", &program_info, nb::arg("program"))
+      .def("find_rank", &find_rank, nb::arg("name"), nb::arg("rank"))
+      .def("progress", &progress)
+      .def("explain", &explain)
+      .def("group", &universe_group)
+      .def("program_group", &program_group)
+      .def("create_group", &create_group, nb::arg("name"), nb::arg("ranks"))
+      .def("create_series", &create, nb::arg("name"), nb::arg("type"), nb::arg("shape"), nb::arg("start"),
+           nb::arg("stop"), nb::arg("slots"), nb::arg("memory_bytes"), nb::arg("required_readers"),
+           nb::arg("required_timeout"), nb::arg("wait_timeout"), nb::arg("evict_after"), nb::arg("group").none())
+      .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
+           nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
+           nb::arg("timeout"), nb::arg("buffer_bytes"));
+  module.def("join", &join, nb::arg("request"));
+  module.def("join_mpi", &join_mpi, nb::arg("request"), nb::arg("library"), nb::arg("comm"), nb::arg("helper"));
+  module.def("mpi_version", &mpi_version, nb::arg("library"));
+  module.def("library_path", &library_path);
+  module.def("version", [] { return std::string(couplet_version()); });
+  module.def(
+      "status_name", [](couplet_status status) { return std::string(couplet_status_name(status)); }, nb::arg("status"));
+  module.def("type_bytes", &couplet_type_bytes, nb::arg("type"));
+}
+
+}  // namespace couplet_python
