@@ -8,11 +8,11 @@
 ! at rest stays at rest; the result does not depend on the number of ranks.
 ! Rows of cells are dealt out over the ranks of a communicator. Tests: tests/examples/test_tsunami_solver.py
 module shallow_water
-  use, intrinsic :: iso_fortran_env, only: real64
+  use, intrinsic :: iso_fortran_env, only: real32, real64
   use mpi_f08
   implicit none
   private
-  public :: sea, advance, open_sea, share_of_rows
+  public :: sea, advance, get_surface, open_sea, share_of_rows
 
   real(real64), parameter :: gravity = 9.81_real64       ! m s-2
   real(real64), parameter :: film = 1.0e-3_real64        ! m; a face with less water above it is closed
@@ -95,6 +95,16 @@ contains
       call exchange_rows(s, s%v)
     end do
   end subroutine advance
+
+  ! The height of the surface in this rank's cells, m; on dry land that of the ground.
+  pure subroutine get_surface(s, height)
+    type(sea), intent(in) :: s
+    real(real32), contiguous, intent(out) :: height(:,:)
+    integer :: j
+    do j = 1, s%rows
+      height(:, j) = real(s%bottom(1:s%columns, j) + s%depth(1:s%columns, j), real32)
+    end do
+  end subroutine get_surface
 
   ! The CFL limit: gravity waves in both directions, and no cell gives away more water than it has.
   real(real64) function largest_step(s)
