@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 
 import checksums
-import couplet
 import geography
 import numpy as np
 from mpi4py import MPI
 from prepare import read_scenario
 from wave_record import WaveRecord
+
+import couplet
 
 
 def open_record(folder: Path, interval: float) -> WaveRecord:
@@ -30,19 +31,19 @@ def open_record(folder: Path, interval: float) -> WaveRecord:
 
 def main(folder: Path) -> None:
     with couplet.join("nowcast", MPI.COMM_WORLD) as universe:
-        settings = np.empty(3)
-        universe.group.recv(settings, source=universe.find_rank("ocean", 0), tag=1)
+        settings = np.empty(3)  # seconds between steps, metres between columns and between rows
+        universe.group.Recv(settings, source=universe.find_rank("ocean", 0), tag=1)
         record = open_record(folder, interval=settings[0])
         (south, north), (west, east) = geography.BOX
         checksum = checksums.Checksum(north - south, east - west)
         steps: list[int] = []
         sums: list[int] = []
         with universe.series("eta", box=geography.BOX) as eta:
-            for batch in eta.batches(at_least=8, up_to=64):
+            for batch in eta.batches(at_least=8, up_to=64, reuse=True):
                 record.add(batch.steps, batch.data)
                 steps.extend(batch.steps)
                 sums.extend(checksum(surface) for surface in batch.data)
-            counts = eta.statistics()
+            counts = eta.statistics
     record.save(str(folder / "nowcast.npz"))
     checksums.write(folder / "checksums_nowcast.bin", steps, sums)
     report = {"name": "nowcast", "ranks": MPI.COMM_WORLD.size, "mpi": MPI.Get_library_version().split("\n")[0].strip()}
