@@ -11,17 +11,17 @@ enum { ROWS = 600, COLUMNS = 600, STEPS_PER_CALL = 4 };
 static const int64_t box_start[] = {150, 150};
 static const int64_t box_stop[] = {150 + ROWS, 150 + COLUMNS};
 
-static void demand(couplet_status status, const char *what) {
+static void demand(couplet_status status, const char* what) {
   if (status < 0) {
     fprintf(stderr, "follower: %s: %s: %s\n", what, couplet_status_name(status), couplet_error_text());
     exit(EXIT_FAILURE);
   }
 }
 
-static FILE *create(const char *folder, const char *name) {
+static FILE* create(const char* folder, const char* name) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", folder, name);
-  FILE *file = fopen(path, "wb");
+  FILE* file = fopen(path, "wb");
   if (file == NULL) {
     perror(path);
     exit(EXIT_FAILURE);
@@ -30,7 +30,7 @@ static FILE *create(const char *folder, const char *name) {
 }
 
 /* See checksums.f90. */
-static int64_t checksum(const float *values) {
+static int64_t checksum(const float* values) {
   const uint64_t modulus = ((uint64_t)1 << 53) - 111;
   uint64_t total = 0;
   uint64_t weight = 0;
@@ -53,7 +53,7 @@ static void analyse_slowly(void) {
 }
 
 /* Reads until the ocean has ended; writes pairs of a step and its check sum. */
-static void follow(couplet_series *eta, FILE *sums) {
+static void follow(couplet_series* eta, FILE* sums) {
   for (;;) {
     couplet_batch batch = {.struct_bytes = sizeof batch};
     const couplet_status status = couplet_series_read(eta, 1, STEPS_PER_CALL, 120.0, NULL, 0, &batch);
@@ -66,7 +66,7 @@ static void follow(couplet_series *eta, FILE *sums) {
       exit(EXIT_FAILURE);
     }
     for (uint64_t i = 0; i < batch.count; ++i) {
-      const float *surface = (const float *)batch.data + i * ROWS * COLUMNS;
+      const float* surface = (const float*)batch.data + i * ROWS * COLUMNS;
       const int64_t pair[] = {batch.steps[i], checksum(surface)};
       fwrite(pair, sizeof pair, 1, sums);
       analyse_slowly();
@@ -74,7 +74,7 @@ static void follow(couplet_series *eta, FILE *sums) {
   }
 }
 
-static void report(couplet_series *eta, FILE *file) {
+static void report(couplet_series* eta, FILE* file) {
   couplet_series_statistics counts = {.struct_bytes = sizeof counts};
   demand(couplet_series_count(eta, &counts), "count");
   fprintf(file, "{\"name\": \"follower\", \"ranks\": 1, \"mpi\": \"none\", \"published\": %" PRIu64, counts.published);
@@ -84,12 +84,12 @@ static void report(couplet_series *eta, FILE *file) {
   fprintf(file, ", \"steps_per_call\": %" PRIu64 "}\n", counts.largest_batch);
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc != 2) {
     fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
     return EXIT_FAILURE;
   }
-  couplet_universe *universe = NULL;
+  couplet_universe* universe = NULL;
   demand(couplet_join("follower", NULL, &universe), "join");
 
   couplet_open_options options;
@@ -99,13 +99,13 @@ int main(int argc, char **argv) {
   options.stop = box_stop;
   options.dimensions = 2;
   options.type = COUPLET_FLOAT;
-  couplet_series *eta = NULL;
+  couplet_series* eta = NULL;
   demand(couplet_series_open(universe, "eta", &options, &eta), "open");
 
-  FILE *sums = create(argv[1], "checksums_follower.bin");
+  FILE* sums = create(argv[1], "checksums_follower.bin");
   follow(eta, sums);
   fclose(sums);
-  FILE *file = create(argv[1], "follower.json");
+  FILE* file = create(argv[1], "follower.json");
   report(eta, file);
   fclose(file);
 
