@@ -46,7 +46,8 @@ def main(folder: Path) -> None:
             counts = eta.statistics
     record.save(str(folder / "nowcast.npz"))
     checksums.write(folder / "checksums_nowcast.bin", steps, sums)
-    report = {"name": "nowcast", "ranks": MPI.COMM_WORLD.size, "mpi": MPI.Get_library_version().split("\n")[0].strip()}
+    mpi = " ".join(MPI.Get_library_version().splitlines()[0].split())
+    report = {"name": "nowcast", "ranks": MPI.COMM_WORLD.size, "mpi": mpi}
     keys = ("published", "first", "delivered", "lost", "lost_torn", "skipped", "pending")
     report |= {key: getattr(counts, key) for key in keys} | {"steps_per_call": counts.largest_batch}
     (folder / "nowcast.json").write_text(json.dumps(report))

@@ -4,7 +4,8 @@ program ocean
   use, intrinsic :: iso_fortran_env, only: int64, real32, real64
   use mpi_f08
   use couplet_mpi                                                                                          !c
-  use checksums, only: checksum_of_part, checksum_modulus
+  use checksums, only: checksum_of_part
+  use proof, only: elapsed, write_proof
   use scenario, only: settings, set_up
   use shallow_water, only: sea, advance, get_surface
   implicit none
@@ -41,7 +42,7 @@ program ocean
     sums(step) = checksum_of_part(eta, s%first_row, watched_box)
   end do
 
-  call report()
+  call write_proof(MPI_COMM_WORLD, run%output, series, sums, coupling, computing)
   call series%close()                                                                                      !c
   call universe%leave()                                                                                    !c
   call MPI_Finalize()
@@ -58,54 +59,5 @@ contains
     call universe%find_rank("nowcast", 0, nowcast)
     call everybody%send([run%interval, s%dx, s%dy], nowcast, tag=1)
   end subroutine announce
-
-  ! Seconds since `mark`, which is moved to now.
-  real(real64) function elapsed(mark)
-    real(real64), intent(inout) :: mark
-    real(real64) :: now
-    now = MPI_Wtime()
-    elapsed = now - mark
-    mark = now
-  end function elapsed
-
-  ! For summarise.py: the check sums, and where the time went. Of all ranks the one with the most time in
-  ! couplet, or the least in the computation, counts.
-  subroutine report()
-    type(couplet_statistics) :: counts
-    character(len=MPI_MAX_LIBRARY_VERSION_STRING) :: version
-    real(real64) :: most(2)
-    integer(int64) :: bytes
-    integer :: rank, ranks, length, unit
-    call series%statistics(counts)
-    most = [coupling - counts%held_ns * 1e-9_real64, counts%held_ns * 1e-9_real64]
-    bytes = counts%published * s%columns * s%rows * (storage_size(eta) / 8)
-    call MPI_Allreduce(MPI_IN_PLACE, most, 2, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD)
-    call MPI_Allreduce(MPI_IN_PLACE, computing, 1, MPI_DOUBLE_PRECISION, MPI_MIN, MPI_COMM_WORLD)
-    call MPI_Allreduce(MPI_IN_PLACE, bytes, 1, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD)
-    call MPI_Allreduce(MPI_IN_PLACE, sums, run%steps, MPI_INTEGER8, MPI_SUM, MPI_COMM_WORLD)
-    call MPI_Comm_rank(MPI_COMM_WORLD, rank)
-    call MPI_Comm_size(MPI_COMM_WORLD, ranks)
-    if (rank > 0) return
-    open (newunit=unit, file=trim(run%output) // 'checksums_ocean.bin', access='stream', form='unformatted', &
-        status='replace')
-    write (unit) modulo(sums, checksum_modulus)
-    close (unit)
-    call MPI_Get_library_version(version, length)
-    open (newunit=unit, file=trim(run%output) // 'ocean.json', status='replace')
-    write (unit, '(3a)') '{"name": "ocean", "mpi": "', first_line(version(:length)), '",'
-    write (unit, '(3(a, i0), a)') ' "ranks": ', ranks, ', "steps": ', counts%published, ', "bytes": ', bytes, ','
-    write (unit, '(3(a, es13.6), a)') ' "seconds_couplet": ', most(1), ', "seconds_held": ', most(2), &
-        ', "seconds_computation": ', computing, '}'
-    close (unit)
-  end subroutine report
-
-  pure function first_line(text)
-    character(len=*), intent(in) :: text
-    character(len=:), allocatable :: first_line
-    integer :: length
-    length = scan(text, char(9) // char(10) // char(0) // '"\') - 1
-    if (length < 0) length = len(text)
-    first_line = text(:length)
-  end function first_line
 
 end program ocean

@@ -1,0 +1,56 @@
+! The ocean's part of the proof: turns check sums and stopwatches into files for summarise.py.
+module proof
+  use, intrinsic :: iso_fortran_env, only: int64, real64
+  use mpi_f08
+  use couplet_mpi, only: couplet_mpi_version, couplet_series, couplet_series_info, couplet_statistics
+  use checksums, only: checksum_modulus
+  implicit none
+  private
+  public :: elapsed, write_proof
+
+contains
+
+  ! Seconds since `mark`, which is moved to now.
+  real(real64) function elapsed(mark)
+    real(real64), intent(inout) :: mark
+    real(real64) :: now
+    now = MPI_Wtime()
+    elapsed = now - mark
+    mark = now
+  end function elapsed
+
+  ! `sums`: this rank's parts of the check sums; `coupling`: seconds in claim and publish; `computing`: in the
+  ! solver. Of all ranks the most time in couplet and the least computation count. Writes OUTPUTocean.json and
+  ! OUTPUTchecksums_ocean.bin.
+  subroutine write_proof(comm, output, series, sums, coupling, computing)
+    type(MPI_Comm), intent(in) :: comm
+    character(len=*), intent(in) :: output
+    type(couplet_series), intent(in) :: series
+    integer(int64), intent(in) :: sums(:)
+    real(real64), intent(in) :: coupling, computing
+    type(couplet_statistics) :: counts
+    type(couplet_series_info) :: info
+    real(real64) :: held, most(2), least
+    integer(int64) :: bytes, all_sums(size(sums))
+    integer :: rank, unit
+    call series%statistics(counts)
+    call series%describe(info)
+    held = counts%held_ns * 1e-9_real64
+    call MPI_Reduce([coupling - held, held], most, 2, MPI_DOUBLE_PRECISION, MPI_MAX, 0, comm)
+    call MPI_Reduce(computing, least, 1, MPI_DOUBLE_PRECISION, MPI_MIN, 0, comm)
+    call MPI_Reduce(counts%published * info%step_bytes, bytes, 1, MPI_INTEGER8, MPI_SUM, 0, comm)
+    call MPI_Reduce(sums, all_sums, size(sums), MPI_INTEGER8, MPI_SUM, 0, comm)
+    call MPI_Comm_rank(comm, rank)
+    if (rank > 0) return
+    open (newunit=unit, file=trim(output) // 'checksums_ocean.bin', access='stream', form='unformatted', status='replace')
+    write (unit) modulo(all_sums, checksum_modulus)
+    close (unit)
+    open (newunit=unit, file=trim(output) // 'ocean.json', status='replace')
+    write (unit, '(3a, i0, a)') '{"name": "ocean", "mpi": "', couplet_mpi_version(), '", "ranks": ', info%writers, ','
+    write (unit, '(2(a, i0), a)') ' "steps": ', counts%published, ', "bytes": ', bytes, ','
+    write (unit, '(3(a, es13.6), a)') ' "seconds_couplet": ', most(1), ', "seconds_held": ', most(2), &
+        ', "seconds_computation": ', least, '}'
+    close (unit)
+  end subroutine write_proof
+
+end module proof
