@@ -1,0 +1,39 @@
+// One writer rank's slots as a reader sees them. Implementations: mapped (the writer's own file, on this node); the relay's
+// (local slots in a file of the same format, filled by what the relay pushes). The reader treats both alike.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "series/series.hpp"
+#include "series/series_file.hpp"
+
+namespace couplet::series {
+
+class Part {
+ public:
+  Part() = default;
+  Part(const Part&) = delete;
+  Part& operator=(const Part&) = delete;
+  virtual ~Part() = default;
+
+  // "mapped" or "relay".
+  [[nodiscard]] virtual const char* route() const noexcept = 0;
+  // The slots to read from and, for a holder, to hold in. Its box may be smaller than the writer's.
+  [[nodiscard]] virtual SeriesFile& file() noexcept = 0;
+  // Moves what has to be moved for new steps to appear; never blocks. Called whenever the reader looks for steps.
+  virtual Status poll() { return {}; }
+  // ok while more may come; peer_lost naming the writer (or the relay). What is published stays readable.
+  virtual Status alive() = 0;
+  // Ordinals below were never in this file (a subscription that began in the middle).
+  [[nodiscard]] virtual std::uint64_t first_ordinal() const noexcept { return 0; }
+  // False: a hold in file() does not reach the writer, so that opening late may have lost required steps (see relay).
+  [[nodiscard]] virtual bool holds_at_writer() const noexcept { return true; }
+};
+
+// Maps the file of a part on this node. not_found: its steps are gone; protocol: the file is not what the record says.
+Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const universe::SeriesRecord& record,
+                                               std::size_t part);
+
+}  // namespace couplet::series

@@ -1,0 +1,320 @@
+// Reading: wait, agree, copy, account.
+#include "series/reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "series/collective.hpp"
+#include "series/slot_protocol.hpp"
+
+namespace couplet::series {
+
+using wire::ReaderState;
+
+namespace {
+
+constexpr std::uint64_t restart_look_ns = 200'000'000;  // how long the registry may take to know of a new incarnation
+
+}  // namespace
+
+// ---- looking ----
+
+Reader::View Reader::look() {
+  View view;
+  view.published = UINT64_MAX;
+  for (std::size_t index = 0; index < sources_.size(); ++index) {
+    const auto& control = sources_[index].file->control().published;
+    // closed is read first: what is published then is all there will be
+    const bool closed = control.closed.load(std::memory_order_acquire) != 0;
+    const std::uint64_t published = control.published.load(std::memory_order_acquire);
+    if (published < view.published || (published == view.published && closed)) {
+      view.published = published;
+      view.limiting = index;
+      view.outlook = closed ? Outlook::ended : Outlook::waiting;
+    }
+  }
+  return view;
+}
+
+void Reader::pass_lost(std::uint64_t next) {
+  if (next > next_) {
+    statistics_.lost += next - next_;
+    next_ = next;
+  }
+}
+
+void Reader::pass_skipped(std::uint64_t published) {
+  while (skip_below_ && next_ < published) {
+    const auto step = read_step(sources_.front().file->slot_header(next_), next_);
+    if (step && *step >= *skip_below_) {
+      skip_below_.reset();
+      return;
+    }
+    ++next_;
+    ++statistics_.skipped;
+  }
+}
+
+Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t deadline_ns) {
+  Waiting waiting(environment_, deadline_ns);
+  bool lost = false;
+  for (bool first = true;; first = false) {
+    for (Source& source : sources_) {
+      COUPLET_TRY(source.part->poll());
+    }
+    View view = look();
+    for (const Source& source : sources_) {
+      const std::uint64_t claimed = source.file->control().claimed.claimed.load(std::memory_order_acquire);
+      if (options_.mode == Mode::follow) {
+        pass_lost(std::min(oldest_retained(claimed, source.file->slots()), view.published));
+      }
+    }
+    if (skip_below_) {
+      pass_skipped(view.published);
+      release_consumed();
+    }
+    const std::uint64_t target = next_ + at_least;
+    if (view.published >= target) {
+      view.outlook = Outlook::steps;
+    } else if (lost && view.outlook == Outlook::waiting) {
+      view.outlook = Outlook::lost;
+    }
+    if (view.outlook != Outlook::waiting || waiting.over()) {
+      if (!first) {
+        statistics_.held_ns += waiting.waited_ns();
+      }
+      return view;
+    }
+    if (waiting.spin()) {
+      continue;
+    }
+    Source& limiting = sources_[view.limiting];
+    if (!limiting.part->alive().ok()) {
+      lost = true;  // one more look: it may have published before it died
+      continue;
+    }
+    auto& control = limiting.file->control().published;
+    if (const auto word = prepare_sleep(control, target)) {
+      COUPLET_TRY(waiting.sleep(control.word, *word));
+    }
+  }
+}
+
+// ---- agreeing ----
+
+Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to, const void* out, std::uint64_t out_bytes) const {
+  if (closed_) {
+    return fail(Code::state, "{} is closed", title());
+  }
+  if (at_least == 0 || up_to < at_least) {
+    return fail(Code::argument, "{}: at_least {} and up_to {}: 1 <= at_least <= up_to is needed", title(), at_least,
+                up_to);
+  }
+  if (at_least > record_.slots) {
+    return fail(Code::limit, "{}: at_least is {}, but only {} steps are retained (slots)", title(), at_least,
+                record_.slots);
+  }
+  std::uint64_t needed = 0;
+  if (out != nullptr && (__builtin_mul_overflow(up_to, step_bytes_, &needed) || out_bytes < needed)) {
+    return fail(Code::argument, "{}: out has {} bytes, {} steps of {} bytes do not fit", title(), out_bytes, up_to,
+                step_bytes_);
+  }
+  return check_holds();
+}
+
+Status Reader::check_holds() const {
+  for (const Source& source : sources_) {
+    if (source.entry >= 0 && owner_of(source.file->readers()[source.entry]).state == ReaderState::evicted) {
+      return fail(Code::evicted,
+                  "{}: this reader ({}) held writer rank {} up for longer than evict_after and was released", title(),
+                  environment_.peer_name(environment_.self()), source.writer);
+    }
+  }
+  return {};
+}
+
+// The members bring what they see; all go on with the same ordinals: the least published, the furthest next.
+Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to) {
+  Plan plan{0, Outlook::waiting, at_least, up_to};
+  std::uint64_t published = view ? view->published : 0;
+  if (view) {
+    plan.outlook = view->outlook;
+  }
+  if (team_.size() > 1) {
+    std::array<std::int64_t, 7> values = {view ? 1 : 0,
+                                          static_cast<std::int64_t>(std::min<std::uint64_t>(published, INT64_MAX)),
+                                          -static_cast<std::int64_t>(next_),
+                                          plan.outlook == Outlook::ended ? 0 : 1,
+                                          plan.outlook == Outlook::lost ? 0 : 1,
+                                          -static_cast<std::int64_t>(std::min<std::uint64_t>(at_least, INT64_MAX)),
+                                          static_cast<std::int64_t>(std::min<std::uint64_t>(up_to, INT64_MAX))};
+    COUPLET_TRY(team_.minimum(values, os::never));
+    if (values[0] == 0) {
+      return agree_on_status(team_, view.status(), "reader rank", os::never);
+    }
+    published = static_cast<std::uint64_t>(values[1]);
+    pass_lost(static_cast<std::uint64_t>(-values[2]));
+    plan.outlook = values[4] == 0 ? Outlook::lost : values[3] == 0 ? Outlook::ended : Outlook::waiting;
+    plan.at_least = static_cast<std::uint64_t>(-values[5]);
+    plan.up_to = static_cast<std::uint64_t>(values[6]);
+  } else if (!view) {
+    return view.status();
+  }
+  const std::uint64_t available = published > next_ ? published - next_ : 0;
+  if (available >= plan.at_least) {
+    plan.outlook = Outlook::steps;
+  }
+  const bool last_ones = plan.outlook == Outlook::ended || plan.outlook == Outlook::lost;
+  if (plan.outlook == Outlook::steps || (last_ones && available > 0)) {
+    plan.count = std::min(available, plan.up_to);
+  }
+  return plan;
+}
+
+// ---- ends ----
+
+Status Reader::nothing_left(Outlook outlook) {
+  if (outlook == Outlook::ended && !end_told_) {
+    end_told_ = true;
+    return Code::end;
+  }
+  if (outlook == Outlook::ended || outlook == Outlook::lost) {
+    const Status restarted = restart();
+    if (restarted.code() != Code::not_yet) {
+      return restarted;
+    }
+    if (outlook == Outlook::ended) {
+      return Code::end;
+    }
+    for (Source& source : sources_) {
+      if (Status alive = source.part->alive(); !alive.ok()) {
+        return alive.within(fmt::format("{}: the writer is gone, {} steps were published", title(), next_));
+      }
+    }
+    return fail(Code::peer_lost, "{}: a writer of another reader rank is gone, {} steps were published", title(),
+                next_);
+  }
+  return Code::not_yet;
+}
+
+// Is there a new incarnation? Then goes over to it: restarted. not_yet: no.
+Status Reader::restart() {
+  const auto record = environment_.registry().find(record_.name, static_cast<std::int64_t>(record_.incarnation),
+                                                   os::now_ns() + restart_look_ns);
+  std::int64_t there = record ? 1 : 0;
+  COUPLET_TRY(team_.minimum({&there, 1}, os::never));
+  if (there == 0) {
+    return Code::not_yet;
+  }
+  const std::uint64_t published = look().published;
+  if (published != UINT64_MAX) {
+    pass_lost(published);  // what other members could not read any more
+  }
+  passed_ += next_;
+  const auto old_incarnation = static_cast<std::int64_t>(record_.incarnation);
+  const std::string name = record_.name;
+  detach();
+  next_ = 0;
+  end_told_ = false;
+  COUPLET_TRY(attach(name, old_incarnation, From::oldest, os::now_ns() + restart_look_ns));
+  statistics_.lost += next_;  // of the new incarnation, overwritten before it was found
+  return Code::restarted;
+}
+
+// ---- reading ----
+
+Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
+                    std::uint64_t out_bytes, Batch& batch) {
+  const std::uint64_t start = os::now_ns();
+  const std::uint64_t held = statistics_.held_ns;
+  std::uint64_t kept = 0;
+  Status status;
+  do {  // again only where a follower found everything torn
+    const Status sound = check_read(at_least, up_to, out, out_bytes);
+    const Result<View> view = sound.ok() ? wait_for(at_least - kept, deadline_ns) : Result<View>(sound);
+    auto plan = agree_on_plan(view, at_least - kept, up_to - kept);
+    if (!plan) {
+      status = plan.status();
+      break;
+    }
+    if (plan->count == 0) {
+      status = kept > 0 ? Status() : nothing_left(plan->outlook);
+      break;
+    }
+    at_least = plan->at_least + kept;
+    up_to = plan->up_to + kept;
+    std::byte* target = static_cast<std::byte*>(out);
+    Status room;
+    if (out == nullptr) {
+      auto memory = buffer_.reserve((kept + plan->count) * step_bytes_);
+      room = memory.status();
+      target = memory ? *memory : nullptr;
+    }
+    auto copied = copy_steps(plan->count, target, kept, room);
+    if (!copied) {
+      status = copied.status();
+      break;
+    }
+    kept = *copied;
+    batch.data = target;
+    if (plan->outlook != Outlook::steps) {
+      break;
+    }
+  } while (kept < at_least);
+  if (status.ok()) {
+    batch = {kept,
+             batch.data,
+             step_bytes_,
+             steps_.data(),
+             ordinals_.data(),
+             statistics_.lost - lost_told_,
+             record_.incarnation};
+    lost_told_ = statistics_.lost;
+    ++statistics_.calls;
+    statistics_.largest_batch = std::max(statistics_.largest_batch, kept);
+  }
+  statistics_.library_ns += os::now_ns() - start - (statistics_.held_ns - held);
+  return status;
+}
+
+Result<Retained> Reader::retained() {
+  if (closed_) {
+    return fail(Code::state, "{} is closed", title());
+  }
+  for (;;) {
+    const View view = look();
+    if (view.published == 0) {
+      return Code::not_yet;
+    }
+    std::uint64_t first = 0;
+    for (const Source& source : sources_) {
+      const std::uint64_t claimed = source.file->control().claimed.claimed.load(std::memory_order_acquire);
+      first = std::max({first, oldest_retained(claimed, source.file->slots()), source.part->first_ordinal()});
+    }
+    const auto step = read_step(sources_[view.limiting].file->slot_header(view.published - 1), view.published - 1);
+    if (step) {
+      return Retained{std::min(first, view.published), view.published, *step};
+    }
+    if (first >= view.published) {  // one slot, which is being written: its step is known no more
+      return Code::not_yet;
+    }
+  }
+}
+
+Statistics Reader::count() {
+  if (!sources_.empty()) {
+    const std::uint64_t published = std::max(look().published, next_);
+    statistics_.published = passed_ + published;
+    statistics_.pending = published - next_;
+  }
+  return statistics_;
+}
+
+Description Reader::describe() const {
+  return {record_.name, record_.program, sources_.empty() ? "mapped" : sources_.front().part->route(),
+          record_.type, record_.shape,   box_,
+          step_bytes_,  record_.slots,   static_cast<std::int32_t>(record_.parts.size())};
+}
+
+}  // namespace couplet::series

@@ -1,0 +1,149 @@
+// The reading end of a series on one rank: opens the parts that its box touches, waits for steps, copies them whole, and
+// counts what happened to each ordinal. With a team of more than one, open and read are collective.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layout/copy.hpp"
+#include "message/agree.hpp"
+#include "series/part.hpp"
+#include "series/read_buffer.hpp"
+#include "series/series.hpp"
+#include "series/waiting.hpp"
+
+namespace couplet::series {
+
+struct ReaderOptions {
+  std::optional<layout::Box> box;  // of this rank; none: the whole array
+  Mode mode = Mode::hold;
+  From from = From::oldest;
+  std::int64_t from_step = 0;
+  couplet_type type = -1;  // expected; -1: any
+  std::uint64_t buffer_bytes = 0;
+  // Ranks of this program that open for themselves (local reading): the reservation for a required program ends when so
+  // many have opened. 0: the team's size.
+  std::int32_t openers = 0;
+  std::uint64_t streaming_bytes = layout::default_streaming_bytes;
+};
+
+struct Batch {
+  std::uint64_t count = 0;
+  const std::byte* data = nullptr;  // count x box; `out`, or the reader's memory until the next read or close
+  std::uint64_t step_bytes = 0;
+  const std::int64_t* steps = nullptr;      // until the next read
+  const std::uint64_t* ordinals = nullptr;  // until the next read
+  std::uint64_t lost = 0;                   // since the last read that delivered
+  std::uint64_t incarnation = 0;
+};
+
+class Reader {
+ public:
+  // team: all ranks that read together; a team of one reads for itself (a local reader). It outlives the reader.
+  // timeout: the series does not exist at the deadline; shape (a box outside the array, or elements that nobody writes);
+  // type; limit (table of holders full); unsupported (another node, no relay); not_found (its steps are gone); argument.
+  static Result<std::unique_ptr<Reader>> open(Environment& environment, message::Team& team, const std::string& name,
+                                              const ReaderOptions& options, std::uint64_t deadline_ns);
+  // Gives up its holds where close() was not called.
+  ~Reader();
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+
+  // As couplet_series_read; collective over the team. Answers: not_yet, end, restarted. Errors: argument (out too small),
+  // limit (at_least exceeds the slots), evicted, peer_lost (by name; what was published has been delivered before),
+  // mismatch (writers disagree about the step of an ordinal; names the ranks). After an answer or error nothing was
+  // delivered and `batch` is unchanged.
+  Status read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
+              std::uint64_t out_bytes, Batch& batch);
+  // Local, a few cache lines. not_yet before the first step.
+  [[nodiscard]] Result<Retained> retained();
+  // Local; the accounting equation holds at any moment.
+  [[nodiscard]] Statistics count();
+  [[nodiscard]] Description describe() const;
+  [[nodiscard]] std::uint64_t incarnation() const noexcept { return record_.incarnation; }
+  // Local: gives up the holds and tells the registry.
+  Status close(std::uint64_t deadline_ns);
+
+ private:
+  struct Source {  // a part that this rank reads
+    std::unique_ptr<Part> part;
+    SeriesFile* file = nullptr;
+    std::size_t writer = 0;  // rank among the writers
+    layout::CopyPlan plan;
+    int entry = -1;  // in the reader table, for a holder
+  };
+  // What a look at the sources, or a wait, has found.
+  enum class Outlook : std::uint8_t { steps, waiting, ended, lost };
+  struct View {
+    std::uint64_t published = 0;  // by all sources
+    std::size_t limiting = 0;     // the source that has published least
+    Outlook outlook = Outlook::waiting;
+  };
+  struct Plan {  // of a read, agreed
+    std::uint64_t count = 0;
+    Outlook outlook = Outlook::waiting;
+    std::uint64_t at_least = 0;
+    std::uint64_t up_to = 0;
+  };
+
+  Reader(Environment& environment, message::Team& team, ReaderOptions options);
+
+  // reader_open.cpp
+  Status attach(const std::string& name, std::int64_t newer_than, From from, std::uint64_t deadline_ns);
+  Status find_record(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns);
+  Status check_record();
+  Status open_sources(std::uint64_t deadline_ns);
+  Status check_coverage() const;
+  Status start(From from, std::uint64_t deadline_ns);
+  Result<std::uint64_t> start_in(Source& source, From from, std::uint64_t deadline_ns);
+  Result<std::uint64_t> hold_from(Source& source, From from, std::uint64_t deadline_ns);
+  Status take_hold(Source& source);
+  void release_reservations();
+  void detach();
+
+  // reader.cpp
+  Status check_read(std::uint64_t at_least, std::uint64_t up_to, const void* out, std::uint64_t out_bytes) const;
+  Status check_holds() const;
+  [[nodiscard]] View look();
+  void pass_lost(std::uint64_t next);
+  void pass_skipped(std::uint64_t published);
+  Result<View> wait_for(std::uint64_t at_least, std::uint64_t deadline_ns);
+  Result<Plan> agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to);
+  Status nothing_left(Outlook outlook);
+  Status restart();
+  void release_consumed();
+  [[nodiscard]] std::string title() const;
+
+  // reader_copy.cpp
+  static constexpr std::int64_t outcome_whole = 2;
+  static constexpr std::int64_t outcome_gone = 1;  // overwritten before the copy
+  static constexpr std::int64_t outcome_torn = 0;  // overwritten during the copy
+  Result<std::uint64_t> copy_steps(std::uint64_t count, std::byte* target, std::uint64_t kept, const Status& room);
+  Status copy_step(std::uint64_t ordinal, std::byte* target, layout::CopyMethod method, std::size_t at);
+  Status combine(const Status& own, std::size_t begin, std::uint64_t count);
+
+  Environment& environment_;
+  message::Team& team_;
+  ReaderOptions options_;
+  universe::SeriesRecord record_;
+  layout::Box box_;
+  std::uint64_t step_bytes_ = 0;
+  std::vector<Source> sources_;
+  std::uint64_t next_ = 0;                  // ordinal to deliver next
+  std::optional<std::int64_t> skip_below_;  // steps below are skipped
+  std::uint64_t passed_ = 0;                // ordinals of earlier incarnations
+  std::uint64_t lost_told_ = 0;
+  bool end_told_ = false;
+  bool closed_ = false;
+  Statistics statistics_;
+  ReadBuffer buffer_;
+  std::vector<std::int64_t> steps_;
+  std::vector<std::uint64_t> ordinals_;
+  std::vector<std::int64_t> outcome_;  // of each step of a copy
+  std::vector<std::int64_t> votes_;
+};
+
+}  // namespace couplet::series

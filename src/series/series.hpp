@@ -1,0 +1,122 @@
+// series: time steps of a distributed array, from one program into others, through slots in mapped memory.
+// Turns (step, box) of writer ranks into batches of steps of a reader's box, without the writer's help.
+// Above: relay, runtime. Below: message (agreement), universe (registry), layout (copies), wire (the file), os (mapping).
+// Invariants: a delivered step is whole; published - first = delivered + lost + skipped + pending; the writer waits for
+// holders only; the writer touches only mapped memory and makes at most one wake-up call; docs/guide/series.md.
+// Tests: tests/unit/series, tests/conformance/series_suite.hpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.hpp"
+#include "channel/channel.hpp"
+#include "layout/box.hpp"
+#include "universe/registry.hpp"
+
+namespace couplet::series {
+
+class Part;
+
+enum class Mode : std::uint8_t { hold = COUPLET_HOLD, follow = COUPLET_FOLLOW };
+enum class From : std::uint8_t {
+  oldest = COUPLET_FROM_OLDEST,
+  newest = COUPLET_FROM_NEWEST,
+  next = COUPLET_FROM_NEXT,
+  step = COUPLET_FROM_STEP
+};
+
+// How one part is to be read (Environment::open_part).
+struct PartWish {
+  layout::Box box;  // of the reader rank
+  Mode mode = Mode::hold;
+  From from = From::oldest;
+  std::int64_t from_step = 0;
+  std::uint64_t buffer_bytes = 0;  // local slots, for parts of other nodes
+};
+
+// What series needs of the process it lives in. The runtime implements it; tests fake it. Called on the user's thread.
+class Environment {
+ public:
+  virtual ~Environment() = default;
+
+  [[nodiscard]] virtual channel::PeerId self() const noexcept = 0;
+  [[nodiscard]] virtual std::uint16_t incarnation() const noexcept = 0;  // of this process
+  [[nodiscard]] virtual const std::string& program() const noexcept = 0;
+  [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;
+  [[nodiscard]] virtual const std::string& node_directory() const noexcept = 0;
+  // "program 'ocean' rank 1 (universe rank 1) on host n03"
+  [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
+  // As Membership::setting; empty: not set.
+  [[nodiscard]] virtual std::string setting(std::string_view key) const = 0;
+  [[nodiscard]] virtual universe::SeriesRegistry& registry() noexcept = 0;
+
+  // ok while that incarnation of the process may still run; peer_lost with its name (also when it left in good order or a
+  // newer incarnation is there). At most one system call; called at most every millisecond of a wait.
+  virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
+  // ok while the program has not come yet, or still runs; peer_lost when it was there and is gone.
+  virtual Status program_alive(std::string_view program) = 0;
+  // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may be
+  // (ns; short while requests are outstanding); not_yet ends the wait as if its time were over; an error ends it.
+  virtual Result<std::uint64_t> between_slices() = 0;
+  // How long a wait looks at memory before it sleeps; 0 where ranks of this node exceed its cores.
+  [[nodiscard]] virtual std::uint64_t spin_ns() const noexcept = 0;
+  // The part of a writer on another node, through the relay: local slots that are filled while they are polled.
+  // unsupported where there is no relay.
+  virtual Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
+                                                  const PartWish& wish, std::uint64_t deadline_ns) = 0;
+};
+
+// Longest slice of any wait, whatever the environment says: liveness is looked at that often.
+inline constexpr std::uint64_t longest_slice_ns = 50'000'000;
+
+// The accounting of one rank, as in couplet.h.
+struct Statistics {
+  std::uint64_t published = 0;
+  std::uint64_t first = 0;
+  std::uint64_t delivered = 0;
+  std::uint64_t lost = 0;
+  std::uint64_t lost_torn = 0;
+  std::uint64_t skipped = 0;
+  std::uint64_t pending = 0;
+  std::uint64_t delivered_torn = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t largest_batch = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t copy_ns = 0;
+  std::uint64_t held_ns = 0;
+  std::uint64_t library_ns = 0;
+};
+
+struct Retained {
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+  std::int64_t newest_step = 0;
+};
+
+// What a series is, for couplet_series_describe.
+struct Description {
+  std::string name;
+  std::string program;
+  std::string route;  // "writer", "mapped" or "relay"
+  couplet_type type = COUPLET_BYTE;
+  std::vector<std::int64_t> shape;
+  layout::Box box;  // of this rank
+  std::uint64_t step_bytes = 0;
+  std::uint64_t slots = 0;
+  std::int32_t writers = 0;
+};
+
+// Program names are compared by this hash in the reader table (FNV-1a, 64 bits).
+[[nodiscard]] constexpr std::uint64_t name_hash(std::string_view name) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char letter : name) {
+    hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+}  // namespace couplet::series

@@ -1,0 +1,49 @@
+// One writer rank's file, mapped: the typed parts of it that writer, readers and relay work on.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/status.hpp"
+#include "layout/box.hpp"
+#include "os/mapped_file.hpp"
+#include "wire/series_format.hpp"
+
+namespace couplet::series {
+
+class SeriesFile {
+ public:
+  // Makes the file (exists, no_space, limit: nothing is left behind). geometry: without what place_series fills in.
+  static Result<std::unique_ptr<SeriesFile>> create(const std::string& path, wire::SeriesGeometry geometry);
+  // Maps an existing one for reading steps; checks the header and everything it says. Writes go only to its control lines
+  // and the reader table.
+  static Result<std::unique_ptr<SeriesFile>> open(const std::string& path);
+
+  [[nodiscard]] const wire::SeriesGeometry& geometry() const noexcept { return geometry_; }
+  [[nodiscard]] const std::string& path() const noexcept { return memory_->path(); }
+  [[nodiscard]] std::uint64_t slots() const noexcept { return geometry_.slot_count; }
+  [[nodiscard]] wire::SeriesControl& control() const noexcept { return *control_; }
+  [[nodiscard]] wire::SeriesReaderEntry* readers() const noexcept { return readers_; }
+  [[nodiscard]] std::uint32_t reader_entries() const noexcept { return geometry_.reader_entries; }
+  [[nodiscard]] wire::SeriesSlotHeader& slot_header(std::uint64_t ordinal) const noexcept {
+    return slot_headers_[ordinal % geometry_.slot_count];
+  }
+  [[nodiscard]] std::byte* slot(std::uint64_t ordinal) const noexcept {
+    return slots_ + ordinal % geometry_.slot_count * geometry_.slot_stride;
+  }
+  [[nodiscard]] layout::Box box() const noexcept { return box_; }
+  Status remove() { return memory_->remove(); }
+
+ private:
+  SeriesFile(std::unique_ptr<os::MappedFile> memory, wire::SeriesGeometry geometry);
+
+  std::unique_ptr<os::MappedFile> memory_;
+  wire::SeriesGeometry geometry_;
+  wire::SeriesControl* control_;
+  wire::SeriesReaderEntry* readers_;
+  wire::SeriesSlotHeader* slot_headers_;
+  std::byte* slots_;
+  layout::Box box_;
+};
+
+}  // namespace couplet::series

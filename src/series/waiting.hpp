@@ -1,0 +1,59 @@
+// Slices of a wait: how long to sleep until liveness, interrupts and messages are looked at again.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "os/clock.hpp"
+#include "os/futex.hpp"
+#include "series/series.hpp"
+
+namespace couplet::series {
+
+class Waiting {
+ public:
+  Waiting(Environment& environment, std::uint64_t deadline_ns)
+      : environment_(environment), started_ns_(os::now_ns()), deadline_ns_(deadline_ns) {}
+
+  [[nodiscard]] bool over() const noexcept { return interrupted_ || os::now_ns() >= deadline_ns_; }
+  [[nodiscard]] std::uint64_t waited_ns() const noexcept { return os::now_ns() - started_ns_; }
+  // True while memory is to be looked at again without sleeping; pauses the processor.
+  [[nodiscard]] bool spin() noexcept {
+    if (spun_ || waited_ns() >= environment_.spin_ns()) {
+      spun_ = true;
+      return false;
+    }
+    os::pause();
+    return true;
+  }
+  // Sleeps one slice on `word`, not beyond not_after_ns where that is to come, then lets the environment work. An error
+  // ends the wait.
+  Status sleep(const std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t not_after_ns = os::never) {
+    const std::uint64_t now = os::now_ns();
+    const std::uint64_t end = not_after_ns > now ? std::min(deadline_ns_, not_after_ns) : deadline_ns_;
+    if (end > now) {
+      os::futex_wait(word, expected, std::min({slice_ns_, longest_slice_ns, end - now}));
+    }
+    slice_ns_ *= 2;
+    auto next = environment_.between_slices();
+    if (next) {
+      slice_ns_ = std::min({slice_ns_, *next, longest_slice_ns});
+      return {};
+    }
+    if (next.code() == Code::not_yet) {
+      interrupted_ = true;
+      return {};
+    }
+    return next.status();
+  }
+
+ private:
+  Environment& environment_;
+  std::uint64_t started_ns_;
+  std::uint64_t deadline_ns_;
+  std::uint64_t slice_ns_ = 1'000'000;
+  bool spun_ = false;
+  bool interrupted_ = false;
+};
+
+}  // namespace couplet::series

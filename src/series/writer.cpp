@@ -1,0 +1,142 @@
+#include "series/writer.hpp"
+
+#include <utility>
+
+#include "series/slot_protocol.hpp"
+
+namespace couplet::series {
+
+Writer::Writer(Environment& environment, std::unique_ptr<SeriesFile> file, Settings settings)
+    : environment_(environment), file_(std::move(file)), settings_(std::move(settings)) {
+  const auto& geometry = file_->geometry();
+  method_ = layout::choose_method(geometry.slot_count * geometry.slot_stride, settings_.streaming_bytes);
+}
+
+Writer::~Writer() {
+  if (!closed_) {
+    static_cast<void>(close(os::deadline_after(1)));
+  }
+}
+
+Status Writer::claim_slot(std::int64_t step) {
+  const auto& name = file_->geometry().name;
+  if (closed_) {
+    return fail(Code::state, "series '{}' is closed: step {} cannot be written", name, step);
+  }
+  if (claimed_) {
+    return fail(Code::state, "series '{}': step {} cannot be written while step {} is claimed and not published", name,
+                step, claimed_step_);
+  }
+  if (ordinal_ > 0 && step <= last_step_) {
+    return fail(Code::step, "series '{}': step {} does not come after step {}, which is written already", name, step,
+                last_step_);
+  }
+  if (try_claim(file_->control(), file_->readers(), file_->reader_entries(), ordinal_, file_->slots()) >= 0) {
+    COUPLET_TRY(wait_for_holders(step, os::deadline_after(settings_.wait_timeout_s)));
+  }
+  begin_write(file_->slot_header(ordinal_), ordinal_);
+  claimed_ = true;
+  claimed_step_ = step;
+  return {};
+}
+
+void Writer::publish_slot() {
+  end_write(file_->slot_header(ordinal_), ordinal_, claimed_step_);
+  ++ordinal_;
+  if (series::publish(file_->control().published, ordinal_)) {
+    os::futex_wake(file_->control().published.word);
+  }
+  claimed_ = false;
+  last_step_ = claimed_step_;
+  ++statistics_.calls;
+  statistics_.bytes += file_->geometry().step_bytes;
+}
+
+void Writer::add_time(std::uint64_t start_ns, std::uint64_t held_before_ns) {
+  statistics_.library_ns += os::now_ns() - start_ns - (statistics_.held_ns - held_before_ns);
+  auto& counts = file_->control().counts;
+  counts.calls.store(statistics_.calls, std::memory_order_relaxed);
+  counts.bytes.store(statistics_.bytes, std::memory_order_relaxed);
+  counts.held_ns.store(statistics_.held_ns, std::memory_order_relaxed);
+  counts.library_ns.store(statistics_.library_ns, std::memory_order_relaxed);
+}
+
+Status Writer::put(const void* data, std::int64_t step) {
+  const std::uint64_t start = os::now_ns();
+  const std::uint64_t held = statistics_.held_ns;
+  const std::uint64_t bytes = file_->geometry().step_bytes;
+  if (data == nullptr && bytes > 0) {
+    return fail(Code::argument, "series '{}' step {}: no data", file_->geometry().name, step);
+  }
+  Status status = claim_slot(step);
+  if (status.ok()) {
+    if (bytes > 0) {
+      const std::uint64_t copy_start = os::now_ns();
+      layout::copy_run(file_->slot(ordinal_), static_cast<const std::byte*>(data), bytes, method_);
+      statistics_.copy_ns += os::now_ns() - copy_start;
+    }
+    publish_slot();
+  }
+  add_time(start, held);
+  return status;
+}
+
+Result<std::byte*> Writer::claim(std::int64_t step) {
+  const std::uint64_t start = os::now_ns();
+  const std::uint64_t held = statistics_.held_ns;
+  Status status = claim_slot(step);
+  add_time(start, held);
+  if (!status.ok()) {
+    return status;
+  }
+  return file_->slot(ordinal_);
+}
+
+Status Writer::publish() {
+  if (!claimed_) {
+    return fail(Code::state, "series '{}': nothing is claimed that could be published", file_->geometry().name);
+  }
+  const std::uint64_t start = os::now_ns();
+  publish_slot();
+  add_time(start, statistics_.held_ns);
+  return {};
+}
+
+Status Writer::close(std::uint64_t deadline_ns) {
+  if (closed_) {
+    return fail(Code::state, "series '{}' is closed already", file_->geometry().name);
+  }
+  closed_ = true;
+  series::close(file_->control().published);
+  os::futex_wake(file_->control().published.word);
+  return environment_.registry().writer_closed(file_->geometry().name, deadline_ns);
+}
+
+Statistics Writer::count() const {
+  Statistics statistics = statistics_;
+  statistics.published = ordinal_;
+  return statistics;
+}
+
+Result<Retained> Writer::retained() const {
+  if (ordinal_ == 0) {
+    return Code::not_yet;
+  }
+  const std::uint64_t claimed = claimed_ ? ordinal_ + 1 : ordinal_;
+  return Retained{std::min(oldest_retained(claimed, file_->slots()), ordinal_), ordinal_, last_step_};
+}
+
+Description Writer::describe() const {
+  const auto& geometry = file_->geometry();
+  return {geometry.name,
+          geometry.program,
+          "writer",
+          geometry.fields.front().type,
+          geometry.shape,
+          file_->box(),
+          geometry.step_bytes,
+          geometry.slot_count,
+          geometry.writer_count};
+}
+
+}  // namespace couplet::series

@@ -1,0 +1,102 @@
+// The writing end of a series on one rank. Used by one thread; every call but create and close is local, touches only mapped
+// memory, and makes at most one system call when a reader sleeps; it blocks only while holders keep the next slot.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "layout/copy.hpp"
+#include "message/agree.hpp"
+#include "series/series.hpp"
+#include "series/series_file.hpp"
+#include "series/waiting.hpp"
+
+namespace couplet::series {
+
+struct WriterSpecification {
+  std::string name;
+  couplet_type type = COUPLET_BYTE;
+  std::vector<std::int64_t> shape;
+  layout::Box box;  // of this rank; may be empty
+};
+
+// What is not set here is taken from the settings series.<name>.{slots,memory_bytes,required_readers,required_timeout_s,
+// wait_timeout_s,evict_after_s,linger_s,holders,streaming_bytes}.
+struct WriterOptions {
+  std::uint64_t slots = 0;         // 0: from memory_bytes
+  std::uint64_t memory_bytes = 0;  // 0: 256 MiB
+  std::optional<std::vector<std::string>> required_readers;
+  double required_timeout_s = -1;
+  double wait_timeout_s = -1;
+  double evict_after_s = -1;
+  std::uint64_t holders = 0;  // entries in the reader table of each writer rank; 0: 64
+};
+
+class Writer {
+ public:
+  // Collective over `team` until deadline_ns. All members get the same answer: argument, shape (a box outside the array,
+  // or boxes that overlap, naming the ranks), mismatch (naming the ranks), exists, no_space, limit, peer_lost, timeout.
+  // After an error nothing is left behind. environment and the registry outlive the writer; the team is not kept.
+  static Result<std::unique_ptr<Writer>> create(Environment& environment, message::Team& team,
+                                                const WriterSpecification& specification, const WriterOptions& options,
+                                                std::uint64_t deadline_ns);
+  // Closes where close() was not called.
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  // data: this rank's box, C order; may be null where the box is empty. full (wait_timeout 0), timeout (naming who holds, or
+  // the required program that is missing), step (naming both), state (a claim is open). After any of these nothing has
+  // happened, and the same step may be tried again.
+  Status put(const void* data, std::int64_t step);
+  // The next slot's memory (page aligned, step_bytes long; slots follow each other). Errors as put.
+  Result<std::byte*> claim(std::int64_t step);
+  // state: nothing was claimed.
+  Status publish();
+  // Readers get what is left, then the end. A claim that was not published is dropped. Tells the registry.
+  Status close(std::uint64_t deadline_ns);
+
+  [[nodiscard]] Statistics count() const;
+  [[nodiscard]] Result<Retained> retained() const;
+  [[nodiscard]] Description describe() const;
+  [[nodiscard]] const SeriesFile& file() const noexcept { return *file_; }
+
+ private:
+  friend class WriterCreation;
+  struct Settings {
+    std::vector<std::string> required_readers;
+    std::uint64_t required_deadline_ns = os::never;
+    double required_timeout_s = -1;
+    double wait_timeout_s = -1;
+    double evict_after_s = -1;
+    std::uint64_t streaming_bytes = layout::default_streaming_bytes;
+  };
+  Writer(Environment& environment, std::unique_ptr<SeriesFile> file, Settings settings);
+
+  Status claim_slot(std::int64_t step);
+  void publish_slot();
+  void add_time(std::uint64_t start_ns, std::uint64_t held_before_ns);
+  Status wait_for_holders(std::int64_t step, std::uint64_t deadline_ns);
+  // Releases the blocker where it is dead, too slow or overdue; an error where the user has to be told.
+  Status examine_blocker(std::uint32_t index);
+  Status examine_reservation(wire::SeriesReaderEntry& entry);
+  [[nodiscard]] std::string describe_blocker(std::uint32_t index) const;
+  [[nodiscard]] std::string required_name(std::uint64_t hash) const;
+
+  Environment& environment_;
+  std::unique_ptr<SeriesFile> file_;
+  Settings settings_;
+  layout::CopyMethod method_ = layout::CopyMethod::cached;
+  std::uint64_t ordinal_ = 0;  // of the next step
+  std::int64_t last_step_ = 0;
+  std::uint64_t next_examination_ns_ = 0;  // of a blocker: liveness and deadlines
+  std::int64_t claimed_step_ = 0;
+  bool claimed_ = false;
+  bool closed_ = false;
+  Statistics statistics_;
+};
+
+}  // namespace couplet::series

@@ -1,0 +1,371 @@
+// Collective creation: the writers exchange proposals, check them all in the same way, make their files, and the first rank
+// announces the series. A failure of one is a failure of all, and the files go away again.
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/types.hpp"
+#include "os/host.hpp"
+#include "series/collective.hpp"
+#include "series/slot_protocol.hpp"
+#include "series/writer.hpp"
+
+namespace couplet::series {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
+constexpr std::uint64_t most_derived_slots = std::uint64_t{1} << 20;  // where a step has next to no bytes
+constexpr std::uint32_t default_holders = 64;
+constexpr std::size_t longest_name = wire::series_name_bytes - 1;
+
+// What one writer rank brings along.
+struct Proposal {
+  WriterSpecification specification;
+  std::uint64_t slots = 0;
+  std::vector<std::string> required_readers;
+  double linger_s = 0;
+  channel::PeerId peer = 0;
+  std::uint16_t node = 0;
+  std::string file;
+};
+
+std::string encode(const Proposal& proposal) {
+  const auto& box = proposal.specification.box;
+  const auto dimensions = static_cast<std::size_t>(std::max(box.dimensions, 0));
+  return json{
+      {"name", proposal.specification.name},
+      {"type", proposal.specification.type},
+      {"shape", proposal.specification.shape},
+      {"start", std::vector<std::int64_t>(box.start.begin(), box.start.begin() + static_cast<long>(dimensions))},
+      {"stop", std::vector<std::int64_t>(box.stop.begin(), box.stop.begin() + static_cast<long>(dimensions))},
+      {"slots", proposal.slots},
+      {"required", proposal.required_readers},
+      {"linger", proposal.linger_s},
+      {"peer", proposal.peer},
+      {"node", proposal.node},
+      {"file", proposal.file}}
+      .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Result<Proposal> decode(const std::string& text, std::size_t rank) {
+  const json value = json::parse(text, nullptr, false);
+  Proposal proposal;
+  try {  // the library of JSON knows no other way to say that a member is missing or of another kind
+    proposal.specification.name = value.at("name").get<std::string>();
+    proposal.specification.type = value.at("type").get<couplet_type>();
+    proposal.specification.shape = value.at("shape").get<std::vector<std::int64_t>>();
+    const auto start = value.at("start").get<std::vector<std::int64_t>>();
+    const auto stop = value.at("stop").get<std::vector<std::int64_t>>();
+    proposal.slots = value.at("slots").get<std::uint64_t>();
+    proposal.required_readers = value.at("required").get<std::vector<std::string>>();
+    proposal.linger_s = value.at("linger").get<double>();
+    proposal.peer = value.at("peer").get<channel::PeerId>();
+    proposal.node = value.at("node").get<std::uint16_t>();
+    proposal.file = value.at("file").get<std::string>();
+    if (start.size() != stop.size() || start.size() > layout::max_dimensions ||
+        find_type(proposal.specification.type) == nullptr) {
+      return fail(Code::protocol, "writer rank {} sent a proposal for a series with a box or type that cannot be",
+                  rank);
+    }
+    auto& box = proposal.specification.box;
+    box.dimensions = static_cast<int>(start.size());
+    std::copy(start.begin(), start.end(), box.start.begin());
+    std::copy(stop.begin(), stop.end(), box.stop.begin());
+  } catch (const json::exception& error) {
+    return fail(Code::protocol, "writer rank {} sent no sound proposal for a series: {}", rank, error.what());
+  }
+  return proposal;
+}
+
+Status check_specification(const WriterSpecification& specification) {
+  const auto& name = specification.name;
+  if (name.empty() || name.size() > longest_name ||
+      std::any_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; })) {
+    return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters", longest_name);
+  }
+  const TypeInfo* type = find_type(specification.type);
+  if (type == nullptr) {
+    return fail(Code::type, "series '{}': {} is no data type", name, specification.type);
+  }
+  if (specification.shape.empty() || specification.shape.size() > layout::max_dimensions) {
+    return fail(Code::shape, "series '{}': {} dimensions, 1 to {} are possible", name, specification.shape.size(),
+                layout::max_dimensions);
+  }
+  for (const std::int64_t extent : specification.shape) {
+    if (extent <= 0) {
+      return fail(Code::shape, "series '{}': an extent of {}", name, extent);
+    }
+  }
+  COUPLET_TRY(
+      layout::check_inside(specification.box, specification.shape, fmt::format("series '{}': the writer's box", name)));
+  auto bytes = layout::box_bytes(specification.box, type->element_bytes);
+  return bytes ? Status() : bytes.status().within(fmt::format("series '{}'", name));
+}
+
+// Two boxes that share an element, by their ranks.
+std::optional<std::pair<std::size_t, std::size_t>> find_overlap(const std::vector<Proposal>& proposals) {
+  std::vector<std::size_t> order;
+  for (std::size_t rank = 0; rank < proposals.size(); ++rank) {
+    if (!proposals[rank].specification.box.empty()) {
+      order.push_back(rank);
+    }
+  }
+  const auto box_of = [&](std::size_t rank) -> const layout::Box& { return proposals[rank].specification.box; };
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return box_of(a).start[0] < box_of(b).start[0]; });
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    for (std::size_t j = i + 1; j < order.size() && box_of(order[j]).start[0] < box_of(order[i]).stop[0]; ++j) {
+      if (layout::intersect(box_of(order[i]), box_of(order[j]))) {
+        return std::minmax(order[i], order[j]);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Status check_agreement(const std::vector<Proposal>& proposals) {
+  const auto& first = proposals.front().specification;
+  for (std::size_t rank = 1; rank < proposals.size(); ++rank) {
+    const auto& other = proposals[rank].specification;
+    if (other.name != first.name) {
+      return fail(Code::mismatch, "writer rank 0 creates series '{}', rank {} creates series '{}'", first.name, rank,
+                  other.name);
+    }
+    if (other.type != first.type) {
+      return fail(Code::mismatch, "series '{}' has type {} on writer rank 0 and type {} on rank {}", first.name,
+                  find_type(first.type)->name, find_type(other.type)->name, rank);
+    }
+    if (other.shape != first.shape) {
+      return fail(Code::mismatch, "series '{}' has shape ({}) on writer rank 0 and ({}) on rank {}", first.name,
+                  fmt::join(first.shape, ", "), fmt::join(other.shape, ", "), rank);
+    }
+    if (proposals[rank].required_readers != proposals.front().required_readers) {
+      return fail(Code::mismatch, "series '{}' requires the readers ({}) on writer rank 0 and ({}) on rank {}",
+                  first.name, fmt::join(proposals.front().required_readers, ", "),
+                  fmt::join(proposals[rank].required_readers, ", "), rank);
+    }
+  }
+  if (const auto overlap = find_overlap(proposals)) {
+    return fail(Code::shape, "series '{}': the boxes {} of writer rank {} and {} of rank {} overlap", first.name,
+                layout::to_string(proposals[overlap->first].specification.box), overlap->first,
+                layout::to_string(proposals[overlap->second].specification.box), overlap->second);
+  }
+  return {};
+}
+
+std::vector<std::string> split_names(const std::string& text) {
+  std::vector<std::string> names;
+  std::size_t at = 0;
+  while (at <= text.size()) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::size_t first = text.find_first_not_of(' ', at);
+    if (first < end) {
+      const std::size_t last = text.find_last_not_of(' ', end - 1);
+      names.push_back(text.substr(first, last - first + 1));
+    }
+    at = end + 1;
+  }
+  return names;
+}
+
+// Settings of one series.
+class SeriesSettings {
+ public:
+  SeriesSettings(const Environment& environment, const std::string& name) : environment_(environment), name_(name) {}
+
+  template <typename Number>
+  Status take(std::string_view key, Number& value) const {
+    const std::string text = environment_.setting(fmt::format("series.{}.{}", name_, key));
+    if (text.empty()) {
+      return {};
+    }
+    const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
+      return fail(Code::config, "setting series.{}.{}: '{}' is not a number that fits", name_, key, text);
+    }
+    return {};
+  }
+  [[nodiscard]] std::vector<std::string> required_readers() const {
+    std::string text = environment_.setting(fmt::format("series.{}.required_readers", name_));
+    return split_names(text.empty() ? environment_.setting(fmt::format("required_readers.{}", name_)) : text);
+  }
+
+ private:
+  const Environment& environment_;
+  const std::string& name_;
+};
+
+}  // namespace
+
+class WriterCreation {
+ public:
+  WriterCreation(Environment& environment, message::Team& team, const WriterSpecification& specification,
+                 const WriterOptions& options, std::uint64_t deadline_ns)
+      : environment_(environment),
+        team_(team),
+        specification_(specification),
+        options_(options),
+        deadline_ns_(deadline_ns) {}
+
+  Result<std::unique_ptr<Writer>> run() {
+    const Status prepared = prepare();
+    COUPLET_TRY(agree_on_status(team_, prepared, "writer rank", deadline_ns_));
+    COUPLET_TRY(exchange());
+    const Status made = make_file();
+    Status status = agree_on_status(team_, made, "writer rank", deadline_ns_);
+    if (status.ok()) {
+      status = announce();
+    }
+    if (!status.ok()) {
+      if (file_) {
+        static_cast<void>(file_->remove());
+      }
+      return status;
+    }
+    file_->control().claimed.incarnation.store(incarnation_, std::memory_order_release);
+    return std::unique_ptr<Writer>(new Writer(environment_, std::move(file_), std::move(settings_)));
+  }
+
+ private:
+  // Everything that this rank can find out alone.
+  Status prepare() {
+    COUPLET_TRY(check_specification(specification_));
+    const SeriesSettings given(environment_, specification_.name);
+    std::uint64_t memory_bytes = options_.memory_bytes;
+    own_.slots = options_.slots;
+    settings_.required_timeout_s = options_.required_timeout_s;
+    settings_.wait_timeout_s = options_.wait_timeout_s;
+    settings_.evict_after_s = options_.evict_after_s;
+    std::uint64_t holders = options_.holders;
+    if (own_.slots == 0) {
+      COUPLET_TRY(given.take("slots", own_.slots));
+    }
+    if (memory_bytes == 0) {
+      COUPLET_TRY(given.take("memory_bytes", memory_bytes));
+    }
+    if (settings_.required_timeout_s < 0) {
+      COUPLET_TRY(given.take("required_timeout_s", settings_.required_timeout_s));
+    }
+    if (settings_.wait_timeout_s < 0) {
+      COUPLET_TRY(given.take("wait_timeout_s", settings_.wait_timeout_s));
+    }
+    if (settings_.evict_after_s < 0) {
+      COUPLET_TRY(given.take("evict_after_s", settings_.evict_after_s));
+    }
+    if (holders == 0) {
+      COUPLET_TRY(given.take("holders", holders));
+    }
+    COUPLET_TRY(given.take("linger_s", own_.linger_s));
+    COUPLET_TRY(given.take("streaming_bytes", settings_.streaming_bytes));
+    settings_.required_deadline_ns = os::deadline_after(settings_.required_timeout_s);
+    settings_.required_readers = options_.required_readers ? *options_.required_readers : given.required_readers();
+    holders_ =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(holders == 0 ? default_holders : holders, UINT32_MAX));
+    const std::uint64_t step_bytes =
+        *layout::box_bytes(specification_.box, find_type(specification_.type)->element_bytes);
+    if (own_.slots == 0) {
+      const std::uint64_t bytes = memory_bytes == 0 ? default_memory_bytes : memory_bytes;
+      own_.slots = std::clamp<std::uint64_t>(bytes / std::max<std::uint64_t>(step_bytes, 1), 2, most_derived_slots);
+    }
+    COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
+    own_.specification = specification_;
+    own_.required_readers = settings_.required_readers;
+    own_.peer = environment_.self();
+    own_.node = environment_.node();
+    own_.file = fmt::format("series-{:016x}-{:08x}-{:016x}", name_hash(specification_.name), own_.peer, unique);
+    return {};
+  }
+
+  // All proposals reach all ranks, which check them in the same way and so come to the same answer.
+  Status exchange() {
+    COUPLET_TRY_VALUE(const auto texts, team_.gather(encode(own_), deadline_ns_));
+    std::vector<Proposal> proposals;
+    for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+      COUPLET_TRY_VALUE(auto proposal, decode(texts[rank], rank));
+      proposals.push_back(std::move(proposal));
+    }
+    COUPLET_TRY(check_agreement(proposals));
+    record_.name = specification_.name;
+    record_.program = environment_.program();
+    record_.type = specification_.type;
+    record_.shape = specification_.shape;
+    record_.required_readers = settings_.required_readers;
+    record_.linger_s = proposals.front().linger_s;
+    record_.slots = UINT64_MAX;
+    for (const Proposal& proposal : proposals) {
+      record_.slots = std::min(record_.slots, proposal.slots);
+      record_.parts.push_back({proposal.peer, proposal.node, proposal.specification.box, proposal.file});
+    }
+    return {};
+  }
+
+  Status make_file() {
+    wire::SeriesGeometry geometry;
+    geometry.name = record_.name;
+    geometry.program = record_.program;
+    geometry.shape = record_.shape;
+    geometry.fields = {{"", record_.type, find_type(record_.type)->element_bytes}};
+    geometry.boxes = {{specification_.box.start, specification_.box.stop}};
+    geometry.slot_count = record_.slots;
+    geometry.reader_entries = holders_;
+    geometry.writer_peer = own_.peer;
+    geometry.writer_incarnation = environment_.incarnation();
+    geometry.writer_rank = team_.rank();
+    geometry.writer_count = team_.size();
+    if (settings_.required_readers.size() > holders_) {
+      return fail(Code::limit, "series '{}': {} required readers do not fit into a table of {} holders", record_.name,
+                  settings_.required_readers.size(), holders_);
+    }
+    auto file = SeriesFile::create(environment_.node_directory() + "/" + own_.file, std::move(geometry));
+    if (!file) {
+      return file.status().within(fmt::format("series '{}' with {} slots", record_.name, record_.slots));
+    }
+    file_ = std::move(file).value();
+    const Owner owner{own_.peer, environment_.incarnation(), wire::ReaderState::reserved};
+    for (const auto& name : settings_.required_readers) {
+      const int index = take_entry(file_->control(), file_->readers(), file_->reader_entries(), owner);
+      auto& entry = file_->readers()[index];
+      entry.program.store(name_hash(name), std::memory_order_relaxed);
+      entry.owner.store(pack(owner), std::memory_order_release);
+    }
+    return {};
+  }
+
+  Status announce() {
+    Status status;
+    std::string answer;
+    if (team_.rank() == 0) {
+      auto record = environment_.registry().announce(record_, deadline_ns_);
+      status = record.status();
+      answer = record ? std::to_string(record->incarnation) : std::string();
+    }
+    COUPLET_TRY(agree_on_status(team_, status, "writer rank", deadline_ns_));
+    COUPLET_TRY_VALUE(const auto answers, team_.gather(answer, deadline_ns_));
+    const auto& number = answers.front();
+    std::from_chars(number.data(), number.data() + number.size(), incarnation_);
+    return {};
+  }
+
+  Environment& environment_;
+  message::Team& team_;
+  const WriterSpecification& specification_;
+  const WriterOptions& options_;
+  std::uint64_t deadline_ns_;
+  std::uint32_t holders_ = default_holders;
+  std::uint64_t incarnation_ = 0;
+  Proposal own_;
+  universe::SeriesRecord record_;
+  Writer::Settings settings_;
+  std::unique_ptr<SeriesFile> file_;
+};
+
+Result<std::unique_ptr<Writer>> Writer::create(Environment& environment, message::Team& team,
+                                               const WriterSpecification& specification, const WriterOptions& options,
+                                               std::uint64_t deadline_ns) {
+  return WriterCreation(environment, team, specification, options, deadline_ns).run();
+}
+
+}  // namespace couplet::series

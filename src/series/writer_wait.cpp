@@ -1,0 +1,107 @@
+// The writer's waiting for holders: who holds, is he alive, too slow or overdue.
+#include "series/slot_protocol.hpp"
+#include "series/writer.hpp"
+
+namespace couplet::series {
+
+using wire::ReaderState;
+
+namespace {
+constexpr std::uint64_t examination_interval_ns = 20'000'000;
+}
+
+std::string Writer::required_name(std::uint64_t hash) const {
+  for (const auto& name : settings_.required_readers) {
+    if (name_hash(name) == hash) {
+      return name;
+    }
+  }
+  return "?";
+}
+
+std::string Writer::describe_blocker(std::uint32_t index) const {
+  const auto& entry = file_->readers()[index];
+  const Owner owner = owner_of(entry);
+  if (owner.state == ReaderState::reserved) {
+    return fmt::format("required reader program '{}' has not opened it", required_name(entry.program.load()));
+  }
+  return fmt::format("{} holds it and has read {} of {} steps", environment_.peer_name(owner.peer),
+                     entry.consumed.load(), ordinal_);
+}
+
+Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
+  const Owner seen = owner_of(entry);
+  const std::string name = required_name(entry.program.load(std::memory_order_relaxed));
+  if (!environment_.program_alive(name).ok()) {  // came, never opened, and is gone: nobody is left to keep steps for
+    static_cast<void>(replace_owner(entry, seen, 0));
+    return {};
+  }
+  if (os::now_ns() < settings_.required_deadline_ns) {
+    return {};
+  }
+  static_cast<void>(replace_owner(entry, seen, 0));
+  return fail(
+      Code::timeout,
+      "required reader program '{}' has not opened series '{}' within {} s; from now on its steps are not kept for it",
+      name, file_->geometry().name, settings_.required_timeout_s);
+}
+
+Status Writer::examine_blocker(std::uint32_t index) {
+  auto& entry = file_->readers()[index];
+  const Owner seen = owner_of(entry);
+  if (seen.state == ReaderState::reserved) {
+    return examine_reservation(entry);
+  }
+  if (seen.state != ReaderState::holding) {
+    return {};
+  }
+  if (!environment_.alive(seen.peer, seen.incarnation).ok()) {
+    static_cast<void>(replace_owner(entry, seen, 0));
+    return {};
+  }
+  const std::uint64_t last_read_ns = entry.last_read_ns.load(std::memory_order_relaxed);
+  const std::uint64_t now = os::now_ns();
+  if (settings_.evict_after_s >= 0 && now > last_read_ns &&
+      static_cast<double>(now - last_read_ns) * 1e-9 >= settings_.evict_after_s) {
+    Owner evicted = seen;
+    evicted.state = ReaderState::evicted;
+    static_cast<void>(replace_owner(entry, seen, pack(evicted)));
+  }
+  return {};
+}
+
+Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
+  auto& control = file_->control();
+  auto* const entries = file_->readers();
+  const std::uint32_t entry_count = file_->reader_entries();
+  const std::uint64_t needed = ordinal_ - file_->slots() + 1;
+  Waiting waiting(environment_, deadline_ns);
+  Status status;
+  while (status.ok()) {
+    const int blocker = try_claim(control, entries, entry_count, ordinal_, file_->slots());
+    if (blocker < 0) {
+      break;
+    }
+    const auto index = static_cast<std::uint32_t>(blocker);
+    const std::uint64_t now = os::now_ns();
+    if (now >=
+        next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever
+      next_examination_ns_ = now + examination_interval_ns;
+      status = examine_blocker(index);
+    } else if (waiting.over()) {
+      status = settings_.wait_timeout_s == 0
+                   ? Status(Code::full)
+                   : fail(Code::timeout, "series '{}' step {}: no slot was free within {} s: {}",
+                          file_->geometry().name, step, settings_.wait_timeout_s, describe_blocker(index));
+    } else if (!waiting.spin()) {
+      if (const auto word = prepare_writer_sleep(control, entries, entry_count, needed)) {
+        status = waiting.sleep(control.released.word, *word, settings_.required_deadline_ns);
+      }
+    }
+  }
+  control.released.wanted.store(0, std::memory_order_relaxed);
+  statistics_.held_ns += waiting.waited_ns();
+  return status;
+}
+
+}  // namespace couplet::series

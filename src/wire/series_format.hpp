@@ -1,0 +1,189 @@
+// The file of a series: one per writer rank, mapped by the writer and by all readers of its node (docs/formats/series.md).
+// Turns bytes of a file into a checked SeriesGeometry, and a geometry and a mapping into typed parts. Above: series, relay.
+// Invariants: integers have the byte order of the host that made the file, and only such a host maps it; the header never
+// changes after the file got its name; nothing of the geometry is used that decode_series_header did not check.
+// Tests: tests/unit/series/format_test.cpp (golden bytes), tests/fuzz/series_header.cpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+
+namespace couplet::wire {
+
+inline constexpr std::uint64_t series_magic = 0x3153454952455343;  // "CSERIES1" in little endian
+inline constexpr std::uint32_t series_byte_order = 0x01020304;
+inline constexpr std::uint32_t series_version = 1;
+inline constexpr std::size_t series_page_bytes = 4096;
+inline constexpr std::size_t series_name_bytes = 128;  // with the final 0
+inline constexpr std::uint32_t series_largest_reader_table = 65536;
+inline constexpr std::uint32_t series_most_fields = 8;
+inline constexpr std::uint32_t series_most_boxes = 8;
+inline constexpr std::uint64_t series_largest_file = std::uint64_t{1} << 62;
+
+// One array of a step. Version 1 writes one field; a reader looks for its field by name.
+struct SeriesFieldImage {
+  std::array<char, 64> name;
+  std::int32_t type;
+  std::uint32_t element_bytes;
+  std::uint64_t offset_bytes;  // in the slot
+  std::uint64_t bytes;         // of all boxes
+  std::array<std::uint64_t, 2> reserved;
+};
+static_assert(sizeof(SeriesFieldImage) == 104);
+
+// What of the array stands in this file. Version 1 writes one box; several follow each other in the slot.
+struct SeriesBoxImage {
+  std::array<std::int64_t, 8> start;
+  std::array<std::int64_t, 8> stop;
+};
+static_assert(sizeof(SeriesBoxImage) == 128);
+
+// At offset 0; the tables of fields and boxes follow inside the header page.
+struct SeriesHeaderImage {
+  std::uint64_t magic;
+  std::uint32_t byte_order;
+  std::uint32_t version;
+  std::uint32_t header_bytes;  // to the end of the tables
+  std::uint32_t flags;         // 0
+  std::uint64_t file_bytes;
+  std::uint64_t control_offset;
+  std::uint64_t readers_offset;
+  std::uint64_t slot_headers_offset;
+  std::uint64_t slots_offset;
+  std::uint64_t slot_count;
+  std::uint64_t slot_stride;  // bytes from slot to slot, whole pages
+  std::uint64_t step_bytes;   // used of each slot
+  std::uint32_t reader_entries;
+  std::uint32_t dimensions;
+  std::uint32_t field_count;
+  std::uint32_t fields_offset;
+  std::uint32_t box_count;
+  std::uint32_t boxes_offset;
+  std::uint32_t writer_peer;         // universe rank
+  std::uint32_t writer_incarnation;  // of that process
+  std::int32_t writer_rank;          // among the writers
+  std::int32_t writer_count;
+  std::array<std::int64_t, 8> shape;
+  std::array<char, series_name_bytes> name;
+  std::array<char, series_name_bytes> program;
+};
+static_assert(sizeof(SeriesHeaderImage) == 448 && offsetof(SeriesHeaderImage, shape) == 128);
+
+// ---- what changes while the series is in use; each line is a cache line with one kind of writer ----
+
+// The writer's, read by everybody.
+struct alignas(64) SeriesPublished {
+  std::atomic<std::uint64_t> published;  // ordinals [0, published) are there or were
+  std::atomic<std::uint64_t> wake_at;    // sleepers want to be woken when published reaches this; ~0: nobody sleeps
+  std::atomic<std::uint32_t> word;       // futex of sleeping readers
+  std::atomic<std::uint32_t> closed;     // 1: nothing more will come
+  std::array<std::uint64_t, 5> reserved;
+};
+struct alignas(64) SeriesClaimed {
+  std::atomic<std::uint64_t> claimed;      // ordinals [0, claimed) were given to the writer; >= published
+  std::atomic<std::uint64_t> incarnation;  // of the series; ~0 until it is announced
+  std::array<std::uint64_t, 6> reserved;
+};
+// The readers', read by the writer.
+struct alignas(64) SeriesReleased {
+  std::atomic<std::uint64_t> wanted;        // the writer sleeps until holders have consumed this many; 0: it does not
+  std::atomic<std::uint32_t> word;          // futex of the sleeping writer
+  std::atomic<std::uint32_t> entries_used;  // reader entries [0, entries_used) may be in use
+  std::array<std::uint64_t, 6> reserved;
+};
+// For tools that watch.
+struct alignas(64) SeriesWriterCounts {
+  std::atomic<std::uint64_t> calls;
+  std::atomic<std::uint64_t> bytes;
+  std::atomic<std::uint64_t> held_ns;
+  std::atomic<std::uint64_t> library_ns;
+  std::array<std::uint64_t, 4> reserved;
+};
+struct SeriesControl {
+  SeriesPublished published;
+  SeriesClaimed claimed;
+  SeriesReleased released;
+  SeriesWriterCounts counts;
+};
+static_assert(sizeof(SeriesControl) == 256 && offsetof(SeriesControl, released) == 128);
+
+enum class ReaderState : std::uint8_t { free = 0, opening = 1, holding = 2, reserved = 3, evicted = 4 };
+// A holder, or a required program that has not opened yet.
+struct alignas(64) SeriesReaderEntry {
+  std::atomic<std::uint64_t> owner;     // peer << 32 | incarnation of the process << 16 | ReaderState; 0: free
+  std::atomic<std::uint64_t> consumed;  // ordinals [0, consumed) may be overwritten
+  std::atomic<std::uint64_t> last_read_ns;
+  std::atomic<std::uint64_t> program;  // hash of the program's name
+  std::atomic<std::uint32_t> opened;   // reserved: ranks that have opened
+  std::uint32_t reserved0;
+  std::array<std::uint64_t, 3> reserved;
+};
+static_assert(sizeof(SeriesReaderEntry) == 64);
+
+struct alignas(64) SeriesSlotHeader {
+  std::atomic<std::uint64_t> stamp;  // 0: never used; 2 o + 1: ordinal o is being written; 2 o + 2: ordinal o is there
+  std::atomic<std::int64_t> step;
+  std::atomic<std::uint64_t> time_bits;  // physical time, a double; 0 in version 1
+  std::array<std::uint64_t, 5> reserved;
+};
+static_assert(sizeof(SeriesSlotHeader) == 64);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+// ---- the same as values ----
+
+struct SeriesField {
+  std::string name;
+  std::int32_t type = 0;
+  std::uint64_t element_bytes = 0;
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t bytes = 0;
+};
+struct SeriesRange {  // a box
+  std::array<std::int64_t, 8> start{};
+  std::array<std::int64_t, 8> stop{};
+  bool operator==(const SeriesRange&) const = default;
+};
+
+struct SeriesGeometry {
+  std::string name;
+  std::string program;
+  std::vector<std::int64_t> shape;
+  std::vector<SeriesField> fields;  // offsets and bytes are filled in by place_series
+  std::vector<SeriesRange> boxes;
+  std::uint64_t slot_count = 0;
+  std::uint32_t reader_entries = 64;
+  std::uint32_t writer_peer = 0;
+  std::uint32_t writer_incarnation = 0;
+  std::int32_t writer_rank = 0;
+  std::int32_t writer_count = 1;
+  // filled in by place_series
+  std::uint64_t step_bytes = 0;
+  std::uint64_t slot_stride = 0;
+  std::uint64_t control_offset = 0;
+  std::uint64_t readers_offset = 0;
+  std::uint64_t slot_headers_offset = 0;
+  std::uint64_t slots_offset = 0;
+  std::uint64_t file_bytes = 0;
+};
+
+// Computes where everything stands. limit: it would pass a limit (largest file, name, reader table).
+[[nodiscard]] Status place_series(SeriesGeometry& geometry);
+// Writes the header page and sets everything behind it to its first state. bytes: the whole new file, zero.
+void encode_series_header(const SeriesGeometry& geometry, std::span<std::byte> bytes);
+// Reads a header page (the file's first series_page_bytes) of a file of file_bytes bytes. Trusts nothing. version: made by
+// another version or byte order; protocol: it makes no sense.
+[[nodiscard]] Result<SeriesGeometry> decode_series_header(std::span<const std::byte> page, std::uint64_t file_bytes);
+
+// The live parts of a mapping whose geometry was decoded or placed.
+[[nodiscard]] SeriesControl& series_control(std::byte* mapping, const SeriesGeometry& geometry) noexcept;
+[[nodiscard]] SeriesReaderEntry* series_readers(std::byte* mapping, const SeriesGeometry& geometry) noexcept;
+[[nodiscard]] SeriesSlotHeader* series_slot_headers(std::byte* mapping, const SeriesGeometry& geometry) noexcept;
+
+}  // namespace couplet::wire

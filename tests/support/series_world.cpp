@@ -1,0 +1,222 @@
+#include "support/series_world.hpp"
+
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+
+#include "base/assert.hpp"
+#include "os/clock.hpp"
+
+namespace couplet::testing {
+
+using nlohmann::json;
+using universe::SeriesRecord;
+
+SeriesWorld::SeriesWorld() : owner_(getpid()) {
+  std::string name = "/dev/shm/couplet-test-XXXXXX";
+  COUPLET_ASSERT(mkdtemp(name.data()) != nullptr);
+  directory_ = name;
+}
+
+SeriesWorld::~SeriesWorld() {
+  if (getpid() == owner_) {
+    std::error_code ignored;
+    std::filesystem::remove_all(directory_, ignored);
+  }
+}
+
+std::vector<std::string> SeriesWorld::series_files() const {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+    if (entry.path().filename().string().starts_with("series-")) {
+      names.push_back(entry.path().filename());
+    }
+  }
+  return names;
+}
+
+// ---- register ----
+
+namespace {
+
+json to_json(const SeriesRecord& record) {
+  json parts = json::array();
+  for (const auto& part : record.parts) {
+    parts.push_back({{"writer", part.writer},
+                     {"node", part.node},
+                     {"dimensions", part.box.dimensions},
+                     {"start", part.box.start},
+                     {"stop", part.box.stop},
+                     {"file", part.file}});
+  }
+  return {{"name", record.name},
+          {"program", record.program},
+          {"type", record.type},
+          {"shape", record.shape},
+          {"slots", record.slots},
+          {"incarnation", record.incarnation},
+          {"required", record.required_readers},
+          {"closed", record.closed},
+          {"parts", parts}};
+}
+
+SeriesRecord from_json(const json& value) {
+  SeriesRecord record;
+  record.name = value.at("name");
+  record.program = value.at("program");
+  record.type = value.at("type");
+  record.shape = value.at("shape").get<std::vector<std::int64_t>>();
+  record.slots = value.at("slots");
+  record.incarnation = value.at("incarnation");
+  record.required_readers = value.at("required").get<std::vector<std::string>>();
+  record.closed = value.at("closed");
+  for (const auto& part : value.at("parts")) {
+    universe::SeriesPart out;
+    out.writer = part.at("writer");
+    out.node = part.at("node");
+    out.box.dimensions = part.at("dimensions");
+    out.box.start = part.at("start");
+    out.box.stop = part.at("stop");
+    out.file = part.at("file");
+    record.parts.push_back(out);
+  }
+  return record;
+}
+
+std::optional<SeriesRecord> load(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return file ? std::optional(from_json(json::parse(text.str()))) : std::nullopt;
+}
+
+void store(const std::string& path, const SeriesRecord& record) {
+  const auto thread = std::hash<std::thread::id>()(std::this_thread::get_id());
+  const std::string temporary = fmt::format("{}.{}.{}", path, getpid(), thread);
+  std::ofstream(temporary) << to_json(record);
+  std::filesystem::rename(temporary, path);
+}
+
+}  // namespace
+
+std::string FileRegistry::path(const std::string& name) const {
+  return directory_ + "/" + name + ".record";
+}
+
+Result<SeriesRecord> FileRegistry::announce(const SeriesRecord& record, std::uint64_t) {
+  SeriesRecord next = record;
+  if (const auto old = load(path(record.name))) {
+    if (!old->closed && alive_(old->parts.front().writer)) {
+      return fail(Code::exists, "series '{}' is written by program '{}' already", record.name, old->program);
+    }
+    next.incarnation = old->incarnation + 1;
+  }
+  store(path(record.name), next);
+  return next;
+}
+
+Result<SeriesRecord> FileRegistry::find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) {
+  for (;;) {
+    const auto record = load(path(name));
+    if (record && static_cast<std::int64_t>(record->incarnation) > newer_than) {
+      return *record;
+    }
+    if (os::now_ns() >= deadline_ns) {
+      return Code::not_yet;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+Status FileRegistry::writer_closed(const std::string& name, std::uint64_t) {
+  if (auto record = load(path(name))) {
+    record->closed = true;
+    store(path(name), *record);
+  }
+  return {};
+}
+
+// ---- environment ----
+
+FakeEnvironment::FakeEnvironment(const SeriesWorld& world, channel::PeerId self, std::string program,
+                                 std::uint16_t incarnation)
+    : world_(world),
+      self_(self),
+      program_(std::move(program)),
+      incarnation_(incarnation),
+      registry_(world.directory(), [this](channel::PeerId peer) { return alive(peer, 0).ok(); }) {
+  auto life = os::LifeLock::take(life_path(self, incarnation));
+  COUPLET_ASSERT(life.ok());
+  life_ = std::move(life).value();
+}
+
+std::string FakeEnvironment::life_path(channel::PeerId peer, std::uint16_t incarnation) const {
+  return fmt::format("{}/life-{}-{}", world_.directory(), peer, incarnation);
+}
+
+std::string FakeEnvironment::setting(std::string_view key) const {
+  const auto found = world_.settings.find(key);
+  return found == world_.settings.end() ? std::string() : found->second;
+}
+
+Status FakeEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation) {
+  if (os::is_locked(life_path(peer, incarnation))) {
+    return {};
+  }
+  return fail(Code::peer_lost, "{} is gone", peer_name(peer));
+}
+
+Status FakeEnvironment::program_alive(std::string_view program) {
+  return program == gone_program ? fail(Code::peer_lost, "program '{}' is gone", program) : Status();
+}
+
+Result<std::uint64_t> FakeEnvironment::between_slices() {
+  ++slices;
+  if (interrupt) {
+    return Code::not_yet;
+  }
+  return series::longest_slice_ns;
+}
+
+// ---- teams of threads ----
+
+Result<std::vector<std::string>> ThreadTeam::gather(const std::string& bytes, std::uint64_t) {
+  std::unique_lock lock(room_.mutex);
+  const std::uint64_t round = room_.round;
+  room_.words[static_cast<std::size_t>(rank_)] = bytes;
+  if (++room_.arrived == room_.size) {
+    room_.result = room_.words;
+    room_.arrived = 0;
+    ++room_.round;
+    room_.changed.notify_all();
+  } else if (!room_.changed.wait_for(lock, std::chrono::seconds(60), [&] { return room_.round != round; })) {
+    return fail(Code::timeout, "a member of the team did not come");
+  }
+  return room_.result;
+}
+
+Status ThreadTeam::minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) {
+  std::string bytes(values.size_bytes(), '\0');
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  COUPLET_TRY_VALUE(const auto all, gather(bytes, deadline_ns));
+  for (const auto& other : all) {
+    COUPLET_ASSERT(other.size() == bytes.size());
+    for (std::size_t index = 0; index < values.size(); ++index) {
+      std::int64_t value = 0;
+      std::memcpy(&value, other.data() + index * sizeof value, sizeof value);
+      values[index] = std::min(values[index], value);
+    }
+  }
+  return {};
+}
+
+}  // namespace couplet::testing

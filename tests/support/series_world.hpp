@@ -1,0 +1,131 @@
+// A universe for the tests of series, without a hub: a fresh directory is the node directory and the register, so that
+// threads and forked processes can share it; a process lives as long as its lock. Teams of threads agree in memory.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "message/agree.hpp"
+#include "os/lock.hpp"
+#include "series/part.hpp"
+#include "series/series.hpp"
+
+namespace couplet::testing {
+
+// A fresh node directory, removed with everything in it at the end (by the process that made it).
+class SeriesWorld {
+ public:
+  SeriesWorld();
+  ~SeriesWorld();
+  SeriesWorld(const SeriesWorld&) = delete;
+  SeriesWorld& operator=(const SeriesWorld&) = delete;
+  [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
+  // Names of the series files that are there.
+  [[nodiscard]] std::vector<std::string> series_files() const;
+  // Set before environments are made; "series.eta.slots" -> "4".
+  std::map<std::string, std::string, std::less<>> settings;
+
+ private:
+  std::string directory_;
+  int owner_ = 0;
+};
+
+// The register as files: <name>.record, replaced by renaming.
+class FileRegistry final : public universe::SeriesRegistry {
+ public:
+  FileRegistry(std::string directory, std::function<bool(channel::PeerId)> alive)
+      : directory_(std::move(directory)), alive_(std::move(alive)) {}
+  Result<universe::SeriesRecord> announce(const universe::SeriesRecord& record, std::uint64_t deadline_ns) override;
+  Result<universe::SeriesRecord> find(const std::string& name, std::int64_t newer_than,
+                                      std::uint64_t deadline_ns) override;
+  Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
+  Status reader_opened(const std::string&, std::uint64_t) override { return {}; }
+  Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
+  Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return Code::unsupported; }
+
+ private:
+  [[nodiscard]] std::string path(const std::string& name) const;
+  std::string directory_;
+  std::function<bool(channel::PeerId)> alive_;
+};
+
+// One process (or thread) of the world.
+class FakeEnvironment final : public series::Environment {
+ public:
+  FakeEnvironment(const SeriesWorld& world, channel::PeerId self, std::string program, std::uint16_t incarnation = 0);
+
+  [[nodiscard]] channel::PeerId self() const noexcept override { return self_; }
+  [[nodiscard]] std::uint16_t incarnation() const noexcept override { return incarnation_; }
+  [[nodiscard]] const std::string& program() const noexcept override { return program_; }
+  [[nodiscard]] std::uint16_t node() const noexcept override { return 0; }
+  [[nodiscard]] const std::string& node_directory() const noexcept override { return world_.directory(); }
+  [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return fmt::format("peer {}", peer); }
+  [[nodiscard]] std::string setting(std::string_view key) const override;
+  [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return registry_; }
+  Status alive(channel::PeerId peer, std::uint16_t incarnation) override;
+  Status program_alive(std::string_view program) override;
+  Result<std::uint64_t> between_slices() override;
+  [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return spin; }
+  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t, const series::PartWish&,
+                                                  std::uint64_t) override {
+    return fail(Code::unsupported, "no relay here");
+  }
+
+  // As if the process had died.
+  void die() { life_.reset(); }
+  bool interrupt = false;    // the next slice ends the wait
+  std::string gone_program;  // program_alive() says peer_lost for it
+  std::uint64_t spin = 0;
+  int slices = 0;
+
+ private:
+  [[nodiscard]] std::string life_path(channel::PeerId peer, std::uint16_t incarnation) const;
+  const SeriesWorld& world_;
+  channel::PeerId self_;
+  std::string program_;
+  std::uint16_t incarnation_;
+  std::unique_ptr<os::LifeLock> life_;
+  FileRegistry registry_;
+};
+
+// Alone.
+class SoloTeam final : public message::Team {
+ public:
+  [[nodiscard]] int rank() const noexcept override { return 0; }
+  [[nodiscard]] int size() const noexcept override { return 1; }
+  Status minimum(std::span<std::int64_t>, std::uint64_t) override { return {}; }
+  Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t) override {
+    return std::vector<std::string>{bytes};
+  }
+};
+
+// What the threads of a team share.
+struct TeamRoom {
+  explicit TeamRoom(int members) : size(members), words(static_cast<std::size_t>(members)) {}
+  int size;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int arrived = 0;
+  std::uint64_t round = 0;
+  std::vector<std::string> words;
+  std::vector<std::string> result;
+};
+class ThreadTeam final : public message::Team {
+ public:
+  ThreadTeam(TeamRoom& room, int rank) : room_(room), rank_(rank) {}
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int size() const noexcept override { return room_.size; }
+  Status minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) override;
+  Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) override;
+
+ private:
+  TeamRoom& room_;
+  int rank_;
+};
+
+}  // namespace couplet::testing
