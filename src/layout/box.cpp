@@ -49,7 +49,8 @@ Status check_inside(const Box& box, std::span<const std::int64_t> shape, std::st
     const std::int64_t start = box.start[index];
     const std::int64_t stop = box.stop[index];
     if (start > stop) {
-      return fail(Code::shape, "{} {} starts after it stops in dimension {}: {} > {}", what, to_string(box), index, start, stop);
+      return fail(Code::shape, "{} {} starts after it stops in dimension {}: {} > {}", what, to_string(box), index,
+                  start, stop);
     }
     if (start < 0 || stop > shape[index]) {
       return fail(Code::shape, "{} {} lies outside the array in dimension {}: [{}, {}) is not within [0, {})", what,

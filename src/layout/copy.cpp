@@ -90,17 +90,23 @@ COUPLET_RACY inline void copy_short(std::byte* target, const std::byte* source, 
 #define COUPLET_STREAM(address, value) _mm_stream_si128(reinterpret_cast<__m128i*>(address), value)
 #include "layout/copy_rows.inc"
 
-bool has_avx512() noexcept { return __builtin_cpu_supports("avx512f") != 0; }
-bool has_avx2() noexcept { return __builtin_cpu_supports("avx2") != 0; }
+bool has_avx512() noexcept {
+  return __builtin_cpu_supports("avx512f") != 0;
+}
+bool has_avx2() noexcept {
+  return __builtin_cpu_supports("avx2") != 0;
+}
 #else
-void copy_rows_memcpy(std::byte* target, std::uint64_t target_stride, const std::byte* source, std::uint64_t source_stride,
-                      std::uint64_t row_bytes, std::uint64_t rows) noexcept {
+void copy_rows_memcpy(std::byte* target, std::uint64_t target_stride, const std::byte* source,
+                      std::uint64_t source_stride, std::uint64_t row_bytes, std::uint64_t rows) noexcept {
   for (std::uint64_t row = 0; row < rows; ++row) {
     std::memcpy(target + row * target_stride, source + row * source_stride, row_bytes);
   }
 }
 #endif
-bool always() noexcept { return true; }
+bool always() noexcept {
+  return true;
+}
 
 struct Kernel {
   const char* name;
@@ -139,8 +145,8 @@ void copy_racing(const CopyPlan& plan, std::byte* target, const std::byte* sourc
   const Kernel& kernel = best_kernel();
   const RowsKernel rows = method == CopyMethod::streaming ? kernel.streaming : kernel.cached;
   const int outer = plan.loop_count > 0 ? plan.loop_count - 1 : 0;
-  const CopyPlan::Loop inner =
-      plan.loop_count > 0 ? plan.loops[static_cast<std::size_t>(outer)] : CopyPlan::Loop{1, plan.run_bytes, plan.run_bytes};
+  const CopyPlan::Loop inner = plan.loop_count > 0 ? plan.loops[static_cast<std::size_t>(outer)]
+                                                   : CopyPlan::Loop{1, plan.run_bytes, plan.run_bytes};
   target += plan.target_offset;
   source += plan.source_offset;
   std::array<std::uint64_t, max_dimensions> index{};
@@ -178,7 +184,9 @@ void store_fence() noexcept {
 #endif
 }
 
-const char* copy_kernel_name() noexcept { return best_kernel().name; }
+const char* copy_kernel_name() noexcept {
+  return best_kernel().name;
+}
 
 RowsKernel find_copy_kernel(const char* name, CopyMethod method) noexcept {
   for (const Kernel& kernel : kernels) {

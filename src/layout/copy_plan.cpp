@@ -23,7 +23,8 @@ void add_outer_loop(CopyPlan& plan, const CopyPlan::Loop& loop) {
   }
   if (plan.loop_count > 0) {
     CopyPlan::Loop& inner = plan.loops[static_cast<std::size_t>(plan.loop_count - 1)];
-    if (loop.source_stride == inner.count * inner.source_stride && loop.target_stride == inner.count * inner.target_stride) {
+    if (loop.source_stride == inner.count * inner.source_stride &&
+        loop.target_stride == inner.count * inner.target_stride) {
       inner.count *= loop.count;
       return;
     }

@@ -1,11 +1,11 @@
 // Random decompositions, checked element by element against the global array.
+#include "layout/copy.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 #include <vector>
-
-#include "layout/copy.hpp"
 
 namespace couplet::layout {
 namespace {
@@ -35,7 +35,8 @@ void for_each_element(const Box& box, Visit&& visit) {  // visit(index in the ar
   }
 }
 
-std::uint64_t flat_index(const std::vector<std::int64_t>& shape, const std::array<std::int64_t, max_dimensions>& index) {
+std::uint64_t flat_index(const std::vector<std::int64_t>& shape,
+                         const std::array<std::int64_t, max_dimensions>& index) {
   std::uint64_t flat = 0;
   for (std::size_t dimension = 0; dimension < shape.size(); ++dimension) {
     flat = flat * static_cast<std::uint64_t>(shape[dimension]) + static_cast<std::uint64_t>(index[dimension]);
@@ -120,7 +121,8 @@ TEST(Copy, EveryKernelCopiesEveryLengthAndAlignmentAndNoByteMore) {
       if (kernel == nullptr) {
         continue;  // another processor's
       }
-      for (std::uint64_t row_bytes : {1U, 2U, 3U, 5U, 7U, 8U, 15U, 16U, 31U, 33U, 63U, 64U, 65U, 127U, 200U, 255U, 256U, 257U, 300U, 2401U}) {
+      for (std::uint64_t row_bytes :
+           {1U, 2U, 3U, 5U, 7U, 8U, 15U, 16U, 31U, 33U, 63U, 64U, 65U, 127U, 200U, 255U, 256U, 257U, 300U, 2401U}) {
         for (std::uint64_t gap : {0U, 1U, 24U, 64U}) {
           for (std::uint64_t shift : {0U, 1U, 13U, 32U, 63U}) {
             constexpr std::uint64_t rows = 5;
@@ -133,7 +135,8 @@ TEST(Copy, EveryKernelCopiesEveryLengthAndAlignmentAndNoByteMore) {
             Bytes target(border + shift + rows * stride + border, std::byte{0xEE});
             Bytes expected = target;
             for (std::uint64_t row = 0; row < rows; ++row) {
-              std::memcpy(expected.data() + border + shift + row * stride, source.data() + row * source_stride, row_bytes);
+              std::memcpy(expected.data() + border + shift + row * stride, source.data() + row * source_stride,
+                          row_bytes);
             }
             kernel(target.data() + border + shift, stride, source.data(), source_stride, row_bytes, rows);
             store_fence();
