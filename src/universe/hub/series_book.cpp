@@ -1,0 +1,172 @@
+#include "universe/hub/series_book.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace couplet::universe {
+namespace {
+
+std::uint64_t linger_ns(double linger_s) noexcept {
+  constexpr double most_s = 1e9;  // some 30 years
+  return linger_s > 0 ? static_cast<std::uint64_t>(std::min(linger_s, most_s) * 1e9) : 0;
+}
+
+}  // namespace
+
+Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record) {
+  const auto found = entries_.find(record.name);
+  if (found != entries_.end() && !found->second.writers.empty()) {
+    return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
+                found->second.record.program, *found->second.writers.begin());
+  }
+  if (found == entries_.end() && entries_.size() >= most_series) {
+    return fail(Code::limit, "series '{}': the universe has {} series already, the most that are possible", record.name,
+                most_series);
+  }
+  auto& entry = entries_[record.name];
+  const bool again = found != entries_.end();
+  const auto incarnation = again ? entry.record.incarnation + 1 : 0;
+  entry.record = record;
+  entry.record.incarnation = incarnation;
+  entry.record.closed = false;
+  entry.ended_ns = 0;
+  for (const auto& part : record.parts) {
+    entry.writers.insert(part.writer);
+  }
+  std::map<std::string, bool> required;
+  for (const auto& program : record.required_readers) {
+    required.emplace(program, false);
+  }
+  entry.required = std::move(required);
+  return entry.record;
+}
+
+const SeriesRecord* SeriesBook::find(const std::string& name, std::int64_t newer_than) const {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) {
+    return nullptr;
+  }
+  const bool fits = newer_than < 0 || found->second.record.incarnation > static_cast<std::uint64_t>(newer_than);
+  return fits ? &found->second.record : nullptr;
+}
+
+void SeriesBook::end(Entry& entry, std::uint64_t now_ns) {
+  entry.record.closed = true;
+  entry.ended_ns = now_ns;
+}
+
+Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerId peer, const std::string& name,
+                                                                  std::uint64_t now_ns) {
+  const auto found = entries_.find(name);
+  if (found == entries_.end() || found->second.writers.erase(peer) == 0) {
+    return fail(Code::not_found, "universe rank {} writes no series '{}'", peer, name);
+  }
+  std::vector<Change> changes;
+  if (found->second.writers.empty()) {
+    end(found->second, now_ns);
+    changes.push_back({name, readers_of(found->second)});
+  }
+  return changes;
+}
+
+Status SeriesBook::reader_opened(channel::PeerId peer, const std::string& program, const std::string& name) {
+  const auto found = entries_.find(name);
+  if (found == entries_.end()) {
+    return fail(Code::not_found, "there is no series '{}'", name);
+  }
+  auto& reader = found->second.readers[peer];
+  reader.peer = peer;
+  reader.program = program;
+  ++reader.opened;
+  if (const auto required = found->second.required.find(program); required != found->second.required.end()) {
+    required->second = true;
+  }
+  return {};
+}
+
+Status SeriesBook::reader_closed(channel::PeerId peer, const std::string& name) {
+  const auto found = entries_.find(name);
+  const bool known = found != entries_.end() && found->second.readers.contains(peer);
+  if (!known) {
+    return fail(Code::not_found, "universe rank {} has no series '{}' open", peer, name);
+  }
+  const auto reader = found->second.readers.find(peer);
+  if (--reader->second.opened == 0) {
+    found->second.readers.erase(reader);
+  }
+  return {};
+}
+
+std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std::uint64_t now_ns) {
+  std::vector<Change> changes;
+  for (auto& [name, entry] : entries_) {
+    entry.readers.erase(peer);
+    if (entry.writers.erase(peer) > 0 && entry.writers.empty()) {
+      end(entry, now_ns);
+      changes.push_back({name, readers_of(entry)});
+    }
+  }
+  return changes;
+}
+
+void SeriesBook::program_gone(const std::string& program) {
+  for (auto& [name, entry] : entries_) {
+    if (const auto required = entry.required.find(program); required != entry.required.end()) {
+      required->second = true;
+    }
+  }
+}
+
+bool SeriesBook::finished() const {
+  return std::all_of(entries_.begin(), entries_.end(), [](const auto& item) {
+    const auto& entry = item.second;
+    const auto done = [&](const auto& required) {
+      return required.second && std::none_of(entry.readers.begin(), entry.readers.end(), [&](const auto& reader) {
+               return reader.second.program == required.first;
+             });
+    };
+    return entry.writers.empty() && std::all_of(entry.required.begin(), entry.required.end(), done);
+  });
+}
+
+std::uint64_t SeriesBook::lingers_until_ns() const {
+  std::uint64_t until = 0;
+  for (const auto& [name, entry] : entries_) {
+    if (const auto linger = linger_ns(entry.record.linger_s); linger > 0) {
+      until = std::max(until, entry.ended_ns + linger);
+    }
+  }
+  return until;
+}
+
+std::vector<channel::PeerId> SeriesBook::readers_of(const Entry& entry) {
+  std::vector<channel::PeerId> readers;
+  for (const auto& [peer, reader] : entry.readers) {
+    readers.push_back(peer);
+  }
+  return readers;
+}
+
+std::vector<channel::PeerId> SeriesBook::readers_of(const std::string& name) const {
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? std::vector<channel::PeerId>() : readers_of(found->second);
+}
+
+bool SeriesBook::reads(channel::PeerId peer) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const auto& item) { return item.second.readers.contains(peer); });
+}
+
+std::vector<std::string> SeriesBook::awaited() const {
+  std::vector<std::string> names;
+  for (const auto& [name, entry] : entries_) {
+    for (const auto& [program, has_come] : entry.required) {
+      if (!has_come) {
+        names.push_back(fmt::format("program '{}' (series '{}')", program, name));
+      }
+    }
+  }
+  return names;
+}
+
+}  // namespace couplet::universe

@@ -1,0 +1,100 @@
+#include "universe/settings.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+namespace couplet::universe {
+namespace {
+
+using Json = nlohmann::json;
+constexpr int deepest = 8;
+
+Result<std::string> scalar(const Json& value, const std::string& key) {
+  if (value.is_string()) {
+    return value.get<std::string>();
+  }
+  if (value.is_boolean() || value.is_number()) {
+    return value.dump();
+  }
+  return fail(Code::config, "setting '{}' is neither text, number, true, false nor a list of these", key);
+}
+
+Status flatten(const Json& object, const std::string& prefix, int depth, SettingMap& settings) {
+  if (depth > deepest) {
+    return fail(Code::config, "setting '{}' is nested too deeply", prefix);
+  }
+  for (const auto& item : object.items()) {
+    const auto key = prefix.empty() ? item.key() : prefix + "." + item.key();
+    if (item.value().is_object()) {
+      COUPLET_TRY(flatten(item.value(), key, depth + 1, settings));
+    } else if (item.value().is_array()) {
+      std::string list;
+      for (const auto& element : item.value()) {
+        COUPLET_TRY_VALUE(const auto text, scalar(element, key));
+        list += (list.empty() ? "" : ",") + text;
+      }
+      settings[key] = list;
+    } else {
+      COUPLET_TRY_VALUE(settings[key], scalar(item.value(), key));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<SettingMap> settings_from_json(std::string_view text) {
+  if (text.size() > most_settings_bytes) {
+    return fail(Code::config, "the settings are {} bytes long, at most {} are possible", text.size(),
+                most_settings_bytes);
+  }
+  const auto json = Json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) {
+    return fail(Code::config, "the settings are no JSON object");
+  }
+  SettingMap settings;
+  COUPLET_TRY(flatten(json, "", 0, settings));
+  return settings;
+}
+
+std::string environment_name(std::string_view key) {
+  std::string name = "COUPLET_";
+  for (const char character : key) {
+    if (character >= 'a' && character <= 'z') {
+      name.push_back(static_cast<char>(character - 'a' + 'A'));
+    } else {
+      const bool kept = (character >= 'A' && character <= 'Z') || (character >= '0' && character <= '9');
+      name.push_back(kept ? character : '_');
+    }
+  }
+  return name;
+}
+
+std::string setting_value(const SettingMap& settings, std::string_view key) {
+  if (const char* const value = std::getenv(environment_name(key).c_str()); value != nullptr) {
+    return value;
+  }
+  const auto found = settings.find(key);
+  return found == settings.end() ? std::string() : found->second;
+}
+
+std::string environment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+Result<double> environment_number(const char* name, double otherwise) {
+  const auto text = environment(name);
+  if (text.empty()) {
+    return otherwise;
+  }
+  char* end = nullptr;
+  const double value = std::strtod(text.c_str(), &end);
+  if (end == text.c_str() || *end != 0 || !std::isfinite(value)) {
+    return fail(Code::config, "environment variable {} is '{}', which is no number", name, text);
+  }
+  return value;
+}
+
+}  // namespace couplet::universe

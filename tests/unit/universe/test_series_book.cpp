@@ -1,0 +1,228 @@
+// Series at the hub: names, incarnations, readers, and when the universe is over.
+#include <gtest/gtest.h>
+
+#include "hub_world.hpp"
+
+namespace couplet::universe {
+namespace {
+
+SeriesRecord record_of(const std::string& name, const std::string& program, std::vector<channel::PeerId> writers,
+                       std::vector<std::string> required = {}) {
+  SeriesRecord record;
+  record.name = name;
+  record.program = program;
+  record.type = COUPLET_DOUBLE;
+  record.shape = {10, 20};
+  record.slots = 4;
+  record.required_readers = std::move(required);
+  for (const auto writer : writers) {
+    SeriesPart part;
+    part.writer = writer;
+    part.box = {2, {0, 0}, {10, 20}};
+    part.file = "series-" + name + "-" + std::to_string(writer);
+    record.parts.push_back(part);
+  }
+  return record;
+}
+
+class HubSeries : public ::testing::Test {
+ protected:
+  void start(const std::string& programs = "ocean:2,nowcast:1,follower:1?", double linger_s = -1) {
+    world_ = std::make_unique<HubWorld>(programs, linger_s);
+    ocean0_ = world_->join("ocean", 0, 2);
+    ocean1_ = world_->join("ocean", 1, 2);
+    nowcast_ = world_->join("nowcast", 0, 1);
+    ASSERT_TRUE(world_->has<CompleteMessage>(nowcast_));
+  }
+  AnswerMessage announce(ConnectionId from, const SeriesRecord& record) {
+    world_->send(from, AnnounceMessage{++request_, record});
+    EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
+    return world_->last<AnswerMessage>(from);
+  }
+  AnswerMessage note(ConnectionId from, SeriesNote what, const std::string& name = "eta") {
+    world_->send(from, NoteMessage{++request_, what, name});
+    EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
+    return world_->last<AnswerMessage>(from);
+  }
+  void leave(ConnectionId from) { world_->send(from, LeaveMessage{}); }
+
+  std::unique_ptr<HubWorld> world_;
+  ConnectionId ocean0_ = 0;
+  ConnectionId ocean1_ = 0;
+  ConnectionId nowcast_ = 0;
+  RequestId request_ = 100;
+};
+
+TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
+  start();
+  world_->send(nowcast_, FindMessage{1, "eta", -1, true});
+  EXPECT_FALSE(world_->has<AnswerMessage>(nowcast_));
+  const auto record = record_of("eta", "ocean", {0, 1}, {"nowcast"});
+  const auto announced = announce(ocean0_, record);
+  ASSERT_EQ(announced.code, Code::ok) << announced.text;
+  EXPECT_EQ(announced.record->incarnation, 0U);
+  const auto found = world_->last<AnswerMessage>(nowcast_);
+  ASSERT_TRUE(found.record.has_value());
+  EXPECT_EQ(found.request, 1U);
+  EXPECT_EQ(found.record->parts.size(), 2U);
+  EXPECT_EQ(found.record->parts[1].file, "series-eta-1");
+  EXPECT_EQ(found.record->parts[1].box, record.parts[1].box);
+  EXPECT_EQ(found.record->required_readers, record.required_readers);
+  EXPECT_EQ(found.record->shape, record.shape);
+}
+
+TEST_F(HubSeries, ATakenNameNamesTheProgram) {
+  start();
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  const auto refused = announce(nowcast_, record_of("eta", "nowcast", {2}));
+  EXPECT_EQ(refused.code, Code::exists);
+  EXPECT_EQ(refused.text, "series 'eta' is being written by program 'ocean' (universe rank 0)");
+}
+
+TEST_F(HubSeries, WhatCannotBeIsRefusedByName) {
+  start();
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 2})).code, Code::argument);
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "nowcast", {2})).code, Code::argument);
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {})).code, Code::argument);
+  const auto refused = announce(ocean0_, record_of("eta", "ocean", {0}, {"nowcats"}));
+  EXPECT_EQ(refused.code, Code::not_found);
+  EXPECT_EQ(refused.text,
+            "series 'eta': the required reader 'nowcats' is no program of the universe; it has 'ocean', 'nowcast' and "
+            "'follower'");
+  EXPECT_EQ(note(nowcast_, SeriesNote::reader_opened).code, Code::not_found);
+  EXPECT_EQ(note(nowcast_, SeriesNote::writer_closed).code, Code::not_found);
+}
+
+TEST_F(HubSeries, NotYetWithoutWaitingAndNothingAfterACancel) {
+  start();
+  world_->send(nowcast_, FindMessage{1, "eta", -1, false});
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet);
+  world_->send(nowcast_, FindMessage{2, "eta", -1, true});
+  world_->send(nowcast_, CancelMessage{2});
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).request, 1U);
+}
+
+TEST_F(HubSeries, TooManyRequestsAreAnError) {
+  start();
+  for (RequestId request = 1; request <= most_pending_requests; ++request) {
+    world_->send(nowcast_, FindMessage{request, "eta", -1, true});
+  }
+  EXPECT_FALSE(world_->has<AnswerMessage>(nowcast_));
+  world_->send(nowcast_, FindMessage{9999, "eta", -1, true});
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::limit);
+}
+
+TEST_F(HubSeries, TooManySeriesAreAnError) {
+  start();
+  for (std::size_t index = 0; index < most_series; ++index) {
+    ASSERT_EQ(announce(ocean0_, record_of("s" + std::to_string(index), "ocean", {0})).code, Code::ok);
+  }
+  EXPECT_EQ(announce(ocean0_, record_of("one more", "ocean", {0})).code, Code::limit);
+}
+
+TEST_F(HubSeries, ARestartedWriterIsTheNextIncarnationAndReadersAreTold) {
+  start();
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  note(nowcast_, SeriesNote::reader_opened);
+  world_->cut(ocean0_);
+  EXPECT_FALSE(world_->has<SeriesMessage>(nowcast_));
+  world_->cut(ocean1_);
+  EXPECT_TRUE(world_->last<SeriesMessage>(nowcast_).closed) << "no writer is left";
+  world_->send(nowcast_, FindMessage{1, "eta", 0, true});
+  ocean0_ = world_->join("ocean", 0, 2);
+  ocean1_ = world_->join("ocean", 1, 2);
+  const auto again = announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  EXPECT_EQ(again.record->incarnation, 1U);
+  EXPECT_EQ(world_->last<SeriesMessage>(nowcast_).incarnation, 1U);
+  EXPECT_FALSE(world_->last<SeriesMessage>(nowcast_).closed);
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).record->incarnation, 1U);
+}
+
+TEST_F(HubSeries, AClosedSeriesMayBeCreatedAgain) {
+  start();
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  EXPECT_EQ(note(ocean0_, SeriesNote::writer_closed).code, Code::ok);
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).code, Code::exists) << "rank 1 still writes";
+  EXPECT_EQ(note(ocean1_, SeriesNote::writer_closed).code, Code::ok);
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).record->incarnation, 1U);
+}
+
+TEST_F(HubSeries, OverWaitsForARequiredReaderThatHasNotCome) {
+  start();
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"follower"}));
+  leave(ocean0_);
+  leave(ocean1_);
+  leave(nowcast_);
+  EXPECT_FALSE(world_->hub().over()) << "the required reader has not come";
+  const auto follower = world_->join("follower", 0, 1);
+  ASSERT_TRUE(world_->has<CompleteMessage>(follower));
+  world_->send(follower, FindMessage{1, "eta", -1, true});
+  ASSERT_TRUE(world_->last<AnswerMessage>(follower).record.has_value());
+  EXPECT_TRUE(world_->last<AnswerMessage>(follower).record->closed);
+  note(follower, SeriesNote::reader_opened);
+  note(follower, SeriesNote::reader_closed);
+  EXPECT_FALSE(world_->hub().over());
+  leave(follower);
+  EXPECT_TRUE(world_->hub().over());
+}
+
+TEST_F(HubSeries, ARequiredReaderThatDiedIsNotWaitedFor) {
+  start();
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"nowcast"}));
+  world_->cut(nowcast_);
+  leave(ocean0_);
+  leave(ocean1_);
+  EXPECT_TRUE(world_->hub().over());
+}
+
+TEST_F(HubSeries, ALingeringSeriesKeepsTheUniverse) {
+  start();
+  auto record = record_of("eta", "ocean", {0, 1});
+  record.linger_s = 10;
+  announce(ocean0_, record);
+  for (const auto each : {ocean0_, ocean1_, nowcast_}) {
+    leave(each);
+  }
+  world_->advance(9);
+  EXPECT_FALSE(world_->hub().over());
+  world_->advance(2);
+  EXPECT_TRUE(world_->hub().over());
+}
+
+TEST_F(HubSeries, LingerBoundsTheWaitForReaders) {
+  start("ocean:2,nowcast:1,follower:1?", 5);
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"follower"}));
+  for (const auto each : {ocean0_, ocean1_, nowcast_}) {
+    leave(each);
+  }
+  world_->advance(4);
+  EXPECT_FALSE(world_->hub().over());
+  world_->advance(2);
+  EXPECT_TRUE(world_->hub().over());
+}
+
+TEST_F(HubSeries, LingerBoundsAnOpenReaderToo) {
+  start("ocean:2,nowcast:1", 5);
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  note(nowcast_, SeriesNote::reader_opened);
+  leave(ocean0_);
+  leave(ocean1_);
+  world_->advance(4);
+  EXPECT_FALSE(world_->hub().over());
+  world_->advance(2);
+  EXPECT_TRUE(world_->hub().over());
+  EXPECT_TRUE(world_->has<OverMessage>(nowcast_));
+}
+
+TEST_F(HubSeries, AProgramThatNeitherReadsNorWritesKeepsTheUniverse) {
+  start("ocean:2,nowcast:1", 0);
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}));
+  leave(ocean0_);
+  leave(ocean1_);
+  world_->advance(100);
+  EXPECT_FALSE(world_->hub().over());
+}
+
+}  // namespace
+}  // namespace couplet::universe
