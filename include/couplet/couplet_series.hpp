@@ -180,9 +180,9 @@ class Reader : public detail::Series {
 };
 
 struct SeriesOptions {
-  std::uint64_t slots = 0;         ///< retained steps; 0: as many as fit into memory_bytes
-  std::uint64_t memory_bytes = 0;  ///< 0: the library's default
-  std::string required_readers;    ///< comma separated; empty: the environment
+  std::uint64_t slots = 0;            ///< retained steps; 0: as many as fit into memory_bytes
+  std::uint64_t memory_bytes = 0;     ///< 0: the library's default
+  std::string required_readers = {};  ///< comma separated; empty: the environment
   double required_timeout_s = for_ever;
   double wait_timeout_s = for_ever;
   double evict_after_s = for_ever;

@@ -7,6 +7,7 @@
 #include <couplet/couplet.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
 
 #include <atomic>
 #include <functional>

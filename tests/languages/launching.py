@@ -1,0 +1,111 @@
+"""Starting a hub and programs in several languages, each a process of its own, under a watchdog."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+PROJECT = HERE.parent.parent
+BUILD = Path(os.environ.get("COUPLET_BUILD_DIR", PROJECT / "build" / "release"))
+LANGUAGES = ("c", "cpp", "fortran", "python")
+WATCHDOG_S = 60.0
+
+
+def command_for(program: str, language: str) -> list[str]:
+    """How to start a program of tests/languages/programs; skips where its compiler was missing."""
+    if language == "python":
+        return [sys.executable, str(HERE / "programs" / f"{program}_python.py")]
+    path = BUILD / "tests" / "programs" / f"{program}_{language}"
+    if not path.exists():
+        pytest.skip(f"{path} is not built (no compiler for {language}?)")
+    return [str(path)]
+
+
+@dataclass
+class Ended:
+    """A process that has ended."""
+
+    command: Sequence[str]
+    status: int
+    output: str
+    errors: str
+
+    def check(self) -> Ended:
+        """Fail with what it said, where it failed."""
+        assert self.status == 0, f"{' '.join(self.command)} ended with {self.status}\n{self.output}{self.errors}"
+        return self
+
+
+@dataclass
+class World:
+    """A universe of one test: a hub, a secret, a fresh run directory; and the programs that the test starts in it."""
+
+    directory: Path
+    run_directory: Path
+    environment: dict[str, str]
+    processes: list[subprocess.Popen[str]] = field(default_factory=list)
+
+    def start_hub(self, programs: str, *options: str) -> None:
+        """Start couplet-hub for programs like "writer:1,reader:1"."""
+        hub = BUILD / "libexec" / "couplet" / "couplet-hub"
+        command = [str(hub), "--programs", programs, "--listen", "127.0.0.1:0"]
+        process = self.start([*command, "--secret-file", self.environment["COUPLET_SECRET_FILE"], *options])
+        line = read_line(process, 10.0)
+        assert line.startswith("COUPLET_HUB="), f"the hub said {line!r}"
+        self.environment["COUPLET_HUB"] = line.strip().removeprefix("COUPLET_HUB=")
+
+    def start(self, command: Sequence[str], **extra: str) -> subprocess.Popen[str]:
+        """Start a process of this universe."""
+        environment = {**self.environment, **extra}
+        process = subprocess.Popen(
+            command, cwd=self.directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.processes.append(process)
+        return process
+
+    def finish(self, process: subprocess.Popen[str], timeout: float = WATCHDOG_S) -> Ended:
+        """Wait for its end; a process that does not end fails the test."""
+        try:
+            output, errors = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, errors = process.communicate()
+            raise AssertionError(f"{process.args} did not end within {timeout} s\n{output}{errors}") from None
+        return Ended([str(word) for word in process.args], process.returncode, output, errors)
+
+    def run_together(self, *commands: Sequence[str]) -> list[Ended]:
+        """Start all, wait for all, fail where one fails."""
+        started = [self.start(command) for command in commands]
+        return [ended.check() for ended in [self.finish(process) for process in started]]
+
+    def close(self) -> None:
+        """End what still runs; afterwards nothing may be left behind."""
+        for process in self.processes:
+            if process.poll() is None:
+                process.terminate()
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
+            except ValueError:  # its pipes were read already
+                process.wait()
+
+
+def read_line(process: subprocess.Popen[str], timeout: float) -> str:
+    """The next line of its output; empty when it ends, or says nothing in time."""
+    watchdog = threading.Timer(timeout, process.kill)
+    watchdog.start()
+    try:
+        assert process.stdout is not None
+        return process.stdout.readline()
+    finally:
+        watchdog.cancel()

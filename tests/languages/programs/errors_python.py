@@ -1,0 +1,101 @@
+"""Provokes errors in Python and prints "case<TAB>code<TAB>sentence"; see test_errors.py.
+
+Usage: errors_python.py provoke WRONG_SECRET | errors_python.py mapping CODE...
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import couplet
+
+# What each class has to be caught as, besides couplet.Error.
+BUILT_IN = {
+    ValueError: (-1, -4, -6, -7, -13, -104),
+    RuntimeError: (-2, -8, -10, -11, -14, -103, -304),
+    LookupError: (-3,),
+    TypeError: (-5,),
+    NotImplementedError: (-9,),
+    MemoryError: (-12,),
+    TimeoutError: (-101,),
+    BufferError: (-102,),
+    ConnectionError: (-201, -203, -204, -303),
+    PermissionError: (-202,),
+    OSError: (-301, -302),
+    BlockingIOError: (2,),
+}
+ANSWERS = {"ok": 0, "not yet": 1, "end": 3, "restarted": 4}
+
+
+def provoke(name: str, call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except couplet.Error as error:
+        assert any(isinstance(error, kind) and error.code in codes for kind, codes in BUILT_IN.items()), type(error)
+        assert error.code == 2 or error.status.startswith("COUPLET_ERROR_")
+        print(name, error.code, error, sep="\t", flush=True)
+    else:
+        print(name, 0, "", sep="\t", flush=True)
+
+
+def provoke_series(universe: couplet.Universe) -> None:
+    shape = (4, 3)
+    eta = np.zeros(shape)
+    writer = universe.create_series("eta", shape, slots=2, wait_timeout=0)
+    provoke("exists", lambda: universe.create_series("eta", shape, slots=2))
+    provoke("no_space", lambda: universe.create_series("ocean", (1_000_000_000, 1_000_000), slots=2))
+    provoke("state", lambda: writer._handle.publish())
+    provoke("type", lambda: universe.series("eta", dtype=np.int32))
+    provoke("type", lambda: writer.put(eta.astype(np.float32), 10))
+    provoke("shape", lambda: universe.series("eta", box=[(0, 5), (0, 3)]))
+    provoke("shape", lambda: writer.put(eta[:3], 10))
+    provoke("timeout", lambda: universe.series("never", timeout=0.2))
+    reader = universe.series("eta")
+    provoke("argument", lambda: reader.read(at_least=5, up_to=2, timeout=0))
+    provoke("limit", lambda: reader.read(at_least=3, up_to=3, timeout=0))
+    print("not_yet", ANSWERS[reader.read(timeout=0).status], "", sep="\t")
+    writer.put(eta, 10)
+    provoke("step", lambda: writer.put(eta, 10))
+    writer.put(eta, 20)
+    provoke("full", lambda: writer.put(eta, 30))
+    writer.close()
+    assert len(reader.read(timeout=0)) == 2
+    print("end", ANSWERS[reader.read(timeout=0).status], "", sep="\t")
+    reader.close()
+
+
+def provoke_message(group: couplet.Group) -> None:
+    request = group.Isend(np.zeros(12), 0, 7)
+    provoke("truncated", lambda: group.Recv(np.zeros(5), 0, 7))
+    request.wait(10)
+    provoke("argument", lambda: group.Isend(np.zeros((3, 4))[:, 1], 0, 7))
+
+
+def provoke_fork(universe: couplet.Universe) -> None:
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        provoke("forked", lambda: universe.rank)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def main() -> None:
+    if sys.argv[1] == "mapping":
+        for code in sys.argv[2:]:
+            provoke(code, lambda code=code: couplet.join(code))
+        return
+    provoke("not_found", lambda: couplet.join("nobody", timeout=2))
+    provoke("authentication", lambda: couplet.join("solo", secret_file=sys.argv[2], timeout=2))
+    provoke("hub_lost", lambda: couplet.join("solo", hub="127.0.0.1:1", timeout=2))
+    provoke("config", lambda: couplet.join("solo", hub="nonsense", timeout=2))
+    with couplet.join("solo") as universe:
+        provoke_series(universe)
+        provoke_message(universe.group)
+        provoke_fork(universe)
+
+
+main()
