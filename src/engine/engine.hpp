@@ -23,7 +23,8 @@ namespace couplet::engine {
 class Source {
  public:
   virtual ~Source() = default;
-  // Does what can be done now, at most about `budget` items; returns how much was done. Never blocks.
+  // Does what can be done now, at most about `budget` items; returns how much was done. Never blocks. now_ns: 0 where nobody
+  // has looked at the clock; what depends on time belongs into tick().
   virtual int poll(std::uint64_t now_ns, int budget) = 0;
   // Second look before sleeping: would poll do something?
   [[nodiscard]] virtual bool ready() const = 0;
@@ -40,6 +41,8 @@ struct Patience {
   std::uint64_t spin_ns = 0;   // chosen at join: 0 where ranks of this node exceed cores
   std::uint64_t yield_ns = 0;  // at most tens of microseconds
 };
+// For `processes` of ours on a node with so many usable cores. spin_us: the user's wish (COUPLET_SPIN_US), < 0: none.
+[[nodiscard]] Patience patience_for(int processes, int cores, double spin_us = -1) noexcept;
 
 class Engine {
  public:

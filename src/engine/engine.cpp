@@ -1,0 +1,278 @@
+#include "engine/engine.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace couplet::engine {
+namespace {
+
+constexpr std::uint64_t slice_ns = 100'000'000;  // ticks, interrupts, and the longest sleep
+constexpr unsigned rounds_between_others = 16;   // of the sources that are not looked at most closely
+constexpr unsigned rounds_between_seldom = 64;   // a look there is a system call
+constexpr unsigned rounds_between_clocks = 64;
+constexpr int yield_credit_most = 16;
+constexpr unsigned waits_between_yield_trials = 32;
+constexpr int round_budget = 64;
+
+enum class Phase : std::uint8_t { spinning, yielding, sleeping };
+
+// How one wait stands.
+struct Wait {
+  std::uint64_t deadline_ns;
+  bool spins;  // else every round looks at everything
+  Phase phase = Phase::spinning;
+  std::uint64_t started_ns = 0;  // 0: the clock was not looked at yet
+  std::uint64_t idle_ns = 0;     // since when nothing has moved
+  bool moved = false;
+
+  [[nodiscard]] bool close_look() const noexcept { return !spins || phase != Phase::spinning; }
+};
+
+}  // namespace
+
+struct Engine::State {
+  os::Doorbell& doorbell;
+  Patience patience;
+  std::vector<Source*> often;
+  std::vector<Source*> seldom;
+  std::unordered_map<int, Source*> watched;
+  std::function<bool()> interrupted;
+  int walking = 0;  // sources may come and go while they are polled: a removed one leaves nullptr until nobody walks
+  bool holes = false;
+  unsigned round = 0;
+  std::uint64_t last_tick_ns = 0;
+  // Yielding helps where the peer needs this core: kept up while waits end in it.
+  int yield_credit = yield_credit_most;
+  unsigned waits_without_yield = 0;
+
+  template <typename Visit>
+  void walk(std::vector<Source*>& sources, Visit&& visit) {
+    ++walking;
+    for (std::size_t index = 0; index < sources.size(); ++index) {  // may grow
+      if (sources[index] != nullptr) {
+        visit(*sources[index]);
+      }
+    }
+    --walking;
+    if (holes && walking == 0) [[unlikely]] {
+      std::erase(often, nullptr);
+      std::erase(seldom, nullptr);
+      holes = false;
+    }
+  }
+
+  int poll_all(std::vector<Source*>& sources, int budget) {
+    int work = 0;
+    walk(sources, [&](Source& source) { work += source.poll(0, budget); });
+    return work;
+  }
+
+  [[nodiscard]] bool any_ready() {
+    bool ready = false;
+    for (auto* const sources : {&often, &seldom}) {
+      walk(*sources, [&](const Source& source) { ready = ready || source.ready(); });
+    }
+    return ready;
+  }
+
+  bool tick(std::uint64_t now_ns) {
+    if (now_ns - last_tick_ns < slice_ns) {
+      return false;
+    }
+    last_tick_ns = now_ns;
+    for (auto* const sources : {&often, &seldom}) {
+      walk(*sources, [&](Source& source) { source.tick(now_ns); });
+    }
+    return true;
+  }
+  // True: the wait is to end.
+  bool slice(std::uint64_t now_ns) { return tick(now_ns) && interrupted && interrupted(); }
+
+  void forget(std::vector<Source*>& sources, const Source& source) {
+    const auto place = std::find(sources.begin(), sources.end(), &source);
+    if (place == sources.end()) {
+      return;
+    }
+    if (walking > 0) {
+      *place = nullptr;
+      holes = true;
+    } else {
+      sources.erase(place);
+    }
+  }
+
+  template <typename Done>
+  bool round_of(Wait& wait, unsigned number, Source* first, const Done& done);
+  void pass_time(Wait& wait, std::uint64_t now_ns);
+  void sleep(std::uint64_t now_ns, std::uint64_t deadline_ns);
+  bool may_yield() noexcept;
+};
+
+// Raises the flag, takes the second look, sleeps until the bell, a descriptor, the deadline or the end of the slice.
+void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
+  doorbell.raise_flag();
+  if (any_ready()) {
+    doorbell.lower_flag();
+    return;
+  }
+  const std::uint64_t until = std::min(deadline_ns, last_tick_ns + slice_ns);
+  doorbell.sleep(until > now_ns ? until - now_ns : 0, [&](int descriptor) {
+    const auto place = watched.find(descriptor);
+    if (place != watched.end()) {
+      place->second->poll(0, round_budget);
+    }
+  });
+}
+
+bool Engine::State::may_yield() noexcept {
+  if (patience.yield_ns == 0) {
+    return false;
+  }
+  if (yield_credit > 0) {
+    return true;
+  }
+  if (++waits_without_yield < waits_between_yield_trials) {
+    return false;
+  }
+  waits_without_yield = 0;  // times change: try again
+  yield_credit = 1;
+  return true;
+}
+
+Patience patience_for(int processes, int cores, double spin_us) noexcept {
+  Patience patience{.spin_ns = processes > cores ? 0U : 200'000U, .yield_ns = 20'000};
+  if (spin_us >= 0) {
+    patience.spin_ns = static_cast<std::uint64_t>(spin_us * 1e3);
+  }
+  return patience;
+}
+
+Engine::Engine(os::Doorbell& doorbell, Patience patience)
+    : state_(std::make_unique<State>(State{.doorbell = doorbell, .patience = patience})) {}
+Engine::~Engine() = default;
+
+void Engine::add(Source& source, Rate rate) {
+  auto& sources = rate == Rate::often ? state_->often : state_->seldom;
+  if (std::find(sources.begin(), sources.end(), &source) == sources.end()) {
+    sources.push_back(&source);
+  }
+}
+
+void Engine::remove(Source& source) {
+  state_->forget(state_->often, source);
+  state_->forget(state_->seldom, source);
+  std::erase_if(state_->watched, [&](const auto& entry) {
+    if (entry.second != &source) {
+      return false;
+    }
+    state_->doorbell.unwatch(entry.first);
+    return true;
+  });
+}
+
+Status Engine::watch(int descriptor, bool write, Source& source) {
+  COUPLET_TRY(state_->doorbell.watch(descriptor, write));
+  state_->watched[descriptor] = &source;
+  return {};
+}
+
+void Engine::unwatch(int descriptor) {
+  if (state_->watched.erase(descriptor) != 0) {
+    state_->doorbell.unwatch(descriptor);
+  }
+}
+
+void Engine::set_interrupt(std::function<bool()> interrupted) {
+  state_->interrupted = std::move(interrupted);
+}
+
+int Engine::poll(int budget) {
+  State& state = *state_;
+  int work = state.poll_all(state.often, budget);
+  const unsigned round = ++state.round;
+  // A caller that only polls needs its system calls and ticks too, just not each time.
+  if (round % rounds_between_others == 0) {
+    work += state.poll_all(state.seldom, budget);
+  }
+  if (round % rounds_between_clocks == 0) {
+    state.tick(os::now_ns());
+  }
+  return work;
+}
+
+// One round: the focus, and the others when it is their turn. True: done.
+template <typename Done>
+bool Engine::State::round_of(Wait& wait, unsigned number, Source* first, const Done& done) {
+  const bool close_look = wait.close_look();
+  if (first != nullptr) {
+    wait.moved = first->poll(0, round_budget) > 0 || wait.moved;
+    if (done()) {
+      return true;
+    }
+  }
+  if (first == nullptr || close_look || number % rounds_between_others == 0) {
+    wait.moved = poll_all(often, round_budget) > 0 || wait.moved;
+  }
+  if (close_look || number % rounds_between_seldom == 0) {
+    wait.moved = poll_all(seldom, round_budget) > 0 || wait.moved;
+  }
+  return done();
+}
+
+// After a look at the clock: spins on, yields or sleeps.
+void Engine::State::pass_time(Wait& wait, std::uint64_t now_ns) {
+  const std::uint64_t idle_for_ns = now_ns - wait.idle_ns;
+  if (idle_for_ns < patience.spin_ns) {
+    return;
+  }
+  if (wait.phase == Phase::spinning) {
+    wait.phase = may_yield() ? Phase::yielding : Phase::sleeping;
+  }
+  if (wait.phase == Phase::yielding) {
+    if (idle_for_ns < patience.spin_ns + patience.yield_ns) {
+      ::sched_yield();
+      return;
+    }
+    yield_credit = std::max(0, yield_credit - 1);
+    wait.phase = Phase::sleeping;
+  }
+  sleep(now_ns, wait.deadline_ns);
+  wait.moved = true;  // whatever woke us: spin again before the next sleep
+}
+
+Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns,
+                    const std::function<std::string()>& what, Source* first) {
+  State& state = *state_;
+  Wait wait{.deadline_ns = deadline_ns, .spins = state.patience.spin_ns != 0};
+  for (unsigned round = 0; !state.round_of(wait, round, first, done); ++round) {
+    if (!wait.close_look() && deadline_ns != 0 && round % rounds_between_clocks != rounds_between_clocks - 1) {
+      os::pause();
+      continue;
+    }
+    const std::uint64_t now_ns = os::now_ns();
+    if (wait.started_ns == 0) {
+      wait.started_ns = wait.idle_ns = now_ns;
+    }
+    if (wait.moved) {
+      wait.idle_ns = now_ns;
+      wait.moved = false;
+      wait.phase = Phase::spinning;
+    }
+    if (now_ns >= deadline_ns) {
+      return fail(Code::timeout, "waited {:.3g} s for {}", static_cast<double>(now_ns - wait.started_ns) * 1e-9,
+                  what());
+    }
+    if (state.slice(now_ns)) {
+      return Code::not_yet;
+    }
+    state.pass_time(wait, now_ns);
+  }
+  if (wait.phase == Phase::yielding) {
+    state.yield_credit = std::min(yield_credit_most, state.yield_credit + 4);
+  }
+  return {};
+}
+
+}  // namespace couplet::engine
