@@ -1,0 +1,46 @@
+// The universe's secret: 32 bytes that every process of a universe knows and nobody else, in a file that only the user may read.
+// Invariants: never printed, never on a command line; memory is wiped. Format: docs/formats/handshake.md.
+// Tests: tests/unit/channel.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+
+namespace couplet::channel {
+
+inline constexpr std::size_t secret_bytes = 32;
+
+// Bytes that are wiped when they go.
+class SecretBytes {
+ public:
+  SecretBytes() noexcept = default;
+  explicit SecretBytes(const std::array<std::uint8_t, secret_bytes>& bytes) noexcept : bytes_(bytes) {}
+  SecretBytes(const SecretBytes&) noexcept = default;
+  SecretBytes& operator=(const SecretBytes&) noexcept = default;
+  ~SecretBytes();
+  [[nodiscard]] const std::array<std::uint8_t, secret_bytes>& bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::array<std::uint8_t, secret_bytes>& bytes() noexcept { return bytes_; }
+
+ private:
+  std::array<std::uint8_t, secret_bytes> bytes_{};
+};
+using Secret = SecretBytes;
+
+[[nodiscard]] Secret random_secret() noexcept;
+// 64 hexadecimal digits, white space around them allowed; else config.
+Result<Secret> parse_secret(std::string_view text);
+
+// COUPLET_SECRET_FILE, else couplet/secret below XDG_CONFIG_HOME or ~/.config. config: none of these can be told.
+Result<std::string> secret_path();
+// authentication: others than the user may read the file, or it is not his; config: no secret in it; not_found.
+Result<Secret> read_secret(const std::string& path);
+// As read_secret; where the file does not exist it is made with a random secret (and its folder, mode 0700). Several
+// processes may do so at the same time: all get the same secret.
+Result<Secret> read_or_make_secret(const std::string& path);
+
+}  // namespace couplet::channel

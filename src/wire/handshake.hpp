@@ -1,0 +1,72 @@
+// The bytes of the handshake that opens a connection (docs/formats/handshake.md). Integers are little endian.
+// Nothing here knows the secret: channel/handshake computes and compares the keyed hashes.
+// Invariants: a decoder is given exactly the bytes of its message; it returns numbers, not judgements. Tests: tests/unit/wire.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace couplet::wire {
+
+inline constexpr std::size_t handshake_prefix_bytes = 8;
+inline constexpr std::size_t handshake_hello_bytes = 112;
+inline constexpr std::size_t handshake_proof_bytes = 40;
+inline constexpr std::size_t handshake_mac_bytes = 32;
+inline constexpr std::size_t handshake_nonce_bytes = 32;
+inline constexpr std::size_t handshake_reason_bytes = 512;  // the longest sentence of a verdict
+inline constexpr std::size_t handshake_verdict_bytes = 48;  // without its sentence
+inline constexpr std::size_t handshake_most_bytes = handshake_verdict_bytes + handshake_reason_bytes;
+inline constexpr std::array<std::uint8_t, 4> handshake_magic = {0xC7, 'C', 'P', 'L'};
+inline constexpr std::uint8_t handshake_layout = 1;
+
+enum class HandshakeMessage : std::uint8_t { hello = 1, challenge = 2, proof = 3, verdict = 4, refused = 5 };
+enum class ByteOrder : std::uint8_t { little = 1, big = 2 };
+// What a process is.
+enum class Role : std::uint8_t { rank = 1, hub = 2, relay = 3, tool = 4 };
+
+// Before each message.
+struct HandshakePrefix {
+  std::uint8_t layout = handshake_layout;
+  HandshakeMessage message = HandshakeMessage::hello;
+  std::uint16_t bytes = 0;  // of the message with this prefix
+};
+
+// Of hello (from who connects) and challenge (from who was called).
+struct HandshakeHello {
+  ByteOrder byte_order = ByteOrder::little;  // of the sender's memory
+  Role role = Role::rank;
+  std::uint16_t lowest_version = 0;
+  std::uint16_t highest_version = 0;
+  std::uint16_t source_incarnation = 0;
+  std::uint64_t run_id = 0;
+  std::uint64_t features = 0;
+  std::uint32_t source = 0;
+  std::uint32_t target = 0;
+  std::uint16_t target_incarnation = 0;
+  std::array<std::uint8_t, handshake_nonce_bytes> nonce{};
+};
+
+using HandshakeMac = std::array<std::uint8_t, handshake_mac_bytes>;
+
+void encode_prefix(const HandshakePrefix& prefix, std::span<std::byte, handshake_prefix_bytes> image) noexcept;
+// Layout, message and bytes as they stand there; the magic was compared before (handshake_magic).
+[[nodiscard]] HandshakePrefix decode_prefix(std::span<const std::byte, handshake_prefix_bytes> image) noexcept;
+
+// With the prefix; the last handshake_mac_bytes are left zero for the keyed hash.
+[[nodiscard]] std::vector<std::byte> encode_hello(const HandshakeHello& hello, HandshakeMessage message);
+[[nodiscard]] HandshakeHello decode_hello(std::span<const std::byte, handshake_hello_bytes> image) noexcept;
+[[nodiscard]] std::vector<std::byte> encode_proof();
+// code 0: accepted; else the couplet_status and the sentence of the refusal (cut to handshake_reason_bytes).
+[[nodiscard]] std::vector<std::byte> encode_verdict(std::int32_t code, std::string_view reason);
+struct HandshakeVerdict {
+  std::int32_t code = 0;
+  std::string reason;
+};
+[[nodiscard]] HandshakeVerdict decode_verdict(std::span<const std::byte> image);
+[[nodiscard]] std::vector<std::byte> encode_refused();
+
+}  // namespace couplet::wire
