@@ -92,8 +92,8 @@ TEST_F(SecretFile, path_comes_from_the_environment) {
   setenv("XDG_CONFIG_HOME", "/config", 1);
   EXPECT_EQ(*secret_path(), "/config/couplet/secret");
   unsetenv("XDG_CONFIG_HOME");
-  setenv("HOME", "/home/me", 1);
-  EXPECT_EQ(*secret_path(), "/home/me/.config/couplet/secret");
+  setenv("HOME", "/users/me", 1);
+  EXPECT_EQ(*secret_path(), "/users/me/.config/couplet/secret");
 }
 
 }  // namespace
