@@ -1,93 +1,16 @@
 // One writer, one reader: what put, claim, read, retained, count and close do.
-#include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <thread>
 
-#include "series/reader.hpp"
-#include "series/writer.hpp"
-#include "support/series_world.hpp"
+#include "unit/series/fixture.hpp"
 
 namespace couplet::series {
 namespace {
 
-using testing::FakeEnvironment;
-using testing::SeriesWorld;
-using testing::SoloTeam;
-
-constexpr std::int64_t rows = 7;
-constexpr std::int64_t columns = 11;
-constexpr double patience_s = 20;
-
-std::uint64_t soon() {
-  return os::deadline_after(patience_s);
-}
-
-layout::Box box_of(std::int64_t a, std::int64_t b, std::int64_t c, std::int64_t d) {
-  layout::Box box;
-  box.dimensions = 2;
-  box.start = {a, c};
-  box.stop = {b, d};
-  return box;
-}
-
-std::int32_t element(std::int64_t step, std::int64_t index) {
-  return static_cast<std::int32_t>(step * 1000003 + index * 31);
-}
-
-std::vector<std::int32_t> field(std::int64_t step) {
-  std::vector<std::int32_t> values(rows * columns);
-  for (std::size_t index = 0; index < values.size(); ++index) {
-    values[index] = element(step, static_cast<std::int64_t>(index));
-  }
-  return values;
-}
-
-// Every element of every step of the batch is that step's.
-void expect_content(const Batch& batch, const layout::Box& box) {
-  const auto* value = reinterpret_cast<const std::int32_t*>(batch.data);
-  for (std::uint64_t number = 0; number < batch.count; ++number) {
-    for (std::int64_t row = box.start[0]; row < box.stop[0]; ++row) {
-      for (std::int64_t column = box.start[1]; column < box.stop[1]; ++column) {
-        ASSERT_EQ(*value++, element(batch.steps[number], row * columns + column)) << "step " << batch.steps[number];
-      }
-    }
-  }
-}
-
-void expect_equation(const Statistics& s) {
-  EXPECT_EQ(s.published - s.first, s.delivered + s.lost + s.skipped + s.pending);
-}
-
-class Series : public ::testing::Test {
- protected:
-  std::unique_ptr<Writer> create(std::uint64_t slots, WriterOptions options = {}) {
-    options.slots = slots;
-    auto writer = Writer::create(writer_environment, team,
-                                 {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)}, options, soon());
-    EXPECT_TRUE(writer.ok()) << writer.status().text();
-    return writer.ok() ? std::move(writer).value() : nullptr;
-  }
-  std::unique_ptr<Reader> open(ReaderOptions options = {}) {
-    auto reader = Reader::open(reader_environment, team, "eta", options, soon());
-    EXPECT_TRUE(reader.ok()) << reader.status().text();
-    return reader.ok() ? std::move(reader).value() : nullptr;
-  }
-  void put(Writer& writer, std::int64_t step) {
-    const Status status = writer.put(field(step).data(), step);
-    ASSERT_TRUE(status.ok()) << status.text();
-  }
-  static Status read(Reader& reader, std::uint64_t at_least, std::uint64_t up_to, Batch& batch,
-                     double timeout_s = patience_s) {
-    return reader.read(at_least, up_to, os::deadline_after(timeout_s), nullptr, 0, batch);
-  }
-
-  SeriesWorld world;
-  SoloTeam team;
-  FakeEnvironment writer_environment{world, 0, "ocean"};
-  FakeEnvironment reader_environment{world, 1, "nowcast"};
-};
+using namespace testing_fixture;
 
 TEST_F(Series, DeliversManyStepsInOneCallAndThenTheEnd) {
   auto writer = create(8);
@@ -155,6 +78,238 @@ TEST_F(Series, WrittenInOneProcessReadInAnother) {
   int result = -1;
   ASSERT_EQ(waitpid(child, &result, 0), child);
   EXPECT_EQ(result, 0);
+}
+
+TEST_F(Series, ClaimGivesPageAlignedSlotsThatFollowEachOther) {
+  auto writer = create(3);
+  auto reader = open();
+  std::byte* before = nullptr;
+  for (std::int64_t step = 0; step < 3; ++step) {
+    auto slot = writer->claim(step);
+    ASSERT_TRUE(slot.ok());
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(*slot) % 4096, 0U);
+    if (before != nullptr) {
+      EXPECT_EQ(*slot - before, 4096);
+    }
+    before = *slot;
+    const auto values = field(step);
+    std::memcpy(*slot, values.data(), values.size() * sizeof values[0]);
+    EXPECT_EQ(reader->count().pending, static_cast<std::uint64_t>(step));  // not there before it is published
+    ASSERT_TRUE(writer->publish().ok());
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 3, 3, batch).ok());
+  EXPECT_EQ(batch.steps[2], 2);
+  expect_content(batch, box_of(0, rows, 0, columns));
+}
+
+TEST_F(Series, ReadsIntoTheUsersArray) {
+  auto writer = create(4);
+  auto reader = open();
+  put(*writer, 5);
+  std::vector<std::int32_t> out(2 * rows * columns, -1);
+  Batch batch;
+  ASSERT_TRUE(reader->read(1, 2, soon(), out.data(), out.size() * 4, batch).ok());
+  EXPECT_EQ(batch.data, reinterpret_cast<std::byte*>(out.data()));
+  expect_content(batch, box_of(0, rows, 0, columns));
+  EXPECT_EQ(out[rows * columns], -1);
+  const Status small = reader->read(1, 3, soon(), out.data(), out.size() * 4, batch);
+  EXPECT_EQ(small.code(), Code::argument);
+  EXPECT_NE(small.text().find("eta"), std::string::npos);
+}
+
+TEST_F(Series, WithoutHolderNothingKeepsTheWriterAndALateReaderGetsWhatIsRetained) {
+  auto writer = create(4);
+  for (std::int64_t step = 0; step < 100; ++step) {
+    put(*writer, step);
+  }
+  EXPECT_EQ(writer->count().held_ns, 0U);
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  auto reader = open(options);
+  EXPECT_EQ(reader->count().first, 96U);
+  const auto retained = reader->retained();
+  ASSERT_TRUE(retained.ok());
+  EXPECT_EQ(retained->first, 96U);
+  EXPECT_EQ(retained->end, 100U);
+  EXPECT_EQ(retained->newest_step, 99);
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 4, 10, batch).ok());
+  EXPECT_EQ(batch.steps[0], 96);
+  EXPECT_EQ(batch.count, 4U);
+  expect_content(batch, box_of(0, rows, 0, columns));
+  expect_equation(reader->count());
+}
+
+TEST_F(Series, AFollowerLosesWhatIsOverwrittenAndSaysSo) {
+  auto writer = create(4);
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  auto reader = open(options);
+  for (std::int64_t step = 0; step < 10; ++step) {
+    put(*writer, step);
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 100, batch).ok());
+  EXPECT_EQ(batch.count, 4U);
+  EXPECT_EQ(batch.lost, 6U);
+  EXPECT_EQ(batch.ordinals[0], 6U);
+  EXPECT_EQ(reader->count().lost, 6U);
+  EXPECT_EQ(reader->count().lost_torn, 0U);
+  expect_equation(reader->count());
+  put(*writer, 10);
+  ASSERT_TRUE(read(*reader, 1, 100, batch).ok());
+  EXPECT_EQ(batch.lost, 0U);
+}
+
+TEST_F(Series, ASlotThatIsBeingWrittenIsNotDelivered) {
+  auto writer = create(2);
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  auto reader = open(options);
+  put(*writer, 0);
+  put(*writer, 1);
+  ASSERT_TRUE(writer->claim(2).ok());  // overwrites step 0 from now on
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 100, batch).ok());
+  ASSERT_EQ(batch.count, 1U);
+  EXPECT_EQ(batch.steps[0], 1);
+  EXPECT_EQ(batch.lost, 1U);
+  expect_equation(reader->count());
+}
+
+TEST_F(Series, StartsWhereItIsTold) {
+  auto writer = create(8);
+  for (std::int64_t step = 0; step < 50; step += 10) {
+    put(*writer, step);
+  }
+  const auto first_of = [&](From from, std::int64_t from_step) {
+    ReaderOptions options;
+    options.from = from;
+    options.from_step = from_step;
+    auto reader = open(options);
+    return reader->count().first;
+  };
+  EXPECT_EQ(first_of(From::oldest, 0), 0U);
+  EXPECT_EQ(first_of(From::newest, 0), 4U);
+  EXPECT_EQ(first_of(From::next, 0), 5U);
+  EXPECT_EQ(first_of(From::step, 20), 2U);
+  EXPECT_EQ(first_of(From::step, 21), 3U);
+  EXPECT_EQ(first_of(From::step, 99), 5U);
+}
+
+TEST_F(Series, FromAStepThatIsToComeSkipsWhatIsBefore) {
+  auto writer = create(4);
+  ReaderOptions options;
+  options.from = From::step;
+  options.from_step = 55;
+  auto reader = open(options);
+  for (std::int64_t step = 10; step <= 40; step += 10) {
+    put(*writer, step);
+  }
+  Batch batch;
+  EXPECT_EQ(read(*reader, 1, 8, batch, 0).code(), Code::not_yet);  // gives the skipped slots back
+  for (std::int64_t step = 50; step <= 70; step += 10) {
+    put(*writer, step);
+  }
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  EXPECT_EQ(batch.steps[0], 60);
+  EXPECT_EQ(batch.count, 2U);
+  EXPECT_EQ(reader->count().skipped, 5U);
+  expect_equation(reader->count());
+}
+
+TEST_F(Series, WhatACrashedWriterPublishedStaysThenItsNameIsTold) {
+  auto writer = create(8);
+  auto reader = open();
+  put(*writer, 1);
+  put(*writer, 2);
+  ASSERT_TRUE(writer->claim(3).ok());
+  writer_environment.die();
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 5, 8, batch).ok());  // the wait ends with the series and gives what is left
+  EXPECT_EQ(batch.count, 2U);
+  const Status gone = read(*reader, 1, 1, batch);
+  EXPECT_EQ(gone.code(), Code::peer_lost);
+  EXPECT_NE(gone.text().find("peer 0"), std::string::npos) << gone.text();
+  EXPECT_NE(gone.text().find("eta"), std::string::npos) << gone.text();
+  auto late = open();  // and a reader that comes afterwards gets them too
+  ASSERT_TRUE(read(*late, 1, 8, batch).ok());
+  EXPECT_EQ(batch.count, 2U);
+}
+
+TEST_F(Series, AWaitingReaderIsToldThatTheWriterDied) {
+  auto writer = create(8);
+  auto reader = open();
+  std::thread killer([&] {
+    while (reader_environment.slices == 0) {  // until the reader sleeps
+      std::this_thread::yield();
+    }
+    writer_environment.die();
+  });
+  Batch batch;
+  EXPECT_EQ(read(*reader, 1, 1, batch, -1).code(), Code::peer_lost);
+  killer.join();
+}
+
+TEST_F(Series, ARestartedWriterIsANewIncarnation) {
+  auto reader_of_nothing = std::unique_ptr<Reader>();
+  {
+    auto writer = create(4);
+    reader_of_nothing = open();
+    put(*writer, 1);
+    put(*writer, 2);
+    writer_environment.die();
+  }
+  Reader& reader = *reader_of_nothing;
+  FakeEnvironment again(world, 0, "ocean", 1);
+  WriterOptions options;
+  options.slots = 4;
+  auto writer = Writer::create(again, team, {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)},
+                               options, soon());
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  for (std::int64_t step = 100; step < 106; ++step) {
+    put(**writer, step);
+  }
+  Batch batch;
+  ASSERT_TRUE(read(reader, 1, 10, batch).ok());
+  EXPECT_EQ(batch.count, 2U);
+  EXPECT_EQ(batch.incarnation, 0U);
+  EXPECT_EQ(read(reader, 1, 10, batch).code(), Code::end);  // ~Writer closed it
+  EXPECT_EQ(read(reader, 1, 10, batch).code(), Code::restarted);
+  expect_equation(reader.count());
+  ASSERT_TRUE(read(reader, 1, 10, batch).ok());
+  EXPECT_EQ(batch.incarnation, 1U);
+  EXPECT_EQ(batch.steps[0], 102);
+  EXPECT_EQ(batch.count, 4U);
+  EXPECT_EQ(batch.lost, 2U);
+  expect_equation(reader.count());
+  EXPECT_EQ(reader.count().published, 8U);
+}
+
+TEST_F(Series, AnInterruptEndsAWait) {
+  auto writer = create(2);
+  auto reader = open();
+  reader_environment.interrupt = true;
+  Batch batch;
+  EXPECT_EQ(read(*reader, 1, 1, batch, -1).code(), Code::not_yet);
+}
+
+TEST_F(Series, AStepOfNoElementsIsAStep) {
+  WriterOptions options;
+  options.slots = 2;
+  auto writer = Writer::create(writer_environment, team,
+                               {"eta", COUPLET_INT32, {rows, columns}, box_of(0, 0, 0, columns)}, options, soon());
+  ASSERT_TRUE(writer.ok());
+  ReaderOptions reading;
+  reading.box = box_of(3, 3, 0, columns);
+  auto reader = open(reading);
+  ASSERT_TRUE((*writer)->put(nullptr, 4).ok());
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 2, batch).ok());
+  EXPECT_EQ(batch.count, 1U);
+  EXPECT_EQ(batch.steps[0], 4);
+  EXPECT_EQ(batch.step_bytes, 0U);
 }
 
 }  // namespace

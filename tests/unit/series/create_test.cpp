@@ -1,0 +1,214 @@
+// Collective creation and opening: what members must agree on, and what is left behind when they do not.
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "unit/series/fixture.hpp"
+
+namespace couplet::series {
+namespace {
+
+using namespace testing_fixture;
+using couplet::testing::TeamRoom;
+using couplet::testing::ThreadTeam;
+
+using Created = Result<std::unique_ptr<Writer>>;
+
+// `count` writers create at once; change(rank, specification, options) spoils what is otherwise a cut along dimension 0.
+std::vector<Created> create_together(const SeriesWorld& world,
+                                     std::vector<std::unique_ptr<FakeEnvironment>>& environments, int count,
+                                     const std::function<void(int, WriterSpecification&, WriterOptions&)>& change) {
+  TeamRoom room(count);
+  std::vector<Created> results;
+  for (int rank = 0; rank < count; ++rank) {
+    results.emplace_back(Code::internal);
+    environments.push_back(std::make_unique<FakeEnvironment>(world, static_cast<channel::PeerId>(rank), "ocean"));
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < count; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadTeam team(room, rank);
+      WriterSpecification specification{
+          "eta", COUPLET_DOUBLE, {9, 4}, box_of(9 * rank / count, 9 * (rank + 1) / count, 0, 4)};
+      WriterOptions options;
+      options.slots = static_cast<std::uint64_t>(10 + rank);
+      change(rank, specification, options);
+      const auto index = static_cast<std::size_t>(rank);
+      results[index] = Writer::create(*environments[index], team, specification, options, soon());
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  return results;
+}
+
+class Create : public ::testing::Test {
+ protected:
+  // All fail with this code, with these words in the text of rank 0, and nothing is left behind.
+  void expect_failure(Code code, const std::vector<std::string>& words,
+                      const std::function<void(int, WriterSpecification&, WriterOptions&)>& change) {
+    const auto results = create_together(world, environments, 3, change);
+    for (std::size_t rank = 0; rank < results.size(); ++rank) {
+      EXPECT_EQ(results[rank].code(), code) << "rank " << rank << ": " << results[rank].status().text();
+    }
+    for (const auto& word : words) {
+      EXPECT_NE(results[0].status().text().find(word), std::string::npos) << results[0].status().text();
+    }
+    EXPECT_TRUE(world.series_files().empty());
+  }
+  SeriesWorld world;
+  std::vector<std::unique_ptr<FakeEnvironment>> environments;
+};
+
+TEST_F(Create, SlotsAreTheLeastThatAnyWriterWants) {
+  const auto results = create_together(world, environments, 3, [](int, auto&, auto&) {});
+  for (const auto& result : results) {
+    ASSERT_TRUE(result.ok()) << result.status().text();
+    EXPECT_EQ((*result)->describe().slots, 10U);
+    EXPECT_EQ((*result)->describe().writers, 3);
+  }
+  EXPECT_EQ(world.series_files().size(), 3U);
+}
+
+TEST_F(Create, OverlapNamesTheRanks) {
+  expect_failure(Code::shape, {"rank 1", "rank 2", "overlap", "eta"}, [](int rank, auto& specification, auto&) {
+    if (rank == 2) {
+      specification.box = box_of(5, 9, 0, 4);
+    }
+  });
+}
+
+TEST_F(Create, AnotherNameTypeShapeOrRequirementIsAMismatchThatNamesTheRank) {
+  expect_failure(Code::mismatch, {"rank 2", "'eta'", "'zeta'"},
+                 [](int rank, auto& specification, auto&) { specification.name = rank == 2 ? "zeta" : "eta"; });
+  environments.clear();
+  expect_failure(Code::mismatch, {"rank 1", "float", "double"}, [](int rank, auto& specification, auto&) {
+    specification.type = rank == 1 ? COUPLET_FLOAT : COUPLET_DOUBLE;
+  });
+  environments.clear();
+  expect_failure(Code::mismatch, {"rank 1", "(9, 4)", "(9, 5)"},
+                 [](int rank, auto& specification, auto&) { specification.shape[1] = rank == 1 ? 5 : 4; });
+  environments.clear();
+  expect_failure(Code::mismatch, {"rank 2", "nowcast"}, [](int rank, auto&, auto& options) {
+    options.required_readers = rank == 2 ? std::vector<std::string>{} : std::vector<std::string>{"nowcast"};
+  });
+}
+
+TEST_F(Create, ABoxOutsideIsToldToAllRanks) {
+  expect_failure(Code::shape, {"writer rank 1", "[3, 10)", "dimension 0"}, [](int rank, auto& specification, auto&) {
+    if (rank == 1) {
+      specification.box = box_of(3, 10, 0, 4);
+    }
+  });
+}
+
+TEST_F(Create, NoRoomForOneIsAFailureOfAll) {
+  expect_failure(Code::no_space, {"eta"}, [](int, auto& specification, auto& options) {
+    specification.shape = {9, 1 << 20};
+    specification.box.stop[1] = 1 << 20;
+    options.slots = std::uint64_t{1} << 22;  // 100 TB a rank
+  });
+}
+
+TEST_F(Create, BeyondEveryFileIsALimit) {
+  expect_failure(Code::limit, {"eta"}, [](int, auto&, auto& options) { options.slots = std::uint64_t{1} << 62; });
+}
+
+TEST_F(Create, ALiveNameIsTaken) {
+  SoloTeam team;
+  FakeEnvironment one(world, 1, "ocean");
+  FakeEnvironment two(world, 2, "atmosphere");
+  const WriterSpecification specification{"eta", COUPLET_FLOAT, {4}, layout::whole(std::vector<std::int64_t>{4})};
+  auto first = Writer::create(one, team, specification, {.slots = 2}, soon());
+  ASSERT_TRUE(first.ok());
+  auto second = Writer::create(two, team, specification, {.slots = 2}, soon());
+  EXPECT_EQ(second.code(), Code::exists);
+  EXPECT_NE(second.status().text().find("ocean"), std::string::npos) << second.status().text();
+  EXPECT_EQ(world.series_files().size(), 1U);
+}
+
+TEST_F(Create, WrongArgumentsAreNamed) {
+  SoloTeam team;
+  FakeEnvironment environment(world, 1, "ocean");
+  const auto code_of = [&](const WriterSpecification& specification) {
+    return Writer::create(environment, team, specification, {.slots = 2}, soon()).code();
+  };
+  const auto line = layout::whole(std::vector<std::int64_t>{4});
+  EXPECT_EQ(code_of({"", COUPLET_FLOAT, {4}, line}), Code::argument);
+  EXPECT_EQ(code_of({std::string(500, 'x'), COUPLET_FLOAT, {4}, line}), Code::argument);
+  EXPECT_EQ(code_of({"eta", 99, {4}, line}), Code::type);
+  EXPECT_EQ(code_of({"eta", COUPLET_FLOAT, {}, {}}), Code::shape);
+  EXPECT_EQ(code_of({"eta", COUPLET_FLOAT, {0}, {}}), Code::shape);
+  EXPECT_EQ(code_of({"eta", COUPLET_FLOAT, {3}, line}), Code::shape);
+  EXPECT_TRUE(world.series_files().empty());
+}
+
+class Arguments : public Series {};
+
+// ---- writing ----
+
+TEST_F(Arguments, AStepMustIncreaseAndTheErrorNamesBoth) {
+  auto writer = create(4);
+  put(*writer, 10);
+  for (const std::int64_t step : {10, 9, -5}) {
+    const Status status = writer->put(field(step).data(), step);
+    EXPECT_EQ(status.code(), Code::step);
+    EXPECT_NE(status.text().find("step 10"), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find(fmt::format("step {}", step)), std::string::npos) << status.text();
+  }
+  put(*writer, 11);
+}
+
+TEST_F(Arguments, WrongOrderOfCallsIsAState) {
+  auto writer = create(4);
+  EXPECT_EQ(writer->publish().code(), Code::state);
+  EXPECT_EQ(writer->retained().code(), Code::not_yet);
+  ASSERT_TRUE(writer->claim(1).ok());
+  EXPECT_EQ(writer->claim(2).code(), Code::state);
+  EXPECT_EQ(writer->put(field(2).data(), 2).code(), Code::state);
+  EXPECT_EQ(writer->put(nullptr, 2).code(), Code::argument);
+  ASSERT_TRUE(writer->publish().ok());
+  ASSERT_TRUE(writer->close(soon()).ok());
+  EXPECT_EQ(writer->put(field(3).data(), 3).code(), Code::state);
+  EXPECT_EQ(writer->close(soon()).code(), Code::state);
+}
+
+// ---- opening ----
+
+TEST_F(Arguments, OpeningChecksBoxTypeAndExistence) {
+  ReaderOptions options;
+  const auto missing = Reader::open(reader_environment, team, "zeta", options, os::deadline_after(0.02));
+  EXPECT_EQ(missing.code(), Code::timeout);
+  EXPECT_NE(missing.status().text().find("zeta"), std::string::npos) << missing.status().text();
+  auto writer = create(4);
+  options.box = box_of(0, rows, 5, columns + 1);
+  const auto outside = Reader::open(reader_environment, team, "eta", options, soon());
+  EXPECT_EQ(outside.code(), Code::shape);
+  EXPECT_NE(outside.status().text().find("dimension 1"), std::string::npos) << outside.status().text();
+  options.box = layout::whole(std::vector<std::int64_t>{rows});
+  EXPECT_EQ(Reader::open(reader_environment, team, "eta", options, soon()).code(), Code::shape);
+  options.box.reset();
+  options.type = COUPLET_FLOAT;
+  const auto wrong = Reader::open(reader_environment, team, "eta", options, soon());
+  EXPECT_EQ(wrong.code(), Code::type);
+  EXPECT_NE(wrong.status().text().find("int32"), std::string::npos) << wrong.status().text();
+  options.type = COUPLET_INT32;
+  EXPECT_TRUE(Reader::open(reader_environment, team, "eta", options, soon()).ok());
+}
+
+TEST_F(Arguments, ElementsThatNobodyWritesCannotBeRead) {
+  auto writer = Writer::create(writer_environment, team,
+                               {"eta", COUPLET_INT32, {rows, columns}, box_of(0, 5, 0, columns)}, {.slots = 2}, soon());
+  ASSERT_TRUE(writer.ok());
+  ReaderOptions options;
+  options.box = box_of(0, 5, 2, 9);
+  EXPECT_TRUE(Reader::open(reader_environment, team, "eta", options, soon()).ok());
+  options.box = box_of(3, 6, 0, 10);
+  const auto uncovered = Reader::open(reader_environment, team, "eta", options, soon());
+  EXPECT_EQ(uncovered.code(), Code::shape);
+  EXPECT_NE(uncovered.status().text().find("10 of the 30 elements"), std::string::npos) << uncovered.status().text();
+}
+
+}  // namespace
+}  // namespace couplet::series

@@ -1,0 +1,259 @@
+// Holders, required readers, death, eviction: when the writer waits, and what ends that.
+#include <cstring>
+#include <thread>
+
+#include "series/slot_protocol.hpp"
+#include "unit/series/fixture.hpp"
+
+namespace couplet::series {
+namespace {
+
+using namespace testing_fixture;
+
+class Hold : public Series {
+ protected:
+  WriterOptions impatient() {
+    WriterOptions options;
+    options.wait_timeout_s = 0;
+    return options;
+  }
+  Status try_put(Writer& writer, std::int64_t step) { return writer.put(field(step).data(), step); }
+};
+
+TEST_F(Hold, TheWriterIsFullAndNothingIsLost) {
+  auto writer = create(3, impatient());
+  auto reader = open();
+  for (std::int64_t step = 0; step < 3; ++step) {
+    put(*writer, step);
+  }
+  EXPECT_EQ(try_put(*writer, 3).code(), Code::full);
+  EXPECT_EQ(writer->claim(3).code(), Code::full);
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 1, batch).ok());
+  EXPECT_EQ(batch.steps[0], 0);
+  put(*writer, 3);  // the same step may be tried again
+  EXPECT_EQ(try_put(*writer, 4).code(), Code::full);
+  ASSERT_TRUE(read(*reader, 3, 3, batch).ok());
+  expect_content(batch, box_of(0, rows, 0, columns));
+  EXPECT_EQ(reader->count().lost, 0U);
+}
+
+TEST_F(Hold, AFollowerHoldsNobodyUp) {
+  auto writer = create(3, impatient());
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  auto reader = open(options);
+  for (std::int64_t step = 0; step < 10; ++step) {
+    put(*writer, step);
+  }
+}
+
+TEST_F(Hold, ADeadlineNamesWhoHolds) {
+  WriterOptions options;
+  options.wait_timeout_s = 0.05;
+  auto writer = create(2, options);
+  auto reader = open();
+  put(*writer, 0);
+  put(*writer, 1);
+  const Status status = try_put(*writer, 2);
+  EXPECT_EQ(status.code(), Code::timeout);
+  for (const char* word : {"eta", "step 2", "peer 1"}) {
+    EXPECT_NE(status.text().find(word), std::string::npos) << status.text();
+  }
+  EXPECT_GT(writer->count().held_ns, 40'000'000U);
+  EXPECT_LT(writer->count().library_ns, writer->count().held_ns);
+}
+
+TEST_F(Hold, TheWaitingWriterIsWokenByARead) {
+  auto writer = create(2);
+  auto reader = open();
+  put(*writer, 0);
+  put(*writer, 1);
+  std::thread reading([&] {
+    while (writer->file().control().released.wanted.load() == 0) {  // until the writer is about to sleep
+      std::this_thread::yield();
+    }
+    Batch batch;
+    EXPECT_TRUE(read(*reader, 1, 1, batch).ok());
+  });
+  put(*writer, 2);
+  reading.join();
+}
+
+TEST_F(Hold, AClosedReaderHoldsNoMore) {
+  auto writer = create(2, impatient());
+  auto reader = open();
+  put(*writer, 0);
+  put(*writer, 1);
+  EXPECT_EQ(try_put(*writer, 2).code(), Code::full);
+  EXPECT_TRUE(reader->close(soon()).ok());
+  put(*writer, 2);
+  Batch batch;
+  EXPECT_EQ(read(*reader, 1, 1, batch).code(), Code::state);
+  EXPECT_EQ(reader->close(soon()).code(), Code::state);
+  const Statistics statistics = reader->count();  // as it was at the end
+  EXPECT_EQ(statistics.pending, 2U);
+  expect_equation(statistics);
+}
+
+TEST_F(Hold, ADeadReaderIsReleasedAndOneThatComesAgainStartsAnew) {
+  auto writer = create(2);
+  auto reader = open();
+  put(*writer, 0);
+  put(*writer, 1);
+  reader_environment.die();
+  put(*writer, 2);  // would wait for ever
+  put(*writer, 3);
+  FakeEnvironment again(world, 1, "nowcast", 1);
+  auto second = Reader::open(again, team, "eta", {}, soon());
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ((*second)->count().first, 2U);
+  Batch batch;
+  ASSERT_TRUE(read(**second, 2, 2, batch).ok());
+  EXPECT_EQ(batch.steps[0], 2);
+}
+
+TEST_F(Hold, ADeadReaderIsReleasedAlsoWhereTheWriterNeverWaits) {
+  auto writer = create(2, impatient());
+  auto reader = open();
+  put(*writer, 0);
+  put(*writer, 1);
+  reader_environment.die();
+  Status status = try_put(*writer, 2);
+  for (const std::uint64_t deadline = soon(); status.code() == Code::full && os::now_ns() < deadline;) {
+    status = try_put(*writer, 2);
+  }
+  EXPECT_TRUE(status.ok());
+}
+
+TEST_F(Hold, OnlyEvictAfterReleasesAReaderThatIsMerelyStopped) {
+  WriterOptions options;
+  options.evict_after_s = 0.05;
+  auto writer = create(2, options);
+  auto reader = open();
+  for (std::int64_t step = 0; step < 5; ++step) {
+    put(*writer, step);
+  }
+  Batch batch;
+  const Status status = read(*reader, 1, 1, batch);
+  EXPECT_EQ(status.code(), Code::evicted);
+  EXPECT_NE(status.text().find("peer 1"), std::string::npos) << status.text();
+  expect_equation(reader->count());
+}
+
+TEST_F(Hold, AtLeastMoreThanTheSlotsIsALimit) {
+  auto writer = create(4);
+  auto reader = open();
+  Batch batch;
+  const Status status = read(*reader, 5, 8, batch, -1);
+  EXPECT_EQ(status.code(), Code::limit);
+  EXPECT_NE(status.text().find("4 steps"), std::string::npos) << status.text();
+}
+
+TEST_F(Hold, ATableWithoutRoomIsALimitUnlessTheDeadMakeRoom) {
+  WriterOptions options;
+  options.holders = 2;
+  auto writer = create(4, options);
+  auto first = open();
+  FakeEnvironment mortal(world, 2, "nowcast");
+  auto second = Reader::open(mortal, team, "eta", {}, soon());
+  ASSERT_TRUE(second.ok());
+  auto third = Reader::open(reader_environment, team, "eta", {}, soon());
+  EXPECT_EQ(third.code(), Code::limit);
+  EXPECT_NE(third.status().text().find("2 holders"), std::string::npos) << third.status().text();
+  mortal.die();
+  third = Reader::open(reader_environment, team, "eta", {}, soon());
+  EXPECT_TRUE(third.ok());
+}
+
+// ---- required readers ----
+
+TEST_F(Hold, ARequiredReaderGetsEveryStepFromTheFirstOn) {
+  WriterOptions options = impatient();
+  options.required_readers = {{"nowcast"}};
+  auto writer = create(3, options);
+  for (std::int64_t step = 0; step < 3; ++step) {
+    put(*writer, step);
+  }
+  EXPECT_EQ(try_put(*writer, 3).code(), Code::full);
+  FakeEnvironment stranger(world, 5, "viewer");
+  auto other = Reader::open(stranger, team, "eta", {}, soon());
+  ASSERT_TRUE(other.ok());
+  other = Code::internal;  // gone again; the reservation stays
+  EXPECT_EQ(try_put(*writer, 3).code(), Code::full);
+  auto reader = open();
+  EXPECT_EQ(reader->count().first, 0U);
+  EXPECT_EQ(try_put(*writer, 3).code(), Code::full);  // now the reader itself holds
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  EXPECT_EQ(batch.count, 3U);
+  put(*writer, 3);
+}
+
+TEST_F(Hold, AMissingRequiredReaderIsNamedAtTheDeadlineAndThenNotWaitedFor) {
+  WriterOptions options;
+  options.required_readers = {{"nowcast", "viewer"}};
+  options.required_timeout_s = 0.05;
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  std::string texts;
+  for (int turn = 0; turn < 2; ++turn) {
+    const Status status = try_put(*writer, 2);
+    EXPECT_EQ(status.code(), Code::timeout);
+    texts += status.text();
+  }
+  EXPECT_NE(texts.find("'nowcast'"), std::string::npos) << texts;
+  EXPECT_NE(texts.find("'viewer'"), std::string::npos) << texts;
+  put(*writer, 2);
+}
+
+TEST_F(Hold, ARequiredProgramThatEndedIsNotWaitedFor) {
+  WriterOptions options;
+  options.required_readers = {{"nowcast"}};
+  auto writer = create(2, options);
+  writer_environment.gone_program = "nowcast";
+  for (std::int64_t step = 0; step < 4; ++step) {
+    put(*writer, step);
+  }
+}
+
+TEST_F(Hold, AReservationEndsWhenAllRanksHaveOpened) {
+  WriterOptions options = impatient();
+  options.required_readers = {{"nowcast"}};
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  ReaderOptions local;
+  local.openers = 2;  // each of two ranks reads for itself
+  local.mode = Mode::follow;
+  auto first = open(local);
+  EXPECT_EQ(try_put(*writer, 2).code(), Code::full);
+  FakeEnvironment other(world, 2, "nowcast");
+  auto second = Reader::open(other, team, "eta", local, soon());
+  ASSERT_TRUE(second.ok());
+  put(*writer, 2);
+}
+
+TEST_F(Hold, RequiredReadersAndSlotsComeFromTheSettings) {
+  world.settings["required_readers.eta"] = "nowcast, viewer";
+  world.settings["series.eta.slots"] = "5";
+  world.settings["series.eta.wait_timeout_s"] = "0";
+  auto writer = create(0);
+  EXPECT_EQ(writer->describe().slots, 5U);
+  for (std::int64_t step = 0; step < 5; ++step) {
+    put(*writer, step);
+  }
+  EXPECT_EQ(try_put(*writer, 5).code(), Code::full);
+}
+
+TEST_F(Hold, ASettingThatIsNoNumberIsNamed) {
+  world.settings["series.eta.slots"] = "many";
+  auto writer = Writer::create(writer_environment, team,
+                               {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)}, {}, soon());
+  EXPECT_EQ(writer.code(), Code::config);
+  EXPECT_NE(writer.status().text().find("series.eta.slots"), std::string::npos) << writer.status().text();
+}
+
+}  // namespace
+}  // namespace couplet::series
