@@ -142,31 +142,36 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
     plan.outlook = view->outlook;
   }
   if (team_.size() > 1) {
-    std::array<std::int64_t, 7> values = {view ? 1 : 0,
+    std::array<std::int64_t, 8> values = {view ? 1 : 0,
                                           static_cast<std::int64_t>(std::min<std::uint64_t>(published, INT64_MAX)),
                                           -static_cast<std::int64_t>(next_),
                                           plan.outlook == Outlook::ended ? 0 : 1,
                                           plan.outlook == Outlook::lost ? 0 : 1,
                                           -static_cast<std::int64_t>(std::min<std::uint64_t>(at_least, INT64_MAX)),
-                                          static_cast<std::int64_t>(std::min<std::uint64_t>(up_to, INT64_MAX))};
+                                          static_cast<std::int64_t>(std::min<std::uint64_t>(up_to, INT64_MAX)),
+                                          plan.outlook == Outlook::waiting ? 0 : 1};
     COUPLET_TRY(team_.minimum(values, os::never));
     if (values[0] == 0) {
       return agree_on_status(team_, view.status(), "reader rank", os::never);
     }
     published = static_cast<std::uint64_t>(values[1]);
     pass_lost(static_cast<std::uint64_t>(-values[2]));
-    plan.outlook = values[4] == 0 ? Outlook::lost : values[3] == 0 ? Outlook::ended : Outlook::waiting;
+    // Where all had enough, but not the same, they look again: steps without a count.
+    plan.outlook = values[4] == 0   ? Outlook::lost
+                   : values[3] == 0 ? Outlook::ended
+                   : values[7] == 0 ? Outlook::waiting
+                                    : Outlook::steps;
     plan.at_least = static_cast<std::uint64_t>(-values[5]);
     plan.up_to = static_cast<std::uint64_t>(values[6]);
   } else if (!view) {
     return view.status();
   }
   const std::uint64_t available = published > next_ ? published - next_ : 0;
+  const bool last_ones = plan.outlook == Outlook::ended || plan.outlook == Outlook::lost;
   if (available >= plan.at_least) {
     plan.outlook = Outlook::steps;
-  }
-  const bool last_ones = plan.outlook == Outlook::ended || plan.outlook == Outlook::lost;
-  if (plan.outlook == Outlook::steps || (last_ones && available > 0)) {
+    plan.count = std::min(available, plan.up_to);
+  } else if (last_ones) {
     plan.count = std::min(available, plan.up_to);
   }
   return plan;
@@ -237,6 +242,9 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
     if (!plan) {
       status = plan.status();
       break;
+    }
+    if (plan->count == 0 && plan->outlook == Outlook::steps) {
+      continue;
     }
     if (plan->count == 0) {
       status = kept > 0 ? Status() : nothing_left(plan->outlook);

@@ -55,14 +55,14 @@ class FileRegistry final : public universe::SeriesRegistry {
 };
 
 // One process (or thread) of the world.
-class FakeEnvironment final : public series::Environment {
+class FakeEnvironment : public series::Environment {
  public:
   FakeEnvironment(const SeriesWorld& world, channel::PeerId self, std::string program, std::uint16_t incarnation = 0);
 
   [[nodiscard]] channel::PeerId self() const noexcept override { return self_; }
   [[nodiscard]] std::uint16_t incarnation() const noexcept override { return incarnation_; }
   [[nodiscard]] const std::string& program() const noexcept override { return program_; }
-  [[nodiscard]] std::uint16_t node() const noexcept override { return 0; }
+  [[nodiscard]] std::uint16_t node() const noexcept override { return node_number; }
   [[nodiscard]] const std::string& node_directory() const noexcept override { return world_.directory(); }
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return fmt::format("peer {}", peer); }
   [[nodiscard]] std::string setting(std::string_view key) const override;
@@ -73,7 +73,7 @@ class FakeEnvironment final : public series::Environment {
   [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return spin; }
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t, const series::PartWish&,
                                                   std::uint64_t) override {
-    return fail(Code::unsupported, "no relay here");
+    return fail(Code::unsupported, "no relay here");  // a way of reading from other nodes overrides this
   }
 
   // As if the process had died.
@@ -82,6 +82,7 @@ class FakeEnvironment final : public series::Environment {
   std::string gone_program;  // program_alive() says peer_lost for it
   std::uint64_t spin = 0;
   int slices = 0;
+  std::uint16_t node_number = 0;
 
  private:
   [[nodiscard]] std::string life_path(channel::PeerId peer, std::uint16_t incarnation) const;

@@ -1,0 +1,389 @@
+#include "conformance/series_suite.hpp"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <thread>
+
+#include "base/types.hpp"
+
+namespace couplet::conformance {
+
+using layout::Box;
+using series::Mode;
+using series::Reader;
+using series::Writer;
+using testing::SeriesWorld;
+using testing::SoloTeam;
+using testing::TeamRoom;
+using testing::ThreadTeam;
+
+namespace {
+
+constexpr double patience_s = 100;
+constexpr channel::PeerId first_reader_peer = 1000;
+
+std::int64_t step_of(std::int64_t number) {
+  return 3 + 5 * number;
+}
+
+// Byte `at` of element `flat` in a step.
+std::byte byte_of(std::int64_t step, std::uint64_t flat, std::size_t at) {
+  const std::uint64_t mixed = (static_cast<std::uint64_t>(step) * 0x9E3779B97F4A7C15U) ^ (flat * 0xC2B2AE3D27D4EB4FU);
+  return static_cast<std::byte>(mixed >> (8 * (at % 8)));
+}
+
+template <typename Visit>
+void for_each_element(const Box& box, const std::vector<std::int64_t>& shape, Visit&& visit) {  // visit(number, flat)
+  std::array<std::int64_t, layout::max_dimensions> index = box.start;
+  const std::uint64_t count = box.elements();
+  for (std::uint64_t number = 0; number < count; ++number) {
+    std::uint64_t flat = 0;
+    for (std::size_t dimension = 0; dimension < shape.size(); ++dimension) {
+      flat = flat * static_cast<std::uint64_t>(shape[dimension]) + static_cast<std::uint64_t>(index[dimension]);
+    }
+    visit(number, flat);
+    for (std::size_t dimension = shape.size(); dimension-- > 0;) {
+      if (++index[dimension] < box.stop[dimension]) {
+        break;
+      }
+      index[dimension] = box.start[dimension];
+    }
+  }
+}
+
+void fill(std::byte* data, const Box& box, const std::vector<std::int64_t>& shape, std::size_t element_bytes,
+          std::int64_t step) {
+  for_each_element(box, shape, [&](std::uint64_t number, std::uint64_t flat) {
+    for (std::size_t at = 0; at < element_bytes; ++at) {
+      data[number * element_bytes + at] = byte_of(step, flat, at);
+    }
+  });
+}
+
+bool is_whole(const std::byte* data, const Box& box, const std::vector<std::int64_t>& shape, std::size_t element_bytes,
+              std::int64_t step) {
+  bool whole = true;
+  for_each_element(box, shape, [&](std::uint64_t number, std::uint64_t flat) {
+    for (std::size_t at = 0; at < element_bytes; ++at) {
+      whole = whole && data[number * element_bytes + at] == byte_of(step, flat, at);
+    }
+  });
+  return whole;
+}
+
+void random_delay(std::mt19937& random) {
+  const auto kind = static_cast<unsigned>(random() % 16);
+  const auto turns = static_cast<unsigned>(random() % 3000);
+  for (unsigned turn = 0; kind < 4 && turn < turns; ++turn) {
+    os::pause();
+  }
+  if (kind == 4) {
+    std::this_thread::yield();
+  } else if (kind == 5) {
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 300));
+  }
+}
+
+void write_all(const Coupling& coupling, Writer& writer, std::size_t rank) {
+  std::mt19937 random(coupling.seed * 1000 + static_cast<unsigned>(rank));
+  const Box& box = coupling.writers[rank];
+  const std::size_t element_bytes = find_type(coupling.type)->element_bytes;
+  std::vector<std::byte> data(box.elements() * element_bytes);
+  for (std::int64_t number = 0; number < coupling.steps; ++number) {
+    const std::int64_t step = step_of(number);
+    if (number % 3 == 2) {
+      auto slot = writer.claim(step);
+      ASSERT_TRUE(slot.ok()) << slot.status().text();
+      fill(*slot, box, coupling.shape, element_bytes, step);
+      ASSERT_TRUE(writer.publish().ok());
+    } else {
+      fill(data.data(), box, coupling.shape, element_bytes, step);
+      const Status status = writer.put(data.data(), step);
+      ASSERT_TRUE(status.ok()) << status.text();
+    }
+    if (coupling.delays) {
+      random_delay(random);
+    }
+  }
+  ASSERT_TRUE(writer.close(os::deadline_after(patience_s)).ok());
+}
+
+void check_equation(Reader& reader, Report& report) {
+  report.statistics = reader.count();
+  const auto& s = report.statistics;
+  report.unequal += s.published - s.first == s.delivered + s.lost + s.skipped + s.pending ? 0U : 1U;
+}
+
+void read_all(const Coupling& coupling, Reader& reader, std::size_t rank, Report& report) {
+  std::mt19937 random(coupling.seed * 1000 + 500 + static_cast<unsigned>(rank));
+  const Box& box = coupling.readers[rank];
+  const std::size_t element_bytes = find_type(coupling.type)->element_bytes;
+  series::Batch batch;
+  while (
+      (report.last = reader.read(coupling.at_least, coupling.up_to, os::deadline_after(patience_s), nullptr, 0, batch))
+          .ok()) {
+    for (std::uint64_t number = 0; number < batch.count; ++number) {
+      report.steps.push_back(batch.steps[number]);
+      const bool whole =
+          is_whole(batch.data + number * batch.step_bytes, box, coupling.shape, element_bytes, batch.steps[number]);
+      report.wrong +=
+          whole && batch.steps[number] == step_of(static_cast<std::int64_t>(batch.ordinals[number])) ? 0U : 1U;
+    }
+    check_equation(reader, report);
+    if (coupling.delays) {
+      random_delay(random);
+    }
+  }
+  check_equation(reader, report);
+}
+
+}  // namespace
+
+void SeriesConformance::SetUp() {
+  const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
+  for (const auto& skipped : GetParam().skips) {
+    if (name.starts_with(skipped + "/")) {
+      GTEST_SKIP() << GetParam().name << " cannot do this";
+    }
+  }
+}
+
+std::vector<Report> SeriesConformance::run(const Coupling& coupling) {
+  SeriesWorld world;
+  const auto deadline = os::deadline_after(patience_s);
+  TeamRoom writers(static_cast<int>(coupling.writers.size()));
+  TeamRoom readers(static_cast<int>(coupling.readers.size()));
+  std::vector<Report> reports(coupling.readers.size());
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < coupling.writers.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      testing::FakeEnvironment environment(world, static_cast<channel::PeerId>(rank), "ocean");
+      ThreadTeam team(writers, static_cast<int>(rank));
+      series::WriterOptions options;
+      options.slots = coupling.slots;
+      options.required_readers.emplace();
+      if (coupling.required) {
+        options.required_readers->push_back("nowcast");
+      }
+      auto writer = Writer::create(environment, team, {"eta", coupling.type, coupling.shape, coupling.writers[rank]},
+                                   options, deadline);
+      ASSERT_TRUE(writer.ok()) << writer.status().text();
+      write_all(coupling, **writer, rank);
+    });
+  }
+  for (std::size_t rank = 0; rank < coupling.readers.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto environment =
+          GetParam().reader(world, static_cast<channel::PeerId>(first_reader_peer + rank), "nowcast");
+      ThreadTeam together(readers, static_cast<int>(rank));
+      SoloTeam alone;
+      message::Team& team = coupling.collective ? static_cast<message::Team&>(together) : alone;
+      series::ReaderOptions options;
+      options.box = coupling.readers[rank];
+      options.mode = coupling.mode;
+      options.type = coupling.type;
+      options.openers = static_cast<std::int32_t>(coupling.readers.size());
+      options.streaming_bytes = coupling.seed % 2 == 0 ? 0 : layout::default_streaming_bytes;  // both ways to store
+      auto reader = Reader::open(*environment, team, "eta", options, deadline);
+      ASSERT_TRUE(reader.ok()) << reader.status().text();
+      read_all(coupling, **reader, rank, reports[rank]);
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  return reports;
+}
+
+void SeriesConformance::expect_sound(const std::vector<Report>& reports) {
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    const Report& report = reports[rank];
+    EXPECT_EQ(report.last.code(), Code::end) << "reader rank " << rank << ": " << report.last.text();
+    EXPECT_EQ(report.wrong, 0U) << "reader rank " << rank;
+    EXPECT_EQ(report.unequal, 0U) << "reader rank " << rank;
+    EXPECT_EQ(report.statistics.pending, 0U) << "reader rank " << rank;
+    EXPECT_EQ(report.statistics.delivered, report.steps.size()) << "reader rank " << rank;
+    EXPECT_TRUE(std::is_sorted(report.steps.begin(), report.steps.end()));
+    EXPECT_EQ(std::set<std::int64_t>(report.steps.begin(), report.steps.end()).size(), report.steps.size());
+  }
+}
+
+std::vector<Box> grid(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& counts) {
+  std::vector<Box> boxes = {layout::whole(shape)};
+  for (std::size_t dimension = 0; dimension < shape.size(); ++dimension) {
+    std::vector<Box> cut;
+    for (const Box& box : boxes) {
+      for (std::int64_t index = 0; index < counts[dimension]; ++index) {
+        Box part = box;
+        part.start[dimension] = index == 0 ? 0 : shape[dimension] * index / counts[dimension] + 1;
+        part.stop[dimension] =
+            index + 1 == counts[dimension] ? shape[dimension] : shape[dimension] * (index + 1) / counts[dimension] + 1;
+        cut.push_back(part);
+      }
+    }
+    boxes = cut;
+  }
+  return boxes;
+}
+
+namespace {
+
+TEST_P(SeriesConformance, ThreeByThreeWritersToTwoByTwoReaders) {
+  Coupling coupling;
+  coupling.shape = {31, 47};
+  coupling.writers = grid(coupling.shape, {3, 3});
+  coupling.readers = grid(coupling.shape, {2, 2});
+  coupling.type = COUPLET_DOUBLE;
+  for (const bool collective : {true, false}) {
+    coupling.collective = collective;
+    const auto reports = run(coupling);
+    expect_sound(reports);
+    for (const Report& report : reports) {
+      EXPECT_EQ(report.steps.size(), static_cast<std::size_t>(coupling.steps));
+      EXPECT_EQ(report.statistics.lost, 0U);
+    }
+  }
+}
+
+TEST_P(SeriesConformance, MoreReadersThanWritersAndTheOtherWayRound) {
+  Coupling coupling;
+  coupling.shape = {40, 9};
+  coupling.writers = grid(coupling.shape, {1, 1});
+  coupling.readers = grid(coupling.shape, {5, 1});
+  expect_sound(run(coupling));
+  std::swap(coupling.writers, coupling.readers);
+  const auto reports = run(coupling);
+  expect_sound(reports);
+  EXPECT_EQ(reports[0].steps.size(), static_cast<std::size_t>(coupling.steps));
+}
+
+TEST_P(SeriesConformance, ManyStepsAreWaitedForAndTheLastOnesCome) {
+  Coupling coupling;
+  coupling.shape = {5, 6};
+  coupling.writers = grid(coupling.shape, {2, 1});
+  coupling.readers = grid(coupling.shape, {1, 2});
+  coupling.steps = 22;
+  coupling.slots = 8;
+  coupling.at_least = 4;
+  coupling.up_to = 4;
+  for (const auto& report : run(coupling)) {
+    EXPECT_EQ(report.steps.size(), 22U);
+    EXPECT_EQ(report.statistics.calls, 6U);  // 5 x 4 and the 2 that were left
+    EXPECT_EQ(report.statistics.largest_batch, 4U);
+  }
+}
+
+TEST_P(SeriesConformance, EmptyBoxesTakePart) {
+  Coupling coupling;
+  coupling.shape = {8, 6};
+  coupling.writers = grid(coupling.shape, {2, 1});
+  coupling.writers.push_back({2, {8, 0}, {8, 6}});
+  coupling.readers = grid(coupling.shape, {1, 2});
+  coupling.readers.push_back({2, {0, 3}, {8, 3}});
+  const auto reports = run(coupling);
+  expect_sound(reports);
+  for (const Report& report : reports) {
+    EXPECT_EQ(report.steps, reports[0].steps);
+  }
+}
+
+TEST_P(SeriesConformance, TwoHundredRandomDecompositions) {
+  constexpr std::array<couplet_type, 7> types = {COUPLET_BYTE,  COUPLET_INT16,  COUPLET_INT32,         COUPLET_INT64,
+                                                 COUPLET_FLOAT, COUPLET_DOUBLE, COUPLET_COMPLEX_DOUBLE};
+  constexpr std::array<std::int64_t, 4> longest = {400, 40, 14, 8};
+  for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed) {
+    std::mt19937 random(seed);
+    const auto pick = [&](std::int64_t low, std::int64_t high) {
+      return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    Coupling coupling;
+    coupling.seed = seed;
+    coupling.type = types[seed % types.size()];
+    const std::size_t dimensions = 1 + seed % 4;
+    std::vector<std::int64_t> counts(dimensions, 1);
+    for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+      coupling.shape.push_back(pick(5, longest[dimensions - 1]));
+    }
+    counts[static_cast<std::size_t>(pick(0, static_cast<std::int64_t>(dimensions) - 1))] = pick(1, 3);
+    counts[0] = std::max(counts[0], pick(1, 2));
+    coupling.writers = grid(coupling.shape, counts);
+    for (std::int64_t reader = pick(1, 3); reader > 0; --reader) {
+      Box box = layout::whole(coupling.shape);
+      for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+        box.start[dimension] = pick(0, coupling.shape[dimension] - 1);
+        box.stop[dimension] = pick(box.start[dimension] + 1, coupling.shape[dimension]);
+      }
+      coupling.readers.push_back(box);
+    }
+    coupling.collective = pick(0, 1) == 1;
+    coupling.steps = 6;
+    coupling.slots = static_cast<std::uint64_t>(pick(2, 5));
+    coupling.up_to = static_cast<std::uint64_t>(pick(1, 5));
+    const auto reports = run(coupling);
+    expect_sound(reports);
+    for (const Report& report : reports) {
+      EXPECT_EQ(report.steps.size(), 6U) << "seed " << seed;
+    }
+  }
+}
+
+TEST_P(SeriesConformance, FollowersOfOneTeamSeeTheSameSteps) {
+  Coupling coupling;
+  coupling.shape = {30, 20};
+  coupling.writers = grid(coupling.shape, {2, 1});
+  coupling.readers = grid(coupling.shape, {1, 3});
+  coupling.steps = 2000;
+  coupling.mode = Mode::follow;
+  coupling.up_to = 4;
+  coupling.delays = true;
+  coupling.seed = 1;
+  const auto reports = run(coupling);
+  expect_sound(reports);
+  for (const Report& report : reports) {
+    EXPECT_EQ(report.steps, reports[0].steps);
+    EXPECT_GT(report.steps.size(), 0U);
+  }
+}
+
+TEST_P(SeriesConformance, FourFollowersOfAWriterThatNeverWaits) {
+  Coupling coupling;
+  coupling.shape = {32, 24};
+  coupling.writers = grid(coupling.shape, {1, 1});
+  coupling.readers = {layout::whole(coupling.shape), grid(coupling.shape, {2, 2})[1], layout::whole(coupling.shape),
+                      grid(coupling.shape, {3, 2})[4]};
+  coupling.steps = 100'000;
+  coupling.mode = Mode::follow;
+  coupling.collective = false;
+  coupling.up_to = 4;
+  coupling.delays = true;
+  const auto reports = run(coupling);
+  expect_sound(reports);
+  std::uint64_t lost = 0;
+  for (const Report& report : reports) {
+    lost += report.statistics.lost;
+    RecordProperty("delivered", static_cast<int>(report.statistics.delivered));
+    RecordProperty("lost_torn", static_cast<int>(report.statistics.lost_torn));
+  }
+  EXPECT_GT(lost, 0U);  // else this tests nothing
+}
+
+TEST_P(SeriesConformance, FourHoldersWithRandomDelaysLoseNothing) {
+  Coupling coupling;
+  coupling.shape = {16, 12};
+  coupling.writers = grid(coupling.shape, {1, 1});
+  coupling.readers.assign(4, layout::whole(coupling.shape));
+  coupling.steps = 5000;
+  coupling.collective = false;
+  coupling.delays = true;
+  coupling.up_to = 8;
+  const auto reports = run(coupling);
+  expect_sound(reports);
+  for (const Report& report : reports) {
+    EXPECT_EQ(report.statistics.lost, 0U);
+    EXPECT_EQ(report.steps.size(), 5000U);
+  }
+}
+
+}  // namespace
+}  // namespace couplet::conformance

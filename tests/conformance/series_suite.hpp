@@ -1,0 +1,67 @@
+// One suite for every way of reading a series. A way says in which environment a reader lives; ten lines instantiate it
+// (series_mapped.cpp). What a way cannot do it lists in `skips`, and the suite says so aloud.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "series/reader.hpp"
+#include "series/writer.hpp"
+#include "support/series_world.hpp"
+
+namespace couplet::conformance {
+
+struct SeriesWay {
+  const char* name;
+  // The environment of one reader rank (or thread); writers always live in a plain FakeEnvironment.
+  std::function<std::unique_ptr<testing::FakeEnvironment>(const testing::SeriesWorld&, channel::PeerId, std::string)>
+      reader;
+  std::vector<std::string> skips;  // names of tests
+};
+inline std::ostream& operator<<(std::ostream& out, const SeriesWay& way) {
+  return out << way.name;
+}
+
+// Writers and readers, each a thread.
+struct Coupling {
+  std::vector<std::int64_t> shape;
+  couplet_type type = COUPLET_INT32;
+  std::vector<layout::Box> writers;
+  std::vector<layout::Box> readers;
+  std::int64_t steps = 20;  // 3, 8, 13, ...
+  std::uint64_t slots = 4;
+  std::uint64_t at_least = 1;
+  std::uint64_t up_to = 3;
+  bool collective = true;
+  bool required = true;  // the readers are required readers
+  series::Mode mode = series::Mode::hold;
+  unsigned seed = 0;
+  bool delays = false;  // random ones on both sides
+};
+
+// What one reader rank saw.
+struct Report {
+  std::vector<std::int64_t> steps;
+  std::uint64_t wrong = 0;    // delivered steps with an element that is not that step's
+  std::uint64_t unequal = 0;  // moments at which the accounting equation did not hold
+  series::Statistics statistics;
+  Status last;  // of the call that delivered nothing any more
+};
+
+class SeriesConformance : public ::testing::TestWithParam<SeriesWay> {
+ protected:
+  void SetUp() override;
+  // Runs until every reader has got an end or an error.
+  std::vector<Report> run(const Coupling& coupling);
+  // The usual expectations: whole steps, the equation, END.
+  static void expect_sound(const std::vector<Report>& reports);
+};
+
+// Cuts [0, shape) into a grid of about equal, but never quite equal boxes.
+std::vector<layout::Box> grid(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& counts);
+
+}  // namespace couplet::conformance
