@@ -1,0 +1,272 @@
+// What comes from a peer: matched with the posted receives, or kept until somebody asks for it.
+#include <cstring>
+
+#include "message/message.hpp"
+#include "message/swap.hpp"
+#include "os/process_memory.hpp"
+
+namespace couplet::message {
+namespace {
+
+// Below it a payload is copied out of the lane's own memory; from it on the lane puts it where it belongs.
+constexpr std::uint32_t placed_bytes = 1024;
+
+bool accepts(const Request& request, std::uint32_t context, std::int32_t tag) {
+  return request.context == context && (request.tag == tag || request.tag == COUPLET_ANY_TAG);
+}
+
+wire::MessageKind kind_of(const wire::FrameHeader& header) {
+  return static_cast<wire::MessageKind>(header.kind & wire::message_kind_mask);
+}
+
+}  // namespace
+
+// The receive that was posted first among those that take it, out of its list.
+Request* Messenger::match(Flow& flow, std::uint32_t context, std::int32_t tag) {
+  Request* own = flow.posted.first();
+  while (own != nullptr && !accepts(*own, context, tag)) own = RequestChain::after(*own);
+  if (any_source_.empty()) [[likely]] {
+    if (own != nullptr) flow.posted.remove(*own);
+    return own;
+  }
+  Request* any = any_source_.first();
+  while (any != nullptr && !(accepts(*any, context, tag) && any->group->rank_of(flow.peer) >= 0)) {
+    any = RequestChain::after(*any);
+  }
+  if (any != nullptr && (own == nullptr || any->order < own->order)) {
+    any_source_.remove(*any);
+    return any;
+  }
+  if (own != nullptr) flow.posted.remove(*own);
+  return own;
+}
+
+std::byte* Messenger::place(channel::Channel& channel, const wire::FrameHeader& header) {
+  if (header.payload_bytes < placed_bytes) return nullptr;
+  Flow* flow = flow_of(channel);
+  if (flow == nullptr) return nullptr;
+  if (kind_of(header) == wire::MessageKind::data) {
+    const Request* request = find_cookie(header.second, *flow, false);
+    const bool fits = request != nullptr && request->stage == Stage::collecting && header.first == request->moved &&
+                      header.payload_bytes <= request->total - request->moved;
+    return fits ? request->data + request->moved : nullptr;
+  }
+  if (kind_of(header) != wire::MessageKind::eager || header.first != header.payload_bytes) return nullptr;
+  if (flow->placed != nullptr || flow->placing != nullptr || flow->dropping) return nullptr;
+  if (Request* request = match(*flow, header.context, header.tag)) {
+    set_source(*request, *flow, header.tag, header.first);
+    if (!prepare_buffer(*request, header.first)) {
+      flow->dropping = true;
+      return nullptr;
+    }
+    request->stage = Stage::placing;
+    flow->active.push_back(*request);
+    flow->placed = request;
+    return request->data;
+  }
+  flow->placing = store(*flow, header, false);
+  if (flow->placing == nullptr) return nullptr;
+  flow->placing->arriving = true;
+  return flow->placing->storage;
+}
+
+Status Messenger::arrived(channel::Channel& channel, const wire::FrameHeader& header,
+                          std::span<const std::byte> payload) {
+  Flow* flow = flow_of(channel);
+  if (flow == nullptr) return fail(Code::protocol, "{} is no rank and sends messages", channel.peer_name());
+  switch (kind_of(header)) {
+    case wire::MessageKind::eager:
+      return eager_arrived(*flow, header, payload);
+    case wire::MessageKind::envelope:
+      return envelope_arrived(*flow, header, payload);
+    case wire::MessageKind::clear:
+      return clear_arrived(*flow, header);
+    case wire::MessageKind::data:
+      return data_arrived(*flow, header, payload);
+    case wire::MessageKind::done:
+      return done_arrived(*flow, header);
+    case wire::MessageKind::credit:
+      return credit_arrived(*flow, header.first);
+  }
+  return fail(Code::protocol, "{} sends a message frame of unknown kind {:#04x}", channel.peer_name(), header.kind);
+}
+
+// Keeps a message, or its envelope, that nobody has asked for; nullptr: the peer has taken more than it may.
+Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool envelope) {
+  const std::uint64_t charge = envelope ? 0 : header.first + wire::eager_overhead_bytes;
+  if (envelope ? flow.envelopes >= largest_envelope_count : flow.stored + charge > largest_payload_credit) {
+    return nullptr;
+  }
+  Arrival* arrival = arrival_pool_.take();
+  arrival->flow = &flow;
+  arrival->context = header.context;
+  arrival->tag = header.tag;
+  arrival->bytes = header.first;
+  arrival->charge = charge;
+  arrival->envelope = envelope;
+  arrival->swap = swaps(header);
+  arrival->arriving = false;
+  arrival->dead = false;
+  arrival->claimed = nullptr;
+  arrival->storage = nullptr;
+  if (!envelope) {
+    arrival->storage = header.first <= Arrival::inline_bytes ? arrival->small.data() : blocks_.take(header.first);
+  }
+  flow.stored += charge;
+  flow.envelopes += envelope ? 1 : 0;
+  flow.arrivals.push_back(*arrival);
+  arrivals_.push_back(*arrival);
+  return arrival;
+}
+
+void Messenger::return_credit(Flow& flow, std::uint64_t bytes) {
+  flow.owed += bytes;
+  if (flow.owed < options_.payload_credit_bytes / 4 || flow.channel == nullptr) return;
+  wire::FrameHeader header;
+  header.kind = wire::message_frame_kind(wire::MessageKind::credit);
+  header.first = std::exchange(flow.owed, 0);
+  post_control(flow, header, {});
+}
+
+Status Messenger::eager_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (header.first != payload.size()) [[unlikely]] {
+    return fail(Code::protocol, "{} sends a message of {} bytes in a frame of {}", channels_.peer_name(flow.peer),
+                header.first, payload.size());
+  }
+  const std::uint64_t charge = header.first + wire::eager_overhead_bytes;
+  if (header.second != 0) COUPLET_TRY(credit_arrived(flow, header.second));
+  if (header.payload_bytes < placed_bytes) [[likely]] {
+    if (Request* request = match(flow, header.context, header.tag)) {
+      set_source(*request, flow, header.tag, header.first);
+      if (prepare_buffer(*request, header.first)) deliver(*request, payload.data(), swaps(header));
+      return_credit(flow, charge);
+      return {};
+    }
+  } else if (Request* placed = std::exchange(flow.placed, nullptr)) {
+    flow.active.remove(*placed);
+    deliver(*placed, payload.data(), swaps(header));
+    return_credit(flow, charge);
+    return {};
+  } else if (std::exchange(flow.dropping, false)) {
+    return_credit(flow, charge);
+    return {};
+  } else if (Arrival* arrival = std::exchange(flow.placing, nullptr)) {
+    if (payload.data() != arrival->storage) std::memcpy(arrival->storage, payload.data(), payload.size());
+    arrival->arriving = false;
+    if (Request* claimant = arrival->claimed) {
+      flow.active.remove(*claimant);
+      if (prepare_buffer(*claimant, arrival->bytes)) deliver(*claimant, arrival->storage, arrival->swap);
+      forget_arrival(*arrival);
+    }
+    return {};
+  } else if (Request* request = match(flow, header.context, header.tag)) {  // a lane that did not ask where to put it
+    set_source(*request, flow, header.tag, header.first);
+    if (prepare_buffer(*request, header.first)) deliver(*request, payload.data(), swaps(header));
+    return_credit(flow, charge);
+    return {};
+  }
+  const Arrival* arrival = store(flow, header, false);
+  if (arrival == nullptr) {
+    return fail(Code::limit, "{} has sent more than the {} bytes that may wait for a receive",
+                channels_.peer_name(flow.peer), largest_payload_credit);
+  }
+  if (!payload.empty()) std::memcpy(arrival->storage, payload.data(), payload.size());
+  return {};
+}
+
+Status Messenger::envelope_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  auto envelope = wire::decode_envelope(payload);
+  if (!envelope.ok()) return envelope.status().within(channels_.peer_name(flow.peer));
+  prove_reach(flow, *envelope);
+  if (Request* request = match(flow, header.context, header.tag)) {
+    set_source(*request, flow, header.tag, header.first);
+    request->swap = swaps(header);
+    begin_rendezvous(*request, header.first, header.second, envelope->address);
+    return {};
+  }
+  Arrival* arrival = store(flow, header, true);
+  if (arrival == nullptr) {
+    return fail(Code::limit, "{} has {} messages waiting here that nobody has received: more than may wait",
+                channels_.peer_name(flow.peer), flow.envelopes + 1);
+  }
+  arrival->cookie = header.second;
+  arrival->address = envelope->address;
+  return {};
+}
+
+// Once per peer: a number that only that very process holds is read from its memory.
+void Messenger::prove_reach(Flow& flow, const wire::Envelope& envelope) {
+  if (flow.reach != Reach::unknown) return;
+  if (!options_.read_memory) {
+    flow.reach_reason = "reading the sender's memory is switched off";
+  } else if (!flow.channel->traits().same_memory) {
+    flow.reach_reason = fmt::format("link {} does not share memory", flow.channel->traits().name);
+  } else if (envelope.process == 0) {
+    flow.reach_reason = "the sender does not offer its memory";
+  } else {
+    std::array<std::uint8_t, 16> nonce{};
+    const Status status = os::read_process(envelope.process, envelope.nonce_address, nonce.data(), nonce.size());
+    if (status.ok() && nonce == envelope.nonce) {
+      flow.reach = Reach::proven;
+      flow.process = envelope.process;
+      flow.reach_reason = fmt::format("its nonce was read from process {}", envelope.process);
+      return;
+    }
+    flow.reach_reason = status.ok() ? fmt::format("process {} is another one here", envelope.process)
+                                    : fmt::format("its nonce could not be read: {}", status.text());
+  }
+  flow.reach = Reach::refused;
+}
+
+Status Messenger::clear_arrived(Flow& flow, const wire::FrameHeader& header) {
+  Request* request = find_cookie(header.second, flow, true);
+  if (request == nullptr || request->stage != Stage::offered) {
+    return fail(Code::protocol, "{} asks for a message that was not offered", channels_.peer_name(flow.peer));
+  }
+  --flow.offered;
+  request->peer_cookie = header.first;
+  request->total = request->bytes;
+  request->moved = 0;
+  request->stage = Stage::moving;
+  pump(*request);
+  return {};
+}
+
+Status Messenger::data_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  Request* request = find_cookie(header.second, flow, false);
+  if (request == nullptr || request->stage != Stage::collecting || header.first != request->moved ||
+      payload.size() > request->total - request->moved || payload.empty()) {
+    return fail(Code::protocol, "{} sends {} bytes of a message that was not asked for like that",
+                channels_.peer_name(flow.peer), payload.size());
+  }
+  std::byte* target = request->data + request->moved;
+  if (payload.data() != target) std::memcpy(target, payload.data(), payload.size());
+  request->moved += payload.size();
+  if (request->moved < request->total) return {};
+  flow.active.remove(*request);
+  if (request->swap) swap_numbers(request->data, request->total, request->type->swap_bytes);
+  finish(*request);
+  return {};
+}
+
+Status Messenger::done_arrived(Flow& flow, const wire::FrameHeader& header) {
+  Request* request = find_cookie(header.second, flow, true);
+  if (request == nullptr || request->stage != Stage::offered) {
+    return fail(Code::protocol, "{} has finished a message that was not offered", channels_.peer_name(flow.peer));
+  }
+  --flow.offered;
+  flow.active.remove(*request);
+  finish(*request);
+  return {};
+}
+
+Status Messenger::credit_arrived(Flow& flow, std::uint64_t bytes) {
+  if (bytes > options_.payload_credit_bytes - flow.credit) {
+    return fail(Code::protocol, "{} gives back {} bytes of credit that it was not given",
+                channels_.peer_name(flow.peer), bytes);
+  }
+  flow.credit += bytes;
+  return {};
+}
+
+}  // namespace couplet::message

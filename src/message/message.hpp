@@ -1,0 +1,237 @@
+// message: turns tagged sends and receives over groups into frames, and frames into completed requests, by MPI's rules.
+// Above: series, relay, runtime, capi. Below: channel (through Channels), engine, wire; os for a peer's memory.
+// Invariants: messages of one (source, tag, group) match in the order in which they were sent; what nobody has asked for
+// takes at most payload_credit_bytes per peer, and then waits as an envelope at its sender; a lost peer ends every request
+// that only it could complete, by name; a short message costs no allocation and no system call of ours; nothing moves
+// outside of calls; a request cannot be cancelled.
+// Tests: tests/unit/message, tests/conformance/message, tests/sim/message.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.hpp"
+#include "channel/channel.hpp"
+#include "engine/engine.hpp"
+#include "message/flow.hpp"
+#include "message/group.hpp"
+#include "message/pool.hpp"
+
+namespace couplet::message {
+
+// Where Messenger finds its peers; the table of channels, or a test.
+class Channels {
+ public:
+  virtual ~Channels() = default;
+  // The channel to `peer`, opened on first use; never blocks: frames may be queued while it opens. Valid until it has failed.
+  [[nodiscard]] virtual Result<channel::Channel*> channel_to(channel::PeerId peer) = 0;
+  // "program 'ocean' rank 1 (universe rank 1) on host n03"
+  [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
+};
+
+// Part of the format: a receiver never holds more for one peer.
+inline constexpr std::uint64_t largest_payload_credit = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t largest_envelope_count = 65536;
+
+struct MessengerOptions {
+  std::uint64_t payload_credit_bytes = largest_payload_credit;  // may only be lowered
+  std::uint64_t envelope_limit = largest_envelope_count;        // may only be lowered
+  std::optional<std::uint64_t> eager_bytes;                     // none: the lane's own limit
+  bool read_memory = true;                                      // process_vm_readv where proven
+  int spin_rounds = 4000;             // looks at one channel before Engine::wait; 0 where ranks exceed cores
+  std::uint64_t retained_bytes = std::uint64_t{8} << 20;  // of the pool for messages that nobody has asked for
+  bool foreign_byte_order = false;    // tests: says that what is sent has the other byte order
+};
+
+// What is known about one peer, for `couplet explain`.
+struct PeerReport {
+  channel::PeerId peer = 0;
+  std::string name;
+  std::string link;  // of the first lane; empty: not opened
+  std::uint64_t eager_bytes = 0;
+  std::string large_messages;  // "read from the sender's memory", "copied in pieces", ...
+  std::string why;
+  std::uint64_t credit_bytes = 0;  // left to send without asking
+  std::uint64_t stored_bytes = 0;  // from the peer, not asked for yet
+  std::uint64_t envelopes = 0;     // likewise
+  bool lost = false;
+};
+
+class Messenger final : public channel::FrameHandler {
+ public:
+  // self, size: rank in and size of the universe. engine: nullptr where only non-blocking calls are made and the caller
+  // polls the channels (tests). channels and engine outlive the messenger; channels have ended before it does.
+  Messenger(Channels& channels, engine::Engine* engine, channel::PeerId self, std::int32_t size,
+            const MessengerOptions& options);
+  ~Messenger() override;
+  Messenger(const Messenger&) = delete;
+  Messenger& operator=(const Messenger&) = delete;
+
+  // ---- groups ----
+  [[nodiscard]] Group& universe_group() noexcept { return *universe_group_; }
+  // The ranks [first, first + count) under the program's name; made once by runtime.
+  Result<Group*> program_group(std::string_view program, std::int32_t first, std::int32_t count);
+  // argument; exists: another group of this process has the same context.
+  Result<Group*> create_group(std::string_view name, std::span<const std::int32_t> ranks);
+  // state: requests of the group are pending.
+  Status free_group(Group& group);
+
+  // ---- messages: as in couplet.h; text of errors names rank, tag and group ----
+  Status send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+              std::int32_t tag);
+  // message may be nullptr.
+  Status recv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source, std::int32_t tag,
+              couplet_message* message);
+  Status isend(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+               std::int32_t tag, Request** request);
+  Status irecv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source, std::int32_t tag,
+               Request** request);
+  // *request becomes nullptr unless the answer is timeout (or not_yet: interrupted).
+  Status wait(Request** request, std::uint64_t deadline_ns, couplet_message* message);
+  // not_yet: not done; *request stays. Moves things once.
+  Status test(Request** request, couplet_message* message);
+  // statuses, messages: nullptr or as many as requests.
+  Status waitall(std::span<Request*> requests, std::uint64_t deadline_ns, couplet_status* statuses,
+                 couplet_message* messages);
+  // index: -1 where all are nullptr.
+  Status waitany(std::span<Request*> requests, std::uint64_t deadline_ns, std::int32_t* index, couplet_message* message);
+
+  // ---- for the library itself: contexts with the bit internal_context ----
+  // Does not wait: the bytes are copied and go when they can.
+  Status send_internal(Group& group, std::uint32_t context, std::string_view bytes, std::int32_t target,
+                       std::int32_t tag);
+  // bytes grows to what arrives. After timeout the receive is forgotten, unless its message is on its way already.
+  Status recv_internal(Group& group, std::uint32_t context, std::string& bytes, std::int32_t source, std::int32_t tag,
+                       std::uint64_t deadline_ns);
+  // Counts up from 0 for each use of a name.
+  [[nodiscard]] std::uint32_t next_use(std::uint32_t context, std::string_view name);
+
+  // ---- peers ----
+  // The peer is gone, whether or not there was a channel: from membership.
+  void peer_lost(channel::PeerId peer, const Status& why);
+  // A new incarnation is there: what is sent and received from now on concerns that one.
+  void peer_returned(channel::PeerId peer);
+  // Limit below which a message is sent without asking; to one peer or (none) to all.
+  void set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer = std::nullopt);
+  [[nodiscard]] std::vector<PeerReport> report() const;
+  // Everything that was sent is in the hands of the lanes; timeout.
+  Status flush(std::uint64_t deadline_ns);
+  // Sends and receives that are not complete.
+  [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
+  // Blocks that hold messages nobody has asked for.
+  [[nodiscard]] std::uint64_t stored_bytes() const noexcept { return blocks_.used_bytes(); }
+
+  // ---- FrameHandler ----
+  [[nodiscard]] std::byte* place(channel::Channel& channel, const wire::FrameHeader& header) override;
+  Status arrived(channel::Channel& channel, const wire::FrameHeader& header,
+                 std::span<const std::byte> payload) override;
+  void lost(channel::Channel& channel, const Status& why) override;
+
+ private:
+  struct CookieSlot {
+    Request* request = nullptr;
+    std::uint32_t generation = 1;
+  };
+
+  // messenger.cpp: groups, peers, requests
+  Flow& flow_to(channel::PeerId peer);
+  Flow* flow_of(channel::Channel& channel);
+  void adopt(Flow& flow, channel::Channel& channel);
+  Status settle(Flow& flow);
+  void set_limit(Flow& flow);
+  Result<Group*> keep_group(Result<Group> made);
+  void lose(Flow& flow, const Status& why);
+  void lose_any_source();
+  [[nodiscard]] Status all_others_lost(const Group& group) const;
+  [[nodiscard]] Status loss_of(const Flow& flow, const Status& why) const;
+  Request* take_request();
+  void give_request(Request* request);
+  void finish(Request& request);
+  void finish(Request& request, Status status);
+  std::uint64_t register_cookie(Request& request);
+  void release_cookie(Request& request) noexcept;
+  Request* find_cookie(std::uint64_t cookie, const Flow& flow, bool sending) const noexcept;
+  [[nodiscard]] std::string describe(const Request& request) const;
+
+  // send.cpp
+  Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type,
+                      std::int32_t target, std::int32_t tag) const;
+  Status begin_send(Request& request);
+  void queue_eager(Request& request);
+  void offer(Request& request);
+  void pump(Request& request);
+  void taken(Request& request, const Status& status);
+  static void outgoing_finished(channel::Outgoing& outgoing, const Status& status);
+  static void control_finished(channel::Outgoing& outgoing, const Status& status);
+  void post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload);
+  Status finish_blocking_send(Request& request);
+
+  // receive.cpp
+  Status misused_receive(const Group& group, const void* data, std::uint64_t count, couplet_type type,
+                         std::int32_t source, std::int32_t tag) const;
+  void begin_receive(Request& request);
+  void post(Request& request);
+  void unpost(Request& request);
+  Arrival* find_arrival(const Request& request);
+  void take_arrival(Request& request, Arrival& arrival);
+  void forget_arrival(Arrival& arrival);
+  void set_source(Request& request, Flow& flow, std::int32_t tag, std::uint64_t bytes) const;
+  bool prepare_buffer(Request& request, std::uint64_t bytes);
+  void deliver(Request& request, const std::byte* payload, bool swap);
+  void begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address);
+  bool read_memory(Request& request, std::uint64_t address);
+  void send_done(Flow& flow, std::uint64_t cookie);
+  Status finish_blocking_receive(Request& request, std::uint64_t deadline_ns);
+
+  // arrive.cpp
+  Request* match(Flow& flow, std::uint32_t context, std::int32_t tag);
+  Arrival* store(Flow& flow, const wire::FrameHeader& header, bool envelope);
+  void return_credit(Flow& flow, std::uint64_t bytes);
+  Status eager_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  Status envelope_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  Status clear_arrived(Flow& flow, const wire::FrameHeader& header);
+  Status data_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  Status done_arrived(Flow& flow, const wire::FrameHeader& header);
+  Status credit_arrived(Flow& flow, std::uint64_t bytes);
+  void prove_reach(Flow& flow, const wire::Envelope& envelope);
+  [[nodiscard]] bool swaps(const wire::FrameHeader& header) const noexcept {
+    return ((header.kind & wire::message_big_endian) != 0) != wire::own_big_endian;
+  }
+
+  // wait.cpp
+  bool spin(const Request& request);
+  Status finish_wait(Request& request, std::uint64_t deadline_ns);
+  Status collect(Request** request, couplet_message* message);
+
+  Channels& channels_;
+  engine::Engine* engine_;
+  channel::PeerId self_;
+  std::int32_t size_;
+  MessengerOptions options_;
+  std::vector<std::unique_ptr<Flow>> flows_;  // by rank in the universe; made on first use
+  std::uint64_t posted_order_ = 0;
+  RequestChain any_source_;
+  ArrivalsOfAll arrivals_;
+  std::uint32_t rounds_ = 0;
+  std::size_t pending_ = 0;
+  std::size_t lost_peers_ = 0;
+  bool big_endian_ = false;  // what our frames say
+  Group* universe_group_ = nullptr;
+  std::vector<std::unique_ptr<Group>> groups_;
+  Pool<Request> requests_;
+  Pool<Arrival> arrival_pool_;
+  Pool<ControlFrame> controls_;
+  BlockPool blocks_;
+  std::vector<CookieSlot> cookies_;
+  std::vector<std::uint32_t> free_cookies_;
+  std::unique_ptr<std::array<std::uint8_t, 16>> nonce_;
+  std::unordered_map<std::string, std::uint32_t> uses_;
+};
+
+}  // namespace couplet::message

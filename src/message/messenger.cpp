@@ -1,0 +1,308 @@
+// Groups, peers and requests; the protocol is in send.cpp, receive.cpp and arrive.cpp, waiting in wait.cpp.
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "message/message.hpp"
+
+namespace couplet::message {
+namespace {
+
+// What goes without asking while the lane, and so its limits, are not known yet: every lane takes as much in one frame.
+constexpr std::uint64_t opening_eager_bytes = 1024;
+
+}  // namespace
+
+Messenger::Messenger(Channels& channels, engine::Engine* engine, channel::PeerId self, std::int32_t size,
+                     const MessengerOptions& options)
+    : channels_(channels),
+      engine_(engine),
+      self_(self),
+      size_(size),
+      options_(options),
+      flows_(static_cast<std::size_t>(size)),
+      big_endian_(wire::own_big_endian != options.foreign_byte_order),
+      blocks_(options.retained_bytes),
+      nonce_(std::make_unique<std::array<std::uint8_t, 16>>()) {
+  options_.payload_credit_bytes = std::min(options_.payload_credit_bytes, largest_payload_credit);
+  options_.envelope_limit = std::min(options_.envelope_limit, largest_envelope_count);
+  if (getrandom(nonce_->data(), nonce_->size(), 0) != static_cast<ssize_t>(nonce_->size())) {
+    options_.read_memory = false;  // no nonce, no proof
+  }
+  groups_.push_back(std::make_unique<Group>(Group::range("universe", 0, size, self)));
+  universe_group_ = groups_.front().get();
+}
+
+Messenger::~Messenger() = default;
+
+// ---- groups ----
+
+Result<Group*> Messenger::keep_group(Result<Group> made) {
+  if (!made.ok()) return made.status();
+  for (const auto& other : groups_) {
+    if (other->context() == made->context() && other->hash() != made->hash()) {
+      return fail(Code::exists, "group '{}' has the same context {:#010x} as group '{}': give it another name",
+                  made->name(), made->context(), other->name());
+    }
+  }
+  groups_.push_back(std::make_unique<Group>(std::move(*made)));
+  return groups_.back().get();
+}
+
+Result<Group*> Messenger::program_group(std::string_view program, std::int32_t first, std::int32_t count) {
+  return keep_group(Group::range(fmt::format("program {}", program), first, count, self_));
+}
+
+Result<Group*> Messenger::create_group(std::string_view name, std::span<const std::int32_t> ranks) {
+  return keep_group(Group::of_ranks(std::string(name), ranks, size_, self_));
+}
+
+Status Messenger::free_group(Group& group) {
+  if (&group == universe_group_) return fail(Code::state, "the group of the universe is freed with the universe");
+  if (group.pending > 0) {
+    return fail(Code::state, "group '{}' has {} requests that are not complete", group.name(), group.pending);
+  }
+  std::erase_if(groups_, [&group](const auto& kept) { return kept.get() == &group; });
+  return {};
+}
+
+std::uint32_t Messenger::next_use(std::uint32_t context, std::string_view name) {
+  return uses_[fmt::format("{:08x} {}", context, name)]++;
+}
+
+// ---- peers ----
+
+Flow& Messenger::flow_to(channel::PeerId peer) {
+  auto& flow = flows_[peer];
+  if (flow == nullptr) {
+    flow = std::make_unique<Flow>();
+    flow->peer = peer;
+    flow->messenger = this;
+    flow->credit = options_.payload_credit_bytes;
+  }
+  return *flow;
+}
+
+// The flow of a channel from which something comes; nullptr: no rank of the universe.
+Flow* Messenger::flow_of(channel::Channel& channel) {
+  if (channel.peer() >= flows_.size()) return nullptr;
+  Flow& flow = flow_to(channel.peer());
+  if (flow.channel != &channel) adopt(flow, channel);
+  return &flow;
+}
+
+void Messenger::adopt(Flow& flow, channel::Channel& channel) {
+  if (flow.lost) peer_returned(flow.peer);
+  flow.channel = &channel;
+  set_limit(flow);
+}
+
+void Messenger::peer_returned(channel::PeerId peer) {
+  Flow& flow = flow_to(peer);
+  if (!flow.lost) return;
+  flow.lost = false;
+  --lost_peers_;
+  flow.credit = options_.payload_credit_bytes;
+  flow.owed = 0;
+  flow.reach = Reach::unknown;
+}
+
+// Makes the flow ready for sending as far as it can be now.
+Status Messenger::settle(Flow& flow) {
+  if (flow.channel == nullptr) {
+    auto channel = channels_.channel_to(flow.peer);
+    if (!channel.ok()) return channel.status();
+    flow.channel = *channel;
+  }
+  set_limit(flow);
+  return {};
+}
+
+void Messenger::set_limit(Flow& flow) {
+  const bool open = flow.channel->state() == channel::ChannelState::open;
+  const link::LaneTraits& traits = flow.channel->traits();
+  std::uint64_t limit = opening_eager_bytes;
+  if (open) limit = flow.wanted_eager_bytes.value_or(options_.eager_bytes.value_or(traits.eager_bytes));
+  if (open) limit = std::min<std::uint64_t>(limit, traits.largest_payload);
+  const std::uint64_t most = options_.payload_credit_bytes;
+  flow.eager_bytes = std::min(limit, most > wire::eager_overhead_bytes ? most - wire::eager_overhead_bytes : 0);
+  flow.fast = open && !flow.lost;
+}
+
+void Messenger::set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer) {
+  if (!peer) options_.eager_bytes = bytes;
+  for (auto& flow : flows_) {
+    if (flow == nullptr || (peer && flow->peer != *peer)) continue;
+    flow->wanted_eager_bytes = bytes;
+    if (flow->channel != nullptr) set_limit(*flow);
+  }
+  if (peer && *peer < flows_.size()) flow_to(*peer).wanted_eager_bytes = bytes;
+}
+
+Status Messenger::loss_of(const Flow& flow, const Status& why) const {
+  const std::string name = channels_.peer_name(flow.peer);
+  if (why.code() == Code::end) return fail(Code::peer_lost, "{} has left", name);
+  const bool keep = why.code() == Code::protocol || why.code() == Code::version ||
+                    why.code() == Code::authentication || why.code() == Code::limit;
+  const std::string text = why.text();
+  return {keep ? why.code() : Code::peer_lost,
+          text.find(name) != std::string::npos ? text : fmt::format("{}: {}", name, text)};
+}
+
+void Messenger::lost(channel::Channel& channel, const Status& why) {
+  if (channel.peer() >= flows_.size()) return;
+  Flow& flow = flow_to(channel.peer());
+  if (flow.channel != nullptr && flow.channel != &channel) return;  // of an incarnation before
+  lose(flow, why);
+}
+
+void Messenger::peer_lost(channel::PeerId peer, const Status& why) {
+  if (peer >= flows_.size()) return;
+  Flow& flow = flow_to(peer);
+  if (flow.channel != nullptr) flow.channel->fail(loss_of(flow, why));  // nothing of the old incarnation comes any more
+  lose(flow, why);
+}
+
+void Messenger::lose(Flow& flow, const Status& why) {
+  if (flow.lost) {
+    flow.channel = nullptr;
+    return;
+  }
+  flow.lost = true;
+  ++lost_peers_;
+  flow.fast = false;
+  flow.loss = loss_of(flow, why);
+  flow.placed = nullptr;
+  flow.dropping = false;
+  if (Arrival* half = std::exchange(flow.placing, nullptr)) forget_arrival(*half);
+  for (Arrival* arrival = flow.arrivals.first(); arrival != nullptr; arrival = ArrivalChain::after(*arrival)) {
+    arrival->charge = 0;
+    arrival->dead = arrival->envelope;
+  }
+  flow.stored = flow.envelopes = flow.offered = flow.owed = 0;
+  while (Request* request = flow.posted.pop_front()) finish(*request, flow.loss);
+  for (Request* request = flow.active.first(); request != nullptr;) {
+    Request* next = RequestChain::after(*request);
+    if (!request->in_channel) {  // else the channel gives it back, see taken()
+      flow.active.remove(*request);
+      finish(*request, flow.loss);
+    }
+    request = next;
+  }
+  flow.channel = nullptr;
+  lose_any_source();
+}
+
+// Receives from any source that nobody is left to send to. The caller itself does not count as a sender: it is waiting.
+void Messenger::lose_any_source() {
+  for (Request* request = any_source_.first(); request != nullptr;) {
+    Request* next = RequestChain::after(*request);
+    if (Status status = all_others_lost(*request->group); !status.ok()) {
+      any_source_.remove(*request);
+      finish(*request, std::move(status));
+    }
+    request = next;
+  }
+}
+
+Status Messenger::all_others_lost(const Group& group) const {
+  const Flow* last = nullptr;
+  for (std::int32_t rank = 0; rank < group.size(); ++rank) {
+    if (group.peer(rank) == self_) continue;
+    const Flow* flow = flows_[group.peer(rank)].get();
+    if (flow == nullptr || !flow->lost) return {};
+    last = flow;
+  }
+  if (last == nullptr) return {};  // alone: an own send may come
+  return last->loss.within(fmt::format("no possible source is left in group '{}'", group.name()));
+}
+
+std::vector<PeerReport> Messenger::report() const {
+  std::vector<PeerReport> reports;
+  for (const auto& flow : flows_) {
+    if (flow == nullptr) continue;
+    PeerReport report;
+    report.peer = flow->peer;
+    report.name = channels_.peer_name(flow->peer);
+    if (flow->channel != nullptr) report.link = flow->channel->traits().name;
+    report.eager_bytes = flow->eager_bytes;
+    report.large_messages = flow->reach == Reach::proven ? "read from the sender's memory" : "copied in pieces";
+    report.why = flow->reach == Reach::unknown ? "no large message has come yet" : flow->reach_reason;
+    report.credit_bytes = flow->credit;
+    report.stored_bytes = flow->stored;
+    report.envelopes = flow->envelopes;
+    report.lost = flow->lost;
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+// ---- requests ----
+
+Request* Messenger::take_request() {
+  Request* request = requests_.take();
+  *request = Request{};
+  request->pooled = true;
+  return request;
+}
+
+void Messenger::give_request(Request* request) { requests_.give(request); }
+
+void Messenger::finish(Request& request) {
+  request.done = true;
+  request.stage = Stage::finished;
+  --pending_;
+  --request.group->pending;
+  if (request.cookie != 0) release_cookie(request);
+  if (request.detached) give_request(&request);
+}
+
+void Messenger::finish(Request& request, Status status) {
+  request.status = std::move(status);
+  finish(request);
+}
+
+std::uint64_t Messenger::register_cookie(Request& request) {
+  if (free_cookies_.empty()) {
+    free_cookies_.reserve(cookies_.size() + 1);
+    free_cookies_.push_back(static_cast<std::uint32_t>(cookies_.size()));
+    cookies_.emplace_back();
+  }
+  const std::uint32_t index = free_cookies_.back();
+  free_cookies_.pop_back();
+  cookies_[index].request = &request;
+  request.cookie = (std::uint64_t{cookies_[index].generation} << 32) | index;
+  return request.cookie;
+}
+
+void Messenger::release_cookie(Request& request) noexcept {
+  const auto index = static_cast<std::uint32_t>(request.cookie);
+  cookies_[index].request = nullptr;
+  if (++cookies_[index].generation == 0) cookies_[index].generation = 1;
+  free_cookies_.push_back(index);  // room was made when the slot was
+  request.cookie = 0;
+}
+
+// The request that a cookie of the peer's frame means; nullptr: none of ours with this peer.
+Request* Messenger::find_cookie(std::uint64_t cookie, const Flow& flow, bool sending) const noexcept {
+  const auto index = static_cast<std::uint32_t>(cookie);
+  if (index >= cookies_.size()) return nullptr;
+  Request* request = cookies_[index].request;
+  if (request == nullptr || request->cookie != cookie) return nullptr;
+  return request->flow == &flow && request->sending == sending ? request : nullptr;
+}
+
+std::string Messenger::describe(const Request& request) const {
+  const std::string tag = request.tag == COUPLET_ANY_TAG ? "any tag" : fmt::format("tag {}", request.tag);
+  if (request.flow == nullptr) {
+    return fmt::format("a message with {} from any rank of group '{}'", tag, request.group->name());
+  }
+  const std::string peer = channels_.peer_name(request.flow->peer);
+  return fmt::format("{} {} with {} in group '{}'",
+                     request.sending ? "the delivery of a message to" : "a message from", peer, tag,
+                     request.group->name());
+}
+
+}  // namespace couplet::message

@@ -1,0 +1,88 @@
+// Memory that is kept for the next time: objects of one type, and blocks for payloads that nobody has asked for yet.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/assert.hpp"
+
+namespace couplet::message {
+
+// Objects in chunks; take() allocates only when more are in use than ever before. T is reset by assignment.
+template <typename T>
+class Pool {
+ public:
+  T* take() {
+    if (free_.empty()) grow();
+    T* object = free_.back();
+    free_.pop_back();
+    return object;
+  }
+  void give(T* object) noexcept { free_.push_back(object); }  // room was made when the chunk was
+  [[nodiscard]] std::size_t in_use() const noexcept { return chunks_.size() * chunk_objects - free_.size(); }
+
+ private:
+  static constexpr std::size_t chunk_objects = 64;
+  void grow() {
+    free_.reserve((chunks_.size() + 1) * chunk_objects);
+    chunks_.push_back(std::make_unique<T[]>(chunk_objects));
+    for (std::size_t index = chunk_objects; index-- > 0;) free_.push_back(&chunks_.back()[index]);
+  }
+  std::vector<std::unique_ptr<T[]>> chunks_;
+  std::vector<T*> free_;
+};
+
+// Blocks in sizes of powers of two; of what is given back at most `retained_bytes` are kept.
+class BlockPool {
+ public:
+  explicit BlockPool(std::uint64_t retained_bytes) : most_retained_bytes_(retained_bytes) {}
+  BlockPool(const BlockPool&) = delete;
+  BlockPool& operator=(const BlockPool&) = delete;
+  ~BlockPool() {
+    for (auto& blocks : free_) {
+      for (std::byte* block : blocks) delete[] block;
+    }
+  }
+
+  std::byte* take(std::uint64_t bytes) {
+    auto& blocks = free_[size_class(bytes)];
+    used_bytes_ += class_bytes(bytes);
+    if (blocks.empty()) return new std::byte[class_bytes(bytes)];
+    std::byte* block = blocks.back();
+    blocks.pop_back();
+    retained_bytes_ -= class_bytes(bytes);
+    return block;
+  }
+  void give(std::byte* block, std::uint64_t bytes) {
+    const std::uint64_t size = class_bytes(bytes);
+    COUPLET_ASSERT(used_bytes_ >= size);
+    used_bytes_ -= size;
+    if (retained_bytes_ + size > most_retained_bytes_) {
+      delete[] block;
+      return;
+    }
+    retained_bytes_ += size;
+    free_[size_class(bytes)].push_back(block);
+  }
+  [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_bytes_; }
+  [[nodiscard]] std::uint64_t retained_bytes() const noexcept { return retained_bytes_; }
+
+ private:
+  static constexpr std::uint64_t smallest_bytes = 128;
+  static std::uint64_t class_bytes(std::uint64_t bytes) noexcept {
+    return std::bit_ceil(bytes < smallest_bytes ? smallest_bytes : bytes);
+  }
+  static std::size_t size_class(std::uint64_t bytes) noexcept {
+    return static_cast<std::size_t>(std::countr_zero(class_bytes(bytes)));
+  }
+  std::array<std::vector<std::byte*>, 64> free_;
+  std::uint64_t most_retained_bytes_;
+  std::uint64_t retained_bytes_ = 0;
+  std::uint64_t used_bytes_ = 0;
+};
+
+}  // namespace couplet::message

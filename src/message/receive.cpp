@@ -1,0 +1,272 @@
+// Receiving: from what has arrived already, or posted for what will; large messages straight from the sender's memory.
+#include <algorithm>
+#include <cstring>
+
+#include "message/message.hpp"
+#include "message/swap.hpp"
+#include "os/process_memory.hpp"
+
+namespace couplet::message {
+namespace {
+
+constexpr std::uint64_t largest_buffer_bytes = std::uint64_t{1} << 62;
+
+bool misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info, std::int32_t source,
+             std::int32_t tag) {
+  const bool known = static_cast<std::uint32_t>(source) < static_cast<std::uint32_t>(group.size());
+  return info == nullptr || !(known || source == COUPLET_ANY_SOURCE) || tag < COUPLET_ANY_TAG ||
+         count > largest_buffer_bytes / 16 || (data == nullptr && count > 0);
+}
+
+bool accepts(const Request& request, std::uint32_t context, std::int32_t tag) {
+  return request.context == context && (request.tag == tag || request.tag == COUPLET_ANY_TAG);
+}
+
+}  // namespace
+
+Status Messenger::misused_receive(const Group& group, const void* data, std::uint64_t count, couplet_type type,
+                                  std::int32_t source, std::int32_t tag) const {
+  if (find_type(type) == nullptr) return fail(Code::type, "receive: {} is no element type", type);
+  if (source != COUPLET_ANY_SOURCE && (source < 0 || source >= group.size())) {
+    return fail(Code::argument, "receive: source {} is outside group '{}', which has ranks 0 to {}", source,
+                group.name(), group.size() - 1);
+  }
+  if (tag < COUPLET_ANY_TAG) return fail(Code::argument, "receive: tag {} is negative", tag);
+  if (data == nullptr && count > 0) return fail(Code::argument, "receive: no buffer for {} elements", count);
+  return fail(Code::argument, "receive: {} elements are more than {} bytes", count, largest_buffer_bytes);
+}
+
+Status Messenger::recv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
+                       std::int32_t tag, couplet_message* message) {
+  const TypeInfo* info = find_type(type);
+  if (misused(group, data, count, info, source, tag)) [[unlikely]] {
+    return misused_receive(group, data, count, type, source, tag);
+  }
+  Request request;
+  request.context = group.context();
+  request.tag = tag;
+  request.flow = source == COUPLET_ANY_SOURCE ? nullptr : &flow_to(group.peer(source));
+  request.group = &group;
+  request.type = info;
+  request.data = static_cast<std::byte*>(data);
+  request.bytes = count * info->element_bytes;
+  request.result.source = source;
+  begin_receive(request);
+  if (!request.done) COUPLET_TRY(finish_blocking_receive(request, os::never));
+  if (request.status.ok() && message != nullptr) *message = request.result;
+  return std::move(request.status);
+}
+
+Status Messenger::irecv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
+                        std::int32_t tag, Request** request) {
+  const TypeInfo* info = find_type(type);
+  if (misused(group, data, count, info, source, tag)) [[unlikely]] {
+    return misused_receive(group, data, count, type, source, tag);
+  }
+  Request* made = take_request();
+  made->context = group.context();
+  made->tag = tag;
+  made->flow = source == COUPLET_ANY_SOURCE ? nullptr : &flow_to(group.peer(source));
+  made->group = &group;
+  made->type = info;
+  made->data = static_cast<std::byte*>(data);
+  made->bytes = count * info->element_bytes;
+  made->result.source = source;
+  begin_receive(*made);
+  *request = made;
+  return {};
+}
+
+Status Messenger::recv_internal(Group& group, std::uint32_t context, std::string& bytes, std::int32_t source,
+                                std::int32_t tag, std::uint64_t deadline_ns) {
+  Request request;
+  request.context = context;
+  request.tag = tag;
+  request.flow = &flow_to(group.peer(source));
+  request.group = &group;
+  request.type = find_type(COUPLET_BYTE);
+  request.text = &bytes;
+  request.result.source = source;
+  begin_receive(request);
+  if (!request.done) COUPLET_TRY(finish_blocking_receive(request, deadline_ns));
+  return std::move(request.status);
+}
+
+// Looks at what has arrived first.
+void Messenger::begin_receive(Request& request) {
+  ++pending_;
+  ++request.group->pending;
+  if (request.flow != nullptr ? !request.flow->arrivals.empty() : !arrivals_.empty()) {
+    if (Arrival* arrival = find_arrival(request)) return take_arrival(request, *arrival);
+  }
+  if (lost_peers_ > 0) {
+    if (request.flow != nullptr && request.flow->lost) return finish(request, request.flow->loss);
+    if (request.flow == nullptr) {
+      if (Status status = all_others_lost(*request.group); !status.ok()) return finish(request, std::move(status));
+    }
+  }
+  post(request);
+}
+
+void Messenger::post(Request& request) {
+  request.stage = Stage::posted;
+  request.order = ++posted_order_;
+  (request.flow != nullptr ? request.flow->posted : any_source_).push_back(request);
+}
+
+// Forgets a receive that nothing has matched.
+void Messenger::unpost(Request& request) {
+  (request.flow != nullptr ? request.flow->posted : any_source_).remove(request);
+  finish(request);
+}
+
+Arrival* Messenger::find_arrival(const Request& request) {
+  if (request.flow != nullptr) {
+    for (Arrival* arrival = request.flow->arrivals.first(); arrival != nullptr; arrival = ArrivalChain::after(*arrival)) {
+      if (arrival->claimed == nullptr && accepts(request, arrival->context, arrival->tag)) return arrival;
+    }
+    return nullptr;
+  }
+  for (Arrival* arrival = arrivals_.first(); arrival != nullptr; arrival = ArrivalsOfAll::after(*arrival)) {
+    if (arrival->claimed == nullptr && accepts(request, arrival->context, arrival->tag) &&
+        request.group->rank_of(arrival->flow->peer) >= 0) {
+      return arrival;
+    }
+  }
+  return nullptr;
+}
+
+void Messenger::take_arrival(Request& request, Arrival& arrival) {
+  Flow& flow = *arrival.flow;
+  set_source(request, flow, arrival.tag, arrival.bytes);
+  if (arrival.arriving) {
+    arrival.claimed = &request;
+    request.stage = Stage::placing;
+    flow.active.push_back(request);
+  } else if (arrival.dead) {
+    forget_arrival(arrival);
+    finish(request, flow.loss);
+  } else if (arrival.envelope) {
+    request.swap = arrival.swap;
+    const std::uint64_t cookie = arrival.cookie;
+    const std::uint64_t address = arrival.address;
+    forget_arrival(arrival);
+    begin_rendezvous(request, request.result.bytes, cookie, address);
+  } else {
+    if (prepare_buffer(request, arrival.bytes)) deliver(request, arrival.storage, arrival.swap);
+    forget_arrival(arrival);
+  }
+}
+
+// Takes it out of the lists and gives back what it took.
+void Messenger::forget_arrival(Arrival& arrival) {
+  Flow& flow = *arrival.flow;
+  flow.arrivals.remove(arrival);
+  arrivals_.remove(arrival);
+  if (arrival.storage != nullptr && arrival.storage != arrival.small.data()) {
+    blocks_.give(arrival.storage, arrival.bytes);
+  }
+  if (arrival.envelope) {
+    if (!arrival.dead) --flow.envelopes;
+  } else if (arrival.charge > 0) {
+    flow.stored -= arrival.charge;
+    return_credit(flow, arrival.charge);
+  }
+  arrival_pool_.give(&arrival);
+}
+
+void Messenger::set_source(Request& request, Flow& flow, std::int32_t tag, std::uint64_t bytes) const {
+  if (request.flow == nullptr) {
+    request.flow = &flow;
+    request.result.source = request.group->rank_of(flow.peer);
+  }
+  request.result.tag = tag;
+  request.result.bytes = bytes;
+}
+
+// False: the message does not go into the buffer, and the request is finished.
+bool Messenger::prepare_buffer(Request& request, std::uint64_t bytes) {
+  if (request.text != nullptr) {
+    request.text->resize(static_cast<std::size_t>(bytes));
+    request.data = reinterpret_cast<std::byte*>(request.text->data());
+    request.bytes = bytes;
+  }
+  if (bytes > request.bytes) [[unlikely]] {
+    finish(request, fail(Code::truncated, "a message of {} bytes from {} with tag {} in group '{}' does not fit into a buffer of {} bytes",
+                         bytes, channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(),
+                         request.bytes));
+    return false;
+  }
+  if ((bytes & (request.type->element_bytes - 1)) != 0) [[unlikely]] {
+    finish(request, fail(Code::type, "a message of {} bytes from {} with tag {} in group '{}' is not a whole number of {} elements of {} bytes",
+                         bytes, channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(),
+                         request.type->name, request.type->element_bytes));
+    return false;
+  }
+  request.result.count = bytes >> std::countr_zero(request.type->element_bytes);
+  return true;
+}
+
+// The message is complete: copies it unless it is in the buffer already.
+void Messenger::deliver(Request& request, const std::byte* payload, bool swap) {
+  const std::uint64_t bytes = request.result.bytes;
+  if (bytes == 8) {
+    std::memcpy(request.data, payload, 8);
+  } else if (payload != request.data && bytes > 0) {
+    std::memcpy(request.data, payload, bytes);
+  }
+  if (swap) swap_numbers(request.data, bytes, request.type->swap_bytes);
+  finish(request);
+}
+
+// The request has met an envelope.
+void Messenger::begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address) {
+  Flow& flow = *request.flow;
+  if (!prepare_buffer(request, bytes)) return send_done(flow, cookie);
+  if (bytes == 0 || (flow.reach == Reach::proven && address != 0 && read_memory(request, address))) {
+    send_done(flow, cookie);
+    if (request.swap) swap_numbers(request.data, bytes, request.type->swap_bytes);
+    return finish(request);
+  }
+  request.stage = Stage::collecting;
+  request.total = bytes;
+  request.moved = 0;
+  flow.active.push_back(request);
+  wire::FrameHeader header;
+  header.kind = wire::message_frame_kind(wire::MessageKind::clear);
+  header.first = register_cookie(request);
+  header.second = cookie;
+  post_control(flow, header, {});
+}
+
+// False: it could not be read; then it is copied in pieces, from now on also what follows.
+bool Messenger::read_memory(Request& request, std::uint64_t address) {
+  Flow& flow = *request.flow;
+  const Status status = os::read_process(flow.process, address, request.data, request.result.bytes);
+  if (status.ok()) return true;
+  flow.reach = Reach::refused;
+  flow.reach_reason = fmt::format("reading the sender's memory failed: {}", status.text());
+  return false;
+}
+
+void Messenger::send_done(Flow& flow, std::uint64_t cookie) {
+  wire::FrameHeader header;
+  header.kind = wire::message_frame_kind(wire::MessageKind::done);
+  header.second = cookie;
+  post_control(flow, header, {});
+}
+
+// timeout or not_yet (interrupted): the receive is forgotten; otherwise it is done.
+Status Messenger::finish_blocking_receive(Request& request, std::uint64_t deadline_ns) {
+  while (true) {
+    Status status = finish_wait(request, deadline_ns);
+    if (request.done) return {};
+    if (request.stage == Stage::posted) {
+      unpost(request);
+      return status;
+    }
+    deadline_ns = os::never;  // its message is on its way: the buffer is given back only with it
+  }
+}
+
+}  // namespace couplet::message

@@ -1,0 +1,281 @@
+// Sending: eager where credit allows it, else an envelope, and pieces when the receiver asks for them.
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "message/message.hpp"
+
+namespace couplet::message {
+namespace {
+
+constexpr std::uint64_t largest_message_bytes = std::uint64_t{1} << 62;
+
+std::span<const std::byte> view(const Request& request, std::uint64_t offset, std::uint64_t bytes) {
+  return {request.data + offset, static_cast<std::size_t>(bytes)};
+}
+
+bool misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info, std::int32_t target,
+             std::int32_t tag) {
+  return info == nullptr || static_cast<std::uint32_t>(target) >= static_cast<std::uint32_t>(group.size()) ||
+         tag < 0 || count > largest_message_bytes / 16 || (data == nullptr && count > 0);
+}
+
+}  // namespace
+
+Status Messenger::misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type,
+                               std::int32_t target, std::int32_t tag) const {
+  if (find_type(type) == nullptr) return fail(Code::type, "send: {} is no element type", type);
+  if (target < 0 || target >= group.size()) {
+    return fail(Code::argument, "send: target {} is outside group '{}', which has ranks 0 to {}", target, group.name(),
+                group.size() - 1);
+  }
+  if (tag < 0) return fail(Code::argument, "send: tag {} is negative", tag);
+  if (data == nullptr && count > 0) return fail(Code::argument, "send: no data for {} elements", count);
+  return fail(Code::argument, "send: {} elements are more than {} bytes", count, largest_message_bytes);
+}
+
+Status Messenger::send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                       std::int32_t tag) {
+  const TypeInfo* info = find_type(type);
+  if (misused(group, data, count, info, target, tag)) [[unlikely]] {
+    return misused_send(group, data, count, type, target, tag);
+  }
+  const std::uint64_t bytes = count * info->element_bytes;
+  Flow* flow = flows_[group.peer(target)].get();
+  if (flow != nullptr && flow->fast && bytes <= flow->eager_bytes &&
+      bytes + wire::eager_overhead_bytes <= flow->credit) [[likely]] {
+    wire::FrameHeader header;
+    header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
+    header.payload_bytes = static_cast<std::uint32_t>(bytes);
+    header.tag = tag;
+    header.context = group.context();
+    header.first = bytes;
+    header.second = flow->owed;
+    if (flow->channel->try_send(header, {static_cast<const std::byte*>(data), bytes})) [[likely]] {
+      flow->credit -= bytes + wire::eager_overhead_bytes;
+      flow->owed = 0;
+      return {};
+    }
+  }
+  Request request;
+  request.sending = true;
+  request.context = group.context();
+  request.tag = tag;
+  request.flow = &flow_to(group.peer(target));
+  request.group = &group;
+  request.type = info;
+  request.data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
+  request.bytes = bytes;
+  COUPLET_TRY(begin_send(request));
+  return finish_blocking_send(request);
+}
+
+Status Messenger::isend(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                        std::int32_t tag, Request** request) {
+  const TypeInfo* info = find_type(type);
+  if (misused(group, data, count, info, target, tag)) [[unlikely]] {
+    return misused_send(group, data, count, type, target, tag);
+  }
+  Request* made = take_request();
+  made->sending = true;
+  made->context = group.context();
+  made->tag = tag;
+  made->flow = &flow_to(group.peer(target));
+  made->group = &group;
+  made->type = info;
+  made->data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
+  made->bytes = count * info->element_bytes;
+  made->result.source = group.rank();
+  made->result.tag = tag;
+  made->result.bytes = made->bytes;
+  made->result.count = count;
+  if (Status status = begin_send(*made); !status.ok()) {
+    give_request(made);
+    return status;
+  }
+  *request = made;
+  return {};
+}
+
+Status Messenger::send_internal(Group& group, std::uint32_t context, std::string_view bytes, std::int32_t target,
+                                std::int32_t tag) {
+  Request* made = take_request();
+  made->sending = true;
+  made->context = context;
+  made->tag = tag;
+  made->flow = &flow_to(group.peer(target));
+  made->group = &group;
+  made->type = find_type(COUPLET_BYTE);
+  made->owned = std::make_unique<std::string>(bytes);
+  made->data = reinterpret_cast<std::byte*>(made->owned->data());
+  made->bytes = bytes.size();
+  Status status = begin_send(*made);
+  if (!status.ok()) {
+    give_request(made);
+    return status;
+  }
+  if (!made->done) {
+    made->detached = true;
+    return {};
+  }
+  status = std::move(made->status);
+  give_request(made);
+  return status;
+}
+
+// Starts it; an error means that the request was never made.
+Status Messenger::begin_send(Request& request) {
+  Flow& flow = *request.flow;
+  if (!flow.lost && !flow.fast) COUPLET_TRY(settle(flow));
+  const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;
+  const bool small = request.bytes <= flow.eager_bytes;
+  if (small && !flow.lost && charge > flow.credit) flow.channel->poll(64);  // credit may have come back
+  if (!flow.lost && !(small && charge <= flow.credit) && flow.offered >= options_.envelope_limit) {
+    return fail(Code::limit, "{} has {} messages for {} that nobody has received: the limit of waiting messages",
+                channels_.peer_name(self_), flow.offered, channels_.peer_name(flow.peer));
+  }
+  ++pending_;
+  ++request.group->pending;
+  if (flow.lost) {
+    finish(request, flow.loss);
+  } else if (small && charge <= flow.credit) {
+    queue_eager(request);
+  } else {
+    offer(request);
+  }
+  return {};
+}
+
+void Messenger::queue_eager(Request& request) {
+  Flow& flow = *request.flow;
+  wire::FrameHeader header;
+  header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
+  header.payload_bytes = static_cast<std::uint32_t>(request.bytes);
+  header.tag = request.tag;
+  header.context = request.context;
+  header.first = request.bytes;
+  header.second = std::exchange(flow.owed, 0);
+  flow.credit -= request.bytes + wire::eager_overhead_bytes;
+  if (flow.channel->try_send(header, view(request, 0, request.bytes))) {
+    finish(request);
+    return;
+  }
+  request.stage = Stage::queued;
+  request.in_channel = true;
+  flow.active.push_back(request);
+  request.outgoing = {};
+  request.outgoing.header = header;
+  request.outgoing.payload = view(request, 0, request.bytes);
+  request.outgoing.finished = &Messenger::outgoing_finished;
+  request.outgoing.owner = &request;
+  flow.channel->send(request.outgoing);
+}
+
+// Says what there is to send, and where it lies.
+void Messenger::offer(Request& request) {
+  Flow& flow = *request.flow;
+  request.stage = Stage::offered;
+  ++flow.offered;
+  flow.active.push_back(request);
+  wire::FrameHeader header;
+  header.kind = wire::message_frame_kind(wire::MessageKind::envelope, big_endian_);
+  header.payload_bytes = wire::envelope_bytes;
+  header.tag = request.tag;
+  header.context = request.context;
+  header.first = request.bytes;
+  header.second = register_cookie(request);
+  wire::Envelope envelope;
+  const bool far = flow.channel->state() == channel::ChannelState::open && !flow.channel->traits().same_memory;
+  if (options_.read_memory && !far) {
+    envelope.address = reinterpret_cast<std::uintptr_t>(request.data);
+    envelope.nonce_address = reinterpret_cast<std::uintptr_t>(nonce_->data());
+    envelope.nonce = *nonce_;
+    envelope.process = static_cast<std::uint32_t>(getpid());
+  }
+  std::array<std::byte, wire::envelope_bytes> image;
+  wire::encode_envelope(envelope, image);
+  post_control(flow, header, image);
+}
+
+// Hands the next piece to the channel as long as it takes them.
+void Messenger::pump(Request& request) {
+  if (request.pumping) return;
+  request.pumping = true;
+  Flow& flow = *request.flow;
+  while (request.stage == Stage::moving && !request.in_channel) {
+    if (request.moved == request.total) {
+      flow.active.remove(request);
+      request.pumping = false;
+      finish(request);
+      return;
+    }
+    const std::uint64_t piece =
+        std::min<std::uint64_t>(request.total - request.moved, flow.channel->traits().largest_payload);
+    request.outgoing = {};
+    wire::FrameHeader& header = request.outgoing.header;
+    header.kind = wire::message_frame_kind(wire::MessageKind::data);
+    header.payload_bytes = static_cast<std::uint32_t>(piece);
+    header.tag = request.tag;
+    header.context = request.context;
+    header.first = request.moved;
+    header.second = request.peer_cookie;
+    request.outgoing.payload = view(request, request.moved, piece);
+    request.outgoing.finished = &Messenger::outgoing_finished;
+    request.outgoing.owner = &request;
+    request.moved += piece;
+    request.in_channel = true;
+    flow.channel->send(request.outgoing);
+  }
+  request.pumping = false;
+}
+
+void Messenger::outgoing_finished(channel::Outgoing& outgoing, const Status& status) {
+  auto& request = *static_cast<Request*>(outgoing.owner);
+  request.flow->messenger->taken(request, status);
+}
+
+// The channel has given `request.outgoing` back.
+void Messenger::taken(Request& request, const Status& status) {
+  Flow& flow = *request.flow;
+  request.in_channel = false;
+  if (!status.ok() || flow.lost) {
+    flow.active.remove(request);
+    finish(request, flow.lost ? flow.loss : loss_of(flow, status));
+  } else if (request.stage == Stage::queued) {
+    flow.active.remove(request);
+    finish(request);
+  } else {
+    pump(request);
+  }
+}
+
+void Messenger::post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (flow.channel->try_send(header, payload)) return;
+  ControlFrame* frame = controls_.take();
+  frame->messenger = this;
+  frame->outgoing = {};
+  frame->outgoing.header = header;
+  std::copy(payload.begin(), payload.end(), frame->payload.begin());
+  frame->outgoing.payload = {frame->payload.data(), payload.size()};
+  frame->outgoing.finished = &Messenger::control_finished;
+  frame->outgoing.owner = frame;
+  flow.channel->send(frame->outgoing);
+}
+
+void Messenger::control_finished(channel::Outgoing& outgoing, const Status& /*status*/) {
+  auto* frame = static_cast<ControlFrame*>(outgoing.owner);
+  frame->messenger->controls_.give(frame);
+}
+
+Status Messenger::finish_blocking_send(Request& request) {
+  Status status = finish_wait(request, os::never);
+  if (request.done) return std::move(request.status);
+  // Interrupted. The buffer cannot be taken back from the peer, so nothing more may pass between the two.
+  const Status why = fail(Code::peer_lost, "a blocking send to {} was interrupted", channels_.peer_name(request.flow->peer));
+  if (request.flow->channel != nullptr) request.flow->channel->fail(why);
+  peer_lost(request.flow->peer, why);
+  while (!request.done) engine_->poll();
+  return status;
+}
+
+}  // namespace couplet::message

@@ -1,0 +1,107 @@
+// Waiting for requests: a few looks at the one channel that matters, then Engine::wait.
+#include "base/assert.hpp"
+#include "message/message.hpp"
+
+namespace couplet::message {
+namespace {
+
+// How often everything is polled while one channel is looked at closely.
+constexpr std::uint32_t rounds_per_poll = 128;
+
+}  // namespace
+
+// No clock, no system call of ours; true: done.
+bool Messenger::spin(const Request& request) {
+  channel::Channel* channel = request.flow != nullptr ? request.flow->channel : nullptr;
+  if (channel == nullptr) {
+    engine_->poll();
+    return request.done;
+  }
+  for (int round = 0; round < options_.spin_rounds; ++round) {
+    if ((++rounds_ & (rounds_per_poll - 1)) == 0) {
+      engine_->poll();
+      if (request.done) return true;
+    }
+    const int moved = channel->poll(16);
+    if (request.done) return true;
+    if (request.flow->channel != channel) return request.done;
+    if (moved == 0 && round > 64) os::pause();
+  }
+  return false;
+}
+
+// ok: done; timeout; not_yet: interrupted. Or state: nobody can wait here.
+Status Messenger::finish_wait(Request& request, std::uint64_t deadline_ns) {
+  if (request.done) return {};
+  if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
+  if (spin(request)) return {};
+  return engine_->wait([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); });
+}
+
+Status Messenger::collect(Request** request, couplet_message* message) {
+  Request* done = *request;
+  *request = nullptr;
+  Status status = std::move(done->status);
+  if (status.ok() && message != nullptr) *message = done->result;
+  give_request(done);
+  return status;
+}
+
+Status Messenger::wait(Request** request, std::uint64_t deadline_ns, couplet_message* message) {
+  if (*request == nullptr) return {};
+  if (!(*request)->done) COUPLET_TRY(finish_wait(**request, deadline_ns));
+  return collect(request, message);
+}
+
+Status Messenger::test(Request** request, couplet_message* message) {
+  if (*request == nullptr) return {};
+  if (!(*request)->done && engine_ != nullptr) engine_->poll();
+  if (!(*request)->done) return Code::not_yet;
+  return collect(request, message);
+}
+
+Status Messenger::waitall(std::span<Request*> requests, std::uint64_t deadline_ns, couplet_status* statuses,
+                          couplet_message* messages) {
+  Status first;
+  for (std::size_t index = 0; index < requests.size(); ++index) {
+    Status status = wait(&requests[index], deadline_ns, messages != nullptr ? messages + index : nullptr);
+    if (statuses != nullptr) statuses[index] = static_cast<couplet_status>(status.code());
+    if (first.ok() && !status.ok()) first = std::move(status);
+  }
+  return first;
+}
+
+Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_ns, std::int32_t* index,
+                          couplet_message* message) {
+  std::size_t found = requests.size();
+  bool any = false;
+  for (const Request* request : requests) any = any || request != nullptr;
+  *index = -1;
+  if (!any) return {};
+  const auto one_done = [&requests, &found] {
+    for (found = 0; found < requests.size(); ++found) {
+      if (requests[found] != nullptr && requests[found]->done) return true;
+    }
+    return false;
+  };
+  if (!one_done()) {
+    if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
+    COUPLET_TRY(engine_->wait(one_done, deadline_ns, [&requests] { return fmt::format("any of {} requests", requests.size()); }));
+  }
+  *index = static_cast<std::int32_t>(found);
+  return collect(&requests[found], message);
+}
+
+Status Messenger::flush(std::uint64_t deadline_ns) {
+  const auto flushed = [this] {
+    for (const auto& flow : flows_) {
+      if (flow != nullptr && flow->channel != nullptr && flow->channel->sending()) return false;
+    }
+    return true;
+  };
+  if (flushed()) return {};
+  if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
+  return engine_->wait(flushed, deadline_ns, [] { return std::string("what was sent to go"); });
+}
+
+}  // namespace couplet::message

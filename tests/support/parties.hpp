@@ -1,0 +1,76 @@
+// Several messengers in one process, one thread each, over real lanes: what a universe puts together, without hub and
+// processes. Blocking calls work.
+//
+//   Parties parties(LaneKind::shm, 3);
+//   parties.run([](Party& party) { party.messenger->send(party.group(), ...); });
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "link/shm/shm_link.hpp"
+#include "message/message.hpp"
+#include "os/process_page.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace couplet::test {
+
+enum class LaneKind { shm, tcp };
+[[nodiscard]] std::string_view lane_name(LaneKind kind);
+
+// One rank. The lane to itself is always `self`.
+class Party final : public message::Channels, public engine::Source {
+ public:
+  Party(const std::string& directory, int rank, int size, const message::MessengerOptions& options,
+        engine::Patience patience);
+  ~Party() override;
+
+  [[nodiscard]] int rank() const noexcept { return rank_; }
+  [[nodiscard]] message::Group& group() noexcept { return messenger->universe_group(); }
+  void attach(int peer, std::unique_ptr<link::Lane> lane);
+  [[nodiscard]] channel::Channel& channel(int peer) { return *channels_.at(peer); }
+  // Ends in good order: what was sent has arrived at peers that end too.
+  void end();
+
+  Result<channel::Channel*> channel_to(channel::PeerId peer) override;
+  std::string peer_name(channel::PeerId peer) const override { return fmt::format("party {}", peer); }
+  int poll(std::uint64_t now_ns, int budget) override;
+  [[nodiscard]] bool ready() const override;
+
+ private:
+  int rank_;
+  link::ShmPeer self_;
+  std::unique_ptr<os::ProcessPage> page_;
+  std::unique_ptr<os::Doorbell> doorbell_;
+
+ public:
+  std::unique_ptr<link::ShmLink> shm;
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<message::Messenger> messenger;
+  [[nodiscard]] const link::ShmPeer& self() const noexcept { return self_; }
+
+ private:
+  std::map<int, std::unique_ptr<channel::Channel>> channels_;  // end first
+};
+
+class Parties {
+ public:
+  using Wrap = std::function<std::unique_ptr<link::Lane>(std::unique_ptr<link::Lane>)>;
+
+  Parties(LaneKind kind, int size, const message::MessengerOptions& options = {}, const Wrap& wrap = {});
+  Party& operator[](int rank) { return *parties_[static_cast<std::size_t>(rank)]; }
+  // Runs body for each rank in a thread of its own, then ends all in good order unless told otherwise.
+  void run(const std::function<void(Party&)>& body, bool good_end = true);
+
+ private:
+  void connect(LaneKind kind, Party& low, Party& high, const Wrap& wrap);
+  TemporaryDirectory directory_;
+  std::vector<std::unique_ptr<Party>> parties_;
+};
+
+}  // namespace couplet::test

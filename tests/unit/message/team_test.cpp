@@ -1,0 +1,133 @@
+#include "message/team.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/parties.hpp"
+
+namespace couplet::message {
+namespace {
+
+using test::LaneKind;
+using test::Parties;
+using test::Party;
+
+std::unique_ptr<MessageTeam> open_team(Party& party, std::string_view name = "series eta") {
+  auto team = MessageTeam::open(*party.messenger, party.group(), name);
+  EXPECT_TRUE(team.ok()) << team.status().text();
+  return std::move(*team);
+}
+
+TEST(Team, AloneEverythingIsAgreed) {
+  SoloTeam team;
+  std::int64_t values[] = {3, -1};
+  EXPECT_TRUE(team.minimum(values, os::never).ok());
+  EXPECT_EQ(values[1], -1);
+  EXPECT_EQ(*team.gather("own", os::never), std::vector<std::string>{"own"});
+}
+
+TEST(Team, MinimumAndGatherForAnySize) {
+  for (const int size : {1, 2, 3, 4, 5, 7}) {
+    Parties parties(LaneKind::shm, size);
+    parties.run([size](Party& party) {
+      auto team = open_team(party);
+      EXPECT_EQ(team->rank(), party.rank());
+      EXPECT_EQ(team->size(), size);
+      for (std::int64_t round = 0; round < 20; ++round) {
+        std::int64_t values[] = {party.rank() + round, -party.rank(), INT64_MIN + party.rank(), INT64_MAX};
+        const Status status = team->minimum(values, os::deadline_after(20));
+        ASSERT_TRUE(status.ok()) << status.text();
+        EXPECT_EQ(values[0], round);
+        EXPECT_EQ(values[1], 1 - size);
+        EXPECT_EQ(values[2], INT64_MIN);
+        EXPECT_EQ(values[3], INT64_MAX);
+        const std::string own(static_cast<std::size_t>(party.rank()) * 3000, static_cast<char>('a' + party.rank()));
+        const auto all = team->gather(own, os::deadline_after(20));
+        ASSERT_TRUE(all.ok()) << all.status().text();
+        ASSERT_EQ(all->size(), static_cast<std::size_t>(size));
+        for (int member = 0; member < size; ++member) {
+          EXPECT_EQ((*all)[static_cast<std::size_t>(member)],
+                    std::string(static_cast<std::size_t>(member) * 3000, static_cast<char>('a' + member)));
+        }
+      }
+    });
+  }
+}
+
+TEST(Team, TeamsAndUsersDoNotMeet) {
+  Parties parties(LaneKind::shm, 2);
+  parties.run([](Party& party) {
+    auto one = open_team(party, "one");
+    auto again = open_team(party, "one");
+    std::uint64_t got = 0;
+    Request* request = nullptr;
+    ASSERT_TRUE(party.messenger->irecv(party.group(), &got, 1, COUPLET_UINT64, COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, &request).ok());
+    std::int64_t first[] = {party.rank() + 10};
+    std::int64_t second[] = {party.rank() + 20};
+    ASSERT_TRUE(one->minimum(first, os::deadline_after(20)).ok());
+    ASSERT_TRUE(again->minimum(second, os::deadline_after(20)).ok());
+    EXPECT_EQ(first[0], 10);
+    EXPECT_EQ(second[0], 20);
+    const std::uint64_t sent = 42;
+    ASSERT_TRUE(party.messenger->send(party.group(), &sent, 1, COUPLET_UINT64, 1 - party.rank(), 5).ok());
+    couplet_message message{};
+    ASSERT_TRUE(party.messenger->wait(&request, os::deadline_after(20), &message).ok());
+    EXPECT_EQ(message.tag, 5);
+    EXPECT_EQ(message.source, 1 - party.rank());
+    EXPECT_EQ(got, 42U);
+  });
+}
+
+TEST(Team, ADisagreementIsToldToAll) {
+  for (const int odd : {0, 1, 2, 3, 4}) {
+    Parties parties(LaneKind::shm, 5);
+    parties.run([odd](Party& party) {
+      auto team = open_team(party);
+      std::vector<std::int64_t> values(party.rank() == odd ? 2 : 1);
+      const Status status = team->minimum(values, os::deadline_after(20));
+      EXPECT_EQ(status.code(), Code::mismatch) << party.rank() << ": " << status.text();
+      EXPECT_NE(status.text().find("team 'series eta'"), std::string::npos) << status.text();
+      EXPECT_EQ(team->gather("x", os::deadline_after(20)).code(), Code::mismatch);  // of no more use
+    });
+  }
+}
+
+TEST(Team, AMemberThatDoesNotComeEndsInATimeoutForAll) {
+  Parties parties(LaneKind::shm, 4);
+  std::atomic<int> ended = 0;
+  parties.run([&ended](Party& party) {
+    auto team = open_team(party);
+    std::int64_t values[] = {1};
+    if (party.rank() == 3) {  // late: finds the failure
+      while (ended.load() < 3) std::this_thread::yield();
+      EXPECT_EQ(team->minimum(values, os::deadline_after(20)).code(), Code::timeout);
+      return;
+    }
+    EXPECT_EQ(team->minimum(values, os::deadline_after(0.2)).code(), Code::timeout);
+    ended.fetch_add(1);
+  });
+}
+
+TEST(Team, ALostMemberEndsTheCallOfAll) {
+  for (const int dead : {0, 1, 2, 4}) {
+    Parties parties(LaneKind::tcp, 5);
+    parties.run(
+        [dead](Party& party) {
+          auto team = open_team(party);
+          if (party.rank() == dead) {
+            for (int peer = 0; peer < 5; ++peer) {
+              if (peer != dead) party.channel(peer).fail(Status(Code::peer_lost, "killed"));
+            }
+            party.poll(0, 1);
+            return;
+          }
+          std::int64_t values[] = {1};
+          const Status status = team->minimum(values, os::deadline_after(20));
+          EXPECT_EQ(status.code(), Code::peer_lost) << party.rank() << ": " << status.text();
+          EXPECT_NE(status.text().find(fmt::format("party {}", dead)), std::string::npos) << status.text();
+        },
+        false);
+  }
+}
+
+}  // namespace
+}  // namespace couplet::message

@@ -1,0 +1,62 @@
+// Golden bytes of the frames of family `message`.
+#include "wire/message.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace couplet::wire {
+namespace {
+
+std::vector<std::byte> bytes(std::initializer_list<int> numbers) {
+  std::vector<std::byte> image;
+  for (const int number : numbers) image.push_back(static_cast<std::byte>(number));
+  return image;
+}
+
+TEST(message_format, golden_envelope) {
+  Envelope envelope;
+  envelope.address = 0x1122334455667788;
+  envelope.nonce_address = 0x99AABBCCDDEEFF00;
+  for (std::size_t index = 0; index < 16; ++index) envelope.nonce[index] = static_cast<std::uint8_t>(0xA0 + index);
+  envelope.process = 0x01020304;
+  std::array<std::byte, envelope_bytes> image{};
+  encode_envelope(envelope, image);
+  EXPECT_EQ(std::vector<std::byte>(image.begin(), image.end()),
+            bytes({0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x00, 0xFF, 0xEE, 0xDD, 0xCC, 0xBB,
+                   0xAA, 0x99, 0xA0, 0xA1, 0xA2, 0xA3, 0xA4, 0xA5, 0xA6, 0xA7, 0xA8, 0xA9, 0xAA, 0xAB,
+                   0xAC, 0xAD, 0xAE, 0xAF, 0x04, 0x03, 0x02, 0x01, 0x00, 0x00, 0x00, 0x00}));
+  const Result<Envelope> back = decode_envelope(image);
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->address, envelope.address);
+  EXPECT_EQ(back->nonce_address, envelope.nonce_address);
+  EXPECT_EQ(back->nonce, envelope.nonce);
+  EXPECT_EQ(back->process, envelope.process);
+}
+
+TEST(message_format, golden_kinds) {
+  EXPECT_EQ(message_frame_kind(MessageKind::eager), 0x10);
+  EXPECT_EQ(message_frame_kind(MessageKind::eager, true), 0x18);
+  EXPECT_EQ(message_frame_kind(MessageKind::envelope), 0x11);
+  EXPECT_EQ(message_frame_kind(MessageKind::clear), 0x12);
+  EXPECT_EQ(message_frame_kind(MessageKind::data), 0x13);
+  EXPECT_EQ(message_frame_kind(MessageKind::done), 0x14);
+  EXPECT_EQ(message_frame_kind(MessageKind::credit), 0x15);
+}
+
+TEST(message_format, an_envelope_of_another_size_is_refused) {
+  std::vector<std::byte> image(envelope_bytes + 1);
+  EXPECT_EQ(decode_envelope(image).code(), Code::protocol);
+  image.resize(envelope_bytes - 1);
+  EXPECT_EQ(decode_envelope(image).code(), Code::protocol);
+  EXPECT_EQ(decode_envelope({}).code(), Code::protocol);
+}
+
+TEST(message_format, reserved_bytes_are_checked) {
+  std::vector<std::byte> image(envelope_bytes);
+  image.back() = std::byte{1};
+  EXPECT_EQ(decode_envelope(image).code(), Code::protocol);
+}
+
+}  // namespace
+}  // namespace couplet::wire
