@@ -39,8 +39,8 @@ struct Request {
   bool in_channel = false;  // `outgoing` is the channel's
   bool pumping = false;
   bool pooled = false;
-  bool swap = false;        // what arrives has the other byte order
-  bool detached = false;    // goes back to the pool by itself
+  bool swap = false;      // what arrives has the other byte order
+  bool detached = false;  // goes back to the pool by itself
   std::uint32_t context = 0;
   std::int32_t tag = 0;
   Request* next = nullptr;
@@ -49,14 +49,14 @@ struct Request {
   Group* group = nullptr;
   const TypeInfo* type = nullptr;
   std::byte* data = nullptr;
-  std::uint64_t bytes = 0;     // of the buffer
-  std::string* text = nullptr;             // receive of the library itself: grows to what arrives
-  std::unique_ptr<std::string> owned;      // send of the library itself: what `data` points to
-  std::uint64_t order = 0;     // of posting
+  std::uint64_t bytes = 0;             // of the buffer
+  std::string* text = nullptr;         // receive of the library itself: grows to what arrives
+  std::unique_ptr<std::string> owned;  // send of the library itself: what `data` points to
+  std::uint64_t order = 0;             // of posting
   couplet_message result{};
   Status status;
   // rendezvous
-  std::uint64_t cookie = 0;       // own; 0: none
+  std::uint64_t cookie = 0;  // own; 0: none
   std::uint64_t peer_cookie = 0;
   std::uint64_t total = 0;
   std::uint64_t moved = 0;
@@ -79,9 +79,9 @@ struct Arrival {
   std::uint64_t charge = 0;  // credit that it takes; 0: its sender was lost
   bool envelope = false;
   bool swap = false;
-  bool arriving = false;       // the payload is not complete
-  bool dead = false;           // envelope: its sender was lost
-  Request* claimed = nullptr;  // who gets it when it is
+  bool arriving = false;         // the payload is not complete
+  bool dead = false;             // envelope: its sender was lost
+  Request* claimed = nullptr;    // who gets it when it is
   std::byte* storage = nullptr;  // of the payload: `small` or a block
   std::uint64_t cookie = 0;      // envelope: the sender's
   std::uint64_t address = 0;     // envelope: in the sender's memory
@@ -111,11 +111,11 @@ struct Flow {
   std::uint64_t envelopes = 0;  // that nobody has asked for
   RequestChain posted;
   ArrivalChain arrivals;
-  Request* placed = nullptr;    // an eager message is arriving straight in its buffer
-  Arrival* placing = nullptr;   // an eager message is arriving in the pool
-  bool dropping = false;        // an eager message is arriving that does not fit its receive
-  RequestChain active;          // matched receives and sends that are not complete
-  std::uint32_t process = 0;    // whose memory was proven
+  Request* placed = nullptr;   // an eager message is arriving straight in its buffer
+  Arrival* placing = nullptr;  // an eager message is arriving in the pool
+  bool dropping = false;       // an eager message is arriving that does not fit its receive
+  RequestChain active;         // matched receives and sends that are not complete
+  std::uint32_t process = 0;   // whose memory was proven
   std::optional<std::uint64_t> wanted_eager_bytes;
   Status loss;  // of the last time it was lost
   std::string reach_reason;

@@ -44,9 +44,9 @@ struct MessengerOptions {
   std::uint64_t envelope_limit = largest_envelope_count;        // may only be lowered
   std::optional<std::uint64_t> eager_bytes;                     // none: the lane's own limit
   bool read_memory = true;                                      // process_vm_readv where proven
-  int spin_rounds = 4000;             // looks at one channel before Engine::wait; 0 where ranks exceed cores
+  int spin_rounds = 4000;  // looks at one channel before Engine::wait; 0 where ranks exceed cores
   std::uint64_t retained_bytes = std::uint64_t{8} << 20;  // of the pool for messages that nobody has asked for
-  bool foreign_byte_order = false;    // tests: says that what is sent has the other byte order
+  bool foreign_byte_order = false;                        // tests: says that what is sent has the other byte order
 };
 
 // What is known about one peer, for `couplet explain`.
@@ -100,7 +100,8 @@ class Messenger final : public channel::FrameHandler {
   Status waitall(std::span<Request*> requests, std::uint64_t deadline_ns, couplet_status* statuses,
                  couplet_message* messages);
   // index: -1 where all are nullptr.
-  Status waitany(std::span<Request*> requests, std::uint64_t deadline_ns, std::int32_t* index, couplet_message* message);
+  Status waitany(std::span<Request*> requests, std::uint64_t deadline_ns, std::int32_t* index,
+                 couplet_message* message);
 
   // ---- for the library itself: contexts with the bit internal_context ----
   // Does not wait: the bytes are copied and go when they can.
@@ -160,8 +161,8 @@ class Messenger final : public channel::FrameHandler {
   [[nodiscard]] std::string describe(const Request& request) const;
 
   // send.cpp
-  Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type,
-                      std::int32_t target, std::int32_t tag) const;
+  Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
+                      std::int32_t tag) const;
   Status begin_send(Request& request);
   void queue_eager(Request& request);
   void offer(Request& request);

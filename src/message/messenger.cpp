@@ -144,8 +144,8 @@ void Messenger::set_eager_bytes(std::uint64_t bytes, std::optional<channel::Peer
 Status Messenger::loss_of(const Flow& flow, const Status& why) const {
   const std::string name = channels_.peer_name(flow.peer);
   if (why.code() == Code::end) return fail(Code::peer_lost, "{} has left", name);
-  const bool keep = why.code() == Code::protocol || why.code() == Code::version ||
-                    why.code() == Code::authentication || why.code() == Code::limit;
+  const bool keep = why.code() == Code::protocol || why.code() == Code::version || why.code() == Code::authentication ||
+                    why.code() == Code::limit;
   const std::string text = why.text();
   return {keep ? why.code() : Code::peer_lost,
           text.find(name) != std::string::npos ? text : fmt::format("{}: {}", name, text)};
@@ -248,7 +248,9 @@ Request* Messenger::take_request() {
   return request;
 }
 
-void Messenger::give_request(Request* request) { requests_.give(request); }
+void Messenger::give_request(Request* request) {
+  requests_.give(request);
+}
 
 void Messenger::finish(Request& request) {
   request.done = true;
@@ -300,9 +302,8 @@ std::string Messenger::describe(const Request& request) const {
     return fmt::format("a message with {} from any rank of group '{}'", tag, request.group->name());
   }
   const std::string peer = channels_.peer_name(request.flow->peer);
-  return fmt::format("{} {} with {} in group '{}'",
-                     request.sending ? "the delivery of a message to" : "a message from", peer, tag,
-                     request.group->name());
+  return fmt::format("{} {} with {} in group '{}'", request.sending ? "the delivery of a message to" : "a message from",
+                     peer, tag, request.group->name());
 }
 
 }  // namespace couplet::message

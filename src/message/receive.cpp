@@ -122,7 +122,8 @@ void Messenger::unpost(Request& request) {
 
 Arrival* Messenger::find_arrival(const Request& request) {
   if (request.flow != nullptr) {
-    for (Arrival* arrival = request.flow->arrivals.first(); arrival != nullptr; arrival = ArrivalChain::after(*arrival)) {
+    for (Arrival* arrival = request.flow->arrivals.first(); arrival != nullptr;
+         arrival = ArrivalChain::after(*arrival)) {
       if (arrival->claimed == nullptr && accepts(request, arrival->context, arrival->tag)) return arrival;
     }
     return nullptr;
@@ -192,15 +193,19 @@ bool Messenger::prepare_buffer(Request& request, std::uint64_t bytes) {
     request.bytes = bytes;
   }
   if (bytes > request.bytes) [[unlikely]] {
-    finish(request, fail(Code::truncated, "a message of {} bytes from {} with tag {} in group '{}' does not fit into a buffer of {} bytes",
-                         bytes, channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(),
-                         request.bytes));
+    finish(request,
+           fail(Code::truncated,
+                "a message of {} bytes from {} with tag {} in group '{}' does not fit into a buffer of {} bytes", bytes,
+                channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(), request.bytes));
     return false;
   }
   if ((bytes & (request.type->element_bytes - 1)) != 0) [[unlikely]] {
-    finish(request, fail(Code::type, "a message of {} bytes from {} with tag {} in group '{}' is not a whole number of {} elements of {} bytes",
-                         bytes, channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(),
-                         request.type->name, request.type->element_bytes));
+    finish(
+        request,
+        fail(Code::type,
+             "a message of {} bytes from {} with tag {} in group '{}' is not a whole number of {} elements of {} bytes",
+             bytes, channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(),
+             request.type->name, request.type->element_bytes));
     return false;
   }
   request.result.count = bytes >> std::countr_zero(request.type->element_bytes);

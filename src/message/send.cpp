@@ -16,8 +16,8 @@ std::span<const std::byte> view(const Request& request, std::uint64_t offset, st
 
 bool misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info, std::int32_t target,
              std::int32_t tag) {
-  return info == nullptr || static_cast<std::uint32_t>(target) >= static_cast<std::uint32_t>(group.size()) ||
-         tag < 0 || count > largest_message_bytes / 16 || (data == nullptr && count > 0);
+  return info == nullptr || static_cast<std::uint32_t>(target) >= static_cast<std::uint32_t>(group.size()) || tag < 0 ||
+         count > largest_message_bytes / 16 || (data == nullptr && count > 0);
 }
 
 }  // namespace
@@ -42,8 +42,8 @@ Status Messenger::send(Group& group, const void* data, std::uint64_t count, coup
   }
   const std::uint64_t bytes = count * info->element_bytes;
   Flow* flow = flows_[group.peer(target)].get();
-  if (flow != nullptr && flow->fast && bytes <= flow->eager_bytes &&
-      bytes + wire::eager_overhead_bytes <= flow->credit) [[likely]] {
+  if (flow != nullptr && flow->fast && bytes <= flow->eager_bytes && bytes + wire::eager_overhead_bytes <= flow->credit)
+      [[likely]] {
     wire::FrameHeader header;
     header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
     header.payload_bytes = static_cast<std::uint32_t>(bytes);
@@ -271,7 +271,8 @@ Status Messenger::finish_blocking_send(Request& request) {
   Status status = finish_wait(request, os::never);
   if (request.done) return std::move(request.status);
   // Interrupted. The buffer cannot be taken back from the peer, so nothing more may pass between the two.
-  const Status why = fail(Code::peer_lost, "a blocking send to {} was interrupted", channels_.peer_name(request.flow->peer));
+  const Status why =
+      fail(Code::peer_lost, "a blocking send to {} was interrupted", channels_.peer_name(request.flow->peer));
   if (request.flow->channel != nullptr) request.flow->channel->fail(why);
   peer_lost(request.flow->peer, why);
   while (!request.done) engine_->poll();

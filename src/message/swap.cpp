@@ -5,9 +5,15 @@
 namespace couplet::message {
 namespace {
 
-std::uint16_t reversed(std::uint16_t number) noexcept { return __builtin_bswap16(number); }
-std::uint32_t reversed(std::uint32_t number) noexcept { return __builtin_bswap32(number); }
-std::uint64_t reversed(std::uint64_t number) noexcept { return __builtin_bswap64(number); }
+std::uint16_t reversed(std::uint16_t number) noexcept {
+  return __builtin_bswap16(number);
+}
+std::uint32_t reversed(std::uint32_t number) noexcept {
+  return __builtin_bswap32(number);
+}
+std::uint64_t reversed(std::uint64_t number) noexcept {
+  return __builtin_bswap64(number);
+}
 
 template <typename Number>
 void swap_all(std::byte* data, std::uint64_t bytes) noexcept {

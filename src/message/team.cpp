@@ -67,7 +67,8 @@ Status MessageTeam::minimum(std::span<std::int64_t> values, std::uint64_t deadli
   auto all = combine(std::move(own), merge_minimum, deadline_ns);
   if (!all.ok()) return all.status();
   if (all->size() != values.size() * 8) {
-    broken_ = fail(Code::mismatch, "team '{}': one member gives {} values, another {}", name_, values.size(), all->size() / 8);
+    broken_ = fail(Code::mismatch, "team '{}': one member gives {} values, another {}", name_, values.size(),
+                   all->size() / 8);
     return broken_;
   }
   for (std::size_t index = 0; index < values.size(); ++index) {

@@ -35,7 +35,8 @@ Status Messenger::finish_wait(Request& request, std::uint64_t deadline_ns) {
   if (request.done) return {};
   if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
   if (spin(request)) return {};
-  return engine_->wait([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); });
+  return engine_->wait([&request] { return request.done; }, deadline_ns,
+                       [this, &request] { return describe(request); });
 }
 
 Status Messenger::collect(Request** request, couplet_message* message) {
@@ -86,7 +87,8 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
   };
   if (!one_done()) {
     if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
-    COUPLET_TRY(engine_->wait(one_done, deadline_ns, [&requests] { return fmt::format("any of {} requests", requests.size()); }));
+    COUPLET_TRY(engine_->wait(one_done, deadline_ns,
+                              [&requests] { return fmt::format("any of {} requests", requests.size()); }));
   }
   *index = static_cast<std::int32_t>(found);
   return collect(&requests[found], message);

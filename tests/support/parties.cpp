@@ -37,11 +37,16 @@ std::pair<std::unique_ptr<link::Lane>, std::unique_ptr<link::Lane>> tcp_pair() {
 
 }  // namespace
 
-std::string_view lane_name(LaneKind kind) { return kind == LaneKind::shm ? "shm" : "tcp"; }
+std::string_view lane_name(LaneKind kind) {
+  return kind == LaneKind::shm ? "shm" : "tcp";
+}
 
 Party::Party(const std::string& directory, int rank, int size, const message::MessengerOptions& options,
              engine::Patience patience)
-    : rank_(rank), self_{.peer = static_cast<std::uint32_t>(rank), .incarnation = 1, .memory_nonce = 1000U + static_cast<unsigned>(rank)} {
+    : rank_(rank),
+      self_{.peer = static_cast<std::uint32_t>(rank),
+            .incarnation = 1,
+            .memory_nonce = 1000U + static_cast<unsigned>(rank)} {
   os::PageOwner owner;
   owner.peer = self_.peer;
   owner.incarnation = self_.incarnation;
@@ -57,7 +62,8 @@ Party::Party(const std::string& directory, int rank, int size, const message::Me
 
 Party::~Party() {
   for (const auto& [peer, channel] : channels_) {
-    if (!channel->lanes().empty() && channel->lanes().front()->descriptor() >= 0) engine->unwatch(channel->lanes().front()->descriptor());
+    if (!channel->lanes().empty() && channel->lanes().front()->descriptor() >= 0)
+      engine->unwatch(channel->lanes().front()->descriptor());
   }
   engine->remove(*this);
 }
@@ -67,14 +73,17 @@ void Party::attach(int peer, std::unique_ptr<link::Lane> lane) {
   handlers[static_cast<std::size_t>(wire::FrameFamily::message)] = messenger.get();
   const int descriptor = lane->descriptor();
   auto& channel = channels_[peer];
-  channel = std::make_unique<channel::Channel>(static_cast<channel::PeerId>(peer), fmt::format("party {}", peer), handlers);
+  channel =
+      std::make_unique<channel::Channel>(static_cast<channel::PeerId>(peer), fmt::format("party {}", peer), handlers);
   channel->attach(std::move(lane));
   if (descriptor >= 0) {
     EXPECT_TRUE(engine->watch(descriptor, false, *this).ok());
   }
 }
 
-Result<channel::Channel*> Party::channel_to(channel::PeerId peer) { return channels_.at(static_cast<int>(peer)).get(); }
+Result<channel::Channel*> Party::channel_to(channel::PeerId peer) {
+  return channels_.at(static_cast<int>(peer)).get();
+}
 
 int Party::poll(std::uint64_t /*now_ns*/, int budget) {
   int work = 0;

@@ -90,7 +90,9 @@ class Program {
     return random_.below(most[random_.below(4)]);
   }
   std::deque<Sent>& sent(int from, int to) { return sent_[static_cast<std::size_t>(from * size_ + to)]; }
-  Group& group(int rank, std::int32_t which) { return *groups_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(which)]; }
+  Group& group(int rank, std::int32_t which) {
+    return *groups_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(which)];
+  }
 
   void send() {
     const int from = static_cast<int>(random_.below(static_cast<std::uint64_t>(size_)));
@@ -102,22 +104,27 @@ class Program {
     made.data.resize(length());
     for (auto& byte : made.data) byte = static_cast<std::byte>(random_.next());
     Group& of = group(from, made.group);
-    ASSERT_TRUE(sim_[from].isend(of, made.data.data(), made.data.size(), COUPLET_BYTE, of.rank_of(static_cast<channel::PeerId>(to)),
-                                 made.tag, &made.request).ok());
+    ASSERT_TRUE(sim_[from]
+                    .isend(of, made.data.data(), made.data.size(), COUPLET_BYTE,
+                           of.rank_of(static_cast<channel::PeerId>(to)), made.tag, &made.request)
+                    .ok());
   }
 
   void receive() {
     const int at = static_cast<int>(random_.below(static_cast<std::uint64_t>(size_)));
     Received& made = received_[static_cast<std::size_t>(at)].emplace_back();
     made.group = random_.chance(0.2) ? 1 : 0;
-    made.source = random_.chance(0.4) ? COUPLET_ANY_SOURCE : static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(size_)));
+    made.source = random_.chance(0.4) ? COUPLET_ANY_SOURCE
+                                      : static_cast<std::int32_t>(random_.below(static_cast<std::uint64_t>(size_)));
     if (made.source == at) made.source = (at + 1) % size_;
     made.tag = random_.chance(0.3) ? COUPLET_ANY_TAG : static_cast<std::int32_t>(random_.below(3));
     const bool may_truncate = made.source != COUPLET_ANY_SOURCE && random_.chance(0.2);
     made.data.resize(may_truncate ? length() : 60000);
     Group& of = group(at, made.group);
-    const std::int32_t source = made.source == COUPLET_ANY_SOURCE ? COUPLET_ANY_SOURCE : of.rank_of(static_cast<channel::PeerId>(made.source));
-    ASSERT_TRUE(sim_[at].irecv(of, made.data.data(), made.data.size(), COUPLET_BYTE, source, made.tag, &made.request).ok());
+    const std::int32_t source =
+        made.source == COUPLET_ANY_SOURCE ? COUPLET_ANY_SOURCE : of.rank_of(static_cast<channel::PeerId>(made.source));
+    ASSERT_TRUE(
+        sim_[at].irecv(of, made.data.data(), made.data.size(), COUPLET_BYTE, source, made.tag, &made.request).ok());
   }
 
   void collect(int rank) {
@@ -147,7 +154,8 @@ class Program {
         }
         continue;
       }
-      ASSERT_NE(receive.source, COUPLET_ANY_SOURCE) << "message " << expected << " from " << from << " was not delivered";
+      ASSERT_NE(receive.source, COUPLET_ANY_SOURCE)
+          << "message " << expected << " from " << from << " was not delivered";
       taken[expected] = true;
       const Sent& message = messages[expected];
       if (message.data.size() > receive.data.size()) {

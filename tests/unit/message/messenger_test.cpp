@@ -21,13 +21,15 @@ struct Message : ::testing::Test {
 
   Request* send(int from, int to, const std::vector<std::uint8_t>& data, std::int32_t tag) {
     Request* request = nullptr;
-    const Status status = sim[from].isend(sim[from].universe_group(), data.data(), data.size(), COUPLET_BYTE, to, tag, &request);
+    const Status status =
+        sim[from].isend(sim[from].universe_group(), data.data(), data.size(), COUPLET_BYTE, to, tag, &request);
     EXPECT_TRUE(status.ok()) << status.text();
     return request;
   }
   Request* receive(int at, std::vector<std::uint8_t>& data, std::int32_t source, std::int32_t tag) {
     Request* request = nullptr;
-    const Status status = sim[at].irecv(sim[at].universe_group(), data.data(), data.size(), COUPLET_BYTE, source, tag, &request);
+    const Status status =
+        sim[at].irecv(sim[at].universe_group(), data.data(), data.size(), COUPLET_BYTE, source, tag, &request);
     EXPECT_TRUE(status.ok()) << status.text();
     return request;
   }
@@ -40,7 +42,8 @@ struct Message : ::testing::Test {
 
 TEST_F(Message, sizes_travel_whole_posted_before_and_after) {
   for (const bool posted_first : {true, false}) {
-    for (const std::size_t bytes : std::initializer_list<std::size_t>{0, 1, 7, 8, 64, 65, 1023, 1024, 4096, 16384, 16385, 65536, 65537, 1000003}) {
+    for (const std::size_t bytes : std::initializer_list<std::size_t>{0, 1, 7, 8, 64, 65, 1023, 1024, 4096, 16384,
+                                                                      16385, 65536, 65537, 1000003}) {
       const auto data = pattern(bytes, 1);
       std::vector<std::uint8_t> got(bytes);
       couplet_message message{};
@@ -66,17 +69,20 @@ TEST_F(Message, order_per_source_and_tag_with_wildcards) {
   std::vector<Request*> sends;
   std::vector<std::vector<std::uint8_t>> data;
   for (unsigned index = 0; index < 10; ++index) data.push_back(pattern(index % 2 == 0 ? 10 : 100000, index));
-  for (int index = 0; index < 10; ++index) sends.push_back(send(0, 1, data[static_cast<std::size_t>(index)], index % 2));
+  for (int index = 0; index < 10; ++index)
+    sends.push_back(send(0, 1, data[static_cast<std::size_t>(index)], index % 2));
   std::vector<std::uint8_t> got(100000);
   couplet_message message{};
   for (const int expected : {1, 3}) {  // tag 1 first, though tag 0 came before
     expect_ok(1, receive(1, got, COUPLET_ANY_SOURCE, 1), &message);
-    EXPECT_TRUE(std::equal(data[static_cast<std::size_t>(expected)].begin(), data[static_cast<std::size_t>(expected)].end(), got.begin()));
+    EXPECT_TRUE(std::equal(data[static_cast<std::size_t>(expected)].begin(),
+                           data[static_cast<std::size_t>(expected)].end(), got.begin()));
   }
   for (const int expected : {0, 2, 4, 5, 6}) {  // then whatever comes next
     expect_ok(1, receive(1, got, 0, COUPLET_ANY_TAG), &message);
     EXPECT_EQ(message.tag, expected % 2);
-    EXPECT_TRUE(std::equal(data[static_cast<std::size_t>(expected)].begin(), data[static_cast<std::size_t>(expected)].end(), got.begin()));
+    EXPECT_TRUE(std::equal(data[static_cast<std::size_t>(expected)].begin(),
+                           data[static_cast<std::size_t>(expected)].end(), got.begin()));
   }
   for (const int expected : {7, 8, 9}) {
     expect_ok(1, receive(1, got, COUPLET_ANY_SOURCE, COUPLET_ANY_TAG), &message);
@@ -113,7 +119,8 @@ TEST_F(Message, a_message_that_is_too_long_is_truncated_and_the_rest_works) {
       if (!posted_first) receiving = receive(2, small, 0, 1);
       const Status status = sim.finish(2, &receiving);
       EXPECT_EQ(status.code(), Code::truncated);
-      EXPECT_NE(status.text().find(fmt::format("a message of {} bytes from sim rank 0 with tag 1", bytes)), std::string::npos)
+      EXPECT_NE(status.text().find(fmt::format("a message of {} bytes from sim rank 0 with tag 1", bytes)),
+                std::string::npos)
           << status.text();
       expect_ok(2, receive(2, good, 0, 1));
       EXPECT_EQ(good, data);
@@ -251,11 +258,15 @@ TEST(message_limits, too_many_envelopes_are_refused_and_name_the_sender) {
   std::vector<Request*> requests(101, nullptr);
   std::uint64_t data = 1;
   for (int index = 0; index < 100; ++index) {
-    ASSERT_TRUE(sim[0].isend(sim[0].universe_group(), &data, 1, COUPLET_UINT64, 1, 0, &requests[static_cast<std::size_t>(index)]).ok());
+    ASSERT_TRUE(
+        sim[0]
+            .isend(sim[0].universe_group(), &data, 1, COUPLET_UINT64, 1, 0, &requests[static_cast<std::size_t>(index)])
+            .ok());
   }
   const Status status = sim[0].isend(sim[0].universe_group(), &data, 1, COUPLET_UINT64, 1, 0, &requests[100]);
   EXPECT_EQ(status.code(), Code::limit);
-  EXPECT_EQ(status.text(), "sim rank 0 has 100 messages for sim rank 1 that nobody has received: the limit of waiting messages");
+  EXPECT_EQ(status.text(),
+            "sim rank 0 has 100 messages for sim rank 1 that nobody has received: the limit of waiting messages");
   EXPECT_EQ(requests[100], nullptr);
   for (int index = 0; index < 100; ++index) {  // the others go on
     std::uint64_t got = 0;
@@ -300,7 +311,8 @@ TEST_F(Message, a_lost_peer_ends_what_only_it_could_complete) {
   sim.kill(2);
   const Status none_left = sim.finish(1, &any_source);
   EXPECT_EQ(none_left.code(), Code::peer_lost);
-  EXPECT_NE(none_left.text().find("no possible source is left in group 'universe'"), std::string::npos) << none_left.text();
+  EXPECT_NE(none_left.text().find("no possible source is left in group 'universe'"), std::string::npos)
+      << none_left.text();
   later = receive(1, any, COUPLET_ANY_SOURCE, 1);
   EXPECT_EQ(sim.finish(1, &later).code(), Code::peer_lost);
   EXPECT_EQ(sim[1].pending(), 0U);
@@ -336,7 +348,8 @@ TEST_F(Message, an_envelope_of_a_lost_peer_is_no_message) {
 TEST(message_byte_order, numbers_of_the_other_order_are_turned) {
   MessengerOptions foreign;
   foreign.foreign_byte_order = true;
-  for (const std::size_t count : std::initializer_list<std::size_t>{1, 100, 300000}) {  // eager small, eager placed, pieces
+  for (const std::size_t count :
+       std::initializer_list<std::size_t>{1, 100, 300000}) {  // eager small, eager placed, pieces
     SimMessengers sim(3, 2, foreign);
     std::vector<std::uint32_t> sent(count);
     std::vector<std::uint32_t> got(count);
@@ -374,7 +387,8 @@ TEST_F(Message, many_to_one_and_one_to_many) {
   std::vector<Request*> sends;
   std::vector<std::vector<std::uint8_t>> data;
   for (unsigned index = 0; index < 200; ++index) data.push_back(pattern(8 + index * 300, index));
-  for (unsigned index = 0; index < 200; ++index) sends.push_back(send(index % 2 == 0 ? 0 : 2, 1, data[index], static_cast<int>(index)));
+  for (unsigned index = 0; index < 200; ++index)
+    sends.push_back(send(index % 2 == 0 ? 0 : 2, 1, data[index], static_cast<int>(index)));
   std::vector<std::uint8_t> got(8 + 200 * 300);
   std::vector<bool> seen(200);
   for (int index = 0; index < 200; ++index) {

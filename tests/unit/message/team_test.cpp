@@ -60,7 +60,9 @@ TEST(Team, TeamsAndUsersDoNotMeet) {
     auto again = open_team(party, "one");
     std::uint64_t got = 0;
     Request* request = nullptr;
-    ASSERT_TRUE(party.messenger->irecv(party.group(), &got, 1, COUPLET_UINT64, COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, &request).ok());
+    ASSERT_TRUE(
+        party.messenger->irecv(party.group(), &got, 1, COUPLET_UINT64, COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, &request)
+            .ok());
     std::int64_t first[] = {party.rank() + 10};
     std::int64_t second[] = {party.rank() + 20};
     ASSERT_TRUE(one->minimum(first, os::deadline_after(20)).ok());
