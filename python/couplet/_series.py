@@ -177,6 +177,10 @@ class Series:
 class Writer(Series):
     """Writes a series; use as a context manager, or close it."""
 
+    def __init__(self, handle: _couplet.Series) -> None:
+        super().__init__(handle)
+        self._unpublished: tuple[int, NDArray[Any]] | None = None  # claimed, and the block ended with an exception
+
     def __enter__(self) -> Writer:
         return self
 
@@ -192,22 +196,26 @@ class Writer(Series):
         source = np.ascontiguousarray(array) if isinstance(array, np.ndarray) or not hasattr(array, "shape") else array
         self._check(source, step)
         if not self._handle.put(source, step):
-            raise Full(f"put: series '{self.name}', step {step}: holders have not read yet, and wait_timeout is 0")
+            raise Full(f"put: series '{self.name}', step {step}: holders have not read, and wait_timeout is 0")
 
     @contextmanager
     def claim(self, step: int) -> Iterator[NDArray[Any]]:
         """The memory of the next slot as an array, to compute in place: nothing is copied.
 
-        Its content is undefined at first. It is published when the block ends normally, and read-only then; after an
-        exception it is not published, and the next claim or put takes the slot. Not valid once the series is closed.
+        Its content is undefined at first. It is published when the block ends normally, and read-only then. After an
+        exception it is not published, and must be claimed again for the same step. Not valid once the series is closed.
         """
-        array = self._handle.claim(step, self._handle)
-        if array is None:
-            raise Full(f"claim: series '{self.name}', step {step}: holders have not read yet, and wait_timeout is 0")
+        if self._unpublished is None or self._unpublished[0] != step:
+            array = self._handle.claim(step, self._handle)
+            if array is None:
+                raise Full(f"claim: series '{self.name}', step {step}: holders have not read, and wait_timeout is 0")
+            self._unpublished = (step, array)
+        slot = self._unpublished[1].view()
         try:
-            yield array
+            yield slot
         finally:
-            array.flags.writeable = False
+            slot.flags.writeable = False
+        self._unpublished = None
         self._handle.publish()
 
     def _check(self, array: Any, step: int) -> None:

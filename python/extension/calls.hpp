@@ -96,7 +96,7 @@ Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
     const bool last = timeout_s >= 0 && left <= slice_s;
     const double slice = last ? left : slice_s;
     Outcome outcome = unlocked([&] { return call(slice); });
-    if (last || !waiting(outcome.status)) {
+    if (last || !waiting(outcome)) {
       return outcome;
     }
     if (PyErr_CheckSignals() != 0) {

@@ -8,8 +8,8 @@ namespace {
 
 constexpr couplet_message no_message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
 
-bool still_waiting(couplet_status status) {
-  return status == COUPLET_ERROR_TIMEOUT;
+bool still_waiting(const Outcome& outcome) {
+  return outcome.status == COUPLET_ERROR_TIMEOUT;
 }
 
 }  // namespace

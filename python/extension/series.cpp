@@ -2,6 +2,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "handles.hpp"
 
@@ -25,8 +26,25 @@ nb::object copy_to_array(const T* values, uint64_t count) {
   return nb::cast(nb::ndarray<nb::numpy, T>(copy, {static_cast<std::size_t>(count)}, owner));
 }
 
-bool held(couplet_status status) {
-  return status == COUPLET_FULL || status == COUPLET_ERROR_TIMEOUT;
+/// The library was told to wait a slice for holders, and has. (The deadline of a required reader is a timeout as well, but
+/// one that the caller has to be told of.)
+constexpr const char* slice_is_over = "no slot was free within";
+
+bool held(const Outcome& outcome) {
+  return outcome.status == COUPLET_FULL ||
+         (outcome.status == COUPLET_ERROR_TIMEOUT && outcome.text.find(slice_is_over) != std::string::npos);
+}
+
+/// Puts the time that the caller meant where the sentence has that of a slice.
+Outcome with_whole_timeout(Outcome outcome, double timeout_s) {
+  const std::size_t found = outcome.text.find(slice_is_over);
+  const std::size_t colon = outcome.text.find(':', found == std::string::npos ? 0 : found);
+  if (held(outcome) && found != std::string::npos && colon != std::string::npos) {
+    std::ostringstream phrase;
+    phrase << slice_is_over << ' ' << timeout_s << " s";
+    outcome.text.replace(found, colon - found, phrase.str());
+  }
+  return outcome;
 }
 
 }  // namespace
@@ -114,7 +132,7 @@ bool Series::put(nb::handle array, int64_t step) const {
   }
   const Outcome outcome = sliced(
       wait_timeout_s, [&](double) { return couplet_series_put(handle, memory.data, step); }, held);
-  return check(outcome) == COUPLET_OK;
+  return check(with_whole_timeout(outcome, wait_timeout_s)) == COUPLET_OK;
 }
 
 nb::object Series::claim(int64_t step, nb::handle owner) const {
@@ -123,7 +141,7 @@ nb::object Series::claim(int64_t step, nb::handle owner) const {
   void* data = nullptr;
   const Outcome outcome = sliced(
       wait_timeout_s, [&](double) { return couplet_series_claim(handle, step, &data); }, held);
-  if (check(outcome) != COUPLET_OK) {
+  if (check(with_whole_timeout(outcome, wait_timeout_s)) != COUPLET_OK) {
     return nb::none();
   }
   std::vector<std::size_t> extents;
@@ -160,7 +178,7 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, nb::
         lost += batch.lost;
         return status;
       },
-      [](couplet_status status) { return status == COUPLET_NOT_YET; });
+      [](const Outcome& found) { return found.status == COUPLET_NOT_YET; });
   const couplet_status status = check(outcome);
   const uint64_t count = status == COUPLET_OK ? batch.count : 0;
   return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count), lost,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-PROJECT = HERE.parent.parent
+TESTS = Path(__file__).resolve().parent.parent
+PROJECT = TESTS.parent
 BUILD = Path(os.environ.get("COUPLET_BUILD_DIR", PROJECT / "build" / "release"))
 LANGUAGES = ("c", "cpp", "fortran", "python")
 WATCHDOG_S = 60.0
@@ -22,7 +22,7 @@ WATCHDOG_S = 60.0
 def command_for(program: str, language: str) -> list[str]:
     """How to start a program of tests/languages/programs; skips where its compiler was missing."""
     if language == "python":
-        return [sys.executable, str(HERE / "programs" / f"{program}_python.py")]
+        return [sys.executable, str(TESTS / "languages" / "programs" / f"{program}_python.py")]
     path = BUILD / "tests" / "programs" / f"{program}_{language}"
     if not path.exists():
         pytest.skip(f"{path} is not built (no compiler for {language}?)")

@@ -1,0 +1,14 @@
+"""Every element type, and in Fortran every rank: series in and out, and messages, of a process to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from launching import World, command_for
+
+
+@pytest.mark.parametrize("language", ["cpp", "fortran", "python"])
+def test_every_kind(make_world: Callable[..., World], language: str) -> None:
+    (ended,) = make_world("solo:1").run_together(command_for("kinds", language))
+    assert ended.output.startswith(f"{language}: all ")
