@@ -89,3 +89,13 @@ foreach(file IN LISTS own_folders)
   get_filename_component(folder "${file}" DIRECTORY)
   add_subdirectory("${folder}")
 endforeach()
+
+# Programs that use the library's internals, linked statically: programs/core/NAME.cpp -> tests/programs/NAME.
+file(GLOB core_programs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/universe/programs/core/*.cpp")
+foreach(source IN LISTS core_programs)
+  get_filename_component(name "${source}" NAME_WE)
+  add_executable(program_${name} "${source}")
+  set_target_properties(program_${name} PROPERTIES
+    OUTPUT_NAME "${name}" RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests/programs")
+  target_link_libraries(program_${name} PRIVATE couplet_core)
+endforeach()

@@ -15,7 +15,9 @@
 
 #include "base/status.hpp"
 #include "channel/channel.hpp"
+#include "channel/secret.hpp"
 #include "engine/engine.hpp"
+#include "os/process_page.hpp"
 #include "universe/registry.hpp"
 
 namespace couplet::universe {
@@ -51,10 +53,12 @@ struct Identity {
 // Rank and size from the environment of Open MPI, Hydra (MPICH) or Slurm; not_found where there is none.
 Result<Identity> identity_from_launcher();
 
+// A process of the universe: a rank of a program, or a relay (rank and program are then -1).
 class Membership {
  public:
   virtual ~Membership() = default;
 
+  [[nodiscard]] virtual channel::PeerId id() const noexcept = 0;
   [[nodiscard]] virtual std::int32_t rank() const noexcept = 0;  // in the universe
   [[nodiscard]] virtual std::int32_t size() const noexcept = 0;
   [[nodiscard]] virtual std::int32_t program() const noexcept = 0;  // id of the own program
@@ -72,7 +76,19 @@ class Membership {
   [[nodiscard]] virtual std::string setting(std::string_view key) const = 0;
   [[nodiscard]] virtual SeriesRegistry& registry() noexcept = 0;
 
-  // The hub, or a lock in the node directory, says that a peer is gone: called once per incarnation, from poll.
+  // The own page in the node directory: knocks of peers, counters; and the doorbell to sleep on. They live as long as this.
+  [[nodiscard]] virtual os::ProcessPage& page() noexcept = 0;
+  [[nodiscard]] virtual os::Doorbell& doorbell() noexcept = 0;
+  // What the universe's processes prove to each other, and whether they encrypt.
+  [[nodiscard]] virtual const channel::Secret& secret() const noexcept = 0;
+  [[nodiscard]] virtual bool encrypt() const noexcept = 0;
+  // From here on the engine polls the connection to the hub, and calls that wait let everything else move. nullptr: no more.
+  virtual Status attach(engine::Engine* engine) = 0;
+  // ok while the hub answers; hub_lost and why.
+  [[nodiscard]] virtual Status hub() const = 0;
+
+  // The hub, or a lock in the node directory, says that a peer is gone (has left, or is lost): called once per incarnation,
+  // from poll. Several handlers may be set; none is ever taken out.
   virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler) = 0;
   // ok while `id` may still answer; peer_lost with its name and how it was found out. Looks at its lock when on this node.
   virtual Status alive(channel::PeerId id) = 0;

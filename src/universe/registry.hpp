@@ -45,6 +45,13 @@ class SeriesRegistry {
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   virtual Status reader_opened(const std::string& name, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
+  // What the hub has told since: the newest incarnation of a series that this process has open (-1: nothing was told), and
+  // whether its writers have all ended. Asks nobody; a look into memory.
+  struct News {
+    std::int64_t incarnation = -1;
+    bool closed = false;
+  };
+  [[nodiscard]] virtual News news(const std::string& /*name*/) const { return {}; }
   // The relay that serves the series of `node` (waits for it; unsupported where none will come).
   virtual Result<channel::PeerId> relay_of(std::uint16_t node, std::uint64_t deadline_ns) = 0;
 };

@@ -92,7 +92,9 @@ class HubWorld {
   [[nodiscard]] const T* find_last(ConnectionId connection) {
     const auto& inbox = inbox_[connection];
     for (auto each = inbox.rbegin(); each != inbox.rend(); ++each) {
-      if (const auto* const message = std::get_if<T>(&each->message)) { return message; }
+      if (const auto* const message = std::get_if<T>(&each->message)) {
+        return message;
+      }
     }
     return nullptr;
   }

@@ -1,0 +1,67 @@
+// couplet-hub: the rendezvous of a universe (universe/hub).
+#include <signal.h>
+#include <sys/signalfd.h>
+
+#include <cstdio>
+#include <new>
+
+#include "universe/hub/hub_options.hpp"
+
+namespace {
+
+using namespace couplet;
+
+enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2 };
+
+int complain(const Status& status, int code) {
+  std::fprintf(stderr, "couplet-hub: %s\n", status.text().c_str());
+  return code;
+}
+
+// SIGTERM and SIGINT as something to wait for.
+int open_stop_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+Status serve(universe::HubCommand command) {
+  const int stop = open_stop_signals();
+  if (command.secret_file.empty()) {
+    COUPLET_TRY_VALUE(command.secret_file, channel::secret_path());
+  }
+  COUPLET_TRY_VALUE(command.server.secret, channel::read_or_make_secret(command.secret_file));
+  COUPLET_TRY_VALUE(const auto server, universe::HubServer::open(std::move(command.server)));
+  std::printf("COUPLET_HUB=%s\n", os::endpoint_text(server->endpoint()).c_str());
+  std::fflush(stdout);
+  return server->run(stop);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    auto command =
+        universe::parse_hub_command(std::span<const char* const>(arguments + 1, static_cast<std::size_t>(count - 1)));
+    if (!command.ok()) {
+      return complain(command.status(), exit_usage);
+    }
+    if (command->help) {
+      std::fputs(universe::hub_usage(), stdout);
+      return exit_over;
+    }
+    if (command->version) {
+      std::printf("couplet-hub %d.%d.%d\n", COUPLET_VERSION_MAJOR, COUPLET_VERSION_MINOR, COUPLET_VERSION_PATCH);
+      return exit_over;
+    }
+    const auto status = serve(std::move(*command));
+    return status.ok() ? exit_over : complain(status, exit_failed);
+  } catch (const std::bad_alloc&) {
+    return complain({Code::memory, "no memory"}, exit_failed);
+  }
+}

@@ -1,0 +1,279 @@
+#include "universe/control_connection.hpp"
+
+#include "link/tcp/tcp_lane.hpp"
+
+namespace couplet::universe {
+namespace {
+
+constexpr int frames_per_poll = 64;
+
+link::SessionKeys session_keys(const channel::HandshakePeer& peer) {
+  link::SessionKeys keys;
+  keys.cipher = peer.aes256_gcm ? wire::Cipher::aes256_gcm : wire::Cipher::chacha20_poly1305;
+  keys.send = peer.send_key.bytes();
+  keys.receive = peer.receive_key.bytes();
+  return keys;
+}
+
+}  // namespace
+
+ControlConnection::ControlConnection(os::Descriptor socket, const os::Endpoint& target, channel::Handshake handshake,
+                                     std::string name, State state)
+    : state_(state),
+      socket_(std::move(socket)),
+      target_(target),
+      handshake_(std::move(handshake)),
+      name_(std::move(name)) {
+  handlers_[static_cast<std::size_t>(wire::FrameFamily::control)] = this;
+}
+
+std::unique_ptr<ControlConnection> ControlConnection::initiate(os::Descriptor socket, const os::Endpoint& target,
+                                                               const channel::Secret& secret,
+                                                               const channel::HandshakeSelf& self, std::string name) {
+  auto handshake = channel::Handshake::initiate(secret, self, {}, name);
+  return std::unique_ptr<ControlConnection>(
+      new ControlConnection(std::move(socket), target, std::move(handshake), std::move(name), State::connecting));
+}
+
+std::unique_ptr<ControlConnection> ControlConnection::accept(os::Descriptor socket, const channel::Secret& secret,
+                                                             const channel::HandshakeSelf& self, std::string name) {
+  auto handshake = channel::Handshake::accept(secret, self, name);
+  return std::unique_ptr<ControlConnection>(
+      new ControlConnection(std::move(socket), {}, std::move(handshake), std::move(name), State::handshake));
+}
+
+ControlConnection::~ControlConnection() {
+  channel_.reset();  // gives the queue back
+}
+
+int ControlConnection::descriptor() const noexcept {
+  if (state_ == State::ended) {
+    return -1;
+  }
+  return channel_ != nullptr && !channel_->lanes().empty() ? channel_->lanes().front()->descriptor() : socket_.number();
+}
+
+bool ControlConnection::wants_write() const noexcept {
+  switch (state_) {
+    case State::connecting:
+      return true;
+    case State::handshake:
+      return !handshake_.output().empty();
+    case State::open:
+      return !channel_->lanes().empty() && channel_->lanes().front()->want_write();
+    case State::ended:
+      return false;
+  }
+  return false;
+}
+
+bool ControlConnection::ready() const noexcept {
+  return !arrived_.empty() || (state_ == State::open && channel_->ready());
+}
+
+int ControlConnection::poll() {
+  int work = 0;
+  if (state_ == State::connecting) {
+    work += poll_connecting();
+  }
+  if (state_ == State::handshake) {
+    work += poll_handshake();
+  }
+  if (state_ == State::open && arrived_.size() < most_arrived_messages) {
+    work += channel_->poll(frames_per_poll);
+  }
+  return work;
+}
+
+int ControlConnection::poll_connecting() {
+  const auto status = os::connect_result(socket_, target_);
+  if (status.code() == Code::not_yet) {
+    return 0;
+  }
+  if (status.ok()) {
+    if (const auto local = os::local_endpoint(socket_); local.ok()) {
+      local_ = *local;
+    }
+    state_ = State::handshake;
+  } else {
+    fail(status);
+  }
+  return 1;
+}
+
+int ControlConnection::poll_handshake() {
+  std::size_t moved = 0;
+  std::size_t now = 1;
+  while (now > 0 && state_ == State::handshake) {
+    now = send_output();
+    if (state_ == State::handshake && handshake_.state() == channel::HandshakeState::talking) {
+      now += receive_input();
+    }
+    if (state_ == State::handshake && handshake_.state() == channel::HandshakeState::deciding) {
+      decide();
+    }
+    moved += now;
+    if (state_ != State::handshake || !handshake_.output().empty()) {
+      continue;
+    }
+    if (handshake_.state() == channel::HandshakeState::failed) {
+      fail(handshake_.failure());
+    }
+    if (handshake_.state() == channel::HandshakeState::done) {
+      open_channel();
+    }
+  }
+  return static_cast<int>(moved);
+}
+
+std::size_t ControlConnection::send_output() {
+  const auto output = handshake_.output();
+  if (output.empty()) {
+    return 0;
+  }
+  const auto sent = os::send_some(socket_, output.data(), output.size());
+  if (sent.ok()) {
+    handshake_.sent(*sent);
+    return *sent;
+  }
+  if (sent.status().error()) {
+    const bool knows_why = handshake_.state() == channel::HandshakeState::failed;
+    fail(knows_why ? handshake_.failure() : sent.status().within(name_));
+  }
+  return 0;
+}
+
+std::size_t ControlConnection::receive_input() {
+  std::array<std::byte, wire::handshake_most_bytes> bytes;
+  const auto wanted = std::min(handshake_.wanted(), bytes.size());
+  if (wanted == 0) {
+    return 0;
+  }
+  const auto received = os::receive_some(socket_, bytes.data(), wanted);
+  if (received.ok()) {
+    return handshake_.input(std::span(bytes).first(*received));
+  }
+  if (received.code() == Code::end) {
+    fail({Code::peer_lost, fmt::format("{} has closed the connection during the handshake", name_)});
+  } else if (received.status().error()) {
+    fail(received.status().within(name_));
+  }
+  return 0;
+}
+
+void ControlConnection::decide() {
+  const auto role = handshake_.peer().role;
+  if (role == wire::Role::rank || role == wire::Role::relay) {
+    handshake_.accept_peer();
+  } else {
+    handshake_.refuse({Code::unsupported, "the hub talks to ranks and relays"});
+  }
+}
+
+void ControlConnection::open_channel() {
+  std::optional<link::SessionKeys> keys;
+  if (handshake_.peer().encrypt) {
+    keys = session_keys(handshake_.peer());
+  }
+  link::TcpOptions options;
+  options.largest_payload = control_payload_bytes;
+  auto lane = link::make_tcp_lane(std::move(socket_), options, keys);
+  if (!lane.ok()) {
+    fail(lane.status());
+    return;
+  }
+  channel_ = std::make_unique<channel::Channel>(handshake_.peer().id, name_, handlers_);
+  channel_->attach(std::move(*lane));
+  state_ = State::open;
+  for (auto queued = queue_.begin(); queued != queue_.end();) {
+    auto& outgoing = (queued++)->outgoing;  // sending may take it out of the queue
+    channel_->send(outgoing);
+  }
+}
+
+std::optional<ControlConnection::Arrived> ControlConnection::take() {
+  if (arrived_.empty()) {
+    return std::nullopt;
+  }
+  auto first = std::move(arrived_.front());
+  arrived_.pop_front();
+  return first;
+}
+
+void ControlConnection::send(ControlKind kind, std::shared_ptr<const std::string> payload) {
+  if (state_ == State::ended) {
+    return;
+  }
+  queued_bytes_ += payload->size();
+  if (queued_bytes_ > most_queued_bytes) {
+    fail({Code::limit, fmt::format("{} takes nothing: {} bytes are waiting for it", name_, queued_bytes_)});
+    return;
+  }
+  auto& queued = queue_.emplace_back();
+  queued.place = std::prev(queue_.end());
+  queued.connection = this;
+  queued.payload = std::move(payload);
+  queued.outgoing.header.kind = wire::frame_kind(wire::FrameFamily::control, kind);
+  queued.outgoing.payload = std::as_bytes(std::span(*queued.payload));
+  queued.outgoing.finished = &ControlConnection::sent;
+  queued.outgoing.owner = &queued;
+  if (state_ == State::open) {
+    channel_->send(queued.outgoing);
+  }
+}
+
+void ControlConnection::sent(channel::Outgoing& outgoing, const Status& /*status*/) {
+  auto* const queued = static_cast<Queued*>(outgoing.owner);
+  auto* const connection = queued->connection;
+  connection->queued_bytes_ -= queued->payload->size();
+  connection->queue_.erase(queued->place);
+}
+
+void ControlConnection::shut() noexcept {
+  if (state_ == State::open) {
+    channel_->shut();
+  } else {
+    fail({Code::end, "it was closed"});
+  }
+}
+
+void ControlConnection::fail(const Status& why) {
+  if (state_ == State::ended) {
+    return;
+  }
+  failure_ = why;
+  if (channel_ != nullptr) {
+    channel_->fail(why);  // poll settles it: the other side may be told
+    channel_->poll(0);
+  }
+  state_ = State::ended;
+  socket_.close();
+}
+
+std::byte* ControlConnection::place(channel::Channel& /*channel*/, const wire::FrameHeader& /*header*/) {
+  return nullptr;
+}
+
+Status ControlConnection::arrived(channel::Channel& /*channel*/, const wire::FrameHeader& header,
+                                  std::span<const std::byte> payload) {
+  const auto kind = static_cast<std::uint8_t>(header.kind & 0x0FU);
+  if (kind > control_peer_table) {
+    return couplet::fail(Code::protocol, "control frame of kind {}, which does not exist", kind);
+  }
+  if (kind == control_json && payload.size() > most_json_bytes) {
+    return couplet::fail(Code::limit, "a control message of {} bytes, at most {} are allowed", payload.size(),
+                         most_json_bytes);
+  }
+  arrived_.push_back({kind, std::string(reinterpret_cast<const char*>(payload.data()), payload.size())});
+  return {};
+}
+
+void ControlConnection::lost(channel::Channel& /*channel*/, const Status& why) {
+  if (state_ == State::ended) {
+    return;
+  }
+  failure_ = why;
+  state_ = State::ended;
+}
+
+}  // namespace couplet::universe

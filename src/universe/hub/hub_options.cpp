@@ -1,0 +1,185 @@
+#include "universe/hub/hub_options.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "os/host.hpp"
+
+namespace couplet::universe {
+namespace {
+
+using Json = nlohmann::json;
+
+Result<std::string> read_text(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail(Code::config, "--config: cannot read {}", path);
+  }
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  return text;
+}
+
+Result<ProgramSpec> program_from(const Json& json) {
+  if (json.is_string()) {
+    COUPLET_TRY_VALUE(auto programs, parse_programs(json.get_ref<const std::string&>()));
+    if (programs.size() != 1) {
+      return fail(Code::config, "programs: one program each in a list");
+    }
+    return std::move(programs.front());
+  }
+  ProgramSpec program;
+  const auto name = json.is_object() ? json.find("name") : json.end();
+  if (name == json.end() || !name->is_string()) {
+    return fail(Code::config, "programs: each is \"name:size\" or an object with a name");
+  }
+  program.name = name->get<std::string>();
+  if (const auto size = json.find("size"); size != json.end()) {
+    if (!size->is_number_integer() || size->get<std::int64_t>() < 1 || size->get<std::int64_t>() > most_ranks) {
+      return fail(Code::config, "programs: the size of '{}' is no number from 1 to {}", program.name, most_ranks);
+    }
+    program.size = size->get<std::int32_t>();
+  }
+  if (const auto required = json.find("required"); required != json.end()) {
+    if (!required->is_boolean()) {
+      return fail(Code::config, "programs: 'required' of '{}' is true or false", program.name);
+    }
+    program.required = required->get<bool>();
+  }
+  return program;
+}
+
+// {"programs": [...], and settings}: what the command line says wins.
+Status read_config(const std::string& path, HubCommand& command) {
+  COUPLET_TRY_VALUE(const auto text, read_text(path));
+  auto json = Json::parse(text, nullptr, false);
+  if (json.is_discarded() || !json.is_object()) {
+    return fail(Code::config, "--config: {} holds no JSON object", path);
+  }
+  if (const auto programs = json.find("programs"); programs != json.end()) {
+    if (programs->is_string()) {
+      COUPLET_TRY_VALUE(command.server.hub.programs, parse_programs(programs->get_ref<const std::string&>()));
+    } else if (programs->is_array()) {
+      for (const auto& each : *programs) {
+        COUPLET_TRY_VALUE(auto program, program_from(each));
+        command.server.hub.programs.push_back(std::move(program));
+      }
+    } else {
+      return fail(Code::config, "--config: 'programs' in {} is neither a text nor a list", path);
+    }
+    json.erase("programs");
+  }
+  auto settings = settings_from_json(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (!settings.ok()) {
+    return settings.status().within("--config: " + path);
+  }
+  command.server.hub.settings = std::move(*settings);
+  if (setting_value(command.server.hub.settings, "encrypt") == "true") {
+    command.server.encrypt = true;
+  }
+  return {};
+}
+
+Result<double> seconds(std::string_view option, const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value < 0) {
+    return fail(Code::argument, "{} is '{}', expected a number of seconds", option, text);
+  }
+  return value;
+}
+
+Status take_option(const std::string& option, const std::string& value, HubCommand& command, std::string& programs,
+                   std::string& config) {
+  if (option == "--programs") {
+    programs = value;
+  } else if (option == "--listen") {
+    command.server.listen = value;
+  } else if (option == "--secret-file") {
+    command.secret_file = value;
+  } else if (option == "--config") {
+    config = value;
+  } else if (option == "--events") {
+    command.server.events = value;
+  } else if (option == "--name") {
+    command.server.hub.settings["name"] = value;
+  } else if (option == "--linger") {
+    COUPLET_TRY_VALUE(command.server.hub.linger_s, seconds(option, value));
+  } else {
+    return fail(Code::argument, "couplet-hub has no option {} (--help lists them)", option);
+  }
+  return {};
+}
+
+}  // namespace
+
+const char* hub_usage() noexcept {
+  return "usage: couplet-hub --programs ocean:2,nowcast:1,follower:1? [options]\n"
+         "The rendezvous of a universe. Prints COUPLET_HUB=host:port when it listens; ends when the universe is "
+         "over.\n\n"
+         "  --programs LIST     name:size each; 'name:size?' may come late or never; 'name': its first rank says the "
+         "size\n"
+         "  --listen HOST:PORT  where to listen (127.0.0.1:0; port 0: any free one)\n"
+         "  --secret-file FILE  the universe's secret (COUPLET_SECRET_FILE, else the user's own, made on first use)\n"
+         "  --encrypt           encrypt what goes over networks\n"
+         "  --config FILE       settings of the universe as JSON, also 'programs'\n"
+         "  --events FILE       append what happens as JSON lines\n"
+         "  --linger SECONDS    bound on waiting for readers after the last writer has ended\n"
+         "  --name NAME         a name for this universe\n"
+         "  --help, --version\n\n"
+         "Exit status: 0 the universe is over or the hub was told to end; 1 it could not start; 2 wrong options.\n";
+}
+
+Result<HubCommand> parse_hub_command(std::span<const char* const> arguments) {
+  HubCommand command;
+  std::string programs;
+  std::string config;
+  for (std::size_t index = 0; index < arguments.size(); ++index) {
+    std::string option = arguments[index];
+    if (option == "--help" || option == "-h") {
+      command.help = true;
+      return command;
+    }
+    if (option == "--version") {
+      command.version = true;
+      return command;
+    }
+    if (option == "--encrypt") {
+      command.server.encrypt = true;
+      continue;
+    }
+    const auto equals = option.find('=');
+    std::string value;
+    if (option.starts_with("--") && equals != std::string::npos) {
+      value = option.substr(equals + 1);
+      option.resize(equals);
+    } else if (++index < arguments.size()) {
+      value = arguments[index];
+    } else {
+      return fail(Code::argument, "option {} needs a value, or does not exist (--help lists the options)", option);
+    }
+    COUPLET_TRY(take_option(option, value, command, programs, config));
+  }
+  const auto name = command.server.hub.settings;
+  if (!config.empty()) {
+    COUPLET_TRY(read_config(config, command));
+  }
+  for (const auto& [key, value] : name) {
+    command.server.hub.settings[key] = value;
+  }
+  if (!programs.empty()) {
+    COUPLET_TRY_VALUE(command.server.hub.programs, parse_programs(programs));
+  }
+  if (command.server.hub.programs.empty()) {
+    return fail(Code::argument, "which programs make the universe? (--programs ocean:2,nowcast:1)");
+  }
+  COUPLET_TRY(check_programs(command.server.hub.programs));
+  command.server.run_directory = os::run_directory();
+  command.server.node_name = environment("COUPLET_NODE");
+  return command;
+}
+
+}  // namespace couplet::universe

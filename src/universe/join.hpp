@@ -1,0 +1,50 @@
+// Joining: turns options (and the environment) into a membership. Blocks until everybody who is needed is there.
+// Tests: tests/universe.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/status.hpp"
+#include "channel/secret.hpp"
+#include "os/socket.hpp"
+#include "universe/membership.hpp"
+
+namespace couplet::universe {
+
+struct JoinOptions {
+  std::string hub;  // "host:port"
+  channel::Secret secret;
+  bool encrypt = false;  // demand it, whatever the hub says
+  bool relay = false;    // identity then means nothing
+  Identity identity;
+  double timeout_s = 60;      // < 0: for ever
+  std::string run_directory;  // base of the node directories
+  std::string node_name;      // COUPLET_NODE
+  // Opens the socket on which peers reach this process; local: the address that reaches the hub, port 0. Called once.
+  std::function<Result<os::Endpoint>(const os::Endpoint& local)> listen;
+  std::function<bool()> interrupted;             // Ctrl-C: join and waits end with not_yet
+  std::function<void(const std::string&)> note;  // who is being waited for; the hub is lost
+};
+
+// What the environment says where the caller has said nothing: program "" is COUPLET_PROGRAM, rank and size -1 are the
+// launcher's (else 0 of 1), hub "" is COUPLET_HUB, secret_file "" is COUPLET_SECRET_FILE or the user's own (made on first
+// use), no timeout given is COUPLET_JOIN_TIMEOUT (else 60). config error that says what is missing.
+struct JoinWishes {
+  std::string program;
+  std::int32_t rank = -1;
+  std::int32_t size = -1;
+  std::string hub;
+  std::string secret_file;
+  double timeout_s = -1;
+  bool timeout_given = false;
+};
+Result<JoinOptions> join_options(const JoinWishes& wishes);
+
+// timeout: names the programs and ranks that are missing; not_found, exists, mismatch, argument: what the hub does not
+// like about the identity; authentication; version; hub_lost: nobody answers there, or no more; not_yet: interrupted.
+Result<std::unique_ptr<Membership>> join(JoinOptions options);
+
+}  // namespace couplet::universe

@@ -1,0 +1,151 @@
+// The member's side of the hub connection: Membership and SeriesRegistry as seen by the layers above. Private to universe/.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "universe/control_connection.hpp"
+#include "universe/join.hpp"
+#include "universe/membership.hpp"
+#include "universe/node_directory.hpp"
+
+namespace couplet::universe {
+
+class Member final : public Membership, public SeriesRegistry, public engine::Source {
+ public:
+  explicit Member(JoinOptions options);
+  ~Member() override;
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
+  // Everything that join() does; the member is of no use where it fails.
+  Status join();
+
+  // Membership
+  [[nodiscard]] channel::PeerId id() const noexcept override { return id_; }
+  [[nodiscard]] std::int32_t rank() const noexcept override {
+    return options_.relay ? -1 : static_cast<std::int32_t>(id_);
+  }
+  [[nodiscard]] std::int32_t size() const noexcept override { return static_cast<std::int32_t>(ranks_.size()); }
+  [[nodiscard]] std::int32_t program() const noexcept override { return program_; }
+  [[nodiscard]] const std::vector<ProgramInfo>& programs() const noexcept override { return programs_; }
+  [[nodiscard]] const PeerInfo& peer(channel::PeerId id) const noexcept override;
+  [[nodiscard]] std::string_view node_name(std::uint16_t node) const noexcept override;
+  [[nodiscard]] std::uint16_t node() const noexcept override { return node_; }
+  [[nodiscard]] std::string peer_name(channel::PeerId id) const override;
+  [[nodiscard]] std::uint64_t run_id() const noexcept override { return run_id_; }
+  [[nodiscard]] const std::string& node_directory() const noexcept override { return directory_->path(); }
+  [[nodiscard]] std::string setting(std::string_view key) const override { return setting_value(settings_, key); }
+  [[nodiscard]] SeriesRegistry& registry() noexcept override { return *this; }
+  [[nodiscard]] os::ProcessPage& page() noexcept override { return *page_; }
+  [[nodiscard]] os::Doorbell& doorbell() noexcept override { return *doorbell_; }
+  [[nodiscard]] const channel::Secret& secret() const noexcept override { return options_.secret; }
+  [[nodiscard]] bool encrypt() const noexcept override { return encrypt_; }
+  Status attach(engine::Engine* engine) override;
+  [[nodiscard]] Status hub() const override { return hub_status_; }
+  void on_lost(std::function<void(channel::PeerId, const Status&)> handler) override;
+  Status alive(channel::PeerId id) override;
+  Status leave(std::uint64_t deadline_ns) override;
+
+  // SeriesRegistry
+  Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) override;
+  Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) override;
+  Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
+  Status reader_opened(const std::string& name, std::uint64_t deadline_ns) override;
+  Status reader_closed(const std::string& name, std::uint64_t deadline_ns) override;
+  [[nodiscard]] News news(const std::string& name) const override;
+  Result<channel::PeerId> relay_of(std::uint16_t node, std::uint64_t deadline_ns) override;
+
+  // engine::Source
+  int poll(std::uint64_t now_ns, int budget) override;
+  [[nodiscard]] bool ready() const override;
+  void tick(std::uint64_t now_ns) override;
+
+ private:
+  struct Loss {
+    channel::PeerId id;
+    Status why;
+  };
+
+  // member_join.cpp
+  Status connect(std::uint64_t deadline_ns);
+  Status connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns);
+  Status enter_node();
+  Status present();
+  Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what);
+  Status wait_on_socket(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what);
+  void watch();
+
+  // member.cpp: what the hub says
+  void hear();
+  Status take(const ControlConnection::Arrived& arrived);
+  Status take_table(const std::string& payload);
+  void hub_lost(const Status& why);
+  void heard(AdmittedMessage& message);
+  void heard(PlacedMessage& message);
+  void heard(CompleteMessage& message);
+  void heard(PeerMessage& message);
+  void heard(WaitingMessage& message);
+  void heard(RefusedMessage& message);
+  void heard(AnswerMessage& message);
+  void heard(SeriesMessage& message);
+  void heard(GoodbyeMessage& message);
+  void heard(OverMessage& message);
+  void say(const MemberMessage& message);
+  void update_peer(channel::PeerId id, const PeerInfo& info, const std::string& text);
+  void lose(channel::PeerId id, PeerState state, const std::string& text);
+  [[nodiscard]] PeerInfo* find_peer(channel::PeerId id) noexcept;
+  [[nodiscard]] bool lock_is_free(channel::PeerId id, const PeerInfo& info);
+  void look_at_lock(channel::PeerId id);
+  void tell_losses();
+
+  // member_registry.cpp
+  Result<AnswerMessage> ask(RequestId request, const MemberMessage& message, std::uint64_t deadline_ns,
+                            const std::string& what);
+  Status note_series(SeriesNote note, const std::string& name, std::uint64_t deadline_ns);
+
+  JoinOptions options_;
+  std::unique_ptr<ControlConnection> connection_;
+  engine::Engine* engine_ = nullptr;
+  int watched_ = -1;
+  bool watched_write_ = false;
+
+  std::optional<AdmittedMessage> admitted_;
+  bool placed_ = false;
+  bool complete_ = false;
+  bool goodbye_ = false;
+  bool left_ = false;
+  Status refused_;
+  Status hub_status_;
+  std::string hub_says_over_;
+
+  channel::PeerId id_ = channel::no_peer;
+  std::int32_t program_ = -1;
+  std::uint16_t node_ = 0;
+  std::uint16_t incarnation_ = 0;
+  std::uint64_t run_id_ = 0;
+  bool encrypt_ = false;
+  SettingMap settings_;
+  std::vector<ProgramInfo> programs_;
+  std::vector<PeerInfo> ranks_;
+  std::map<channel::PeerId, PeerInfo> relays_;
+  std::vector<std::string> node_names_;
+  std::unordered_map<channel::PeerId, std::string> loss_texts_;
+  std::unordered_map<channel::PeerId, std::unique_ptr<os::LockProbe>> probes_;  // of peers that somebody asked about
+  std::vector<Loss> losses_;                                                    // not yet told
+  std::vector<std::function<void(channel::PeerId, const Status&)>> handlers_;
+
+  RequestId next_request_ = 1;
+  std::map<RequestId, std::optional<AnswerMessage>> answers_;
+  std::map<std::string, News> news_;
+
+  std::unique_ptr<NodeDirectory> directory_;
+  std::unique_ptr<os::ProcessPage> page_;
+  std::unique_ptr<os::Doorbell> doorbell_;
+};
+
+}  // namespace couplet::universe

@@ -1,0 +1,268 @@
+// How a member joins, waits and leaves.
+#include <poll.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "counters/counters.hpp"
+#include "os/clock.hpp"
+#include "os/directory.hpp"
+#include "os/host.hpp"
+#include "universe/features.hpp"
+#include "universe/member.hpp"
+
+namespace couplet::universe {
+namespace {
+
+constexpr std::uint64_t second_ns = 1'000'000'000;
+constexpr std::uint64_t connect_patience_ns = 5 * second_ns;  // for a hub that is just being started
+constexpr std::uint64_t connect_pause_ns = second_ns / 20;
+constexpr std::uint64_t hub_answer_ns = 5 * second_ns;  // the hub decides a join's deadline; how much later we do
+constexpr std::uint64_t slice_ns = second_ns / 10;
+constexpr double default_join_timeout_s = 60;
+
+void sleep_on(int descriptor, bool write, std::uint64_t timeout_ns) {
+  pollfd entry{descriptor, static_cast<short>(write ? POLLIN | POLLOUT : POLLIN), 0};
+  static_cast<void>(::poll(&entry, descriptor >= 0 ? 1 : 0, static_cast<int>(timeout_ns / 1'000'000 + 1)));
+}
+
+}  // namespace
+
+Result<JoinOptions> join_options(const JoinWishes& wishes) {
+  JoinOptions options;
+  options.identity.program = wishes.program.empty() ? environment("COUPLET_PROGRAM") : wishes.program;
+  if (options.identity.program.empty()) {
+    return fail(Code::config, "joining needs the name of this program: an argument, or COUPLET_PROGRAM");
+  }
+  options.hub = wishes.hub.empty() ? environment("COUPLET_HUB") : wishes.hub;
+  if (options.hub.empty()) {
+    return fail(Code::config, "joining needs the hub's address: an argument, or COUPLET_HUB=host:port");
+  }
+  if ((wishes.rank < 0) != (wishes.size < 0)) {
+    return fail(Code::argument, "rank {} and size {}: give both, or neither", wishes.rank, wishes.size);
+  }
+  if (wishes.size >= 0) {
+    options.identity.rank = wishes.rank;
+    options.identity.size = wishes.size;
+  } else if (auto told = identity_from_launcher(); told.ok()) {
+    options.identity.rank = told->rank;
+    options.identity.size = told->size;
+  } else if (told.code() != Code::not_found) {
+    return told.status();
+  }
+  options.timeout_s = wishes.timeout_s;
+  if (!wishes.timeout_given) {
+    COUPLET_TRY_VALUE(options.timeout_s, environment_number("COUPLET_JOIN_TIMEOUT", default_join_timeout_s));
+  }
+  auto path = wishes.secret_file;
+  if (path.empty()) {
+    COUPLET_TRY_VALUE(path, channel::secret_path());
+  }
+  COUPLET_TRY_VALUE(options.secret, channel::read_or_make_secret(path));
+  options.run_directory = os::run_directory();
+  options.node_name = environment("COUPLET_NODE");
+  return options;
+}
+
+Result<std::unique_ptr<Membership>> join(JoinOptions options) {
+  auto member = std::make_unique<Member>(std::move(options));
+  COUPLET_TRY(member->join());
+  return std::unique_ptr<Membership>(std::move(member));
+}
+
+Status Member::join() {
+  const auto deadline = os::deadline_after(options_.timeout_s);
+  const auto patience = deadline == os::never ? os::never : deadline + hub_answer_ns;
+  COUPLET_TRY(connect(deadline));
+  JoinMessage message;
+  message.relay = options_.relay;
+  message.program = options_.identity.program;
+  message.rank = options_.identity.rank;
+  message.size = options_.identity.size;
+  message.timeout_s = options_.timeout_s < 0 ? -1 : options_.timeout_s;
+  message.host = options_.node_name.empty() ? os::host_name() : options_.node_name;
+  say(message);
+  const auto step = [&](const auto& done, const char* what) -> Status {
+    auto status = wait([&] { return done() || !refused_.ok() || !hub_status_.ok(); }, patience, what);
+    COUPLET_TRY(refused_);
+    COUPLET_TRY(hub_status_);
+    return status;
+  };
+  COUPLET_TRY(step([&] { return admitted_.has_value(); }, "the hub's answer"));
+  COUPLET_TRY(enter_node());
+  COUPLET_TRY(step([&] { return placed_; }, "the sizes of all programs"));
+  COUPLET_TRY(present());
+  return step([&] { return complete_; }, "all programs that are needed");
+}
+
+// A hub that does not listen yet is tried again for a while: launchers start things in any order.
+Status Member::connect(std::uint64_t deadline_ns) {
+  COUPLET_TRY_VALUE(const auto hub, os::resolve(options_.hub));
+  const auto until = std::min(deadline_ns, os::now_ns() + connect_patience_ns);
+  while (true) {
+    auto status = connect_once(hub, std::max(deadline_ns, os::now_ns() + second_ns));
+    if (status.code() != Code::hub_lost || os::now_ns() >= until) {
+      return status;
+    }
+    if (options_.interrupted && options_.interrupted()) {
+      return Code::not_yet;
+    }
+    sleep_on(-1, false, connect_pause_ns);
+  }
+}
+
+Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) {
+  auto socket = os::connect_tcp(hub);
+  if (!socket.ok()) {
+    return fail(Code::hub_lost, "no hub at {}: {}", options_.hub, socket.status().text());
+  }
+  channel::HandshakeSelf self;
+  self.role = options_.relay ? wire::Role::relay : wire::Role::rank;
+  self.features = handshake_features(options_.encrypt);
+  connection_ = ControlConnection::initiate(std::move(*socket), hub, options_.secret, self,
+                                            fmt::format("the hub at {}", options_.hub));
+  bool connected = false;
+  const auto done = [&] {
+    connected = connected || connection_->state() == ControlConnection::State::handshake;
+    return connection_->state() == ControlConnection::State::open || !hub_status_.ok();
+  };
+  auto status = wait(done, deadline_ns, fmt::format("an answer of the hub at {}", options_.hub));
+  if (connection_->state() == ControlConnection::State::open) {
+    encrypt_ = connection_->peer().encrypt;
+    return {};
+  }
+  if (hub_status_.ok()) {
+    return status;
+  }
+  hub_status_ = {};
+  const auto why = connection_->failure();
+  const bool told = why.code() == Code::authentication || why.code() == Code::version || why.code() == Code::protocol;
+  if (told || connected) {
+    return told ? why : fail(Code::hub_lost, "no hub at {}: {}", options_.hub, why.text());
+  }
+  return fail(Code::hub_lost, "no hub at {}: {}", options_.hub, why.text());
+}
+
+Status Member::enter_node() {
+  run_id_ = admitted_->run_id;
+  settings_ = std::move(admitted_->settings);
+  COUPLET_TRY_VALUE(directory_, NodeDirectory::enter(options_.run_directory, run_id_, options_.node_name));
+  say(NodeMessage{directory_->key()});
+  return {};
+}
+
+Status Member::present() {
+  PresentMessage message;
+  COUPLET_TRY_VALUE(message.memory_nonce, os::random_bits());
+  message.process = os::process_id();
+  os::PageOwner owner;
+  owner.run_id = run_id_;
+  owner.peer = id_;
+  owner.incarnation = incarnation_;
+  owner.rank = options_.relay ? -1 : options_.identity.rank;
+  owner.memory_nonce = message.memory_nonce;
+  owner.rank_count = static_cast<std::uint32_t>(ranks_.size());
+  owner.counter_count = counters::counter_count;
+  owner.program = options_.relay ? "relay" : options_.identity.program;
+  owner.host = os::host_name();
+  COUPLET_TRY_VALUE(page_, os::ProcessPage::create(directory_->path(), owner));
+  const auto bell = os::bell_path(directory_->path(), id_);
+  COUPLET_TRY(os::remove_file(bell));  // of an incarnation that died
+  COUPLET_TRY_VALUE(doorbell_, os::Doorbell::open(bell, page_->sleep_flag()));
+  if (options_.listen) {
+    auto local = connection_->local();
+    local.port = 0;
+    COUPLET_TRY_VALUE(const auto endpoint, options_.listen(local));
+    message.address = endpoint.address;
+    message.port = endpoint.port;
+  }
+  say(message);
+  return {};
+}
+
+// ---- waiting
+
+Status Member::attach(engine::Engine* engine) {
+  if (engine_ != nullptr) {
+    if (watched_ >= 0) {
+      engine_->unwatch(watched_);
+    }
+    engine_->remove(*this);
+    watched_ = -1;
+  }
+  engine_ = engine;
+  if (engine_ != nullptr) {
+    engine_->add(*this, engine::Rate::seldom);
+    watch();
+  }
+  return {};
+}
+
+// Keeps the engine's watch as the connection wants it.
+void Member::watch() {
+  if (engine_ == nullptr) {
+    return;
+  }
+  const int descriptor = connection_ == nullptr ? -1 : connection_->descriptor();
+  const bool write = connection_ != nullptr && connection_->wants_write();
+  if (descriptor == watched_ && write == watched_write_) {
+    return;
+  }
+  if (watched_ >= 0 && descriptor != watched_) {
+    engine_->unwatch(watched_);
+  }
+  if (descriptor >= 0) {
+    static_cast<void>(engine_->watch(descriptor, write, *this));
+  }
+  watched_ = descriptor;
+  watched_write_ = write;
+}
+
+Status Member::wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what) {
+  if (engine_ == nullptr) {
+    return wait_on_socket(done, deadline_ns, what);
+  }
+  watch();
+  return engine_->wait(
+      done, deadline_ns, [&] { return what; }, this);
+}
+
+Status Member::wait_on_socket(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what) {
+  const auto begin = os::now_ns();
+  while (true) {
+    hear();
+    tell_losses();
+    if (done()) {
+      return {};
+    }
+    if (options_.interrupted && options_.interrupted()) {
+      return Code::not_yet;
+    }
+    const auto now = os::now_ns();
+    if (now >= deadline_ns) {
+      return fail(Code::timeout, "waited {:.1f} s for {}", static_cast<double>(now - begin) / 1e9, what);
+    }
+    if (!connection_->ready()) {
+      sleep_on(connection_->descriptor(), connection_->wants_write(), std::min(slice_ns, deadline_ns - now));
+    }
+  }
+}
+
+Status Member::leave(std::uint64_t deadline_ns) {
+  if (left_) {
+    return fail(Code::state, "this process has left the universe already");
+  }
+  left_ = true;
+  Status status;
+  if (hub_status_.ok()) {
+    say(LeaveMessage{});
+    status = wait([&] { return goodbye_ || !hub_status_.ok(); }, deadline_ns, "the hub's goodbye");
+  }
+  static_cast<void>(attach(nullptr));
+  connection_->shut();
+  connection_->poll();
+  probes_.clear();
+  return status;
+}
+
+}  // namespace couplet::universe

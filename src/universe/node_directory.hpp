@@ -1,0 +1,59 @@
+// The directory that the processes of a universe share on one node: <base>/<run id, 16 hexadecimal digits>[-<name>]/, mode
+// 0700. Turns a run id into a directory that goes with its last process, and tells which left-over ones are dead.
+// Used by member, hub_server, relay and couplet-clean. Below: os (locks, files).
+// Invariants: who is in a directory holds a lock in it (a page, or `keeper-<pid>-<n>`); entering, leaving and cleaning are
+// serialised by the base's lock file, so that nobody removes what another is about to enter; what is locked is never touched.
+// Tests: tests/unit/universe/test_node_directory.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "os/lock.hpp"
+
+namespace couplet::universe {
+
+class NodeDirectory {
+ public:
+  // base: os::run_directory(); name: COUPLET_NODE, where several "nodes" are on one host. Makes base and directory where they
+  // do not exist, and holds a keeper's lock until the end. system: somebody else owns or can read it.
+  static Result<std::unique_ptr<NodeDirectory>> enter(const std::string& base, std::uint64_t run_id,
+                                                      const std::string& name);
+  // Removes the keeper, and the directory where nobody else is in it. Does nothing in a forked child.
+  ~NodeDirectory();
+  NodeDirectory(const NodeDirectory&) = delete;
+  NodeDirectory& operator=(const NodeDirectory&) = delete;
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  // The same for all processes that share this directory, and different for any other directory on any host.
+  [[nodiscard]] const std::string& key() const noexcept { return key_; }
+
+ private:
+  NodeDirectory(std::string base, std::string path, std::string key, std::string keeper_path,
+                std::unique_ptr<os::LifeLock> keeper);
+  std::string base_;
+  std::string path_;
+  std::string key_;
+  std::string keeper_path_;
+  std::unique_ptr<os::LifeLock> keeper_;
+  std::uint64_t generation_;
+};
+
+struct Leftover {
+  std::string path;
+  std::string why;  // "its processes have ended", "from before the last boot of host a"
+};
+
+struct CleanReport {
+  std::vector<Leftover> removed;  // or would be, in a dry run
+  std::vector<std::string> kept;  // somebody lives there
+};
+
+// Removes the directories of runs in which no lock is held, or which are from an earlier boot of this host. Others are kept.
+// ok with an empty report where `base` does not exist.
+Result<CleanReport> clean(const std::string& base, bool dry_run);
+
+}  // namespace couplet::universe

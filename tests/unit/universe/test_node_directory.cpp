@@ -1,0 +1,196 @@
+#include <gtest/gtest.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "os/directory.hpp"
+#include "os/host.hpp"
+#include "os/process_page.hpp"
+#include "universe/node_directory.hpp"
+
+namespace couplet::universe {
+namespace {
+
+class NodeDirectoryTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = "/tmp/couplet-node-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    base_ = pattern;
+  }
+  void TearDown() override { EXPECT_TRUE(os::remove_directory(base_).ok()); }
+  [[nodiscard]] std::vector<std::string> contents() const { return *os::list_directory(base_); }
+  // A run whose only process was killed; its directory.
+  std::string crashed_run(std::uint64_t run_id) {
+    int ready[2];
+    EXPECT_EQ(::pipe(ready), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto directory = NodeDirectory::enter(base_, run_id, "");
+      std::ofstream((*directory)->path() + "/series-eta-0") << "data";
+      static_cast<void>(!::write(ready[1], "y", 1));
+      for (;;) {
+        ::pause();
+      }
+    }
+    char letter = 0;
+    EXPECT_EQ(::read(ready[0], &letter, 1), 1);
+    ::close(ready[0]);
+    ::close(ready[1]);
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    return base_ + "/" + fmt::format("{:016x}", run_id);
+  }
+  std::string base_;
+};
+
+TEST_F(NodeDirectoryTest, GoesWithItsLastProcess) {
+  auto first = NodeDirectory::enter(base_, 0xabc, "");
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  auto second = NodeDirectory::enter(base_, 0xabc, "");
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ((*first)->path(), base_ + "/0000000000000abc");
+  EXPECT_EQ((*first)->key(), (*second)->key());
+  struct stat facts {};
+  ASSERT_EQ(::stat((*first)->path().c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777U, 0700U);
+  std::ofstream((*first)->path() + "/series-eta-0") << "data";
+  first->reset();
+  EXPECT_TRUE(std::filesystem::exists(base_ + "/0000000000000abc/series-eta-0"));
+  second->reset();
+  EXPECT_TRUE(contents().empty());
+}
+
+TEST_F(NodeDirectoryTest, NamedNodesAreApart) {
+  auto first = NodeDirectory::enter(base_, 1, "a");
+  auto second = NodeDirectory::enter(base_, 1, "b");
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_NE((*first)->path(), (*second)->path());
+  EXPECT_NE((*first)->key(), (*second)->key());
+  EXPECT_EQ(NodeDirectory::enter(base_, 1, "a/b").code(), Code::config);
+}
+
+TEST_F(NodeDirectoryTest, AKeyIsOfTheDirectoryAndNotOfTheHost) {
+  auto first = NodeDirectory::enter(base_, 1, "");
+  ASSERT_TRUE(first.ok());
+  const auto key = (*first)->key();
+  first->reset();
+  auto second = NodeDirectory::enter(base_, 1, "");
+  ASSERT_TRUE(second.ok());
+  EXPECT_NE((*second)->key(), key) << "another container on this host would have made it";
+}
+
+TEST_F(NodeDirectoryTest, APageKeepsTheDirectory) {
+  auto directory = NodeDirectory::enter(base_, 1, "");
+  ASSERT_TRUE(directory.ok());
+  os::PageOwner owner;
+  auto page = os::ProcessPage::create((*directory)->path(), owner);
+  ASSERT_TRUE(page.ok());
+  directory->reset();
+  EXPECT_EQ(contents().size(), 2U) << "the lock and the run";
+  page->reset();
+  EXPECT_EQ(clean(base_, false)->removed.size(), 1U);
+  EXPECT_TRUE(contents().empty());
+}
+
+TEST_F(NodeDirectoryTest, CleanRemovesTheDeadAndLeavesTheLiving) {
+  auto alive = NodeDirectory::enter(base_, 2, "");
+  ASSERT_TRUE(alive.ok());
+  const auto dead = crashed_run(3);
+  auto report = clean(base_, true);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->removed.size(), 1U);
+  EXPECT_EQ(report->removed[0].path, dead);
+  EXPECT_EQ(report->removed[0].why, "its processes have ended");
+  EXPECT_EQ(report->kept, std::vector<std::string>{(*alive)->path()});
+  EXPECT_TRUE(std::filesystem::exists(dead)) << "a dry run removes nothing";
+  ASSERT_EQ(clean(base_, false)->removed.size(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(dead));
+  EXPECT_TRUE(std::filesystem::exists((*alive)->path() + "/node"));
+  alive->reset();
+  EXPECT_TRUE(contents().empty());
+}
+
+TEST_F(NodeDirectoryTest, TheNextJoinCleansUp) {
+  const auto dead = crashed_run(3);
+  auto next = NodeDirectory::enter(base_, 4, "");
+  ASSERT_TRUE(next.ok());
+  EXPECT_FALSE(std::filesystem::exists(dead));
+}
+
+TEST_F(NodeDirectoryTest, CleanKnowsAnEarlierBootAndAnotherHost) {
+  const auto make = [&](const std::string& name, const std::string& boot, const std::string& host) {
+    std::filesystem::create_directory(base_ + "/" + name);
+    std::ofstream(base_ + "/" + name + "/node")
+        << R"({"boot_id":")" << boot << R"(","host":")" << host << R"(","key":"k"})";
+  };
+  make("0000000000000001", "an earlier boot", os::host_name());
+  make("0000000000000002", "its boot", "another host");
+  std::filesystem::create_directory(base_ + "/0000000000000003");
+  std::filesystem::create_directory(base_ + "/mine");
+  std::ofstream(base_ + "/0000000000000004") << "a file of the user";
+  const auto report = clean(base_, false);
+  ASSERT_TRUE(report.ok());
+  ASSERT_EQ(report->removed.size(), 2U);
+  EXPECT_EQ(report->removed[0].why, "from before the last boot of host " + os::host_name());
+  EXPECT_EQ(report->kept, std::vector<std::string>{base_ + "/0000000000000002"});
+  EXPECT_TRUE(std::filesystem::exists(base_ + "/mine"));
+  EXPECT_TRUE(std::filesystem::exists(base_ + "/0000000000000004"));
+}
+
+TEST_F(NodeDirectoryTest, CleanOfNothingIsNothing) {
+  const auto report = clean(base_ + "/there is no such directory", false);
+  ASSERT_TRUE(report.ok());
+  EXPECT_TRUE(report->removed.empty());
+}
+
+TEST_F(NodeDirectoryTest, ADirectoryThatOthersCanReadIsRefused) {
+  std::filesystem::create_directory(base_ + "/0000000000000007");
+  std::ofstream(base_ + "/0000000000000007/keeper-1-1") << "";
+  auto lock = os::LifeLock::take(base_ + "/0000000000000007/keeper-1-1");  // inhabited, so not cleaned
+  ASSERT_TRUE(lock.ok());
+  ::chmod((base_ + "/0000000000000007").c_str(), 0755);
+  EXPECT_EQ(NodeDirectory::enter(base_, 7, "").code(), Code::system);
+}
+
+TEST_F(NodeDirectoryTest, AForkedChildLeavesItAlone) {
+  auto directory = NodeDirectory::enter(base_, 5, "");
+  ASSERT_TRUE(directory.ok());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    directory->reset();
+    ::_exit(0);
+  }
+  ::waitpid(child, nullptr, 0);
+  EXPECT_TRUE(std::filesystem::exists((*directory)->path()));
+}
+
+TEST_F(NodeDirectoryTest, ComingAndGoingAtTheSameTimeLosesNothing) {
+  std::vector<std::thread> threads;
+  std::atomic<int> missing{0};
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 100; ++round) {
+        auto directory = NodeDirectory::enter(base_, 9, "");
+        if (!directory.ok() || !std::filesystem::exists((*directory)->path() + "/node")) {
+          ++missing;
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(missing, 0);
+  EXPECT_TRUE(contents().empty());
+}
+
+}  // namespace
+}  // namespace couplet::universe
