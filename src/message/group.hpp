@@ -45,6 +45,7 @@ class Group {
   [[nodiscard]] std::int32_t rank_of(channel::PeerId peer) const noexcept;
 
   std::int32_t pending = 0;  // requests that are not complete; kept by Messenger
+  void* owner = nullptr;     // for the layer above: what its handle belongs to
 
  private:
   Group() = default;

@@ -59,6 +59,7 @@ class TcpLane final : public Lane {
       : socket_(std::move(socket)),
         traits_{.name = "tcp",
                 .checked = true,
+                .checked_payload_bytes = options.checked_payload_bytes,
                 .same_memory = false,
                 .largest_payload = options.largest_payload,
                 .eager_bytes = options.eager_bytes},

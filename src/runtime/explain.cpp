@@ -1,0 +1,40 @@
+#include <nlohmann/json.hpp>
+
+#include "os/host.hpp"
+#include "runtime/universe.hpp"
+
+namespace couplet::runtime {
+
+std::string Universe::explain() const {
+  using Json = nlohmann::ordered_json;
+  const auto& programs = member_->programs();
+  Json report;
+  report["version"] = {{"major", COUPLET_VERSION_MAJOR}, {"minor", COUPLET_VERSION_MINOR}};
+  report["program"] = programs[static_cast<std::size_t>(member_->program())].name;
+  report["rank"] = member_->rank();
+  report["node"] = {{"name", std::string(member_->node_name(member_->node()))},
+                    {"directory", member_->node_directory()},
+                    {"usable_cores", os::usable_cores()}};
+  report["encrypted_tcp"] = member_->encrypt();
+  report["waiting"] = {{"spin_us", static_cast<double>(patience_.spin_ns) / 1e3},
+                       {"yield_us", static_cast<double>(patience_.yield_ns) / 1e3},
+                       {"why", patience_.spin_ns == 0 ? "more processes than cores" : "a core for each process"}};
+  Json peers = Json::array();
+  const auto flows = messenger_->report();
+  for (const auto& contact : reach_->report()) {
+    Json peer{{"rank", contact.peer}, {"name", contact.name}, {"link", contact.link}, {"why", contact.why}};
+    for (const auto& flow : flows) {
+      if (flow.peer == contact.peer) {
+        peer["eager_bytes"] = flow.eager_bytes;
+        peer["large_messages"] = flow.large_messages;
+        peer["large_messages_why"] = flow.why;
+        peer["lost"] = flow.lost;
+      }
+    }
+    peers.push_back(std::move(peer));
+  }
+  report["peers"] = std::move(peers);
+  return report.dump(2);
+}
+
+}  // namespace couplet::runtime

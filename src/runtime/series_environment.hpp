@@ -1,0 +1,44 @@
+// What series needs of the process it lives in, answered by membership, engine and messenger.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "engine/engine.hpp"
+#include "message/message.hpp"
+#include "series/part.hpp"
+#include "series/series.hpp"
+#include "universe/membership.hpp"
+
+namespace couplet::runtime {
+
+class SeriesEnvironment final : public series::Environment {
+ public:
+  SeriesEnvironment(universe::Membership& membership, engine::Engine& engine, message::Messenger& messenger,
+                    std::uint64_t spin_ns)
+      : membership_(membership), engine_(engine), messenger_(messenger), spin_ns_(spin_ns) {}
+
+  [[nodiscard]] channel::PeerId self() const noexcept override;
+  [[nodiscard]] std::uint16_t incarnation() const noexcept override;
+  [[nodiscard]] const std::string& program() const noexcept override;
+  [[nodiscard]] std::uint16_t node() const noexcept override { return membership_.node(); }
+  [[nodiscard]] const std::string& node_directory() const noexcept override { return membership_.node_directory(); }
+  [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
+  [[nodiscard]] std::string setting(std::string_view key) const override { return membership_.setting(key); }
+  [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return membership_.registry(); }
+  Status alive(channel::PeerId peer, std::uint16_t incarnation) override;
+  Status program_alive(std::string_view program) override;
+  Result<std::uint64_t> between_slices() override;
+  [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return spin_ns_; }
+  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
+                                                  const series::PartWish& wish, std::uint64_t deadline_ns) override;
+
+ private:
+  universe::Membership& membership_;
+  engine::Engine& engine_;
+  message::Messenger& messenger_;
+  std::uint64_t spin_ns_;
+};
+
+}  // namespace couplet::runtime

@@ -1,0 +1,237 @@
+#include "runtime/tcp_meetings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "os/clock.hpp"
+
+namespace couplet::runtime {
+
+struct TcpMeetings::Meeting {
+  bool own_call = false;
+  bool yielded = false;  // own call only: the peer's call survives, wait for it
+  channel::PeerId peer = channel::no_peer;
+  std::uint16_t incarnation = 0;
+  std::uint64_t deadline_ns = 0;
+  std::unique_ptr<link::TcpConnector> connector;  // while connecting
+  os::Descriptor socket;
+  std::optional<channel::Handshake> handshake;
+  int watched = -1;
+};
+
+Result<std::unique_ptr<TcpMeetings>> TcpMeetings::open(MeetingHost& host, engine::Engine& engine,
+                                                       std::unique_ptr<link::TcpListener> listener,
+                                                       const channel::Secret& secret,
+                                                       const channel::HandshakeSelf& self,
+                                                       const link::TcpOptions& options) {
+  std::unique_ptr<TcpMeetings> meetings(new TcpMeetings(host, engine, std::move(listener), secret, self, options));
+  engine.add(*meetings, engine::Rate::seldom);
+  COUPLET_TRY(engine.watch(meetings->listener_->descriptor(), false, *meetings));
+  return meetings;
+}
+
+TcpMeetings::TcpMeetings(MeetingHost& host, engine::Engine& engine, std::unique_ptr<link::TcpListener> listener,
+                         const channel::Secret& secret, const channel::HandshakeSelf& self,
+                         const link::TcpOptions& options)
+    : host_(host), engine_(engine), listener_(std::move(listener)), secret_(secret), self_(self), options_(options) {}
+
+TcpMeetings::~TcpMeetings() {
+  for (const auto& meeting : meetings_) {
+    unwatch(*meeting);
+  }
+  engine_.unwatch(listener_->descriptor());
+  engine_.remove(*this);
+}
+
+void TcpMeetings::unwatch(Meeting& meeting) {
+  if (meeting.watched >= 0) {
+    engine_.unwatch(std::exchange(meeting.watched, -1));
+  }
+}
+
+TcpMeetings::Meeting* TcpMeetings::own_call_to(channel::PeerId peer) {
+  const auto found = std::find_if(meetings_.begin(), meetings_.end(),
+                                  [&](const auto& meeting) { return meeting->own_call && meeting->peer == peer; });
+  return found == meetings_.end() ? nullptr : found->get();
+}
+
+Status TcpMeetings::call(channel::PeerId peer, std::uint16_t incarnation, const os::Endpoint& target) {
+  auto meeting = std::make_unique<Meeting>();
+  meeting->own_call = true;
+  meeting->peer = peer;
+  meeting->incarnation = incarnation;
+  meeting->deadline_ns = os::now_ns() + call_patience_ns;
+  COUPLET_TRY_VALUE(meeting->connector, link::TcpConnector::open(target));
+  COUPLET_TRY(engine_.watch(meeting->connector->descriptor(), true, *this));
+  meeting->watched = meeting->connector->descriptor();
+  meetings_.push_back(std::move(meeting));
+  return {};
+}
+
+int TcpMeetings::take_callers(std::uint64_t now_ns) {
+  int taken = 0;
+  const auto unproven = static_cast<std::size_t>(
+      std::count_if(meetings_.begin(), meetings_.end(), [](const auto& meeting) { return !meeting->own_call; }));
+  for (std::size_t room = most_unproven_callers - std::min(unproven, most_unproven_callers); room > 0; --room) {
+    auto socket = listener_->accept();
+    if (!socket) {
+      break;
+    }
+    auto meeting = std::make_unique<Meeting>();
+    meeting->socket = std::move(*socket);
+    meeting->deadline_ns = now_ns + caller_patience_ns;
+    const auto from = os::peer_endpoint(meeting->socket);
+    const std::string name = "a connection from " + (from ? os::endpoint_text(*from) : std::string("somewhere"));
+    meeting->handshake.emplace(channel::Handshake::accept(secret_, self_, name));
+    if (engine_.watch(meeting->socket.number(), false, *this).ok()) {
+      meeting->watched = meeting->socket.number();
+      meetings_.push_back(std::move(meeting));
+      ++taken;
+    }
+  }
+  return taken;
+}
+
+int TcpMeetings::poll(std::uint64_t now_ns, int /*budget*/) {
+  if (now_ns == 0) {
+    now_ns = os::now_ns();
+  }
+  int work = take_callers(now_ns);
+  for (std::size_t index = 0; index < meetings_.size();) {
+    if (drive(*meetings_[index], now_ns)) {
+      ++index;
+      continue;
+    }
+    ++work;
+    meetings_.erase(meetings_.begin() + static_cast<std::ptrdiff_t>(index));
+  }
+  return work;
+}
+
+bool TcpMeetings::drive(Meeting& meeting, std::uint64_t now_ns) {
+  if (meeting.own_call && meeting.peer == channel::no_peer) {
+    unwatch(meeting);
+    return false;  // another connection has made this call superfluous
+  }
+  if (now_ns > meeting.deadline_ns) {
+    give_up(meeting, fail(Code::peer_lost, "{} has not answered within {} s", host_.meeting_name(meeting.peer),
+                          call_patience_ns / 1'000'000'000));
+    return false;
+  }
+  if (meeting.yielded) {
+    return true;
+  }
+  Status status = meeting.connector ? connect(meeting) : Status();
+  if (status.ok()) {
+    status = talk(meeting);
+  }
+  if (status.code() == Code::not_yet) {
+    return true;
+  }
+  if (status.ok()) {
+    conclude(meeting);
+    return false;
+  }
+  if (meeting.own_call && status.code() == Code::exists) {
+    unwatch(meeting);
+    meeting.yielded = true;
+    meeting.socket.close();
+    return true;
+  }
+  give_up(meeting, status);
+  return false;
+}
+
+Status TcpMeetings::connect(Meeting& meeting) {
+  COUPLET_TRY_VALUE(auto socket, meeting.connector->poll());
+  unwatch(meeting);
+  meeting.connector.reset();
+  meeting.socket = std::move(socket);
+  COUPLET_TRY(engine_.watch(meeting.socket.number(), false, *this));
+  meeting.watched = meeting.socket.number();
+  meeting.handshake.emplace(channel::Handshake::initiate(secret_, self_, {meeting.peer, meeting.incarnation},
+                                                         host_.meeting_name(meeting.peer)));
+  return {};
+}
+
+// Moves bytes until nothing moves (not_yet), the handshake is done (ok) or broken. A few hundred bytes always fit the
+// socket's buffer, so that only arriving bytes are waited for.
+Status TcpMeetings::talk(Meeting& meeting) {
+  auto& handshake = *meeting.handshake;
+  for (;;) {
+    while (!handshake.output().empty()) {
+      COUPLET_TRY_VALUE(const auto sent,
+                        os::send_some(meeting.socket, handshake.output().data(), handshake.output().size()));
+      handshake.sent(sent);
+    }
+    switch (handshake.state()) {
+      case channel::HandshakeState::deciding:
+        decide(meeting);
+        continue;
+      case channel::HandshakeState::failed:
+        return handshake.failure();
+      case channel::HandshakeState::done:
+        return {};
+      case channel::HandshakeState::talking:
+        break;
+    }
+    std::array<std::byte, 512> buffer;
+    const auto received = os::receive_some(meeting.socket, buffer.data(), std::min(buffer.size(), handshake.wanted()));
+    if (received.code() == Code::end) {
+      return fail(Code::peer_lost, "{} closed the connection during the handshake", host_.meeting_name(meeting.peer));
+    }
+    if (!received) {
+      return received.status();
+    }
+    static_cast<void>(handshake.input(std::span(buffer).first(*received)));
+  }
+}
+
+void TcpMeetings::decide(Meeting& meeting) {
+  const auto& peer = meeting.handshake->peer();
+  Status may = host_.may_enter(peer);
+  const Meeting* own = own_call_to(peer.id);
+  if (may.ok() && own != nullptr && !own->yielded && !channel::connection_wins(peer.id, self_.id)) {
+    may = fail(Code::exists, "both have called; the call of the lower number stands");
+  }
+  if (may.ok()) {
+    meeting.peer = peer.id;
+    meeting.handshake->accept_peer();
+  } else {
+    meeting.handshake->refuse(may);
+  }
+}
+
+void TcpMeetings::conclude(Meeting& meeting) {
+  unwatch(meeting);
+  const auto& proven = meeting.handshake->peer();
+  std::optional<link::SessionKeys> keys;
+  if (proven.encrypt) {
+    keys.emplace();
+    keys->cipher = proven.aes256_gcm ? wire::Cipher::aes256_gcm : wire::Cipher::chacha20_poly1305;
+    std::copy(proven.send_key.bytes().begin(), proven.send_key.bytes().end(), keys->send.begin());
+    std::copy(proven.receive_key.bytes().begin(), proven.receive_key.bytes().end(), keys->receive.begin());
+  }
+  if (!meeting.own_call) {
+    if (Meeting* own = own_call_to(meeting.peer)) {
+      own->peer = channel::no_peer;  // the caller's connection stands
+    }
+  }
+  auto lane = link::make_tcp_lane(std::move(meeting.socket), options_, keys);
+  if (lane) {
+    host_.met(meeting.peer, std::move(*lane), proven);
+  } else if (meeting.own_call) {
+    host_.not_met(meeting.peer, lane.status());
+  }
+}
+
+void TcpMeetings::give_up(Meeting& meeting, const Status& why) {
+  unwatch(meeting);
+  if (meeting.own_call) {
+    host_.not_met(meeting.peer, why);
+  }
+}
+
+}  // namespace couplet::runtime

@@ -1,0 +1,119 @@
+#include "runtime/universe.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "os/host.hpp"
+#include "runtime/settings.hpp"
+
+namespace couplet::runtime {
+namespace {
+
+constexpr double leave_timeout_s = 5;
+constexpr int spin_rounds = 4000;
+
+void print_note(const std::string& text) {
+  if (log_level() >= LogLevel::warning) {
+    std::fprintf(stderr, "couplet: %s\n", text.c_str());
+  }
+}
+
+int processes_on_node(const universe::Membership& membership) {
+  int count = 0;
+  for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
+    const auto& info = membership.peer(static_cast<channel::PeerId>(rank));
+    count += info.state == universe::PeerState::present && info.node == membership.node() ? 1 : 0;
+  }
+  return count;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Universe>> Universe::join(const universe::JoinWishes& wishes) {
+  std::unique_ptr<Universe> universe(new Universe);
+  COUPLET_TRY(universe->assemble(wishes));
+  return universe;
+}
+
+Status Universe::assemble(const universe::JoinWishes& wishes) {
+  COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
+  std::unique_ptr<link::TcpListener> listener;
+  options.note = print_note;
+  options.listen = [&listener](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
+    os::Endpoint local = towards_hub;
+    if (const std::string wanted = environment_text("COUPLET_INTERFACE"); !wanted.empty()) {
+      COUPLET_TRY_VALUE(local, os::interface_endpoint(wanted));
+    }
+    COUPLET_TRY_VALUE(listener, link::TcpListener::open(local));
+    return listener->endpoint();
+  };
+  COUPLET_TRY_VALUE(member_, universe::join(std::move(options)));
+  patience_ = engine::patience_for(processes_on_node(*member_), os::usable_cores(), spin_wish_us(*member_));
+  engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
+  COUPLET_TRY(member_->attach(engine_.get()));
+  COUPLET_TRY(make_reach(std::move(listener)));
+  COUPLET_TRY(make_messenger());
+  environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, patience_.spin_ns);
+  return {};
+}
+
+Status Universe::make_reach(std::unique_ptr<link::TcpListener> listener) {
+  COUPLET_TRY_VALUE(const ReachOptions options, reach_options(*member_));
+  COUPLET_TRY_VALUE(reach_, Reach::open(*member_, *engine_, std::move(listener), options));
+  return {};
+}
+
+Status Universe::make_messenger() {
+  COUPLET_TRY_VALUE(auto options, messenger_options(*member_));
+  options.spin_rounds = patience_.spin_ns == 0 ? 0 : spin_rounds;
+  messenger_ = std::make_unique<message::Messenger>(*reach_, engine_.get(), member_->id(), member_->size(), options);
+  reach_->set_handler(wire::FrameFamily::message, *messenger_);
+  reach_->set_messenger(*messenger_);
+  member_->on_lost([this](channel::PeerId peer, const Status& why) { reach_->lost(peer, why); });
+  const auto& program = member_->programs()[static_cast<std::size_t>(member_->program())];
+  COUPLET_TRY_VALUE(own_program_, messenger_->program_group(program.name, program.first_rank, program.size));
+  return {};
+}
+
+Universe::~Universe() {
+  environment_.reset();
+  if (member_) {
+    static_cast<void>(member_->attach(nullptr));
+  }
+  reach_.reset();  // channels end before who takes their frames
+  messenger_.reset();
+  engine_.reset();
+}
+
+Result<std::unique_ptr<series::Writer>> Universe::create_series(message::Group& group,
+                                                                const series::WriterSpecification& specification,
+                                                                const series::WriterOptions& options,
+                                                                std::uint64_t deadline_ns) {
+  COUPLET_TRY_VALUE(auto team, reading_team(group, specification.name, false));
+  return series::Writer::create(*environment_, *team, specification, options, deadline_ns);
+}
+
+Result<std::unique_ptr<message::Team>> Universe::reading_team(message::Group& group, const std::string& name,
+                                                              bool local) {
+  if (local || group.size() == 1) {
+    return std::unique_ptr<message::Team>(std::make_unique<message::SoloTeam>());
+  }
+  COUPLET_TRY_VALUE(auto team, message::MessageTeam::open(*messenger_, group, name));
+  return std::unique_ptr<message::Team>(std::move(team));
+}
+
+Status Universe::progress() {
+  engine_->poll();
+  return {};
+}
+
+Status Universe::leave() {
+  const auto deadline_ns = os::deadline_after(leave_timeout_s);
+  const Status flushed = messenger_->flush(deadline_ns);
+  reach_->shut(deadline_ns);
+  const Status left = member_->leave(deadline_ns);
+  return flushed.ok() ? left : flushed.within("leaving with messages that could not be sent");
+}
+
+}  // namespace couplet::runtime

@@ -1,0 +1,67 @@
+// runtime: turns configuration into one working whole. The only folder that names concrete links; everything that is used is
+// listed here, nothing registers itself. Above: capi. Below: everything.
+// Invariants: several universes in one process do not touch each other; what is opened first is closed last; a universe that
+// could not be joined leaves nothing behind.
+// Tests: tests/universe, tests/languages.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.hpp"
+#include "engine/engine.hpp"
+#include "message/message.hpp"
+#include "message/team.hpp"
+#include "runtime/reach.hpp"
+#include "runtime/series_environment.hpp"
+#include "series/reader.hpp"
+#include "series/writer.hpp"
+#include "universe/join.hpp"
+
+namespace couplet::runtime {
+
+class Universe final {
+ public:
+  static Result<std::unique_ptr<Universe>> join(const universe::JoinWishes& wishes);
+  ~Universe();
+  Universe(const Universe&) = delete;
+  Universe& operator=(const Universe&) = delete;
+
+  [[nodiscard]] universe::Membership& membership() noexcept { return *member_; }
+  [[nodiscard]] const universe::Membership& membership() const noexcept { return *member_; }
+  [[nodiscard]] message::Messenger& messenger() noexcept { return *messenger_; }
+  [[nodiscard]] series::Environment& environment() noexcept { return *environment_; }
+  [[nodiscard]] message::Group& everyone() noexcept { return messenger_->universe_group(); }
+  [[nodiscard]] message::Group& own_program() noexcept { return *own_program_; }
+
+  Result<std::unique_ptr<series::Writer>> create_series(message::Group& group,
+                                                        const series::WriterSpecification& specification,
+                                                        const series::WriterOptions& options,
+                                                        std::uint64_t deadline_ns);
+  // Who reads `name` together: the group, or each rank for itself.
+  Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
+
+  Status progress();
+  // JSON: links, limits and choices, and why.
+  [[nodiscard]] std::string explain() const;
+  // Finishes what was sent and says goodbye. Afterwards the object is only good for its destructor.
+  Status leave();
+
+ private:
+  Universe() = default;
+  Status assemble(const universe::JoinWishes& wishes);
+  Status make_reach(std::unique_ptr<link::TcpListener> listener);
+  Status make_messenger();
+
+  // In the order of dependence.
+  std::unique_ptr<universe::Membership> member_;
+  std::unique_ptr<engine::Engine> engine_;
+  std::unique_ptr<Reach> reach_;
+  std::unique_ptr<message::Messenger> messenger_;
+  std::unique_ptr<SeriesEnvironment> environment_;
+  engine::Patience patience_;
+  message::Group* own_program_ = nullptr;
+};
+
+}  // namespace couplet::runtime
