@@ -1,0 +1,160 @@
+// capi: turns a C call into checked handles and one call below, and a Status into a couplet_status. No logic here.
+// Above: couplet.h, and through it C++, Fortran and Python. Below: runtime.
+// Invariants: nothing throws, aborts, exits or prints; outputs are written only on success or with an answer; the sentence of
+// the last error is kept per thread; a handle used after fork, after leave, or by two threads at a time is an error.
+// Tests: tests/languages, tests/universe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/status.hpp"
+#include "couplet/couplet.h"
+#include "os/fork.hpp"
+#include "runtime/universe.hpp"
+
+namespace couplet::capi {
+
+// Remembers the sentence of an error (or answer) for couplet_error_text and returns its code.
+couplet_status finish(const Status& status) noexcept;
+
+// First member of every handle: finds stale and foreign pointers.
+enum class HandleKind : std::uint32_t { universe = 0x55435043, group = 0x47435043, series = 0x53435043, gone = 0 };
+
+// Serialises or supervises the calls on one universe.
+class Turn {
+ public:
+  void serialise() noexcept { serialised_ = true; }
+  Status begin() noexcept {
+    if (serialised_) {
+      mutex_.lock();
+      return {};
+    }
+    if (busy_.load(std::memory_order_relaxed)) {
+      return {Code::thread, "a second thread uses this universe; join it with threads = 1 to serialise its calls"};
+    }
+    busy_.store(true, std::memory_order_relaxed);
+    return {};
+  }
+  void end() noexcept {
+    if (serialised_) {
+      mutex_.unlock();
+    } else {
+      busy_.store(false, std::memory_order_relaxed);
+    }
+  }
+
+ private:
+  bool serialised_ = false;
+  std::atomic<bool> busy_{false};
+  std::mutex mutex_;
+};
+
+// Runs `body` and turns whatever comes out into a couplet_status.
+template <typename Body>
+couplet_status guarded(Body&& body) noexcept {
+  try {
+    const Status status = std::forward<Body>(body)();
+    return status.ok() ? COUPLET_OK : finish(status);
+  } catch (const std::bad_alloc&) {
+    return finish(Status(Code::memory));
+  } catch (const std::exception& error) {
+    return finish(fail(Code::internal, "unexpected exception: {}", error.what()));
+  } catch (...) {
+    return finish(Status(Code::internal));
+  }
+}
+
+}  // namespace couplet::capi
+
+struct couplet_group {
+  couplet::capi::HandleKind kind = couplet::capi::HandleKind::group;
+  couplet_universe* owner = nullptr;
+  couplet::message::Group* group = nullptr;
+};
+
+struct couplet_series {
+  couplet::capi::HandleKind kind = couplet::capi::HandleKind::series;
+  couplet_universe* owner = nullptr;
+  std::unique_ptr<couplet::series::Writer> writer;  // one of the two
+  std::unique_ptr<couplet::message::Team> team;     // of the reader, outlives it
+  std::unique_ptr<couplet::series::Reader> reader;
+  std::optional<couplet::series::Description> description;  // holds what describe gave out
+
+  couplet::Status close();
+};
+
+struct couplet_universe {
+  couplet::capi::HandleKind kind = couplet::capi::HandleKind::universe;
+  std::uint64_t fork_generation = couplet::os::fork_generation();
+  couplet::capi::Turn turn;
+  std::unique_ptr<couplet::runtime::Universe> universe;
+  std::vector<std::unique_ptr<couplet_group>> groups;  // [0] everyone, [1] the own program
+  std::vector<std::unique_ptr<couplet_series>> series;
+};
+
+namespace couplet::capi {
+
+// ok where the handle can be used now.
+inline Status usable(const couplet_universe* handle, const char* function) {
+  if (handle == nullptr || handle->kind != HandleKind::universe) [[unlikely]] {
+    return fail(Code::argument, "{}: the universe handle is NULL or was left", function);
+  }
+  if (handle->fork_generation != os::fork_generation()) [[unlikely]] {
+    return fail(Code::forked, "{}: the universe was joined before fork(); only the parent may use it", function);
+  }
+  return {};
+}
+template <typename Handle>
+Status usable(const Handle* handle, HandleKind kind, const char* function) {
+  if (handle == nullptr || handle->kind != kind) [[unlikely]] {
+    return fail(Code::argument, "{}: the {} handle is NULL or was closed", function,
+                kind == HandleKind::group ? "group" : "series");
+  }
+  return usable(handle->owner, function);
+}
+inline Status usable(const couplet_group* handle, const char* function) {
+  return usable(handle, HandleKind::group, function);
+}
+inline Status usable(const couplet_series* handle, const char* function) {
+  return usable(handle, HandleKind::series, function);
+}
+
+inline couplet_universe* universe_of(couplet_universe* handle) {
+  return handle;
+}
+inline couplet_universe* universe_of(couplet_group* handle) {
+  return handle->owner;
+}
+inline couplet_universe* universe_of(couplet_series* handle) {
+  return handle->owner;
+}
+
+// One call on a handle: checked, in turn, its errors remembered.
+template <typename Handle, typename Body>
+couplet_status call(Handle* handle, const char* function, Body&& body) noexcept {
+  return guarded([&]() -> Status {
+    COUPLET_TRY(usable(handle, function));
+    Turn& turn = universe_of(handle)->turn;
+    COUPLET_TRY(turn.begin());
+    struct End {
+      Turn& turn;
+      ~End() { turn.end(); }
+    } end{turn};
+    return body();
+  });
+}
+
+// An argument that must not be NULL.
+inline Status given(const void* argument, const char* function, const char* name) {
+  return argument != nullptr ? Status() : fail(Code::argument, "{}: {} is NULL", function, name);
+}
+
+}  // namespace couplet::capi

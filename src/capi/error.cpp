@@ -1,0 +1,54 @@
+#include <string>
+
+#include "base/types.hpp"
+#include "capi/call.hpp"
+#include "capi/private.h"
+
+namespace couplet::capi {
+namespace {
+thread_local std::string last_text;
+}  // namespace
+
+couplet_status finish(const Status& status) noexcept {
+  try {
+    last_text = status.text();
+  } catch (...) {
+    last_text.clear();
+  }
+  return static_cast<couplet_status>(status.code());
+}
+
+const char* last_error_text() noexcept {
+  return last_text.c_str();
+}
+
+}  // namespace couplet::capi
+
+#define COUPLET_TEXT_(x) #x
+#define COUPLET_TEXT(x) COUPLET_TEXT_(x)
+
+extern "C" {
+
+const char* couplet_status_name(couplet_status status) {
+  return couplet::code_name(status);
+}
+
+const char* couplet_error_text(void) {
+  return couplet::capi::last_error_text();
+}
+
+const char* couplet_version(void) {
+  return COUPLET_TEXT(COUPLET_VERSION_MAJOR) "." COUPLET_TEXT(COUPLET_VERSION_MINOR) "." COUPLET_TEXT(
+      COUPLET_VERSION_PATCH);
+}
+
+couplet_status couplet_private_fail(couplet_status status, const char* text) {
+  return couplet::capi::finish(couplet::Status(static_cast<couplet::Code>(status), text));
+}
+
+size_t couplet_type_bytes(couplet_type type) {
+  const auto* info = couplet::find_type(type);
+  return info == nullptr ? 0 : info->element_bytes;
+}
+
+}  // extern "C"

@@ -1,0 +1,126 @@
+// Joining from a communicator: rank and size come from MPI, everything else from couplet_join. Compiled once per MPI.
+#include <link.h>
+
+#include <cstring>
+#include <string>
+
+#include "capi/private.h"
+#include "couplet/couplet_mpi.h"
+
+namespace {
+
+couplet_status mpi_error(const char* text) {
+  return couplet_private_fail(COUPLET_ERROR_MPI, text);
+}
+
+// Which MPI libraries this process has loaded: bit 0 Open MPI, bit 1 MPICH and its relatives.
+int loaded_libraries() {
+  int found = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* context) {
+        const char* slash = std::strrchr(info->dlpi_name, '/');
+        const char* name = slash == nullptr ? info->dlpi_name : slash + 1;
+        int& bits = *static_cast<int*>(context);
+        if (std::strncmp(name, "libopen-pal.so", 14) == 0 || std::strncmp(name, "libmpi.so.40", 12) == 0) {
+          bits |= 1;
+        } else if (std::strncmp(name, "libmpich.so", 11) == 0 || std::strncmp(name, "libmpi.so.12", 12) == 0) {
+          bits |= 2;
+        }
+        return 0;
+      },
+      &found);
+  return found;
+}
+
+// ok, and rank and size of `comm`; else why not.
+couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
+  int initialized = 0;
+  int finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  if (initialized == 0 || finalized != 0) {
+    return mpi_error("couplet_join_mpi: MPI is not initialised (or is finalised); call MPI_Init before");
+  }
+  if (loaded_libraries() == 3) {
+    return mpi_error("couplet_join_mpi: this process has loaded both Open MPI and MPICH; use one of them");
+  }
+  if (comm == MPI_COMM_NULL) {
+    return couplet_private_fail(COUPLET_ERROR_ARGUMENT, "couplet_join_mpi: the communicator is MPI_COMM_NULL");
+  }
+  int rank = 0;
+  int size = 0;
+  if (MPI_Comm_rank(comm, &rank) != MPI_SUCCESS || MPI_Comm_size(comm, &size) != MPI_SUCCESS) {
+    return mpi_error("couplet_join_mpi: the communicator is not valid");
+  }
+  options.rank = rank;
+  options.size = size;
+  return COUPLET_OK;
+}
+
+}  // namespace
+
+extern "C" {
+
+couplet_status couplet_join_mpi(const char* program, MPI_Comm comm, const couplet_join_options* options,
+                                couplet_universe** universe) {
+  couplet_join_options mine;
+  couplet_join_options_init(&mine);
+  if (options != nullptr) {
+    std::memcpy(&mine, options, options->struct_bytes < sizeof mine ? options->struct_bytes : sizeof mine);
+    mine.struct_bytes = sizeof mine;
+  }
+  if (const couplet_status status = place_in(comm, mine); status != COUPLET_OK) {
+    return status;
+  }
+  couplet_universe* joined = nullptr;
+  const couplet_status own = couplet_join(program, &mine, &joined);
+  const std::string own_text = own == COUPLET_OK ? "" : couplet_error_text();
+  // Joined everywhere or nowhere: the rank with the first error tells the others.
+  struct {
+    int status;
+    int rank;
+  } mine_worst{own, mine.rank}, worst{0, 0};
+  if (MPI_Allreduce(&mine_worst, &worst, 1, MPI_2INT, MPI_MINLOC, comm) != MPI_SUCCESS) {
+    return mpi_error("couplet_join_mpi: MPI_Allreduce failed");
+  }
+  if (worst.status == COUPLET_OK) {
+    *universe = joined;
+    return COUPLET_OK;
+  }
+  if (own == COUPLET_OK) {
+    couplet_leave(joined);
+    const std::string text = "couplet_join_mpi: rank " + std::to_string(worst.rank) +
+                             " of this program could not join (" + couplet_status_name(worst.status) + ")";
+    return couplet_private_fail(worst.status, text.c_str());
+  }
+  return couplet_private_fail(own, own_text.c_str());
+}
+
+couplet_status couplet_join_mpi_f(const char* program, MPI_Fint comm, const couplet_join_options* options,
+                                  couplet_universe** universe) {
+  return couplet_join_mpi(program, MPI_Comm_f2c(comm), options, universe);
+}
+
+couplet_status couplet_join_mpi_pointer(const char* program, const void* comm, const couplet_join_options* options,
+                                        couplet_universe** universe) {
+  if (comm == nullptr) {
+    return couplet_private_fail(COUPLET_ERROR_ARGUMENT,
+                                "couplet_join_mpi_pointer: the pointer to the communicator is NULL");
+  }
+  MPI_Comm value;
+  std::memcpy(&value, comm, sizeof value);
+  return couplet_join_mpi(program, value, options, universe);
+}
+
+const char* couplet_mpi_version(void) {
+  static const std::string text = [] {
+    char buffer[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(buffer, &length);
+    std::string whole(buffer, static_cast<std::size_t>(length));
+    return whole.substr(0, whole.find('\n'));
+  }();
+  return text.c_str();
+}
+
+}  // extern "C"

@@ -1,0 +1,17 @@
+/* Between libcouplet and libcouplet_mpi_*: not installed, not for users. */
+#ifndef COUPLET_CAPI_PRIVATE_H
+#define COUPLET_CAPI_PRIVATE_H
+
+#include "couplet/couplet.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Remembers the sentence of an error for couplet_error_text and returns its status. */
+COUPLET_API couplet_status couplet_private_fail(couplet_status status, const char* text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

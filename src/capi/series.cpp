@@ -1,0 +1,306 @@
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+#include "base/types.hpp"
+#include "capi/call.hpp"
+#include "capi/options.hpp"
+#include "os/clock.hpp"
+
+namespace {
+
+using couplet::Code;
+using couplet::fail;
+using couplet::Status;
+using couplet::layout::Box;
+namespace capi = couplet::capi;
+namespace series = couplet::series;
+
+constexpr double create_timeout_s = 60;
+constexpr double close_timeout_s = 10;
+
+couplet::Result<Box> make_box(std::int32_t dimensions, const std::int64_t* start, const std::int64_t* stop,
+                              const char* function) {
+  if (dimensions < 1 || dimensions > COUPLET_MAX_DIMENSIONS) {
+    return fail(Code::shape, "{}: {} dimensions; 1 to {} are possible", function, dimensions, COUPLET_MAX_DIMENSIONS);
+  }
+  Box box;
+  box.dimensions = dimensions;
+  std::copy_n(start, dimensions, box.start.begin());
+  std::copy_n(stop, dimensions, box.stop.begin());
+  return box;
+}
+
+std::vector<std::string> split_names(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const auto comma = std::min(list.find(','), list.size());
+    auto name = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    while (!name.empty() && name.front() == ' ') {
+      name.remove_prefix(1);
+    }
+    while (!name.empty() && name.back() == ' ') {
+      name.remove_suffix(1);
+    }
+    if (!name.empty()) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+// A group handle of the same universe, or the program's own.
+couplet::Result<couplet::message::Group*> group_of(couplet_universe* universe, const couplet_group* group,
+                                                   const char* function) {
+  if (group == nullptr) {
+    return universe->groups[1]->group;
+  }
+  COUPLET_TRY(capi::usable(group, function));
+  if (group->owner != universe) {
+    return fail(Code::argument, "{}: the group belongs to another universe", function);
+  }
+  if (group->group->rank() < 0) {
+    return fail(Code::argument, "{}: the caller is no member of group '{}'", function, group->group->name());
+  }
+  return group->group;
+}
+
+void keep(couplet_universe* universe, std::unique_ptr<couplet_series> made, couplet_series** out) {
+  made->owner = universe;
+  *out = made.get();
+  universe->series.push_back(std::move(made));
+}
+
+Status wrong_end(const char* function, const char* opened_for) {
+  return fail(Code::state, "{}: this series was opened for {}", function, opened_for);
+}
+
+Status create(couplet_universe* universe, const char* name, couplet_type type, std::int32_t dimensions,
+              const std::int64_t* shape, const std::int64_t* start, const std::int64_t* stop,
+              const couplet_series_options* given, couplet_series** out) {
+  constexpr auto function = "couplet_series_create";
+  COUPLET_TRY(capi::given(name, function, "name"));
+  COUPLET_TRY(capi::given(shape, function, "shape"));
+  COUPLET_TRY(capi::given(start, function, "start"));
+  COUPLET_TRY(capi::given(stop, function, "stop"));
+  COUPLET_TRY(capi::given(out, function, "series"));
+  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_options_init, function));
+  COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
+  series::WriterSpecification specification;
+  specification.name = name;
+  specification.type = type;
+  COUPLET_TRY_VALUE(specification.box, make_box(dimensions, start, stop, function));
+  specification.shape.assign(shape, shape + dimensions);
+  series::WriterOptions wanted;
+  wanted.slots = options.slots;
+  wanted.memory_bytes = options.memory_bytes;
+  if (options.required_readers != nullptr) {
+    wanted.required_readers = split_names(options.required_readers);
+  }
+  wanted.required_timeout_s = options.required_timeout_s;
+  wanted.wait_timeout_s = options.wait_timeout_s;
+  wanted.evict_after_s = options.evict_after_s;
+  auto made = std::make_unique<couplet_series>();
+  COUPLET_TRY_VALUE(made->writer, universe->universe->create_series(*group, specification, wanted,
+                                                                    couplet::os::deadline_after(create_timeout_s)));
+  keep(universe, std::move(made), out);
+  return {};
+}
+
+couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options& options, const char* function) {
+  series::ReaderOptions wanted;
+  if ((options.start == nullptr) != (options.stop == nullptr)) {
+    return fail(Code::argument, "{}: give both start and stop of the box, or none", function);
+  }
+  if (options.start != nullptr) {
+    COUPLET_TRY_VALUE(wanted.box, make_box(options.dimensions, options.start, options.stop, function));
+  }
+  if (options.mode != COUPLET_HOLD && options.mode != COUPLET_FOLLOW) {
+    return fail(Code::argument, "{}: no mode {}; there are COUPLET_HOLD and COUPLET_FOLLOW", function, options.mode);
+  }
+  if (options.from < COUPLET_FROM_OLDEST || options.from > COUPLET_FROM_STEP) {
+    return fail(Code::argument, "{}: no starting point {}", function, options.from);
+  }
+  wanted.mode = static_cast<series::Mode>(options.mode);
+  wanted.from = static_cast<series::From>(options.from);
+  wanted.from_step = options.from_step;
+  wanted.type = options.type;
+  wanted.buffer_bytes = options.buffer_bytes;
+  return wanted;
+}
+
+Status open(couplet_universe* universe, const char* name, const couplet_open_options* given, couplet_series** out) {
+  constexpr auto function = "couplet_series_open";
+  COUPLET_TRY(capi::given(name, function, "name"));
+  COUPLET_TRY(capi::given(out, function, "series"));
+  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_open_options_init, function));
+  COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
+  COUPLET_TRY_VALUE(auto wanted, reader_options(options, function));
+  auto made = std::make_unique<couplet_series>();
+  COUPLET_TRY_VALUE(made->team, universe->universe->reading_team(*group, name, options.local != 0));
+  wanted.openers = options.local != 0 ? group->size() : 0;
+  COUPLET_TRY_VALUE(made->reader, series::Reader::open(universe->universe->environment(), *made->team, name, wanted,
+                                                       couplet::os::deadline_after(options.timeout_s)));
+  keep(universe, std::move(made), out);
+  return {};
+}
+
+couplet_series_statistics to_c(const series::Statistics& statistics) {
+  couplet_series_statistics result{};
+  result.published = statistics.published;
+  result.first = statistics.first;
+  result.delivered = statistics.delivered;
+  result.lost = statistics.lost;
+  result.lost_torn = statistics.lost_torn;
+  result.skipped = statistics.skipped;
+  result.pending = statistics.pending;
+  result.delivered_torn = statistics.delivered_torn;
+  result.calls = statistics.calls;
+  result.largest_batch = statistics.largest_batch;
+  result.bytes = statistics.bytes;
+  result.copy_ns = statistics.copy_ns;
+  result.held_ns = statistics.held_ns;
+  result.library_ns = statistics.library_ns;
+  return result;
+}
+
+}  // namespace
+
+couplet::Status couplet_series::close() {
+  const auto deadline_ns = couplet::os::deadline_after(close_timeout_s);
+  return writer ? writer->close(deadline_ns) : reader->close(deadline_ns);
+}
+
+extern "C" {
+
+void couplet_series_options_init(couplet_series_options* options) {
+  *options = couplet_series_options{};
+  options->struct_bytes = sizeof *options;
+  options->required_timeout_s = -1;
+  options->wait_timeout_s = -1;
+  options->evict_after_s = -1;
+}
+
+void couplet_open_options_init(couplet_open_options* options) {
+  *options = couplet_open_options{};
+  options->struct_bytes = sizeof *options;
+  options->type = -1;
+  options->timeout_s = 60;
+}
+
+couplet_status couplet_series_create(couplet_universe* universe, const char* name, couplet_type type,
+                                     int32_t dimensions, const int64_t* shape, const int64_t* start,
+                                     const int64_t* stop, const couplet_series_options* options,
+                                     couplet_series** series) {
+  return capi::call(universe, "couplet_series_create",
+                    [&] { return create(universe, name, type, dimensions, shape, start, stop, options, series); });
+}
+
+couplet_status couplet_series_put(couplet_series* series, const void* data, int64_t step) {
+  return capi::call(series, "couplet_series_put", [&]() -> Status {
+    return series->writer ? series->writer->put(data, step) : wrong_end("couplet_series_put", "reading");
+  });
+}
+
+couplet_status couplet_series_claim(couplet_series* series, int64_t step, void** data) {
+  return capi::call(series, "couplet_series_claim", [&]() -> Status {
+    COUPLET_TRY(capi::given(data, "couplet_series_claim", "data"));
+    if (!series->writer) {
+      return wrong_end("couplet_series_claim", "reading");
+    }
+    COUPLET_TRY_VALUE(*data, series->writer->claim(step));
+    return {};
+  });
+}
+
+couplet_status couplet_series_publish(couplet_series* series) {
+  return capi::call(series, "couplet_series_publish", [&]() -> Status {
+    return series->writer ? series->writer->publish() : wrong_end("couplet_series_publish", "reading");
+  });
+}
+
+couplet_status couplet_series_open(couplet_universe* universe, const char* name, const couplet_open_options* options,
+                                   couplet_series** series) {
+  return capi::call(universe, "couplet_series_open", [&] { return open(universe, name, options, series); });
+}
+
+couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, uint64_t up_to, double timeout_s,
+                                   void* out, uint64_t out_bytes, couplet_batch* batch) {
+  return capi::call(series, "couplet_series_read", [&]() -> Status {
+    COUPLET_TRY(capi::given(batch, "couplet_series_read", "batch"));
+    if (!series->reader) {
+      return wrong_end("couplet_series_read", "writing");
+    }
+    series::Batch got;
+    COUPLET_TRY(series->reader->read(at_least, up_to, couplet::os::deadline_after(timeout_s), out, out_bytes, got));
+    couplet_batch result{};
+    result.count = got.count;
+    result.data = got.data;
+    result.step_bytes = got.step_bytes;
+    result.steps = got.steps;
+    result.ordinals = got.ordinals;
+    result.lost = got.lost;
+    result.incarnation = got.incarnation;
+    return capi::give(batch, result, "couplet_series_read");
+  });
+}
+
+couplet_status couplet_series_describe(const couplet_series* handle, couplet_series_info* info) {
+  auto* series = const_cast<couplet_series*>(handle);
+  return capi::call(series, "couplet_series_describe", [&]() -> Status {
+    if (!series->description) {
+      series->description = series->writer ? series->writer->describe() : series->reader->describe();
+    }
+    const auto& description = *series->description;
+    couplet_series_info result{};
+    result.name = description.name.c_str();
+    result.program = description.program.c_str();
+    result.route = description.route.c_str();
+    result.type = description.type;
+    result.dimensions = static_cast<std::int32_t>(description.shape.size());
+    std::copy(description.shape.begin(), description.shape.end(), result.shape);
+    std::copy_n(description.box.start.begin(), description.box.dimensions, result.start);
+    std::copy_n(description.box.stop.begin(), description.box.dimensions, result.stop);
+    result.step_bytes = description.step_bytes;
+    result.slots = description.slots;
+    result.writers = description.writers;
+    return capi::give(info, result, "couplet_series_describe");
+  });
+}
+
+couplet_status couplet_series_count(couplet_series* series, couplet_series_statistics* statistics) {
+  return capi::call(series, "couplet_series_count", [&] {
+    return capi::give(statistics, to_c(series->writer ? series->writer->count() : series->reader->count()),
+                      "couplet_series_count");
+  });
+}
+
+couplet_status couplet_series_retained(couplet_series* series, uint64_t* first, uint64_t* end, int64_t* newest_step) {
+  return capi::call(series, "couplet_series_retained", [&]() -> Status {
+    COUPLET_TRY_VALUE(const auto retained, series->writer ? series->writer->retained() : series->reader->retained());
+    if (first != nullptr) {
+      *first = retained.first;
+    }
+    if (end != nullptr) {
+      *end = retained.end;
+    }
+    if (newest_step != nullptr) {
+      *newest_step = retained.newest_step;
+    }
+    return {};
+  });
+}
+
+couplet_status couplet_series_close(couplet_series* series) {
+  return capi::call(series, "couplet_series_close", [&]() -> Status {
+    auto& all = series->owner->series;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == series; });
+    const auto owned = std::move(*found);
+    all.erase(found);
+    owned->kind = capi::HandleKind::gone;
+    return owned->close();
+  });
+}
+
+}  // extern "C"

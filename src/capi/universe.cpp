@@ -1,0 +1,251 @@
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "capi/call.hpp"
+#include "capi/options.hpp"
+
+namespace {
+
+using couplet::Code;
+using couplet::fail;
+using couplet::Result;
+using couplet::Status;
+namespace capi = couplet::capi;
+
+// Program id, or the error that names those there are.
+Result<std::int32_t> find_program(const couplet::runtime::Universe& universe, const char* name) {
+  std::string known;
+  const auto& programs = universe.membership().programs();
+  for (std::size_t id = 0; id < programs.size(); ++id) {
+    if (programs[id].name == name) {
+      return static_cast<std::int32_t>(id);
+    }
+    known += (id == 0 ? "'" : ", '") + programs[id].name + "'";
+  }
+  return fail(Code::not_found, "couplet_find_rank: no program '{}' in this universe; there are {}", name, known);
+}
+
+void add_group(couplet_universe& handle, couplet::message::Group& group) {
+  group.owner = &handle;
+  auto made = std::make_unique<couplet_group>();
+  made->owner = &handle;
+  made->group = &group;
+  handle.groups.push_back(std::move(made));
+}
+
+Status join(const char* program, const couplet_join_options* given, couplet_universe** universe) {
+  COUPLET_TRY(capi::given(universe, "couplet_join", "universe"));
+  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_join_options_init, "couplet_join"));
+  couplet::universe::JoinWishes mine;
+  mine.program = program == nullptr ? "" : program;
+  mine.rank = options.rank;
+  mine.size = options.size;
+  mine.hub = options.hub == nullptr ? "" : options.hub;
+  mine.secret_file = options.secret_file == nullptr ? "" : options.secret_file;
+  mine.timeout_s = options.timeout_s;
+  mine.timeout_given = !std::isnan(options.timeout_s);
+  auto handle = std::make_unique<couplet_universe>();
+  COUPLET_TRY_VALUE(handle->universe, couplet::runtime::Universe::join(mine));
+  handle->fork_generation = couplet::os::fork_generation();
+  if (options.threads != 0) {
+    handle->turn.serialise();
+  }
+  add_group(*handle, handle->universe->everyone());
+  add_group(*handle, handle->universe->own_program());
+  *universe = handle.release();
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+void couplet_join_options_init(couplet_join_options* options) {
+  *options = couplet_join_options{};
+  options->struct_bytes = sizeof *options;
+  options->rank = -1;
+  options->size = -1;
+  options->timeout_s = std::nan("");  // COUPLET_JOIN_TIMEOUT
+}
+
+couplet_status couplet_join(const char* program, const couplet_join_options* options, couplet_universe** universe) {
+  return capi::guarded([&] { return join(program, options, universe); });
+}
+
+couplet_status couplet_leave(couplet_universe* universe) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(universe, "couplet_leave"));
+    COUPLET_TRY(universe->turn.begin());
+    const std::unique_ptr<couplet_universe> owned(universe);
+    Status first;
+    for (const auto& series : universe->series) {
+      const Status closed = series->close();
+      if (first.ok()) {
+        first = closed;
+      }
+    }
+    const Status left = universe->universe->leave();
+    universe->turn.end();
+    universe->kind = capi::HandleKind::gone;
+    return first.ok() ? left : first;
+  });
+}
+
+couplet_status couplet_universe_rank(const couplet_universe* universe, int32_t* rank, int32_t* size) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(universe, "couplet_universe_rank"));
+    if (rank != nullptr) {
+      *rank = universe->universe->membership().rank();
+    }
+    if (size != nullptr) {
+      *size = universe->universe->membership().size();
+    }
+    return {};
+  });
+}
+
+couplet_status couplet_universe_program(const couplet_universe* universe, int32_t* program_count, int32_t* program,
+                                        int32_t* rank, int32_t* size) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(universe, "couplet_universe_program"));
+    const auto& membership = universe->universe->membership();
+    const auto& own = membership.programs()[static_cast<std::size_t>(membership.program())];
+    const auto put = [](int32_t* target, std::int64_t value) {
+      if (target != nullptr) {
+        *target = static_cast<int32_t>(value);
+      }
+    };
+    put(program_count, static_cast<std::int64_t>(membership.programs().size()));
+    put(program, membership.program());
+    put(rank, membership.rank() - own.first_rank);
+    put(size, own.size);
+    return {};
+  });
+}
+
+couplet_status couplet_program_info(const couplet_universe* universe, int32_t program, const char** name, int32_t* size,
+                                    int32_t* first_rank) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(universe, "couplet_program_info"));
+    const auto& programs = universe->universe->membership().programs();
+    if (program < 0 || static_cast<std::size_t>(program) >= programs.size()) {
+      return fail(Code::not_found, "couplet_program_info: no program {}; ids are 0 to {}", program,
+                  programs.size() - 1);
+    }
+    const auto& info = programs[static_cast<std::size_t>(program)];
+    if (name != nullptr) {
+      *name = info.name.c_str();
+    }
+    if (size != nullptr) {
+      *size = info.size;
+    }
+    if (first_rank != nullptr) {
+      *first_rank = info.first_rank;
+    }
+    return {};
+  });
+}
+
+couplet_status couplet_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
+                                 int32_t* universe_rank) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(universe, "couplet_find_rank"));
+    COUPLET_TRY(capi::given(name, "couplet_find_rank", "name"));
+    COUPLET_TRY(capi::given(universe_rank, "couplet_find_rank", "universe_rank"));
+    COUPLET_TRY_VALUE(const std::int32_t id, find_program(*universe->universe, name));
+    const auto& info = universe->universe->membership().programs()[static_cast<std::size_t>(id)];
+    if (rank < 0 || rank >= info.size) {
+      return fail(Code::not_found, "couplet_find_rank: program '{}' has ranks 0 to {}, not {}", name, info.size - 1,
+                  rank);
+    }
+    *universe_rank = info.first_rank + rank;
+    return {};
+  });
+}
+
+couplet_status couplet_progress(couplet_universe* universe) {
+  return capi::call(universe, "couplet_progress", [&] { return universe->universe->progress(); });
+}
+
+couplet_status couplet_explain(couplet_universe* universe, char* text, size_t bytes, size_t* needed) {
+  return capi::call(universe, "couplet_explain", [&]() -> Status {
+    const std::string report = universe->universe->explain();
+    if (needed != nullptr) {
+      *needed = report.size() + 1;
+    }
+    if (text == nullptr && bytes != 0) {
+      return fail(Code::argument, "couplet_explain: text is NULL, but bytes is {}", bytes);
+    }
+    if (bytes != 0) {
+      const std::size_t copied = std::min(bytes - 1, report.size());
+      std::memcpy(text, report.data(), copied);
+      text[copied] = '\0';
+    }
+    if (bytes != 0 && report.size() + 1 > bytes) {
+      return fail(Code::limit, "couplet_explain: {} bytes are needed, {} were given", report.size() + 1, bytes);
+    }
+    return {};
+  });
+}
+
+couplet_status couplet_universe_group(couplet_universe* universe, couplet_group** group) {
+  return capi::call(universe, "couplet_universe_group", [&]() -> Status {
+    COUPLET_TRY(capi::given(group, "couplet_universe_group", "group"));
+    *group = universe->groups[0].get();
+    return {};
+  });
+}
+
+couplet_status couplet_program_group(couplet_universe* universe, couplet_group** group) {
+  return capi::call(universe, "couplet_program_group", [&]() -> Status {
+    COUPLET_TRY(capi::given(group, "couplet_program_group", "group"));
+    *group = universe->groups[1].get();
+    return {};
+  });
+}
+
+couplet_status couplet_group_create(couplet_universe* universe, const char* name, const int32_t* ranks, int32_t count,
+                                    couplet_group** group) {
+  return capi::call(universe, "couplet_group_create", [&]() -> Status {
+    COUPLET_TRY(capi::given(name, "couplet_group_create", "name"));
+    COUPLET_TRY(capi::given(ranks, "couplet_group_create", "ranks"));
+    COUPLET_TRY(capi::given(group, "couplet_group_create", "group"));
+    if (count < 1) {
+      return fail(Code::argument, "couplet_group_create: group '{}' has {} members", name, count);
+    }
+    COUPLET_TRY_VALUE(auto* made, universe->universe->messenger().create_group(
+                                      name, std::span(ranks, static_cast<std::size_t>(count))));
+    add_group(*universe, *made);
+    *group = universe->groups.back().get();
+    return {};
+  });
+}
+
+couplet_status couplet_group_rank(const couplet_group* group, int32_t* rank, int32_t* size) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(group, "couplet_group_rank"));
+    if (rank != nullptr) {
+      *rank = group->group->rank();
+    }
+    if (size != nullptr) {
+      *size = group->group->size();
+    }
+    return {};
+  });
+}
+
+couplet_status couplet_group_free(couplet_group* group) {
+  return capi::call(group, "couplet_group_free", [&]() -> Status {
+    auto& groups = group->owner->groups;
+    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.get() == group; });
+    if (found - groups.begin() < 2) {
+      return fail(Code::argument, "couplet_group_free: the groups of the universe and of the program are not freed");
+    }
+    COUPLET_TRY(group->owner->universe->messenger().free_group(*group->group));
+    groups.erase(found);
+    return {};
+  });
+}
+
+}  // extern "C"
