@@ -1,4 +1,4 @@
-# tests/unit/X/ -> test_X; tests/conformance/, tests/sim/, tests/stress/, tests/tour/ -> test_conformance, ... (each with one
+# tests/unit/X/ -> test_X; tests/conformance/, tests/sim/, tests/stress/ -> test_conformance, ... (each with one
 # level of subfolders). A folder of tests/ that needs more has a CMake file of its own.
 # tests/support/*.cpp is linked into each. tests/universe/programs/* become programs that the multi-process tests start.
 find_package(GTest REQUIRED)  # libgtest-dev, libgmock-dev
@@ -31,7 +31,7 @@ function(couplet_add_gtest name)
 endfunction()
 
 file(GLOB unit_folders CONFIGURE_DEPENDS LIST_DIRECTORIES true "${PROJECT_SOURCE_DIR}/tests/unit/*")
-set(other_folders conformance sim stress tour)
+set(other_folders conformance sim stress)
 list(TRANSFORM other_folders PREPEND "${PROJECT_SOURCE_DIR}/tests/")
 foreach(folder IN LISTS unit_folders other_folders)
   file(GLOB test_sources CONFIGURE_DEPENDS "${folder}/*.cpp" "${folder}/*/*.cpp")

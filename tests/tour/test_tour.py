@@ -1,0 +1,68 @@
+"""The architecture page shows, for each trip, just what the tour prints; ``--update`` rewrites the page.
+
+    python tests/tour/test_tour.py --update [BUILD_DIRECTORY]
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "architecture.md"
+TRIPS = {"send": "left:1,right:1", "series": "left:1,right:1"}
+BUILD = ROOT / "build" / "release"
+
+
+def travel(trip: str, build: Path = BUILD) -> str:
+    """What the tour prints for one trip."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
+        secret = Path(scratch, "secret")
+        secret.touch(mode=0o600)
+        secret.write_text("5" * 64 + "\n")
+        environment = {**os.environ, "COUPLET_RUN_DIR": scratch, "COUPLET_SECRET_FILE": str(secret)}
+        command = [build / "libexec/couplet/couplet-hub", "--programs", TRIPS[trip], "--listen", "127.0.0.1:0"]
+        with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as hub:
+            assert hub.stdout is not None
+            environment["COUPLET_HUB"] = hub.stdout.readline().strip().removeprefix("COUPLET_HUB=")
+            try:
+                done = subprocess.run(
+                    [build / "tests/tour", trip], env=environment, stdout=subprocess.PIPE, text=True, timeout=60, check=True
+                )
+            finally:
+                hub.terminate()
+        return done.stdout
+
+
+def block(trip: str) -> re.Pattern[str]:
+    """The block of the page that shows a trip."""
+    return re.compile(rf"(<!-- tour: {trip} -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+
+
+@pytest.mark.parametrize("trip", TRIPS)
+def test_page_shows_the_tour(trip: str) -> None:
+    shown = block(trip).search(PAGE.read_text())
+    assert shown, f"docs/architecture.md shows no trip '{trip}'"
+    assert travel(trip) == shown[2], f"run: python {Path(__file__).relative_to(ROOT)} --update"
+
+
+def test_every_trip_passes_the_layers_in_order() -> None:
+    lines = travel("send").splitlines()
+    layers = [line.split()[0] for line in lines if line.startswith("  ")]
+    first = {layer: layers.index(layer) for layer in layers}
+    assert first["capi"] < first["message"] < first["channel"] < first["link"]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] != ["--update"]:
+        sys.exit(__doc__)
+    text = PAGE.read_text()
+    for name in TRIPS:
+        text = block(name).sub(lambda match, name=name: match[1] + travel(name, Path(sys.argv[2]) if len(sys.argv) > 2 else BUILD) + match[3], text)  # type: ignore[misc]
+    PAGE.write_text(text)
