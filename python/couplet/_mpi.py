@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 def library_for(version: str) -> Path:
     """The libcouplet_mpi_* for an MPI that calls itself so (MPI.Get_library_version())."""
-    flavour = flavour_of(version)
-    path = Path(_couplet.library_path()).resolve().parent / f"libcouplet_mpi_{flavour}.so"
+    core = Path(_couplet.library_path()).absolute()
+    path = core.with_name(core.name.replace("libcouplet", f"libcouplet_mpi_{flavour_of(version)}", 1))
     if not path.exists():
         first = version.splitlines()[0]
         raise MpiError(f"join: mpi4py uses {first}, but this installation of couplet was built without it: no {path}")

@@ -212,9 +212,7 @@ NodeDirectory::~NodeDirectory() {
   static_cast<void>(os::remove_file(keeper_path_));
   keeper_.reset();
   if (lock.ok()) {
-    if (!inhabited(path_)) {
-      static_cast<void>(os::remove_directory(path_));
-    }
+    clean_locked(base_, false);  // this directory where nobody else is in it, and what others have left
     lock->tidy();
   }
 }

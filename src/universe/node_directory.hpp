@@ -22,7 +22,8 @@ class NodeDirectory {
   // do not exist, and holds a keeper's lock until the end. system: somebody else owns or can read it.
   static Result<std::unique_ptr<NodeDirectory>> enter(const std::string& base, std::uint64_t run_id,
                                                       const std::string& name);
-  // Removes the keeper, and the directory where nobody else is in it. Does nothing in a forked child.
+  // Removes the keeper, and the directory where nobody else is in it (as every other dead one). Does nothing in a forked
+  // child.
   ~NodeDirectory();
   NodeDirectory(const NodeDirectory&) = delete;
   NodeDirectory& operator=(const NodeDirectory&) = delete;

@@ -101,7 +101,7 @@ struct RingDirection {
 };
 
 struct RingShape {
-  std::uint32_t cell_count = 256;
+  std::uint32_t cell_count = 64;  // few: the lines of both sides stay in their nearest caches (measured: 40 ns at 256)
   std::uint32_t bulk_bytes = 128U << 10U;
 };
 // limit where a count is no power of two or outside the bounds above.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from launching import BUILD, PROJECT, World
+from launching import BUILD, PROJECT, World, mpi_environment
 
 BLOCK = re.compile(r"<!-- (program|output|file): ([^>]+?) -->\n```(\w+)\n(.*?)```\n", re.DOTALL)
 SUFFIXES = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
@@ -91,13 +91,6 @@ def build(example: Example, directory: Path, flavour: str) -> list[str]:
     if shutil.which(launcher) is None:
         pytest.skip(f"{launcher} is not installed")
     return [launcher, "-n", str(example.ranks), *command]
-
-
-def mpi_environment(flavour: str) -> dict[str, str]:
-    """The wheel of mpi4py is told which MPI to take; it looks for MPICH under another name than Debian's."""
-    abi = PROJECT / ".venv" / "lib" / "mpich-abi"
-    extra = {"MPI4PY_MPIABI": flavour}
-    return {**extra, "LD_LIBRARY_PATH": str(abi)} if flavour == "mpich" and abi.is_dir() else extra
 
 
 def cases() -> list[tuple[str, str]]:

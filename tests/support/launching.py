@@ -109,3 +109,10 @@ def read_line(process: subprocess.Popen[str], timeout: float) -> str:
         return process.stdout.readline()
     finally:
         watchdog.cancel()
+
+
+def mpi_environment(flavour: str) -> dict[str, str]:
+    """The wheel of mpi4py is told which MPI to take; it looks for MPICH under another name than Debian's."""
+    abi = PROJECT / ".venv" / "lib" / "mpich-abi"
+    extra = {"MPI4PY_MPIABI": flavour}
+    return {**extra, "LD_LIBRARY_PATH": str(abi)} if flavour == "mpich" and abi.is_dir() else extra

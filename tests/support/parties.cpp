@@ -158,4 +158,26 @@ void Parties::run(const std::function<void(Party&)>& body, bool good_end) {
   for (auto& thread : threads) thread.join();
 }
 
+int LaneMessengers::poll() {
+  int work = 0;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (alive_[static_cast<std::size_t>(rank)]) work += parties_[rank].poll(0, 64);
+  }
+  return work;
+}
+
+bool LaneMessengers::run_until(const std::function<bool()>& done) {
+  const std::uint64_t limit_ns = os::deadline_after(30);
+  for (unsigned round = 0; !done(); ++round) {
+    poll();
+    if (round % 1024 == 1023 && os::now_ns() > limit_ns) return done();
+  }
+  return true;
+}
+
+void LaneMessengers::kill(int rank) {
+  alive_[static_cast<std::size_t>(rank)] = false;
+  parties_[rank].die();
+}
+
 }  // namespace couplet::test

@@ -16,6 +16,7 @@
 #include "link/shm/shm_link.hpp"
 #include "message/message.hpp"
 #include "os/process_page.hpp"
+#include "support/message_world.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace couplet::test {
@@ -34,6 +35,8 @@ class Party final : public message::Channels, public engine::Source {
   [[nodiscard]] message::Group& group() noexcept { return messenger->universe_group(); }
   void attach(int peer, std::unique_ptr<link::Lane> lane);
   [[nodiscard]] channel::Channel& channel(int peer) { return *channels_.at(peer); }
+  // Closes all lanes without a goodbye. The messenger is of no use afterwards.
+  void die() { channels_.clear(); }
   // Ends in good order: what was sent has arrived at peers that end too.
   void end();
 
@@ -71,6 +74,22 @@ class Parties {
   void connect(LaneKind kind, Party& low, Party& high, const Wrap& wrap);
   TemporaryDirectory directory_;
   std::vector<std::unique_ptr<Party>> parties_;
+};
+
+// The same, driven by one thread. Killing a rank closes its lanes without a goodbye.
+class LaneMessengers final : public MessageWorld {
+ public:
+  LaneMessengers(LaneKind kind, int size, const message::MessengerOptions& options = {}, const Parties::Wrap& wrap = {})
+      : parties_(kind, size, options, wrap), alive_(static_cast<std::size_t>(size), true) {}
+  message::Messenger& operator[](int rank) override { return *parties_[rank].messenger; }
+  [[nodiscard]] int size() const noexcept override { return static_cast<int>(alive_.size()); }
+  int poll() override;
+  bool run_until(const std::function<bool()>& done) override;
+  void kill(int rank) override;
+
+ private:
+  Parties parties_;
+  std::vector<bool> alive_;
 };
 
 }  // namespace couplet::test

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "link/self/self_lane.hpp"
+
 namespace couplet::test {
 
 SimMessengers::SimMessengers(std::uint64_t seed, int size, const message::MessengerOptions& options,
@@ -11,6 +13,7 @@ SimMessengers::SimMessengers(std::uint64_t seed, int size, const message::Messen
   for (int rank = 0; rank < size; ++rank) {
     endpoints_.push_back(std::make_unique<Endpoint>(*this, rank, size, options));
   }
+  self_channels_.resize(static_cast<std::size_t>(size));
 }
 
 SimMessengers::~SimMessengers() = default;
@@ -36,13 +39,21 @@ void SimMessengers::kill(int rank) {
 }
 
 Result<channel::Channel*> SimMessengers::Endpoint::channel_to(channel::PeerId peer) {
+  if (static_cast<int>(peer) == own) return world.self_channel(own);
   world.connect(own, static_cast<int>(peer));
   return &world.channels_.channel(own, static_cast<int>(peer));
 }
 
-Status SimMessengers::finish(int rank, message::Request** request, couplet_message* message) {
-  if (!run_until([&] { return *request == nullptr || (*request)->done; })) return Code::not_yet;
-  return (*this)[rank].test(request, message);
+channel::Channel* SimMessengers::self_channel(int rank) {
+  auto& channel = self_channels_[static_cast<std::size_t>(rank)];
+  if (channel == nullptr) {
+    channel = std::make_unique<channel::Channel>(static_cast<channel::PeerId>(rank), fmt::format("endpoint {}", rank),
+                                                 handlers(rank));
+    auto lane = link::make_self_lane();
+    channel->attach(wrap_ ? wrap_(std::move(*lane)) : std::move(*lane));
+    channels_.also([&channel] { return channel->poll(16); });
+  }
+  return channel.get();
 }
 
 }  // namespace couplet::test

@@ -11,31 +11,30 @@
 #include <vector>
 
 #include "message/message.hpp"
+#include "support/message_world.hpp"
 #include "support/sim_channels.hpp"
 
 namespace couplet::test {
 
-class SimMessengers {
+class SimMessengers final : public MessageWorld {
  public:
   explicit SimMessengers(std::uint64_t seed, int size, const message::MessengerOptions& options = {},
                          link::SimOptions sim_options = {});
-  ~SimMessengers();
+  ~SimMessengers() override;
   SimMessengers(const SimMessengers&) = delete;
   SimMessengers& operator=(const SimMessengers&) = delete;
 
-  message::Messenger& operator[](int rank) { return *endpoints_[static_cast<std::size_t>(rank)]->messenger; }
-  [[nodiscard]] int size() const noexcept { return static_cast<int>(endpoints_.size()); }
+  message::Messenger& operator[](int rank) override { return *endpoints_[static_cast<std::size_t>(rank)]->messenger; }
+  [[nodiscard]] int size() const noexcept override { return static_cast<int>(endpoints_.size()); }
   SimChannels& channels() noexcept { return channels_; }
   void wrap(SimChannels::WrapLane wrap) { wrap_ = std::move(wrap); }
   void connect(int first, int second);
-  // The endpoint is gone, and everybody is told by membership as well.
-  void kill(int rank);
+  // The endpoint is gone.
+  void kill(int rank) override;
 
-  int poll() { return channels_.poll(); }
-  bool run_until(const std::function<bool()>& done) { return channels_.run_until(done); }
+  int poll() override { return channels_.poll(); }
+  bool run_until(const std::function<bool()>& done) override { return channels_.run_until(done); }
   void run_out() { channels_.run_out(); }
-  // Polls until the request of `rank` is done; not_yet where nothing moves any more.
-  Status finish(int rank, message::Request** request, couplet_message* message = nullptr);
 
  private:
   struct Endpoint final : message::Channels {
@@ -49,8 +48,10 @@ class SimMessengers {
     std::unique_ptr<message::Messenger> messenger;
   };
   [[nodiscard]] channel::Handlers handlers(int rank);
+  channel::Channel* self_channel(int rank);
 
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::vector<std::unique_ptr<channel::Channel>> self_channels_;
   std::vector<std::vector<bool>> connected_;
   SimChannels::WrapLane wrap_;
   SimChannels channels_;  // ends before the messengers

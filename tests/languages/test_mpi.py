@@ -1,0 +1,76 @@
+"""Joining with a communicator, under each MPI, in each language that has a way of its own."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+
+import pytest
+from launching import BUILD, TESTS, World, mpi_environment
+
+PROGRAMS = TESTS / "languages" / "programs"
+
+
+def under_mpi(flavour: str, ranks: int, command: list[str]) -> list[str]:
+    launcher = f"mpiexec.{flavour}"
+    if shutil.which(launcher) is None:
+        pytest.skip(f"{launcher} is not installed")
+    return [launcher, "-n", str(ranks), *command]
+
+
+def compiled(name: str, flavour: str) -> str:
+    path = BUILD / "tests" / "programs" / f"{name}.{flavour}"
+    if not path.exists():
+        pytest.skip(f"{path} is not built")
+    return str(path)
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+@pytest.mark.parametrize("how", ["integer", "f08", "cpp", "python"])
+def test_join_with_a_communicator(make_world: Callable[..., World], flavour: str, how: str) -> None:
+    world = make_world("team:2")
+    if how == "python":
+        command = [sys.executable, str(PROGRAMS / "join_python.py")]
+    else:
+        command = [compiled("join_cpp" if how == "cpp" else "join_fortran", flavour), how]
+    process = world.start(under_mpi(flavour, 2, command), **mpi_environment(flavour))
+    assert world.finish(process).check().output == f"joined: {how}\n"
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+def test_an_error_without_ierr_aborts_the_job(make_world: Callable[..., World], flavour: str) -> None:
+    world = make_world("team:2")
+    ended = world.finish(world.start(under_mpi(flavour, 2, [compiled("join_fortran", flavour), "abort"])))
+    assert ended.status != 0
+    assert "went on" not in ended.output
+    assert "couplet: COUPLET_ERROR_TIMEOUT: " in ended.errors
+    assert "never" in ended.errors
+
+
+def test_flavour_of_an_mpi() -> None:
+    from couplet._mpi import flavour_of
+
+    assert flavour_of("Open MPI v4.1.4, package: Debian") == "openmpi"
+    assert flavour_of("MPICH Version:\t4.0.2\nMPICH Release date") == "mpich"
+    assert flavour_of("Intel(R) MPI Library 2021.10") == "mpich"
+    with pytest.raises(RuntimeError, match="Somebody's MPI"):
+        flavour_of("Somebody's MPI 1.0")
+
+
+def test_two_mpis_in_one_process_are_refused(make_world: Callable[..., World]) -> None:
+    """mpi4py has one MPI; another one is loaded beside it."""
+    world = make_world("team:1")
+    program = """
+import ctypes
+ctypes.CDLL("libmpich.so.12")
+from mpi4py import MPI
+import couplet
+try:
+    couplet.join("team", MPI.COMM_WORLD)
+except couplet.MpiError as error:
+    print("refused:", error)
+"""
+    command = under_mpi("openmpi", 1, [sys.executable, "-c", program])
+    process = world.start(command, **mpi_environment("openmpi"))
+    assert world.finish(process).check().output.startswith("refused: ")

@@ -1,0 +1,253 @@
+"""What only Python has: Ctrl-C, the GIL, lifetimes of buffers, DLPack, context managers."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from launching import World, command_for
+
+import couplet
+
+BLOCKED = ["join", "open", "put", "claim", "read", "batches", "recv", "Recv", "wait", "waitall", "waitany"]
+
+
+@pytest.mark.parametrize("case", BLOCKED)
+def test_control_c_ends_a_blocked_call(make_world: Callable[..., World], case: str) -> None:
+    world = make_world("solo:1,other:1" if case == "join" else "solo:1")
+    (ended,) = world.run_together([*command_for("interrupt", "python"), case])
+    assert ended.output == "interrupted\n"
+
+
+@pytest.fixture
+def join_here(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
+    """Makes a world whose environment is this process's, for tests that are members themselves."""
+
+    def make(programs: str) -> World:
+        world = make_world(programs)
+        for name, value in world.environment.items():
+            if name.startswith("COUPLET_"):
+                monkeypatch.setenv(name, value)
+        return world
+
+    yield make
+
+
+@pytest.fixture
+def solo(join_here: Callable[..., World]) -> Iterator[couplet.Universe]:
+    join_here("solo:1")
+    with couplet.join("solo") as universe:
+        yield universe
+
+
+def test_blocked_calls_release_the_gil(join_here: Callable[..., World]) -> None:
+    """Two programs in one process, each in a thread: each blocks until the other has run."""
+    join_here("left:1,right:1")
+    seen: dict[str, Any] = {}
+
+    def play(name: str) -> None:
+        with couplet.join(name) as universe:
+            if name == "left":
+                with universe.create_series("eta", (2, 3), slots=2, required_readers="right") as series:
+                    for step in range(1, 8):
+                        series.put(np.full((2, 3), float(step)), step)
+                seen["answer"] = universe.group.recv(tag=1)
+            else:
+                with universe.series("eta") as series:
+                    seen["steps"] = [step for batch in series.batches(up_to=1) for step, _ in batch]
+                universe.group.send("thanks", universe.find_rank("left"), 1)
+
+    threads = [threading.Thread(target=play, args=(name,), daemon=True) for name in ("left", "right")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert seen == {"steps": [1, 2, 3, 4, 5, 6, 7], "answer": "thanks"}
+
+
+def test_two_threads_are_told(solo: couplet.Universe) -> None:
+    request = solo.group.Irecv(np.zeros(1), 0, 1)
+    ended: list[type[BaseException]] = []
+
+    def wait() -> None:
+        try:
+            request.wait(1)
+        except couplet.Error as error:
+            ended.append(type(error))
+
+    blocked = threading.Thread(target=wait, daemon=True)
+    with pytest.raises(couplet.ThreadError, match="another call"):  # once the other thread is in its call
+        blocked.start()
+        while blocked.is_alive():
+            solo.progress()
+    blocked.join(60)
+    assert ended == [couplet.DeadlineError]
+    assert request.pending
+
+
+def test_several_threads_where_that_was_asked_for(join_here: Callable[..., World]) -> None:
+    join_here("solo:1")
+    with couplet.join("solo", multiple_threads=True) as universe:
+        received = np.zeros(1)
+        receiver = threading.Thread(target=lambda: universe.group.Recv(received, 0, 1), daemon=True)
+        receiver.start()
+        universe.group.Send(np.array([5.0]), 0, 1)
+        receiver.join(60)
+        assert not receiver.is_alive()
+        assert received[0] == 5
+
+
+def test_a_dropped_request_keeps_its_buffer(solo: couplet.Universe) -> None:
+    """The message arrives though Python has let go of request and array; nothing else is overwritten."""
+    group = solo.group
+    group.Irecv(np.zeros(100_000), 0, 1)
+    gc.collect()
+    others = [np.zeros(100_000) for _ in range(20)]
+    group.Send(np.ones(100_000), 0, 1)
+    group.Send(np.ones(3), 0, 2)
+    kept = np.zeros(3)
+    assert group.Recv(kept, 0, 2, timeout=30).count == 3
+    assert not any(other.any() for other in others)
+
+
+def test_data_outlives_the_next_read(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (50, 40), slots=4)
+    reader = solo.series("eta")
+    batches = []
+    for step in range(1, 4):
+        writer.put(np.full((50, 40), float(step)), step)
+        batches.append(reader.read())
+    reader.close()
+    writer.close()
+    gc.collect()
+    assert [batch.data.min() for batch in batches] == [batch.data.max() for batch in batches] == [1, 2, 3]
+
+
+def test_reuse_reads_into_one_array(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (2, 2), np.int16, slots=8)
+    reader = solo.series("eta")
+    for step in range(1, 6):
+        writer.put(np.full((2, 2), step, np.int16), step)
+    writer.close()
+    memory = {batch.data.__array_interface__["data"][0] for batch in reader.batches(up_to=2, reuse=True)}
+    assert len(memory) == 1
+
+
+def test_a_claim_that_fails_is_not_published(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (3,), slots=4)
+    with pytest.raises(ZeroDivisionError), writer.claim(1) as slot:
+        slot[...] = 1 / 0
+    assert writer.newest is None
+    with writer.claim(1) as slot:
+        slot[...] = 7
+    assert writer.newest == 1
+    assert solo.series("eta").read().data.tolist() == [[7, 7, 7]]
+    with pytest.raises(ValueError, match="read-only"):
+        slot[0] = 8
+
+
+class Foreign:
+    """An array that speaks DLPack, and nothing else."""
+
+    def __init__(self, array: np.ndarray) -> None:
+        self._array = array
+        self.shape = array.shape
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        return self._array.__dlpack_device__()
+
+    def __len__(self) -> int:
+        return len(self._array)
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        return self._array[index]
+
+
+def test_dlpack(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (2, 3), np.float32, slots=4)
+    reader = solo.series("eta")
+    writer.put(Foreign(np.full((2, 3), 4, np.float32)), 1)
+    out = np.zeros((1, 2, 3), np.float32)
+    reader.read(out=Foreign(out))
+    assert out.min() == out.max() == 4
+    received = np.zeros(3)
+    request = solo.group.Irecv(Foreign(received), 0, 1)
+    solo.group.Send(Foreign(np.arange(3.0)), 0, 1)
+    request.wait(30)
+    assert received.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("what", [np.zeros((4, 4))[:, 1], np.zeros(3, bool), np.zeros(3, ">f8"), "text", [1.0, 2.0]])
+def test_what_cannot_be_sent(solo: couplet.Universe, what: Any) -> None:
+    with pytest.raises((couplet.ArgumentError, couplet.ElementTypeError), match="isend"):
+        solo.group.Send(what, 0)
+
+
+def test_waiting_for_holders_has_an_end(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (3,), slots=2, wait_timeout=0.25)
+    reader = solo.series("eta")
+    writer.put(np.zeros(3), 1)
+    writer.put(np.zeros(3), 2)
+    with pytest.raises(couplet.DeadlineError, match=r"'eta'.* 0\.25 s: program 'solo'") as raised:
+        writer.put(np.zeros(3), 3)
+    assert raised.value.code == -101
+    assert len(reader.read(at_least=2)) == 2
+    writer.put(np.zeros(3), 3)
+    assert reader.statistics.balanced
+
+
+def test_a_required_reader_that_does_not_come_is_told(join_here: Callable[..., World]) -> None:
+    join_here("solo:1,late:1?")
+    with couplet.join("solo") as universe:
+        writer = universe.create_series("eta", (3,), slots=2, required_readers="late", required_timeout=0.3)
+        writer.put(np.zeros(3), 1)
+        writer.put(np.zeros(3), 2)
+        with pytest.raises(couplet.DeadlineError, match="late"):
+            writer.put(np.zeros(3), 3)
+        writer.put(np.zeros(3), 3)
+
+
+def test_objects_know_that_they_have_ended(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (3,), slots=4)
+    reader = solo.series("eta")
+    group = solo.group
+    with writer, reader:
+        writer.put(np.zeros(3), 1)
+    assert writer.closed and reader.closed
+    writer.close()
+    calls: list[Callable[[], Any]] = [
+        lambda: writer.put(np.zeros(3), 2),
+        lambda: reader.read(),
+        lambda: reader.statistics,
+        lambda: writer.newest,
+    ]
+    for call in calls:
+        with pytest.raises(couplet.StateError, match="closed"):
+            call()
+    solo.leave()
+    solo.leave()
+    for call in [*calls, lambda: group.rank, lambda: group.Send(np.zeros(1), 0), lambda: solo.rank]:
+        with pytest.raises(couplet.StateError, match="left"):
+            call()
+
+
+def test_programs_and_explanation(join_here: Callable[..., World]) -> None:
+    join_here("solo:1,late:2?")
+    with couplet.join("solo") as universe:
+        assert [(program.name, program.size) for program in universe.programs] == [("solo", 1), ("late", 2)]
+        assert universe.program == universe.programs[0]
+        assert universe.find_rank("late", 1) == 2
+        with pytest.raises(LookupError, match="nobody"):
+            universe.find_rank("nobody")
+        assert isinstance(universe.explain(), dict)
+        group = universe.create_group("alone", [0])
+        assert (group.rank, group.size, group.name) == (0, 1, "alone")
+        group.free()

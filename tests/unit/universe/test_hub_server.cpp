@@ -1,0 +1,223 @@
+// The hub on real sockets, in threads of this process: what needs no processes of its own.
+#include <gtest/gtest.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "os/clock.hpp"
+#include "os/directory.hpp"
+#include "support/child.hpp"
+#include "universe/hub/hub_server.hpp"
+#include "universe/join.hpp"
+
+namespace couplet::universe {
+namespace {
+
+channel::Secret secret_of(std::uint8_t byte) {
+  channel::Secret secret;
+  secret.bytes().fill(byte);
+  return secret;
+}
+
+// A hub in a thread; ends with its universe, or when it is told.
+class Hub {
+ public:
+  Hub(const std::string& programs, const std::string& base, bool encrypt = false) : stop_(::eventfd(0, EFD_CLOEXEC)) {
+    HubServerOptions options;
+    options.hub.programs = *parse_programs(programs);
+    options.secret = secret_of(7);
+    options.encrypt = encrypt;
+    options.run_directory = base;
+    auto server = HubServer::open(std::move(options));
+    EXPECT_TRUE(server.ok()) << server.status().text();
+    server_ = std::move(*server);
+    address_ = os::endpoint_text(server_->endpoint());
+    thread_ = std::thread([this] { static_cast<void>(!server_->run(stop_).ok()); });
+  }
+  Hub(const Hub&) = delete;
+  Hub& operator=(const Hub&) = delete;
+  ~Hub() {
+    stop();
+    ::close(stop_);
+  }
+  void stop() {
+    if (thread_.joinable()) {
+      static_cast<void>(::eventfd_write(stop_, 1));
+      thread_.join();
+    }
+  }
+  [[nodiscard]] const std::string& address() const { return address_; }
+
+ private:
+  int stop_;
+  std::unique_ptr<HubServer> server_;
+  std::string address_;
+  std::thread thread_;
+};
+
+class HubServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = "/tmp/couplet-hub-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    base_ = pattern;
+  }
+  void TearDown() override {
+    EXPECT_TRUE(os::list_directory(base_)->empty()) << "left behind in " << base_;
+    EXPECT_TRUE(os::remove_directory(base_).ok());
+  }
+  [[nodiscard]] JoinOptions options(const Hub& hub, const std::string& program, int rank = 0, int size = 1) const {
+    JoinOptions result;
+    result.hub = hub.address();
+    result.secret = secret_of(7);
+    result.identity = {program, rank, size};
+    result.timeout_s = 20;
+    result.run_directory = base_;
+    return result;
+  }
+  static void leave(Membership& member) {
+    const auto status = member.leave(os::deadline_after(20));
+    EXPECT_TRUE(status.ok()) << status.text();
+  }
+  std::string base_;
+};
+
+TEST_F(HubServerTest, TwoUniversesInOneProcess) {
+  Hub first("solo:1", base_);
+  Hub second("solo:1", base_, true);
+  auto here = join(options(first, "solo"));
+  auto there = join(options(second, "solo"));
+  ASSERT_TRUE(here.ok()) << here.status().text();
+  ASSERT_TRUE(there.ok()) << there.status().text();
+  EXPECT_NE((*here)->run_id(), (*there)->run_id());
+  EXPECT_NE((*here)->node_directory(), (*there)->node_directory());
+  EXPECT_FALSE((*here)->encrypt());
+  EXPECT_TRUE((*there)->encrypt());
+  leave(**here);
+  EXPECT_TRUE((*there)->hub().ok());
+  EXPECT_TRUE((*there)->alive(0).ok());
+  leave(**there);
+}
+
+TEST_F(HubServerTest, TwoRanksInOneProcessSeeEachOther) {
+  Hub hub("ocean:2", base_);
+  Result<std::unique_ptr<Membership>> other = Status(Code::internal);
+  std::thread thread([&] { other = join(options(hub, "ocean", 1, 2)); });
+  auto member = join(options(hub, "ocean", 0, 2));
+  thread.join();
+  ASSERT_TRUE(member.ok()) << member.status().text();
+  ASSERT_TRUE(other.ok()) << other.status().text();
+  EXPECT_EQ((*member)->peer(1).memory_nonce,
+            (*os::PeerPage::open((*member)->node_directory(), 1))->header().memory_nonce);
+  EXPECT_TRUE((*member)->alive(1).ok());
+  leave(**other);
+  other = Status(Code::internal);
+  EXPECT_TRUE(test::eventually([&] { return (*member)->alive(1).code() == Code::peer_lost; }));
+  EXPECT_EQ((*member)->alive(1).text().find("program 'ocean' rank 1 (universe rank 1)"), 0U);
+  EXPECT_NE((*member)->alive(1).text().find("has left"), std::string::npos);
+  leave(**member);
+}
+
+TEST_F(HubServerTest, AWrongSecretIsAnAuthenticationError) {
+  Hub hub("solo:1", base_);
+  auto wrong = options(hub, "solo");
+  wrong.secret = secret_of(8);
+  const auto refused = join(std::move(wrong));
+  EXPECT_EQ(refused.code(), Code::authentication) << refused.status().text();
+}
+
+// Speaks the handshake as a member of another version would.
+TEST_F(HubServerTest, AnotherVersionIsToldBothRanges) {
+  Hub hub("solo:1", base_);
+  const auto target = os::resolve(hub.address());
+  ASSERT_TRUE(target.ok());
+  channel::HandshakeSelf self;
+  self.lowest_version = 40;
+  self.highest_version = 41;
+  auto connection =
+      ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), self, "the hub");
+  EXPECT_TRUE(test::eventually([&] {
+    connection->poll();
+    return connection->state() == ControlConnection::State::ended;
+  }));
+  EXPECT_EQ(connection->failure().code(), Code::version) << connection->failure().text();
+  EXPECT_NE(connection->failure().text().find("40"), std::string::npos) << connection->failure().text();
+}
+
+// A connection that has proven the secret and then talks nonsense.
+TEST_F(HubServerTest, NonsenseFromAMemberEndsThatMember) {
+  Hub hub("solo:1", base_);
+  const auto target = os::resolve(hub.address());
+  for (const auto* const nonsense : {"{", "[]", R"({"what":"dance"})", R"({"what":"join","rank":"one"})", ""}) {
+    auto connection =
+        ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), {}, "the hub");
+    connection->send(control_json, std::make_shared<const std::string>(nonsense));
+    std::string answer;
+    EXPECT_TRUE(test::eventually([&] {
+      connection->poll();
+      if (auto arrived = connection->take()) {
+        answer = arrived->payload;
+      }
+      return connection->state() == ControlConnection::State::ended;
+    }));
+    const auto message = decode_hub_message(answer);
+    ASSERT_TRUE(message.ok()) << answer;
+    ASSERT_TRUE(std::holds_alternative<RefusedMessage>(*message));
+    EXPECT_EQ(std::get<RefusedMessage>(*message).code, Code::protocol);
+  }
+  auto member = join(options(hub, "solo"));
+  ASSERT_TRUE(member.ok()) << member.status().text();
+  leave(**member);
+}
+
+TEST_F(HubServerTest, TheEndOfTheHubIsTold) {
+  Hub hub("solo:1", base_);
+  auto member = join(options(hub, "solo"));
+  ASSERT_TRUE(member.ok()) << member.status().text();
+  engine::Engine engine((*member)->doorbell(), {});
+  ASSERT_TRUE((*member)->attach(&engine).ok());
+  hub.stop();
+  const auto gone = [&] { return !(*member)->hub().ok(); };
+  EXPECT_TRUE(engine.wait(gone, os::deadline_after(20), [] { return "the hub"; }).ok());
+  EXPECT_EQ((*member)->hub().code(), Code::hub_lost);
+  EXPECT_NE((*member)->hub().text().find("the hub was told to end"), std::string::npos) << (*member)->hub().text();
+  EXPECT_EQ((*member)->registry().find("eta", -1, os::deadline_after(20)).code(), Code::hub_lost);
+  leave(**member);
+}
+
+TEST_F(HubServerTest, AnInterruptEndsJoining) {
+  Hub hub("solo:1,other:1", base_);
+  auto patient = options(hub, "solo");
+  patient.timeout_s = -1;
+  std::atomic<int> asked{0};
+  patient.interrupted = [&] { return ++asked > 3; };
+  EXPECT_EQ(join(std::move(patient)).code(), Code::not_yet);
+}
+
+TEST_F(HubServerTest, LossesAreToldOnceAndFromPoll) {
+  Hub hub("ocean:1,nowcast:1", base_);
+  Result<std::unique_ptr<Membership>> other = Status(Code::internal);
+  std::thread thread([&] { other = join(options(hub, "nowcast")); });
+  auto member = join(options(hub, "ocean"));
+  thread.join();
+  ASSERT_TRUE(member.ok() && other.ok());
+  engine::Engine engine((*member)->doorbell(), {});
+  ASSERT_TRUE((*member)->attach(&engine).ok());
+  std::vector<std::string> told;
+  (*member)->on_lost([&](channel::PeerId, const Status& why) { told.push_back(why.text()); });
+  other = Status(Code::internal);  // destroyed without leaving
+  EXPECT_TRUE(engine.wait([&] { return !told.empty(); }, os::deadline_after(20), [] { return "a loss"; }).ok());
+  for (int round = 0; round < 10; ++round) {
+    engine.poll();
+    EXPECT_FALSE((*member)->alive(1).ok());
+  }
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].find("program 'nowcast' rank 0 (universe rank 1) on host "), 0U) << told[0];
+  leave(**member);
+}
+
+}  // namespace
+}  // namespace couplet::universe

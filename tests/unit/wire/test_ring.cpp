@@ -1,0 +1,108 @@
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "wire/ring.hpp"
+#include "wire/seal.hpp"
+
+namespace couplet::wire {
+namespace {
+
+template <typename T>
+T number_at(const std::byte* memory, std::size_t offset) {
+  T value;
+  std::memcpy(&value, memory + offset, sizeof value);
+  return value;
+}
+
+// The layout of docs/formats/shm-ring.md, byte by byte.
+TEST(Ring, LaysOutWhatTheFormatPageSays) {
+  const RingShape shape{.cell_count = 8, .bulk_bytes = 4096};
+  const std::size_t bytes = ring_file_bytes(shape);
+  ASSERT_EQ(bytes, 4096U + 2 * (64 * 8 + 4096));
+  const std::unique_ptr<std::byte, decltype(&std::free)> memory(
+      static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)), &std::free);
+  std::memset(memory.get(), 0, bytes);
+  RingHeader header;
+  header.first_cell = 13;  // taken modulo the number of cells
+  header.peers = {3, 9};
+  header.incarnations = {1, 2};
+  header.nonces = {0x1111, 0x2222};
+  auto map = RingMap::lay_out({memory.get(), bytes}, shape, header);
+  ASSERT_TRUE(map.ok()) << map.status().text();
+  map->direction(1).reader->bulk = 77;
+  map->direction(1).writer->waiting = 1;
+  const std::byte* const raw = memory.get();
+  EXPECT_EQ(number_at<std::uint64_t>(raw, 0), 0x676E69526C706F43U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 8), 1U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 12), 4096U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 16), 8U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 20), 4096U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 24), 5U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 36), 9U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 44), 2U);
+  EXPECT_EQ(number_at<std::uint64_t>(raw, 48), 0x1111U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 128), 5U) << "reader line of direction 0";
+  EXPECT_EQ(number_at<std::uint64_t>(raw, 192 + 8), 77U) << "reader line of direction 1";
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 256 + 64), 1U) << "writer line of direction 1";
+  const std::size_t cells = 4096 + 64 * 8 + 4096;  // of direction 1
+  EXPECT_EQ(number_at<std::uint64_t>(raw, cells + 5 * 64), 0xFFFFFFFEU | 1ULL << 32U);
+  EXPECT_EQ(number_at<std::uint64_t>(raw, cells + 4 * 64), 5U | 1ULL << 32U) << "position 12 comes next, after 4";
+  EXPECT_EQ(reinterpret_cast<const std::byte*>(map->direction(1).cells), raw + cells);
+  EXPECT_EQ(map->direction(1).bulk, raw + cells + 64 * 8);
+  auto seen = RingMap::inspect({memory.get(), bytes});
+  ASSERT_TRUE(seen.ok());
+  EXPECT_EQ(seen->header().peers[1], 9U);
+}
+
+TEST(Ring, ShapesOutOfBounds) {
+  EXPECT_TRUE(check_ring_shape({least_cells, least_bulk_bytes}).ok());
+  EXPECT_TRUE(check_ring_shape({most_cells, most_bulk_bytes}).ok());
+  EXPECT_EQ(check_ring_shape({least_cells / 2, least_bulk_bytes}).code(), Code::limit);
+  EXPECT_EQ(check_ring_shape({most_cells * 2, least_bulk_bytes}).code(), Code::limit);
+  EXPECT_EQ(check_ring_shape({12, least_bulk_bytes}).code(), Code::limit);
+  EXPECT_EQ(check_ring_shape({8, least_bulk_bytes / 2}).code(), Code::limit);
+  EXPECT_EQ(check_ring_shape({8, most_bulk_bytes * 2}).code(), Code::limit);
+}
+
+std::string hexadecimal(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes) {
+    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
+  }
+  return text;
+}
+
+// Golden bytes of the second record of a direction.
+TEST(Seal, RecordsAreWhatTheFormatPageSays) {
+  SealKey key;
+  for (std::size_t index = 0; index < key.size(); ++index) {
+    key[index] = static_cast<std::uint8_t>(index);
+  }
+  const struct {
+    Cipher cipher;
+    const char* record;
+  } golden[] = {
+      {Cipher::aes256_gcm, "170000008143f74fc8ca98b6dcb9be8907afec96d5679870fa2c07"},
+      {Cipher::chacha20_poly1305, "17000000f7500e9ea886e8b2e004abf42091eabb2d6308288f15c7"},
+  };
+  for (const auto& [cipher, record] : golden) {
+    if (!cipher_available(cipher)) {
+      std::printf("  SKIPPED cipher %d: not with this processor\n", static_cast<int>(cipher));
+      continue;
+    }
+    auto seal = RecordSeal::make(cipher, key).value();
+    std::vector<std::byte> image(record_bytes);
+    const auto plain = std::as_bytes(std::span("couplet", 7));
+    seal->seal(plain, image.data());
+    const std::size_t bytes = seal->seal(plain, image.data());
+    EXPECT_EQ(hexadecimal({image.data(), bytes}), record);
+  }
+}
+
+}  // namespace
+}  // namespace couplet::wire

@@ -1,0 +1,238 @@
+"""Programs find each other through couplet-hub, or are told by name what is wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from launching import World
+from members import Member
+
+MakeWorld = Callable[..., World]
+
+
+def join_and_leave(world: World) -> None:
+    member = Member(world, "ocean", 0, 1)
+    member.joined()
+    member.leave()
+
+
+def test_everybody_joins_and_nothing_is_left(make_world: MakeWorld, tmp_path: Path) -> None:
+    events = tmp_path / "events"
+    world = make_world("ocean:2,nowcast:1", "--events", str(events))
+    members = [Member(world, "ocean", 0, 2), Member(world, "ocean", 1, 2), Member(world, "nowcast", 0, 1)]
+    joined = [member.joined() for member in members]
+    assert [each.peer for each in joined] == [0, 1, 2]
+    assert {each.size for each in joined} == {3}
+    assert {each.node for each in joined} == {0}
+    assert joined[0].directory.stat().st_mode & 0o777 == 0o700
+    for member in members:
+        member.leave()
+    world.finish(world.processes[0]).check()  # the hub ends with the universe
+    names = [json.loads(line)["event"] for line in events.read_text().splitlines()]
+    assert names == ["joined"] * 3 + ["complete"] + ["left"] * 3 + ["over"]
+
+
+def test_the_deadline_names_what_is_missing(make_world: MakeWorld) -> None:
+    world = make_world("ocean:2,nowcast:1,follower:1?")
+    ocean = Member(world, "ocean", 0, 2, "--timeout", 1)
+    assert ocean.hear() == (
+        "error COUPLET_ERROR_TIMEOUT joining took longer than 1.0 s: "
+        "waiting for rank 1 of 'ocean' and program 'nowcast' (0 of 1 rank)"
+    )
+    assert ocean.process.wait(10) == 1
+
+
+def test_mistakes_are_told_and_the_others_go_on(make_world: MakeWorld) -> None:
+    world = make_world("ocean:2,nowcast:1")
+    ocean = Member(world, "ocean", 1, 2)
+    unknown = Member(world, "oecan", 0, 1).hear()
+    assert unknown == (
+        "error COUPLET_ERROR_NOT_FOUND the universe has no program 'oecan'; it has 'ocean' and 'nowcast'"
+    )
+    size = Member(world, "nowcast", 0, 3).hear()
+    assert size.startswith("error COUPLET_ERROR_MISMATCH program 'nowcast' has 1 ranks, as the hub was told, but its rank 0")
+    others = [Member(world, "ocean", 0, 2), Member(world, "nowcast", 0, 1)]
+    for member in (ocean, *others):
+        member.joined()
+    again = Member(world, "ocean", 0, 2).hear()
+    assert again.startswith("error COUPLET_ERROR_EXISTS rank 0 of program 'ocean' is in the universe already, on host")
+    for member in (ocean, *others):
+        member.leave()
+
+
+def test_a_wrong_secret_is_refused(make_world: MakeWorld, tmp_path: Path) -> None:
+    world = make_world("ocean:1")
+    wrong = tmp_path / "wrong"
+    wrong.touch(mode=0o600)
+    wrong.write_text("00" * 32)
+    answer = Member(world, "ocean", 0, 1, COUPLET_SECRET_FILE=str(wrong)).hear()
+    assert answer.startswith("error COUPLET_ERROR_AUTHENTICATION"), answer
+    assert "secret" in answer and world.environment["COUPLET_HUB"] in answer
+    join_and_leave(world)
+
+
+def test_a_secret_that_others_can_read_is_refused(make_world: MakeWorld, tmp_path: Path) -> None:
+    world = make_world("ocean:1")
+    loose = tmp_path / "loose"
+    loose.write_text("00" * 32)
+    loose.chmod(0o644)
+    answer = Member(world, "ocean", 0, 1, COUPLET_SECRET_FILE=str(loose)).hear()
+    assert answer.startswith("error COUPLET_ERROR_AUTHENTICATION") and str(loose) in answer, answer
+
+
+GARBAGE = {
+    "http": b"GET / HTTP/1.1\r\n\r\n",
+    "zeros": bytes(4096),
+    "magic and no more": b"\xc7CPL" + b"\xff" * 600,
+    "random": random.Random(1).randbytes(65536),
+}
+
+
+@pytest.mark.parametrize("kind", GARBAGE)
+def test_garbage_on_the_port_ends_only_itself(make_world: MakeWorld, kind: str) -> None:
+    world = make_world("ocean:1,nowcast:1")
+    host, port = world.environment["COUPLET_HUB"].rsplit(":", 1)
+    ocean = Member(world, "ocean", 0, 1)
+    with socket.create_connection((host, int(port)), timeout=20) as connection:
+        try:
+            connection.sendall(GARBAGE[kind])
+            while connection.recv(4096):
+                pass
+        except ConnectionError:
+            pass
+    nowcast = Member(world, "nowcast", 0, 1)
+    for member in (ocean, nowcast):
+        member.joined()
+    for member in (ocean, nowcast):
+        member.leave()
+
+
+def test_silent_connections_do_not_keep_members_out(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1")
+    host, port = world.environment["COUPLET_HUB"].rsplit(":", 1)
+    silent = [socket.create_connection((host, int(port)), timeout=30) for _ in range(100)]
+    join_and_leave(world)
+    assert silent[0].recv(1) == b"", "a connection that proves nothing is closed"
+    for connection in silent:
+        connection.close()
+
+
+def test_nobody_at_the_hub_address(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    answer = Member(world, "ocean", 0, 1, "--timeout", 0.5, COUPLET_HUB=f"127.0.0.1:{port}").hear()
+    assert answer.startswith(f"error COUPLET_ERROR_HUB_LOST no hub at 127.0.0.1:{port}"), answer
+
+
+def test_a_late_program_is_let_in(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1,follower:2?")
+    ocean = Member(world, "ocean", 0, 1)
+    assert ocean.joined().size == 3
+    followers = [Member(world, "follower", rank, 2) for rank in range(2)]
+    assert [each.joined().peer for each in followers] == [1, 2]
+    assert ocean.ask("alive 2") == "alive ok"
+    for member in [ocean, *followers]:
+        member.leave()
+
+
+def test_the_first_rank_says_the_size(make_world: MakeWorld) -> None:
+    world = make_world("ocean,nowcast:1")
+    members = [Member(world, "nowcast", 0, 1), Member(world, "ocean", 1, 3), Member(world, "ocean", 0, 3)]
+    members.append(Member(world, "ocean", 2, 3))
+    assert [each.joined().peer for each in members] == [3, 1, 0, 2]
+    for member in members:
+        member.leave()
+
+
+def test_named_nodes_on_one_host_are_apart(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1,nowcast:1")
+    ocean = Member(world, "ocean", 0, 1, COUPLET_NODE="left")
+    nowcast = Member(world, "nowcast", 0, 1, COUPLET_NODE="right")
+    here, there = ocean.joined(), nowcast.joined()
+    assert here.node != there.node
+    assert here.directory.name.endswith("-left") and there.directory.name.endswith("-right")
+    nowcast.kill()
+    assert ocean.ask("lost").startswith("lost 1 program 'nowcast' rank 0 (universe rank 1) on host right is lost")
+    ocean.leave()
+
+
+def test_a_relay_joins_its_node(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1")
+    ocean = Member(world, "ocean", 0, 1)
+    ocean.joined()
+    assert ocean.ask("relay_of 0").startswith("COUPLET_ERROR_TIMEOUT")
+    relay = Member(world, "--relay")
+    assert relay.joined().peer == 1 << 31
+    assert ocean.ask("relay_of 0") == f"relay {1 << 31}"
+    assert ocean.ask("relay_of 9").startswith("COUPLET_ERROR_NOT_FOUND")
+    second = Member(world, "--relay").hear()
+    assert second.startswith("error COUPLET_ERROR_EXISTS node ")
+    relay.leave()
+    ocean.leave()
+
+
+def test_settings_reach_every_member(make_world: MakeWorld, tmp_path: Path) -> None:
+    config = tmp_path / "settings.json"
+    config.write_text(json.dumps({"series": {"eta": {"slots": 64}}, "encrypt": True}))
+    world = make_world("ocean:1,nowcast:1", "--config", str(config))
+    ocean = Member(world, "ocean", 0, 1)
+    nowcast = Member(world, "nowcast", 0, 1, COUPLET_SERIES_ETA_SLOTS="8")
+    ocean.joined()
+    nowcast.joined()
+    assert ocean.ask("setting series.eta.slots") == "setting 64"
+    assert nowcast.ask("setting series.eta.slots") == "setting 8"
+    assert ocean.ask("setting encrypt") == "setting true"
+    for member in (ocean, nowcast):
+        member.leave()
+
+
+def test_series_are_found_by_name(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = Member(world, "ocean", 0, 1), Member(world, "nowcast", 0, 1)
+    ocean.joined()
+    nowcast.joined()
+    assert nowcast.ask("find eta 0") == "COUPLET_NOT_YET COUPLET_NOT_YET"
+    assert nowcast.ask("find eta 0.2") == "COUPLET_NOT_YET COUPLET_NOT_YET"
+    nowcast.say("find eta 20")
+    assert ocean.ask("announce eta") == "announced 0"
+    assert nowcast.hear() == "found eta of ocean"
+    assert nowcast.ask("announce eta").startswith("COUPLET_ERROR_EXISTS series 'eta' is being written by program 'ocean'")
+    assert nowcast.ask("opened eta") == "opened ok"
+    assert ocean.ask("written eta") == "written ok"
+    assert nowcast.ask("news eta 0") == "news ok"
+    assert nowcast.ask("find eta 0") == "found eta of ocean closed"
+    assert ocean.ask("announce eta") == "announced 1"
+    assert nowcast.ask("news eta 1") == "news ok"
+    for member in (ocean, nowcast):
+        member.leave()
+
+
+LAUNCHERS = {
+    "Open MPI": ("mpirun.openmpi", ["-n", "2", "--oversubscribe", "--allow-run-as-root"]),
+    "MPICH": ("mpiexec.mpich", ["-n", "2"]),
+}
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_rank_and_size_come_from_the_launcher(make_world: MakeWorld, name: str) -> None:
+    program, options = LAUNCHERS[name]
+    path = shutil.which(program)
+    if path is None:
+        pytest.skip(f"{program} is not installed")
+    world = make_world("ocean:2,nowcast:1")
+    nowcast = Member(world, "nowcast", 0, 1)
+    launched = Member(world, "ocean", launcher=[path, *options])
+    assert sorted(launched.joined().peer for _ in range(2)) == [0, 1]
+    nowcast.joined()
+    launched.process.terminate()  # its launcher ends both
+    lost = {nowcast.ask("lost"), nowcast.ask("lost")}
+    assert {line.split()[1] for line in lost} == {"0", "1"}
+    nowcast.leave()
+    launched.process.wait(60)
