@@ -31,8 +31,9 @@ class FrameReceiver {
  public:
   virtual ~FrameReceiver() = default;
   // A header has arrived (decoded, not verified). Called by a lane once per frame that has a payload, before the payload is
-  // taken. Returns memory for header.payload_bytes bytes that the lane fills and gives to arrived(), or nullptr: then the
-  // lane gives the payload in its own memory, in one piece. Must not block.
+  // taken; not for a payload of at most 64 bytes that the lane holds in one piece anyway. Returns memory for
+  // header.payload_bytes bytes that the lane fills and gives to arrived(), or nullptr: then the lane gives the payload in
+  // its own memory, in one piece. Must not block.
   [[nodiscard]] virtual std::byte* place(const wire::FrameHeader& header) = 0;
   // A whole frame is here. payload is what place() gave or the lane's own memory, valid during the call. False: stop
   // polling this lane now (the receiver has failed or is being closed).

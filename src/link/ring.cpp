@@ -272,19 +272,7 @@ RingLane::Step RingLane::take_short(FrameReceiver& receiver, wire::Cell& cell) {
                                 : fmt::format("a short frame with {} bytes of payload", header.payload_bytes));
   }
   ++in_.position;
-  std::byte* payload = cell.tail.data();
-  if (header.payload_bytes != 0) {
-    std::byte* const place = receiver.place(header);
-    if (place != nullptr) {
-      if (header.payload_bytes == sizeof(std::uint64_t)) {
-        std::memcpy(place, payload, sizeof(std::uint64_t));
-      } else {
-        std::memcpy(place, payload, header.payload_bytes);
-      }
-      payload = place;
-    }
-  }
-  return receiver.arrived(header, {payload, header.payload_bytes}) ? Step::frame : Step::stop;
+  return receiver.arrived(header, {cell.tail.data(), header.payload_bytes}) ? Step::frame : Step::stop;
 }
 
 RingLane::Step RingLane::begin_long(FrameReceiver& receiver, wire::Cell& cell) {

@@ -70,8 +70,38 @@ std::byte* Messenger::place(channel::Channel& channel, const wire::FrameHeader& 
   return flow->placing->storage;
 }
 
+// The common case, alone and short: a small message for the receive that was posted first. False: nothing was done.
+bool Messenger::taken_at_once(channel::Channel& channel, const wire::FrameHeader& header,
+                              std::span<const std::byte> payload) {
+  constexpr std::uint8_t own_eager = wire::message_frame_kind(wire::MessageKind::eager, wire::own_big_endian);
+  const std::uint64_t bytes = payload.size();
+  if (header.kind != own_eager || bytes >= placed_bytes || header.first != bytes) return false;
+  if (channel.peer() >= flows_.size() || !any_source_.empty()) return false;
+  Flow* flow = flows_[channel.peer()].get();
+  if (flow == nullptr || flow->channel != &channel) return false;
+  Request* request = flow->posted.first();
+  if (request == nullptr || !accepts(*request, header.context, header.tag) || bytes > request->bytes) return false;
+  if ((bytes & ((std::uint64_t{1} << request->element_shift) - 1)) != 0) return false;
+  if (header.second > options_.payload_credit_bytes - flow->credit) return false;
+  flow->credit += header.second;
+  flow->posted.remove(*request);
+  request->result.tag = header.tag;
+  request->result.bytes = bytes;
+  request->result.count = bytes >> request->element_shift;
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(request->data, payload.data(), sizeof(std::uint64_t));
+  } else if (bytes > 0) {
+    std::memcpy(request->data, payload.data(), bytes);
+  }
+  finish(*request);
+  return_credit(*flow, bytes + wire::eager_overhead_bytes);
+  return true;
+}
+
 Status Messenger::arrived(channel::Channel& channel, const wire::FrameHeader& header,
                           std::span<const std::byte> payload) {
+  if (taken_at_once(channel, header, payload)) [[likely]]
+    return {};
   Flow* flow = flow_of(channel);
   if (flow == nullptr) return fail(Code::protocol, "{} is no rank and sends messages", channel.peer_name());
   switch (kind_of(header)) {
@@ -119,9 +149,7 @@ Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool enve
   return arrival;
 }
 
-void Messenger::return_credit(Flow& flow, std::uint64_t bytes) {
-  flow.owed += bytes;
-  if (flow.owed < options_.payload_credit_bytes / 4 || flow.channel == nullptr) return;
+void Messenger::send_credit(Flow& flow) {
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::credit);
   header.first = std::exchange(flow.owed, 0);

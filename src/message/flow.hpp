@@ -39,8 +39,9 @@ struct Request {
   bool in_channel = false;  // `outgoing` is the channel's
   bool pumping = false;
   bool pooled = false;
-  bool swap = false;      // what arrives has the other byte order
-  bool detached = false;  // goes back to the pool by itself
+  bool swap = false;               // what arrives has the other byte order
+  bool detached = false;           // goes back to the pool by itself
+  std::uint8_t element_shift = 0;  // an element has 1 << element_shift bytes
   std::uint32_t context = 0;
   std::int32_t tag = 0;
   Request* next = nullptr;

@@ -153,7 +153,14 @@ class Messenger final : public channel::FrameHandler {
   [[nodiscard]] Status loss_of(const Flow& flow, const Status& why) const;
   Request* take_request();
   void give_request(Request* request);
-  void finish(Request& request);
+  void finish(Request& request) {
+    request.done = true;
+    request.stage = Stage::finished;
+    --pending_;
+    --request.group->pending;
+    if (request.cookie != 0) release_cookie(request);
+    if (request.detached) give_request(&request);
+  }
   void finish(Request& request, Status status);
   std::uint64_t register_cookie(Request& request);
   void release_cookie(Request& request) noexcept;
@@ -174,6 +181,8 @@ class Messenger final : public channel::FrameHandler {
   Status finish_blocking_send(Request& request);
 
   // receive.cpp
+  void prepare_receive(Request& request, Group& group, void* data, std::uint64_t count, const TypeInfo& type,
+                       std::int32_t source, std::int32_t tag);
   Status misused_receive(const Group& group, const void* data, std::uint64_t count, couplet_type type,
                          std::int32_t source, std::int32_t tag) const;
   void begin_receive(Request& request);
@@ -191,9 +200,14 @@ class Messenger final : public channel::FrameHandler {
   Status finish_blocking_receive(Request& request, std::uint64_t deadline_ns);
 
   // arrive.cpp
+  bool taken_at_once(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Request* match(Flow& flow, std::uint32_t context, std::int32_t tag);
   Arrival* store(Flow& flow, const wire::FrameHeader& header, bool envelope);
-  void return_credit(Flow& flow, std::uint64_t bytes);
+  void return_credit(Flow& flow, std::uint64_t bytes) {
+    flow.owed += bytes;
+    if (flow.owed >= options_.payload_credit_bytes / 4 && flow.channel != nullptr) send_credit(flow);
+  }
+  void send_credit(Flow& flow);
   Status eager_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status envelope_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status clear_arrived(Flow& flow, const wire::FrameHeader& header);

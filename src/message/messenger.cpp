@@ -252,15 +252,6 @@ void Messenger::give_request(Request* request) {
   requests_.give(request);
 }
 
-void Messenger::finish(Request& request) {
-  request.done = true;
-  request.stage = Stage::finished;
-  --pending_;
-  --request.group->pending;
-  if (request.cookie != 0) release_cookie(request);
-  if (request.detached) give_request(&request);
-}
-
 void Messenger::finish(Request& request, Status status) {
   request.status = std::move(status);
   finish(request);

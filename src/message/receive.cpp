@@ -36,6 +36,22 @@ Status Messenger::misused_receive(const Group& group, const void* data, std::uin
   return fail(Code::argument, "receive: {} elements are more than {} bytes", count, largest_buffer_bytes);
 }
 
+void Messenger::prepare_receive(Request& request, Group& group, void* data, std::uint64_t count, const TypeInfo& type,
+                                std::int32_t source, std::int32_t tag) {
+  request.context = group.context();
+  request.tag = tag;
+  if (source != COUPLET_ANY_SOURCE) {
+    Flow* flow = flows_[group.peer(source)].get();
+    request.flow = flow != nullptr ? flow : &flow_to(group.peer(source));
+  }
+  request.group = &group;
+  request.type = &type;
+  request.element_shift = static_cast<std::uint8_t>(std::countr_zero(type.element_bytes));
+  request.data = static_cast<std::byte*>(data);
+  request.bytes = count << request.element_shift;
+  request.result.source = source;
+}
+
 Status Messenger::recv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
                        std::int32_t tag, couplet_message* message) {
   const TypeInfo* info = find_type(type);
@@ -43,14 +59,7 @@ Status Messenger::recv(Group& group, void* data, std::uint64_t count, couplet_ty
     return misused_receive(group, data, count, type, source, tag);
   }
   Request request;
-  request.context = group.context();
-  request.tag = tag;
-  request.flow = source == COUPLET_ANY_SOURCE ? nullptr : &flow_to(group.peer(source));
-  request.group = &group;
-  request.type = info;
-  request.data = static_cast<std::byte*>(data);
-  request.bytes = count * info->element_bytes;
-  request.result.source = source;
+  prepare_receive(request, group, data, count, *info, source, tag);
   begin_receive(request);
   if (!request.done) COUPLET_TRY(finish_blocking_receive(request, os::never));
   if (request.status.ok() && message != nullptr) *message = request.result;
@@ -64,14 +73,7 @@ Status Messenger::irecv(Group& group, void* data, std::uint64_t count, couplet_t
     return misused_receive(group, data, count, type, source, tag);
   }
   Request* made = take_request();
-  made->context = group.context();
-  made->tag = tag;
-  made->flow = source == COUPLET_ANY_SOURCE ? nullptr : &flow_to(group.peer(source));
-  made->group = &group;
-  made->type = info;
-  made->data = static_cast<std::byte*>(data);
-  made->bytes = count * info->element_bytes;
-  made->result.source = source;
+  prepare_receive(*made, group, data, count, *info, source, tag);
   begin_receive(*made);
   *request = made;
   return {};
@@ -208,7 +210,7 @@ bool Messenger::prepare_buffer(Request& request, std::uint64_t bytes) {
              request.type->name, request.type->element_bytes));
     return false;
   }
-  request.result.count = bytes >> std::countr_zero(request.type->element_bytes);
+  request.result.count = bytes >> request.element_shift;
   return true;
 }
 

@@ -22,7 +22,7 @@ bool Messenger::spin(const Request& request) {
       engine_->poll();
       if (request.done) return true;
     }
-    const int moved = channel->poll(16);
+    const int moved = channel->poll(1);
     if (request.done) return true;
     if (request.flow->channel != channel) return request.done;
     if (moved == 0 && round > 64) os::pause();
