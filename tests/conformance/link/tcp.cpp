@@ -1,0 +1,47 @@
+#include "link/tcp/tcp_lane.hpp"
+#include "link_case.hpp"
+#include "support/child.hpp"
+
+namespace couplet::conformance {
+
+namespace {
+
+std::unique_ptr<Connection> connect(const std::optional<link::SessionKeys>& keys) {
+  auto connection = std::make_unique<Connection>();
+  auto listener = link::TcpListener::open(os::resolve("127.0.0.1:0").value()).value();
+  auto connector = link::TcpConnector::open(listener->endpoint()).value();
+  os::Descriptor ends[2];
+  const auto try_for = [](os::Descriptor& end, Result<os::Descriptor> socket) {
+    if (socket.ok()) {
+      end = std::move(*socket);
+    }
+    return static_cast<bool>(end);
+  };
+  EXPECT_TRUE(test::eventually([&] { return try_for(ends[0], connector->poll()); }));
+  EXPECT_TRUE(test::eventually([&] { return try_for(ends[1], listener->accept()); }));
+  auto reversed = keys;
+  if (reversed) {
+    std::swap(reversed->send, reversed->receive);
+  }
+  connection->first = link::make_tcp_lane(std::move(ends[0]), {}, keys).value();
+  connection->second = link::make_tcp_lane(std::move(ends[1]), {}, reversed).value();
+  return connection;
+}
+
+std::unique_ptr<Connection> connect_encrypted() {
+  link::SessionKeys keys;
+  keys.send.fill(1);
+  keys.receive.fill(2);
+  return connect(keys);
+}
+
+std::unique_ptr<Connection> connect_plain() {
+  return connect({});
+}
+
+}  // namespace
+
+COUPLET_LINK_CONFORMS(tcp, connect_plain);
+COUPLET_LINK_CONFORMS(tcp_encrypted, connect_encrypted);
+
+}  // namespace couplet::conformance
