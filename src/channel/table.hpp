@@ -1,0 +1,104 @@
+// The channels of one process: opened when first needed, adopted when the peer has called, polled together.
+// Above: message (find_or_open), universe (fail), runtime (connector); engine/channel_sources makes engine sources of it.
+// Invariants: a peer never talked to costs nothing; a Channel stays where it is until the table goes, also when it failed (a
+// later one for the same peer is another object); callbacks of handlers may open, adopt, fail and shut channels.
+// Tests: tests/unit/channel.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "channel/channel.hpp"
+
+namespace couplet::channel {
+
+// Makes lanes to peers; runtime knows how.
+class Connector {
+ public:
+  virtual ~Connector() = default;
+  // A lane to the peer. not_yet: it is being made and will be given to adopt() (or fail() is called). Otherwise why the peer
+  // cannot be reached. Must not block.
+  virtual Result<std::unique_ptr<link::Lane>> connect(PeerId peer) = 0;
+  // For sentences: "program 'nowcast' rank 0 on host a".
+  [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
+};
+
+// Who sleeps on the descriptors of lanes.
+class Watcher {
+ public:
+  virtual ~Watcher() = default;
+  // Wake up when it is readable (and writable, where write). Again for the same descriptor: replaces.
+  virtual Status watch(int descriptor, bool write) = 0;
+  virtual void unwatch(int descriptor) = 0;
+};
+
+class ChannelTable {
+ public:
+  // All outlive the table.
+  ChannelTable(Connector& connector, const Handlers& handlers);
+  ~ChannelTable();
+  ChannelTable(const ChannelTable&) = delete;
+  ChannelTable& operator=(const ChannelTable&) = delete;
+
+  // The channel to the peer, connected on demand; what is sent before there is a lane is queued. An error of the connector
+  // is returned and nothing is kept. A failed channel is returned as it is (see forget).
+  Result<Channel*> find_or_open(PeerId peer);
+  // nullptr: never opened.
+  [[nodiscard]] Channel* find(PeerId peer) const noexcept;
+  // A lane that the peer has asked for, or that the connector promised: opens a new channel, or the one that is opening.
+  // exists: there is an open one; the lane is shut.
+  Result<Channel*> adopt(PeerId peer, std::unique_ptr<link::Lane> lane);
+  // Fails the channel, if there is one.
+  void fail(PeerId peer, const Status& why);
+  // The peer has come again: its failed channel is put aside, so that find_or_open and adopt make a new one. A channel that
+  // is not failed yet is failed with `why` first.
+  void forget(PeerId peer, const Status& why);
+  // Shuts all in good order; then poll until settled().
+  void shut() noexcept;
+  // Every channel has ended or failed, and told it.
+  [[nodiscard]] bool settled() const noexcept { return memory_.empty() && sockets_.empty(); }
+
+  // Channels over memory (and those that have no lane yet): poll often.
+  int poll_memory(int budget) { return poll(memory_, budget); }
+  [[nodiscard]] bool memory_ready() const noexcept { return ready(memory_); }
+  // Channels over descriptors: a system call each.
+  int poll_sockets(int budget) { return poll(sockets_, budget); }
+  [[nodiscard]] bool sockets_ready() const noexcept { return ready(sockets_); }
+  // nullptr: nobody sleeps. Told about all descriptors that there are.
+  void set_watcher(Watcher* watcher);
+  // In order of opening; also those that are put aside.
+  void for_each(const std::function<void(Channel&)>& visit) const;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Channel> channel;
+    int descriptor = -1;
+    bool watched = false;
+    bool watched_write = false;
+  };
+  using Group = std::vector<Entry*>;
+
+  Entry& make(PeerId peer);
+  void attach(Entry& entry, std::unique_ptr<link::Lane> lane);
+  int poll(Group& group, int budget);
+  [[nodiscard]] bool ready(const Group& group) const noexcept;
+  [[nodiscard]] bool watch_is_late(const Entry& entry) const noexcept;
+  void renew_watch(Entry& entry);
+  void drop_watch(Entry& entry);
+  void sweep(Group& group);
+
+  Connector& connector_;
+  const Handlers handlers_;
+  Watcher* watcher_ = nullptr;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  std::unordered_map<PeerId, Entry*> by_peer_;
+  Group memory_;
+  Group sockets_;
+  int polling_ = 0;
+};
+
+}  // namespace couplet::channel

@@ -1,0 +1,46 @@
+// Makes two sources of a channel table: memory, polled in every round, and sockets, polled seldom or when their descriptor
+// wakes the process up. Lives between engine and table: made after both, gone before both.
+#pragma once
+
+#include "channel/table.hpp"
+#include "engine/engine.hpp"
+
+namespace couplet::engine {
+
+class ChannelSources final : private channel::Watcher {
+ public:
+  ChannelSources(Engine& engine, channel::ChannelTable& table);
+  ~ChannelSources() override;
+  ChannelSources(const ChannelSources&) = delete;
+  ChannelSources& operator=(const ChannelSources&) = delete;
+
+ private:
+  class Memory final : public Source {
+   public:
+    explicit Memory(channel::ChannelTable& table) : table_(table) {}
+    int poll(std::uint64_t /*now_ns*/, int budget) override { return table_.poll_memory(budget); }
+    [[nodiscard]] bool ready() const override { return table_.memory_ready(); }
+
+   private:
+    channel::ChannelTable& table_;
+  };
+  class Sockets final : public Source {
+   public:
+    explicit Sockets(channel::ChannelTable& table) : table_(table) {}
+    int poll(std::uint64_t /*now_ns*/, int budget) override { return table_.poll_sockets(budget); }
+    [[nodiscard]] bool ready() const override { return table_.sockets_ready(); }
+
+   private:
+    channel::ChannelTable& table_;
+  };
+
+  Status watch(int descriptor, bool write) override { return engine_.watch(descriptor, write, sockets_); }
+  void unwatch(int descriptor) override { engine_.unwatch(descriptor); }
+
+  Engine& engine_;
+  channel::ChannelTable& table_;
+  Memory memory_;
+  Sockets sockets_;
+};
+
+}  // namespace couplet::engine
