@@ -1,0 +1,59 @@
+// The hub with several connections that say anything in any order. Input: bytes "connection and action", each with a message
+// for `received` up to the next newline. The hub's own assertions are the judge; so are the decoders of what it answers.
+#include "universe/hub/hub_state.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+using namespace couplet::universe;
+
+namespace {
+
+void check(HubState& hub) {
+  for (const auto& output : hub.take_outputs()) {
+    const bool right = output.kind == control_json
+                           ? decode_hub_message(*output.payload).ok()
+                           : couplet::wire::decode_peer_table(std::as_bytes(std::span(*output.payload))).ok();
+    if (!right) {
+      std::abort();
+    }
+  }
+  for (const auto& event : hub.take_events()) {
+    static_cast<void>(event_json(event, 0));
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
+  HubSettings settings;
+  settings.programs = {{"ocean", 2, true}, {"nowcast", 0, true}, {"follower", 1, false}};
+  settings.linger_s = 3;
+  HubState hub(std::move(settings));
+  std::string_view text(reinterpret_cast<const char*>(data), bytes);
+  ConnectionId connections[8] = {};
+  ConnectionId next = 1;
+  for (std::uint64_t now_ns = 1; !text.empty(); now_ns += 500'000'000) {
+    const auto head = static_cast<unsigned char>(text.front());
+    auto& connection = connections[head % 8];
+    const auto line = text.substr(1, text.find('\n') - 1);
+    text.remove_prefix(std::min(text.size(), line.size() + 2));
+    if (connection == 0) {
+      connection = next++;
+      hub.connected(connection, now_ns);
+    }
+    const auto message = decode_member_message(line);
+    if (message.ok()) {
+      hub.received(connection, *message, now_ns);
+    } else if (head % 3 == 0) {
+      hub.broken(connection, message.status(), now_ns);
+    } else {
+      hub.disconnected(connection, "gone", now_ns);
+      connection = 0;
+    }
+    hub.tick(now_ns);
+    check(hub);
+  }
+  return 0;
+}
