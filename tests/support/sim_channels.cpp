@@ -43,13 +43,33 @@ int SimChannels::poll() {
   return work;
 }
 
+bool SimChannels::ready() const {
+  for (const auto& [ends, channel] : channels_) {
+    if (network_.alive(ends.first) && channel->ready()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 bool SimChannels::run_until(const std::function<bool()>& done, std::uint64_t limit_ns) {
+  constexpr int most_idle_rounds = 1000;  // a lane may be ready and move nothing for some polls (link/fault delays)
   const std::uint64_t end_ns = network_.now_ns() + limit_ns;
+  int idle_rounds = 0;
   while (!done()) {
-    // Twice: the first round may have made room (no frame is whole yet) for a channel that was polled before.
-    if (poll() == 0 && poll() == 0 && (!network_.advance_to_next() || network_.now_ns() > end_ns)) {
+    if (poll() > 0) {
+      idle_rounds = 0;
+      continue;
+    }
+    // Once more: the first round may have made room (no frame is whole yet) for a channel that was polled before.
+    const bool may_move = ++idle_rounds < 2 || (ready() && idle_rounds < most_idle_rounds);
+    if (may_move) {
+      continue;
+    }
+    if (!network_.advance_to_next() || network_.now_ns() > end_ns) {
       return done();
     }
+    idle_rounds = 0;
   }
   return true;
 }

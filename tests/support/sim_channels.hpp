@@ -38,6 +38,8 @@ class SimChannels {
 
   // One poll of every channel of living endpoints, in random order; returns the work done.
   int poll();
+  // Does any of them say that there is something to do?
+  [[nodiscard]] bool ready() const;
   // Polls and advances the clock until done() or nothing moves any more or limit_ns of virtual time have passed; true: done.
   bool run_until(const std::function<bool()>& done, std::uint64_t limit_ns = 60'000'000'000);
   // Until nothing moves any more.
