@@ -206,19 +206,21 @@ int Engine::poll(int budget) {
 template <typename Done>
 bool Engine::State::round_of(Wait& wait, unsigned number, Source* first, const Done& done) {
   const bool close_look = wait.close_look();
+  const bool all_often = first == nullptr || close_look || number % rounds_between_others == 0;
+  const bool all_seldom = close_look || number % rounds_between_seldom == 0;
   if (first != nullptr) {
     wait.moved = first->poll(0, round_budget) > 0 || wait.moved;
     if (done()) {
       return true;
     }
   }
-  if (first == nullptr || close_look || number % rounds_between_others == 0) {
+  if (all_often) {
     wait.moved = poll_all(often, round_budget) > 0 || wait.moved;
   }
-  if (close_look || number % rounds_between_seldom == 0) {
+  if (all_seldom) {
     wait.moved = poll_all(seldom, round_budget) > 0 || wait.moved;
   }
-  return done();
+  return (all_often || all_seldom) && done();
 }
 
 // After a look at the clock: spins on, yields or sleeps.

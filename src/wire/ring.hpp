@@ -20,6 +20,7 @@ inline constexpr std::uint32_t ring_version = 1;
 inline constexpr std::size_t cell_bytes = 64;
 inline constexpr std::size_t inline_payload_bytes = 16;
 inline constexpr std::size_t ring_header_bytes = 4096;
+inline constexpr std::size_t ring_alignment = 128;  // of its memory; divides ring_file_bytes()
 inline constexpr std::uint32_t least_cells = 8;
 inline constexpr std::uint32_t most_cells = 1U << 20U;
 inline constexpr std::uint32_t least_bulk_bytes = 4096;
@@ -83,11 +84,13 @@ static_assert(sizeof(RingHeader) == 72 && offsetof(RingHeader, peers) == 32 && o
 // What stands at fixed places of the first page.
 struct RingFront {
   RingHeader header;
-  alignas(128) std::array<ReaderLine, 2> readers{};  // of the direction low -> high, of high -> low
+  alignas(ring_alignment) std::array<ReaderLine, 2> readers{};  // of the direction low -> high, of high -> low
   std::array<WriterLine, 2> writers{};
 };
 static_assert(offsetof(RingFront, readers) == 128 && offsetof(RingFront, writers) == 256 &&
               sizeof(RingFront) <= ring_header_bytes);
+
+static_assert(alignof(RingFront) == ring_alignment);
 
 // One direction, as pointers into the mapping.
 struct RingDirection {

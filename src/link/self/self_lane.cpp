@@ -31,7 +31,7 @@ class SelfLane final : private SelfMemory, public RingLane {
 Result<std::unique_ptr<Lane>> make_self_lane(const wire::RingShape& shape) {
   COUPLET_TRY(wire::check_ring_shape(shape));
   const std::size_t bytes = wire::ring_file_bytes(shape);
-  Memory memory(static_cast<std::byte*>(std::aligned_alloc(wire::ring_header_bytes, bytes)));
+  Memory memory(static_cast<std::byte*>(std::aligned_alloc(wire::ring_alignment, bytes)));
   if (!memory) {
     return fail(Code::memory, "no memory for a ring of {} bytes", bytes);
   }

@@ -33,7 +33,7 @@ class EngineTest : public ::testing::Test {
 struct WordSource final : Source {
   std::atomic<std::uint32_t> given{0};
   std::uint32_t taken = 0;
-  int polls = 0;
+  std::atomic<int> polls{0};
   int ticks = 0;
   int poll(std::uint64_t, int) override {
     ++polls;

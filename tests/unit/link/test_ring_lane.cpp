@@ -24,7 +24,8 @@ struct RingPair {
     high = std::make_unique<RingLane>(traits, map->direction(1), map->direction(0), nullptr, "ring of high");
   }
   struct Memory {
-    explicit Memory(std::size_t size) : data(static_cast<std::byte*>(std::aligned_alloc(4096, size))), count(size) {
+    explicit Memory(std::size_t size)
+        : data(static_cast<std::byte*>(std::aligned_alloc(wire::ring_alignment, size))), count(size) {
       std::memset(data, 0, size);
     }
     ~Memory() { std::free(data); }

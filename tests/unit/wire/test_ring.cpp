@@ -25,7 +25,7 @@ TEST(Ring, LaysOutWhatTheFormatPageSays) {
   const std::size_t bytes = ring_file_bytes(shape);
   ASSERT_EQ(bytes, 4096U + 2 * (64 * 8 + 4096));
   const std::unique_ptr<std::byte, decltype(&std::free)> memory(
-      static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096)), &std::free);
+      static_cast<std::byte*>(std::aligned_alloc(ring_alignment, bytes)), &std::free);
   std::memset(memory.get(), 0, bytes);
   RingHeader header;
   header.first_cell = 13;  // taken modulo the number of cells
