@@ -41,11 +41,11 @@ def describe(event: dict[str, Any]) -> str | None:
         case "complete":
             return "all programs are there"
         case "lost":
-            return f"{who} is lost: {event.get('why', 'connection ended')}"
+            return f"{who} is lost: {event.get('text', 'its connection ended')}"
         case "series":
-            return f"series '{event.get('name')}' is written by {event.get('program')}"
+            return f"series '{event.get('series')}' is written by {event.get('program')}"
         case "opened":
-            return f"{who} reads series '{event.get('name')}'"
+            return f"{who} reads series '{event.get('series')}'"
         case "over":
             return "the universe is over"
     return None

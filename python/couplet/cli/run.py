@@ -46,7 +46,7 @@ def _report(display: Display, one: Running) -> None:
 
 def _watch(processes: Processes, hub: Hub, display: Display, interrupted: _Interrupted) -> int:
     """Until all have ended, one has failed, or the user has had enough."""
-    universe = Universe()
+    universe = Universe(hub.process.pid)
     while not processes.ended():
         processes.pump(0.1)
         for event in hub.events():

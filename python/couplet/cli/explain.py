@@ -1,0 +1,60 @@
+"""``couplet explain``: what this node and this environment lead to, and why."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from couplet.cli.launch import launcher_executable
+from couplet.cli.observe import nodes, run_directory
+
+_SETTINGS = (
+    "COUPLET_HUB", "COUPLET_PROGRAM", "COUPLET_RANK", "COUPLET_SIZE", "COUPLET_SECRET_FILE", "COUPLET_JOIN_TIMEOUT",
+    "COUPLET_RUN_DIR", "COUPLET_NODE", "COUPLET_LINKS", "COUPLET_INTERFACE", "COUPLET_EAGER_BYTES", "COUPLET_CMA",
+    "COUPLET_CHECK", "COUPLET_SPIN_US", "COUPLET_LOG", "COUPLET_RELAY",
+)  # fmt: skip
+
+
+def _ptrace_scope() -> str:
+    """Whether one process of the user may read another's memory."""
+    try:
+        scope = int(Path("/proc/sys/kernel/yama/ptrace_scope").read_text())
+    except (OSError, ValueError):
+        return "allowed between processes of one user"
+    if scope == 0 or os.geteuid() == 0:
+        return "allowed between processes of one user"
+    return f"refused by kernel.yama.ptrace_scope = {scope}: large messages are copied twice"
+
+
+def _shared_memory(base: Path) -> str:
+    place = base if base.exists() else base.parent
+    status = os.statvfs(place)
+    free_gib = status.f_bavail * status.f_frsize / 2**30
+    return f"{base} ({free_gib:.1f} GiB free)"
+
+
+def _cores(processes: int) -> str:
+    cores = len(os.sched_getaffinity(0))
+    if not processes:
+        return f"{cores} usable"
+    waiting = "waits spin briefly" if processes <= cores else "more processes than cores: waits do not spin"
+    return f"{cores} usable, {processes} processes of universes now: {waiting}"
+
+
+def explain(console: Console, run_dir: Path | None) -> int:
+    """Print what a program that joins here would find. Of a running program, couplet_explain tells the links in use."""
+    base = run_directory(run_dir)
+    table = Table(box=None, show_header=False, padding=(0, 2))
+    table.add_row("cores", _cores(sum(len(node.pages()) for node in nodes(run_dir))))
+    table.add_row("shared memory", _shared_memory(base))
+    table.add_row("process_vm_readv", _ptrace_scope())
+    for launcher in ("openmpi", "mpich", "slurm"):
+        table.add_row(f"launcher {launcher}", launcher_executable(launcher) or "not installed here")
+    for name in _SETTINGS:
+        if name in os.environ:
+            table.add_row(name, os.environ[name])
+    console.print(table, markup=False, highlight=False, soft_wrap=True)
+    return 0

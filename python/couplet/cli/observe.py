@@ -1,0 +1,282 @@
+"""What is to be seen of a universe from outside: its pages and series files, mapped read-only, and the hub's events.
+
+Formats: docs/formats/page.md and docs/formats/series.md. Nothing here writes, locks or wakes anything.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import struct
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+PAGE_MAGIC = b"CPLTPAGE"
+SERIES_MAGIC = 0x3153454952455343
+FORMAT_VERSION = 1
+BYTE_ORDER = 0x01020304
+FIRST_RELAY_PEER = 0x80000000
+HOLDING, RESERVED = 2, 3
+_RUN = re.compile(r"[0-9a-f]{16}(-.+)?")
+
+
+@dataclass(frozen=True)
+class Page:
+    """One process, as its page shows it."""
+
+    program: str
+    rank: int
+    peer: int
+    incarnation: int
+    process: int
+    host: str
+    counters: tuple[int, ...]
+    sleeping: bool
+
+    @property
+    def is_relay(self) -> bool:
+        return self.peer >= FIRST_RELAY_PEER
+
+
+@dataclass(frozen=True)
+class ReaderEntry:
+    """A holder, or the place kept for a required program."""
+
+    peer: int | None
+    consumed: int
+    program_hash: int
+
+
+@dataclass(frozen=True)
+class SeriesFile:
+    """One writer rank's slots."""
+
+    name: str
+    program: str
+    writer: int
+    slots: int
+    step_bytes: int
+    published: int
+    incarnation: int
+    closed: bool
+    writer_waits: bool
+    held_ns: int
+    readers: tuple[ReaderEntry, ...]
+
+
+@dataclass(frozen=True)
+class ReaderView:
+    """How far a holder is behind the writer."""
+
+    program: str
+    rank: int
+    behind: int
+
+
+@dataclass
+class SeriesView:
+    """A series over all writer ranks of this node."""
+
+    name: str
+    program: str
+    published: int
+    slots: int
+    closed: bool
+    waits: bool
+    held_s: float
+    bytes_retained: int
+    expected: int | None = None
+    rate: float = 0.0
+    readers: list[ReaderView] = field(default_factory=list)
+
+    @property
+    def occupancy(self) -> float:
+        """Share of the slots that some holder has not released."""
+        return min(1.0, max((reader.behind for reader in self.readers), default=0) / self.slots) if self.slots else 0.0
+
+
+def name_hash(name: str) -> int:
+    """FNV-1a, 64 bits: how a reader table names programs."""
+    value = 0xCBF29CE484222325
+    for byte in name.encode():
+        value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
+    return value
+
+
+def _mapped(path: Path) -> mmap.mmap | None:
+    try:
+        with path.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+    except (OSError, ValueError):
+        return None  # gone, empty, or not ours
+
+
+def _text(raw: bytes) -> str:
+    return raw.split(b"\0")[0].decode("utf-8", "replace")
+
+
+def read_page(path: Path) -> Page | None:
+    """The page in ``path``; None where there is none that can be understood."""
+    page = _mapped(path)
+    if page is None:
+        return None
+    with page:
+        if len(page) < 1408 or page[:8] != PAGE_MAGIC:
+            return None
+        if struct.unpack_from("=II", page, 8) != (FORMAT_VERSION, BYTE_ORDER):
+            return None
+        peer, incarnation, process, rank = struct.unpack_from("=IIIi", page, 32)
+        offset, count = struct.unpack_from("=II", page, 84)
+        count = min(count, 128)
+        if offset + 8 * count > len(page):
+            return None
+        counters = struct.unpack_from(f"={count}Q", page, offset)
+        sleeping = struct.unpack_from("=I", page, 256)[0] != 0
+        return Page(_text(page[96:160]), rank, peer, incarnation, process, _text(page[160:224]), counters, sleeping)
+
+
+def read_series_file(path: Path) -> SeriesFile | None:
+    """The series file in ``path``; None where there is none that can be understood."""
+    file = _mapped(path)
+    if file is None:
+        return None
+    with file:
+        if len(file) < 8192 or struct.unpack_from("=QII", file, 0) != (SERIES_MAGIC, BYTE_ORDER, FORMAT_VERSION):
+            return None
+        control, readers_offset = struct.unpack_from("=QQ", file, 32)
+        slots, _stride, step_bytes = struct.unpack_from("=QQQ", file, 64)
+        writer = struct.unpack_from("=i", file, 120)[0]
+        if control + 256 > len(file):
+            return None
+        published, _wake, _word, closed = struct.unpack_from("=QQII", file, control)
+        incarnation = struct.unpack_from("=Q", file, control + 72)[0]
+        wanted, _writer_word, used = struct.unpack_from("=QII", file, control + 128)
+        held_ns = struct.unpack_from("=Q", file, control + 208)[0]
+        entries = []
+        for index in range(min(used, 65536)):
+            at = readers_offset + 64 * index
+            if at + 64 > len(file):
+                break
+            owner, consumed, _last, program = struct.unpack_from("=QQQQ", file, at)
+            if owner & 0xFFFF == HOLDING:
+                entries.append(ReaderEntry(owner >> 32, consumed, program))
+            elif owner & 0xFFFF == RESERVED:
+                entries.append(ReaderEntry(None, consumed, program))
+        return SeriesFile(
+            _text(file[192:320]), _text(file[320:448]), writer, slots, step_bytes, published, incarnation,
+            closed != 0, wanted != 0, held_ns, tuple(entries),
+        )  # fmt: skip
+
+
+def run_directory(base: Path | None = None) -> Path:
+    """Base of the node directories, as the library chooses it."""
+    if base is not None:
+        return base
+    return Path(os.environ.get("COUPLET_RUN_DIR") or f"/dev/shm/couplet-{os.getuid()}")
+
+
+class Node:
+    """One node directory: a universe, as far as it runs on this node."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._before: dict[str, tuple[float, int]] = {}
+
+    @property
+    def run(self) -> str:
+        return self.directory.name
+
+    def pages(self) -> list[Page]:
+        found = (read_page(path) for path in sorted(self.directory.glob("page-*")))
+        return [page for page in found if page is not None]
+
+    def series(self) -> list[SeriesView]:
+        """All series that are written on this node, newest incarnations only."""
+        files: dict[str, list[SeriesFile]] = {}
+        for path in sorted(self.directory.glob("series-*")):
+            if (file := read_series_file(path)) is not None:
+                files.setdefault(file.name, []).append(file)
+        programs = {page.peer: page for page in self.pages()}
+        views = []
+        for name, all_parts in sorted(files.items()):
+            newest = max(part.incarnation for part in all_parts)
+            views.append(self._view(name, [p for p in all_parts if p.incarnation == newest], programs))
+        return views
+
+    def _view(self, name: str, parts: list[SeriesFile], pages: dict[int, Page]) -> SeriesView:
+        published = min(part.published for part in parts)
+        view = SeriesView(
+            name, parts[0].program, published, min(part.slots for part in parts), all(part.closed for part in parts),
+            any(part.writer_waits for part in parts), max(part.held_ns for part in parts) / 1e9,
+            sum(part.step_bytes * min(part.slots, part.published) for part in parts),
+        )  # fmt: skip
+        behind: dict[tuple[str, int], int] = {}
+        names = {name_hash(page.program): page.program for page in pages.values()}
+        for entry in (entry for part in parts for entry in part.readers):
+            page = pages.get(entry.peer) if entry.peer is not None else None
+            program = page.program if page else names.get(entry.program_hash, "a required reader")
+            key = (program, page.rank if page else -1)
+            behind[key] = max(behind.get(key, 0), published - min(entry.consumed, published))
+        view.readers = [ReaderView(program, rank, steps) for (program, rank), steps in sorted(behind.items())]
+        now = time.monotonic()
+        then, count = self._before.get(name, (now, published))
+        if now - then >= 0.5:
+            view.rate = (published - count) / (now - then)
+            self._before[name] = (now, published)
+        else:
+            self._before.setdefault(name, (now, published))
+        return view
+
+
+def nodes(base: Path | None = None) -> Iterator[Node]:
+    """The universes that have a directory on this node."""
+    directory = run_directory(base)
+    if directory.is_dir():
+        for path in sorted(directory.iterdir()):
+            if path.is_dir() and _RUN.fullmatch(path.name):
+                yield Node(path)
+
+
+class Universe:
+    """One run: what its hub has told, and what its node directory shows."""
+
+    def __init__(self, hub_process: int, base: Path | None = None) -> None:
+        self._hub_process = hub_process
+        self._base = base
+        self._ranks: dict[str, set[int]] = {}
+        self._node: Node | None = None
+        self._rates: dict[str, float] = {}
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Note an event of the hub."""
+        program, rank = event.get("program"), event.get("rank")
+        if not isinstance(program, str) or not isinstance(rank, int):
+            return
+        if event.get("event") == "joined":
+            self._ranks.setdefault(program, set()).add(rank)
+        elif event.get("event") in ("left", "lost"):
+            self._ranks.get(program, set()).discard(rank)
+
+    def ranks(self) -> dict[str, int]:
+        """How many ranks of each program are there."""
+        return {program: len(ranks) for program, ranks in self._ranks.items()}
+
+    def series(self, expected: dict[str, int | None]) -> list[SeriesView]:
+        """The series of this node, with the number of steps that is expected."""
+        if self._node is None:
+            self._node = next((n for n in nodes(self._base) if self._kept(n)), None)
+            if self._node is None:
+                return []
+        views = self._node.series()
+        for view in views:
+            view.expected = expected.get(view.name)
+            view.rate = self._rates[view.name] = view.rate or self._rates.get(view.name, 0.0)
+        return views
+
+    def _kept(self, node: Node) -> bool:
+        """Whether the hub of this run is in that directory."""
+        return any(node.directory.glob(f"keeper-{self._hub_process}-*"))
