@@ -1,6 +1,6 @@
 """The architecture page shows, for each trip, just what the tour prints; ``--update`` rewrites the page.
 
-    python tests/tour/test_tour.py --update [BUILD_DIRECTORY]
+python tests/tour/test_tour.py --update [BUILD_DIRECTORY]
 """
 
 from __future__ import annotations
@@ -33,7 +33,12 @@ def travel(trip: str, build: Path = BUILD) -> str:
             environment["COUPLET_HUB"] = hub.stdout.readline().strip().removeprefix("COUPLET_HUB=")
             try:
                 done = subprocess.run(
-                    [build / "tests/tour", trip], env=environment, stdout=subprocess.PIPE, text=True, timeout=60, check=True
+                    [build / "tests/tour", trip],
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    timeout=60,
+                    check=True,
                 )
             finally:
                 hub.terminate()
@@ -64,5 +69,10 @@ if __name__ == "__main__":
         sys.exit(__doc__)
     text = PAGE.read_text()
     for name in TRIPS:
-        text = block(name).sub(lambda match, name=name: match[1] + travel(name, Path(sys.argv[2]) if len(sys.argv) > 2 else BUILD) + match[3], text)  # type: ignore[misc]
+        text = block(name).sub(
+            lambda match, name=name: (
+                match[1] + travel(name, Path(sys.argv[2]) if len(sys.argv) > 2 else BUILD) + match[3]
+            ),
+            text,
+        )  # type: ignore[misc]
     PAGE.write_text(text)

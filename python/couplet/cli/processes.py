@@ -10,12 +10,23 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import IO
 
 from couplet.cli.configuration import Program
 from couplet.cli.launch import command_line, environment, starts
 
 TAIL_LINES = 20
+
+
+def survivors(marker: str) -> list[int]:
+    """Processes whose environment holds ``marker``: a launcher may start ranks in sessions of their own."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if marker.encode() in path.read_bytes().split(b"\0"):
+                found.append(int(path.parent.name))
+    return [process for process in found if process != os.getpid()]
 
 
 class Running:
@@ -52,10 +63,12 @@ class Running:
 
 
 class Processes:
-    """All programs of a run. ``write(title, line)`` gets every line of output."""
+    """All programs of a run. ``write(title, line)`` gets every line of output; ``marker`` (NAME=value) stands in the
+    environment of every process of this run and of no other."""
 
-    def __init__(self, write: Callable[[str, str], None]) -> None:
+    def __init__(self, write: Callable[[str, str], None], marker: str) -> None:
         self._write = write
+        self._marker = marker
         self._selector = selectors.DefaultSelector()
         self._logs: dict[str, IO[str]] = {}
         self.running: list[Running] = []
@@ -80,8 +93,9 @@ class Processes:
             self._read(key.data)
 
     def _read(self, one: Running) -> None:
-        data = one.output.read(65536)
-        if data is None:
+        try:
+            data = os.read(one.output.fileno(), 65536)
+        except BlockingIOError:
             return
         if not data:
             self._selector.unregister(one.output)
@@ -120,8 +134,12 @@ class Processes:
                 self.pump(0.05)
             if self.ended():
                 break
-        for one in self.running:  # what a launcher left behind in its group
-            one.signal_group(signal.SIGKILL)
+        deadline = time.monotonic() + 5.0
+        while (left := survivors(self._marker)) and time.monotonic() < deadline:
+            for process in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+            self.pump(0.02)
 
     def close(self) -> None:
         """Take the last output and close everything."""

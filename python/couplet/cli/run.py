@@ -84,7 +84,7 @@ def run(configuration: Configuration, display: Display) -> int:
             except (HubError, FileNotFoundError) as error:
                 display.failure(str(error), [])
                 return 1
-            processes = Processes(display.line)
+            processes = Processes(display.line, f"COUPLET_SECRET_FILE={hub.environment['COUPLET_SECRET_FILE']}")
             try:
                 with display:
                     for program in configuration.programs:
