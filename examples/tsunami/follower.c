@@ -46,9 +46,9 @@ static int64_t checksum(const float* values) {
   return (int64_t)total;
 }
 
-/* Stands for an analysis that takes 100 ms a step, several times as long as the ocean needs to compute one. */
+/* Stands for an analysis that takes 200 ms a step, many times as long as the ocean needs to compute one. */
 static void analyse_slowly(void) {
-  const struct timespec duration = {.tv_nsec = 100 * 1000 * 1000};
+  const struct timespec duration = {.tv_nsec = 200 * 1000 * 1000};
   nanosleep(&duration, NULL);
 }
 
