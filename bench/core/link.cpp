@@ -51,7 +51,7 @@ class Spinner {
  public:
   void idle() {
     os::pause();
-    if (++rounds_ % 4096 == 0) {
+    if (++rounds_ % 256 == 0) {
       ::sched_yield();
     }
   }

@@ -17,6 +17,10 @@ namespace {
 // The last frame of a direction, and the only one that belongs to the link: "no more will come".
 constexpr std::uint8_t goodbye_kind = wire::frame_kind(wire::FrameFamily::channel, 15);
 
+// After a payload of at least so many bytes another one is likely: what goes to the stage instead of to its place is copied.
+constexpr std::uint32_t long_payload_bytes = 32U << 10U;
+constexpr std::size_t stage_bytes_between_long = 4096;
+
 using Buffer = std::unique_ptr<std::byte[]>;
 
 // Received bytes in the order in which they came, in one piece.
@@ -438,12 +442,15 @@ TcpLane::Fill TcpLane::fill_plain() {
   std::array<iovec, 2> parts{};
   int count = 0;
   std::size_t direct = 0;
+  const bool collecting = in_frame_ && place_ == nullptr;
+  const bool long_ones = header_.payload_bytes >= long_payload_bytes && !collecting;
+  const std::size_t staged = long_ones ? std::min(stage_.room_bytes(), stage_bytes_between_long) : stage_.room_bytes();
   if (in_frame_ && place_ != nullptr) {
     direct = header_.payload_bytes - received_;
     parts[0] = {place_ + received_, direct};
     count = 1;
   }
-  parts[static_cast<std::size_t>(count++)] = {stage_.room(), stage_.room_bytes()};
+  parts[static_cast<std::size_t>(count++)] = {stage_.room(), staged};
   std::size_t received = 0;
   const Fill answer = receive(parts.data(), count, received);
   if (answer == Fill::some) {
