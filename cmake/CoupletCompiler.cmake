@@ -14,6 +14,7 @@ endif()
 foreach(language C CXX Fortran)
   set(CMAKE_${language}_FLAGS_RELWITHDEBINFO "-O2 -g1")
   set(CMAKE_${language}_FLAGS_RELEASE "-O2")
+  set(CMAKE_${language}_FLAGS_SANITIZE "-O1 -g1")
 endforeach()
 
 # ccache, with paths relative to the checkout, so that several checkouts share their results.
