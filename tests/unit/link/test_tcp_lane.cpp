@@ -91,6 +91,14 @@ TEST(TcpLane, EncryptedFramesOfAllSizesArrive) {
   }
 }
 
+TEST(TcpLane, HowMuchIsSummedIsAnOption) {
+  Sockets sockets = connected();
+  EXPECT_EQ(make_tcp_lane(std::move(sockets.client)).value()->traits().checked_payload_bytes, 4096U);
+  TcpOptions all;
+  all.checked_payload_bytes = UINT32_MAX;
+  EXPECT_EQ(make_tcp_lane(std::move(sockets.server), all).value()->traits().checked_payload_bytes, UINT32_MAX);
+}
+
 TEST(TcpLane, ShutEndsAfterAllThatWasSent) {
   for (const bool encrypted : {false, true}) {
     TcpPair pair(encrypted ? std::optional(keys_for(wire::Cipher::chacha20_poly1305)) : std::nullopt);
