@@ -27,7 +27,6 @@ struct SessionKeys {
 struct TcpOptions {
   std::uint32_t largest_payload = 1U << 20U;  // of one frame
   std::uint64_t eager_bytes = 64U << 10U;
-  std::uint32_t checked_payload_bytes = 4096;  // payloads up to here are summed; UINT32_MAX: all (COUPLET_CHECK=full)
   std::uint32_t checked_payload_bytes = 4096;  // payloads up to this are covered by the check sum
   std::uint32_t stage_bytes = 128U << 10U;     // received with one system call; at least two records
 };
