@@ -16,11 +16,11 @@ constexpr std::size_t one_piece_bytes = 256;
 
 constexpr bool little_endian_host = std::endian::native == std::endian::little;
 
-[[nodiscard]] constexpr std::uint32_t to_little(std::uint32_t value) noexcept {
+[[nodiscard, maybe_unused]] constexpr std::uint32_t to_little(std::uint32_t value) noexcept {
   return little_endian_host ? value : __builtin_bswap32(value);
 }
 
-[[nodiscard]] constexpr std::uint64_t to_little(std::uint64_t value) noexcept {
+[[nodiscard, maybe_unused]] constexpr std::uint64_t to_little(std::uint64_t value) noexcept {
   return little_endian_host ? value : __builtin_bswap64(value);
 }
 
