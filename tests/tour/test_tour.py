@@ -33,7 +33,7 @@ def travel(trip: str, build: Path = BUILD) -> str:
             environment["COUPLET_HUB"] = hub.stdout.readline().strip().removeprefix("COUPLET_HUB=")
             try:
                 done = subprocess.run(
-                    [build / "tests/tour", trip],
+                    [build / "tests/tour-trip", trip],
                     env=environment,
                     stdout=subprocess.PIPE,
                     text=True,
