@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 
+#include "runtime/control_lanes.hpp"
 #include "universe/hub/hub_options.hpp"
 
 namespace {
@@ -36,6 +37,7 @@ Status serve(universe::HubCommand command) {
     COUPLET_TRY_VALUE(command.secret_file, channel::secret_path());
   }
   COUPLET_TRY_VALUE(command.server.secret, channel::read_or_make_secret(command.secret_file));
+  command.server.make_lane = runtime::tcp_control_lanes();
   COUPLET_TRY_VALUE(const auto server, universe::HubServer::open(std::move(command.server)));
   std::printf("COUPLET_HUB=%s\n", os::endpoint_text(server->endpoint()).c_str());
   std::fflush(stdout);

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "os/host.hpp"
+#include "runtime/control_lanes.hpp"
 #include "runtime/settings.hpp"
 
 namespace couplet::runtime {
@@ -40,6 +41,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
   std::unique_ptr<link::TcpListener> listener;
   options.note = print_note;
+  options.make_lane = tcp_control_lanes();
   options.listen = [&listener](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
     os::Endpoint local = towards_hub;
     if (const std::string wanted = environment_text("COUPLET_INTERFACE"); !wanted.empty()) {

@@ -1,45 +1,38 @@
 #include "universe/control_connection.hpp"
 
-#include "link/tcp/tcp_lane.hpp"
-
 namespace couplet::universe {
 namespace {
 
 constexpr int frames_per_poll = 64;
 
-link::SessionKeys session_keys(const channel::HandshakePeer& peer) {
-  link::SessionKeys keys;
-  keys.cipher = peer.aes256_gcm ? wire::Cipher::aes256_gcm : wire::Cipher::chacha20_poly1305;
-  keys.send = peer.send_key.bytes();
-  keys.receive = peer.receive_key.bytes();
-  return keys;
-}
-
 }  // namespace
 
 ControlConnection::ControlConnection(os::Descriptor socket, const os::Endpoint& target, channel::Handshake handshake,
-                                     std::string name, State state)
+                                     std::string name, const LaneMaker& make_lane, State state)
     : state_(state),
       socket_(std::move(socket)),
       target_(target),
       handshake_(std::move(handshake)),
-      name_(std::move(name)) {
+      name_(std::move(name)),
+      make_lane_(make_lane) {
   handlers_[static_cast<std::size_t>(wire::FrameFamily::control)] = this;
 }
 
 std::unique_ptr<ControlConnection> ControlConnection::initiate(os::Descriptor socket, const os::Endpoint& target,
                                                                const channel::Secret& secret,
-                                                               const channel::HandshakeSelf& self, std::string name) {
+                                                               const channel::HandshakeSelf& self, std::string name,
+                                                               const LaneMaker& make_lane) {
   auto handshake = channel::Handshake::initiate(secret, self, {}, name);
-  return std::unique_ptr<ControlConnection>(
-      new ControlConnection(std::move(socket), target, std::move(handshake), std::move(name), State::connecting));
+  return std::unique_ptr<ControlConnection>(new ControlConnection(std::move(socket), target, std::move(handshake),
+                                                                  std::move(name), make_lane, State::connecting));
 }
 
 std::unique_ptr<ControlConnection> ControlConnection::accept(os::Descriptor socket, const channel::Secret& secret,
-                                                             const channel::HandshakeSelf& self, std::string name) {
+                                                             const channel::HandshakeSelf& self, std::string name,
+                                                             const LaneMaker& make_lane) {
   auto handshake = channel::Handshake::accept(secret, self, name);
   return std::unique_ptr<ControlConnection>(
-      new ControlConnection(std::move(socket), {}, std::move(handshake), std::move(name), State::handshake));
+      new ControlConnection(std::move(socket), {}, std::move(handshake), std::move(name), make_lane, State::handshake));
 }
 
 ControlConnection::~ControlConnection() {
@@ -171,13 +164,7 @@ void ControlConnection::decide() {
 }
 
 void ControlConnection::open_channel() {
-  std::optional<link::SessionKeys> keys;
-  if (handshake_.peer().encrypt) {
-    keys = session_keys(handshake_.peer());
-  }
-  link::TcpOptions options;
-  options.largest_payload = control_payload_bytes;
-  auto lane = link::make_tcp_lane(std::move(socket_), options, keys);
+  auto lane = make_lane_(std::move(socket_), handshake_.peer(), control_payload_bytes);
   if (!lane.ok()) {
     fail(lane.status());
     return;

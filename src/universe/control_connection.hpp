@@ -1,5 +1,5 @@
 // One connection between the hub and a member, from the socket on: connecting, handshake, then frames of family control.
-// Used by hub/hub_server and member. Below: channel (handshake, order, check sums), link/tcp.
+// Used by hub/hub_server and member. Below: channel (handshake, order, check sums), and the lanes that runtime gives.
 // Invariants: poll never blocks; nothing is parsed before the other side has proven the secret; what is queued in either
 // direction is bounded, and passing the bound ends the connection.
 // Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
@@ -17,6 +17,7 @@
 #include "channel/handshake.hpp"
 #include "os/socket.hpp"
 #include "universe/control.hpp"
+#include "universe/lane_maker.hpp"
 
 namespace couplet::universe {
 
@@ -32,13 +33,14 @@ class ControlConnection final : private channel::FrameHandler {
     std::string payload;
   };
 
-  // socket: from os::connect_tcp towards target.
+  // socket: from os::connect_tcp towards target. make_lane outlives the connection.
   static std::unique_ptr<ControlConnection> initiate(os::Descriptor socket, const os::Endpoint& target,
                                                      const channel::Secret& secret, const channel::HandshakeSelf& self,
-                                                     std::string name);
+                                                     std::string name, const LaneMaker& make_lane);
   // socket: from os::accept_tcp.
   static std::unique_ptr<ControlConnection> accept(os::Descriptor socket, const channel::Secret& secret,
-                                                   const channel::HandshakeSelf& self, std::string name);
+                                                   const channel::HandshakeSelf& self, std::string name,
+                                                   const LaneMaker& make_lane);
   ~ControlConnection() override;
   ControlConnection(const ControlConnection&) = delete;
   ControlConnection& operator=(const ControlConnection&) = delete;
@@ -76,7 +78,7 @@ class ControlConnection final : private channel::FrameHandler {
     std::list<Queued>::iterator place;
   };
   ControlConnection(os::Descriptor socket, const os::Endpoint& target, channel::Handshake handshake, std::string name,
-                    State state);
+                    const LaneMaker& make_lane, State state);
 
   int poll_connecting();
   int poll_handshake();
@@ -98,6 +100,7 @@ class ControlConnection final : private channel::FrameHandler {
   os::Endpoint local_;
   channel::Handshake handshake_;
   std::string name_;
+  const LaneMaker& make_lane_;
   Status failure_;
   channel::Handlers handlers_{};
   std::list<Queued> queue_;

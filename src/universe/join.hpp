@@ -10,6 +10,7 @@
 #include "base/status.hpp"
 #include "channel/secret.hpp"
 #include "os/socket.hpp"
+#include "universe/lane_maker.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::universe {
@@ -23,6 +24,7 @@ struct JoinOptions {
   double timeout_s = 60;      // < 0: for ever
   std::string run_directory;  // base of the node directories
   std::string node_name;      // COUPLET_NODE
+  LaneMaker make_lane;        // for the connection to the hub
   // Opens the socket on which peers reach this process; local: the address that reaches the hub, port 0. Called once.
   std::function<Result<os::Endpoint>(const os::Endpoint& local)> listen;
   std::function<bool()> interrupted;             // Ctrl-C: join and waits end with not_yet

@@ -120,7 +120,7 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   self.role = options_.relay ? wire::Role::relay : wire::Role::rank;
   self.features = handshake_features(options_.encrypt);
   connection_ = ControlConnection::initiate(std::move(*socket), hub, options_.secret, self,
-                                            fmt::format("the hub at {}", options_.hub));
+                                            fmt::format("the hub at {}", options_.hub), options_.make_lane);
   bool connected = false;
   const auto done = [&] {
     connected = connected || connection_->state() == ControlConnection::State::handshake;

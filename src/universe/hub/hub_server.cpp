@@ -138,7 +138,8 @@ void HubServer::accept_all(std::uint64_t now_ns) {
     auto& client = clients_[id];
     client.connection = ControlConnection::accept(
         std::move(*socket), options_.secret, self,
-        fmt::format("the connection from {}", from.ok() ? os::endpoint_text(*from) : std::string("somewhere")));
+        fmt::format("the connection from {}", from.ok() ? os::endpoint_text(*from) : std::string("somewhere")),
+        options_.make_lane);
     client.deadline_ns = now_ns + unproven_ns;
     ++unproven_;
     watch(id, client);

@@ -30,6 +30,7 @@ struct HubServerOptions {
   HubSettings hub;  // run_id 0: a random one
   std::string listen = "127.0.0.1:0";
   channel::Secret secret;
+  LaneMaker make_lane;
   bool encrypt = false;
   std::string run_directory;
   std::string node_name;  // COUPLET_NODE

@@ -9,12 +9,15 @@
 
 #include "os/clock.hpp"
 #include "os/directory.hpp"
+#include "runtime/control_lanes.hpp"
 #include "support/child.hpp"
 #include "universe/hub/hub_server.hpp"
 #include "universe/join.hpp"
 
 namespace couplet::universe {
 namespace {
+
+const LaneMaker lanes = runtime::tcp_control_lanes();
 
 channel::Secret secret_of(std::uint8_t byte) {
   channel::Secret secret;
@@ -29,6 +32,7 @@ class Hub {
     HubServerOptions options;
     options.hub.programs = *parse_programs(programs);
     options.secret = secret_of(7);
+    options.make_lane = runtime::tcp_control_lanes();
     options.encrypt = encrypt;
     options.run_directory = base;
     auto server = HubServer::open(std::move(options));
@@ -73,6 +77,7 @@ class HubServerTest : public ::testing::Test {
     JoinOptions result;
     result.hub = hub.address();
     result.secret = secret_of(7);
+    result.make_lane = runtime::tcp_control_lanes();
     result.identity = {program, rank, size};
     result.timeout_s = 20;
     result.run_directory = base_;
@@ -138,7 +143,7 @@ TEST_F(HubServerTest, AnotherVersionIsToldBothRanges) {
   self.lowest_version = 40;
   self.highest_version = 41;
   auto connection =
-      ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), self, "the hub");
+      ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), self, "the hub", lanes);
   EXPECT_TRUE(test::eventually([&] {
     connection->poll();
     return connection->state() == ControlConnection::State::ended;
@@ -153,7 +158,7 @@ TEST_F(HubServerTest, NonsenseFromAMemberEndsThatMember) {
   const auto target = os::resolve(hub.address());
   for (const auto* const nonsense : {"{", "[]", R"({"what":"dance"})", R"({"what":"join","rank":"one"})", ""}) {
     auto connection =
-        ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), {}, "the hub");
+        ControlConnection::initiate(os::connect_tcp(*target).value(), *target, secret_of(7), {}, "the hub", lanes);
     connection->send(control_json, std::make_shared<const std::string>(nonsense));
     std::string answer;
     EXPECT_TRUE(test::eventually([&] {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "os/clock.hpp"
+#include "runtime/control_lanes.hpp"
 #include "universe/join.hpp"
 
 namespace {
@@ -149,6 +150,7 @@ int main(int count, char** arguments) {
     return 1;
   }
   options->relay = relay;
+  options->make_lane = runtime::tcp_control_lanes();
   options->note = [](const std::string& text) { say("note " + text); };
   options->listen = [](const os::Endpoint& local) -> Result<os::Endpoint> {
     auto endpoint = local;
