@@ -142,6 +142,9 @@ void Member::lose(channel::PeerId id, PeerState state, const std::string& text) 
 }
 
 void Member::tell_losses() {
+  if (handlers_.empty()) {
+    return;  // kept for the first one: somebody may be lost before join has returned
+  }
   const auto losses = std::exchange(losses_, {});
   for (const auto& loss : losses) {
     for (const auto& handler : handlers_) {
@@ -162,7 +165,7 @@ int Member::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
 }
 
 bool Member::ready() const {
-  return !losses_.empty() || (connection_ != nullptr && connection_->ready());
+  return (!losses_.empty() && !handlers_.empty()) || (connection_ != nullptr && connection_->ready());
 }
 
 void Member::hear() {

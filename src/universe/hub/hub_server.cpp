@@ -95,10 +95,11 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
       doorbell_->sleep_for(busy_.empty() ? timeout_ns : 0, descriptors.data(), static_cast<int>(descriptors.size()));
   const auto now = os::now_ns();
   std::set<ConnectionId> due = std::exchange(busy_, {});
+  bool called = false;
   for (int index = 0; index < count; ++index) {
     const auto found = by_descriptor_.find(descriptors[static_cast<std::size_t>(index)]);
     if (found == by_descriptor_.end()) {
-      accept_all(now);
+      called = true;
     } else if (found->second == 0) {
       doorbell_->unwatch(found->first);
       stop("the hub was told to end");
@@ -108,6 +109,9 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
   }
   for (const auto id : due) {
     serve(id, now);
+  }
+  if (called) {
+    accept_all(now);  // after those who have ended: a number of theirs may be used again
   }
   state_->tick(now);
   speak(now);

@@ -202,6 +202,25 @@ TEST_F(HubServerTest, AnInterruptEndsJoining) {
   EXPECT_EQ(join(std::move(patient)).code(), Code::not_yet);
 }
 
+TEST_F(HubServerTest, ALossBeforeAnybodyListensIsToldLater) {
+  Hub hub("ocean:1,nowcast:1", base_);
+  Result<std::unique_ptr<Membership>> other = Status(Code::internal);
+  std::thread thread([&] { other = join(options(hub, "nowcast")); });
+  auto member = join(options(hub, "ocean"));
+  thread.join();
+  ASSERT_TRUE(member.ok() && other.ok());
+  other = Status(Code::internal);  // destroyed without leaving
+  engine::Engine engine((*member)->doorbell(), {});
+  ASSERT_TRUE((*member)->attach(&engine).ok());
+  const auto known = [&] { return (*member)->peer(1).state == PeerState::lost; };
+  EXPECT_TRUE(engine.wait(known, os::deadline_after(20), [] { return "a loss"; }).ok());
+  std::vector<channel::PeerId> told;
+  (*member)->on_lost([&](channel::PeerId id, const Status&) { told.push_back(id); });
+  EXPECT_TRUE(engine.wait([&] { return !told.empty(); }, os::deadline_after(20), [] { return "a loss"; }).ok());
+  EXPECT_EQ(told, std::vector<channel::PeerId>{1});
+  leave(**member);
+}
+
 TEST_F(HubServerTest, LossesAreToldOnceAndFromPoll) {
   Hub hub("ocean:1,nowcast:1", base_);
   Result<std::unique_ptr<Membership>> other = Status(Code::internal);
