@@ -22,6 +22,11 @@ namespace {
 
 constexpr double patience_s = 100;
 constexpr channel::PeerId first_reader_peer = 1000;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::int64_t stress_steps = 10'000;
+#else
+constexpr std::int64_t stress_steps = 100'000;
+#endif
 
 std::int64_t step_of(std::int64_t number) {
   return 3 + 5 * number;
@@ -352,7 +357,7 @@ TEST_P(SeriesConformance, FourFollowersOfAWriterThatNeverWaits) {
   coupling.writers = grid(coupling.shape, {1, 1});
   coupling.readers = {layout::whole(coupling.shape), grid(coupling.shape, {2, 2})[1], layout::whole(coupling.shape),
                       grid(coupling.shape, {3, 2})[4]};
-  coupling.steps = 100'000;
+  coupling.steps = stress_steps;
   coupling.mode = Mode::follow;
   coupling.collective = false;
   coupling.up_to = 4;

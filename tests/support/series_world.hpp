@@ -2,6 +2,7 @@
 // threads and forked processes can share it; a process lives as long as its lock. Teams of threads agree in memory.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -21,6 +22,8 @@ namespace couplet::testing {
 class SeriesWorld {
  public:
   SeriesWorld();
+  // One that another process has made.
+  explicit SeriesWorld(std::string directory) : directory_(std::move(directory)) {}
   ~SeriesWorld();
   SeriesWorld(const SeriesWorld&) = delete;
   SeriesWorld& operator=(const SeriesWorld&) = delete;
@@ -81,7 +84,7 @@ class FakeEnvironment : public series::Environment {
   bool interrupt = false;    // the next slice ends the wait
   std::string gone_program;  // program_alive() says peer_lost for it
   std::uint64_t spin = 0;
-  int slices = 0;
+  std::atomic<int> slices = 0;
   std::uint16_t node_number = 0;
 
  private:
