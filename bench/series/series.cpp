@@ -61,6 +61,16 @@ double timed(const std::function<void()>& work) {
   return seconds() - start;
 }
 
+// The methods of a case, each timed once a round, beginning with another one in each round: what one leaves behind (in the
+// caches, on its way to memory) does not always meet the same next one.
+using Method = std::pair<std::string, std::function<double()>>;
+void take_round(const std::vector<Method>& methods, std::size_t round, Samples& samples) {
+  for (std::size_t index = 0; index < methods.size(); ++index) {
+    const auto& [name, work] = methods[(index + round) % methods.size()];
+    samples[name].push_back(work());
+  }
+}
+
 std::byte* touched_memory(std::uint64_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -134,17 +144,24 @@ void bench_put(series::Writer* writer, std::uint64_t slots, std::byte* field) {
   MPI_Datatype type = box_type(1);
   Samples put;
   if (rank == 0) {
-    const std::uint64_t reference_slots = std::min<std::uint64_t>(slots, 200);
+    const std::uint64_t reference_slots = slots;  // as large as ours: page walks count
     auto reference = must(os::MappedFile::create(writer->file().path() + "-reference", reference_slots * step_bytes));
     must(reference->remove());
     std::uint64_t slot = 0;
     const auto next_slot = [&] { return reference->data() + (slot++ % reference_slots) * step_bytes; };
+    std::int64_t step = 0;
+    const std::vector<Method> methods = {
+        {"ours", [&] { return 1e3 * timed([&] { must(writer->put(field, step++)); }); }},
+        {"copy_memcpy", [&] { return 1e3 * timed([&] { std::memcpy(next_slot(), field, step_bytes); }); }},
+        {"copy_streaming", [&] { return 1e3 * timed([&] { bench::stream_row(next_slot(), field, step_bytes); }); }},
+        {"mpi_send_box", [&] {
+           const double time = 1e3 * timed([&] { MPI_Send(field, 1, type, 1, 0, MPI_COMM_WORLD); });
+           MPI_Recv(nullptr, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // the receiver is done, too
+           return time;
+         }}};
     for (int repetition = 0; repetition < repetitions; ++repetition) {
       std::memset(field + (repetition % 50) * 4096, repetition, 4096);  // a little computation
-      put["ours"].push_back(1e3 * timed([&] { must(writer->put(field, repetition)); }));
-      put["copy_memcpy"].push_back(1e3 * timed([&] { std::memcpy(next_slot(), field, step_bytes); }));
-      put["copy_streaming"].push_back(1e3 * timed([&] { bench::stream_row(next_slot(), field, step_bytes); }));
-      put["mpi_send_box"].push_back(1e3 * timed([&] { MPI_Send(field, 1, type, 1, 0, MPI_COMM_WORLD); }));
+      take_round(methods, static_cast<std::size_t>(repetition), put);
     }
     print("put", "ms", put);
     Samples claim;
@@ -168,13 +185,14 @@ void bench_put(series::Writer* writer, std::uint64_t slots, std::byte* field) {
     }
     print("claim", "us", claim);
     const int last = repetitions + repetitions * 100;
-    for (std::uint64_t step = 0; step < slots; ++step) {  // every slot holds a real step
-      must(writer->put(field, last + static_cast<std::int64_t>(step)));
+    for (std::uint64_t slot_number = 0; slot_number < slots; ++slot_number) {  // every slot holds a real step
+      must(writer->put(field, last + static_cast<std::int64_t>(slot_number)));
     }
   } else {
     std::vector<std::byte> box(box_bytes);
     for (int repetition = 0; repetition < repetitions; ++repetition) {
       MPI_Recv(box.data(), static_cast<int>(box_bytes / 4), MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(nullptr, 0, MPI_INT, 0, 1, MPI_COMM_WORLD);
     }
   }
   MPI_Type_free(&type);
@@ -276,32 +294,33 @@ void bench_read(SeriesRing& ring, series::SeriesFile& file, WindowRing& window, 
                 Destinations& destinations, std::uint64_t count) {
   const std::uint64_t slots = file.slots();
   std::uint64_t at = slots / 3;
-  const auto next_slots = [&](std::uint64_t shift) {
-    const std::uint64_t first = (at + shift) % (slots - count + 1);
-    return first;
-  };
   Samples samples;
-  const double end = seconds() + seconds_a_case;
-  const auto sample = [&](const std::string& name, const std::function<void(std::byte*)>& work) {
+  const auto sample = [&](const std::function<void(std::byte*)>& work) {
     std::byte* out = destinations.next(count);
-    samples[name].push_back(1e3 / static_cast<double>(count) * timed([&] { work(out); }));
+    const double time = 1e3 / static_cast<double>(count) * timed([&] { work(out); });
     Destinations::touch(out, count);
+    return time;
   };
-  for (int repetition = 0; repetition < 4 || (repetition < 300 && seconds() < end); ++repetition) {
-    ring.rewind_if_needed(count);
-    sample("ours", [&](std::byte* out) { ring.read(count, out); });
-    for (const bool streaming : {false, true}) {
-      const std::uint64_t first = next_slots(streaming ? slots / 2 : 0);
-      sample(streaming ? "copy_streaming" : "copy_memcpy", [&](std::byte* out) {
-        for (std::uint64_t step = 0; step < count; ++step) {
-          const std::byte* source = file.slot(first + step) + (box_start * extent + box_start) * 4;
-          bench::copy_box(out + step * box_bytes, source, box_extent * 4, extent * 4, box_extent, streaming);
-        }
-        layout::store_fence();
-      });
+  const auto copy = [&](std::byte* out, bool streaming) {
+    at = (at + count) % (slots - count + 1);
+    for (std::uint64_t step = 0; step < count; ++step) {
+      const std::byte* source = file.slot(at + step) + (box_start * extent + box_start) * 4;
+      bench::copy_box(out + step * box_bytes, source, box_extent * 4, extent * 4, box_extent, streaming);
     }
-    sample(window_name, [&](std::byte* out) { window.read(count, out); });
-    at += count;
+    layout::store_fence();
+  };
+  const std::vector<Method> methods = {
+      {"ours",
+       [&] {
+         ring.rewind_if_needed(count);
+         return sample([&](std::byte* out) { ring.read(count, out); });
+       }},
+      {"copy_memcpy", [&] { return sample([&](std::byte* out) { copy(out, false); }); }},
+      {"copy_streaming", [&] { return sample([&](std::byte* out) { copy(out, true); }); }},
+      {window_name, [&] { return sample([&](std::byte* out) { window.read(count, out); }); }}};
+  const double end = seconds() + seconds_a_case;
+  for (std::size_t round = 0; round < 4 || (round < 300 && seconds() < end); ++round) {
+    take_round(methods, round, samples);
   }
   print(fmt::format("read/k={}", count), "ms", samples);
 }
