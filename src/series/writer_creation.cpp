@@ -262,6 +262,7 @@ class WriterCreation {
     COUPLET_TRY(given.take("streaming_bytes", settings_.streaming_bytes));
     settings_.required_deadline_ns = os::deadline_after(settings_.required_timeout_s);
     settings_.required_readers = options_.required_readers ? *options_.required_readers : given.required_readers();
+    COUPLET_TRY(check_required());
     holders_ =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(holders == 0 ? default_holders : holders, UINT32_MAX));
     const std::uint64_t step_bytes =
@@ -276,6 +277,16 @@ class WriterCreation {
     own_.peer = environment_.self();
     own_.node = environment_.node();
     own_.file = fmt::format("series-{:016x}-{:08x}-{:016x}", name_hash(specification_.name), own_.peer, unique);
+    return {};
+  }
+
+  Status check_required() const {
+    for (const auto& name : settings_.required_readers) {
+      const Status known = environment_.program_alive(name);
+      if (known.code() == Code::not_found) {
+        return known.within(fmt::format("series '{}' requires a reader", specification_.name));
+      }
+    }
     return {};
   }
 

@@ -32,7 +32,8 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
 Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
   const Owner seen = owner_of(entry);
   const std::string name = required_name(entry.program.load(std::memory_order_relaxed));
-  if (!environment_.program_alive(name).ok()) {  // came, never opened, and is gone: nobody is left to keep steps for
+  if (environment_.program_alive(name).code() ==
+      Code::peer_lost) {  // came, never opened, and is gone: nobody is left to keep steps for
     static_cast<void>(replace_owner(entry, seen, 0));
     return {};
   }

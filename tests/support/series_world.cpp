@@ -176,6 +176,9 @@ Status FakeEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation) {
 }
 
 Status FakeEnvironment::program_alive(std::string_view program) {
+  if (program == unknown_program) {
+    return fail(Code::not_found, "there is no program '{}' in this universe", program);
+  }
   return program == gone_program ? fail(Code::peer_lost, "program '{}' is gone", program) : Status();
 }
 

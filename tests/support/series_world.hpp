@@ -81,8 +81,9 @@ class FakeEnvironment : public series::Environment {
 
   // As if the process had died.
   void die() { life_.reset(); }
-  bool interrupt = false;    // the next slice ends the wait
-  std::string gone_program;  // program_alive() says peer_lost for it
+  bool interrupt = false;       // the next slice ends the wait
+  std::string gone_program;     // program_alive() says peer_lost for it
+  std::string unknown_program;  // ... and not_found for it
   std::uint64_t spin = 0;
   std::atomic<int> slices = 0;
   std::uint16_t node_number = 0;

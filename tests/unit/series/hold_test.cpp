@@ -218,6 +218,18 @@ TEST_F(Hold, ARequiredProgramThatEndedIsNotWaitedFor) {
   }
 }
 
+TEST_F(Hold, ARequiredProgramThatTheUniverseHasNotGotIsAnError) {
+  writer_environment.unknown_program = "nowcats";
+  WriterOptions options;
+  options.slots = 2;
+  options.required_readers = {{"nowcats"}};
+  auto writer = Writer::create(writer_environment, team,
+                               {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)}, options, soon());
+  EXPECT_EQ(writer.code(), Code::not_found);
+  EXPECT_NE(writer.status().text().find("'nowcats'"), std::string::npos) << writer.status().text();
+  EXPECT_TRUE(world.series_files().empty());
+}
+
 TEST_F(Hold, AReservationEndsWhenAllRanksHaveOpened) {
   WriterOptions options = impatient();
   options.required_readers = {{"nowcast"}};
