@@ -1,6 +1,6 @@
 // Series between two ranks of one MPI job, so that MPI's own ways can be measured in the same run: rank 0 writes, rank 1
 // reads. Every case takes its samples in turn: ours, the plain copies, MPI. Prints one JSON object a case with all samples;
-// bench/series/run makes the figures out of them.
+// bench/suite_series.py makes the figures out of them.
 // usage: mpirun -n 2 series.<flavour> [slots]
 #include <mpi.h>
 #include <sys/mman.h>

@@ -1,7 +1,6 @@
-#!/usr/bin/env python3
-"""Series: runs bench/series/series.<flavour> under each MPI and prints one JSON object a line.
+"""bench/run series: writing and reading steps, against plain copies and MPI windows.
 
-usage: bench/series/run [--build DIR] [--slots N] [--samples FILE]
+Runs build/release/bench/series/series.<flavour> under each MPI and prints one JSON object a line.
 
 `ours`, `limit` and each baseline have `best` and `median` over all samples; `ratio` says ours to each of them as the
 median of paired ratios (samples taken one after the other in the same run). Progress goes to standard error.
@@ -16,8 +15,9 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parent.parent
 SLOTS = 1300
 STEP_BYTES = 900 * 900 * 4
 BOX_BYTES = 600 * 600 * 4
@@ -47,7 +47,7 @@ def choose_slots() -> int:
     return slots
 
 
-def run(build: Path, flavour: str, slots: int) -> list[dict]:
+def run(build: Path, flavour: str, slots: int) -> list[dict[str, Any]]:
     """All cases under one MPI: name, unit and samples by method."""
     program = build / "bench" / "series" / f"series.{flavour}"
     launcher = LAUNCHERS[flavour]
@@ -55,7 +55,9 @@ def run(build: Path, flavour: str, slots: int) -> list[dict]:
         print(f"series: {flavour} left out: {program} or {launcher[0]} is missing", file=sys.stderr)
         return []
     print(f"series: {flavour}, {slots} slots", file=sys.stderr)
-    done = subprocess.run([*launcher, str(program), str(slots)], stdout=subprocess.PIPE, text=True, timeout=1800, check=True)
+    done = subprocess.run(
+        [*launcher, str(program), str(slots)], stdout=subprocess.PIPE, text=True, timeout=1800, check=True
+    )
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
@@ -69,9 +71,9 @@ def paired_ratio(pairs: list[tuple[float, float]]) -> float:
     return statistics.median(ours / theirs for ours, theirs in pairs)
 
 
-def merge(runs: dict[str, list[dict]]) -> list[dict]:
+def merge(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
     """One object a case, over all MPIs."""
-    cases: dict[str, dict] = {}
+    cases: dict[str, dict[str, Any]] = {}
     for flavour, results in runs.items():
         for result in results:
             case = cases.setdefault(result["case"], {"unit": result["unit"], "ours": [], "others": {}, "pairs": {}})
@@ -82,11 +84,11 @@ def merge(runs: dict[str, list[dict]]) -> list[dict]:
                     continue
                 name = method if method in LIMITS else f"{method}/{flavour}"
                 case["others"].setdefault(name, []).extend(samples)
-                case["pairs"].setdefault(name, []).extend(zip(ours, samples))
+                case["pairs"].setdefault(name, []).extend(zip(ours, samples, strict=True))
     return [describe(name, case) for name, case in cases.items()]
 
 
-def describe(name: str, case: dict) -> dict:
+def describe(name: str, case: dict[str, Any]) -> dict[str, Any]:
     """The object that is printed."""
     others = {method: figures(samples) for method, samples in case["others"].items()}
     ratio = {method: paired_ratio(pairs) for method, pairs in case["pairs"].items()}
@@ -113,13 +115,15 @@ def rounded(value: object) -> object:
     return value
 
 
-def main() -> int:
+def main(argv: list[str]) -> int:
     """Parses, runs, prints."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="bench/run series", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--slots", type=int, default=0)
     parser.add_argument("--samples", type=Path, help="write all samples here")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     slots = arguments.slots or choose_slots()
     runs = {flavour: run(arguments.build, flavour, slots) for flavour in LAUNCHERS}
     if arguments.samples:
@@ -131,7 +135,3 @@ def main() -> int:
             case["ratio"]["ours_at_k=64"] = case["ours"]["median"] / reference
         print(json.dumps(rounded(case)), flush=True)
     return 0 if merged else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
