@@ -1,6 +1,6 @@
 ! Provokes errors in Fortran and prints "case<TAB>code<TAB>sentence"; see test_errors.py.
 ! Usage: errors_fortran provoke WRONG_SECRET | errors_fortran mapping CODE... | errors_fortran stop
-program errors_fortran
+module errors
   use, intrinsic :: iso_c_binding, only: c_int, c_ptr, c_null_ptr
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64, error_unit, output_unit
   use couplet
@@ -20,36 +20,6 @@ program errors_fortran
     end subroutine
   end interface
   type(couplet_universe) :: universe
-  character(len=200) :: mode, argument
-  integer :: ierr, i
-
-  call get_command_argument(1, mode)
-  call get_command_argument(2, argument)
-  if (mode == "mapping") then
-    do i = 2, command_argument_count()
-      call get_command_argument(i, argument)
-      call couplet_join(trim(argument), universe, ierr=ierr)
-      call show(trim(argument), ierr)
-    end do
-    stop
-  else if (mode == "stop") then
-    call couplet_join("solo", universe, hub="127.0.0.1:1", timeout=2.0_real64)
-    print "(a)", "went on"
-    stop
-  end if
-  call couplet_join("nobody", universe, timeout=2.0_real64, ierr=ierr)
-  call show("not_found", ierr)
-  call couplet_join("solo", universe, secret_file=trim(argument), timeout=2.0_real64, ierr=ierr)
-  call show("authentication", ierr)
-  call couplet_join("solo", universe, hub="127.0.0.1:1", timeout=2.0_real64, ierr=ierr)
-  call show("hub_lost", ierr)
-  call couplet_join("solo", universe, hub="nonsense", timeout=2.0_real64, ierr=ierr)
-  call show("config", ierr)
-  call couplet_join("solo", universe)
-  call provoke_series()
-  call provoke_message()
-  call provoke_fork()
-  call universe%leave()
 
 contains
 
@@ -65,6 +35,7 @@ contains
   end subroutine
 
   subroutine provoke_series()
+    integer :: ierr
     integer, parameter :: extents(2) = [3, 4], whole(2, 2) = reshape([1, 3, 1, 4], [2, 2])
     integer(int64), parameter :: enormous(2) = [1000000_int64, 1000000000_int64]
     integer(int64) :: enormous_box(2, 2)
@@ -115,6 +86,7 @@ contains
   end subroutine
 
   subroutine provoke_message()
+    integer :: ierr
     type(couplet_group) :: group
     type(couplet_request) :: request
     real(real64), target :: data(12), room(5)
@@ -129,7 +101,7 @@ contains
   end subroutine
 
   subroutine provoke_fork()
-    integer :: rank
+    integer :: rank, ierr
     integer(c_int) :: child
     child = c_fork()
     if (child == 0) then
@@ -139,4 +111,41 @@ contains
     end if
     child = c_waitpid(child, c_null_ptr, 0_c_int)
   end subroutine
+end module
+
+program errors_fortran
+  use, intrinsic :: iso_fortran_env, only: real64
+  use couplet
+  use errors
+  implicit none
+  character(len=200) :: mode, argument
+  integer :: ierr, i
+
+  call get_command_argument(1, mode)
+  call get_command_argument(2, argument)
+  if (mode == "mapping") then
+    do i = 2, command_argument_count()
+      call get_command_argument(i, argument)
+      call couplet_join(trim(argument), universe, ierr=ierr)
+      call show(trim(argument), ierr)
+    end do
+    stop
+  else if (mode == "stop") then
+    call couplet_join("solo", universe, hub="127.0.0.1:1", timeout=2.0_real64)
+    print "(a)", "went on"
+    stop
+  end if
+  call couplet_join("nobody", universe, timeout=2.0_real64, ierr=ierr)
+  call show("not_found", ierr)
+  call couplet_join("solo", universe, secret_file=trim(argument), timeout=2.0_real64, ierr=ierr)
+  call show("authentication", ierr)
+  call couplet_join("solo", universe, hub="127.0.0.1:1", timeout=2.0_real64, ierr=ierr)
+  call show("hub_lost", ierr)
+  call couplet_join("solo", universe, hub="nonsense", timeout=2.0_real64, ierr=ierr)
+  call show("config", ierr)
+  call couplet_join("solo", universe)
+  call provoke_series()
+  call provoke_message()
+  call provoke_fork()
+  call universe%leave()
 end program

@@ -1,38 +1,14 @@
 ! The story of tests/languages in Fortran; see test_story.py. Usage: story_fortran writer|reader
 ! The array is eta(5,3,4) here, and (4,3,5) in C order: eta(i,j,k) is eta[k-1][j-1][i-1] of the others.
-program story_fortran
+module story
   use, intrinsic :: iso_fortran_env, only: int64, real32, real64, error_unit
   use couplet
   implicit none
+
   integer, parameter :: steps = 20, rounds = 5, large = 100000
   integer, parameter :: shape_of_eta(3) = [5, 3, 4]
-  character(len=8) :: role
   type(couplet_universe) :: universe
   type(couplet_group) :: group
-  integer :: rank, size_of_universe, peer
-  logical :: writer
-
-  call get_command_argument(1, role)
-  writer = role == "writer"
-  call couplet_join(role, universe)
-  call universe%rank(rank, size_of_universe)
-  call require(size_of_universe == 2 .and. rank == merge(0, 1, writer), "rank")
-  if (writer) then
-    call universe%find_rank("reader", 0, peer)
-  else
-    call universe%find_rank("writer", 0, peer)
-  end if
-  call require(peer == 1 - rank, "peer")
-  call universe%group(group)
-  if (writer) then
-    call write_series()
-    call answer()
-  else
-    call read_series()
-    call ask()
-  end if
-  call universe%leave()
-  print "(3a)", "fortran ", trim(role), ": the story is told"
 
 contains
 
@@ -186,4 +162,35 @@ contains
     call require(done .and. .not. requests(1)%is_pending(), "done")
     call require(second == (1, 2) .and. all(first == [1.5_real32, 2.5_real32, 3.5_real32]), "values")
   end subroutine
+end module
+
+program story_fortran
+  use couplet
+  use story
+  implicit none
+  character(len=8) :: role
+  integer :: rank, size_of_universe, peer
+  logical :: writer
+
+  call get_command_argument(1, role)
+  writer = role == "writer"
+  call couplet_join(role, universe)
+  call universe%rank(rank, size_of_universe)
+  call require(size_of_universe == 2 .and. rank == merge(0, 1, writer), "rank")
+  if (writer) then
+    call universe%find_rank("reader", 0, peer)
+  else
+    call universe%find_rank("writer", 0, peer)
+  end if
+  call require(peer == 1 - rank, "peer")
+  call universe%group(group)
+  if (writer) then
+    call write_series()
+    call answer()
+  else
+    call read_series()
+    call ask()
+  end if
+  call universe%leave()
+  print "(3a)", "fortran ", trim(role), ": the story is told"
 end program

@@ -1,7 +1,6 @@
 // Joins with a communicator in C++; see test_mpi.py.
-#include <iostream>
-
 #include <couplet/couplet_mpi.hpp>
+#include <iostream>
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -19,6 +18,8 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Finalize();
-  if (rank == 0 && failed == 0) { std::cout << "joined: cpp\n"; }
+  if (rank == 0 && failed == 0) {
+    std::cout << "joined: cpp\n";
+  }
   return failed;
 }
