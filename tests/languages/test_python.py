@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -251,3 +253,23 @@ def test_programs_and_explanation(join_here: Callable[..., World]) -> None:
         group = universe.create_group("alone", [0])
         assert (group.rank, group.size, group.name) == (0, 1, "alone")
         group.free()
+
+
+def test_stubs_name_what_is_there() -> None:
+    """The stub of the extension and the extension have the same functions, classes and members."""
+    from couplet import _couplet
+
+    stub = Path(couplet.__file__).with_name("_couplet.pyi")
+    tree = ast.parse(stub.read_text())
+
+    def names(body: list[ast.stmt]) -> set[str]:
+        found = {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        return {name for name in found if not name.startswith("__")}
+
+    def members(thing: Any) -> set[str]:
+        return {name for name in vars(thing) if not name.startswith("__")}
+
+    assert names(tree.body) == members(_couplet)
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            assert names(node.body) == members(getattr(_couplet, node.name)), node.name
