@@ -273,3 +273,34 @@ def test_stubs_name_what_is_there() -> None:
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             assert names(node.body) == members(getattr(_couplet, node.name)), node.name
+
+
+def test_what_was_sent_before_leaving_arrives(join_here: Callable[..., World]) -> None:
+    """The receiver looks only after the sender has left in good order."""
+    join_here("left:1,right:1")
+    right_is_here = threading.Event()
+
+    def leave_early() -> None:
+        with couplet.join("left") as universe:
+            universe.group.Recv(np.zeros(1), 1, 0)
+            for value in (1.0, 2.0, 3.0):
+                universe.group.Send(np.array([value]), 1, 7)
+            right_is_here.wait(60)
+
+    left = threading.Thread(target=leave_early, daemon=True)
+    left.start()
+    with couplet.join("right") as universe:
+        universe.group.Send(np.zeros(1), 0, 0)
+        right_is_here.set()
+        left.join(60)
+        assert not left.is_alive()
+        received = [float(take(universe.group)) for _ in range(3)]
+        assert received == [1, 2, 3]
+        with pytest.raises(ConnectionError, match="left"):
+            take(universe.group)
+
+
+def take(group: couplet.Group) -> np.ndarray:
+    value = np.zeros(())
+    group.Recv(value, 0, 7, timeout=30)
+    return value
