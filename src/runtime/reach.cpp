@@ -325,8 +325,14 @@ void Reach::look_for_returned() {
 void Reach::lost(channel::PeerId peer, const Status& why) {
   lost_[peer] = membership_.peer(peer).incarnation;
   const auto found = contacts_.find(peer);
-  if (found != contacts_.end() && found->second->channel->state() != channel::ChannelState::failed) {
-    tell_failure(*found->second, why);
+  if (found != contacts_.end()) {
+    Contact& contact = *found->second;
+    // What it sent before it went lies in the ring, and counts; it cannot send more, so that this ends.
+    while (contact.channel->state() == channel::ChannelState::open && contact.channel->poll(64) > 0) {
+    }
+    if (contact.channel->state() != channel::ChannelState::failed) {
+      tell_failure(contact, why);
+    }
   }
   if (messenger_ != nullptr && peer < channel::first_relay_peer) {
     messenger_->peer_lost(peer, why);
