@@ -84,7 +84,7 @@ def merge(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
                     continue
                 name = method if method in LIMITS else f"{method}/{flavour}"
                 case["others"].setdefault(name, []).extend(samples)
-                case["pairs"].setdefault(name, []).extend(zip(ours, samples, strict=True))
+                case["pairs"].setdefault(name, []).extend(zip(ours, samples, strict=False))
     return [describe(name, case) for name, case in cases.items()]
 
 
