@@ -56,7 +56,9 @@ def test_mistakes_are_told_and_the_others_go_on(make_world: MakeWorld) -> None:
         "error COUPLET_ERROR_NOT_FOUND the universe has no program 'oecan'; it has 'ocean' and 'nowcast'"
     )
     size = Member(world, "nowcast", 0, 3).hear()
-    assert size.startswith("error COUPLET_ERROR_MISMATCH program 'nowcast' has 1 ranks, as the hub was told, but its rank 0")
+    assert size.startswith(
+        "error COUPLET_ERROR_MISMATCH program 'nowcast' has 1 ranks, as the hub was told, but its rank 0"
+    )
     others = [Member(world, "ocean", 0, 2), Member(world, "nowcast", 0, 1)]
     for member in (ocean, *others):
         member.joined()
@@ -203,7 +205,9 @@ def test_series_are_found_by_name(make_world: MakeWorld) -> None:
     nowcast.say("find eta 20")
     assert ocean.ask("announce eta") == "announced 0"
     assert nowcast.hear() == "found eta of ocean"
-    assert nowcast.ask("announce eta").startswith("COUPLET_ERROR_EXISTS series 'eta' is being written by program 'ocean'")
+    assert nowcast.ask("announce eta").startswith(
+        "COUPLET_ERROR_EXISTS series 'eta' is being written by program 'ocean'"
+    )
     assert nowcast.ask("opened eta") == "opened ok"
     assert ocean.ask("written eta") == "written ok"
     assert nowcast.ask("news eta 0") == "news ok"
