@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
         steps: list[int] = []
         sums: list[int] = []
         with universe.series("eta", box=geography.BOX) as eta:
-            for batch in eta.batches(at_least=8, up_to=64, reuse=True):
+            for batch in eta.batches(at_least=16, up_to=64, reuse=True):
                 record.add(batch.steps, batch.data)
                 steps.extend(batch.steps)
                 sums.extend(checksum(surface) for surface in batch.data)
