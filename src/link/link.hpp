@@ -26,12 +26,14 @@ struct LaneTraits {
   std::uint64_t eager_bytes = 0;               // good default limit below which a message is sent without asking
 };
 
+inline constexpr std::uint32_t most_unplaced_bytes = 1023;
+
 // Who takes what arrives. Implemented by channel.
 class FrameReceiver {
  public:
   virtual ~FrameReceiver() = default;
   // A header has arrived (decoded, not verified). Called by a lane once per frame that has a payload, before the payload is
-  // taken; not for a payload of at most 64 bytes that the lane holds in one piece anyway. Returns memory for
+  // taken; not for one of at most most_unplaced_bytes that the lane holds in one piece anyway. Returns memory for
   // header.payload_bytes bytes that the lane fills and gives to arrived(), or nullptr: then the lane gives the payload in
   // its own memory, in one piece. Must not block.
   [[nodiscard]] virtual std::byte* place(const wire::FrameHeader& header) = 0;

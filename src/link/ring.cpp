@@ -288,7 +288,8 @@ RingLane::Step RingLane::begin_long(FrameReceiver& receiver, wire::Cell& cell) {
   in_.header = header;
   in_.received = 0;
   in_.in_frame = true;
-  in_.place = receiver.place(header);
+  const bool in_one_piece = chunk.bytes == header.payload_bytes && header.payload_bytes <= most_unplaced_bytes;
+  in_.place = in_one_piece ? nullptr : receiver.place(header);
   if (in_.place == nullptr && chunk.bytes != header.payload_bytes) {
     if (in_.scratch_bytes < header.payload_bytes) {
       in_.scratch = std::make_unique_for_overwrite<std::byte[]>(header.payload_bytes);

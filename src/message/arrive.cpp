@@ -9,7 +9,7 @@ namespace couplet::message {
 namespace {
 
 // Below it a payload is copied out of the lane's own memory; from it on the lane puts it where it belongs.
-constexpr std::uint32_t placed_bytes = 1024;
+constexpr std::uint32_t placed_bytes = link::most_unplaced_bytes + 1;
 
 bool accepts(const Request& request, std::uint32_t context, std::int32_t tag) {
   return request.context == context && (request.tag == tag || request.tag == COUPLET_ANY_TAG);

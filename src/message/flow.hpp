@@ -100,6 +100,7 @@ struct Flow {
   bool fast = false;  // open, not lost, limits known
   bool lost = false;
   Reach reach = Reach::unknown;
+  std::uint32_t rounds_per_poll = 64;  // how often everything is polled while this one is looked at closely
   channel::PeerId peer = 0;
   Messenger* messenger = nullptr;
   // to the peer

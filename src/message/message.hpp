@@ -221,6 +221,7 @@ class Messenger final : public channel::FrameHandler {
 
   // wait.cpp
   bool spin(const Request& request);
+  Status block(Request& request, std::uint64_t deadline_ns);
   Status finish_wait(Request& request, std::uint64_t deadline_ns);
   Status collect(Request** request, couplet_message* message);
 

@@ -61,7 +61,9 @@ Status Messenger::recv(Group& group, void* data, std::uint64_t count, couplet_ty
   Request request;
   prepare_receive(request, group, data, count, *info, source, tag);
   begin_receive(request);
-  if (!request.done) COUPLET_TRY(finish_blocking_receive(request, os::never));
+  if (!request.done && !(engine_ != nullptr && spin(request))) [[unlikely]] {
+    COUPLET_TRY(finish_blocking_receive(request, os::never));
+  }
   if (request.status.ok() && message != nullptr) *message = request.result;
   return std::move(request.status);
 }
@@ -90,7 +92,9 @@ Status Messenger::recv_internal(Group& group, std::uint32_t context, std::string
   request.text = &bytes;
   request.result.source = source;
   begin_receive(request);
-  if (!request.done) COUPLET_TRY(finish_blocking_receive(request, deadline_ns));
+  if (!request.done && !(engine_ != nullptr && spin(request))) {
+    COUPLET_TRY(finish_blocking_receive(request, deadline_ns));
+  }
   return std::move(request.status);
 }
 
@@ -266,7 +270,7 @@ void Messenger::send_done(Flow& flow, std::uint64_t cookie) {
 // timeout or not_yet (interrupted): the receive is forgotten; otherwise it is done.
 Status Messenger::finish_blocking_receive(Request& request, std::uint64_t deadline_ns) {
   while (true) {
-    Status status = finish_wait(request, deadline_ns);
+    Status status = block(request, deadline_ns);
     if (request.done) return {};
     if (request.stage == Stage::posted) {
       unpost(request);

@@ -3,13 +3,6 @@
 #include "message/message.hpp"
 
 namespace couplet::message {
-namespace {
-
-// How often everything is polled while one channel is looked at closely.
-constexpr std::uint32_t rounds_per_poll = 128;
-
-}  // namespace
-
 // No clock, no system call of ours; true: done.
 bool Messenger::spin(const Request& request) {
   channel::Channel* channel = request.flow != nullptr ? request.flow->channel : nullptr;
@@ -18,7 +11,8 @@ bool Messenger::spin(const Request& request) {
     return request.done;
   }
   for (int round = 0; round < options_.spin_rounds; ++round) {
-    if ((++rounds_ & (rounds_per_poll - 1)) == 0) {
+    if (++rounds_ >= request.flow->rounds_per_poll) {
+      rounds_ = 0;
       engine_->poll();
       if (request.done) return true;
     }
@@ -30,13 +24,18 @@ bool Messenger::spin(const Request& request) {
   return false;
 }
 
+// As finish_wait, after spin() has not helped.
+Status Messenger::block(Request& request, std::uint64_t deadline_ns) {
+  if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
+  return engine_->wait([&request] { return request.done; }, deadline_ns,
+                       [this, &request] { return describe(request); });
+}
+
 // ok: done; timeout; not_yet: interrupted. Or state: nobody can wait here.
 Status Messenger::finish_wait(Request& request, std::uint64_t deadline_ns) {
   if (request.done) return {};
-  if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
-  if (spin(request)) return {};
-  return engine_->wait([&request] { return request.done; }, deadline_ns,
-                       [this, &request] { return describe(request); });
+  if (engine_ != nullptr && spin(request)) return {};
+  return block(request, deadline_ns);
 }
 
 Status Messenger::collect(Request** request, couplet_message* message) {

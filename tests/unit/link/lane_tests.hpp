@@ -47,7 +47,7 @@ class CheckingReceiver : public FrameReceiver {
     good = good && std::memcmp(&expected, &header, sizeof header) == 0 && payload.size() == header.payload_bytes;
     const auto content = payload_of(header.payload_bytes, frames);
     good = good && (content.empty() || std::memcmp(content.data(), payload.data(), content.size()) == 0);
-    good = good && (!places_ || content.size() <= 64 || payload.data() == placed_.data());
+    good = good && (!places_ || content.size() <= most_unplaced_bytes || payload.data() == placed_.data());
     ++frames;
     return !stop_at || frames != stop_at;
   }
