@@ -67,6 +67,8 @@ class Lane {
   // The second look of a sender whose last push was not taken whole: would more go now (memory only; a lane with a
   // descriptor may answer false and be woken by want_write)? True for want of knowledge means: do not sleep.
   [[nodiscard]] virtual bool writable() const noexcept { return true; }
+  // Whether the peer has its end of the lane: until then, what was taken is gone when this end is destroyed.
+  [[nodiscard]] virtual bool joined() const noexcept { return true; }
   // Says to the other side that no more will come; push fails afterwards, poll goes on. peer's poll ends with `end`.
   virtual void shut() noexcept = 0;
   // Why push or poll answered -1: end (the peer shut its lane in good order), peer_lost, protocol, system.

@@ -343,11 +343,14 @@ void Reach::shut(std::uint64_t deadline_ns) {
   for (auto& [peer, contact] : contacts_) {
     contact->channel->shut();
   }
-  const auto arriving = [&] {  // what went through memory stays there; what went into a socket has to be taken
+  // What went through memory that the peer has joined stays there; what went into a socket has to be taken.
+  const auto arriving = [&] {
     return std::any_of(contacts_.begin(), contacts_.end(), [](const auto& entry) {
       const auto& [peer, contact] = entry;
+      const auto& lanes = contact->channel->lanes();
       const bool open = contact->channel->state() == channel::ChannelState::open;
-      return open && (contact->socket || contact->channel->sending());
+      const bool joined = std::all_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->joined(); });
+      return open && (contact->socket || contact->channel->sending() || !joined);
     });
   };
   static_cast<void>(

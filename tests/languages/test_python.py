@@ -304,3 +304,20 @@ def take(group: couplet.Group) -> np.ndarray:
     value = np.zeros(())
     group.Recv(value, 0, 7, timeout=30)
     return value
+
+
+def test_the_first_words_of_one_who_leaves_at_once_arrive(join_here: Callable[..., World]) -> None:
+    """Whoever leaves waits until the other has joined the memory that his message lies in."""
+    join_here("left:1,right:1")
+
+    def say_and_leave() -> None:
+        with couplet.join("left") as universe:
+            universe.group.Send(np.array([5.0]), 1, 7)
+
+    left = threading.Thread(target=say_and_leave, daemon=True)
+    left.start()
+    with couplet.join("right") as universe:
+        left.join(0.5)  # it has sent by then, or will; both orders have to work
+        assert take(universe.group) == 5
+        left.join(60)
+        assert not left.is_alive()

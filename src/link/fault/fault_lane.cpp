@@ -38,6 +38,7 @@ class FaultLane final : public Lane, private FrameReceiver {
   [[nodiscard]] bool writable() const noexcept override { return !lane_ || lane_->writable(); }
   [[nodiscard]] int descriptor() const noexcept override { return lane_ ? lane_->descriptor() : -1; }
   [[nodiscard]] bool want_write() const noexcept override { return lane_ && lane_->want_write(); }
+  [[nodiscard]] bool joined() const noexcept override { return !lane_ || lane_->joined(); }
   void shut() noexcept override {
     if (lane_) {
       lane_->shut();

@@ -46,6 +46,7 @@ class ShmLane final : private ShmMemory, public RingLane {
       static_cast<void>(file->remove());
     }
   }
+  [[nodiscard]] bool joined() const noexcept override { return peer_attached_.load(std::memory_order_acquire) != 0; }
 
  private:
   std::uint64_t generation_;
