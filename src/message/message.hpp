@@ -220,6 +220,7 @@ class Messenger final : public channel::FrameHandler {
   }
 
   // wait.cpp
+  [[nodiscard]] int rounds_for(const Request& request) const noexcept;
   bool spin(const Request& request);
   Status block(Request& request, std::uint64_t deadline_ns);
   Status finish_wait(Request& request, std::uint64_t deadline_ns);

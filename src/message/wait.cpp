@@ -1,8 +1,19 @@
 // Waiting for requests: a few looks at the one channel that matters, then Engine::wait.
+#include <algorithm>
+
 #include "base/assert.hpp"
 #include "message/message.hpp"
 
 namespace couplet::message {
+// The peer reads a large message while we look: going to sleep and being woken would cost more than the rest of the copy.
+int Messenger::rounds_for(const Request& request) const noexcept {
+  const bool being_read = request.sending && request.stage == Stage::offered && request.flow->rounds_per_poll > 64;
+  if (!being_read || options_.spin_rounds == 0) return options_.spin_rounds;
+  constexpr std::uint64_t bytes_per_round = 16;
+  constexpr std::uint64_t most_rounds = 250'000;  // some milliseconds
+  return options_.spin_rounds + static_cast<int>(std::min(request.bytes / bytes_per_round, most_rounds));
+}
+
 // No clock, no system call of ours; true: done.
 bool Messenger::spin(const Request& request) {
   channel::Channel* channel = request.flow != nullptr ? request.flow->channel : nullptr;
@@ -10,7 +21,8 @@ bool Messenger::spin(const Request& request) {
     engine_->poll();
     return request.done;
   }
-  for (int round = 0; round < options_.spin_rounds; ++round) {
+  const int rounds = rounds_for(request);
+  for (int round = 0; round < rounds; ++round) {
     if (++rounds_ >= request.flow->rounds_per_poll) {
       rounds_ = 0;
       engine_->poll();
