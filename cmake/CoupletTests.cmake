@@ -1,8 +1,6 @@
 # tests/unit/X/ -> test_X; tests/conformance/, tests/sim/, tests/stress/ -> test_conformance, ... (each with one
 # level of subfolders). A folder of tests/ that needs more has a CMake file of its own.
 # tests/support/*.cpp is linked into each. tests/universe/programs/* become programs that the multi-process tests start.
-find_package(GTest REQUIRED)  # libgtest-dev, libgmock-dev
-
 file(GLOB support_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/support/*.cpp")
 add_library(couplet_test_support INTERFACE)
 target_include_directories(couplet_test_support INTERFACE "${PROJECT_SOURCE_DIR}/tests")
