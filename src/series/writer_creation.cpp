@@ -17,7 +17,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t most_derived_slots = std::uint64_t{1} << 20;  // where a step has next to no bytes
+constexpr std::uint64_t most_derived_slots = 4096;
 constexpr std::uint32_t default_holders = 64;
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
 
@@ -269,7 +269,9 @@ class WriterCreation {
         *layout::box_bytes(specification_.box, find_type(specification_.type)->element_bytes);
     if (own_.slots == 0) {
       const std::uint64_t bytes = memory_bytes == 0 ? default_memory_bytes : memory_bytes;
-      own_.slots = std::clamp<std::uint64_t>(bytes / std::max<std::uint64_t>(step_bytes, 1), 2, most_derived_slots);
+      const std::uint64_t pages = (step_bytes + wire::series_page_bytes - 1) / wire::series_page_bytes;
+      const std::uint64_t slot_bytes = std::max<std::uint64_t>(pages, 1) * wire::series_page_bytes;
+      own_.slots = std::clamp<std::uint64_t>(bytes / slot_bytes, 2, most_derived_slots);
     }
     COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
     own_.specification = specification_;
