@@ -1,0 +1,81 @@
+"""coupled.toml: what is accepted, and every mistake with its line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from couplet.cli.configuration import _KINDS, ConfigurationError, load
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = """\
+[universe]
+name = "test"
+
+[[program]]
+name = "ocean"
+command = ["true"]
+
+[[program]]
+name = "nowcast"
+command = ["true", "x"]
+ranks = 3
+required = false
+
+[series.eta]
+required_readers = ["nowcast"]
+slots = 4
+steps = 10
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    file = path / "coupled.toml"
+    file.write_text(text)
+    return file
+
+
+def test_good_file(tmp_path: Path) -> None:
+    configuration = load(write(tmp_path, GOOD))
+    assert configuration.hub_programs() == "ocean:1,nowcast:3?"
+    assert configuration.hub_settings() == {"series": {"eta": {"slots": 4, "required_readers": ["nowcast"]}}}
+    assert configuration.series[0].steps == 10
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("ranks = 3", "rank = 3", 11, 'did you mean "ranks"'),
+        ("ranks = 3", 'ranks = "3"', 11, "positive number"),
+        ("ranks = 3", "ranks = true", 11, "positive number"),
+        ("ranks = 3", "ranks = 0", 11, "at least 1"),
+        ('["nowcast"]', '["nowcst"]', 15, 'did you mean "nowcast"'),
+        ('command = ["true"]', "", 4, "needs a command"),
+        ('command = ["true"]', 'command = ["./nothing"]', 6, "no file"),
+        ('command = ["true"]', 'command = ["no-such-program"]', 6, "not on PATH"),
+        ('name = "nowcast"', 'name = "ocean"', 9, "listed twice"),
+        ("required = false", 'launcher = "openmp"', 12, 'did you mean "openmpi"'),
+        ("required = false", 'directory = "nowhere"', 12, "no directory"),
+        ("[universe]", "[univers]", 1, 'did you mean "universe"'),
+        ("slots = 4", "slots = [", 16, "not TOML"),
+    ],
+)
+def test_mistakes_have_lines_and_suggestions(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ConfigurationError) as caught:
+        load(write(tmp_path, GOOD.replace(old, new, 1)))
+    assert any(m.line == line and says in str(m) for m in caught.value.mistakes), caught.value.mistakes
+
+
+def test_all_mistakes_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load(write(tmp_path, GOOD.replace("ranks", "rnks").replace("slots", "slts")))
+    assert len(caught.value.mistakes) == 2
+
+
+def test_page_lists_every_key() -> None:
+    page = (ROOT / "docs/guide/command-line.md").read_text()
+    listed = set(re.findall(r"^\|[^|]*\| `(\w+)` \|", page, re.MULTILINE))
+    assert listed == {key for table in _KINDS.values() for key in table}

@@ -1,0 +1,156 @@
+"""``couplet run`` as a user sees it: exit status, output, and what is left behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+COUPLET = Path(sys.executable).parent / "couplet"
+
+WRITER = """\
+import couplet, numpy
+with couplet.join("ocean") as universe:
+    series = universe.create_series("eta", (4, 6), "float64", required_readers="nowcast", slots=4)
+    for step in range(50):
+        series.put(numpy.full((4, 6), float(step)), step)
+    series.close()
+"""
+READER = """\
+import couplet
+with couplet.join("nowcast") as universe:
+    steps = sum(len(batch) for batch in universe.series("eta").batches(up_to=8))
+print("steps", steps)
+"""
+STUBBORN = """\
+import signal, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("ready", flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+class Run:
+    """A folder with programs and a coupled.toml, and a run directory of its own."""
+
+    def __init__(self, folder: Path, run_directory: Path) -> None:
+        self.folder = folder
+        self.run_directory = run_directory
+        self.environment = {**os.environ, "COUPLET_RUN_DIR": str(run_directory)}
+
+    def write(self, **programs: str) -> None:
+        text = ""
+        for name, source in programs.items():
+            (self.folder / f"{name}.py").write_text(source)
+            text += f'[[program]]\nname = "{name}"\ncommand = ["{sys.executable}", "{name}.py"]\nlog = "log/{name}"\n\n'
+        (self.folder / "coupled.toml").write_text(text)
+
+    def start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [COUPLET, "run"], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, start_new_session=True,
+        )  # fmt: skip
+
+    def finish(self) -> tuple[int, str]:
+        with self.start() as process:
+            output, _ = process.communicate(timeout=120)
+            return process.returncode, output
+
+    def processes(self) -> list[str]:
+        """Command lines of what runs in this folder."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*"):
+            try:
+                if (path / "cwd").readlink() == self.folder:
+                    found.append((path / "cmdline").read_text().replace("\0", " "))
+            except OSError:
+                continue
+        return found
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    directory = Path(f"/dev/shm/couplet-test-cli-{os.getpid()}-{time.monotonic_ns()}")
+    directory.mkdir(mode=0o700)
+    one = Run(tmp_path, directory)
+    yield one
+    left = sorted(path.name for path in directory.iterdir())
+    if not left:
+        directory.rmdir()
+    assert not left
+    assert not one.processes()
+
+
+def test_a_coupled_run(run: Run) -> None:
+    run.write(ocean=WRITER, nowcast=READER)
+    status, output = run.finish()
+    assert status == 0, output
+    assert "nowcast | steps 50" in output
+    assert "series 'eta' is written by ocean" in output
+    assert (run.folder / "log/nowcast").read_text() == "steps 50\n"
+
+
+def test_one_that_fails_ends_the_others(run: Run) -> None:
+    run.write(ocean="print('about to fail')\nraise SystemExit(7)\n", nowcast=STUBBORN)
+    status, output = run.finish()
+    assert status == 7, output
+    assert 'program "ocean" ended with exit status 7; its last lines:\n    about to fail' in output
+
+
+def test_one_that_is_killed(run: Run) -> None:
+    run.write(ocean="import os\nos.kill(os.getpid(), 9)\n", nowcast=STUBBORN)
+    status, output = run.finish()
+    assert status == 137, output
+    assert "SIGKILL" in output
+
+
+def test_interrupt_leaves_nothing(run: Run) -> None:
+    run.write(ocean=STUBBORN, nowcast=STUBBORN)
+    with run.start() as process:
+        assert process.stdout is not None
+        while "ready" not in (line := process.stdout.readline()):
+            assert line, "couplet run ended early"
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=60)
+        assert process.returncode == 130
+
+
+def test_mistakes_start_nothing(run: Run) -> None:
+    run.write(ocean=WRITER)
+    file = run.folder / "coupled.toml"
+    file.write_text(file.read_text() + "\n[series.eta]\nslot = 3\n")
+    status, output = run.finish()
+    assert status == 2
+    assert 'unknown key "slot"' in output
+    assert 'did you mean "slots"' in output
+
+
+def test_watch_shows_a_running_universe(run: Run) -> None:
+    waiting = WRITER.replace("series.close()", 'print("written", flush=True)\n    import time\n    time.sleep(600)')
+    run.write(ocean=waiting.replace(' required_readers="nowcast",', ""), nowcast=STUBBORN.replace(
+        "import signal, time", "import couplet, signal, time\nuniverse = couplet.join('nowcast')"
+    ))  # fmt: skip
+    with run.start() as process:
+        assert process.stdout is not None
+        while "written" not in (line := process.stdout.readline()):
+            assert line, "couplet run ended early"
+        shown = subprocess.run(
+            [COUPLET, "watch", "--once"], env={**run.environment, "COLUMNS": "160"}, capture_output=True, text=True,
+            timeout=60, check=True,
+        ).stdout  # fmt: skip
+        os.kill(process.pid, signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert "eta" in shown
+    assert "ocean" in shown
+    assert "50" in shown
+    nothing = subprocess.run(
+        [COUPLET, "watch", "--once"], env=run.environment, capture_output=True, text=True, timeout=60
+    )
+    assert "no universe" in nothing.stdout
