@@ -59,7 +59,7 @@ def test_good_file(tmp_path: Path) -> None:
         ("required = false", 'launcher = "openmp"', 12, 'did you mean "openmpi"'),
         ("required = false", 'directory = "nowhere"', 12, "no directory"),
         ("[universe]", "[univers]", 1, 'did you mean "universe"'),
-        ("slots = 4", "slots = [", 16, "not TOML"),
+        ("slots = 4", "slots = = 4", 16, "not TOML"),
     ],
 )
 def test_mistakes_have_lines_and_suggestions(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:
