@@ -185,7 +185,7 @@ Status Reader::nothing_left(Outlook outlook) {
     return Code::end;
   }
   if (outlook == Outlook::ended || outlook == Outlook::lost) {
-    const Status restarted = restart();
+    Status restarted = restart();
     if (restarted.code() != Code::not_yet) {
       return restarted;
     }

@@ -108,7 +108,7 @@ couplet_status couplet_join_mpi_pointer(const char* program, const void* comm, c
                                 "couplet_join_mpi_pointer: the pointer to the communicator is NULL");
   }
   MPI_Comm value;
-  std::memcpy(&value, comm, sizeof value);
+  std::memcpy(&value, comm, sizeof value);  // NOLINT(bugprone-sizeof-expression): a handle, which may be a pointer
   return couplet_join_mpi(program, value, options, universe);
 }
 
