@@ -17,7 +17,7 @@ demo:          ## the tsunami example: Open MPI, MPICH and a program without MPI
 	@tools/install-python
 	@tools/demo
 
-test:          ## all tests, a few seconds of fuzzing, and the sanitizer builds
+test:          ## all tests but those of the targets below
 	@tools/bootstrap test
 	@tools/test
 
