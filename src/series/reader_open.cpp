@@ -37,7 +37,7 @@ void wake_writer(SeriesFile& file, std::uint64_t consumed) {
 }  // namespace
 
 Reader::Reader(Environment& environment, message::Team& team, ReaderOptions options)
-    : environment_(environment), team_(team), options_(std::move(options)) {}
+    : environment_(environment), team_(team), options_(options) {}
 
 Reader::~Reader() {
   detach();

@@ -113,6 +113,7 @@ void Member::look_at_lock(channel::PeerId id) {
 
 void Member::tick(std::uint64_t /*now_ns*/) {
   std::vector<channel::PeerId> watched;
+  watched.reserve(probes_.size());
   for (const auto& [id, probe] : probes_) {
     watched.push_back(id);
   }

@@ -146,7 +146,7 @@ CleanReport clean_locked(const std::string& base, bool dry_run) {
     return report;
   }
   for (const auto& name : *names) {
-    const auto path = base + "/" + name;
+    const auto path = fmt::format("{}/{}", base, name);
     struct stat facts {};
     if (!run_directory_name(name) || ::lstat(path.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode) ||
         facts.st_uid != ::geteuid()) {

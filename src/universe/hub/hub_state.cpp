@@ -476,6 +476,7 @@ void HubState::note(const char* name, const Client& client, const std::string& t
 
 std::vector<std::string> HubState::program_names() const {
   std::vector<std::string> names;
+  names.reserve(programs_.size());
   for (const auto& program : programs_) {
     names.push_back(program.spec.name);
   }

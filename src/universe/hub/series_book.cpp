@@ -141,6 +141,7 @@ std::uint64_t SeriesBook::lingers_until_ns() const {
 
 std::vector<channel::PeerId> SeriesBook::readers_of(const Entry& entry) {
   std::vector<channel::PeerId> readers;
+  readers.reserve(entry.readers.size());
   for (const auto& [peer, reader] : entry.readers) {
     readers.push_back(peer);
   }
