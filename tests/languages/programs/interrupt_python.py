@@ -10,6 +10,8 @@ import numpy as np
 
 import couplet
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
+
 
 def blocked_calls(universe: couplet.Universe) -> dict[str, Callable[[], object]]:
     writer = universe.create_series("full", (3,), slots=2)
