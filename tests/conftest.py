@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
     worlds: list[World] = []
     base = Path("/dev/shm") if Path("/dev/shm").is_dir() else tmp_path
 
-    def make(programs: str, *options: str) -> World:
+    def make(programs: str, *options: str, address: str = "127.0.0.1", prefix: Sequence[str] = ()) -> World:
         secret = tmp_path / f"secret-{len(worlds)}"
         secret.touch(mode=0o600)
         secret.write_text(secrets.token_hex(32) + "\n")
@@ -37,7 +37,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
         }
         world = World(tmp_path, run_directory, environment)
         worlds.append(world)
-        world.start_hub(programs, *options)
+        world.start_hub(programs, *options, address=address, prefix=prefix)
         return world
 
     yield make

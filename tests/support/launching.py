@@ -53,10 +53,10 @@ class World:
     environment: dict[str, str]
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
 
-    def start_hub(self, programs: str, *options: str) -> None:
-        """Start couplet-hub for programs like "writer:1,reader:1"."""
+    def start_hub(self, programs: str, *options: str, address: str = "127.0.0.1", prefix: Sequence[str] = ()) -> None:
+        """Start couplet-hub for programs like "writer:1,reader:1"; prefix: words before its command."""
         hub = BUILD / "libexec" / "couplet" / "couplet-hub"
-        command = [str(hub), "--programs", programs, "--listen", "127.0.0.1:0"]
+        command = [*prefix, str(hub), "--programs", programs, "--listen", f"{address}:0"]
         process = self.start([*command, "--secret-file", self.environment["COUPLET_SECRET_FILE"], *options])
         line = read_line(process, 10.0)
         assert line.startswith("COUPLET_HUB="), f"the hub said {line!r}"

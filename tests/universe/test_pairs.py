@@ -1,0 +1,84 @@
+"""Two programs under Open MPI, MPICH or no MPI, each pair of them: a series each way and messages between all ranks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import pytest
+from launching import World
+from namespaces import ADDRESSES, Namespaces, make_namespaces
+from pairs import KINDS, start_program
+
+MakeWorld = Callable[..., World]
+NOWHERE: Mapping[str, Sequence[str]] = {"left": (), "right": ()}
+
+
+def run_pair(
+    world: World,
+    left: tuple[str, int],
+    right: tuple[str, int],
+    what: str,
+    prefix: Mapping[str, Sequence[str]] = NOWHERE,
+    **extra: str,
+) -> None:
+    """Start both, wait for both; every rank has said that all was as it should be."""
+    sides = {"left": left, "right": right}
+    started = {
+        name: start_program(world, kind, ranks, [name, what], prefix=prefix[name], **extra)
+        for name, (kind, ranks) in sides.items()
+    }
+    for name, processes in started.items():
+        ended = [world.finish(process) for process in processes]
+        said = sorted(line for each in ended for line in each.check().output.splitlines())
+        assert said == [f"{name} {rank}: done" for rank in range(sides[name][1])]
+
+
+def links(world: World, program: str) -> set[str]:
+    """Over which links the ranks of a program have met the other program."""
+    found: set[str] = set()
+    for path in world.directory.glob(f"explain-{program}-*.json"):
+        peers = json.loads(path.read_text())["peers"]
+        found |= {peer["link"] for peer in peers if f"'{program}'" not in peer["name"]}
+    return found
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+@pytest.mark.parametrize("right", KINDS)
+@pytest.mark.parametrize("left", KINDS)
+def test_pair(make_world: MakeWorld, left: str, right: str, ranks: int) -> None:
+    world = make_world(f"left:2,right:{ranks}")
+    run_pair(world, (left, 2), (right, ranks), "both")
+    assert links(world, "left") == {"shm"}
+
+
+@pytest.mark.parametrize("right", KINDS)
+@pytest.mark.parametrize("left", KINDS)
+def test_pair_with_tcp_forced(make_world: MakeWorld, left: str, right: str) -> None:
+    world = make_world("left:1,right:1")
+    run_pair(world, (left, 1), (right, 1), "messages", COUPLET_LINKS="self,tcp")
+    assert links(world, "left") == {"tcp"} == links(world, "right")
+
+
+@pytest.fixture
+def namespaces() -> Iterator[Namespaces]:
+    spaces = make_namespaces()
+    yield spaces
+    spaces.close()
+
+
+@pytest.mark.parametrize("cable", [0, 1])
+@pytest.mark.parametrize("hub", ["left", "right"])
+@pytest.mark.parametrize(("left", "right"), [("none", "openmpi"), ("mpich", "none"), ("openmpi", "mpich")])
+def test_messages_between_network_namespaces(
+    make_world: MakeWorld, namespaces: Namespaces, left: str, right: str, hub: str, cable: int
+) -> None:
+    """The hub is reached over cable 0; the ranks meet over the one that COUPLET_INTERFACE names."""
+    world = make_world("left:2,right:1", address=ADDRESSES[hub][0], prefix=namespaces.prefix(hub))
+    prefix = {side: namespaces.prefix(side) for side in namespaces.keepers}
+    interface = {} if cable == 0 else {"COUPLET_INTERFACE": "cable1"}
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # inside one is root
+    run_pair(world, (left, 2), (right, 1), "messages", prefix, COUPLET_LINKS="self,tcp", **interface, **environment)
+    assert links(world, "left") == {"tcp"} == links(world, "right")
+    assert namespaces.received("right", cable) > 4_000_000
+    assert namespaces.received("right", 1 - cable) < 1_000_000
