@@ -191,6 +191,7 @@ class Messenger final : public channel::FrameHandler {
   Arrival* find_arrival(const Request& request);
   void take_arrival(Request& request, Arrival& arrival);
   void forget_arrival(Arrival& arrival);
+  void release_storage(Arrival& arrival);
   void set_source(Request& request, Flow& flow, std::int32_t tag, std::uint64_t bytes) const;
   bool prepare_buffer(Request& request, std::uint64_t bytes);
   void deliver(Request& request, const std::byte* payload, bool swap);

@@ -35,7 +35,10 @@ Messenger::Messenger(Channels& channels, engine::Engine* engine, channel::PeerId
   universe_group_ = groups_.front().get();
 }
 
-Messenger::~Messenger() = default;
+// What nobody has asked for goes with the messenger; requests that are not complete belong to their pool or caller.
+Messenger::~Messenger() {
+  while (Arrival* arrival = arrivals_.pop_front()) release_storage(*arrival);
+}
 
 // ---- groups ----
 

@@ -36,13 +36,15 @@ class Pool {
   std::vector<T*> free_;
 };
 
-// Blocks in sizes of powers of two; of what is given back at most `retained_bytes` are kept.
+// Blocks in sizes of powers of two; of what is given back at most `retained_bytes` are kept. All are given back before it
+// goes.
 class BlockPool {
  public:
   explicit BlockPool(std::uint64_t retained_bytes) : most_retained_bytes_(retained_bytes) {}
   BlockPool(const BlockPool&) = delete;
   BlockPool& operator=(const BlockPool&) = delete;
   ~BlockPool() {
+    COUPLET_ASSERT(used_bytes_ == 0);
     for (auto& blocks : free_) {
       for (std::byte* block : blocks) delete[] block;
     }

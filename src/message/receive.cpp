@@ -165,14 +165,19 @@ void Messenger::take_arrival(Request& request, Arrival& arrival) {
   }
 }
 
+void Messenger::release_storage(Arrival& arrival) {
+  if (arrival.storage != nullptr && arrival.storage != arrival.small.data()) {
+    blocks_.give(arrival.storage, arrival.bytes);
+  }
+  arrival.storage = nullptr;
+}
+
 // Takes it out of the lists and gives back what it took.
 void Messenger::forget_arrival(Arrival& arrival) {
   Flow& flow = *arrival.flow;
   flow.arrivals.remove(arrival);
   arrivals_.remove(arrival);
-  if (arrival.storage != nullptr && arrival.storage != arrival.small.data()) {
-    blocks_.give(arrival.storage, arrival.bytes);
-  }
+  release_storage(arrival);
   if (arrival.envelope) {
     if (!arrival.dead) --flow.envelopes;
   } else if (arrival.charge > 0) {

@@ -238,6 +238,16 @@ TEST_F(Message, a_flood_of_one_tag_does_not_block_another) {
   EXPECT_EQ(sim[1].stored_bytes(), 0U);
 }
 
+TEST(message_end, what_nobody_has_asked_for_goes_with_the_messenger) {
+  const auto data = pattern(5000, 3);
+  SimMessengers sim(1, 2);
+  Request* request = nullptr;
+  ASSERT_TRUE(sim[0].isend(sim[0].universe_group(), data.data(), data.size(), COUPLET_BYTE, 1, 7, &request).ok());
+  ASSERT_TRUE(sim.finish(0, &request).ok());
+  sim.run_out();
+  EXPECT_GE(sim[1].stored_bytes(), data.size());
+}  // the pool of blocks asserts that all came back
+
 TEST_F(Message, empty_messages_are_bounded_too) {
   std::vector<Request*> flood;
   for (int index = 0; index < 70000; ++index) flood.push_back(send(0, 1, {}, 7));
