@@ -78,7 +78,7 @@ bool Messenger::taken_at_once(channel::Channel& channel, const wire::FrameHeader
   if (header.kind != own_eager || bytes >= placed_bytes || header.first != bytes) return false;
   if (channel.peer() >= flows_.size() || !any_source_.empty()) return false;
   Flow* flow = flows_[channel.peer()].get();
-  if (flow == nullptr || flow->channel != &channel) return false;
+  if (flow == nullptr || flow->channel != &channel || !flow->fast) return false;
   Request* request = flow->posted.first();
   if (request == nullptr || !accepts(*request, header.context, header.tag) || bytes > request->bytes) return false;
   if ((bytes & ((std::uint64_t{1} << request->element_shift) - 1)) != 0) return false;
@@ -146,6 +146,7 @@ Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool enve
   flow.envelopes += envelope ? 1 : 0;
   flow.arrivals.push_back(*arrival);
   arrivals_.push_back(*arrival);
+  if ((header.context & internal_context) == 0) counters_.add(Counter::messages_unexpected);
   return arrival;
 }
 

@@ -11,6 +11,7 @@
 #include "base/status.hpp"
 #include "base/types.hpp"
 #include "channel/channel.hpp"
+#include "counters/counters.hpp"
 #include "couplet/couplet.h"
 #include "message/chain.hpp"
 #include "message/group.hpp"
@@ -100,6 +101,7 @@ struct Flow {
   bool fast = false;  // open, not lost, limits known
   bool lost = false;
   Reach reach = Reach::unknown;
+  counters::LinkKind link = counters::LinkKind::other;
   std::uint32_t rounds_per_poll = 64;  // how often everything is polled while this one is looked at closely
   channel::PeerId peer = 0;
   Messenger* messenger = nullptr;

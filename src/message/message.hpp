@@ -18,6 +18,7 @@
 
 #include "base/status.hpp"
 #include "channel/channel.hpp"
+#include "counters/counters.hpp"
 #include "engine/engine.hpp"
 #include "message/flow.hpp"
 #include "message/group.hpp"
@@ -47,6 +48,7 @@ struct MessengerOptions {
   int spin_rounds = 4000;  // looks at one channel before Engine::wait; 0 where ranks exceed cores
   std::uint64_t retained_bytes = std::uint64_t{8} << 20;  // of the pool for messages that nobody has asked for
   bool foreign_byte_order = false;                        // tests: says that what is sent has the other byte order
+  counters::Counters* counters = nullptr;  // of the process page; outlives the messenger; none: it counts for itself
 };
 
 // What is known about one peer, for `couplet explain`.
@@ -135,6 +137,7 @@ class Messenger final : public channel::FrameHandler {
   void lost(channel::Channel& channel, const Status& why) override;
 
  private:
+  using Counter = counters::Counter;
   struct CookieSlot {
     Request* request = nullptr;
     std::uint32_t generation = 1;
@@ -153,7 +156,13 @@ class Messenger final : public channel::FrameHandler {
   [[nodiscard]] Status loss_of(const Flow& flow, const Status& why) const;
   Request* take_request();
   void give_request(Request* request);
+  // The message has gone, or is there.
   void finish(Request& request) {
+    count(request);
+    end(request);
+  }
+  void finish(Request& request, Status status);
+  void end(Request& request) {
     request.done = true;
     request.stage = Stage::finished;
     --pending_;
@@ -161,7 +170,22 @@ class Messenger final : public channel::FrameHandler {
     if (request.cookie != 0) release_cookie(request);
     if (request.detached) give_request(&request);
   }
-  void finish(Request& request, Status status);
+  // What the library itself sends is not counted.
+  void count(const Request& request) noexcept {
+    if (request.text != nullptr || request.owned != nullptr) return;
+    if (request.sending) {
+      const bool announced = request.stage == Stage::offered || request.stage == Stage::moving;
+      count_sent(*request.flow, request.bytes, announced ? Counter::messages_rendezvous : Counter::messages_eager);
+    } else {
+      counters_.add(counters::of_link(Counter::messages_received_self, request.flow->link));
+      counters_.add(counters::of_link(Counter::message_bytes_received_self, request.flow->link), request.result.bytes);
+    }
+  }
+  void count_sent(const Flow& flow, std::uint64_t bytes, counters::Counter how) noexcept {
+    counters_.add(counters::of_link(Counter::messages_sent_self, flow.link));
+    counters_.add(counters::of_link(Counter::message_bytes_sent_self, flow.link), bytes);
+    counters_.add(how);
+  }
   std::uint64_t register_cookie(Request& request);
   void release_cookie(Request& request) noexcept;
   Request* find_cookie(std::uint64_t cookie, const Flow& flow, bool sending) const noexcept;
@@ -224,6 +248,8 @@ class Messenger final : public channel::FrameHandler {
   [[nodiscard]] int rounds_for(const Request& request) const noexcept;
   bool spin(const Request& request);
   Status block(Request& request, std::uint64_t deadline_ns);
+  Status wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns,
+                    const std::function<std::string()>& what);
   Status finish_wait(Request& request, std::uint64_t deadline_ns);
   Status collect(Request** request, couplet_message* message);
 
@@ -232,6 +258,8 @@ class Messenger final : public channel::FrameHandler {
   channel::PeerId self_;
   std::int32_t size_;
   MessengerOptions options_;
+  counters::Counters own_counters_;
+  counters::Counters& counters_;
   std::vector<std::unique_ptr<Flow>> flows_;  // by rank in the universe; made on first use
   std::uint64_t posted_order_ = 0;
   RequestChain any_source_;

@@ -22,6 +22,7 @@ Messenger::Messenger(Channels& channels, engine::Engine* engine, channel::PeerId
       self_(self),
       size_(size),
       options_(options),
+      counters_(options.counters != nullptr ? *options.counters : own_counters_),
       flows_(static_cast<std::size_t>(size)),
       big_endian_(wire::own_big_endian != options.foreign_byte_order),
       blocks_(options.retained_bytes),
@@ -93,6 +94,7 @@ Flow* Messenger::flow_of(channel::Channel& channel) {
   if (channel.peer() >= flows_.size()) return nullptr;
   Flow& flow = flow_to(channel.peer());
   if (flow.channel != &channel) adopt(flow, channel);
+  if (!flow.fast && !flow.lost) set_limit(flow);  // it was opening when we looked at it first
   return &flow;
 }
 
@@ -132,6 +134,7 @@ void Messenger::set_limit(Flow& flow) {
   const std::uint64_t most = options_.payload_credit_bytes;
   flow.eager_bytes = std::min(limit, most > wire::eager_overhead_bytes ? most - wire::eager_overhead_bytes : 0);
   flow.fast = open && !flow.lost;
+  flow.link = counters::link_kind(traits.name);
   flow.rounds_per_poll =
       traits.same_memory ? 1024 : 64;  // a look at memory takes some 15 ns, one at a socket is a system call
 }
@@ -259,7 +262,7 @@ void Messenger::give_request(Request* request) {
 
 void Messenger::finish(Request& request, Status status) {
   request.status = std::move(status);
-  finish(request);
+  end(request);
 }
 
 std::uint64_t Messenger::register_cookie(Request& request) {

@@ -123,7 +123,7 @@ void Messenger::post(Request& request) {
 // Forgets a receive that nothing has matched.
 void Messenger::unpost(Request& request) {
   (request.flow != nullptr ? request.flow->posted : any_source_).remove(request);
-  finish(request);
+  end(request);
 }
 
 Arrival* Messenger::find_arrival(const Request& request) {
@@ -259,7 +259,10 @@ void Messenger::begin_rendezvous(Request& request, std::uint64_t bytes, std::uin
 bool Messenger::read_memory(Request& request, std::uint64_t address) {
   Flow& flow = *request.flow;
   const Status status = os::read_process(flow.process, address, request.data, request.result.bytes);
-  if (status.ok()) return true;
+  if (status.ok()) {
+    counters_.add(Counter::message_bytes_read_directly, request.result.bytes);
+    return true;
+  }
   flow.reach = Reach::refused;
   flow.reach_reason = fmt::format("reading the sender's memory failed: {}", status.text());
   return false;

@@ -54,6 +54,7 @@ Status Messenger::send(Group& group, const void* data, std::uint64_t count, coup
     if (flow->channel->try_send(header, {static_cast<const std::byte*>(data), bytes})) [[likely]] {
       flow->credit -= bytes + wire::eager_overhead_bytes;
       flow->owed = 0;
+      count_sent(*flow, bytes, Counter::messages_eager);
       return {};
     }
   }
@@ -238,6 +239,7 @@ void Messenger::outgoing_finished(channel::Outgoing& outgoing, const Status& sta
 void Messenger::taken(Request& request, const Status& status) {
   Flow& flow = *request.flow;
   request.in_channel = false;
+  if (!flow.fast && flow.channel != nullptr) set_limit(flow);  // it was sent before there was a lane
   if (!status.ok() || flow.lost) {
     flow.active.remove(request);
     finish(request, flow.lost ? flow.loss : loss_of(flow, status));

@@ -38,9 +38,17 @@ bool Messenger::spin(const Request& request) {
 
 // As finish_wait, after spin() has not helped.
 Status Messenger::block(Request& request, std::uint64_t deadline_ns) {
+  return wait_until([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); });
+}
+
+// By the clock only from here on: a message that comes while we look costs no look at it.
+Status Messenger::wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns,
+                             const std::function<std::string()>& what) {
   if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
-  return engine_->wait([&request] { return request.done; }, deadline_ns,
-                       [this, &request] { return describe(request); });
+  const std::uint64_t start_ns = os::now_ns();
+  Status status = engine_->wait(done, deadline_ns, what);
+  counters_.add(Counter::message_wait_ns, os::now_ns() - start_ns);
+  return status;
 }
 
 // ok: done; timeout; not_yet: interrupted. Or state: nobody can wait here.
@@ -97,9 +105,8 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
     return false;
   };
   if (!one_done()) {
-    if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
-    COUPLET_TRY(engine_->wait(one_done, deadline_ns,
-                              [&requests] { return fmt::format("any of {} requests", requests.size()); }));
+    COUPLET_TRY(
+        wait_until(one_done, deadline_ns, [&requests] { return fmt::format("any of {} requests", requests.size()); }));
   }
   *index = static_cast<std::int32_t>(found);
   return collect(&requests[found], message);
@@ -113,8 +120,7 @@ Status Messenger::flush(std::uint64_t deadline_ns) {
     return true;
   };
   if (flushed()) return {};
-  if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
-  return engine_->wait(flushed, deadline_ns, [] { return std::string("what was sent to go"); });
+  return wait_until(flushed, deadline_ns, [] { return std::string("what was sent to go"); });
 }
 
 }  // namespace couplet::message

@@ -16,8 +16,8 @@ namespace couplet::runtime {
 class SeriesEnvironment final : public series::Environment {
  public:
   SeriesEnvironment(universe::Membership& membership, engine::Engine& engine, message::Messenger& messenger,
-                    std::uint64_t spin_ns)
-      : membership_(membership), engine_(engine), messenger_(messenger), spin_ns_(spin_ns) {}
+                    counters::Counters& counters, std::uint64_t spin_ns)
+      : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters), spin_ns_(spin_ns) {}
 
   [[nodiscard]] channel::PeerId self() const noexcept override;
   [[nodiscard]] std::uint16_t incarnation() const noexcept override;
@@ -27,6 +27,7 @@ class SeriesEnvironment final : public series::Environment {
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
   [[nodiscard]] std::string setting(std::string_view key) const override { return membership_.setting(key); }
   [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return membership_.registry(); }
+  [[nodiscard]] counters::Counters& counters() noexcept override { return counters_; }
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override;
   Status program_alive(std::string_view program) override;
   Result<std::uint64_t> between_slices() override;
@@ -38,6 +39,7 @@ class SeriesEnvironment final : public series::Environment {
   universe::Membership& membership_;
   engine::Engine& engine_;
   message::Messenger& messenger_;
+  counters::Counters& counters_;
   std::uint64_t spin_ns_;
 };
 

@@ -51,12 +51,13 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
     return listener->endpoint();
   };
   COUPLET_TRY_VALUE(member_, universe::join(std::move(options)));
+  counters_ = std::make_unique<counters::Counters>(member_->page().counters());
   patience_ = engine::patience_for(processes_on_node(*member_), os::usable_cores(), spin_wish_us(*member_));
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
   COUPLET_TRY(member_->attach(engine_.get()));
   COUPLET_TRY(make_reach(std::move(listener)));
   COUPLET_TRY(make_messenger());
-  environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, patience_.spin_ns);
+  environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_, patience_.spin_ns);
   return {};
 }
 
@@ -68,6 +69,7 @@ Status Universe::make_reach(std::unique_ptr<link::TcpListener> listener) {
 
 Status Universe::make_messenger() {
   COUPLET_TRY_VALUE(auto options, messenger_options(*member_));
+  options.counters = counters_.get();
   options.spin_rounds = patience_.spin_ns == 0 ? 0 : spin_rounds;
   messenger_ = std::make_unique<message::Messenger>(*reach_, engine_.get(), member_->id(), member_->size(), options);
   reach_->set_handler(wire::FrameFamily::message, *messenger_);

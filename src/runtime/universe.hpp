@@ -56,6 +56,7 @@ class Universe final {
 
   // In the order of dependence.
   std::unique_ptr<universe::Membership> member_;
+  std::unique_ptr<counters::Counters> counters_;  // in the page of the membership
   std::unique_ptr<engine::Engine> engine_;
   std::unique_ptr<Reach> reach_;
   std::unique_ptr<message::Messenger> messenger_;

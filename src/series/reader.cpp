@@ -283,7 +283,22 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
     statistics_.largest_batch = std::max(statistics_.largest_batch, kept);
   }
   statistics_.library_ns += os::now_ns() - start - (statistics_.held_ns - held);
+  count_in_page();
   return status;
+}
+
+void Reader::count_in_page() {
+  using counters::Counter;
+  auto& counters = environment_.counters();
+  const std::uint64_t wait_ns = statistics_.held_ns - told_.held_ns;
+  counters.add(Counter::series_steps_delivered, statistics_.delivered - told_.delivered);
+  counters.add(Counter::series_bytes_delivered, statistics_.bytes - told_.bytes);
+  counters.add(Counter::series_steps_lost, statistics_.lost - told_.lost);
+  counters.add(Counter::series_steps_torn, statistics_.lost_torn - told_.lost_torn);
+  counters.add(Counter::series_steps_skipped, statistics_.skipped - told_.skipped);
+  counters.add(Counter::series_read_wait_ns, wait_ns);
+  counters.add(Counter::series_read_ns, statistics_.library_ns - told_.library_ns + wait_ns);
+  told_ = statistics_;
 }
 
 Result<Retained> Reader::retained() {

@@ -115,6 +115,7 @@ class Reader {
   Status nothing_left(Outlook outlook);
   Status restart();
   void release_consumed();
+  void count_in_page();
   [[nodiscard]] std::string title() const;
 
   // reader_copy.cpp
@@ -139,6 +140,7 @@ class Reader {
   bool end_told_ = false;
   bool closed_ = false;
   Statistics statistics_;
+  Statistics told_;  // what the process's counters know
   ReadBuffer buffer_;
   std::vector<std::int64_t> steps_;
   std::vector<std::uint64_t> ordinals_;

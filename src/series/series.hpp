@@ -14,6 +14,7 @@
 
 #include "base/status.hpp"
 #include "channel/channel.hpp"
+#include "counters/counters.hpp"
 #include "layout/box.hpp"
 #include "universe/registry.hpp"
 
@@ -63,12 +64,17 @@ class Environment {
   // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may be
   // (ns; short while requests are outstanding); not_yet ends the wait as if its time were over; an error ends it.
   virtual Result<std::uint64_t> between_slices() = 0;
+  // Of the process; its own where nobody gives others.
+  [[nodiscard]] virtual counters::Counters& counters() noexcept { return own_counters_; }
   // How long a wait looks at memory before it sleeps; 0 where ranks of this node exceed its cores.
   [[nodiscard]] virtual std::uint64_t spin_ns() const noexcept = 0;
   // The part of a writer on another node, through the relay: local slots that are filled while they are polled.
   // unsupported where there is no relay.
   virtual Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const PartWish& wish, std::uint64_t deadline_ns) = 0;
+
+ private:
+  counters::Counters own_counters_;
 };
 
 // Longest slice of any wait, whatever the environment says: liveness is looked at that often.

@@ -59,6 +59,17 @@ void Writer::add_time(std::uint64_t start_ns, std::uint64_t held_before_ns) {
   counts.bytes.store(statistics_.bytes, std::memory_order_relaxed);
   counts.held_ns.store(statistics_.held_ns, std::memory_order_relaxed);
   counts.library_ns.store(statistics_.library_ns, std::memory_order_relaxed);
+  count_in_page();
+}
+
+void Writer::count_in_page() {
+  using counters::Counter;
+  auto& counters = environment_.counters();
+  counters.add(Counter::series_steps_written, statistics_.calls - told_.calls);
+  counters.add(Counter::series_bytes_written, statistics_.bytes - told_.bytes);
+  counters.add(Counter::series_held_ns, statistics_.held_ns - told_.held_ns);
+  counters.add(Counter::series_write_ns, statistics_.library_ns - told_.library_ns);
+  told_ = statistics_;
 }
 
 Status Writer::put(const void* data, std::int64_t step) {

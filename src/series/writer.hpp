@@ -79,6 +79,7 @@ class Writer {
   Status claim_slot(std::int64_t step);
   void publish_slot();
   void add_time(std::uint64_t start_ns, std::uint64_t held_before_ns);
+  void count_in_page();
   Status wait_for_holders(std::int64_t step, std::uint64_t deadline_ns);
   // Releases the blocker where it is dead, too slow or overdue; an error where the user has to be told.
   Status examine_blocker(std::uint32_t index);
@@ -97,6 +98,7 @@ class Writer {
   bool claimed_ = false;
   bool closed_ = false;
   Statistics statistics_;
+  Statistics told_;  // what the process's counters know
 };
 
 }  // namespace couplet::series

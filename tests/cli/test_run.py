@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -130,6 +131,43 @@ def test_mistakes_start_nothing(run: Run) -> None:
     assert status == 2
     assert 'unknown key "slot"' in output
     assert 'did you mean "slots"' in output
+
+
+def columns(shown: str, program: str) -> list[str]:
+    """What ``couplet watch`` says of a program: ranks, host, messages out and in, bytes out and in, ..."""
+    line = next(line for line in shown.splitlines() if line.startswith(program))
+    return re.split(r"\s{2,}", line.strip())
+
+
+def test_watch_counts_messages(run: Run) -> None:
+    sender = """\
+import couplet, numpy, signal
+universe = couplet.join("ocean")
+for number in range(3):
+    universe.group.Send(numpy.arange(10.0), universe.find_rank("nowcast", 0), tag=number)
+universe.group.Recv(numpy.zeros(1), tag=9)
+"""
+    receiver = """\
+import couplet, numpy
+universe = couplet.join("nowcast")
+for number in range(3):
+    universe.group.Recv(numpy.zeros(10), tag=number)
+print("received", flush=True)
+universe.group.Recv(numpy.zeros(1), tag=9)
+"""
+    run.write(ocean=sender, nowcast=receiver)
+    with run.start() as process:
+        assert process.stdout is not None
+        while "received" not in (line := process.stdout.readline()):
+            assert line, "couplet run ended early"
+        shown = subprocess.run(
+            [COUPLET, "watch", "--once"], env={**run.environment, "COLUMNS": "160"}, capture_output=True, text=True,
+            timeout=60, check=True,
+        ).stdout  # fmt: skip
+        os.kill(process.pid, signal.SIGINT)
+        process.communicate(timeout=60)
+    assert columns(shown, "ocean")[3:7] == ["3", "0", "240 B", "0 B"]
+    assert columns(shown, "nowcast")[3:7] == ["0", "3", "0 B", "240 B"]
 
 
 def test_watch_shows_a_running_universe(run: Run) -> None:

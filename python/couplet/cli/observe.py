@@ -21,6 +21,7 @@ FORMAT_VERSION = 1
 BYTE_ORDER = 0x01020304
 FIRST_RELAY_PEER = 0x80000000
 HOLDING, RESERVED = 2, 3
+MESSAGE_WAIT_NS, SERIES_HELD_NS, SERIES_READ_WAIT_NS = 20, 33, 35
 _RUN = re.compile(r"[0-9a-f]{16}(-.+)?")
 
 
@@ -40,6 +41,15 @@ class Page:
     @property
     def is_relay(self) -> bool:
         return self.peer >= FIRST_RELAY_PEER
+
+    def messages(self) -> tuple[int, int, int, int]:
+        """Messages sent and received, then bytes of these, over all links."""
+        sent, received, sent_bytes, received_bytes = (sum(self.counters[at : at + 4]) for at in (0, 4, 8, 12))
+        return sent, received, sent_bytes, received_bytes
+
+    def waited_ns(self) -> int:
+        """Blocked in messages, for holders and for steps."""
+        return sum(self.counters[at] for at in (MESSAGE_WAIT_NS, SERIES_HELD_NS, SERIES_READ_WAIT_NS))
 
 
 @dataclass(frozen=True)
@@ -132,7 +142,7 @@ def read_page(path: Path) -> Page | None:
         peer, incarnation, process, rank = struct.unpack_from("=IIIi", page, 32)
         offset, count = struct.unpack_from("=II", page, 84)
         count = min(count, 128)
-        if offset + 8 * count > len(page):
+        if count <= SERIES_READ_WAIT_NS or offset + 8 * count > len(page):
             return None
         counters = struct.unpack_from(f"={count}Q", page, offset)
         sleeping = struct.unpack_from("=I", page, 256)[0] != 0

@@ -47,19 +47,20 @@ def _series_table(views: list[SeriesView]) -> Table:
 
 
 def _program_table(node: Node) -> Table:
-    table = Table("program", "ranks here", "host", "messages out", "in", "asleep", box=None)
+    table = Table("program", "ranks here", "host", "messages out", "in", "bytes out", "in", "waited", "asleep", box=None)
     programs: dict[str, list[int]] = {}
     hosts: dict[str, str] = {}
     for page in node.pages():
         name = f"relay of {page.host}" if page.is_relay else page.program
-        row = programs.setdefault(name, [0, 0, 0, 0])
-        row[0] += 1
-        row[1] += sum(page.counters[0:4])
-        row[2] += sum(page.counters[4:8])
-        row[3] += page.sleeping
+        row = programs.setdefault(name, [0] * 7)
+        figures = (1, *page.messages(), page.waited_ns(), page.sleeping)
+        programs[name] = [before + now for before, now in zip(row, figures, strict=True)]
         hosts[name] = page.host
-    for name, (ranks, sent, received, asleep) in programs.items():
-        table.add_row(name, str(ranks), hosts[name], str(sent), str(received), str(asleep))
+    for name, (ranks, sent, received, sent_bytes, received_bytes, waited_ns, asleep) in programs.items():
+        table.add_row(
+            name, str(ranks), hosts[name], str(sent), str(received), bytes_text(sent_bytes),
+            bytes_text(received_bytes), f"{waited_ns / 1e9:.1f} s", str(asleep),
+        )  # fmt: skip
     return table
 
 

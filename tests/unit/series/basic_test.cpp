@@ -42,6 +42,47 @@ TEST_F(Series, DeliversManyStepsInOneCallAndThenTheEnd) {
   expect_equation(statistics);
 }
 
+TEST_F(Series, WriterAndReaderCountIntoTheProcess) {
+  using counters::Counter;
+  auto writer = create(4);
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  options.box = box_of(0, 2, 0, 3);
+  auto reader = open(options);
+  for (std::int64_t step = 0; step < 10; ++step) {
+    put(*writer, step);
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 100, batch).ok());
+  const Statistics statistics = reader->count();
+  ASSERT_GE(statistics.lost, 6U);
+  const auto& written = writer_environment.counters();
+  EXPECT_EQ(written.get(Counter::series_steps_written), 10U);
+  EXPECT_EQ(written.get(Counter::series_bytes_written), 10U * rows * columns * 4);
+  EXPECT_GT(written.get(Counter::series_write_ns), 0U);
+  EXPECT_EQ(written.get(Counter::series_steps_delivered), 0U);
+  const auto& delivered = reader_environment.counters();
+  EXPECT_EQ(delivered.get(Counter::series_steps_delivered), statistics.delivered);
+  EXPECT_EQ(delivered.get(Counter::series_bytes_delivered), statistics.delivered * 2 * 3 * 4);
+  EXPECT_EQ(delivered.get(Counter::series_steps_lost), statistics.lost);
+  EXPECT_EQ(delivered.get(Counter::series_read_wait_ns), 0U);
+  EXPECT_EQ(read(*reader, 1, 1, batch, 0.01).code(), Code::not_yet);
+  EXPECT_GE(delivered.get(Counter::series_read_wait_ns), 5'000'000U);
+  EXPECT_GE(delivered.get(Counter::series_read_ns), delivered.get(Counter::series_read_wait_ns));
+}
+
+TEST_F(Series, AWriterCountsHowLongItWasHeld) {
+  using counters::Counter;
+  WriterOptions options;
+  options.wait_timeout_s = 0.02;
+  auto writer = create(1, options);
+  auto reader = open();
+  put(*writer, 0);
+  EXPECT_EQ(writer->put(field(1).data(), 1).code(), Code::timeout);
+  EXPECT_GE(writer_environment.counters().get(Counter::series_held_ns), 10'000'000U);
+  EXPECT_EQ(writer_environment.counters().get(Counter::series_steps_written), 1U);
+}
+
 TEST_F(Series, WrittenInOneProcessReadInAnother) {
   constexpr std::int64_t steps = 500;
   const pid_t child = fork();
