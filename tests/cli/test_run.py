@@ -135,7 +135,7 @@ def test_mistakes_start_nothing(run: Run) -> None:
 
 def columns(shown: str, program: str) -> list[str]:
     """What ``couplet watch`` says of a program: ranks, host, messages out and in, bytes out and in, ..."""
-    line = next(line for line in shown.splitlines() if line.startswith(program))
+    line = next(line for line in shown.splitlines() if line.strip().startswith(program))
     return re.split(r"\s{2,}", line.strip())
 
 

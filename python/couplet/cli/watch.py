@@ -47,7 +47,9 @@ def _series_table(views: list[SeriesView]) -> Table:
 
 
 def _program_table(node: Node) -> Table:
-    table = Table("program", "ranks here", "host", "messages out", "in", "bytes out", "in", "waited", "asleep", box=None)
+    table = Table(
+        "program", "ranks here", "host", "messages out", "in", "bytes out", "in", "waited", "asleep", box=None
+    )
     programs: dict[str, list[int]] = {}
     hosts: dict[str, str] = {}
     for page in node.pages():
