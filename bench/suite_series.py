@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -17,8 +18,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from common.hub import running_hub
+
 ROOT = Path(__file__).resolve().parent.parent
 SLOTS = 1300
+CASES = ["put", "claim", *(f"read/k={count}" for count in (1, 8, 64, 256, 700, 1300)), "newest"]
 STEP_BYTES = 900 * 900 * 4
 BOX_BYTES = 600 * 600 * 4
 LAUNCHERS = {
@@ -47,17 +51,23 @@ def choose_slots() -> int:
     return slots
 
 
-def run(build: Path, flavour: str, slots: int) -> list[dict[str, Any]]:
-    """All cases under one MPI: name, unit and samples by method."""
+def run(build: Path, flavour: str, slots: int, cases: list[str]) -> list[dict[str, Any]]:
+    """The cases under one MPI: name, unit and samples by method."""
     program = build / "bench" / "series" / f"series.{flavour}"
     launcher = LAUNCHERS[flavour]
     if not program.exists() or shutil.which(launcher[0]) is None:
         print(f"series: {flavour} left out: {program} or {launcher[0]} is missing", file=sys.stderr)
         return []
     print(f"series: {flavour}, {slots} slots", file=sys.stderr)
-    done = subprocess.run(
-        [*launcher, str(program), str(slots)], stdout=subprocess.PIPE, text=True, timeout=1800, check=True
-    )
+    with running_hub(build, "ocean:1,nowcast:1") as hub:
+        done = subprocess.run(
+            [*launcher, str(program), str(slots), *cases],
+            env={**os.environ, **hub},
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=1800,
+            check=True,
+        )
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
@@ -122,10 +132,15 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--slots", type=int, default=0)
+    parser.add_argument("--case", action="append", choices=CASES, help="only this one; may be given several times")
+    parser.add_argument("--mpi", action="append", choices=sorted(LAUNCHERS), help="only under this one (default: each)")
     parser.add_argument("--samples", type=Path, help="write all samples here")
     arguments = parser.parse_args(argv)
     slots = arguments.slots or choose_slots()
-    runs = {flavour: run(arguments.build, flavour, slots) for flavour in LAUNCHERS}
+    runs = {
+        flavour: run(arguments.build.resolve(), flavour, slots, arguments.case or CASES)
+        for flavour in arguments.mpi or LAUNCHERS
+    }
     if arguments.samples:
         arguments.samples.write_text(json.dumps(runs))
     merged = merge(runs)

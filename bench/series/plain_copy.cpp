@@ -35,13 +35,13 @@ void stream(std::byte* target, const std::byte* source, std::uint64_t bytes) noe
   std::memcpy(target, source, bytes);
 }
 
+}  // namespace
+
 void fence() noexcept {
 #if defined(__x86_64__)
   _mm_sfence();
 #endif
 }
-
-}  // namespace
 
 void stream_row(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept {
   stream(target, source, bytes);
