@@ -1,5 +1,5 @@
 # Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
-.PHONY: help build demo test bench check fuzz fuzz-short asan tsan format install clean
+.PHONY: help build demo test bench check check-model fuzz fuzz-short asan tsan format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -30,6 +30,10 @@ bench:         ## the benchmarks, one JSON object a line
 check:         ## formatting, layers, sizes, linters, types, symbols, headers, documents
 	@tools/bootstrap check
 	@tools/check/run
+
+check-model:   ## the protocol of the slots, every state of a model, and mutants that must fail
+	@tools/bootstrap check-model
+	@tools/check-model
 
 fuzz:          ## each fuzz target for a minute
 	@tools/bootstrap test
