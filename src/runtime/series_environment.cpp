@@ -65,4 +65,15 @@ Result<std::unique_ptr<series::Part>> SeriesEnvironment::open_part(const univers
               membership_.peer_name(record.parts[part].writer));
 }
 
+Status SeriesEnvironment::count_opened(const universe::SeriesRecord& record, std::size_t /*part*/,
+                                       std::uint32_t /*opened*/, std::uint32_t /*needed*/,
+                                       std::uint64_t /*deadline_ns*/) {
+  return fail(Code::unsupported, "series '{}': this build has no relay", record.name);
+}
+
+Status SeriesEnvironment::wait(const std::function<bool()>& done, std::uint64_t until_ns) {
+  const Status waited = engine_.wait(done, until_ns, [] { return "steps of another node"; });
+  return waited.code() == Code::timeout ? Status() : waited;
+}
+
 }  // namespace couplet::runtime

@@ -2,6 +2,7 @@
 
 #include "base/types.hpp"
 #include "series/part.hpp"
+#include "series/slot_protocol.hpp"
 
 namespace couplet::series {
 namespace {
@@ -24,6 +25,14 @@ class MappedPart final : public Part {
 };
 
 }  // namespace
+
+Status Part::sleep(Waiting& waiting, std::uint64_t target) {
+  auto& control = file().control().published;
+  if (const auto word = prepare_sleep(control, target)) {
+    return waiting.sleep(control.word, *word);
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const universe::SeriesRecord& record,
                                                std::size_t part) {

@@ -8,6 +8,7 @@
 
 #include "series/series.hpp"
 #include "series/series_file.hpp"
+#include "series/waiting.hpp"
 
 namespace couplet::series {
 
@@ -28,8 +29,14 @@ class Part {
   virtual Status alive() = 0;
   // Ordinals below were never in this file (a subscription that began in the middle).
   [[nodiscard]] virtual std::uint64_t first_ordinal() const noexcept { return 0; }
-  // False: a hold in file() does not reach the writer, so that opening late may have lost required steps (see relay).
-  [[nodiscard]] virtual bool holds_at_writer() const noexcept { return true; }
+  // How many steps the writer has published, as far as is known here; at least what file() says.
+  [[nodiscard]] virtual std::uint64_t published() noexcept {
+    return file().control().published.published.load(std::memory_order_acquire);
+  }
+  // The reader needs ordinals below `consumed` no more. Never blocks.
+  virtual void released(std::uint64_t /*consumed*/) {}
+  // Sleeps one slice, or until `target` steps are published in file(), or something else is to be looked at.
+  virtual Status sleep(Waiting& waiting, std::uint64_t target);
 };
 
 // Maps the file of a part on this node. not_found: its steps are gone; protocol: the file is not what the record says.

@@ -94,10 +94,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t dead
       lost = true;  // one more look: it may have published before it died
       continue;
     }
-    auto& control = limiting.file->control().published;
-    if (const auto word = prepare_sleep(control, target)) {
-      COUPLET_TRY(waiting.sleep(control.word, *word));
-    }
+    COUPLET_TRY(limiting.part->sleep(waiting, target));
   }
 }
 
@@ -115,12 +112,25 @@ Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to, const voi
     return fail(Code::limit, "{}: at_least is {}, but only {} steps are retained (slots)", title(), at_least,
                 record_.slots);
   }
+  if (const std::uint64_t fewest = fewest_slots(); at_least > fewest) {
+    return fail(Code::limit,
+                "{}: at_least is {}, but only {} steps fit into the memory for steps of other nodes (buffer_bytes)",
+                title(), at_least, fewest);
+  }
   std::uint64_t needed = 0;
   if (out != nullptr && (__builtin_mul_overflow(up_to, step_bytes_, &needed) || out_bytes < needed)) {
     return fail(Code::argument, "{}: out has {} bytes, {} steps of {} bytes do not fit", title(), out_bytes, up_to,
                 step_bytes_);
   }
   return check_holds();
+}
+
+std::uint64_t Reader::fewest_slots() const {
+  std::uint64_t fewest = record_.slots;
+  for (const Source& source : sources_) {
+    fewest = std::min(fewest, source.file->slots());
+  }
+  return fewest;
 }
 
 Status Reader::check_holds() const {
@@ -327,7 +337,11 @@ Result<Retained> Reader::retained() {
 
 Statistics Reader::count() {
   if (!sources_.empty()) {
-    const std::uint64_t published = std::max(look().published, next_);
+    std::uint64_t published = UINT64_MAX;
+    for (const Source& source : sources_) {
+      published = std::min(published, source.part->published());
+    }
+    published = std::max(published, next_);
     statistics_.published = passed_ + published;
     statistics_.pending = published - next_;
   }

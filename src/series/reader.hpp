@@ -13,6 +13,7 @@
 #include "series/part.hpp"
 #include "series/read_buffer.hpp"
 #include "series/series.hpp"
+#include "series/slot_protocol.hpp"
 #include "series/waiting.hpp"
 
 namespace couplet::series {
@@ -99,14 +100,15 @@ class Reader {
   Status check_coverage() const;
   Status start(From from, std::uint64_t deadline_ns);
   Result<std::uint64_t> start_in(Source& source, From from, std::uint64_t deadline_ns);
-  Result<std::uint64_t> hold_from(Source& source, From from, std::uint64_t deadline_ns);
   Status take_hold(Source& source);
-  void release_reservations();
+  [[nodiscard]] Owner owner() const;
+  Status release_reservations(std::uint64_t deadline_ns);
   void detach();
 
   // reader.cpp
   Status check_read(std::uint64_t at_least, std::uint64_t up_to, const void* out, std::uint64_t out_bytes) const;
   Status check_holds() const;
+  [[nodiscard]] std::uint64_t fewest_slots() const;
   [[nodiscard]] View look();
   void pass_lost(std::uint64_t next);
   void pass_skipped(std::uint64_t published);

@@ -14,7 +14,7 @@ Status Reader::copy_step(std::uint64_t ordinal, std::byte* target, layout::CopyM
   for (const Source& source : sources_) {
     const auto& header = source.file->slot_header(ordinal);
     if (!begin_read(header, ordinal)) {
-      outcome_[at] = outcome_gone;
+      outcome_[at] = torn_before(header, ordinal) ? outcome_torn : outcome_gone;
       return {};
     }
     const std::int64_t step = header.step.load(std::memory_order_relaxed);

@@ -1,10 +1,10 @@
 // Opening: the record, the parts, the holds, and from which ordinal on.
 #include <algorithm>
 #include <array>
-#include <thread>
 
 #include "base/types.hpp"
 #include "series/collective.hpp"
+#include "series/hold.hpp"
 #include "series/reader.hpp"
 #include "series/slot_protocol.hpp"
 
@@ -15,24 +15,6 @@ using wire::ReaderState;
 namespace {
 
 constexpr std::string_view reader_rank = "reader rank";
-
-// The entry that is kept for the required program, -1: none.
-int find_reservation(const SeriesFile& file, std::uint64_t program) {
-  const std::uint32_t used = file.control().released.entries_used.load(std::memory_order_acquire);
-  for (std::uint32_t index = 0; index < std::min(used, file.reader_entries()); ++index) {
-    const auto& entry = file.readers()[index];
-    if (owner_of(entry).state == ReaderState::reserved && entry.program.load(std::memory_order_relaxed) == program) {
-      return static_cast<int>(index);
-    }
-  }
-  return -1;
-}
-
-void wake_writer(SeriesFile& file, std::uint64_t consumed) {
-  if (release_wakes(file.control().released, consumed)) {
-    os::futex_wake(file.control().released.word);
-  }
-}
 
 }  // namespace
 
@@ -156,94 +138,35 @@ Status Reader::open_sources(std::uint64_t deadline_ns) {
 }
 
 Status Reader::take_hold(Source& source) {
-  SeriesFile& file = *source.file;
-  const Owner owner{environment_.self(), environment_.incarnation(), ReaderState::opening};
-  source.entry = take_entry(file.control(), file.readers(), file.reader_entries(), owner);
-  if (source.entry < 0) {  // full: entries of the dead are free
-    for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
-      auto& entry = file.readers()[index];
-      const Owner seen = owner_of(entry);
-      if (seen.state != ReaderState::free && seen.state != ReaderState::reserved &&
-          !environment_.alive(seen.peer, seen.incarnation).ok()) {
-        static_cast<void>(replace_owner(entry, seen, 0));
-      }
-    }
-    source.entry = take_entry(file.control(), file.readers(), file.reader_entries(), owner);
-  }
+  source.entry = take_hold_entry(*source.file, owner(), name_hash(environment_.program()), [&](const Owner& other) {
+    return environment_.alive(other.peer, other.incarnation).ok();
+  });
   if (source.entry < 0) {
     return fail(Code::limit, "{}: writer rank {} has {} holders already, more do not fit (setting series.{}.holders)",
-                title(), source.writer, file.reader_entries(), record_.name);
+                title(), source.writer, source.file->reader_entries(), record_.name);
   }
-  auto& entry = file.readers()[source.entry];
-  entry.program.store(name_hash(environment_.program()), std::memory_order_relaxed);
-  entry.last_read_ns.store(os::now_ns(), std::memory_order_relaxed);
   return {};
 }
 
+Owner Reader::owner() const {
+  return {environment_.self(), environment_.incarnation(), ReaderState::opening};
+}
+
 // ---- the first ordinal ----
-
-namespace {
-
-std::uint64_t wanted_start(const SeriesFile& file, From from) {
-  const std::uint64_t published = file.control().published.published.load(std::memory_order_acquire);
-  const std::uint64_t oldest = std::min(
-      oldest_retained(file.control().claimed.claimed.load(std::memory_order_acquire), file.slots()), published);
-  switch (from) {
-    case From::newest:
-      return published > 0 ? std::max(published - 1, oldest) : 0;
-    case From::next:
-      return published;
-    case From::oldest:
-    case From::step:
-      break;
-  }
-  return oldest;
-}
-
-}  // namespace
-
-// Takes the hold and finds from which ordinal on it is sure. While the own program's reservation stands, the writer cannot
-// have passed what that keeps: if it seems so, it is between announcing a claim and taking it back, and is looked at again.
-Result<std::uint64_t> Reader::hold_from(Source& source, From from, std::uint64_t deadline_ns) {
-  SeriesFile& file = *source.file;
-  auto& entry = file.readers()[source.entry];
-  const Owner owner{environment_.self(), environment_.incarnation(), ReaderState::holding};
-  std::uint64_t wish = wanted_start(file, from);
-  const int reservation = find_reservation(file, name_hash(environment_.program()));
-  if (reservation >= 0 && (from == From::oldest || from == From::step)) {
-    wish = std::min(wish, file.readers()[reservation].consumed.load(std::memory_order_acquire));
-  }
-  std::uint64_t sure = announce_hold(file.control(), entry, owner, wish, file.slots());
-  while (sure > wish && reservation >= 0 && owner_of(file.readers()[reservation]).state == ReaderState::reserved) {
-    if (os::now_ns() > deadline_ns) {
-      return fail(Code::timeout, "{}: writer rank {} does not answer to a hold (is it stopped?)", title(),
-                  source.writer);
-    }
-    std::this_thread::yield();
-    sure = settle_hold(file.control(), wish, file.slots());
-  }
-  return sure;
-}
 
 Result<std::uint64_t> Reader::start_in(Source& source, From from, std::uint64_t deadline_ns) {
   SeriesFile& file = *source.file;
   COUPLET_TRY(source.part->poll());
   std::uint64_t first = wanted_start(file, from);
   if (source.entry >= 0) {
-    COUPLET_TRY_VALUE(first, hold_from(source, from, deadline_ns));
+    auto held = hold_from(file, source.entry, owner(), name_hash(environment_.program()), from, deadline_ns);
+    if (!held) {
+      return held.status().within(fmt::format("{}: writer rank {}", title(), source.writer));
+    }
+    first = *held;
   }
   first = std::max(first, source.part->first_ordinal());
-  if (from == From::step) {
-    const std::uint64_t published = file.control().published.published.load(std::memory_order_acquire);
-    while (first < published) {
-      const auto step = read_step(file.slot_header(first), first);
-      if (step && *step >= options_.from_step) {
-        break;
-      }
-      ++first;
-    }
-  }
-  return first;
+  return from == From::step ? find_step(file, first, options_.from_step) : first;
 }
 
 Status Reader::start(From from, std::uint64_t deadline_ns) {
@@ -264,68 +187,49 @@ Status Reader::start(From from, std::uint64_t deadline_ns) {
   skip_below_ = from == From::step ? std::optional(options_.from_step) : std::nullopt;
   release_consumed();
   // All members hold by now (the agreement above), so that nothing is lost between reservation and hold.
-  release_reservations();
-  return {};
+  return release_reservations(deadline_ns);
 }
 
-// Every local opener counts itself, the first rank of a team counts all; in the files of all writers of this node, whether
-// or not this rank reads them.
-void Reader::release_reservations() {
-  if (team_.rank() != 0) {
-    return;
+// Every local opener counts itself, the first rank of a team counts all; in the files of all writers, whether or not this
+// rank reads them.
+Status Reader::release_reservations(std::uint64_t deadline_ns) {
+  const bool awaited = std::find(record_.required_readers.begin(), record_.required_readers.end(),
+                                 environment_.program()) != record_.required_readers.end();
+  if (team_.rank() != 0 || !awaited) {
+    return {};
   }
   const std::uint64_t program = name_hash(environment_.program());
+  const auto opened = static_cast<std::uint32_t>(team_.size());
   const auto needed = static_cast<std::uint32_t>(std::max(options_.openers, team_.size()));
-  const auto count_in = [&](SeriesFile& file) {
-    const int index = find_reservation(file, program);
-    if (index < 0) {
-      return;
-    }
-    auto& entry = file.readers()[index];
-    const Owner seen = owner_of(entry);
-    const auto opened = entry.opened.fetch_add(static_cast<std::uint32_t>(team_.size()), std::memory_order_acq_rel) +
-                        static_cast<std::uint32_t>(team_.size());
-    if (opened >= needed && replace_owner(entry, seen, 0)) {
-      wake_writer(file, UINT64_MAX);
-    }
-  };
   for (std::size_t writer = 0; writer < record_.parts.size(); ++writer) {
     if (record_.parts[writer].node != environment_.node()) {
-      continue;  // the relay that serves it does so there
+      COUPLET_TRY(environment_.count_opened(record_, writer, opened, needed, deadline_ns));
+      continue;
     }
     const auto mapped =
         std::find_if(sources_.begin(), sources_.end(), [&](const Source& s) { return s.writer == writer; });
     if (mapped != sources_.end()) {
-      count_in(*mapped->file);
+      count_opened(*mapped->file, program, opened, needed);
     } else if (auto part = open_mapped_part(environment_, record_, writer)) {
-      count_in((*part)->file());
+      count_opened((*part)->file(), program, opened, needed);
     }
   }
+  return {};
 }
 
 void Reader::release_consumed() {
   for (Source& source : sources_) {
-    if (source.entry < 0) {
-      continue;
+    if (source.entry >= 0) {
+      consume(*source.file, source.entry, next_);
     }
-    auto& entry = source.file->readers()[source.entry];
-    entry.last_read_ns.store(os::now_ns(), std::memory_order_relaxed);
-    if (release(source.file->control().released, entry, next_)) {
-      os::futex_wake(source.file->control().released.word);
-    }
+    source.part->released(next_);
   }
 }
 
 void Reader::detach() {
   for (Source& source : sources_) {
-    if (source.entry < 0) {
-      continue;
-    }
-    auto& entry = source.file->readers()[source.entry];
-    const Owner seen = owner_of(entry);
-    if (seen.peer == environment_.self() && seen.incarnation == environment_.incarnation() &&
-        replace_owner(entry, seen, 0)) {
-      wake_writer(*source.file, UINT64_MAX);
+    if (source.entry >= 0) {
+      give_up_hold(*source.file, source.entry, owner());
     }
   }
   sources_.clear();

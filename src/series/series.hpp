@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -72,6 +73,12 @@ class Environment {
   // unsupported where there is no relay.
   virtual Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const PartWish& wish, std::uint64_t deadline_ns) = 0;
+  // Tells the node of a writer on another node that `opened` ranks of this (required) program have opened the series; the
+  // program's reservation ends when `needed` have.
+  virtual Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
+                              std::uint32_t needed, std::uint64_t deadline_ns) = 0;
+  // Moves frames until done() or until_ns (both ok); sleeps meanwhile. not_yet: interrupted.
+  virtual Status wait(const std::function<bool()>& done, std::uint64_t until_ns) = 0;
 
  private:
   counters::Counters own_counters_;

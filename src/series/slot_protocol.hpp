@@ -71,6 +71,11 @@ inline void close(wire::SeriesPublished& control) noexcept {
 [[nodiscard]] inline bool begin_read(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   return slot.stamp.load(std::memory_order_acquire) == stamp_there(ordinal);
 }
+// It was replaced while it was on its way into this slot (slots that a relay fills only: elsewhere what is published is never
+// being written).
+[[nodiscard]] inline bool torn_before(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
+  return slot.stamp.load(std::memory_order_relaxed) == stamp_writing(ordinal);
+}
 // The second look, after the copy.
 [[nodiscard]] inline bool end_read(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   std::atomic_thread_fence(std::memory_order_acquire);

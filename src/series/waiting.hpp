@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 
 #include "os/clock.hpp"
 #include "os/futex.hpp"
@@ -35,6 +36,24 @@ class Waiting {
       os::futex_wait(word, expected, std::min({slice_ns_, longest_slice_ns, end - now}));
     }
     slice_ns_ *= 2;
+    return end_slice();
+  }
+  // The same for what comes by frames: until done() or the end of a slice.
+  Status sleep(const std::function<bool()>& done) {
+    const std::uint64_t now = os::now_ns();
+    if (deadline_ns_ > now) {
+      const Status moved = environment_.wait(done, now + std::min(longest_slice_ns, deadline_ns_ - now));
+      if (moved.code() == Code::not_yet) {
+        interrupted_ = true;
+        return {};
+      }
+      COUPLET_TRY(moved);
+    }
+    return end_slice();
+  }
+
+ private:
+  Status end_slice() {
     auto next = environment_.between_slices();
     if (next) {
       slice_ns_ = std::min({slice_ns_, *next, longest_slice_ns});
@@ -47,7 +66,6 @@ class Waiting {
     return next.status();
   }
 
- private:
   Environment& environment_;
   std::uint64_t started_ns_;
   std::uint64_t deadline_ns_;

@@ -121,8 +121,8 @@ struct alignas(64) SeriesReaderEntry {
   std::atomic<std::uint64_t> consumed;  // ordinals [0, consumed) may be overwritten
   std::atomic<std::uint64_t> last_read_ns;
   std::atomic<std::uint64_t> program;  // hash of the program's name
-  std::atomic<std::uint32_t> opened;   // reserved: ranks that have opened
-  std::uint32_t reserved0;
+  std::atomic<std::uint32_t> opened;        // reserved: ranks that have opened
+  std::atomic<std::uint32_t> subscription;  // number of a reader on another node; 0: the owner has mapped the file
   std::array<std::uint64_t, 3> reserved;
 };
 static_assert(sizeof(SeriesReaderEntry) == 64);

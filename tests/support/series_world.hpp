@@ -39,7 +39,7 @@ class SeriesWorld {
 };
 
 // The register as files: <name>.record, replaced by renaming.
-class FileRegistry final : public universe::SeriesRegistry {
+class FileRegistry : public universe::SeriesRegistry {
  public:
   FileRegistry(std::string directory, std::function<bool(channel::PeerId)> alive)
       : directory_(std::move(directory)), alive_(std::move(alive)) {}
@@ -77,6 +77,13 @@ class FakeEnvironment : public series::Environment {
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t, const series::PartWish&,
                                                   std::uint64_t) override {
     return fail(Code::unsupported, "no relay here");  // a way of reading from other nodes overrides this
+  }
+  Status count_opened(const universe::SeriesRecord&, std::size_t, std::uint32_t, std::uint32_t,
+                      std::uint64_t) override {
+    return fail(Code::unsupported, "no relay here");
+  }
+  Status wait(const std::function<bool()>&, std::uint64_t) override {
+    return fail(Code::unsupported, "nothing comes by frames here");
   }
 
   // As if the process had died.

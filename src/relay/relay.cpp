@@ -1,0 +1,29 @@
+#include "relay/relay.hpp"
+
+namespace couplet::relay {
+
+std::byte* Dispatch::place(channel::Channel& channel, const wire::FrameHeader& header) {
+  return remote_ != nullptr && !wire::from_reader(wire::relay_kind_of(header)) ? remote_->place(channel, header)
+                                                                               : nullptr;
+}
+
+Status Dispatch::arrived(channel::Channel& channel, const wire::FrameHeader& header,
+                         std::span<const std::byte> payload) {
+  if (wire::from_reader(wire::relay_kind_of(header))) {
+    return server_ != nullptr ? server_->arrived(channel, header, payload)
+                              : fail(Code::protocol, "a request to a relay, which this process is not");
+  }
+  return remote_ != nullptr ? remote_->arrived(channel, header, payload)
+                            : fail(Code::protocol, "a relay's answer to a process that reads nothing");
+}
+
+void Dispatch::lost(channel::Channel& channel, const Status& why) {
+  if (server_ != nullptr) {
+    server_->lost(channel);
+  }
+  if (remote_ != nullptr) {
+    remote_->lost(channel, why);
+  }
+}
+
+}  // namespace couplet::relay

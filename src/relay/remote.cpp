@@ -1,0 +1,180 @@
+#include "relay/remote.hpp"
+
+#include <algorithm>
+
+#include "base/types.hpp"
+#include "os/host.hpp"
+#include "relay/remote_part.hpp"
+
+namespace couplet::relay {
+namespace {
+
+constexpr std::uint32_t local_reader_entries = 4;
+
+// Of both, or an empty box of the writer's.
+layout::Box common_box(const layout::Box& writer, const layout::Box& reader) {
+  if (const auto common = layout::intersect(writer, reader)) {
+    return *common;
+  }
+  layout::Box empty = writer;
+  empty.stop = empty.start;
+  return empty;
+}
+
+std::uint64_t stride_of(const universe::SeriesRecord& record, const layout::Box& box) {
+  const std::uint64_t bytes = box.elements() * find_type(record.type)->element_bytes;
+  return std::max<std::uint64_t>((bytes + wire::series_page_bytes - 1) / wire::series_page_bytes, 1) *
+         wire::series_page_bytes;
+}
+
+std::string title_of(const universe::SeriesRecord& record, std::size_t part) {
+  return fmt::format("series '{}', slots of writer rank {}", record.name, part);
+}
+
+wire::FrameHeader header_of(wire::RelayKind kind, std::uint32_t number) {
+  wire::FrameHeader header;
+  header.kind = wire::relay_frame_kind(kind);
+  header.context = number;
+  return header;
+}
+
+}  // namespace
+
+Remote::Remote(series::Environment& environment, message::Channels& channels, const RemoteOptions& options)
+    : environment_(environment), channels_(channels), options_(options) {}
+
+Remote::~Remote() = default;
+
+// ---- opening ----
+
+Result<channel::PeerId> Remote::server_of(const universe::SeriesRecord& record, std::size_t part,
+                                          std::uint64_t deadline_ns) {
+  if (options_.in_calls) {
+    return record.parts[part].writer;
+  }
+  return environment_.registry().relay_of(record.parts[part].node, deadline_ns);
+}
+
+// Slots of all parts that come from other nodes share buffer_bytes; 0: they do not hold one step.
+std::uint64_t Remote::slots_for(const universe::SeriesRecord& record, const series::PartWish& wish) const {
+  std::uint64_t stride = 0;
+  for (const auto& part : record.parts) {
+    if (part.node != environment_.node() && layout::intersect(part.box, wish.box)) {
+      stride += stride_of(record, common_box(part.box, wish.box));
+    }
+  }
+  if (wish.buffer_bytes > 0) {
+    return std::min(wish.buffer_bytes / std::max(stride, wire::series_page_bytes), record.slots);
+  }
+  const std::uint64_t fitting = options_.buffer_bytes / std::max(stride, wire::series_page_bytes);
+  return std::clamp<std::uint64_t>(fitting, std::min<std::uint64_t>(2, record.slots), record.slots);
+}
+
+Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRecord& record, std::size_t part,
+                                                        const series::PartWish& wish, std::uint64_t deadline_ns) {
+  const auto& described = record.parts[part];
+  const auto title = title_of(record, part);
+  const std::uint64_t slots = slots_for(record, wish);
+  if (slots == 0) {
+    return fail(Code::limit, "{}: buffer_bytes is {}, which does not hold one step of this reader's box", title,
+                wish.buffer_bytes);
+  }
+  auto server = server_of(record, part, deadline_ns);
+  if (!server) {
+    return server.status().within(title);
+  }
+  const layout::Box box = common_box(described.box, wish.box);
+  wire::SeriesGeometry geometry;
+  geometry.name = record.name;
+  geometry.program = record.program;
+  geometry.shape = record.shape;
+  geometry.fields = {{"", record.type, find_type(record.type)->element_bytes}};
+  geometry.boxes = {{box.start, box.stop}};
+  geometry.slot_count = slots;
+  geometry.reader_entries = local_reader_entries;
+  geometry.writer_peer = described.writer;
+  geometry.writer_rank = static_cast<std::int32_t>(part);
+  geometry.writer_count = static_cast<std::int32_t>(record.parts.size());
+  const std::uint32_t number = next_number_++;
+  COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
+  auto file = series::SeriesFile::create(
+      fmt::format("{}/remote-{:08x}-{:016x}", environment_.node_directory(), environment_.self(), unique), geometry);
+  if (!file) {
+    return file.status().within(fmt::format("{}: local slots", title));
+  }
+  COUPLET_TRY((*file)->remove());  // the memory stays as long as this process
+  RemotePart::Source source;
+  source.server = *server;
+  source.writer = described.writer;
+  source.type = record.type;
+  source.title = title;
+  source.wish.incarnation = environment_.incarnation();
+  source.wish.mode = static_cast<std::uint8_t>(wish.mode);
+  source.wish.from = static_cast<std::uint8_t>(wish.from);
+  source.wish.from_step = wish.from_step;
+  source.wish.window = slots;
+  source.wish.program = series::name_hash(environment_.program());
+  source.wish.series_incarnation = record.incarnation;
+  source.wish.start.assign(box.start.begin(), box.start.begin() + box.dimensions);
+  source.wish.stop.assign(box.stop.begin(), box.stop.begin() + box.dimensions);
+  source.wish.file = described.file;
+  source.wish.series = record.name;
+  auto made = std::make_unique<RemotePart>(*this, number, std::move(source), std::move(file).value());
+  COUPLET_TRY(made->open(deadline_ns));
+  return std::unique_ptr<series::Part>(std::move(made));
+}
+
+Status Remote::count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
+                            std::uint32_t needed, std::uint64_t deadline_ns) {
+  COUPLET_TRY_VALUE(const channel::PeerId server, server_of(record, part, deadline_ns));
+  COUPLET_TRY_VALUE(auto* const channel, channels_.channel_to(server));
+  post(*channel, header_of(wire::RelayKind::opened, 0),
+       wire::encode_opened({series::name_hash(environment_.program()), opened, needed, record.parts[part].file}));
+  return {};
+}
+
+// ---- frames ----
+
+void Remote::post(channel::Channel& channel, const wire::FrameHeader& header, std::vector<std::byte> payload) {
+  wire::FrameHeader copy = header;
+  if (channel.try_send(copy, payload)) {
+    return;
+  }
+  posts_.emplace_back();
+  const auto place = std::prev(posts_.end());
+  place->payload = std::move(payload);
+  place->remote = this;
+  place->place = place;
+  place->outgoing.header = header;
+  place->outgoing.payload = place->payload;
+  place->outgoing.owner = &*place;
+  place->outgoing.finished = [](channel::Outgoing& outgoing, const Status&) {
+    const auto* const post = static_cast<Post*>(outgoing.owner);
+    post->remote->posts_.erase(post->place);
+  };
+  channel.send(place->outgoing);
+}
+
+std::byte* Remote::place(channel::Channel& channel, const wire::FrameHeader& header) {
+  const auto found = parts_.find(header.context);
+  return found == parts_.end() || found->second->channel() != &channel ? nullptr : found->second->place(header);
+}
+
+Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  const auto found = parts_.find(header.context);
+  if (found == parts_.end()) {
+    return {};  // on its way when the reader closed
+  }
+  if (found->second->channel() != &channel) {
+    return fail(Code::protocol, "a frame of subscription {}, which is not with this relay", header.context);
+  }
+  return found->second->arrived(header, payload);
+}
+
+void Remote::lost(channel::Channel& channel, const Status& why) {
+  for (const auto& [number, part] : parts_) {
+    part->lost(channel, why);
+  }
+}
+
+}  // namespace couplet::relay

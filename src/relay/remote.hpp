@@ -1,0 +1,70 @@
+// The reader's side: subscribes to writers of other nodes, and takes what their relays push into local slots.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/status.hpp"
+#include "channel/channel.hpp"
+#include "message/message.hpp"
+#include "series/part.hpp"
+#include "wire/relay_messages.hpp"
+
+namespace couplet::relay {
+
+class RemotePart;
+
+struct RemoteOptions {
+  bool in_calls = false;  // writers push themselves: they are asked, and no relay
+  std::uint64_t buffer_bytes = std::uint64_t{256} << 20;
+  std::uint64_t patience_ns = 2'000'000'000;  // for a relay that is lost to come again, before readers are told
+};
+
+class Remote {
+ public:
+  // All outlive this, which outlives its parts; the channels end before it.
+  Remote(series::Environment& environment, message::Channels& channels, const RemoteOptions& options);
+  ~Remote();
+  Remote(const Remote&) = delete;
+  Remote& operator=(const Remote&) = delete;
+
+  // As Environment::open_part: waits for the relay and its answer. timeout: neither came; unsupported: there will be no
+  // relay; limit: buffer_bytes does not hold a step; or what the relay says.
+  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
+                                                  const series::PartWish& wish, std::uint64_t deadline_ns);
+  // As Environment::count_opened.
+  Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
+                      std::uint32_t needed, std::uint64_t deadline_ns);
+
+  // Frames of relays.
+  [[nodiscard]] std::byte* place(channel::Channel& channel, const wire::FrameHeader& header);
+  Status arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  void lost(channel::Channel& channel, const Status& why);
+
+ private:
+  friend class RemotePart;
+  struct Post {  // a frame on its way
+    channel::Outgoing outgoing;
+    std::vector<std::byte> payload;
+    Remote* remote = nullptr;
+    std::list<Post>::iterator place;
+  };
+
+  // Who serves this part.
+  Result<channel::PeerId> server_of(const universe::SeriesRecord& record, std::size_t part, std::uint64_t deadline_ns);
+  [[nodiscard]] std::uint64_t slots_for(const universe::SeriesRecord& record, const series::PartWish& wish) const;
+  void post(channel::Channel& channel, const wire::FrameHeader& header, std::vector<std::byte> payload = {});
+
+  series::Environment& environment_;
+  message::Channels& channels_;
+  RemoteOptions options_;
+  std::map<std::uint32_t, RemotePart*> parts_;
+  std::uint32_t next_number_ = 1;
+  std::list<Post> posts_;
+};
+
+}  // namespace couplet::relay

@@ -1,0 +1,271 @@
+#include "relay/server.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/assert.hpp"
+#include "os/clock.hpp"
+#include "os/error.hpp"
+#include "series/hold.hpp"
+
+namespace couplet::relay {
+
+using wire::RelayKind;
+
+namespace {
+
+constexpr std::uint64_t hold_patience_ns = 1'000'000'000;
+constexpr int turns_each = 4;  // frames of one subscription before the next one has its turn
+
+layout::Box box_of(const wire::Subscribe& wish) {
+  layout::Box box;
+  box.dimensions = static_cast<int>(wish.start.size());
+  std::copy(wish.start.begin(), wish.start.end(), box.start.begin());
+  std::copy(wish.stop.begin(), wish.stop.end(), box.stop.begin());
+  return box;
+}
+
+// Inside the writer's box, or empty.
+bool fits(const layout::Box& box, const layout::Box& writer) {
+  if (box.dimensions != writer.dimensions) {
+    return false;
+  }
+  if (box.empty()) {
+    return true;
+  }
+  const auto common = layout::intersect(box, writer);
+  return common && *common == box;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Server>> Server::open(ServerHost& host, const ServerOptions& options) {
+  std::unique_ptr<Server> server(new Server(host, options));
+  if (options.watch) {
+    const int number = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (number < 0) {
+      return os::system_failure(errno, "cannot make an eventfd");
+    }
+    server->bell_ = os::Descriptor(number);
+  }
+  return server;
+}
+
+Server::~Server() {
+  for (const auto& subscription : subscriptions_) {
+    subscription->end();
+  }
+}
+
+// ---- pushing ----
+
+int Server::poll(int budget) {
+  if (bell_) {
+    std::uint64_t rung = 0;
+    static_cast<void>(!::read(bell_.number(), &rung, sizeof rung));
+  }
+  int work = 0;
+  const std::size_t count = subscriptions_.size();
+  for (std::size_t idle = 0; idle < count && work < budget; ++turn_) {
+    Subscription& subscription = *subscriptions_[turn_ % count];
+    const std::uint64_t steps = subscription.pushed_steps;
+    const std::uint64_t bytes = subscription.pushed_bytes;
+    int moved = 0;
+    while (moved < turns_each && subscription.push()) {
+      ++moved;
+    }
+    pushed_steps_ += subscription.pushed_steps - steps;
+    pushed_bytes_ += subscription.pushed_bytes - bytes;
+    work += moved;
+    idle = moved == 0 ? idle + 1 : 0;
+    if (moved == 0 && subscription.waits() && subscription.served()->watch) {
+      subscription.served()->watch->ask(subscription.next() + 1);
+    }
+  }
+  sweep();
+  return work;
+}
+
+void Server::sweep() {
+  std::erase_if(subscriptions_, [](const auto& subscription) {
+    if (!subscription->finished()) {
+      return false;
+    }
+    subscription->give_up();
+    return true;
+  });
+  std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
+}
+
+bool Server::ready() const {
+  return std::any_of(subscriptions_.begin(), subscriptions_.end(),
+                     [](const auto& subscription) { return subscription->ready() || subscription->finished(); });
+}
+
+bool Server::told_all() const {
+  return std::all_of(subscriptions_.begin(), subscriptions_.end(),
+                     [](const auto& subscription) { return subscription->told_all(); });
+}
+
+void Server::tick() {
+  for (const auto& [name, entry] : files_) {
+    if (const auto served = entry.lock(); served && !served->writer_gone) {
+      const auto& geometry = served->file->geometry();
+      served->writer_gone =
+          !host_.alive(geometry.writer_peer, static_cast<std::uint16_t>(geometry.writer_incarnation)).ok();
+    }
+  }
+}
+
+// ---- frames ----
+
+Subscription* Server::find(const channel::Channel& channel, std::uint32_t number) const {
+  const auto found = std::find_if(subscriptions_.begin(), subscriptions_.end(), [&](const auto& subscription) {
+    return &subscription->channel() == &channel && subscription->number() == number;
+  });
+  return found == subscriptions_.end() ? nullptr : found->get();
+}
+
+Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  Subscription* const known = find(channel, header.context);
+  switch (wire::relay_kind_of(header)) {
+    case RelayKind::subscribe:
+      if (known != nullptr) {
+        return fail(Code::protocol, "subscription {} a second time", header.context);
+      }
+      subscribe(channel, header.context, wire::decode_subscribe(payload));
+      return {};
+    case RelayKind::credit:
+      return known == nullptr ? Status() : known->credit(header.first, header.second);
+    case RelayKind::unsubscribe:
+      if (known != nullptr) {
+        known->give_up();
+        known->end();
+      }
+      return {};
+    case RelayKind::opened: {
+      COUPLET_TRY_VALUE(const auto opened, wire::decode_opened(payload));
+      return count_opened(opened);
+    }
+    default:
+      return fail(Code::protocol, "kind 0x{:02x}, which no reader sends to a relay", header.kind);
+  }
+}
+
+void Server::lost(channel::Channel& channel) {
+  for (const auto& subscription : subscriptions_) {
+    if (&subscription->channel() == &channel) {
+      subscription->give_up();
+      subscription->end();
+    }
+  }
+  sweep();  // every frame has been given back: the channel may go
+}
+
+// ---- subscribing ----
+
+Result<std::shared_ptr<ServedFile>> Server::serve(const std::string& name) {
+  auto& entry = files_[name];
+  if (auto served = entry.lock()) {
+    return served;
+  }
+  COUPLET_TRY_VALUE(auto file, series::SeriesFile::open(host_.node_directory() + "/" + name));
+  auto served = std::make_shared<ServedFile>();
+  served->file = std::move(file);
+  if (options_.watch) {
+    served->watch = std::make_unique<PublicationWatch>(served->file->control().published, bell_);
+  }
+  entry = served;
+  return served;
+}
+
+void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> wish) {
+  auto subscription = std::make_unique<Subscription>(channel, number, options_.piece_bytes);
+  Status status = wish.status();
+  if (status.ok() && subscriptions_.size() >= options_.most_subscriptions) {
+    status = fail(Code::limit, "the relay has {} subscribers already", subscriptions_.size());
+  }
+  if (status.ok()) {
+    status = begin(*subscription, *wish);
+  }
+  if (!status.ok()) {
+    subscription->give_up();
+    subscription->refuse(std::move(status));
+  }
+  subscriptions_.push_back(std::move(subscription));
+}
+
+Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
+  COUPLET_TRY_VALUE(const auto served, serve(wish.file));
+  const auto& file = *served->file;
+  const auto box = box_of(wish);
+  const std::uint64_t incarnation = file.control().claimed.incarnation.load(std::memory_order_acquire);
+  const bool announced = incarnation != UINT64_MAX;  // the register may know it before the file does
+  if (file.geometry().name != wish.series || (announced && incarnation != wish.series_incarnation)) {
+    return fail(Code::protocol, "{} is not the file of series '{}', incarnation {}", wish.file, wish.series,
+                wish.series_incarnation);
+  }
+  if (!fits(box, file.box())) {
+    return fail(Code::shape, "the box {} is not inside {}, which this rank writes", layout::to_string(box),
+                layout::to_string(file.box()));
+  }
+  COUPLET_TRY_VALUE(const std::uint64_t first, start(subscription, wish, served));
+  subscription.accept(served, box, first, wish.window);
+  return {};
+}
+
+// Takes the hold, where one is wished, and finds the first ordinal.
+Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subscribe& wish,
+                                    const std::shared_ptr<ServedFile>& served) {
+  auto& file = *served->file;
+  const auto from = static_cast<series::From>(wish.from);
+  const bool holds = static_cast<series::Mode>(wish.mode) == series::Mode::hold;
+  if (wish.again && holds) {
+    return go_on(subscription, wish, served);
+  }
+  std::uint64_t first = wish.again ? wish.next : series::wanted_start(file, from);
+  if (holds) {
+    const series::Owner owner{subscription.channel().peer(), wish.incarnation, wire::ReaderState::opening};
+    const int entry = series::take_hold_entry(file, owner, wish.program, [&](const series::Owner& other) {
+      return host_.alive(other.peer, other.incarnation).ok();
+    });
+    if (entry < 0) {
+      return fail(Code::limit, "it has {} holders already, more do not fit (setting series.{}.holders)",
+                  file.reader_entries(), file.geometry().name);
+    }
+    file.readers()[entry].subscription.store(subscription.number(), std::memory_order_relaxed);
+    subscription.hold(served, entry, owner);
+    COUPLET_TRY_VALUE(first,
+                      series::hold_from(file, entry, owner, wish.program, from, os::now_ns() + hold_patience_ns));
+  }
+  return from == series::From::step && !wish.again ? series::find_step(file, first, wish.from_step) : first;
+}
+
+// The hold that this reader had through a relay that is gone still stands: the writer looks at the reader, not at the relay.
+Result<std::uint64_t> Server::go_on(Subscription& subscription, const wire::Subscribe& wish,
+                                    const std::shared_ptr<ServedFile>& served) {
+  auto& file = *served->file;
+  const channel::PeerId peer = subscription.channel().peer();
+  for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
+    const auto& entry = file.readers()[index];
+    const auto owner = series::owner_of(entry);
+    if (owner.peer == peer && owner.incarnation == wish.incarnation && owner.state >= wire::ReaderState::holding &&
+        entry.subscription.load(std::memory_order_relaxed) == subscription.number()) {
+      subscription.hold(served, static_cast<int>(index), owner);
+      return wish.next;
+    }
+  }
+  return fail(Code::evicted, "the hold of {} is gone", host_.peer_name(peer));
+}
+
+Status Server::count_opened(const wire::Opened& opened) {
+  const auto served = serve(opened.file);
+  if (served) {
+    series::count_opened(*(*served)->file, opened.program, opened.opened, opened.needed);
+  }
+  return {};
+}
+
+}  // namespace couplet::relay

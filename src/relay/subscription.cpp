@@ -1,0 +1,216 @@
+#include "relay/subscription.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "layout/pack.hpp"
+#include "series/hold.hpp"
+
+namespace couplet::relay {
+
+using wire::RelayKind;
+
+void Subscription::accept(std::shared_ptr<ServedFile> served, const layout::Box& box, std::uint64_t first,
+                          std::uint64_t window) {
+  served_ = std::move(served);
+  const auto& file = *served_->file;
+  plan_ = layout::plan_copy(file.box(), box, file.geometry().fields.front().element_bytes);
+  step_bytes_ = plan_.bytes();
+  first_ = next_ = first;
+  limit_ = first + window;
+}
+
+void Subscription::hold(std::shared_ptr<ServedFile> served, int entry, const series::Owner& owner) {
+  served_ = std::move(served);
+  entry_ = entry;
+  owner_ = owner;
+}
+
+void Subscription::give_up() {
+  if (entry_ >= 0) {
+    series::give_up_hold(*served_->file, entry_, owner_);
+    entry_ = -1;
+  }
+}
+
+Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed) {
+  if (limit < limit_) {
+    return fail(Code::protocol, "credit that goes back, from {} to {}", limit_, limit);
+  }
+  limit_ = limit;
+  if (offset_ == 0 && consumed > next_) {
+    next_ = consumed;  // it does not want what is in between
+  }
+  if (entry_ >= 0) {
+    series::consume(*served_->file, entry_, consumed);
+  }
+  return {};
+}
+
+// ---- what is due ----
+
+std::uint64_t Subscription::published() const {
+  return served_->file->control().published.published.load(std::memory_order_acquire);
+}
+
+// Nothing beyond what is published now will come. Looked at before published().
+bool Subscription::closed() const {
+  return served_->file->control().published.closed.load(std::memory_order_acquire) != 0 || served_->writer_gone;
+}
+
+Subscription::Due Subscription::due() const {
+  if (over_) {
+    return Due::nothing;
+  }
+  if (!refusal_.ok()) {
+    return Due::refusal;
+  }
+  if (!told_accepted_) {
+    return Due::acceptance;
+  }
+  if (entry_ >= 0 && !told_evicted_ &&
+      series::owner_of(served_->file->readers()[entry_]).state == wire::ReaderState::evicted) {
+    return Due::eviction;
+  }
+  const bool last = closed();
+  const std::uint64_t there = published();
+  if (next_ < there) {
+    if (next_ < limit_) {
+      return Due::step;
+    }
+    return told_published_ < limit_ && told_published_ < there ? Due::news : Due::nothing;
+  }
+  return last && !told_end_ ? Due::end : Due::nothing;
+}
+
+bool Subscription::waits() const {
+  return !over_ && refusal_.ok() && told_accepted_ && !told_end_ && next_ < limit_ && next_ >= published();
+}
+
+bool Subscription::ready() const {
+  return (frames_[0].free || frames_[1].free) && due() != Due::nothing;
+}
+
+bool Subscription::push() {
+  const Due what = due();
+  const auto frame = std::find_if(frames_.begin(), frames_.end(), [](const Frame& each) { return each.free; });
+  if (what == Due::nothing || frame == frames_.end()) {
+    return false;
+  }
+  switch (what) {
+    case Due::refusal:
+      push_refusal(*frame);
+      break;
+    case Due::acceptance:
+      push_acceptance(*frame);
+      break;
+    case Due::eviction:
+      told_evicted_ = true;
+      send(*frame, RelayKind::evicted, 0, 0, 0, 0);
+      break;
+    case Due::step:
+      push_piece(*frame);
+      break;
+    case Due::news:
+      told_published_ = published();
+      send(*frame, RelayKind::news, told_published_, 0, 0, 0);
+      break;
+    case Due::end: {
+      told_end_ = true;
+      const bool good = served_->file->control().published.closed.load(std::memory_order_acquire) != 0;
+      send(*frame, RelayKind::ended, published(), 0, good ? 0 : 1, 0);
+      break;
+    }
+    case Due::nothing:
+      break;
+  }
+  return true;
+}
+
+// ---- frames ----
+
+void Subscription::send(Frame& frame, RelayKind kind, std::uint64_t first, std::uint64_t second, std::int32_t tag,
+                        std::size_t bytes) {
+  frame.free = false;
+  frame.outgoing.header = {};
+  frame.outgoing.header.kind = wire::relay_frame_kind(kind);
+  frame.outgoing.header.context = number_;
+  frame.outgoing.header.first = first;
+  frame.outgoing.header.second = second;
+  frame.outgoing.header.tag = tag;
+  frame.outgoing.payload = std::span<const std::byte>(frame.memory).first(bytes);
+  frame.outgoing.owner = &frame;
+  frame.outgoing.finished = [](channel::Outgoing& outgoing, const Status&) {
+    static_cast<Frame*>(outgoing.owner)->free = true;
+  };
+  channel_.send(frame.outgoing);
+}
+
+void Subscription::push_refusal(Frame& frame) {
+  const std::string text = refusal_.text().substr(0, wire::longest_relay_text);
+  const auto bytes = std::as_bytes(std::span(text));
+  frame.memory.assign(bytes.begin(), bytes.end());
+  over_ = true;
+  send(frame, RelayKind::refused, 0, 0, static_cast<std::int32_t>(refusal_.code()), bytes.size());
+}
+
+void Subscription::push_acceptance(Frame& frame) {
+  told_accepted_ = true;
+  told_published_ = std::max(published(), first_);
+  frame.memory.resize(wire::accepted_bytes);
+  const auto incarnation = static_cast<std::uint16_t>(served_->file->geometry().writer_incarnation);
+  wire::encode_accepted({std::endian::native == std::endian::big, told_published_, step_bytes_, incarnation},
+                        std::span(frame.memory).first<wire::accepted_bytes>());
+  send(frame, RelayKind::accepted, first_, 0, 0, wire::accepted_bytes);
+}
+
+// The next piece of step next_, packed out of its slot and pushed only while the slot still is that step's.
+void Subscription::push_piece(Frame& frame) {
+  const auto& file = *served_->file;
+  const auto& header = file.slot_header(next_);
+  if (offset_ == 0) {
+    if (!series::begin_read(header, next_)) {
+      push_lost(frame, false);
+      return;
+    }
+    step_ = header.step.load(std::memory_order_relaxed);
+  }
+  const std::uint64_t room = std::min<std::uint64_t>(piece_bytes_, channel_.traits().largest_payload);
+  const std::uint64_t bytes = std::min(room, step_bytes_ - offset_);
+  if (frame.memory.size() < bytes) {
+    frame.memory.resize(bytes);
+  }
+  layout::pack_racing(plan_, frame.memory.data(), file.slot(next_), offset_, bytes, layout::CopyMethod::cached);
+  if (!series::end_read(header, next_)) {
+    push_lost(frame, true);
+    return;
+  }
+  const std::uint64_t offset = offset_;
+  const std::uint64_t ordinal = next_;
+  pushed_bytes += bytes;
+  if (offset + bytes < step_bytes_) {
+    offset_ += bytes;
+    send(frame, RelayKind::piece, ordinal, offset, 0, bytes);
+    return;
+  }
+  offset_ = 0;
+  ++next_;
+  ++pushed_steps;
+  const std::uint64_t there = published();
+  told_published_ = there;
+  send(frame, RelayKind::step, ordinal, static_cast<std::uint64_t>(step_),
+       static_cast<std::int32_t>(std::min<std::uint64_t>(there - next_, INT32_MAX)), bytes);
+}
+
+// next_ is gone, and so is whatever the writer has claimed beyond it.
+void Subscription::push_lost(Frame& frame, bool torn) {
+  const auto& control = served_->file->control();
+  const std::uint64_t oldest =
+      series::oldest_retained(control.claimed.claimed.load(std::memory_order_acquire), served_->file->slots());
+  const std::uint64_t begin = next_;
+  offset_ = 0;
+  next_ = torn ? begin + 1 : std::max(begin + 1, std::min(oldest, published()));
+  send(frame, RelayKind::lost, begin, next_, torn ? 1 : 0, 0);
+}
+
+}  // namespace couplet::relay

@@ -1,0 +1,96 @@
+// One reader's part of one writer's series, as the relay pushes it: a state that yields one frame after the other.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "channel/channel.hpp"
+#include "layout/copy_plan.hpp"
+#include "relay/served_file.hpp"
+#include "series/slot_protocol.hpp"
+#include "wire/relay_messages.hpp"
+
+namespace couplet::relay {
+
+class Subscription {
+ public:
+  // Pieces are packed into memory of at most piece_bytes.
+  Subscription(channel::Channel& channel, std::uint32_t number, std::uint64_t piece_bytes)
+      : channel_(channel), number_(number), piece_bytes_(piece_bytes) {}
+  // No frame may be on its way.
+  ~Subscription() = default;
+  Subscription(const Subscription&) = delete;
+  Subscription& operator=(const Subscription&) = delete;
+
+  // Before the first push: what is subscribed to, or why not.
+  void refuse(Status why) { refusal_ = std::move(why); }
+  void accept(std::shared_ptr<ServedFile> served, const layout::Box& box, std::uint64_t first, std::uint64_t window);
+  // A hold in the file, from here on the subscription's; ended by give_up().
+  void hold(std::shared_ptr<ServedFile> served, int entry, const series::Owner& owner);
+  void give_up();
+
+  Status credit(std::uint64_t limit, std::uint64_t consumed);
+  void end() { over_ = true; }
+
+  // Sends one frame, if one is due and there is room. False: nothing to do now.
+  bool push();
+  // Would push() send? A few loads.
+  [[nodiscard]] bool ready() const;
+  // Over, and no frame is on its way.
+  [[nodiscard]] bool finished() const { return over_ && frames_[0].free && frames_[1].free; }
+  // All that there will ever be was sent.
+  [[nodiscard]] bool told_all() const { return over_ || told_end_; }
+  // The next step is wanted, and not there yet.
+  [[nodiscard]] bool waits() const;
+
+  [[nodiscard]] channel::Channel& channel() const { return channel_; }
+  [[nodiscard]] std::uint32_t number() const { return number_; }
+  [[nodiscard]] const std::shared_ptr<ServedFile>& served() const { return served_; }
+  [[nodiscard]] std::uint64_t next() const { return next_; }
+
+  std::uint64_t pushed_steps = 0;
+  std::uint64_t pushed_bytes = 0;
+
+ private:
+  struct Frame {
+    channel::Outgoing outgoing;
+    std::vector<std::byte> memory;
+    bool free = true;
+  };
+  enum class Due : std::uint8_t { nothing, refusal, acceptance, eviction, step, news, end };
+
+  [[nodiscard]] Due due() const;
+  void send(Frame& frame, wire::RelayKind kind, std::uint64_t first, std::uint64_t second, std::int32_t tag,
+            std::size_t bytes);
+  void push_refusal(Frame& frame);
+  void push_acceptance(Frame& frame);
+  void push_piece(Frame& frame);
+  void push_lost(Frame& frame, bool torn);
+  [[nodiscard]] std::uint64_t published() const;
+  [[nodiscard]] bool closed() const;
+
+  channel::Channel& channel_;
+  std::uint32_t number_;
+  std::uint64_t piece_bytes_;
+  std::shared_ptr<ServedFile> served_;
+  layout::CopyPlan plan_;
+  std::uint64_t step_bytes_ = 0;  // of the box
+  int entry_ = -1;
+  series::Owner owner_;
+  std::uint64_t first_ = 0;
+  std::uint64_t next_ = 0;    // ordinal to push
+  std::uint64_t limit_ = 0;   // ordinals below may be pushed
+  std::uint64_t offset_ = 0;  // in the step that is being pushed
+  std::int64_t step_ = 0;
+  std::uint64_t told_published_ = 0;
+  Status refusal_;
+  bool told_accepted_ = false;
+  bool told_evicted_ = false;
+  bool told_end_ = false;
+  bool over_ = false;
+  std::array<Frame, 2> frames_;
+};
+
+}  // namespace couplet::relay

@@ -1,0 +1,141 @@
+#include "wire/relay_messages.hpp"
+
+#include <cstring>
+
+#include "wire/numbers.hpp"
+
+namespace couplet::wire {
+namespace {
+
+constexpr std::size_t subscribe_head_bytes = 48;
+constexpr std::size_t opened_head_bytes = 24;
+constexpr std::uint8_t flag_again = 1;
+constexpr std::size_t most_dimensions = 8;
+
+void append(std::vector<std::byte>& image, const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text));
+  image.insert(image.end(), bytes.begin(), bytes.end());
+}
+
+std::string text_at(std::span<const std::byte> image, std::size_t offset, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::memcpy(text.data(), image.data() + offset, bytes);
+  return text;
+}
+
+// A name in the node directory, and nothing else.
+bool plain_name(const std::string& name) {
+  return !name.empty() && name.find('/') == std::string::npos && name.find('\0') == std::string::npos && name[0] != '.';
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
+  std::vector<std::byte> image(subscribe_head_bytes + 16 * subscribe.start.size());
+  std::byte* const head = image.data();
+  put_little(head, subscribe.incarnation);
+  put_little(head + 2, subscribe.mode);
+  put_little(head + 3, subscribe.from);
+  put_little(head + 4, static_cast<std::uint8_t>(subscribe.again ? flag_again : 0));
+  put_little(head + 5, static_cast<std::uint8_t>(subscribe.start.size()));
+  put_little(head + 6, static_cast<std::uint8_t>(subscribe.file.size()));
+  put_little(head + 7, static_cast<std::uint8_t>(subscribe.series.size()));
+  put_little(head + 8, subscribe.from_step);
+  put_little(head + 16, subscribe.next);
+  put_little(head + 24, subscribe.window);
+  put_little(head + 32, subscribe.program);
+  put_little(head + 40, subscribe.series_incarnation);
+  for (std::size_t dimension = 0; dimension < subscribe.start.size(); ++dimension) {
+    put_little(head + subscribe_head_bytes + 16 * dimension, subscribe.start[dimension]);
+    put_little(head + subscribe_head_bytes + 16 * dimension + 8, subscribe.stop[dimension]);
+  }
+  append(image, subscribe.file);
+  append(image, subscribe.series);
+  return image;
+}
+
+Result<Subscribe> decode_subscribe(std::span<const std::byte> image) {
+  if (image.size() < subscribe_head_bytes) {
+    return fail(Code::protocol, "a subscription has {} bytes, at least {} are needed", image.size(),
+                subscribe_head_bytes);
+  }
+  const std::byte* const head = image.data();
+  Subscribe subscribe;
+  subscribe.incarnation = take_little<std::uint16_t>(head);
+  subscribe.mode = take_little<std::uint8_t>(head + 2);
+  subscribe.from = take_little<std::uint8_t>(head + 3);
+  const auto flags = take_little<std::uint8_t>(head + 4);
+  const auto dimensions = take_little<std::uint8_t>(head + 5);
+  const auto file_bytes = take_little<std::uint8_t>(head + 6);
+  const auto series_bytes = take_little<std::uint8_t>(head + 7);
+  subscribe.again = (flags & flag_again) != 0;
+  subscribe.from_step = take_little<std::int64_t>(head + 8);
+  subscribe.next = take_little<std::uint64_t>(head + 16);
+  subscribe.window = take_little<std::uint64_t>(head + 24);
+  subscribe.program = take_little<std::uint64_t>(head + 32);
+  subscribe.series_incarnation = take_little<std::uint64_t>(head + 40);
+  const std::size_t names = subscribe_head_bytes + 16U * dimensions;
+  if (flags > flag_again || subscribe.mode >= relay_modes || subscribe.from >= relay_starts || dimensions == 0 ||
+      dimensions > most_dimensions || file_bytes > longest_relay_name || series_bytes == 0 ||
+      series_bytes > longest_relay_name || image.size() != names + file_bytes + series_bytes) {
+    return fail(Code::protocol, "a subscription with a mode, a start, a box or names that cannot be");
+  }
+  for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+    subscribe.start.push_back(take_little<std::int64_t>(head + subscribe_head_bytes + 16 * dimension));
+    subscribe.stop.push_back(take_little<std::int64_t>(head + subscribe_head_bytes + 16 * dimension + 8));
+  }
+  subscribe.file = text_at(image, names, file_bytes);
+  subscribe.series = text_at(image, names + file_bytes, series_bytes);
+  if (!plain_name(subscribe.file)) {
+    return fail(Code::protocol, "a subscription to '{}', which is no name in a node directory", subscribe.file);
+  }
+  return subscribe;
+}
+
+void encode_accepted(const Accepted& accepted, std::span<std::byte, accepted_bytes> image) noexcept {
+  put_little(image.data(), static_cast<std::uint32_t>(accepted.big_endian ? 1 : 0));
+  put_little(image.data() + 4, static_cast<std::uint32_t>(accepted.writer_incarnation));
+  put_little(image.data() + 8, accepted.published);
+  put_little(image.data() + 16, accepted.step_bytes);
+}
+
+Result<Accepted> decode_accepted(std::span<const std::byte> image) {
+  if (image.size() != accepted_bytes || take_little<std::uint32_t>(image.data()) > 1 ||
+      take_little<std::uint32_t>(image.data() + 4) > UINT16_MAX) {
+    return fail(Code::protocol, "an answer to a subscription that cannot be ({} bytes)", image.size());
+  }
+  Accepted accepted;
+  accepted.big_endian = take_little<std::uint32_t>(image.data()) == 1;
+  accepted.writer_incarnation = take_little<std::uint16_t>(image.data() + 4);
+  accepted.published = take_little<std::uint64_t>(image.data() + 8);
+  accepted.step_bytes = take_little<std::uint64_t>(image.data() + 16);
+  return accepted;
+}
+
+std::vector<std::byte> encode_opened(const Opened& opened) {
+  std::vector<std::byte> image(opened_head_bytes);
+  put_little(image.data(), opened.program);
+  put_little(image.data() + 8, opened.opened);
+  put_little(image.data() + 12, opened.needed);
+  put_little(image.data() + 16, static_cast<std::uint64_t>(opened.file.size()));
+  append(image, opened.file);
+  return image;
+}
+
+Result<Opened> decode_opened(std::span<const std::byte> image) {
+  if (image.size() < opened_head_bytes || image.size() > opened_head_bytes + longest_relay_name ||
+      take_little<std::uint64_t>(image.data() + 16) != image.size() - opened_head_bytes) {
+    return fail(Code::protocol, "a note about readers of {} bytes, which cannot be", image.size());
+  }
+  Opened opened;
+  opened.program = take_little<std::uint64_t>(image.data());
+  opened.opened = take_little<std::uint32_t>(image.data() + 8);
+  opened.needed = take_little<std::uint32_t>(image.data() + 12);
+  opened.file = text_at(image, opened_head_bytes, image.size() - opened_head_bytes);
+  if (!plain_name(opened.file)) {
+    return fail(Code::protocol, "a note about readers of '{}', which is no name in a node directory", opened.file);
+  }
+  return opened;
+}
+
+}  // namespace couplet::wire

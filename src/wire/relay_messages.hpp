@@ -1,0 +1,91 @@
+// The frames of family `relay`: what the low four bits of their kind and the free fields of their header mean, and the
+// payloads of those that have a structure. `context` is the number of the subscription, which the reader chooses.
+// Page: docs/formats/relay.md. Tests: tests/unit/wire/test_relay_messages.cpp, tests/fuzz/relay.cpp.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "wire/frame.hpp"
+
+namespace couplet::wire {
+
+// first, second, tag: the fields of the header of that name.
+enum class RelayKind : std::uint8_t {
+  // from a reader
+  subscribe = 0,    // payload: Subscribe
+  credit = 1,       // first: ordinals below may be pushed; second: ordinals below are needed no more
+  unsubscribe = 2,  // the reader has closed
+  opened = 3,       // payload: Opened
+  // from a relay
+  accepted = 8,  // payload: Accepted; first: the first ordinal
+  refused = 9,   // payload: a sentence; tag: the status. The subscription is over
+  piece = 10,    // payload: bytes of a step, in order; first: its ordinal; second: their offset. More will follow
+  step = 11,  // payload: the last (or only) piece; first: ordinal; second: the step; tag: how many newer ones there are
+  lost = 12,  // ordinals [first, second) are gone; tag 1: overwritten on the way (torn)
+  news = 13,  // first: how many are published
+  ended = 14,    // everything was pushed and no more will come; first: published; tag 0: closed, 1: the writer is gone
+  evicted = 15,  // the writer has released this holder (evict_after)
+};
+[[nodiscard]] constexpr std::uint8_t relay_frame_kind(RelayKind kind) noexcept {
+  return frame_kind(FrameFamily::relay, static_cast<std::uint8_t>(kind));
+}
+[[nodiscard]] constexpr RelayKind relay_kind_of(const FrameHeader& header) noexcept {
+  return static_cast<RelayKind>(header.kind & 0xF);
+}
+[[nodiscard]] constexpr bool from_reader(RelayKind kind) noexcept {
+  return static_cast<std::uint8_t>(kind) < 8;
+}
+
+inline constexpr std::uint8_t relay_modes = 2;          // hold, follow
+inline constexpr std::uint8_t relay_starts = 4;         // oldest, newest, next, step
+inline constexpr std::size_t longest_relay_name = 128;  // of a file or a series
+inline constexpr std::size_t longest_relay_text = 1024;
+inline constexpr std::uint64_t largest_ordinal = std::uint64_t{1} << 62;
+
+struct Subscribe {
+  std::uint16_t incarnation = 0;  // of the reader's process
+  std::uint8_t mode = 0;          // as COUPLET_HOLD, COUPLET_FOLLOW
+  std::uint8_t from = 0;          // as COUPLET_FROM_*
+  bool again = false;             // goes on with `next` after another relay was lost; from means nothing
+  std::int64_t from_step = 0;
+  std::uint64_t next = 0;
+  std::uint64_t window = 0;   // so many ordinals from the first one on may be pushed at once
+  std::uint64_t program = 0;  // hash of the reader program's name
+  std::uint64_t series_incarnation = 0;
+  std::vector<std::int64_t> start;  // the box, inside the writer's
+  std::vector<std::int64_t> stop;
+  std::string file;    // name in the relay's node directory
+  std::string series;  // its name, for a check
+};
+[[nodiscard]] std::vector<std::byte> encode_subscribe(const Subscribe& subscribe);
+// protocol: a length, a count or a value that cannot be.
+[[nodiscard]] Result<Subscribe> decode_subscribe(std::span<const std::byte> image);
+
+struct Accepted {
+  bool big_endian = false;  // numbers in steps have their most significant byte first
+  std::uint64_t published = 0;
+  std::uint64_t step_bytes = 0;          // of the box
+  std::uint16_t writer_incarnation = 0;  // of the writer's process
+};
+inline constexpr std::size_t accepted_bytes = 24;
+void encode_accepted(const Accepted& accepted, std::span<std::byte, accepted_bytes> image) noexcept;
+[[nodiscard]] Result<Accepted> decode_accepted(std::span<const std::byte> image);
+
+// Ranks of a required program have opened a series; counted in one writer's file.
+struct Opened {
+  std::uint64_t program = 0;
+  std::uint32_t opened = 0;
+  std::uint32_t needed = 0;
+  std::string file;
+};
+[[nodiscard]] std::vector<std::byte> encode_opened(const Opened& opened);
+[[nodiscard]] Result<Opened> decode_opened(std::span<const std::byte> image);
+
+}  // namespace couplet::wire
