@@ -1,5 +1,5 @@
 # Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
-.PHONY: help build demo test bench check check-model fuzz fuzz-short asan tsan format install clean
+.PHONY: help build demo test stress bench check check-model fuzz fuzz-short asan tsan format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -20,6 +20,10 @@ demo:          ## the tsunami example: Open MPI, MPICH and a program without MPI
 test:          ## all tests but those of the targets below
 	@tools/bootstrap test
 	@tools/test
+
+stress:        ## the long versions of tests: 200 kills at random moments, messages beyond 2 GB
+	@tools/bootstrap test
+	@tools/stress
 
 bench:         ## the benchmarks, one JSON object a line
 	@tools/bootstrap bench

@@ -7,11 +7,11 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from shared_memory import shared_directory
 
 COUPLET = Path(sys.executable).parent / "couplet"
 
@@ -78,13 +78,10 @@ class Run:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    directory = Path(f"/dev/shm/couplet-test-cli-{os.getpid()}-{time.monotonic_ns()}")
-    directory.mkdir(mode=0o700)
-    one = Run(tmp_path, directory)
-    yield one
-    left = sorted(path.name for path in directory.iterdir())
-    if not left:
-        directory.rmdir()
+    with shared_directory() as directory:
+        one = Run(tmp_path, directory)
+        yield one
+        left = sorted(path.name for path in directory.iterdir())
     assert not left
     assert not one.processes()
 

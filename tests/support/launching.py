@@ -62,11 +62,17 @@ class World:
         assert line.startswith("COUPLET_HUB="), f"the hub said {line!r}"
         self.environment["COUPLET_HUB"] = line.strip().removeprefix("COUPLET_HUB=")
 
-    def start(self, command: Sequence[str], **extra: str) -> subprocess.Popen[str]:
+    def start(self, command: Sequence[str], standard_input: bool = False, **extra: str) -> subprocess.Popen[str]:
         """Start a process of this universe."""
         environment = {**self.environment, **extra}
         process = subprocess.Popen(
-            command, cwd=self.directory, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command,
+            cwd=self.directory,
+            env=environment,
+            stdin=subprocess.PIPE if standard_input else None,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         self.processes.append(process)
         return process
@@ -85,6 +91,12 @@ class World:
         """Start all, wait for all, fail where one fails."""
         started = [self.start(command) for command in commands]
         return [ended.check() for ended in [self.finish(process) for process in started]]
+
+    def kill(self) -> None:
+        """End what still runs, at once."""
+        for process in self.processes:
+            process.kill()
+            process.wait(20)
 
     def close(self) -> None:
         """End what still runs; afterwards nothing may be left behind."""

@@ -21,18 +21,8 @@ namespace couplet::testing {
 using nlohmann::json;
 using universe::SeriesRecord;
 
-SeriesWorld::SeriesWorld() : owner_(getpid()) {
-  std::string name = "/dev/shm/couplet-test-XXXXXX";
-  COUPLET_ASSERT(mkdtemp(name.data()) != nullptr);
-  directory_ = name;
-}
-
-SeriesWorld::~SeriesWorld() {
-  if (getpid() == owner_) {
-    std::error_code ignored;
-    std::filesystem::remove_all(directory_, ignored);
-  }
-}
+SeriesWorld::SeriesWorld()
+    : own_directory_(std::make_unique<test::SharedDirectory>()), directory_(own_directory_->path()) {}
 
 std::vector<std::string> SeriesWorld::series_files() const {
   std::vector<std::string> names;

@@ -15,6 +15,7 @@
 #include "os/lock.hpp"
 #include "series/part.hpp"
 #include "series/series.hpp"
+#include "support/shared_directory.hpp"
 
 namespace couplet::testing {
 
@@ -24,7 +25,6 @@ class SeriesWorld {
   SeriesWorld();
   // One that another process has made.
   explicit SeriesWorld(std::string directory) : directory_(std::move(directory)) {}
-  ~SeriesWorld();
   SeriesWorld(const SeriesWorld&) = delete;
   SeriesWorld& operator=(const SeriesWorld&) = delete;
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
@@ -34,8 +34,8 @@ class SeriesWorld {
   std::map<std::string, std::string, std::less<>> settings;
 
  private:
+  std::unique_ptr<test::SharedDirectory> own_directory_;
   std::string directory_;
-  int owner_ = 0;
 };
 
 // The register as files: <name>.record, replaced by renaming.

@@ -1,4 +1,4 @@
-// A fresh private directory in shared memory, gone with all that is in it at the end of the test.
+// A directory of one test in shared memory.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -6,27 +6,17 @@
 #include <string>
 
 #include "os/directory.hpp"
+#include "support/shared_directory.hpp"
 
 namespace couplet::test {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() : path_(os::temporary_name("/dev/shm", "couplet-test")) {
-    const Status made = os::make_private_directory(path_);
-    EXPECT_TRUE(made.ok()) << made.text();
-  }
-  ~TemporaryDirectory() {
-    const Status removed = os::remove_directory(path_);
-    EXPECT_TRUE(removed.ok()) << removed.text();
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-
-  [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  [[nodiscard]] std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+  [[nodiscard]] const std::string& path() const noexcept { return directory_.path(); }
+  [[nodiscard]] std::string operator/(const std::string& name) const { return path() + "/" + name; }
 
  private:
-  std::string path_;
+  SharedDirectory directory_;
 };
 
 }  // namespace couplet::test
