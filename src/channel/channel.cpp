@@ -60,6 +60,7 @@ void Channel::attach(std::unique_ptr<link::Lane> lane) {
   lanes_.push_back(std::move(lane));
   if (state_ == ChannelState::opening) {
     state_ = ChannelState::open;
+    opened_ = true;
     checked_ = traits().checked;
     checked_payload_bytes_ = traits().checked_payload_bytes;
     update_clear_lane();
@@ -76,7 +77,7 @@ void Channel::update_clear_lane() noexcept {
 void Channel::fill_header(wire::FrameHeader& header, std::span<const std::byte> payload) const noexcept {
   header.magic = wire::frame_magic;
   header.version = wire::frame_version;
-  header.sequence = next_send_;
+  header.sequence = static_cast<std::uint32_t>(next_send_);
   header.payload_bytes = static_cast<std::uint32_t>(payload.size());
   if (checked_) {
     wire::seal_frame(header, payload, !payload.empty() && payload.size() <= checked_payload_bytes_);
@@ -212,7 +213,7 @@ Status Channel::verify(const wire::FrameHeader& header, std::span<const std::byt
     return couplet::fail(Code::protocol, "a frame without the check that this link demands");
   }
   COUPLET_TRY(wire::verify_payload(header, payload));
-  const auto ahead = static_cast<std::int32_t>(header.sequence - next_receive_);
+  const auto ahead = static_cast<std::int32_t>(header.sequence - due());
   if (ahead > 0) {
     return couplet::fail(Code::protocol, "frame {} came instead: {} frame(s) were lost on the way", header.sequence,
                          ahead);
@@ -225,7 +226,7 @@ Status Channel::verify(const wire::FrameHeader& header, std::span<const std::byt
 
 std::byte* Channel::place(const wire::FrameHeader& header) {
   FrameHandler* const handler = handlers_[header.kind >> 4];
-  if (state_ != ChannelState::open || handler == nullptr || header.sequence != next_receive_ ||
+  if (state_ != ChannelState::open || handler == nullptr || header.sequence != due() ||
       (header.flags & wire::frame_payload_checked) != 0 || (checked_ && (header.flags & wire::frame_checked) == 0) ||
       !wire::verify_header(header).ok()) {
     return nullptr;  // arrived() says what is wrong, if anything is
@@ -238,7 +239,7 @@ bool Channel::arrived(const wire::FrameHeader& header, std::span<const std::byte
     return false;
   }
   const bool plain = !checked_ && header.magic == wire::frame_magic && header.version == wire::frame_version &&
-                     header.flags == 0 && header.sequence == next_receive_ && header.payload_bytes == payload.size();
+                     header.flags == 0 && header.sequence == due() && header.payload_bytes == payload.size();
   if (!plain) {
     if (const Status status = verify(header, payload); !status.ok()) {
       fail_here(status.code(), status.text());
@@ -328,7 +329,7 @@ void Channel::fail(const Status& why) {
 }
 
 void Channel::fail_here(Code code, std::string_view text) {
-  fail({code, fmt::format("{} over {}: frame {} was due: {}", peer_name_, traits().name, next_receive_, text)});
+  fail({code, fmt::format("{} over {}: frame {} was due: {}", peer_name_, traits().name, due(), text)});
 }
 
 // The lane has nothing more to give.
@@ -338,7 +339,7 @@ void Channel::lane_failed() {
     fail({Code::end, fmt::format("the connection to {} was ended from here", peer_name_)});
   } else if (why.code() == Code::end) {
     fail({Code::peer_lost, fmt::format("{} over {}: the connection ended after frame {} without a goodbye", peer_name_,
-                                       traits().name, next_receive_)});
+                                       traits().name, due())});
   } else {
     fail({why.code(), fmt::format("{} over {}: {}", peer_name_, traits().name, why.text())});
   }

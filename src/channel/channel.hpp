@@ -100,6 +100,9 @@ class Channel final : private link::FrameReceiver {
   void shut() noexcept;
   [[nodiscard]] bool shutting() const noexcept { return shutting_; }
   [[nodiscard]] const std::vector<std::unique_ptr<link::Lane>>& lanes() const noexcept { return lanes_; }
+  [[nodiscard]] bool opened() const noexcept { return opened_; }  // also when it has failed since
+  [[nodiscard]] std::uint64_t frames_sent() const noexcept { return next_send_; }
+  [[nodiscard]] std::uint64_t frames_received() const noexcept { return next_receive_; }
   // Closes the lanes of a failed channel that has told its handlers; who watches their descriptors does it, after unwatching.
   void release_lanes() noexcept;
   // The failure was told to everybody: poll will never again do anything.
@@ -109,6 +112,7 @@ class Channel final : private link::FrameReceiver {
   std::byte* place(const wire::FrameHeader& header) override;
   bool arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) override;
 
+  [[nodiscard]] std::uint32_t due() const noexcept { return static_cast<std::uint32_t>(next_receive_); }
   void fill_header(wire::FrameHeader& header, std::span<const std::byte> payload) const noexcept;
   bool push_ended(wire::FrameHeader& header, std::span<const std::byte> payload, std::int64_t taken);
   bool push_rest(Outgoing& outgoing);
@@ -124,11 +128,12 @@ class Channel final : private link::FrameReceiver {
   void settle();
 
   link::Lane* clear_lane_ = nullptr;  // not null: open, nothing queued, not shut: a frame may go straight to it
-  std::uint32_t next_send_ = 0;
-  std::uint32_t next_receive_ = 0;
+  std::uint64_t next_send_ = 0;       // numbers of frames; a header has the lower half
+  std::uint64_t next_receive_ = 0;
   std::uint32_t checked_payload_bytes_ = 0;
   bool checked_ = true;  // the lane may damage bytes: frames are sealed, and those that are not are refused
   ChannelState state_ = ChannelState::opening;
+  bool opened_ = false;
   bool told_ = false;
   bool polling_ = false;
   bool draining_ = false;

@@ -14,6 +14,11 @@ ChannelTable::~ChannelTable() {
   set_watcher(nullptr);
 }
 
+void ChannelTable::set_handler(wire::FrameFamily family, FrameHandler& handler) {
+  COUPLET_ASSERT(entries_.empty());
+  handlers_[static_cast<std::size_t>(family)] = &handler;
+}
+
 Channel* ChannelTable::find(PeerId peer) const noexcept {
   const auto found = by_peer_.find(peer);
   return found == by_peer_.end() ? nullptr : found->second->channel.get();

@@ -44,6 +44,8 @@ class ChannelTable {
   ChannelTable(const ChannelTable&) = delete;
   ChannelTable& operator=(const ChannelTable&) = delete;
 
+  // Who takes the frames of a family; before the first channel.
+  void set_handler(wire::FrameFamily family, FrameHandler& handler);
   // The channel to the peer, connected on demand; what is sent before there is a lane is queued. An error of the connector
   // is returned and nothing is kept. A failed channel is returned as it is (see forget).
   Result<Channel*> find_or_open(PeerId peer);
@@ -92,7 +94,7 @@ class ChannelTable {
   void sweep(Group& group);
 
   Connector& connector_;
-  const Handlers handlers_;
+  Handlers handlers_;
   Watcher* watcher_ = nullptr;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::unordered_map<PeerId, Entry*> by_peer_;

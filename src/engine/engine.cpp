@@ -39,6 +39,8 @@ struct Engine::State {
   std::vector<Source*> seldom;
   std::unordered_map<int, Source*> watched;
   std::function<bool()> interrupted;
+  counters::Counters own_counters{};
+  counters::Counters* counters = &own_counters;
   int walking = 0;  // sources may come and go while they are polled: a removed one leaves nullptr until nobody walks
   bool holes = false;
   unsigned round = 0;
@@ -118,12 +120,15 @@ void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
     return;
   }
   const std::uint64_t until = std::min(deadline_ns, last_tick_ns + slice_ns);
+  const std::uint64_t start_ns = os::now_ns();
   doorbell.sleep(until > now_ns ? until - now_ns : 0, [&](int descriptor) {
     const auto place = watched.find(descriptor);
     if (place != watched.end()) {
       place->second->poll(0, round_budget);
     }
   });
+  counters->add(counters::Counter::sleeps);
+  counters->add(counters::Counter::slept_ns, os::now_ns() - start_ns);
 }
 
 bool Engine::State::may_yield() noexcept {
@@ -150,7 +155,7 @@ Patience patience_for(int processes, int cores, double spin_us) noexcept {
 }
 
 Engine::Engine(os::Doorbell& doorbell, Patience patience)
-    : state_(std::make_unique<State>(State{.doorbell = doorbell, .patience = patience})) {}
+    : state_(new State{.doorbell = doorbell, .patience = patience}) {}
 Engine::~Engine() = default;
 
 void Engine::add(Source& source, Rate rate) {
@@ -188,8 +193,13 @@ void Engine::set_interrupt(std::function<bool()> interrupted) {
   state_->interrupted = std::move(interrupted);
 }
 
+void Engine::set_counters(counters::Counters& counters) {
+  state_->counters = &counters;
+}
+
 int Engine::poll(int budget) {
   State& state = *state_;
+  state.counters->add(counters::Counter::polls);
   int work = state.poll_all(state.often, budget);
   const unsigned round = ++state.round;
   // A caller that only polls needs its system calls and ticks too, just not each time.
@@ -249,6 +259,7 @@ Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns
   State& state = *state_;
   Wait wait{.deadline_ns = deadline_ns, .spins = state.patience.spin_ns != 0};
   for (unsigned round = 0; !state.round_of(wait, round, first, done); ++round) {
+    state.counters->add(counters::Counter::polls);
     if (!wait.close_look() && deadline_ns != 0 && round % rounds_between_clocks != rounds_between_clocks - 1) {
       os::pause();
       continue;

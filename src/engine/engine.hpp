@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "counters/counters.hpp"
 #include "os/clock.hpp"
 #include "os/doorbell.hpp"
 
@@ -79,6 +80,9 @@ class Engine {
     }
     return false;
   }
+
+  // Counts rounds and sleeps from here on; outlives the engine.
+  void set_counters(counters::Counters& counters);
 
   // Called inside wait in slices (<= 100 ms): true ends the wait with Code::not_yet (Ctrl-C in Python).
   void set_interrupt(std::function<bool()> interrupted);

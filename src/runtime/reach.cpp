@@ -3,6 +3,7 @@
 #include <sodium.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "link/self/self_lane.hpp"
@@ -42,24 +43,26 @@ channel::HandshakeSelf handshake_self(const universe::Membership& membership) {
 
 }  // namespace
 
-Reach::Reach(universe::Membership& membership, engine::Engine& engine, const ReachOptions& options)
-    : membership_(membership), engine_(engine), options_(options) {
-  engine_.add(memory_, engine::Rate::often);
-  engine_.add(sockets_, engine::Rate::seldom);
+Reach::Reach(universe::Membership& membership, engine::Engine& engine, const ReachOptions& options,
+             counters::Counters& counters)
+    : membership_(membership),
+      engine_(engine),
+      options_(options),
+      counters_(counters),
+      table_(*this, {}),
+      sources_(engine, table_) {
+  engine_.add(arrivals_, engine::Rate::often);
 }
 
 Reach::~Reach() {
-  for (auto& [peer, contact] : contacts_) {
-    unwatch(*contact);
-  }
   meetings_.reset();
-  engine_.remove(sockets_);
-  engine_.remove(memory_);
+  engine_.remove(arrivals_);
 }
 
 Result<std::unique_ptr<Reach>> Reach::open(universe::Membership& membership, engine::Engine& engine,
-                                           std::unique_ptr<link::TcpListener> listener, const ReachOptions& options) {
-  std::unique_ptr<Reach> reach(new Reach(membership, engine, options));
+                                           std::unique_ptr<link::TcpListener> listener, const ReachOptions& options,
+                                           counters::Counters& counters) {
+  std::unique_ptr<Reach> reach(new Reach(membership, engine, options, counters));
   if (options.shm) {
     COUPLET_TRY_VALUE(reach->shm_, link::ShmLink::open(membership.node_directory(), reach->shm_peer(membership.id()),
                                                        options.shm_options));
@@ -71,10 +74,6 @@ Result<std::unique_ptr<Reach>> Reach::open(universe::Membership& membership, eng
   return reach;
 }
 
-void Reach::set_handler(wire::FrameFamily family, channel::FrameHandler& handler) {
-  handlers_[static_cast<std::size_t>(family)] = &handler;
-}
-
 link::ShmPeer Reach::shm_peer(channel::PeerId peer) const {
   const auto& info = membership_.peer(peer);
   return {peer, info.incarnation, info.memory_nonce};
@@ -82,106 +81,84 @@ link::ShmPeer Reach::shm_peer(channel::PeerId peer) const {
 
 // ---- opening ---------------------------------------------------------------------------------------------------------
 
-Reach::Contact* Reach::find(channel::PeerId peer, std::uint16_t incarnation) const {
+bool Reach::knows(channel::PeerId peer, std::uint16_t incarnation) const {
   const auto found = contacts_.find(peer);
-  return found != contacts_.end() && found->second->incarnation == incarnation ? found->second.get() : nullptr;
+  return found != contacts_.end() && found->second.incarnation == incarnation;
 }
 
 Result<channel::Channel*> Reach::channel_to(channel::PeerId peer) {
   const auto& info = membership_.peer(peer);
-  if (const Contact* known = find(peer, info.incarnation)) {
-    return known->channel.get();
+  if (!knows(peer, info.incarnation)) {
+    if (gone(info)) {
+      return fail(Code::peer_lost, "{} is gone", membership_.peer_name(peer));
+    }
+    retire(peer);
   }
-  if (gone(info)) {
-    return fail(Code::peer_lost, "{} is gone", membership_.peer_name(peer));
-  }
-  Contact& contact = make_contact(peer, info.incarnation);
-  COUPLET_TRY(connect(peer, contact));
-  return contact.channel.get();
+  return table_.find_or_open(peer);
 }
 
-Reach::Contact& Reach::make_contact(channel::PeerId peer, std::uint16_t incarnation) {
-  retire(peer);
-  auto contact = std::make_unique<Contact>();
-  contact->channel = std::make_unique<channel::Channel>(peer, membership_.peer_name(peer), handlers_);
-  contact->incarnation = incarnation;
-  return *(contacts_[peer] = std::move(contact));
-}
-
-// The channel of an earlier incarnation.
+// The channel of an earlier incarnation: its handlers are told at once, before anything comes from the new one.
 void Reach::retire(channel::PeerId peer) {
-  const auto found = contacts_.find(peer);
-  if (found == contacts_.end()) {
-    return;
+  if (channel::Channel* const old = table_.find(peer)) {
+    table_.forget(peer, fail(Code::peer_lost, "{} came again", old->peer_name()));
+    old->poll(1);
   }
-  Contact& old = *found->second;
-  unwatch(old);
-  std::erase(memory_.contacts, &old);
-  std::erase(sockets_.contacts, &old);
-  if (old.channel->state() != channel::ChannelState::failed) {
-    old.channel->fail(fail(Code::peer_lost, "{} came again", old.channel->peer_name()));
-    old.channel->poll(1);
-  }
-  retired_.push_back(std::move(found->second));
-  contacts_.erase(found);
+  contacts_.erase(peer);
 }
 
-// Fails a channel; whether or not it has a lane, the next poll tells its handlers.
-void Reach::tell_failure(Contact& contact, const Status& why) {
-  const bool polled = contact.channel->state() == channel::ChannelState::open;
-  contact.channel->fail(why);
-  if (!polled) {
-    memory_.contacts.push_back(&contact);
+Result<std::unique_ptr<link::Lane>> Reach::connect(channel::PeerId peer) {
+  Contact contact;
+  auto lane = lane_to(peer, contact);
+  if (lane.ok() || lane.code() == Code::not_yet) {
+    contacts_[peer] = std::move(contact);
   }
+  return lane;
 }
 
-Status Reach::connect(channel::PeerId peer, Contact& contact) {
+Result<std::unique_ptr<link::Lane>> Reach::lane_to(channel::PeerId peer, Contact& contact) {
   const auto& info = membership_.peer(peer);
+  contact.incarnation = info.incarnation;
   contact.waiting = info.state == PeerState::absent;
   if (contact.waiting) {
-    return {};  // tried again at each tick
+    return Code::not_yet;  // tried again at each tick
   }
   if (peer == membership_.id()) {
-    COUPLET_TRY_VALUE(auto lane, link::make_self_lane());
-    attach(contact, std::move(lane), "the process itself");
-    return {};
+    contact.why = "the process itself";
+    return link::make_self_lane();
   }
-  std::string why_not = "shm is switched off";
+  contact.why = "shm is switched off";
   if (shm_ && info.node == membership_.node()) {
     auto lane = shm_->connect(shm_peer(peer));
     if (lane) {
-      attach(contact, std::move(*lane), "memory is shared: its page was opened and holds its nonce");
-      return {};
+      contact.why = "memory is shared: its page was opened and holds its nonce";
+      return lane;
     }
-    why_not = lane.status().text();
+    contact.why = lane.status().text();
   } else if (shm_) {
-    why_not = "another node";
+    contact.why = "another node";
   }
-  return call(peer, contact, why_not);
-}
-
-Status Reach::call(channel::PeerId peer, Contact& contact, const std::string& why_not_memory) {
-  const auto& info = membership_.peer(peer);
   if (!meetings_) {
-    return fail(Code::unsupported, "no link to {}: {}; tcp is switched off", membership_.peer_name(peer),
-                why_not_memory);
+    return fail(Code::unsupported, "no link to {}: {}; tcp is switched off", membership_.peer_name(peer), contact.why);
   }
-  contact.why = why_not_memory;
-  return meetings_->call(peer, info.incarnation, endpoint_of(info));
-}
-
-void Reach::attach(Contact& contact, std::unique_ptr<link::Lane> lane, std::string why) {
-  contact.socket = lane->descriptor() >= 0;
-  contact.waiting = false;
-  if (!why.empty()) {
-    contact.why = std::move(why);
-  }
-  contact.channel->attach(std::move(lane));
-  (contact.socket ? sockets_ : memory_).contacts.push_back(&contact);
-  watch(contact);
+  COUPLET_TRY(meetings_->call(peer, info.incarnation, endpoint_of(info)));
+  return Code::not_yet;
 }
 
 // ---- those who come --------------------------------------------------------------------------------------------------
+
+void Reach::adopt(channel::PeerId peer, std::uint16_t incarnation, std::unique_ptr<link::Lane> lane, std::string why) {
+  if (!knows(peer, incarnation)) {
+    retire(peer);
+    contacts_[peer].incarnation = incarnation;
+  }
+  if (table_.adopt(peer, std::move(lane)).ok()) {  // else there is an open channel, which stays
+    Contact& contact = contacts_[peer];
+    contact.waiting = false;
+    if (!why.empty()) {
+      contact.why = std::move(why);
+    }
+  }
+}
 
 int Reach::take_knocks() {
   auto knocks = membership_.page().take_knocks(channel::first_relay_peer);
@@ -201,12 +178,9 @@ bool Reach::answer_knock(channel::PeerId peer) {
     return !shm_;
   }
   auto lane = shm_->accept(shm_peer(peer));
-  if (!lane) {
-    return true;  // it has gone again, or this side had joined the ring already
+  if (lane) {  // else it has gone again, or this side had joined the ring already
+    adopt(peer, info.incarnation, std::move(*lane), "memory is shared: it came with a ring");
   }
-  Contact* known = find(peer, info.incarnation);
-  attach(known != nullptr ? *known : make_contact(peer, info.incarnation), std::move(*lane),
-         "memory is shared: it came with a ring");
   return true;
 }
 
@@ -215,24 +189,22 @@ Status Reach::may_enter(const channel::HandshakePeer& peer) {
   if (peer.incarnation < info.incarnation || (peer.incarnation == info.incarnation && gone(info))) {
     return fail(Code::peer_lost, "{} counts as lost here", membership_.peer_name(peer.id));
   }
-  const Contact* known = find(peer.id, peer.incarnation);
-  if (known != nullptr && known->channel->state() != channel::ChannelState::opening) {
+  const channel::Channel* const known = knows(peer.id, peer.incarnation) ? table_.find(peer.id) : nullptr;
+  if (known != nullptr && known->state() != channel::ChannelState::opening) {
     return fail(Code::exists, "there is a channel already");
   }
   return {};
 }
 
 void Reach::met(channel::PeerId peer, std::unique_ptr<link::Lane> lane, const channel::HandshakePeer& proven) {
-  Contact* known = find(peer, proven.incarnation);
-  Contact& contact = known != nullptr ? *known : make_contact(peer, proven.incarnation);
-  attach(contact, std::move(lane), contact.why.empty() ? "it called by tcp" : "");
+  adopt(peer, proven.incarnation, std::move(lane), knows(peer, proven.incarnation) ? "" : "it called by tcp");
 }
 
 void Reach::not_met(channel::PeerId peer, const Status& why) {
-  const auto found = contacts_.find(peer);
-  if (found != contacts_.end() && found->second->channel->state() == channel::ChannelState::opening) {
-    tell_failure(*found->second,
-                 fail(Code::peer_lost, "{} cannot be reached by tcp: {}", membership_.peer_name(peer), why.text()));
+  const channel::Channel* const channel = table_.find(peer);
+  if (channel != nullptr && channel->state() == channel::ChannelState::opening) {
+    table_.fail(peer,
+                fail(Code::peer_lost, "{} cannot be reached by tcp: {}", membership_.peer_name(peer), why.text()));
   }
 }
 
@@ -240,72 +212,35 @@ std::string Reach::meeting_name(channel::PeerId peer) const {
   return peer == channel::no_peer ? "a caller" : membership_.peer_name(peer);
 }
 
-// ---- polling ---------------------------------------------------------------------------------------------------------
-
-int Reach::Part::poll(std::uint64_t /*now_ns*/, int budget) {
-  int work =
-      !sockets_ && (reach_.membership_.page().knocked() || !reach_.open_knocks_.empty()) ? reach_.take_knocks() : 0;
-  for (std::size_t index = 0; index < contacts.size(); ++index) {  // handlers may open more channels
-    Contact& contact = *contacts[index];
-    work += contact.channel->poll(budget);
-    if (contact.watched >= 0) {
-      reach_.watch(contact);
-    }
-    if (contact.channel->settled()) {
-      reach_.unwatch(contact);
-      contact.channel->release_lanes();
-      contacts.erase(contacts.begin() + static_cast<std::ptrdiff_t>(index--));
-    }
-  }
-  return work;
+int Reach::Arrivals::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
+  return ready() || !reach_.open_knocks_.empty() ? reach_.take_knocks() : 0;
 }
 
-bool Reach::Part::ready() const {
-  return (!sockets_ && reach_.membership_.page().knocked()) ||
-         std::any_of(contacts.begin(), contacts.end(),
-                     [](const Contact* contact) { return contact->channel->ready(); });
+void Reach::Arrivals::tick(std::uint64_t /*now_ns*/) {
+  reach_.look_for_absent();
+  reach_.look_for_returned();
+  reach_.count();
 }
 
-void Reach::Part::tick(std::uint64_t /*now_ns*/) {
-  if (!sockets_) {
-    reach_.look_for_returned();
-  }
-}
-
-void Reach::watch(Contact& contact) {
-  if (contact.channel->lanes().empty()) {
-    return;
-  }
-  const auto& lane = *contact.channel->lanes().front();
-  const bool write = lane.want_write();
-  if (lane.descriptor() < 0 || (contact.watched == lane.descriptor() && contact.watched_write == write)) {
-    return;
-  }
-  if (engine_.watch(lane.descriptor(), write, sockets_).ok()) {
-    contact.watched = lane.descriptor();
-    contact.watched_write = write;
-  }
-}
-
-void Reach::unwatch(Contact& contact) {
-  if (contact.watched >= 0) {
-    engine_.unwatch(std::exchange(contact.watched, -1));
-  }
-}
-
-void Reach::look_for_returned() {
+void Reach::look_for_absent() {
   std::vector<channel::PeerId> arrived;
-  for (const auto& [peer, contact] : contacts_) {
-    if (contact->waiting && membership_.peer(peer).state != PeerState::absent) {
+  for (auto& [peer, contact] : contacts_) {
+    if (contact.waiting && membership_.peer(peer).state != PeerState::absent) {
+      contact.waiting = false;
       arrived.push_back(peer);
     }
   }
   for (const channel::PeerId peer : arrived) {
-    const Status connected = connect(peer, *contacts_[peer]);
-    if (!connected.ok()) {
-      not_met(peer, connected);
+    auto lane = connect(peer);
+    if (lane.ok()) {
+      static_cast<void>(table_.adopt(peer, std::move(*lane)));
+    } else if (lane.code() != Code::not_yet) {
+      not_met(peer, lane.status());
     }
   }
+}
+
+void Reach::look_for_returned() {
   for (auto entry = lost_.begin(); entry != lost_.end();) {
     const auto& info = membership_.peer(entry->first);
     if (info.state == PeerState::present && info.incarnation != entry->second) {
@@ -320,19 +255,32 @@ void Reach::look_for_returned() {
   }
 }
 
+// Sums over all channels, so that a frame costs nothing here.
+void Reach::count() {
+  using counters::Counter;
+  std::array<std::uint64_t, 4> sums{};
+  table_.for_each([&sums](const channel::Channel& channel) {
+    sums[0] += channel.frames_sent();
+    sums[1] += channel.frames_received();
+    sums[2] += channel.opened() ? 1U : 0U;
+    const bool failed = channel.state() == channel::ChannelState::failed;
+    sums[3] += failed && channel.opened() && channel.failure().code() != Code::end ? 1U : 0U;
+  });
+  counters_.set(Counter::frames_sent, sums[0]);
+  counters_.set(Counter::frames_received, sums[1]);
+  counters_.set(Counter::connections_opened, sums[2]);
+  counters_.set(Counter::connections_lost, sums[3]);
+}
+
 // ---- ends ------------------------------------------------------------------------------------------------------------
 
 void Reach::lost(channel::PeerId peer, const Status& why) {
   lost_[peer] = membership_.peer(peer).incarnation;
-  const auto found = contacts_.find(peer);
-  if (found != contacts_.end()) {
-    Contact& contact = *found->second;
+  if (channel::Channel* const channel = table_.find(peer)) {
     // What it sent before it went lies in the ring, and counts; it cannot send more, so that this ends.
-    while (contact.channel->state() == channel::ChannelState::open && contact.channel->poll(64) > 0) {
+    while (channel->state() == channel::ChannelState::open && channel->poll(64) > 0) {
     }
-    if (contact.channel->state() != channel::ChannelState::failed) {
-      tell_failure(contact, why);
-    }
+    table_.fail(peer, why);
   }
   if (messenger_ != nullptr && peer < channel::first_relay_peer) {
     messenger_->peer_lost(peer, why);
@@ -340,18 +288,17 @@ void Reach::lost(channel::PeerId peer, const Status& why) {
 }
 
 void Reach::shut(std::uint64_t deadline_ns) {
-  for (auto& [peer, contact] : contacts_) {
-    contact->channel->shut();
-  }
+  table_.shut();
   // What went through memory that the peer has joined stays there; what went into a socket has to be taken.
-  const auto arriving = [&] {
-    return std::any_of(contacts_.begin(), contacts_.end(), [](const auto& entry) {
-      const auto& [peer, contact] = entry;
-      const auto& lanes = contact->channel->lanes();
-      const bool open = contact->channel->state() == channel::ChannelState::open;
-      const bool joined = std::all_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->joined(); });
-      return open && (contact->socket || contact->channel->sending() || !joined);
+  const auto arriving = [this] {
+    bool any = false;
+    table_.for_each([&any](const channel::Channel& channel) {
+      const auto& lanes = channel.lanes();
+      const bool there = std::all_of(lanes.begin(), lanes.end(),
+                                     [](const auto& lane) { return lane->joined() && lane->descriptor() < 0; });
+      any = any || (channel.state() == channel::ChannelState::open && (channel.sending() || !there));
     });
+    return any;
   };
   static_cast<void>(
       engine_.wait([&] { return !arriving(); }, deadline_ns, [] { return "the last bytes to be taken"; }));
@@ -360,10 +307,12 @@ void Reach::shut(std::uint64_t deadline_ns) {
 std::vector<ReachReport> Reach::report() const {
   std::vector<ReachReport> result;
   for (const auto& [peer, contact] : contacts_) {
-    const auto& channel = *contact->channel;
-    const bool open = channel.state() == channel::ChannelState::open;
-    result.push_back({peer, channel.peer_name(), open ? std::string(channel.traits().name) : "",
-                      open ? contact->why : channel.failure().text()});
+    const channel::Channel* const channel = table_.find(peer);
+    if (channel != nullptr) {
+      const bool open = channel->state() == channel::ChannelState::open;
+      result.push_back({peer, channel->peer_name(), open ? std::string(channel->traits().name) : "",
+                        open ? contact.why : channel->failure().text()});
+    }
   }
   return result;
 }

@@ -1,5 +1,5 @@
 // Which link reaches which peer: turns a peer's number into an open channel, by memory where that is proven, else by tcp; and
-// takes in those who come from the other side.
+// takes in those who come from the other side. The channels are those of a channel::ChannelTable.
 // Invariants: a channel is opened on first use, and costs nothing before; one channel per peer and incarnation; memory is
 // polled often, sockets seldom; a peer known to be lost fails its channel at once.
 #pragma once
@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "base/status.hpp"
-#include "channel/channel.hpp"
-#include "engine/engine.hpp"
+#include "channel/table.hpp"
+#include "counters/counters.hpp"
+#include "engine/channel_sources.hpp"
 #include "link/shm/shm_link.hpp"
 #include "message/message.hpp"
 #include "runtime/tcp_meetings.hpp"
@@ -35,15 +36,16 @@ struct ReachReport {
   std::string why;
 };
 
-class Reach final : public message::Channels, private MeetingHost {
+class Reach final : public message::Channels, private channel::Connector, private MeetingHost {
  public:
   // listener: may be nullptr where tcp is off. handlers outlive this.
   static Result<std::unique_ptr<Reach>> open(universe::Membership& membership, engine::Engine& engine,
-                                             std::unique_ptr<link::TcpListener> listener, const ReachOptions& options);
+                                             std::unique_ptr<link::TcpListener> listener, const ReachOptions& options,
+                                             counters::Counters& counters);
   ~Reach() override;
 
   // Who takes the frames of a family; before the first channel.
-  void set_handler(wire::FrameFamily family, channel::FrameHandler& handler);
+  void set_handler(wire::FrameFamily family, channel::FrameHandler& handler) { table_.set_handler(family, handler); }
   void set_messenger(message::Messenger& messenger) { messenger_ = &messenger; }
 
   Result<channel::Channel*> channel_to(channel::PeerId peer) override;
@@ -56,45 +58,39 @@ class Reach final : public message::Channels, private MeetingHost {
   [[nodiscard]] std::vector<ReachReport> report() const;
 
  private:
+  // How the current incarnation of a peer is reached; there is one for each channel of the table.
   struct Contact {
-    std::unique_ptr<channel::Channel> channel;
     std::uint16_t incarnation = 0;
     bool waiting = false;  // for the peer to be there
-    bool socket = false;   // polled seldom
-    int watched = -1;
-    bool watched_write = false;
-    std::string why;  // this link
+    std::string why;       // this link
   };
-  // Polls one kind of channels.
-  class Part final : public engine::Source {
+  // Looks for those who come: knocks, members that were absent, and those that came again.
+  class Arrivals final : public engine::Source {
    public:
-    Part(Reach& reach, bool sockets) : reach_(reach), sockets_(sockets) {}
+    explicit Arrivals(Reach& reach) : reach_(reach) {}
     int poll(std::uint64_t now_ns, int budget) override;
-    [[nodiscard]] bool ready() const override;
+    [[nodiscard]] bool ready() const override { return reach_.membership_.page().knocked(); }
     void tick(std::uint64_t now_ns) override;
-    std::vector<Contact*> contacts;
 
    private:
     Reach& reach_;
-    bool sockets_;
   };
 
-  Reach(universe::Membership& membership, engine::Engine& engine, const ReachOptions& options);
+  Reach(universe::Membership& membership, engine::Engine& engine, const ReachOptions& options,
+        counters::Counters& counters);
 
-  // nullptr where that incarnation was never talked to.
-  [[nodiscard]] Contact* find(channel::PeerId peer, std::uint16_t incarnation) const;
-  Contact& make_contact(channel::PeerId peer, std::uint16_t incarnation);
-  void tell_failure(Contact& contact, const Status& why);
-  Status connect(channel::PeerId peer, Contact& contact);
-  Status call(channel::PeerId peer, Contact& contact, const std::string& why_not_memory);
-  void attach(Contact& contact, std::unique_ptr<link::Lane> lane, std::string why);
+  // False: that incarnation was never talked to.
+  [[nodiscard]] bool knows(channel::PeerId peer, std::uint16_t incarnation) const;
+  Result<std::unique_ptr<link::Lane>> connect(channel::PeerId peer) override;
+  Result<std::unique_ptr<link::Lane>> lane_to(channel::PeerId peer, Contact& contact);
+  void adopt(channel::PeerId peer, std::uint16_t incarnation, std::unique_ptr<link::Lane> lane, std::string why);
   void retire(channel::PeerId peer);
-  void watch(Contact& contact);
-  void unwatch(Contact& contact);
   int take_knocks();
   // False: this knock has to wait until the membership knows who it is.
   bool answer_knock(channel::PeerId peer);
+  void look_for_absent();
   void look_for_returned();
+  void count();
   [[nodiscard]] link::ShmPeer shm_peer(channel::PeerId peer) const;
 
   Status may_enter(const channel::HandshakePeer& peer) override;
@@ -105,14 +101,14 @@ class Reach final : public message::Channels, private MeetingHost {
   universe::Membership& membership_;
   engine::Engine& engine_;
   ReachOptions options_;
+  counters::Counters& counters_;
   message::Messenger* messenger_ = nullptr;
-  channel::Handlers handlers_{};
-  std::map<channel::PeerId, std::unique_ptr<Contact>> contacts_;
+  std::map<channel::PeerId, Contact> contacts_;
   std::map<channel::PeerId, std::uint16_t> lost_;  // incarnation that was lost
-  std::vector<std::unique_ptr<Contact>> retired_;  // handlers may still look at their channels
   std::vector<channel::PeerId> open_knocks_;
-  Part memory_{*this, false};
-  Part sockets_{*this, true};
+  channel::ChannelTable table_;
+  engine::ChannelSources sources_;
+  Arrivals arrivals_{*this};
   std::unique_ptr<link::ShmLink> shm_;
   std::unique_ptr<TcpMeetings> meetings_;
 };

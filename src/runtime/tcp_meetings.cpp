@@ -1,11 +1,12 @@
 #include "runtime/tcp_meetings.hpp"
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <utility>
 
+#include "channel/handshake_socket.hpp"
 #include "os/clock.hpp"
+#include "runtime/session_keys.hpp"
 
 namespace couplet::runtime {
 
@@ -125,7 +126,8 @@ bool TcpMeetings::drive(Meeting& meeting, std::uint64_t now_ns) {
   }
   Status status = meeting.connector ? connect(meeting) : Status();
   if (status.ok()) {
-    status = talk(meeting);
+    status = channel::drive_handshake(*meeting.handshake, meeting.socket, host_.meeting_name(meeting.peer),
+                                      [&](channel::Handshake& /*handshake*/) { decide(meeting); });
   }
   if (status.code() == Code::not_yet) {
     return true;
@@ -156,39 +158,6 @@ Status TcpMeetings::connect(Meeting& meeting) {
   return {};
 }
 
-// Moves bytes until nothing moves (not_yet), the handshake is done (ok) or broken. A few hundred bytes always fit the
-// socket's buffer, so that only arriving bytes are waited for.
-Status TcpMeetings::talk(Meeting& meeting) {
-  auto& handshake = *meeting.handshake;
-  for (;;) {
-    while (!handshake.output().empty()) {
-      COUPLET_TRY_VALUE(const auto sent,
-                        os::send_some(meeting.socket, handshake.output().data(), handshake.output().size()));
-      handshake.sent(sent);
-    }
-    switch (handshake.state()) {
-      case channel::HandshakeState::deciding:
-        decide(meeting);
-        continue;
-      case channel::HandshakeState::failed:
-        return handshake.failure();
-      case channel::HandshakeState::done:
-        return {};
-      case channel::HandshakeState::talking:
-        break;
-    }
-    std::array<std::byte, 512> buffer;
-    const auto received = os::receive_some(meeting.socket, buffer.data(), std::min(buffer.size(), handshake.wanted()));
-    if (received.code() == Code::end) {
-      return fail(Code::peer_lost, "{} closed the connection during the handshake", host_.meeting_name(meeting.peer));
-    }
-    if (!received) {
-      return received.status();
-    }
-    static_cast<void>(handshake.input(std::span(buffer).first(*received)));
-  }
-}
-
 void TcpMeetings::decide(Meeting& meeting) {
   const auto& peer = meeting.handshake->peer();
   Status may = host_.may_enter(peer);
@@ -207,19 +176,12 @@ void TcpMeetings::decide(Meeting& meeting) {
 void TcpMeetings::conclude(Meeting& meeting) {
   unwatch(meeting);
   const auto& proven = meeting.handshake->peer();
-  std::optional<link::SessionKeys> keys;
-  if (proven.encrypt) {
-    keys.emplace();
-    keys->cipher = proven.aes256_gcm ? wire::Cipher::aes256_gcm : wire::Cipher::chacha20_poly1305;
-    std::copy(proven.send_key.bytes().begin(), proven.send_key.bytes().end(), keys->send.begin());
-    std::copy(proven.receive_key.bytes().begin(), proven.receive_key.bytes().end(), keys->receive.begin());
-  }
   if (!meeting.own_call) {
     if (Meeting* own = own_call_to(meeting.peer)) {
       own->peer = channel::no_peer;  // the caller's connection stands
     }
   }
-  auto lane = link::make_tcp_lane(std::move(meeting.socket), options_, keys);
+  auto lane = link::make_tcp_lane(std::move(meeting.socket), options_, session_keys(proven));
   if (lane) {
     host_.met(meeting.peer, std::move(*lane), proven);
   } else if (meeting.own_call) {

@@ -59,7 +59,6 @@ class TcpMeetings final : public engine::Source {
   // False: the meeting is over, one way or the other.
   bool drive(Meeting& meeting, std::uint64_t now_ns);
   Status connect(Meeting& meeting);
-  Status talk(Meeting& meeting);
   void decide(Meeting& meeting);
   void conclude(Meeting& meeting);
   void give_up(Meeting& meeting, const Status& why);

@@ -54,6 +54,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   counters_ = std::make_unique<counters::Counters>(member_->page().counters());
   patience_ = engine::patience_for(processes_on_node(*member_), os::usable_cores(), spin_wish_us(*member_));
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
+  engine_->set_counters(*counters_);
   COUPLET_TRY(member_->attach(engine_.get()));
   COUPLET_TRY(make_reach(std::move(listener)));
   COUPLET_TRY(make_messenger());
@@ -63,7 +64,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
 
 Status Universe::make_reach(std::unique_ptr<link::TcpListener> listener) {
   COUPLET_TRY_VALUE(const ReachOptions options, reach_options(*member_));
-  COUPLET_TRY_VALUE(reach_, Reach::open(*member_, *engine_, std::move(listener), options));
+  COUPLET_TRY_VALUE(reach_, Reach::open(*member_, *engine_, std::move(listener), options, *counters_));
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "universe/control_connection.hpp"
 
+#include "channel/handshake_socket.hpp"
+
 namespace couplet::universe {
 namespace {
 
@@ -95,72 +97,23 @@ int ControlConnection::poll_connecting() {
 }
 
 int ControlConnection::poll_handshake() {
-  std::size_t moved = 0;
-  std::size_t now = 1;
-  while (now > 0 && state_ == State::handshake) {
-    now = send_output();
-    if (state_ == State::handshake && handshake_.state() == channel::HandshakeState::talking) {
-      now += receive_input();
+  const auto status = channel::drive_handshake(handshake_, socket_, name_, [](channel::Handshake& handshake) {
+    const auto role = handshake.peer().role;
+    if (role == wire::Role::rank || role == wire::Role::relay) {
+      handshake.accept_peer();
+    } else {
+      handshake.refuse({Code::unsupported, "the hub talks to ranks and relays"});
     }
-    if (state_ == State::handshake && handshake_.state() == channel::HandshakeState::deciding) {
-      decide();
-    }
-    moved += now;
-    if (state_ != State::handshake || !handshake_.output().empty()) {
-      continue;
-    }
-    if (handshake_.state() == channel::HandshakeState::failed) {
-      fail(handshake_.failure());
-    }
-    if (handshake_.state() == channel::HandshakeState::done) {
-      open_channel();
-    }
-  }
-  return static_cast<int>(moved);
-}
-
-std::size_t ControlConnection::send_output() {
-  const auto output = handshake_.output();
-  if (output.empty()) {
+  });
+  if (status.code() == Code::not_yet) {
     return 0;
   }
-  const auto sent = os::send_some(socket_, output.data(), output.size());
-  if (sent.ok()) {
-    handshake_.sent(*sent);
-    return *sent;
-  }
-  if (sent.status().error()) {
-    const bool knows_why = handshake_.state() == channel::HandshakeState::failed;
-    fail(knows_why ? handshake_.failure() : sent.status().within(name_));
-  }
-  return 0;
-}
-
-std::size_t ControlConnection::receive_input() {
-  std::array<std::byte, wire::handshake_most_bytes> bytes;
-  const auto wanted = std::min(handshake_.wanted(), bytes.size());
-  if (wanted == 0) {
-    return 0;
-  }
-  const auto received = os::receive_some(socket_, bytes.data(), wanted);
-  if (received.ok()) {
-    return handshake_.input(std::span(bytes).first(*received));
-  }
-  if (received.code() == Code::end) {
-    fail({Code::peer_lost, fmt::format("{} has closed the connection during the handshake", name_)});
-  } else if (received.status().error()) {
-    fail(received.status().within(name_));
-  }
-  return 0;
-}
-
-void ControlConnection::decide() {
-  const auto role = handshake_.peer().role;
-  if (role == wire::Role::rank || role == wire::Role::relay) {
-    handshake_.accept_peer();
+  if (status.ok()) {
+    open_channel();
   } else {
-    handshake_.refuse({Code::unsupported, "the hub talks to ranks and relays"});
+    fail(status);
   }
+  return 1;
 }
 
 void ControlConnection::open_channel() {

@@ -82,10 +82,6 @@ class ControlConnection final : private channel::FrameHandler {
 
   int poll_connecting();
   int poll_handshake();
-  // Bytes moved; sets failure_ and state_ when the socket is gone.
-  std::size_t send_output();
-  std::size_t receive_input();
-  void decide();
   void open_channel();
   static void sent(channel::Outgoing& outgoing, const Status& status);
 

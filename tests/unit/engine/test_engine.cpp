@@ -119,12 +119,17 @@ TEST_F(EngineTest, TheFocusIsLookedAtMostOthersSeldom) {
 
 TEST_F(EngineTest, TicksAndInterruptsComeInSlices) {
   Engine engine(*doorbell_, never_spins);
+  counters::Counters counters;
+  engine.set_counters(counters);
   WordSource source;
   engine.add(source, Rate::often);
   int asked = 0;
   engine.set_interrupt([&] { return ++asked == 3; });
   EXPECT_EQ(engine.wait([] { return false; }, os::never, nothing).code(), Code::not_yet);
   EXPECT_EQ(asked, 3);
+  EXPECT_GE(counters.get(counters::Counter::sleeps), 2U);
+  EXPECT_GE(counters.get(counters::Counter::slept_ns), 50'000'000U);
+  EXPECT_GE(counters.get(counters::Counter::polls), 3U);
   EXPECT_GE(source.ticks, 3);
   EXPECT_LE(source.polls, 50) << "it slept in between";
 }

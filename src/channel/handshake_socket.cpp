@@ -1,0 +1,56 @@
+#include "channel/handshake_socket.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "os/socket.hpp"
+
+namespace couplet::channel {
+namespace {
+
+Status send_output(Handshake& handshake, const os::Descriptor& socket) {
+  while (!handshake.output().empty()) {
+    COUPLET_TRY_VALUE(const auto sent, os::send_some(socket, handshake.output().data(), handshake.output().size()));
+    handshake.sent(sent);
+  }
+  return {};
+}
+
+Status receive_input(Handshake& handshake, const os::Descriptor& socket) {
+  std::array<std::byte, wire::handshake_most_bytes> bytes;
+  const auto wanted = std::min(handshake.wanted(), bytes.size());
+  COUPLET_TRY_VALUE(const auto received, os::receive_some(socket, bytes.data(), wanted));
+  static_cast<void>(handshake.input(std::span(bytes).first(received)));
+  return {};
+}
+
+}  // namespace
+
+Status drive_handshake(Handshake& handshake, const os::Descriptor& socket, std::string_view name,
+                       const std::function<void(Handshake&)>& decide) {
+  Status status;
+  while (status.ok()) {
+    status = send_output(handshake, socket);
+    if (!status.ok() && handshake.state() != HandshakeState::failed) {
+      break;
+    }
+    switch (handshake.state()) {
+      case HandshakeState::deciding:
+        decide(handshake);
+        break;
+      case HandshakeState::failed:  // it is told that as far as it can be
+        return status.code() == Code::not_yet ? status : handshake.failure();
+      case HandshakeState::done:
+        return {};
+      case HandshakeState::talking:
+        status = receive_input(handshake, socket);
+        break;
+    }
+  }
+  if (status.code() == Code::end) {
+    return fail(Code::peer_lost, "{} has closed the connection during the handshake", name);
+  }
+  return status.error() ? status.within(name) : std::move(status);
+}
+
+}  // namespace couplet::channel
