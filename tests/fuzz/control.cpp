@@ -3,22 +3,18 @@
 #include "universe/control.hpp"
 
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
+#include "fuzzing.hpp"
 #include "universe/programs.hpp"
 #include "wire/page.hpp"
 
 using namespace couplet;
 using namespace couplet::universe;
 
-namespace {
+using fuzzing::demand;
 
-void demand(bool right) {
-  if (!right) {
-    std::abort();
-  }
-}
+namespace {
 
 void take_messages(std::string_view text) {
   if (const auto message = decode_member_message(text); message.ok()) {

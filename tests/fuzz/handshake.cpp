@@ -5,22 +5,18 @@
 #include <sodium.h>
 
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <string_view>
 #include <vector>
+
+#include "fuzzing.hpp"
 
 using namespace couplet;
 using channel::Handshake;
 using channel::HandshakeState;
 
-namespace {
+using fuzzing::demand;
 
-void demand(bool condition) {
-  if (!condition) {
-    std::abort();
-  }
-}
+namespace {
 
 const channel::Secret secret{std::array<std::uint8_t, channel::secret_bytes>{1, 2, 3}};
 

@@ -6,17 +6,15 @@ COUPLET_KILLS is the number of rounds: some in make test, 200 in make stress.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import queue
 import random
 import subprocess
-import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
+from enduring import Process, error_of, goes_on
 from launching import BUILD, World
 
 MakeWorld = Callable[..., World]
@@ -28,72 +26,6 @@ PARTNER = {"ocean": "nowcast", "nowcast": "ocean", "ping": "pong", "pong": "ping
 WITHIN_S = 5.0  # the contract
 JOIN_S = 3.0
 CLEAN = BUILD / "libexec" / "couplet" / "couplet-clean"
-
-
-@dataclass
-class Process:
-    """A program of the round; what it says is collected by a thread, each line with its time."""
-
-    process: subprocess.Popen[str]
-    lines: queue.Queue[str] = field(default_factory=queue.Queue)
-    said: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.listener = threading.Thread(target=self.listen)
-        self.listener.start()
-
-    def listen(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.put(line.rstrip("\n"))
-        self.lines.put("")  # the end
-
-    def say(self, line: str) -> None:
-        assert self.process.stdin is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended already, and has said why
-            os.write(self.process.stdin.fileno(), f"{line}\n".encode())
-
-    def hear(self, within: float) -> str:
-        """The next line but "running"; empty at its end."""
-        deadline = time.monotonic() + within
-        try:
-            while True:
-                line = self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
-                self.said.append(line)
-                if line != "running":
-                    return line
-        except queue.Empty:
-            raise AssertionError(f"{self.process.args} says nothing within {within} s; before: {self.said}") from None
-
-    def close(self) -> None:
-        self.process.wait(30)
-        self.listener.join(30)
-        for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
-            if pipe is not None:
-                pipe.close()
-
-
-def ask(process: Process, deadline: float) -> str:
-    process.say("count")
-    return process.hear(deadline - time.monotonic())
-
-
-def goes_on(process: Process, deadline: float) -> str:
-    """Empty once it has made a turn after now; else the error that it ends with."""
-    first = answer = ask(process, deadline)
-    while answer.startswith("count "):
-        answer = ask(process, deadline)
-        if answer != first and answer.startswith("count "):
-            return ""
-        assert time.monotonic() < deadline, f"{process.process.args} stands still: {process.said}"
-    return answer
-
-
-def error_of(process: Process, deadline: float) -> str:
-    """The error that it ends with; it may first read on what the victim has left."""
-    while (answer := ask(process, deadline)).startswith("count "):
-        assert time.monotonic() < deadline, f"{process.process.args} goes on: {process.said}"
-    return answer
 
 
 def check(name: str, process: Process, victim: str, deadline: float) -> None:
@@ -116,14 +48,21 @@ def clean(world: World) -> None:
     subprocess.run([str(CLEAN)], env=world.environment, check=True, capture_output=True, timeout=30)
 
 
+def wait_for_hub(hub: subprocess.Popen[str], events: Path) -> None:
+    try:
+        hub.wait(20)
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"the hub does not end\n{events.read_text()}") from None
+
+
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
-def test_kill(make_world: MakeWorld, seed: int) -> None:
+def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
     victim = choose.choice(VICTIMS)
     mode = choose.choice(["hold", "follow"])
     delay_s = choose.choice([0.04, 0.4, 0.4]) * choose.random()  # a third while they join and open
-    world = make_world("ocean:1,nowcast:1,ping:1,pong:1")
+    world = make_world("ocean:1,nowcast:1,ping:1,pong:1", "--events", str(tmp_path / "events"))
     hub = world.processes[0]
     program = str(BUILD / "tests" / "programs" / "endure")
     environment = {"COUPLET_JOIN_TIMEOUT": str(JOIN_S)}
@@ -145,7 +84,7 @@ def test_kill(make_world: MakeWorld, seed: int) -> None:
             assert each.process.returncode == 0, f"{name}: {each.said}"
         if victim in PROGRAMS and not any("running" in each.said for each in others.values()):
             hub.terminate()  # the universe was never complete: the hub would wait for somebody to come again
-        hub.wait(20)
+        wait_for_hub(hub, tmp_path / "events")
     finally:
         world.kill()
         for each in processes.values():

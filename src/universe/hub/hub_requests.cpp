@@ -21,6 +21,11 @@ void HubState::take(ConnectionId connection, Client& client, const AnnounceMessa
       tell_series(series_.peer_gone(part.writer, client.since_ns));
     }
   }
+  for (const auto& program : programs_) {  // a required reader that came and went before there was anything to read
+    if (program.was_present && program.present == 0) {
+      series_.program_gone(program.spec.name);
+    }
+  }
   note("series", client, {}, record->name);
   events_.back().incarnation = record->incarnation;
   AnswerMessage reply;

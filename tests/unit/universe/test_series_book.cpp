@@ -176,6 +176,15 @@ TEST_F(HubSeries, ARequiredReaderThatDiedIsNotWaitedFor) {
   EXPECT_TRUE(world_->hub().over());
 }
 
+TEST_F(HubSeries, ARequiredReaderThatDiedBeforeTheSeriesIsNotWaitedFor) {
+  start();
+  world_->cut(nowcast_);
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"nowcast"}));
+  leave(ocean0_);
+  leave(ocean1_);
+  EXPECT_TRUE(world_->hub().over());
+}
+
 TEST_F(HubSeries, ALingeringSeriesKeepsTheUniverse) {
   start();
   auto record = record_of("eta", "ocean", {0, 1});
