@@ -9,6 +9,7 @@ median of paired ratios (samples taken one after the other in the same run). Pro
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import shutil
@@ -23,6 +24,7 @@ from common.hub import running_hub
 ROOT = Path(__file__).resolve().parent.parent
 SLOTS = 1300
 CASES = ["put", "claim", *(f"read/k={count}" for count in (1, 8, 64, 256, 700, 1300)), "newest"]
+RELAYED_CASES = ["relay/read", "relay/writer-slowdown"]
 STEP_BYTES = 900 * 900 * 4
 BOX_BYTES = 600 * 600 * 4
 LAUNCHERS = {
@@ -30,7 +32,7 @@ LAUNCHERS = {
     "mpich": ["mpirun.mpich", "-n", "2"],
 }
 # The limit of a case is the best of these; what is left over is a baseline.
-LIMITS = ("copy_memcpy", "copy_streaming", "limit_cache_line", "limit_store_and_fence")
+LIMITS = ("copy_memcpy", "copy_streaming", "limit_cache_line", "limit_store_and_fence", "limit_tcp", "limit_no_reader")
 
 
 def available_bytes() -> int:
@@ -71,6 +73,22 @@ def run(build: Path, flavour: str, slots: int, cases: list[str]) -> list[dict[st
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
+def run_relayed(build: Path, cases: list[str]) -> list[dict[str, Any]]:
+    """The cases with a reader on another node (of this machine: over the loopback interface)."""
+    program = build / "bench" / "series" / "series_relayed"
+    print("series: relayed", file=sys.stderr)
+    with running_hub(build, "ocean:1,near:1,far:1") as hub, contextlib.ExitStack() as stack:
+        environment = {**os.environ, **hub}
+        for reader, node in (("near", {}), ("far", {"COUPLET_NODE": "far"})):
+            process = subprocess.Popen([str(program), reader], env={**environment, **node})
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        done = subprocess.run(
+            [str(program), "ocean", *cases], env=environment, stdout=subprocess.PIPE, text=True, timeout=600, check=True
+        )
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
 def figures(samples: list[float]) -> dict[str, float]:
     """Best and median."""
     return {"best": min(samples), "median": statistics.median(samples)}
@@ -92,7 +110,7 @@ def merge(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
             for method, samples in result["samples"].items():
                 if method == "ours":
                     continue
-                name = method if method in LIMITS else f"{method}/{flavour}"
+                name = f"{method}/{flavour}" if method.startswith("mpi_") else method
                 case["others"].setdefault(name, []).extend(samples)
                 case["pairs"].setdefault(name, []).extend(zip(ours, samples, strict=False))
     return [describe(name, case) for name, case in cases.items()]
@@ -132,15 +150,21 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--slots", type=int, default=0)
-    parser.add_argument("--case", action="append", choices=CASES, help="only this one; may be given several times")
+    parser.add_argument(
+        "--case", action="append", choices=[*CASES, *RELAYED_CASES], help="only this one; may be given several times"
+    )
     parser.add_argument("--mpi", action="append", choices=sorted(LAUNCHERS), help="only under this one (default: each)")
     parser.add_argument("--samples", type=Path, help="write all samples here")
     arguments = parser.parse_args(argv)
     slots = arguments.slots or choose_slots()
-    runs = {
-        flavour: run(arguments.build.resolve(), flavour, slots, arguments.case or CASES)
-        for flavour in arguments.mpi or LAUNCHERS
-    }
+    chosen = arguments.case or [*CASES, *RELAYED_CASES]
+    build = arguments.build.resolve()
+    runs: dict[str, list[dict[str, Any]]] = {}
+    if mapped := [case for case in chosen if case in CASES]:
+        for flavour in arguments.mpi or LAUNCHERS:
+            runs[flavour] = run(build, flavour, slots, mapped)
+    if relayed := [case for case in chosen if case in RELAYED_CASES]:
+        runs["relayed"] = run_relayed(build, relayed)
     if arguments.samples:
         arguments.samples.write_text(json.dumps(runs))
     merged = merge(runs)
