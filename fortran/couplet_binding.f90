@@ -44,7 +44,8 @@ module couplet_binding
     integer(c_int32_t) :: type, reserved
     type(c_ptr) :: group
     real(c_double) :: timeout_s
-    integer(c_int64_t) :: buffer_bytes
+    integer(c_int64_t) :: buffer_bytes, every
+    integer(c_int32_t) :: latest, torn
   end type
 
   type, bind(c) :: c_batch
@@ -54,6 +55,7 @@ module couplet_binding
     integer(c_int64_t) :: step_bytes
     type(c_ptr) :: steps, ordinals
     integer(c_int64_t) :: lost, incarnation
+    type(c_ptr) :: torn
   end type
 
   type, bind(c) :: c_series_info

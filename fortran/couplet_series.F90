@@ -15,6 +15,7 @@ module couplet_series_module
     integer(int64) :: count = 0                  ! steps
     integer(int64), allocatable :: steps(:)      ! step indices
     integer(int64), allocatable :: ordinals(:)   ! 0, 1, 2, ... over all steps ever published
+    logical, allocatable :: torn(:)              ! replaced while they were copied (only with torn=.true. at opening)
     integer(int64) :: lost = 0                   ! steps lost since the last read
     integer(int64) :: incarnation = 0            ! of the writer, 0, 1, ...
     type(c_ptr), private :: address = c_null_ptr
@@ -104,6 +105,7 @@ contains
     integer(c_int64_t) :: wanted
     real(c_double) :: timeout_s
     integer(int64), pointer :: numbers(:)
+    integer(int8), pointer :: marks(:)
     wanted = 1
     if (present(at_least)) wanted = at_least
     timeout_s = -1
@@ -111,7 +113,7 @@ contains
     got = empty_batch()
     status = c_series_read(series%handle, wanted, int(up_to, c_int64_t), timeout_s, out, out_bytes, got)
     batch%status = int(status)
-    allocate (batch%steps(0), batch%ordinals(0))
+    allocate (batch%steps(0), batch%ordinals(0), batch%torn(0))
     if (allocated(series%extents)) batch%extents = series%extents
     if (allocated(series%name)) batch%name = series%name
     batch%type = series%type
@@ -126,6 +128,8 @@ contains
       batch%steps = numbers
       call c_f_pointer(got%ordinals, numbers, [got%count])
       batch%ordinals = numbers
+      call c_f_pointer(got%torn, marks, [got%count])
+      batch%torn = marks /= 0
     end if
     call conclude_answer(status, ierr)
   end subroutine
@@ -137,6 +141,7 @@ contains
     batch%step_bytes = 0
     batch%steps = c_null_ptr
     batch%ordinals = c_null_ptr
+    batch%torn = c_null_ptr
     batch%lost = 0
     batch%incarnation = 0
   end function

@@ -32,7 +32,8 @@ module couplet_universes
     ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers, required_timeout,
     !                             wait_timeout, evict_after, group, ierr])
     generic :: create_series => create_series_int32, create_series_int64
-    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr])
+    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
+    !      latest, torn, ierr])
     generic :: open_series => open_series_int32, open_series_int64, open_series_whole
   end type
 
@@ -270,9 +271,10 @@ contains
 
   ! Opens a series for reading the box box(1,:) to box(2,:) (1-based, inclusive), waiting until it exists. mode: couplet_hold
   ! (default; the writer waits for this reader) or couplet_follow. from: couplet_from_oldest (default), _newest, _next, _step.
-  ! local: every rank reads for itself; else reads are collective. type: what is expected; absent: not checked.
+  ! local: every rank reads for itself; else reads are collective. type: what is expected; absent: not checked. every: deliver
+  ! the first step and then every n-th. latest: a read gives the at_least newest steps. torn: deliver torn steps, marked.
   subroutine open_series_int64(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, ierr)
+                               buffer_bytes, every, latest, torn, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int64), intent(in) :: box(:, :)
@@ -284,16 +286,19 @@ contains
     type(couplet_group), intent(in), optional :: group
     real(real64), intent(in), optional :: timeout
     integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(in), optional :: every
+    logical, intent(in), optional :: latest, torn
     integer, intent(out), optional :: ierr
     integer(c_int64_t), allocatable :: start(:), stop(:)
     logical :: fits
     call turn_box(name, size(box, 2), box, start, stop, fits, ierr)
     if (.not. fits) return
-    call open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr)
+    call open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
+                  every, latest, torn, ierr)
   end subroutine
 
   subroutine open_series_int32(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, ierr)
+                               buffer_bytes, every, latest, torn, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int32), intent(in) :: box(:, :)
@@ -305,13 +310,16 @@ contains
     type(couplet_group), intent(in), optional :: group
     real(real64), intent(in), optional :: timeout
     integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(in), optional :: every
+    logical, intent(in), optional :: latest, torn
     integer, intent(out), optional :: ierr
     call open_series_int64(universe, name, int(box, int64), series, mode, from, from_step, local, type, group, timeout, &
-                           buffer_bytes, ierr)
+                           buffer_bytes, every, latest, torn, ierr)
   end subroutine
 
   ! The whole array.
-  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr)
+  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
+                               every, latest, torn, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_series), intent(out) :: series
@@ -322,13 +330,16 @@ contains
     type(couplet_group), intent(in), optional :: group
     real(real64), intent(in), optional :: timeout
     integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(in), optional :: every
+    logical, intent(in), optional :: latest, torn
     integer, intent(out), optional :: ierr
     integer(c_int64_t) :: none(0)
-    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, ierr)
+    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
+                  every, latest, torn, ierr)
   end subroutine
 
   subroutine open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
-                      buffer_bytes, ierr)
+                      buffer_bytes, every, latest, torn, ierr)
     type(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(c_int64_t), intent(in), target, contiguous :: start(:), stop(:)
@@ -340,6 +351,8 @@ contains
     type(couplet_group), intent(in), optional :: group
     real(real64), intent(in), optional :: timeout
     integer(int64), intent(in), optional :: buffer_bytes
+    integer, intent(in), optional :: every
+    logical, intent(in), optional :: latest, torn
     integer, intent(out), optional :: ierr
     type(c_open_options) :: options
     type(c_string), target :: text
@@ -359,6 +372,9 @@ contains
     if (present(group)) options%group = group%handle
     if (present(timeout)) options%timeout_s = timeout
     if (present(buffer_bytes)) options%buffer_bytes = buffer_bytes
+    if (present(every)) options%every = every
+    if (present(latest)) options%latest = merge(1, 0, latest)
+    if (present(torn)) options%torn = merge(1, 0, torn)
     status = c_series_open(universe%handle, to_c(text%letters, name), options, handle)
     if (status == couplet_ok) then
       call learn_series(series, handle, ierr)

@@ -236,6 +236,9 @@ typedef struct couplet_open_options {
   couplet_group* group;  /* readers; NULL: all ranks of the program */
   double timeout_s;      /* for the series to exist; default 60 */
   uint64_t buffer_bytes; /* local slots for a series of another node; 0: 256 MiB */
+  uint64_t every;        /* n: deliver the first step and then every n-th, skip the others; default 1 */
+  int32_t latest; /* 1: a read gives the at_least newest steps, skips older ones; needs COUPLET_FOLLOW; default 0 */
+  int32_t torn;   /* 1: deliver torn steps, marked; 0 (default): withhold them, and count them as lost */
 } couplet_open_options;
 COUPLET_API void couplet_open_options_init(couplet_open_options* options);
 
@@ -252,6 +255,7 @@ typedef struct couplet_batch {
   const uint64_t* ordinals; /* count ordinals; until the next read */
   uint64_t lost;            /* steps lost since the last read */
   uint64_t incarnation;     /* of the writer, 0, 1, ... */
+  const uint8_t* torn;      /* count marks, 1: the step was replaced while it was copied; until the next read */
 } couplet_batch;
 
 /* Reads the box of at least `at_least` (waited for) and at most `up_to` steps in order. A wait that ends with the series
@@ -284,8 +288,8 @@ typedef struct couplet_series_statistics {
   size_t struct_bytes; /* set by the caller */
   uint64_t published;  /* ordinals 0 .. published-1 exist or existed */
   uint64_t first;      /* ordinal at which this reader started */
-  uint64_t delivered;
-  uint64_t lost; /* with lost_torn */
+  uint64_t delivered;  /* with delivered_torn */
+  uint64_t lost;       /* with lost_torn */
   uint64_t lost_torn;
   uint64_t skipped;
   uint64_t pending;

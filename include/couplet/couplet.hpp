@@ -159,6 +159,9 @@ class Universe {
     c.group = options.group.handle();
     c.timeout_s = options.timeout_s;
     c.buffer_bytes = options.buffer_bytes;
+    c.every = options.every;
+    c.latest = options.latest ? 1 : 0;
+    c.torn = options.torn ? 1 : 0;
     couplet_series* series = nullptr;
     detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
     return Reader<T>(series);

@@ -142,6 +142,8 @@ class Batch {
   }
   [[nodiscard]] std::span<const std::int64_t> steps() const noexcept { return {batch_.steps, size()}; }
   [[nodiscard]] std::span<const std::uint64_t> ordinals() const noexcept { return {batch_.ordinals, size()}; }
+  /// 1: the i-th step was replaced while it was copied (only with OpenOptions::torn).
+  [[nodiscard]] std::span<const std::uint8_t> torn() const noexcept { return {batch_.torn, size()}; }
   /// Steps lost since the last read.
   [[nodiscard]] std::uint64_t lost() const noexcept { return batch_.lost; }
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return batch_.incarnation; }
@@ -206,6 +208,9 @@ struct OpenOptions {
   Group group = {};    ///< readers; empty: all ranks of the program
   double timeout_s = 60.0;
   std::uint64_t buffer_bytes = 0;
+  std::uint64_t every = 1;  ///< deliver the first step and then every n-th, skip the others
+  bool latest = false;      ///< a read gives the at_least newest steps and skips older ones; for Mode::follow
+  bool torn = false;        ///< deliver torn steps, marked
 };
 
 }  // namespace couplet

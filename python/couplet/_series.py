@@ -81,6 +81,7 @@ class Batch:
     data: Any
     steps: NDArray[np.int64]
     ordinals: NDArray[np.uint64]
+    torn: NDArray[np.bool_]
     lost: int
     incarnation: int
     status: Answer
@@ -247,10 +248,10 @@ class Reader(Series):
             steps = 64 if up_to is None else up_to
             out = np.empty((max(steps, at_least if up_to is None else 0), *self._info.box_shape), self.dtype)
         self._check_out(out, up_to)
-        status, count, steps_read, ordinals, lost, incarnation = self._handle.read(
+        status, count, steps_read, ordinals, torn, lost, incarnation = self._handle.read(
             at_least, len(out) if up_to is None else up_to, -1.0 if timeout is None else timeout, out
         )
-        return Batch(out[:count], steps_read, ordinals, lost, incarnation, _ANSWERS[status])
+        return Batch(out[:count], steps_read, ordinals, torn.view(np.bool_), lost, incarnation, _ANSWERS[status])
 
     def batches(
         self, up_to: int = 64, at_least: int = 1, timeout: float | None = None, reuse: bool = False

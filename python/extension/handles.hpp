@@ -82,6 +82,9 @@ struct OpenOptions {
   const Group* group;
   double timeout_s;
   uint64_t buffer_bytes;
+  uint64_t every;
+  bool latest;
+  bool torn;
 };
 
 [[nodiscard]] std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state,

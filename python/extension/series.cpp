@@ -181,8 +181,8 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, nb::
       [](const Outcome& found) { return found.status == COUPLET_NOT_YET; });
   const couplet_status status = check(outcome);
   const uint64_t count = status == COUPLET_OK ? batch.count : 0;
-  return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count), lost,
-                        batch.incarnation);
+  return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count),
+                        copy_to_array(batch.torn, count), lost, batch.incarnation);
 }
 
 void Series::close() {
@@ -248,6 +248,9 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
   c.group = options.group != nullptr ? options.group->handle : nullptr;
   c.timeout_s = options.timeout_s;
   c.buffer_bytes = options.buffer_bytes;
+  c.every = options.every;
+  c.latest = options.latest ? 1 : 0;
+  c.torn = options.torn ? 1 : 0;
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
   const auto call = [=, start = options.start, stop = options.stop]() mutable {

@@ -215,10 +215,11 @@ std::unique_ptr<Series> create(const Universe& universe, const std::string& name
 std::unique_ptr<Series> open(const Universe& universe, const std::string& name,
                              std::optional<std::vector<int64_t>> start, std::optional<std::vector<int64_t>> stop,
                              int32_t mode, int32_t from, int64_t from_step, bool local, couplet_type type,
-                             const Group* group, double timeout, uint64_t buffer_bytes) {
-  return open_series(
-      universe.state, name,
-      {std::move(start), std::move(stop), mode, from, from_step, local, type, group, timeout, buffer_bytes});
+                             const Group* group, double timeout, uint64_t buffer_bytes, uint64_t every, bool latest,
+                             bool torn) {
+  return open_series(universe.state, name,
+                     {std::move(start), std::move(stop), mode, from, from_step, local, type, group, timeout,
+                      buffer_bytes, every, latest, torn});
 }
 
 }  // namespace
@@ -248,7 +249,7 @@ void bind_universe(nb::module_& module) {
            nb::arg("required_timeout"), nb::arg("wait_timeout"), nb::arg("evict_after"), nb::arg("group").none())
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
            nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
-           nb::arg("timeout"), nb::arg("buffer_bytes"));
+           nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"));
   module.def("join", &join, nb::arg("request"));
   module.def("join_mpi", &join_mpi, nb::arg("request"), nb::arg("library"), nb::arg("comm"), nb::arg("helper"));
   module.def("mpi_version", &mpi_version, nb::arg("library"));

@@ -127,6 +127,9 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
   wanted.from_step = options.from_step;
   wanted.type = options.type;
   wanted.buffer_bytes = options.buffer_bytes;
+  wanted.every = options.every;
+  wanted.latest = options.latest != 0;
+  wanted.torn = options.torn != 0;
   return wanted;
 }
 
@@ -187,6 +190,7 @@ void couplet_open_options_init(couplet_open_options* options) {
   options->struct_bytes = sizeof *options;
   options->type = -1;
   options->timeout_s = 60;
+  options->every = 1;
 }
 
 couplet_status couplet_series_create(couplet_universe* universe, const char* name, couplet_type type,
@@ -242,6 +246,7 @@ couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, ui
     result.ordinals = got.ordinals;
     result.lost = got.lost;
     result.incarnation = got.incarnation;
+    result.torn = got.torn;
     return capi::give(batch, result, "couplet_series_read");
   });
 }

@@ -37,9 +37,22 @@ Reader::View Reader::look() {
   return view;
 }
 
+std::uint64_t Reader::chosen_from(std::uint64_t ordinal) const noexcept {
+  const std::uint64_t over = (ordinal - origin_.value_or(ordinal)) % options_.every;
+  return over == 0 ? ordinal : ordinal + options_.every - over;
+}
+
+std::uint64_t Reader::count_chosen(std::uint64_t begin, std::uint64_t end) const noexcept {
+  const std::uint64_t first = chosen_from(begin);
+  return first < end ? (end - first - 1) / options_.every + 1 : 0;
+}
+
+// What was not chosen would have been skipped anyway.
 void Reader::pass_lost(std::uint64_t next) {
   if (next > next_) {
-    statistics_.lost += next - next_;
+    const std::uint64_t lost = count_chosen(next_, next);
+    statistics_.lost += lost;
+    statistics_.skipped += next - next_ - lost;
     next_ = next;
   }
 }
@@ -74,7 +87,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t dead
       pass_skipped(view.published);
       release_consumed();
     }
-    const std::uint64_t target = next_ + at_least;
+    const std::uint64_t target = chosen_from(next_) + (at_least - 1) * options_.every + 1;
     if (view.published >= target) {
       view.outlook = Outlook::steps;
     } else if (lost && view.outlook == Outlook::waiting) {
@@ -108,14 +121,15 @@ Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to, const voi
     return fail(Code::argument, "{}: at_least {} and up_to {}: 1 <= at_least <= up_to is needed", title(), at_least,
                 up_to);
   }
-  if (at_least > record_.slots) {
-    return fail(Code::limit, "{}: at_least is {}, but only {} steps are retained (slots)", title(), at_least,
-                record_.slots);
+  const std::string distance = options_.every > 1 ? fmt::format(" (one of {} steps)", options_.every) : "";
+  if (at_least - 1 > (record_.slots - 1) / options_.every) {
+    return fail(Code::limit, "{}: at_least is {}{}, but only {} steps are retained (slots)", title(), at_least,
+                distance, record_.slots);
   }
-  if (const std::uint64_t fewest = fewest_slots(); at_least > fewest) {
+  if (const std::uint64_t fewest = fewest_slots(); at_least - 1 > (fewest - 1) / options_.every) {
     return fail(Code::limit,
-                "{}: at_least is {}, but only {} steps fit into the memory for steps of other nodes (buffer_bytes)",
-                title(), at_least, fewest);
+                "{}: at_least is {}{}, but only {} steps fit into the memory for steps of other nodes (buffer_bytes)",
+                title(), at_least, distance, fewest);
   }
   std::uint64_t needed = 0;
   if (out != nullptr && (__builtin_mul_overflow(up_to, step_bytes_, &needed) || out_bytes < needed)) {
@@ -146,7 +160,7 @@ Status Reader::check_holds() const {
 
 // The members bring what they see; all go on with the same ordinals: the least published, the furthest next.
 Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to) {
-  Plan plan{0, Outlook::waiting, at_least, up_to};
+  Plan plan{0, 0, Outlook::waiting, at_least, up_to};
   std::uint64_t published = view ? view->published : 0;
   if (view) {
     plan.outlook = view->outlook;
@@ -176,13 +190,22 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
   } else if (!view) {
     return view.status();
   }
-  const std::uint64_t available = published > next_ ? published - next_ : 0;
+  const std::uint64_t available = count_chosen(next_, published);
   const bool last_ones = plan.outlook == Outlook::ended || plan.outlook == Outlook::lost;
   if (available >= plan.at_least) {
     plan.outlook = Outlook::steps;
     plan.count = std::min(available, plan.up_to);
   } else if (last_ones) {
     plan.count = std::min(available, plan.up_to);
+  }
+  if (last_ones && available == 0 && published > next_) {  // what is left was not chosen
+    statistics_.skipped += published - next_;
+    next_ = published;
+  }
+  plan.first = chosen_from(next_);
+  if (options_.latest && plan.count > 0) {
+    plan.count = std::min(plan.count, plan.at_least);
+    plan.first += (available - plan.count) * options_.every;
   }
   return plan;
 }
@@ -231,6 +254,7 @@ Status Reader::restart() {
   const std::string name = record_.name;
   detach();
   next_ = 0;
+  origin_.reset();
   end_told_ = false;
   COUPLET_TRY(attach(name, old_incarnation, From::oldest, os::now_ns() + restart_look_ns));
   statistics_.lost += next_;  // of the new incarnation, overwritten before it was found
@@ -269,7 +293,7 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
       room = memory.status();
       target = memory ? *memory : nullptr;
     }
-    auto copied = copy_steps(plan->count, target, kept, room);
+    auto copied = copy_steps(*plan, target, kept, room);
     if (!copied) {
       status = copied.status();
       break;
@@ -286,6 +310,7 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
              step_bytes_,
              steps_.data(),
              ordinals_.data(),
+             torn_.data(),
              statistics_.lost - lost_told_,
              record_.incarnation};
     lost_told_ = statistics_.lost;

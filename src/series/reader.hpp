@@ -25,6 +25,9 @@ struct ReaderOptions {
   std::int64_t from_step = 0;
   couplet_type type = -1;  // expected; -1: any
   std::uint64_t buffer_bytes = 0;
+  std::uint64_t every = 1;  // of so many ordinals one is delivered, beginning with the first; the others are skipped
+  bool latest = false;      // a read gives the at_least newest steps and skips older ones; followers only
+  bool torn = false;        // deliver torn steps, marked
   // Ranks of this program that open for themselves (local reading): the reservation for a required program ends when so
   // many have opened. 0: the team's size.
   std::int32_t openers = 0;
@@ -37,6 +40,7 @@ struct Batch {
   std::uint64_t step_bytes = 0;
   const std::int64_t* steps = nullptr;      // until the next read
   const std::uint64_t* ordinals = nullptr;  // until the next read
+  const std::uint8_t* torn = nullptr;       // 1: the step was replaced while it was copied; until the next read
   std::uint64_t lost = 0;                   // since the last read that delivered
   std::uint64_t incarnation = 0;
 };
@@ -45,7 +49,8 @@ class Reader {
  public:
   // team: all ranks that read together; a team of one reads for itself (a local reader). It outlives the reader.
   // timeout: the series does not exist at the deadline; shape (a box outside the array, or elements that nobody writes);
-  // type; limit (table of holders full); unsupported (another node, no relay); not_found (its steps are gone); argument.
+  // type; limit (table of holders full); unsupported (another node, no relay); not_found (its steps are gone); argument
+  // (also: latest for a holder).
   static Result<std::unique_ptr<Reader>> open(Environment& environment, message::Team& team, const std::string& name,
                                               const ReaderOptions& options, std::uint64_t deadline_ns);
   // Gives up its holds where close() was not called.
@@ -83,7 +88,8 @@ class Reader {
     std::size_t limiting = 0;     // the source that has published least
     Outlook outlook = Outlook::waiting;
   };
-  struct Plan {  // of a read, agreed
+  struct Plan {               // of a read, agreed
+    std::uint64_t first = 0;  // ordinal; then every `every`-th
     std::uint64_t count = 0;
     Outlook outlook = Outlook::waiting;
     std::uint64_t at_least = 0;
@@ -93,6 +99,7 @@ class Reader {
   Reader(Environment& environment, message::Team& team, ReaderOptions options);
 
   // reader_open.cpp
+  Status check_choice();
   Status attach(const std::string& name, std::int64_t newer_than, From from, std::uint64_t deadline_ns);
   Status find_record(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns);
   Status check_record();
@@ -110,6 +117,9 @@ class Reader {
   Status check_holds() const;
   [[nodiscard]] std::uint64_t fewest_slots() const;
   [[nodiscard]] View look();
+  // The chosen ordinals: the first one >= ordinal, and how many there are in [begin, end).
+  [[nodiscard]] std::uint64_t chosen_from(std::uint64_t ordinal) const noexcept;
+  [[nodiscard]] std::uint64_t count_chosen(std::uint64_t begin, std::uint64_t end) const noexcept;
   void pass_lost(std::uint64_t next);
   void pass_skipped(std::uint64_t published);
   Result<View> wait_for(std::uint64_t at_least, std::uint64_t deadline_ns);
@@ -122,9 +132,12 @@ class Reader {
 
   // reader_copy.cpp
   static constexpr std::int64_t outcome_whole = 2;
-  static constexpr std::int64_t outcome_gone = 1;  // overwritten before the copy
-  static constexpr std::int64_t outcome_torn = 0;  // overwritten during the copy
-  Result<std::uint64_t> copy_steps(std::uint64_t count, std::byte* target, std::uint64_t kept, const Status& room);
+  static constexpr std::int64_t outcome_torn = 1;  // overwritten during the copy
+  static constexpr std::int64_t outcome_gone = 0;  // overwritten before the copy
+  [[nodiscard]] bool delivers(std::int64_t outcome) const noexcept {
+    return outcome == outcome_whole || (outcome == outcome_torn && options_.torn);
+  }
+  Result<std::uint64_t> copy_steps(const Plan& plan, std::byte* target, std::uint64_t kept, const Status& room);
   Status copy_step(std::uint64_t ordinal, std::byte* target, layout::CopyMethod method, std::size_t at);
   Status combine(const Status& own, std::size_t begin, std::uint64_t count);
 
@@ -137,6 +150,7 @@ class Reader {
   std::vector<Source> sources_;
   std::uint64_t next_ = 0;                  // ordinal to deliver next
   std::optional<std::int64_t> skip_below_;  // steps below are skipped
+  std::optional<std::uint64_t> origin_;     // the first ordinal that was chosen
   std::uint64_t passed_ = 0;                // ordinals of earlier incarnations
   std::uint64_t lost_told_ = 0;
   bool end_told_ = false;
@@ -146,6 +160,7 @@ class Reader {
   ReadBuffer buffer_;
   std::vector<std::int64_t> steps_;
   std::vector<std::uint64_t> ordinals_;
+  std::vector<std::uint8_t> torn_;
   std::vector<std::int64_t> outcome_;  // of each step of a copy
   std::vector<std::int64_t> votes_;
 };

@@ -28,6 +28,9 @@ Reader::~Reader() {
 Result<std::unique_ptr<Reader>> Reader::open(Environment& environment, message::Team& team, const std::string& name,
                                              const ReaderOptions& options, std::uint64_t deadline_ns) {
   std::unique_ptr<Reader> reader(new Reader(environment, team, options));
+  if (Status choice = reader->check_choice(); !choice.ok()) {
+    return choice.within(fmt::format("series '{}'", name));
+  }
   COUPLET_TRY(reader->attach(name, -1, options.from, deadline_ns));
   reader->statistics_.first = reader->next_;
   if (Status status = environment.registry().reader_opened(name, deadline_ns); !status.ok()) {
@@ -38,6 +41,25 @@ Result<std::unique_ptr<Reader>> Reader::open(Environment& environment, message::
 
 std::string Reader::title() const {
   return fmt::format("series '{}'", record_.name);
+}
+
+// What is delivered is agreed over the team, so that all have to want the same.
+Status Reader::check_choice() {
+  Status status;
+  if (options_.every == 0) {
+    status = fail(Code::argument, "every is 0: one of how many steps?");
+  } else if (options_.latest && options_.mode != Mode::follow) {
+    status = fail(Code::argument, "latest is for a reader that follows; one that holds is given each step");
+  }
+  COUPLET_TRY(agree_on_status(team_, status, reader_rank, os::never));
+  const std::array<std::int64_t, 3> own = {static_cast<std::int64_t>(options_.every), options_.latest ? 1 : 0,
+                                           options_.torn ? 1 : 0};
+  std::array<std::int64_t, 6> bounds = {own[0], own[1], own[2], -own[0], -own[1], -own[2]};
+  COUPLET_TRY(team_.minimum(bounds, os::never));
+  if (bounds[0] != -bounds[3] || bounds[1] != -bounds[4] || bounds[2] != -bounds[5]) {
+    return fail(Code::mismatch, "the reader ranks differ in every, latest or torn");
+  }
+  return {};
 }
 
 // ---- record ----
@@ -217,12 +239,14 @@ Status Reader::release_reservations(std::uint64_t deadline_ns) {
   return {};
 }
 
+// What lies before the next chosen ordinal is needed no more, whether or not it is published yet.
 void Reader::release_consumed() {
+  const std::uint64_t needed = chosen_from(next_);
   for (Source& source : sources_) {
     if (source.entry >= 0) {
-      consume(*source.file, source.entry, next_);
+      consume(*source.file, source.entry, needed);
     }
-    source.part->released(next_);
+    source.part->released(needed);
   }
 }
 
