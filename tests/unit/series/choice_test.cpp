@@ -1,0 +1,169 @@
+// What a reader chooses to be given: every n-th step, the latest, torn ones with their mark.
+#include <atomic>
+#include <thread>
+
+#include "unit/series/fixture.hpp"
+
+namespace couplet::series {
+namespace {
+
+using namespace testing_fixture;
+
+class Choice : public Series {};
+
+TEST_F(Choice, EveryThirdStepIsDeliveredAndTheOthersAreSkipped) {
+  auto writer = create(16);
+  ReaderOptions options;
+  options.every = 3;
+  auto reader = open(options);
+  for (std::int64_t step = 100; step < 111; ++step) {
+    put(*writer, step);
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 2, 3, batch).ok());
+  ASSERT_EQ(batch.count, 3U);
+  EXPECT_EQ(batch.steps[0], 100);
+  EXPECT_EQ(batch.steps[1], 103);
+  EXPECT_EQ(batch.steps[2], 106);
+  EXPECT_EQ(batch.ordinals[2], 6U);
+  expect_content(batch, box_of(0, rows, 0, columns));
+  expect_equation(reader->count());
+  ASSERT_TRUE(writer->close(soon()).ok());
+  ASSERT_TRUE(read(*reader, 1, 3, batch).ok());
+  ASSERT_EQ(batch.count, 1U);
+  EXPECT_EQ(batch.steps[0], 109);
+  EXPECT_EQ(read(*reader, 1, 3, batch).code(), Code::end);
+  const Statistics statistics = reader->count();
+  EXPECT_EQ(statistics.delivered, 4U);
+  EXPECT_EQ(statistics.skipped, 7U);
+  EXPECT_EQ(statistics.pending, 0U);
+  EXPECT_EQ(statistics.lost, 0U);
+  expect_equation(statistics);
+}
+
+TEST_F(Choice, AHolderOfEveryTenthStepDoesNotHoldTheOthers) {
+  WriterOptions patient;
+  patient.wait_timeout_s = 0;
+  auto writer = create(4, patient);
+  ReaderOptions options;
+  options.every = 10;
+  auto reader = open(options);
+  Batch batch;
+  std::int64_t step = 0;
+  for (int round = 0; round < 5; ++round) {
+    put(*writer, step++);
+    ASSERT_TRUE(read(*reader, 1, 4, batch).ok());
+    ASSERT_EQ(batch.count, 1U);
+    EXPECT_EQ(batch.steps[0], round * 10);
+    for (int other = 1; other < 10; ++other) {
+      put(*writer, step++);  // never FULL
+    }
+  }
+  for (int number = 0; number < 4; ++number) {
+    put(*writer, step++);
+  }
+  EXPECT_EQ(writer->put(field(step).data(), step).code(), Code::full);  // the chosen one is held
+  expect_equation(reader->count());
+  EXPECT_EQ(reader->count().lost, 0U);
+  EXPECT_EQ(read(*reader, 2, 4, batch).code(), Code::limit);  // ten steps apart, and four slots
+}
+
+TEST_F(Choice, OfWhatIsOverwrittenOnlyTheChosenOnesAreLost) {
+  auto writer = create(2);
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  options.every = 4;
+  auto reader = open(options);
+  put(*writer, 0);
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 1, batch).ok());
+  for (std::int64_t step = 1; step <= 12; ++step) {
+    put(*writer, step);
+  }
+  ASSERT_TRUE(read(*reader, 1, 1, batch).ok());
+  EXPECT_EQ(batch.steps[0], 12);
+  EXPECT_EQ(batch.lost, 2U);  // 4 and 8
+  EXPECT_EQ(reader->count().skipped, 9U);
+  expect_equation(reader->count());
+}
+
+TEST_F(Choice, TheLatestStepsAndNothingOlder) {
+  auto writer = create(8);
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  options.latest = true;
+  auto reader = open(options);
+  for (std::int64_t step = 0; step < 6; ++step) {
+    put(*writer, step);
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  ASSERT_EQ(batch.count, 1U);
+  EXPECT_EQ(batch.steps[0], 5);
+  EXPECT_EQ(reader->count().skipped, 5U);
+  EXPECT_EQ(read(*reader, 1, 8, batch, 0).code(), Code::not_yet);
+  put(*writer, 6);
+  put(*writer, 7);
+  put(*writer, 8);
+  ASSERT_TRUE(read(*reader, 2, 8, batch).ok());
+  ASSERT_EQ(batch.count, 2U);
+  EXPECT_EQ(batch.steps[0], 7);
+  EXPECT_EQ(batch.steps[1], 8);
+  expect_equation(reader->count());
+}
+
+TEST_F(Choice, AHolderCannotHaveOnlyTheLatestAndEveryNeedsANumber) {
+  auto writer = create(4);
+  ReaderOptions options;
+  options.latest = true;
+  EXPECT_EQ(Reader::open(reader_environment, team, "eta", options, soon()).code(), Code::argument);
+  options.latest = false;
+  options.every = 0;
+  EXPECT_EQ(Reader::open(reader_environment, team, "eta", options, soon()).code(), Code::argument);
+}
+
+// A writer that never stops and one slot: sooner or later a step is replaced while it is copied.
+TEST_F(Choice, ATornStepIsDeliveredWithItsMark) {
+  constexpr std::int64_t extent = 1 << 20;
+  const std::vector<std::int64_t> shape = {extent};
+  WriterOptions few;
+  few.slots = 2;
+  auto made =
+      Writer::create(writer_environment, team, {"big", COUPLET_INT32, shape, layout::whole(shape)}, few, soon());
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  std::atomic<bool> over = false;
+  std::thread writing([&] {
+    std::vector<std::int32_t> values(extent);
+    for (std::int64_t step = 0; !over; ++step) {
+      std::fill(values.begin(), values.end(), static_cast<std::int32_t>(step));
+      EXPECT_TRUE((*made)->put(values.data(), step).ok());
+    }
+  });
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  options.torn = true;
+  auto reader = Reader::open(reader_environment, team, "big", options, soon());
+  ASSERT_TRUE(reader.ok());
+  std::uint64_t marked = 0;
+  for (const std::uint64_t end = os::deadline_after(patience_s); marked == 0 && os::now_ns() < end;) {
+    Batch batch;
+    ASSERT_TRUE((*reader)->read(1, 1, soon(), nullptr, 0, batch).ok());
+    ASSERT_EQ(batch.count, 1U);
+    const auto* values = reinterpret_cast<const std::int32_t*>(batch.data);
+    if (batch.torn[0] != 0) {
+      ++marked;
+    } else {
+      EXPECT_TRUE(std::all_of(values, values + extent, [&](std::int32_t v) { return v == batch.steps[0]; }));
+    }
+  }
+  over = true;
+  writing.join();
+  EXPECT_GT(marked, 0U);
+  const Statistics statistics = (*reader)->count();
+  EXPECT_EQ(statistics.delivered_torn, marked);
+  EXPECT_EQ(statistics.lost_torn, 0U);
+  expect_equation(statistics);
+}
+
+}  // namespace
+}  // namespace couplet::series
