@@ -140,6 +140,25 @@ def test_reuse_reads_into_one_array(solo: couplet.Universe) -> None:
     assert len(memory) == 1
 
 
+def test_every_third_step_and_the_latest(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (4,), slots=16)
+    third = solo.series("eta", every=3)
+    latest = solo.series("eta", mode="follow", latest=True, torn=True)
+    for step in range(11):
+        writer.put(np.full(4, float(step)), step)
+    assert third.read(at_least=3).steps.tolist() == [0, 3, 6, 9]
+    batch = latest.read()
+    assert batch.steps.tolist() == [10]
+    assert batch.torn.tolist() == [False]
+    assert (batch.data == 10.0).all()
+    assert third.statistics.skipped == 6 and latest.statistics.skipped == 10
+    assert third.statistics.balanced and latest.statistics.balanced
+    with pytest.raises(couplet.ArgumentError, match="latest"):
+        solo.series("eta", latest=True)
+    for end in (third, latest, writer):
+        end.close()
+
+
 def test_a_claim_that_fails_is_not_published(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (3,), slots=4)
     with pytest.raises(ZeroDivisionError), writer.claim(1) as slot:
