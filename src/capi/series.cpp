@@ -203,7 +203,12 @@ couplet_status couplet_series_create(couplet_universe* universe, const char* nam
 
 couplet_status couplet_series_put(couplet_series* series, const void* data, int64_t step) {
   return capi::call(series, "couplet_series_put", [&]() -> Status {
-    return series->writer ? series->writer->put(data, step) : wrong_end("couplet_series_put", "reading");
+    if (!series->writer) {
+      return wrong_end("couplet_series_put", "reading");
+    }
+    Status status = series->writer->put(data, step);
+    series->owner->universe->published();
+    return status;
   });
 }
 
@@ -220,7 +225,12 @@ couplet_status couplet_series_claim(couplet_series* series, int64_t step, void**
 
 couplet_status couplet_series_publish(couplet_series* series) {
   return capi::call(series, "couplet_series_publish", [&]() -> Status {
-    return series->writer ? series->writer->publish() : wrong_end("couplet_series_publish", "reading");
+    if (!series->writer) {
+      return wrong_end("couplet_series_publish", "reading");
+    }
+    Status status = series->writer->publish();
+    series->owner->universe->published();
+    return status;
   });
 }
 

@@ -17,6 +17,7 @@ using wire::RelayKind;
 namespace {
 
 constexpr std::uint64_t hold_patience_ns = 1'000'000'000;
+constexpr int take_budget = 16;
 constexpr int turns_each = 4;  // frames of one subscription before the next one has its turn
 
 layout::Box box_of(const wire::Subscribe& wish) {
@@ -86,6 +87,12 @@ int Server::poll(int budget) {
   }
   sweep();
   return work;
+}
+
+void Server::take_credit() {
+  for (std::size_t index = 0; index < subscriptions_.size(); ++index) {  // new ones may come, lost ones go
+    subscriptions_[index]->channel().poll(take_budget);
+  }
 }
 
 void Server::sweep() {

@@ -42,6 +42,8 @@ class Server {
 
   // Pushes up to `budget` frames; returns the work done. Never blocks.
   int poll(int budget);
+  // Takes what subscribers have sent; for those whose engine seldom looks at sockets.
+  void take_credit();
   // Would poll() do something? Call it between the last poll and going to sleep.
   [[nodiscard]] bool ready() const;
   // Readable when a writer has published what was waited for; -1 without watch.

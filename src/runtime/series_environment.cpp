@@ -2,10 +2,13 @@
 
 #include <algorithm>
 
+#include "runtime/node_relay.hpp"
+
 namespace couplet::runtime {
 namespace {
 
 constexpr std::uint64_t slice_with_messages_ns = 1'000'000;
+constexpr int rounds_with_pushes = 16;  // the engine looks at sockets only now and then
 
 using universe::PeerState;
 
@@ -28,14 +31,7 @@ const std::string& SeriesEnvironment::program() const noexcept {
 }
 
 Status SeriesEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation) {
-  const auto& info = membership_.peer(peer);
-  if (info.incarnation != incarnation) {
-    return fail(Code::peer_lost, "{} is gone, and came again", membership_.peer_name(peer));
-  }
-  if (info.state == PeerState::left) {
-    return fail(Code::peer_lost, "{} has left", membership_.peer_name(peer));
-  }
-  return membership_.alive(peer);
+  return process_alive(membership_, peer, incarnation);
 }
 
 Status SeriesEnvironment::program_alive(std::string_view program) {
@@ -54,21 +50,25 @@ Status SeriesEnvironment::program_alive(std::string_view program) {
 }
 
 Result<std::uint64_t> SeriesEnvironment::between_slices() {
-  engine_.poll();
-  return messenger_.pending() > 0 ? slice_with_messages_ns : series::longest_slice_ns;
+  for (int round = 0; round < (pushes_ ? rounds_with_pushes : 1); ++round) {
+    engine_.poll();
+  }
+  return messenger_.pending() > 0 || pushes_ ? slice_with_messages_ns : series::longest_slice_ns;
 }
 
 Result<std::unique_ptr<series::Part>> SeriesEnvironment::open_part(const universe::SeriesRecord& record,
-                                                                   std::size_t part, const series::PartWish& /*wish*/,
-                                                                   std::uint64_t /*deadline_ns*/) {
-  return fail(Code::unsupported, "series '{}': {} writes on another node, and this build has no relay", record.name,
-              membership_.peer_name(record.parts[part].writer));
+                                                                   std::size_t part, const series::PartWish& wish,
+                                                                   std::uint64_t deadline_ns) {
+  if (remote_ == nullptr) {
+    return fail(Code::unsupported, "series '{}': {} writes on another node, and there are no relays (relay = none)",
+                record.name, membership_.peer_name(record.parts[part].writer));
+  }
+  return remote_->open_part(record, part, wish, deadline_ns);
 }
 
-Status SeriesEnvironment::count_opened(const universe::SeriesRecord& record, std::size_t /*part*/,
-                                       std::uint32_t /*opened*/, std::uint32_t /*needed*/,
-                                       std::uint64_t /*deadline_ns*/) {
-  return fail(Code::unsupported, "series '{}': this build has no relay", record.name);
+Status SeriesEnvironment::count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
+                                       std::uint32_t needed, std::uint64_t deadline_ns) {
+  return remote_ == nullptr ? Status() : remote_->count_opened(record, part, opened, needed, deadline_ns);
 }
 
 Status SeriesEnvironment::wait(const std::function<bool()>& done, std::uint64_t until_ns) {

@@ -7,6 +7,7 @@
 
 #include "engine/engine.hpp"
 #include "message/message.hpp"
+#include "relay/remote.hpp"
 #include "series/part.hpp"
 #include "series/series.hpp"
 #include "universe/membership.hpp"
@@ -18,6 +19,12 @@ class SeriesEnvironment final : public series::Environment {
   SeriesEnvironment(universe::Membership& membership, engine::Engine& engine, message::Messenger& messenger,
                     counters::Counters& counters, std::uint64_t spin_ns)
       : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters), spin_ns_(spin_ns) {}
+
+  // Who brings parts of other nodes; nullptr: nobody does. pushes: this process pushes inside its own calls.
+  void set_remote(relay::Remote* remote, bool pushes) noexcept {
+    remote_ = remote;
+    pushes_ = pushes;
+  }
 
   [[nodiscard]] channel::PeerId self() const noexcept override;
   [[nodiscard]] std::uint16_t incarnation() const noexcept override;
@@ -44,6 +51,8 @@ class SeriesEnvironment final : public series::Environment {
   message::Messenger& messenger_;
   counters::Counters& counters_;
   std::uint64_t spin_ns_;
+  relay::Remote* remote_ = nullptr;
+  bool pushes_ = false;
 };
 
 }  // namespace couplet::runtime

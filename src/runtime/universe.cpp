@@ -13,6 +13,9 @@ namespace {
 
 constexpr double leave_timeout_s = 5;
 constexpr int spin_rounds = 4000;
+constexpr double push_timeout_s = 30;
+constexpr int pushes_each_call = 64;
+constexpr unsigned calls_between_rounds = 16;
 
 void print_note(const std::string& text) {
   if (log_level() >= LogLevel::warning) {
@@ -59,7 +62,46 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   COUPLET_TRY(make_reach(std::move(listener)));
   COUPLET_TRY(make_messenger());
   environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_, patience_.spin_ns);
+  return make_relay(wishes);
+}
+
+// Before the first channel: its frames need somebody who takes them.
+Status Universe::make_relay(const universe::JoinWishes& wishes) {
+  COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(*member_));
+  relay::RemoteOptions options;
+  options.in_calls = mode == RelayMode::in_calls;
+  remote_ = std::make_unique<relay::Remote>(*environment_, *reach_, options);
+  if (options.in_calls) {
+    relay::ServerOptions server;
+    server.watch = false;
+    COUPLET_TRY_VALUE(node_relay_, NodeRelay::open(*member_, *engine_, *counters_, server));
+  }
+  relay_frames_ = std::make_unique<relay::Dispatch>(node_relay_ ? &node_relay_->server() : nullptr, remote_.get());
+  reach_->set_handler(wire::FrameFamily::relay, *relay_frames_);
+  environment_->set_remote(mode == RelayMode::none ? nullptr : remote_.get(), options.in_calls);
+  relay_start_ = std::make_unique<RelayStart>(*member_, wishes);
   return {};
+}
+
+void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
+  reach_->lost(peer, why);
+  if (relay_start_) {
+    if (const Status started = relay_start_->again(peer); !started.ok()) {
+      print_note(started.text());
+    }
+  }
+}
+
+// What was published goes out, and credit comes in.
+void Universe::push() {
+  auto& server = node_relay_->server();
+  server.poll(pushes_each_call);
+  server.take_credit();
+  if (pushed_++ % calls_between_rounds == 0) {  // those who come, and the hub
+    for (unsigned round = 0; round < calls_between_rounds; ++round) {
+      engine_->poll();
+    }
+  }
 }
 
 Status Universe::make_reach(std::unique_ptr<link::TcpListener> listener) {
@@ -75,7 +117,7 @@ Status Universe::make_messenger() {
   messenger_ = std::make_unique<message::Messenger>(*reach_, engine_.get(), member_->id(), member_->size(), options);
   reach_->set_handler(wire::FrameFamily::message, *messenger_);
   reach_->set_messenger(*messenger_);
-  member_->on_lost([this](channel::PeerId peer, const Status& why) { reach_->lost(peer, why); });
+  member_->on_lost([this](channel::PeerId peer, const Status& why) { heard_of_loss(peer, why); });
   const auto& program = member_->programs()[static_cast<std::size_t>(member_->program())];
   COUPLET_TRY_VALUE(own_program_, messenger_->program_group(program.name, program.first_rank, program.size));
   return {};
@@ -86,7 +128,10 @@ Universe::~Universe() {
   if (member_) {
     static_cast<void>(member_->attach(nullptr));
   }
+  relay_start_.reset();
   reach_.reset();  // channels end before who takes their frames
+  node_relay_.reset();
+  remote_.reset();
   messenger_.reset();
   engine_.reset();
 }
@@ -96,7 +141,11 @@ Result<std::unique_ptr<series::Writer>> Universe::create_series(message::Group& 
                                                                 const series::WriterOptions& options,
                                                                 std::uint64_t deadline_ns) {
   COUPLET_TRY_VALUE(auto team, reading_team(group, specification.name, false));
-  return series::Writer::create(*environment_, *team, specification, options, deadline_ns);
+  COUPLET_TRY_VALUE(auto writer, series::Writer::create(*environment_, *team, specification, options, deadline_ns));
+  if (const Status started = relay_start_->for_writers(group); !started.ok()) {
+    print_note(started.within(fmt::format("series '{}' has no relay for other nodes", specification.name)).text());
+  }
+  return writer;
 }
 
 Result<std::unique_ptr<message::Team>> Universe::reading_team(message::Group& group, const std::string& name,
@@ -114,6 +163,12 @@ Status Universe::progress() {
 }
 
 Status Universe::leave() {
+  if (node_relay_) {  // nobody else will push what is left
+    auto& server = node_relay_->server();
+    static_cast<void>(engine_->wait([&] { return server.told_all(); }, os::deadline_after(push_timeout_s),
+                                    [] { return "readers on other nodes to be sent everything"; }));
+  }
+  relay_start_.reset();
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
   const Status flushed = messenger_->flush(deadline_ns);
   reach_->shut(deadline_ns);

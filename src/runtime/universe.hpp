@@ -13,7 +13,9 @@
 #include "engine/engine.hpp"
 #include "message/message.hpp"
 #include "message/team.hpp"
+#include "runtime/node_relay.hpp"
 #include "runtime/reach.hpp"
+#include "runtime/relay_start.hpp"
 #include "runtime/series_environment.hpp"
 #include "series/reader.hpp"
 #include "series/writer.hpp"
@@ -43,6 +45,12 @@ class Universe final {
   Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
 
   Status progress();
+  // A step was published: pushes it where writers do that inside their calls (relay = in_calls); otherwise nothing.
+  void published() {
+    if (node_relay_) [[unlikely]] {
+      push();
+    }
+  }
   // JSON: links, limits and choices, and why.
   [[nodiscard]] std::string explain() const;
   // Finishes what was sent and says goodbye. Afterwards the object is only good for its destructor.
@@ -53,6 +61,9 @@ class Universe final {
   Status assemble(const universe::JoinWishes& wishes);
   Status make_reach(std::unique_ptr<link::TcpListener> listener);
   Status make_messenger();
+  Status make_relay(const universe::JoinWishes& wishes);
+  void push();
+  void heard_of_loss(channel::PeerId peer, const Status& why);
 
   // In the order of dependence.
   std::unique_ptr<universe::Membership> member_;
@@ -61,6 +72,11 @@ class Universe final {
   std::unique_ptr<Reach> reach_;
   std::unique_ptr<message::Messenger> messenger_;
   std::unique_ptr<SeriesEnvironment> environment_;
+  std::unique_ptr<relay::Remote> remote_;
+  std::unique_ptr<NodeRelay> node_relay_;  // only where writers push themselves
+  unsigned pushed_ = 0;
+  std::unique_ptr<relay::Dispatch> relay_frames_;
+  std::unique_ptr<RelayStart> relay_start_;
   engine::Patience patience_;
   message::Group* own_program_ = nullptr;
 };

@@ -47,6 +47,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] bool encrypt() const noexcept override { return encrypt_; }
   Status attach(engine::Engine* engine) override;
   [[nodiscard]] Status hub() const override { return hub_status_; }
+  [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
   void on_lost(std::function<void(channel::PeerId, const Status&)> handler) override;
   Status alive(channel::PeerId id) override;
   Status leave(std::uint64_t deadline_ns) override;

@@ -86,6 +86,8 @@ class Membership {
   virtual Status attach(engine::Engine* engine) = 0;
   // ok while the hub answers; hub_lost and why.
   [[nodiscard]] virtual Status hub() const = 0;
+  // The hub has said that the universe is over.
+  [[nodiscard]] virtual bool over() const = 0;
 
   // The hub, or a lock in the node directory, says that a peer is gone (has left, or is lost): called once per incarnation,
   // from poll. Several handlers may be set; none is ever taken out.

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "architecture.md"
-TRIPS = {"send": "left:1,right:1", "series": "left:1,right:1"}
+TRIPS = {"send": "left:1,right:1", "series": "left:1,right:1", "relay": "left:1,right:1"}
 BUILD = ROOT / "build" / "release"
 
 

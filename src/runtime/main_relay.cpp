@@ -1,0 +1,165 @@
+// couplet-relay: serves the series of its node to readers on other nodes (relay/). Lives until the hub says that the universe
+// is over; where the hub is lost, as long as somebody on its node writes, or somebody reads.
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+#include <new>
+
+#include "runtime/control_lanes.hpp"
+#include "runtime/node_relay.hpp"
+#include "runtime/reach.hpp"
+#include "runtime/settings.hpp"
+#include "universe/join.hpp"
+
+namespace {
+
+using namespace couplet;
+
+enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2 };
+constexpr double leave_timeout_s = 5;
+
+constexpr const char* usage =
+    "usage: couplet-relay [--detach]\n"
+    "Serves the series of this node to readers on other nodes. COUPLET_HUB, COUPLET_SECRET_FILE, COUPLET_INTERFACE,\n"
+    "COUPLET_NODE and COUPLET_RUN_DIR as for the programs. --detach: goes on in the background.\n";
+
+// SIGTERM, SIGINT and SIGHUP as something to wait for.
+class StopSignals final : public engine::Source {
+ public:
+  StopSignals() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+    descriptor_ = os::Descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+  }
+  [[nodiscard]] int descriptor() const { return descriptor_.number(); }
+  [[nodiscard]] bool told() const { return told_; }
+  int poll(std::uint64_t /*now_ns*/, int /*budget*/) override {
+    signalfd_siginfo info{};
+    const bool came = ::read(descriptor_.number(), &info, sizeof info) > 0;
+    told_ = told_ || came;
+    return came ? 1 : 0;
+  }
+  [[nodiscard]] bool ready() const override { return false; }
+
+ private:
+  os::Descriptor descriptor_;
+  bool told_ = false;
+};
+
+// A relay serves the whole node, and is not bound to the cores of whoever started it.
+void forget_affinity() {
+  cpu_set_t all;
+  std::memset(&all, 0xFF, sizeof all);
+  static_cast<void>(sched_setaffinity(0, sizeof all, &all));
+}
+
+Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpListener>& listener) {
+  universe::JoinWishes wishes;
+  wishes.program = "relay";
+  wishes.rank = 0;
+  wishes.size = 1;
+  wishes.timeout_s = -1;  // started by somebody who will wait, or end it
+  wishes.timeout_given = true;
+  COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
+  options.relay = true;
+  options.make_lane = runtime::tcp_control_lanes();
+  options.listen = [&listener](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
+    os::Endpoint local = towards_hub;
+    if (const std::string wanted = runtime::environment_text("COUPLET_INTERFACE"); !wanted.empty()) {
+      COUPLET_TRY_VALUE(local, os::interface_endpoint(wanted));
+    }
+    COUPLET_TRY_VALUE(listener, link::TcpListener::open(local));
+    return listener->endpoint();
+  };
+  return universe::join(std::move(options));
+}
+
+// Somebody of this node lives (looked at without a hub).
+bool inhabited(universe::Membership& membership) {
+  for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
+    const auto peer = static_cast<channel::PeerId>(rank);
+    const auto& info = membership.peer(peer);
+    if (info.state == universe::PeerState::present && info.node == membership.node() && membership.alive(peer).ok()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+Status serve() {
+  StopSignals stop;
+  std::unique_ptr<link::TcpListener> listener;
+  COUPLET_TRY_VALUE(const auto membership, join(listener));
+  counters::Counters counters(membership->page().counters());
+  engine::Engine engine(membership->doorbell(), engine::Patience{});
+  engine.set_counters(counters);
+  COUPLET_TRY(membership->attach(&engine));
+  COUPLET_TRY_VALUE(const auto options, runtime::reach_options(*membership));
+  COUPLET_TRY_VALUE(auto reach, runtime::Reach::open(*membership, engine, std::move(listener), options, counters));
+  COUPLET_TRY_VALUE(const auto relay, runtime::NodeRelay::open(*membership, engine, counters, {}));
+  relay::Dispatch dispatch(&relay->server(), nullptr);
+  reach->set_handler(wire::FrameFamily::relay, dispatch);
+  membership->on_lost([&](channel::PeerId peer, const Status& why) {
+    if (reach) {
+      reach->lost(peer, why);
+    }
+  });
+  COUPLET_TRY(engine.watch(stop.descriptor(), false, stop));
+  const auto over = [&] {
+    return stop.told() || (!membership->hub().ok() &&
+                           (membership->over() || (relay->server().subscriptions() == 0 && !inhabited(*membership))));
+  };
+  Status waited = engine.wait(over, os::never, [] { return "the end of the universe"; });
+  engine.unwatch(stop.descriptor());
+  const auto deadline_ns = os::deadline_after(leave_timeout_s);
+  reach->shut(deadline_ns);
+  Status left = membership->leave(deadline_ns);
+  reach.reset();  // channels end before who takes their frames
+  return waited.ok() ? left : waited;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  bool detach = false;
+  for (int index = 1; index < count; ++index) {
+    const std::string_view word = arguments[index];
+    if (word == "--help" || word == "-h") {
+      std::fputs(usage, stdout);
+      return exit_over;
+    }
+    if (word == "--version") {
+      std::printf("couplet-relay %d.%d.%d\n", COUPLET_VERSION_MAJOR, COUPLET_VERSION_MINOR, COUPLET_VERSION_PATCH);
+      return exit_over;
+    }
+    if (word != "--detach") {
+      std::fprintf(stderr, "couplet-relay: no option '%s'\n%s", arguments[index], usage);
+      return exit_usage;
+    }
+    detach = true;
+  }
+  if (detach && ::fork() != 0) {
+    return exit_over;
+  }
+  forget_affinity();
+  try {
+    const Status status = serve();
+    if (status.ok() || status.code() == Code::exists) {  // another one serves the node already
+      return exit_over;
+    }
+    std::fprintf(stderr, "couplet-relay: %s\n", status.text().c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("couplet-relay: no memory\n", stderr);
+  }
+  return exit_failed;
+}

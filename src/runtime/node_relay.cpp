@@ -1,0 +1,50 @@
+#include "runtime/node_relay.hpp"
+
+namespace couplet::runtime {
+
+using counters::Counter;
+
+Status process_alive(universe::Membership& membership, channel::PeerId peer, std::uint16_t incarnation) {
+  const auto& info = membership.peer(peer);
+  if (info.incarnation != incarnation) {
+    return fail(Code::peer_lost, "{} is gone, and came again", membership.peer_name(peer));
+  }
+  if (info.state == universe::PeerState::left) {
+    return fail(Code::peer_lost, "{} has left", membership.peer_name(peer));
+  }
+  return membership.alive(peer);
+}
+
+Result<std::unique_ptr<NodeRelay>> NodeRelay::open(universe::Membership& membership, engine::Engine& engine,
+                                                   counters::Counters& counters, const relay::ServerOptions& options) {
+  std::unique_ptr<NodeRelay> made(new NodeRelay(membership, engine, counters));
+  COUPLET_TRY_VALUE(made->server_, relay::Server::open(*made, options));
+  engine.add(*made, engine::Rate::often);
+  if (made->server_->descriptor() >= 0) {
+    COUPLET_TRY(engine.watch(made->server_->descriptor(), false, *made));
+  }
+  return made;
+}
+
+NodeRelay::~NodeRelay() {
+  if (server_ && server_->descriptor() >= 0) {
+    engine_.unwatch(server_->descriptor());
+  }
+  engine_.remove(*this);
+}
+
+int NodeRelay::poll(std::uint64_t /*now_ns*/, int budget) {
+  const int work = server_->poll(budget);
+  if (work > 0) {
+    counters_.set(Counter::relay_steps_pushed, server_->pushed_steps());
+    counters_.set(Counter::relay_bytes_pushed, server_->pushed_bytes());
+  }
+  return work;
+}
+
+void NodeRelay::tick(std::uint64_t /*now_ns*/) {
+  server_->tick();
+  counters_.set(Counter::relay_subscribers, server_->subscriptions());
+}
+
+}  // namespace couplet::runtime

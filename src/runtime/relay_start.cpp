@@ -1,0 +1,196 @@
+#include "runtime/relay_start.hpp"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "os/error.hpp"
+#include "runtime/settings.hpp"
+
+extern char** environ;  // NOLINT: POSIX declares it nowhere
+
+namespace couplet::runtime {
+namespace {
+
+constexpr int most_starts = 8;
+
+using universe::PeerState;
+
+// Folders in which the helper programs of this library may be.
+std::vector<std::string> helper_folders() {
+  std::vector<std::string> folders;
+  if (const std::string told = environment_text("COUPLET_LIBEXEC"); !told.empty()) {
+    folders.push_back(told);
+  }
+  Dl_info info{};
+  if (::dladdr(reinterpret_cast<const void*>(&couplet_join), &info) != 0 && info.dli_fname != nullptr) {
+    const std::string library = info.dli_fname;
+    const auto slash = library.rfind('/');
+    const std::string folder = slash == std::string::npos ? "." : library.substr(0, slash);
+    for (const char* way : {COUPLET_LIBEXEC_FROM_LIB, "../libexec/couplet", "../libexec", "libexec/couplet"}) {
+      folders.push_back(folder + "/" + way);
+    }
+  }
+  return folders;
+}
+
+Result<std::string> find_helper(const std::string& name) {
+  const auto folders = helper_folders();
+  for (const auto& folder : folders) {
+    const std::string path = folder + "/" + name;
+    if (::access(path.c_str(), X_OK) == 0) {
+      return path;
+    }
+  }
+  return fail(Code::not_found,
+              "{} is not part of this installation (looked in {}); COUPLET_LIBEXEC may say where it is", name,
+              fmt::join(folders, ", "));
+}
+
+// The environment with some variables replaced.
+std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& changes) {
+  std::vector<std::string> result;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string text = *each;
+    const std::string name = text.substr(0, text.find('='));
+    bool replaced = false;
+    for (const auto& [key, value] : changes) {
+      replaced = replaced || key == name;
+    }
+    if (!replaced) {
+      result.push_back(text);
+    }
+  }
+  for (const auto& [key, value] : changes) {
+    result.push_back(key + "=" + value);
+  }
+  return result;
+}
+
+struct SpawnSettings {
+  SpawnSettings() {
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    for (const int number : {0, 1, 2}) {
+      posix_spawn_file_actions_addopen(&actions, number, "/dev/null", number == 0 ? O_RDONLY : O_WRONLY, 0);
+    }
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    sigset_t none;
+    sigemptyset(&none);
+    sigset_t all;
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  }
+  ~SpawnSettings() {
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+  }
+  SpawnSettings(const SpawnSettings&) = delete;
+  SpawnSettings& operator=(const SpawnSettings&) = delete;
+  posix_spawn_file_actions_t actions{};
+  posix_spawnattr_t attributes{};
+};
+
+// Runs a program that detaches itself, and waits until it has.
+Status run_detaching(const std::string& path, std::vector<std::string> environment) {
+  std::string program = path;
+  std::string option = "--detach";
+  std::array<char*, 3> arguments = {program.data(), option.data(), nullptr};
+  std::vector<char*> words;
+  for (auto& each : environment) {
+    words.push_back(each.data());
+  }
+  words.push_back(nullptr);
+  const SpawnSettings settings;
+  pid_t child = 0;
+  if (const int error =
+          ::posix_spawn(&child, path.c_str(), &settings.actions, &settings.attributes, arguments.data(), words.data());
+      error != 0) {
+    return os::system_failure(error, fmt::format("cannot start {}", path));
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  return {};
+}
+
+bool loopback(const std::string& hub) {
+  return hub.starts_with("127.") || hub.starts_with("localhost") || hub.starts_with("[::1]");
+}
+
+}  // namespace
+
+Result<RelayMode> relay_mode(const universe::Membership& membership) {
+  const std::string text = membership.setting("relay");
+  if (text.empty() || text == "auto") {
+    return RelayMode::automatic;
+  }
+  if (text == "external" || text == "in_calls" || text == "none") {
+    return text == "external" ? RelayMode::external : text == "none" ? RelayMode::none : RelayMode::in_calls;
+  }
+  return fail(Code::config, "setting 'relay' is '{}'; it has to be auto, external, in_calls or none", text);
+}
+
+// Somebody is on another node, or may still come there.
+bool RelayStart::needed() const {
+  bool elsewhere = false;
+  bool missing = false;
+  for (std::int32_t rank = 0; rank < membership_.size(); ++rank) {
+    const auto& info = membership_.peer(static_cast<channel::PeerId>(rank));
+    missing = missing || info.state == PeerState::absent;
+    elsewhere = elsewhere || (info.state == PeerState::present && info.node != membership_.node());
+  }
+  const std::string hub = wishes_.hub.empty() ? environment_text("COUPLET_HUB") : wishes_.hub;
+  return elsewhere || (missing && (!loopback(hub) || !environment_text("COUPLET_NODE").empty()));
+}
+
+bool RelayStart::first_on_node(const message::Group& writers) const {
+  for (std::int32_t rank = 0; rank < writers.rank(); ++rank) {
+    const auto& info = membership_.peer(writers.peer(rank));
+    if (info.node == membership_.node() && info.state == PeerState::present) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Status RelayStart::for_writers(const message::Group& writers) {
+  COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(membership_));
+  const channel::PeerId relay = channel::first_relay_peer + membership_.node();
+  if (mode != RelayMode::automatic || started_ > 0 || membership_.peer(relay).state == PeerState::present ||
+      !first_on_node(writers) || !needed()) {
+    return {};
+  }
+  return start();
+}
+
+Status RelayStart::again(channel::PeerId lost) {
+  if (started_ == 0 || started_ >= most_starts || lost != channel::first_relay_peer + membership_.node()) {
+    return {};
+  }
+  return start();
+}
+
+Status RelayStart::start() {
+  COUPLET_TRY_VALUE(const std::string path, find_helper("couplet-relay"));
+  std::vector<std::pair<std::string, std::string>> changes;
+  if (!wishes_.hub.empty()) {
+    changes.emplace_back("COUPLET_HUB", wishes_.hub);
+  }
+  if (!wishes_.secret_file.empty()) {
+    changes.emplace_back("COUPLET_SECRET_FILE", wishes_.secret_file);
+  }
+  ++started_;
+  return run_detaching(path, environment_with(changes));
+}
+
+}  // namespace couplet::runtime

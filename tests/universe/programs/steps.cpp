@@ -1,0 +1,210 @@
+// One rank that writes, or reads, a series of int32 whose every element says which step and place it is of.
+// usage: steps write PROGRAM RANK SIZE [KEY=VALUE...]    steps=100 slots=8 rows=60 columns=40 pause_us=0 required=NAME
+//        steps read PROGRAM RANK SIZE [KEY=VALUE...]     mode=hold|follow from=oldest|newest|next up_to=4 pause_us=0
+//                                                        start=R,C stop=R,C timeout=30 buffer=BYTES patient=1 open_s=30
+// Rows are split among the writers. Prints "ready", then what happened; a wrong element ends it with status 3.
+#include <couplet/couplet.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Wishes = std::map<std::string, std::string>;
+
+long number(const Wishes& wishes, const char* key, long otherwise) {
+  const auto found = wishes.find(key);
+  return found == wishes.end() ? otherwise : std::stol(found->second);
+}
+
+std::string word(const Wishes& wishes, const char* key, const char* otherwise) {
+  const auto found = wishes.find(key);
+  return found == wishes.end() ? otherwise : found->second;
+}
+
+[[noreturn]] void stop(const char* what, int status) {
+  std::printf("%s: %s: %s\n", what, couplet_status_name(status), couplet_error_text());
+  std::fflush(stdout);
+  std::_Exit(2);
+}
+
+void demand(const char* what, couplet_status status) {
+  if (status != COUPLET_OK) {
+    stop(what, status);
+  }
+}
+
+template <typename Result>
+Result sized() {
+  Result result{};
+  result.struct_bytes = sizeof result;
+  return result;
+}
+
+std::int32_t element(std::int64_t step, std::int64_t flat) {
+  return static_cast<std::int32_t>(step * 1000003 + flat * 31);
+}
+
+void pause(const Wishes& wishes) {
+  if (const long pause_us = number(wishes, "pause_us", 0); pause_us > 0) {
+    std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+  }
+}
+
+void say(const char* text) {
+  std::puts(text);
+  std::fflush(stdout);
+}
+
+void write(couplet_universe* universe, int rank, int size, const Wishes& wishes) {
+  const std::int64_t shape[2] = {number(wishes, "rows", 60), number(wishes, "columns", 40)};
+  const std::int64_t begin[2] = {shape[0] * rank / size, 0};
+  const std::int64_t end[2] = {shape[0] * (rank + 1) / size, shape[1]};
+  couplet_series_options options;
+  couplet_series_options_init(&options);
+  options.slots = static_cast<std::uint64_t>(number(wishes, "slots", 8));
+  const std::string required = word(wishes, "required", "");
+  options.required_readers = required.empty() ? nullptr : required.c_str();
+  options.wait_timeout_s = 60;
+  couplet_series* series = nullptr;
+  demand("create", couplet_series_create(universe, "eta", COUPLET_INT32, 2, shape, begin, end, &options, &series));
+  say("ready");
+  std::vector<std::int32_t> data(static_cast<std::size_t>((end[0] - begin[0]) * shape[1]));
+  for (std::int64_t step = 0; step < number(wishes, "steps", 100); ++step) {
+    for (std::size_t at = 0; at < data.size(); ++at) {
+      data[at] = element(step, begin[0] * shape[1] + static_cast<std::int64_t>(at));
+    }
+    demand("put", couplet_series_put(series, data.data(), step));
+    pause(wishes);
+  }
+  auto counts = sized<couplet_series_statistics>();
+  demand("count", couplet_series_count(series, &counts));
+  demand("close", couplet_series_close(series));
+  std::printf("written %llu held_ms %llu library_us %llu\n", static_cast<unsigned long long>(counts.published),
+              static_cast<unsigned long long>(counts.held_ns / 1000000),
+              static_cast<unsigned long long>(counts.library_ns / 1000));
+}
+
+void take(const Wishes& wishes, const char* key, std::int64_t* pair) {
+  const std::string text = word(wishes, key, "");
+  if (!text.empty()) {
+    std::sscanf(text.c_str(), "%ld,%ld", &pair[0], &pair[1]);
+  }
+}
+
+// Every element of the batch is that step's.
+bool whole(const couplet_batch& batch, const couplet_series_info& info) {
+  const auto* value = static_cast<const std::int32_t*>(batch.data);
+  for (std::uint64_t index = 0; index < batch.count; ++index) {
+    for (std::int64_t row = info.start[0]; row < info.stop[0]; ++row) {
+      for (std::int64_t column = info.start[1]; column < info.stop[1]; ++column) {
+        if (*value++ != element(batch.steps[index], row * info.shape[1] + column)) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+couplet_series* open(couplet_universe* universe, const Wishes& wishes) {
+  couplet_open_options options;
+  couplet_open_options_init(&options);
+  options.mode = word(wishes, "mode", "hold") == "follow" ? COUPLET_FOLLOW : COUPLET_HOLD;
+  const std::string from = word(wishes, "from", "oldest");
+  options.from = from == "newest" ? COUPLET_FROM_NEWEST : from == "next" ? COUPLET_FROM_NEXT : COUPLET_FROM_OLDEST;
+  options.buffer_bytes = static_cast<std::uint64_t>(number(wishes, "buffer", 0));
+  options.timeout_s = static_cast<double>(number(wishes, "open_s", 30));
+  std::int64_t begin[2] = {0, 0};
+  std::int64_t end[2] = {0, 0};
+  take(wishes, "start", begin);
+  take(wishes, "stop", end);
+  if (end[0] > 0) {
+    options.dimensions = 2;
+    options.start = begin;
+    options.stop = end;
+  }
+  couplet_series* series = nullptr;
+  demand("open", couplet_series_open(universe, "eta", &options, &series));
+  return series;
+}
+
+void read(couplet_universe* universe, const Wishes& wishes) {
+  couplet_series* const series = open(universe, wishes);
+  auto info = sized<couplet_series_info>();
+  demand("describe", couplet_series_describe(series, &info));
+  say("ready");
+  const auto up_to = static_cast<std::uint64_t>(number(wishes, "up_to", 4));
+  const auto timeout_s = static_cast<double>(number(wishes, "timeout", 30));
+  bool holds = true;
+  couplet_status status = COUPLET_OK;
+  for (;;) {
+    auto batch = sized<couplet_batch>();
+    const auto began = std::chrono::steady_clock::now();
+    status = couplet_series_read(series, 1, up_to, timeout_s, nullptr, 0, &batch);
+    if (status == COUPLET_RESTARTED || (status == COUPLET_ERROR_PEER_LOST && number(wishes, "patient", 0) != 0)) {
+      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - began;
+      std::printf("told %s after %.1f s: %s\n", couplet_status_name(status), waited.count(),
+                  status < 0 ? couplet_error_text() : "");
+      std::fflush(stdout);
+      continue;
+    }
+    if (status != COUPLET_OK) {
+      break;
+    }
+    if (!whole(batch, info)) {
+      say("WRONG");
+      std::_Exit(3);
+    }
+    auto counts = sized<couplet_series_statistics>();
+    demand("count", couplet_series_count(series, &counts));
+    holds =
+        holds && counts.published - counts.first == counts.delivered + counts.lost + counts.skipped + counts.pending;
+    pause(wishes);
+  }
+  std::printf("ended %s: %s\n", couplet_status_name(status), status < 0 ? couplet_error_text() : "");
+  auto counts = sized<couplet_series_statistics>();
+  demand("count", couplet_series_count(series, &counts));
+  std::printf("route %s published %llu first %llu delivered %llu lost %llu skipped %llu pending %llu equation %s\n",
+              info.route, static_cast<unsigned long long>(counts.published),
+              static_cast<unsigned long long>(counts.first), static_cast<unsigned long long>(counts.delivered),
+              static_cast<unsigned long long>(counts.lost), static_cast<unsigned long long>(counts.skipped),
+              static_cast<unsigned long long>(counts.pending), holds ? "holds" : "BROKEN");
+  std::fflush(stdout);
+  const couplet_status closed = couplet_series_close(series);
+  if (closed != COUPLET_OK && closed != COUPLET_ERROR_HUB_LOST) {
+    stop("close", closed);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 5) {
+    return 1;
+  }
+  Wishes wishes;
+  for (int index = 5; index < count; ++index) {
+    const std::string text = arguments[index];
+    wishes[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+  }
+  couplet_join_options options;
+  couplet_join_options_init(&options);
+  options.rank = std::atoi(arguments[3]);
+  options.size = std::atoi(arguments[4]);
+  couplet_universe* universe = nullptr;
+  demand("join", couplet_join(arguments[2], &options, &universe));
+  if (arguments[1] == std::string("write")) {
+    write(universe, options.rank, options.size, wishes);
+  } else {
+    read(universe, wishes);
+  }
+  const couplet_status left = couplet_leave(universe);
+  std::printf("left %s\n", couplet_status_name(left));
+  return 0;
+}

@@ -1,0 +1,95 @@
+"""Series read from another node, through a relay: two "nodes" on one machine by COUPLET_NODE."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+
+import pytest
+from launching import BUILD, World, read_line
+
+MakeWorld = Callable[..., World]
+STEPS = BUILD / "tests" / "programs" / "steps"
+RELAY = BUILD / "libexec" / "couplet" / "couplet-relay"
+
+
+def start(world: World, what: str, program: str, rank: int, size: int, node: str, **wishes: object) -> Program:
+    """One rank of a program on a node, ready."""
+    words = [f"{key}={value}" for key, value in wishes.items()]
+    return Program(world, world.start([str(STEPS), what, program, str(rank), str(size), *words], COUPLET_NODE=node))
+
+
+class Program:
+    """A process of programs/steps.cpp."""
+
+    def __init__(self, world: World, process: subprocess.Popen[str]) -> None:
+        self.world = world
+        self.process = process
+
+    def ready(self) -> Program:
+        line = read_line(self.process, 30.0)
+        if line.strip() != "ready":
+            ended = self.world.finish(self.process)
+            raise AssertionError(f"{line}{ended.output}{ended.errors}")
+        return self
+
+    def finish(self, timeout: float = 60.0) -> str:
+        return self.world.finish(self.process, timeout).check().output
+
+
+def counts(output: str) -> dict[str, int]:
+    (line,) = re.findall(r"^route .*", output, re.MULTILINE)
+    assert "equation holds" in line, output
+    return {name: int(value) for name, value in re.findall(r"(\w+) (\d+)", line)}
+
+
+def check_all_delivered(output: str, steps: int) -> None:
+    assert "ended COUPLET_END" in output, output
+    assert "route relay" in output, output
+    found = counts(output)
+    assert found["published"] == found["delivered"] == steps and found["lost"] == 0, output
+
+
+def test_a_required_holder_on_another_node_gets_every_step(make_world: MakeWorld) -> None:
+    world = make_world("ocean:2,nowcast:1")
+    writers = [start(world, "write", "ocean", rank, 2, "a", required="nowcast", steps=300) for rank in range(2)]
+    reader = start(world, "read", "nowcast", 0, 1, "b", start="10,5", stop="50,33")
+    check_all_delivered(reader.finish(), 300)
+    for writer in writers:
+        assert "written 300" in writer.finish()
+
+
+@pytest.mark.parametrize("mode", ["external", "in_calls"])
+def test_ways_to_have_a_relay(make_world: MakeWorld, mode: str) -> None:
+    world = make_world("ocean:1,nowcast:1")
+    world.environment["COUPLET_RELAY"] = mode
+    if mode == "external":
+        world.start([str(RELAY)], COUPLET_NODE="a")
+    writer = start(world, "write", "ocean", 0, 1, "a", required="nowcast", steps=100)
+    reader = start(world, "read", "nowcast", 0, 1, "b")
+    check_all_delivered(reader.finish(), 100)
+    assert "written 100" in writer.finish()
+
+
+def test_none_is_told(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1,nowcast:1")
+    world.environment["COUPLET_RELAY"] = "none"
+    writer = start(world, "write", "ocean", 0, 1, "a", steps=10)
+    reader = start(world, "read", "nowcast", 0, 1, "b")
+    ended = world.finish(reader.process)
+    assert ended.status == 2 and "COUPLET_ERROR_UNSUPPORTED" in ended.output and "no relays" in ended.output
+    writer.finish()
+
+
+def test_a_follower_on_another_node_accounts_for_what_it_lost(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1,nowcast:1,witness:1")
+    witness = start(world, "read", "witness", 0, 1, "a")
+    writer = start(world, "write", "ocean", 0, 1, "a", required="witness", steps=4000, slots=4)
+    reader = start(world, "read", "nowcast", 0, 1, "b", mode="follow", pause_us=3000)
+    output = reader.finish()
+    found = counts(output)
+    assert "ended COUPLET_END" in output and found["delivered"] > 0, output
+    assert found["published"] == 4000 and found["pending"] == 0, output
+    assert "written 4000" in writer.finish()
+    assert "route mapped" in witness.finish()
