@@ -179,8 +179,8 @@ class Universe:
         retained step, the newest, the next one, or the first step >= a number. local: reads are not collective over the
         ranks.
         dtype: what is expected (default: whatever it is). buffer_bytes: local slots for a series of another node.
-        every: deliver the first step and then every n-th one. latest: a read gives the `at_least` newest steps and skips
-        older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`.
+        every: deliver the first step and then every n-th one. latest: a read gives the `at_least` newest steps and
+        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`.
         """
         if mode not in _MODES:
             raise ArgumentError(f"series '{name}': mode is 'hold' or 'follow', not {mode!r}")
