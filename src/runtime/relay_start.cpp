@@ -44,7 +44,7 @@ std::vector<std::string> helper_folders() {
 Result<std::string> find_helper(const std::string& name) {
   const auto folders = helper_folders();
   for (const auto& folder : folders) {
-    const std::string path = folder + "/" + name;
+    const std::string path = fmt::format("{}/{}", folder, name);
     if (::access(path.c_str(), X_OK) == 0) {
       return path;
     }
@@ -69,7 +69,7 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
     }
   }
   for (const auto& [key, value] : changes) {
-    result.push_back(key + "=" + value);
+    result.push_back(fmt::format("{}={}", key, value));
   }
   return result;
 }
@@ -106,6 +106,7 @@ Status run_detaching(const std::string& path, std::vector<std::string> environme
   std::string option = "--detach";
   std::array<char*, 3> arguments = {program.data(), option.data(), nullptr};
   std::vector<char*> words;
+  words.reserve(environment.size() + 1);
   for (auto& each : environment) {
     words.push_back(each.data());
   }

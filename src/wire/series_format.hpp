@@ -120,7 +120,7 @@ struct alignas(64) SeriesReaderEntry {
   std::atomic<std::uint64_t> owner;     // peer << 32 | incarnation of the process << 16 | ReaderState; 0: free
   std::atomic<std::uint64_t> consumed;  // ordinals [0, consumed) may be overwritten
   std::atomic<std::uint64_t> last_read_ns;
-  std::atomic<std::uint64_t> program;  // hash of the program's name
+  std::atomic<std::uint64_t> program;       // hash of the program's name
   std::atomic<std::uint32_t> opened;        // reserved: ranks that have opened
   std::atomic<std::uint32_t> subscription;  // number of a reader on another node; 0: the owner has mapped the file
   std::array<std::uint64_t, 3> reserved;
