@@ -69,9 +69,22 @@ void Reader::pass_skipped(std::uint64_t published) {
   }
 }
 
+// A writer that has gone before it closed or published more than that. What it left is looked at after it was found to
+// be gone: it may have published and closed until then.
+const Reader::Source* Reader::gone_writer(std::uint64_t published) {
+  for (const Source& source : sources_) {
+    const auto& control = source.file->control().published;
+    if (control.published.load(std::memory_order_acquire) <= published && !source.part->alive().ok() &&
+        control.closed.load(std::memory_order_acquire) == 0 &&
+        control.published.load(std::memory_order_acquire) <= published) {
+      return &source;
+    }
+  }
+  return nullptr;
+}
+
 Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t deadline_ns) {
   Waiting waiting(environment_, deadline_ns);
-  bool lost = false;
   for (bool first = true;; first = false) {
     for (Source& source : sources_) {
       COUPLET_TRY(source.part->poll());
@@ -90,24 +103,21 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t dead
     const std::uint64_t target = chosen_from(next_) + (at_least - 1) * options_.every + 1;
     if (view.published >= target) {
       view.outlook = Outlook::steps;
-    } else if (lost && view.outlook == Outlook::waiting) {
+    }
+    if (view.outlook == Outlook::waiting && !waiting.over()) {
+      if (waiting.spin()) {
+        continue;
+      }
+      if (!gone_writer(view.published)) {
+        COUPLET_TRY(sources_[view.limiting].part->sleep(waiting, target));
+        continue;
+      }
       view.outlook = Outlook::lost;
     }
-    if (view.outlook != Outlook::waiting || waiting.over()) {
-      if (!first) {
-        statistics_.held_ns += waiting.waited_ns();
-      }
-      return view;
+    if (!first) {
+      statistics_.held_ns += waiting.waited_ns();
     }
-    if (waiting.spin()) {
-      continue;
-    }
-    Source& limiting = sources_[view.limiting];
-    if (!limiting.part->alive().ok()) {
-      lost = true;  // one more look: it may have published before it died
-      continue;
-    }
-    COUPLET_TRY(limiting.part->sleep(waiting, target));
+    return view;
   }
 }
 
@@ -225,10 +235,9 @@ Status Reader::nothing_left(Outlook outlook) {
     if (outlook == Outlook::ended) {
       return Code::end;
     }
-    for (Source& source : sources_) {
-      if (Status alive = source.part->alive(); !alive.ok()) {
-        return alive.within(fmt::format("{}: the writer is gone, {} steps were published", title(), next_));
-      }
+    if (const Source* const gone = gone_writer(next_)) {
+      return gone->part->alive().within(
+          fmt::format("{}: the writer is gone, {} steps were published", title(), next_));
     }
     return fail(Code::peer_lost, "{}: a writer of another reader rank is gone, {} steps were published", title(),
                 next_);

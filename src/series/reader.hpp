@@ -122,6 +122,7 @@ class Reader {
   [[nodiscard]] std::uint64_t count_chosen(std::uint64_t begin, std::uint64_t end) const noexcept;
   void pass_lost(std::uint64_t next);
   void pass_skipped(std::uint64_t published);
+  [[nodiscard]] const Source* gone_writer(std::uint64_t published);
   Result<View> wait_for(std::uint64_t at_least, std::uint64_t deadline_ns);
   Result<Plan> agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to);
   Status nothing_left(Outlook outlook);
