@@ -11,7 +11,7 @@ from namespaces import ADDRESSES, Namespaces, make_namespaces
 from pairs import KINDS, start_program
 
 MakeWorld = Callable[..., World]
-NOWHERE: Mapping[str, Sequence[str]] = {"left": (), "right": ()}
+ANYWHERE: Mapping[str, Sequence[str]] = {"left": (), "right": ()}
 
 
 def run_pair(
@@ -19,13 +19,15 @@ def run_pair(
     left: tuple[str, int],
     right: tuple[str, int],
     what: str,
-    prefix: Mapping[str, Sequence[str]] = NOWHERE,
+    prefix: Mapping[str, Sequence[str]] = ANYWHERE,
+    nodes: Mapping[str, str] | None = None,
     **extra: str,
 ) -> None:
     """Start both, wait for both; every rank has said that all was as it should be."""
     sides = {"left": left, "right": right}
+    places = {name: {"COUPLET_NODE": nodes[name]} if nodes else {} for name in sides}
     started = {
-        name: start_program(world, kind, ranks, [name, what], prefix=prefix[name], **extra)
+        name: start_program(world, kind, ranks, [name, what], prefix=prefix[name], **extra, **places[name])
         for name, (kind, ranks) in sides.items()
     }
     for name, processes in started.items():
@@ -70,15 +72,16 @@ def namespaces() -> Iterator[Namespaces]:
 @pytest.mark.parametrize("cable", [0, 1])
 @pytest.mark.parametrize("hub", ["left", "right"])
 @pytest.mark.parametrize(("left", "right"), [("none", "openmpi"), ("mpich", "none"), ("openmpi", "mpich")])
-def test_messages_between_network_namespaces(
+def test_between_network_namespaces(
     make_world: MakeWorld, namespaces: Namespaces, left: str, right: str, hub: str, cable: int
 ) -> None:
-    """The hub is reached over cable 0; the ranks meet over the one that COUPLET_INTERFACE names."""
+    """Each is a node: series go through relays. The hub is reached over cable 0; the others meet over the one named."""
     world = make_world("left:2,right:1", address=ADDRESSES[hub][0], prefix=namespaces.prefix(hub))
     prefix = {side: namespaces.prefix(side) for side in namespaces.keepers}
+    nodes = {side: side for side in namespaces.keepers}
     interface = {} if cable == 0 else {"COUPLET_INTERFACE": "cable1"}
     environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # inside one is root
-    run_pair(world, (left, 2), (right, 1), "messages", prefix, COUPLET_LINKS="self,tcp", **interface, **environment)
+    run_pair(world, (left, 2), (right, 1), "both", prefix, nodes, COUPLET_LINKS="self,tcp", **interface, **environment)
     assert links(world, "left") == {"tcp"} == links(world, "right")
     assert namespaces.received("right", cable) > 4_000_000
     assert namespaces.received("right", 1 - cable) < 1_000_000
