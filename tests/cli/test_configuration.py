@@ -75,6 +75,22 @@ def test_all_mistakes_at_once(tmp_path: Path) -> None:
     assert len(caught.value.mistakes) == 2
 
 
+def test_a_mistake_in_one_program_does_not_hide_those_of_the_next(tmp_path: Path) -> None:
+    text = GOOD.replace('command = ["true"]', "").replace(
+        '"nowcast"\ncommand', '"ocean"\nlauncher = "mpch"\ncommand', 1
+    )
+    with pytest.raises(ConfigurationError) as caught:
+        load(write(tmp_path, text))
+    said = str(caught.value)
+    assert "needs a command" in said and 'line 9: program "ocean" is listed twice' in said
+    assert 'line 10: no launcher "mpch" (did you mean "mpich"?)' in said
+
+
+def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"none\.toml: cannot read it: No such file"):
+        load(tmp_path / "none.toml")
+
+
 def test_page_lists_every_key() -> None:
     page = (ROOT / "docs/guide/command-line.md").read_text()
     listed = set(re.findall(r"^\|[^|]*\| `(\w+)` \|", page, re.MULTILINE))

@@ -17,13 +17,14 @@ LAUNCHERS = ("none", "openmpi", "mpich", "slurm")
 class Mistake:
     """One thing that is wrong, where, and what would be right."""
 
-    line: int
+    line: int  # 0: of no line
     text: str
     suggestion: str = ""
 
     def __str__(self) -> str:
         hint = f" ({self.suggestion})" if self.suggestion else ""
-        return f"line {self.line}: {self.text}{hint}"
+        where = f"line {self.line}: " if self.line else ""
+        return f"{where}{self.text}{hint}"
 
 
 class ConfigurationError(Exception):
@@ -165,6 +166,7 @@ class _Reader:
         self.base = path.resolve().parent
         self.lines = _Lines(text)
         self.mistakes: list[Mistake] = []
+        self.names: list[str] = []
 
     def wrong(self, table: str, key: str, text: str, suggestion: str = "") -> None:
         self.mistakes.append(Mistake(self.lines.of(table, key), text, suggestion))
@@ -189,12 +191,13 @@ class _Reader:
         name, command = good.get("name"), good.get("command")
         if name is None or not _NAME.fullmatch(name):
             self.wrong(where, "name", "a program needs a name of letters, digits, '_', '-', '.'", 'name = "ocean"')
+        elif name in self.names:
+            self.wrong(where, "name", f'program "{name}" is listed twice')
+        else:
+            self.names.append(name)
         if not command:
             self.wrong(where, "command", f'program "{name}" needs a command', 'command = ["./ocean", "input.nml"]')
-        if good.get("launcher", "none") not in LAUNCHERS:
-            self.wrong(
-                where, "launcher", f'no launcher "{good["launcher"]}"', _closest(good["launcher"], list(LAUNCHERS))
-            )
+        self.launcher(where, good.get("launcher", "none"))
         if good.get("ranks", 1) < 1:
             self.wrong(where, "ranks", "ranks has to be at least 1")
         directory = self.base / good.get("directory", ".")
@@ -221,6 +224,14 @@ class _Reader:
             line=self.lines.of(where),
         )
 
+    def launcher(self, where: str, launcher: str) -> None:
+        from couplet.cli.launch import launcher_executable
+
+        if launcher not in LAUNCHERS:
+            self.wrong(where, "launcher", f'no launcher "{launcher}"', _closest(launcher, list(LAUNCHERS)))
+        elif launcher_executable(launcher) is None:
+            self.wrong(where, "launcher", f'launcher "{launcher}" is not installed here')
+
     def executable(self, where: str, command: str, directory: Path) -> None:
         if "/" in command:
             path = directory / command
@@ -244,14 +255,6 @@ class _Reader:
         return Series(name, readers, good, steps, self.lines.of(where))
 
 
-def _launchers_present(reader: _Reader, programs: list[Program]) -> None:
-    from couplet.cli.launch import launcher_executable
-
-    for index, program in enumerate(programs):
-        if program.launcher in LAUNCHERS and launcher_executable(program.launcher) is None:
-            reader.wrong(f"program#{index}", "launcher", f'launcher "{program.launcher}" is not installed here')
-
-
 def load(path: Path) -> Configuration:
     """Read ``path``; raise ConfigurationError with every mistake found."""
     try:
@@ -273,12 +276,7 @@ def load(path: Path) -> Configuration:
         reader.wrong("program", "", "no program is listed", "add a [[program]] table for each program")
         entries = []
     programs = [p for i, entry in enumerate(entries) if (p := reader.program(i, entry)) is not None]
-    names = [program.name for program in programs]
-    for index, program in enumerate(programs):
-        if program.name in names[:index]:
-            reader.wrong(f"program#{index}", "name", f'program "{program.name}" is listed twice')
-    _launchers_present(reader, programs)
-    series = [reader.series(name, entry, names) for name, entry in content.get("series", {}).items()]
+    series = [reader.series(name, entry, reader.names) for name, entry in content.get("series", {}).items()]
     if reader.mistakes:
         raise ConfigurationError(path, sorted(reader.mistakes, key=lambda mistake: mistake.line))
     return Configuration(
