@@ -236,8 +236,7 @@ Status Reader::nothing_left(Outlook outlook) {
       return Code::end;
     }
     if (const Source* const gone = gone_writer(next_)) {
-      return gone->part->alive().within(
-          fmt::format("{}: the writer is gone, {} steps were published", title(), next_));
+      return gone->part->alive().within(fmt::format("{}: the writer is gone, {} steps were published", title(), next_));
     }
     return fail(Code::peer_lost, "{}: a writer of another reader rank is gone, {} steps were published", title(),
                 next_);

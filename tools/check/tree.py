@@ -65,14 +65,21 @@ class Tree:
         return total.hexdigest()
 
     def check_each(self, name: str, jobs: Mapping[str, Callable[[], list[str]]]) -> list[str]:
-        """Runs the jobs that were not found good before, two at a time; a key names all that a job depends on."""
+        """Runs the jobs that were not found good before, two at a time; a key names all that a job depends on.
+
+        What was found good is remembered at once: a check that is broken off goes on there.
+        """
         remembered = self.root / "build" / "check" / f"{name}.good"
         good = set(remembered.read_text().split()) if remembered.exists() else set()
         waiting = [key for key in jobs if key not in good]
-        with ThreadPoolExecutor(os.cpu_count() or 2) as pool:
-            results = dict(zip(waiting, pool.map(lambda key: jobs[key](), waiting), strict=True))
-        good = {key for key in jobs if not results.get(key, [])}
+        results: dict[str, list[str]] = {}
         remembered.parent.mkdir(parents=True, exist_ok=True)
+        with ThreadPoolExecutor(os.cpu_count() or 2) as pool, remembered.open("a") as file:
+            for key, problems in zip(waiting, pool.map(lambda key: jobs[key](), waiting), strict=True):
+                results[key] = problems
+                if not problems:
+                    print(key, file=file, flush=True)
+        good = {key for key in jobs if not results.get(key, [])}
         remembered.write_text("\n".join(sorted(good)) + "\n")
         return [problem for problems in results.values() for problem in problems]
 
