@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <system_error>
+
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "series/slot_protocol.hpp"
@@ -14,10 +16,21 @@ constexpr std::uint64_t pause_between_wakes_ns = 50'000;
 
 }  // namespace
 
-PublicationWatch::PublicationWatch(wire::SeriesPublished& control, const os::Descriptor& bell)
-    : control_(control), bell_(bell), thread_([this] { run(); }) {}
+Result<std::unique_ptr<PublicationWatch>> PublicationWatch::open(wire::SeriesPublished& control,
+                                                                 const os::Descriptor& bell) {
+  std::unique_ptr<PublicationWatch> watch(new PublicationWatch(control, bell));
+  try {
+    watch->thread_ = std::thread([self = watch.get()] { self->run(); });
+  } catch (const std::system_error& error) {  // a limit of threads or of memory
+    return fail(Code::system, "cannot start a thread that watches a series: {}", error.code().message());
+  }
+  return watch;
+}
 
 PublicationWatch::~PublicationWatch() {
+  if (!thread_.joinable()) {
+    return;
+  }
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

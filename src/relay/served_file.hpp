@@ -17,8 +17,8 @@ namespace couplet::relay {
 // Turns the futex of a series file into a descriptor that can be waited for with others.
 class PublicationWatch {
  public:
-  // bell: an eventfd, written to when what was asked for is there. All outlive the watch.
-  PublicationWatch(wire::SeriesPublished& control, const os::Descriptor& bell);
+  // bell: an eventfd, written to when what was asked for is there. All outlive the watch. system error: no thread.
+  static Result<std::unique_ptr<PublicationWatch>> open(wire::SeriesPublished& control, const os::Descriptor& bell);
   ~PublicationWatch();
   PublicationWatch(const PublicationWatch&) = delete;
   PublicationWatch& operator=(const PublicationWatch&) = delete;
@@ -27,6 +27,7 @@ class PublicationWatch {
   void ask(std::uint64_t target);
 
  private:
+  PublicationWatch(wire::SeriesPublished& control, const os::Descriptor& bell) : control_(control), bell_(bell) {}
   void run();
   bool sleep(std::uint64_t target);
 

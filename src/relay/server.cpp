@@ -182,7 +182,11 @@ Result<std::shared_ptr<ServedFile>> Server::serve(const std::string& name) {
   auto served = std::make_shared<ServedFile>();
   served->file = std::move(file);
   if (options_.watch) {
-    served->watch = std::make_unique<PublicationWatch>(served->file->control().published, bell_);
+    auto watch = PublicationWatch::open(served->file->control().published, bell_);
+    if (!watch.ok()) {
+      return watch.status().within(name);
+    }
+    served->watch = std::move(*watch);
   }
   entry = served;
   return served;

@@ -1,5 +1,6 @@
 // couplet-hub: the rendezvous of a universe (universe/hub).
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 
 #include <cstdio>
@@ -31,13 +32,24 @@ int open_stop_signals() {
   return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+// A connection for each rank of the universe.
+void allow_all_descriptors() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+}
+
 Status serve(universe::HubCommand command) {
   const int stop = open_stop_signals();
+  allow_all_descriptors();
   if (command.secret_file.empty()) {
     COUPLET_TRY_VALUE(command.secret_file, channel::secret_path());
   }
   COUPLET_TRY_VALUE(command.server.secret, channel::read_or_make_secret(command.secret_file));
   command.server.make_lane = runtime::tcp_control_lanes();
+  command.server.note = [](const std::string& text) { std::fprintf(stderr, "couplet-hub: %s\n", text.c_str()); };
   COUPLET_TRY_VALUE(const auto server, universe::HubServer::open(std::move(command.server)));
   std::printf("COUPLET_HUB=%s\n", os::endpoint_text(server->endpoint()).c_str());
   std::fflush(stdout);

@@ -30,6 +30,7 @@ Result<std::unique_ptr<TcpMeetings>> TcpMeetings::open(MeetingHost& host, engine
   std::unique_ptr<TcpMeetings> meetings(new TcpMeetings(host, engine, std::move(listener), secret, self, options));
   engine.add(*meetings, engine::Rate::seldom);
   COUPLET_TRY(engine.watch(meetings->listener_->descriptor(), false, *meetings));
+  meetings->listening_ = true;
   return meetings;
 }
 
@@ -71,13 +72,28 @@ Status TcpMeetings::call(channel::PeerId peer, std::uint16_t incarnation, const 
   return {};
 }
 
+// Callers that cannot be taken now do not keep us awake: they are looked at again at each tick.
+void TcpMeetings::listen(bool wanted) {
+  if (wanted == listening_) {
+    return;
+  }
+  if (wanted) {
+    listening_ = engine_.watch(listener_->descriptor(), false, *this).ok();
+  } else {
+    engine_.unwatch(listener_->descriptor());
+    listening_ = false;
+  }
+}
+
 int TcpMeetings::take_callers(std::uint64_t now_ns) {
   int taken = 0;
+  bool all = false;
   const auto unproven = static_cast<std::size_t>(
       std::count_if(meetings_.begin(), meetings_.end(), [](const auto& meeting) { return !meeting->own_call; }));
   for (std::size_t room = most_unproven_callers - std::min(unproven, most_unproven_callers); room > 0; --room) {
     auto socket = listener_->accept();
     if (!socket) {
+      all = socket.code() == Code::not_yet;  // else there may be no descriptor left
       break;
     }
     auto meeting = std::make_unique<Meeting>();
@@ -92,6 +108,7 @@ int TcpMeetings::take_callers(std::uint64_t now_ns) {
       ++taken;
     }
   }
+  listen(all);
   return taken;
 }
 

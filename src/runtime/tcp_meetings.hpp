@@ -56,6 +56,7 @@ class TcpMeetings final : public engine::Source {
               const channel::Secret& secret, const channel::HandshakeSelf& self, const link::TcpOptions& options);
 
   int take_callers(std::uint64_t now_ns);
+  void listen(bool wanted);
   // False: the meeting is over, one way or the other.
   bool drive(Meeting& meeting, std::uint64_t now_ns);
   Status connect(Meeting& meeting);
@@ -68,6 +69,7 @@ class TcpMeetings final : public engine::Source {
   MeetingHost& host_;
   engine::Engine& engine_;
   std::unique_ptr<link::TcpListener> listener_;
+  bool listening_ = false;  // a caller wakes us up
   channel::Secret secret_;
   channel::HandshakeSelf self_;
   link::TcpOptions options_;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/status.hpp"
+#include "channel/handshake.hpp"
 #include "channel/secret.hpp"
 #include "os/socket.hpp"
 #include "universe/lane_maker.hpp"
@@ -20,6 +21,8 @@ struct JoinOptions {
   channel::Secret secret;
   bool encrypt = false;  // demand it, whatever the hub says
   bool relay = false;    // identity then means nothing
+  std::uint16_t lowest_version = channel::lowest_protocol_version;
+  std::uint16_t highest_version = channel::highest_protocol_version;
   Identity identity;
   double timeout_s = 60;      // < 0: for ever
   std::string run_directory;  // base of the node directories

@@ -119,6 +119,8 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   channel::HandshakeSelf self;
   self.role = options_.relay ? wire::Role::relay : wire::Role::rank;
   self.features = handshake_features(options_.encrypt);
+  self.lowest_version = options_.lowest_version;
+  self.highest_version = options_.highest_version;
   connection_ = ControlConnection::initiate(std::move(*socket), hub, options_.secret, self,
                                             fmt::format("the hub at {}", options_.hub), options_.make_lane);
   bool connected = false;

@@ -130,6 +130,12 @@ void HubServer::accept_all(std::uint64_t now_ns) {
   while (unproven_ < most_unproven && !state_->over()) {
     auto socket = os::accept_tcp(listener_);
     if (!socket.ok()) {
+      if (socket.code() != Code::not_yet) {  // most likely the limit of open files
+        if (deaf_until_ns_ == 0 && options_.note) {
+          options_.note(socket.status().text());
+        }
+        deaf_until_ns_ = now_ns + tick_ns;
+      }
       break;
     }
     const auto from = os::peer_endpoint(*socket);
@@ -251,12 +257,16 @@ void HubServer::look_at_time(std::uint64_t now_ns) {
   for (const auto id : late) {
     drop(id, "it was silent for too long", now_ns);
   }
-  const bool listen = unproven_ < most_unproven && !state_->over();
-  if (listen == listening_) {
+  listen(unproven_ < most_unproven && !state_->over() && now_ns >= deaf_until_ns_);
+}
+
+// Callers that cannot be taken now do not keep the hub awake.
+void HubServer::listen(bool wanted) {
+  if (wanted == listening_) {
     return;
   }
-  listening_ = listen;
-  if (listen) {
+  listening_ = wanted;
+  if (wanted) {
     static_cast<void>(doorbell_->watch(listener_.number(), false));
   } else {
     doorbell_->unwatch(listener_.number());

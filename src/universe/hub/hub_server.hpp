@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -35,6 +36,7 @@ struct HubServerOptions {
   std::string run_directory;
   std::string node_name;  // COUPLET_NODE
   std::string events;     // file that events are appended to; "": none
+  std::function<void(const std::string&)> note;  // what whoever runs the hub should know
 };
 
 class HubServer {
@@ -73,12 +75,14 @@ class HubServer {
   void write_events();
   void watch(ConnectionId id, Client& client);
   void look_at_time(std::uint64_t now_ns);
+  void listen(bool wanted);
 
   HubServerOptions options_;
   std::uint64_t run_id_ = 0;
   os::Descriptor listener_;
   os::Endpoint endpoint_;
   bool listening_ = false;
+  std::uint64_t deaf_until_ns_ = 0;  // no descriptor was left for a caller
   std::unique_ptr<HubState> state_;
   std::unique_ptr<NodeDirectory> directory_;
   os::SleepFlag flag_;

@@ -96,6 +96,7 @@ void read(couplet::Universe& universe, bool hold) {
   const couplet::Statistics counts = series.statistics();
   require(counts.published - counts.first == counts.delivered + counts.lost + counts.skipped + counts.pending,
           "the equation");
+  require(!hold || (counts.delivered == counts.published - counts.first && counts.lost == 0), "nothing is lost");
 }
 
 void ping(couplet::Universe& universe) {

@@ -1,18 +1,25 @@
 // A member of a universe that does what it is told, line by line, and says what came of it: for tests/universe.
-// usage: member PROGRAM [RANK SIZE] [--timeout S] [--relay]
+// usage: member PROGRAM [RANK SIZE] [--timeout S] [--relay] [--version N]
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <map>
+#include <random>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "channel/handshake_socket.hpp"
 #include "os/clock.hpp"
 #include "runtime/control_lanes.hpp"
+#include "universe/features.hpp"
 #include "universe/join.hpp"
+#include "wire/message.hpp"
+#include "wire/relay_messages.hpp"
 
 namespace {
 
@@ -44,6 +51,104 @@ universe::SeriesRecord record_of(universe::Membership& member, const std::string
   part.file = "series-" + name;
   record.parts.push_back(part);
   return record;
+}
+
+// A connection to a member that has proven the secret, as its socket.
+Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) {
+  const auto& info = member.peer(peer);
+  os::Endpoint target;
+  target.address = info.address;
+  target.port = info.port;
+  COUPLET_TRY_VALUE(auto socket, os::connect_tcp(target));
+  channel::HandshakeSelf self;
+  self.id = member.id();
+  self.incarnation = member.peer(member.id()).incarnation;
+  self.run_id = member.run_id();
+  self.features = universe::handshake_features(false);
+  const std::string name = member.peer_name(peer);
+  auto handshake = channel::Handshake::initiate(member.secret(), self, {peer, info.incarnation}, name);
+  for (const auto deadline = os::deadline_after(10); os::now_ns() < deadline;) {
+    pollfd entry{socket.number(), static_cast<short>(handshake.output().empty() ? POLLIN : POLLIN | POLLOUT), 0};
+    static_cast<void>(::poll(&entry, 1, 100));
+    if (os::connect_result(socket, target).code() == Code::not_yet) {
+      continue;
+    }
+    const auto status = channel::drive_handshake(handshake, socket, name, [](channel::Handshake&) {});
+    if (status.ok()) {
+      return socket;
+    }
+    if (status.code() != Code::not_yet) {
+      return status;
+    }
+  }
+  return fail(Code::timeout, "{} does not answer", name);
+}
+
+// A frame of a message as it goes over tcp; claimed: how long its payload says that it is.
+std::string frame_of(std::uint8_t kind, std::uint64_t first, std::size_t payload_bytes, std::size_t claimed) {
+  wire::FrameHeader header;
+  header.kind = kind;
+  header.first = first;
+  header.second = 0x4142434445464748;
+  header.payload_bytes = static_cast<std::uint32_t>(claimed);
+  const std::vector<std::byte> payload(payload_bytes);
+  wire::seal_frame(header, payload, true);
+  std::array<std::byte, wire::frame_header_bytes> image{};
+  wire::encode_frame(header, image);
+  return std::string(reinterpret_cast<const char*>(image.data()), image.size()) + std::string(payload_bytes, '\0');
+}
+
+// What no program of ours would say.
+std::map<std::string, std::string> nonsense() {
+  using wire::message_frame_kind;
+  using wire::MessageKind;
+  std::string garbage(65536, '\0');
+  std::mt19937 random(1);  // NOLINT(cert-msc51-cpp): the same each time
+  for (char& each : garbage) {
+    each = static_cast<char>(random());
+  }
+  const auto eager = message_frame_kind(MessageKind::eager);
+  const auto envelope = message_frame_kind(MessageKind::envelope);
+  const auto data = message_frame_kind(MessageKind::data);
+  const auto subscribe = wire::relay_frame_kind(wire::RelayKind::subscribe);
+  return {{"garbage", garbage},
+          {"cut-header", frame_of(eager, 1000, 1000, 1000).substr(0, 17)},
+          {"cut-payload", frame_of(eager, 1000, 1000, 1000).substr(0, 500)},
+          {"oversized", frame_of(eager, 0xFFFFFFFF, 1000, 0xFFFFFFFF) + garbage},
+          {"not-its-length", frame_of(eager, 7, 1000, 1000)},
+          {"endless-message", frame_of(envelope, ~std::uint64_t{0}, wire::envelope_bytes, wire::envelope_bytes)},
+          {"no-envelope", frame_of(envelope, 1, 1000, 1000)},
+          {"data-of-nothing", frame_of(data, std::uint64_t{1} << 60, 1000, 1000)},
+          {"unknown-family", frame_of(0x6F, 0, 1000, 1000)},
+          {"no-subscription", frame_of(subscribe, 1000, 1000, 1000)}};
+}
+
+// Says it, and then nothing more; "ended" once the other side has hung up.
+std::string talk_nonsense(universe::Membership& member, channel::PeerId peer, const std::string& kind) {
+  auto socket = call(member, peer);
+  if (!socket.ok()) {
+    return words(socket.status());
+  }
+  const auto bytes = nonsense().at(kind);
+  for (std::size_t sent = 0; sent < bytes.size();) {
+    const auto more = os::send_some(*socket, bytes.data() + sent, bytes.size() - sent);
+    if (more.ok()) {
+      sent += *more;
+    } else if (more.code() != Code::not_yet) {
+      break;
+    }
+  }
+  static_cast<void>(::shutdown(socket->number(), SHUT_WR));
+  std::array<char, 4096> said{};
+  for (const auto deadline = os::deadline_after(10); os::now_ns() < deadline;) {
+    pollfd entry{socket->number(), POLLIN, 0};
+    static_cast<void>(::poll(&entry, 1, 100));
+    const auto more = os::receive_some(*socket, said.data(), said.size());
+    if (!more.ok() && more.code() != Code::not_yet) {
+      return "ended";
+    }
+  }
+  return "is still listened to";
 }
 
 class Session {
@@ -106,6 +211,9 @@ class Session {
     } else if (word == "setting") {
       line >> name;
       say("setting " + member_->setting(name));
+    } else if (word == "nonsense") {
+      line >> number >> name;
+      say("nonsense " + talk_nonsense(*member_, static_cast<channel::PeerId>(number), name));
     } else if (word == "relay_of") {
       line >> number;
       const auto relay = registry.relay_of(static_cast<std::uint16_t>(number), os::deadline_after(1));
@@ -127,6 +235,7 @@ class Session {
 int main(int count, char** arguments) {
   universe::JoinWishes wishes;
   bool relay = false;
+  std::uint16_t version = channel::highest_protocol_version;
   std::vector<std::string> plain;
   for (int index = 1; index < count; ++index) {
     const std::string word = arguments[index];
@@ -135,6 +244,8 @@ int main(int count, char** arguments) {
       wishes.timeout_given = true;
     } else if (word == "--relay") {
       relay = true;
+    } else if (word == "--version") {
+      version = static_cast<std::uint16_t>(std::stoi(arguments[++index]));
     } else {
       plain.push_back(word);
     }
@@ -150,6 +261,7 @@ int main(int count, char** arguments) {
     return 1;
   }
   options->relay = relay;
+  options->lowest_version = options->highest_version = version;
   options->make_lane = runtime::tcp_control_lanes();
   options->note = [](const std::string& text) { say("note " + text); };
   options->listen = [](const os::Endpoint& local) -> Result<os::Endpoint> {

@@ -1,0 +1,57 @@
+"""A program in Python that joins and then evaluates what it is told, line by line.
+
+usage: obedient.py PROGRAM RANK SIZE. Says "ready" or "error NAME TEXT"; answers each line with "is VALUE" or
+"error NAME TEXT". What a line assigns (NAME = ...) stays. Ends, and leaves, at the end of its input.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from typing import Any
+
+import couplet
+import numpy as np
+
+
+def allow_more_memory(more_bytes: int) -> None:
+    """From here on this process gets so much memory more than it has now; -1: no limit."""
+    with open("/proc/self/statm") as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + more_bytes if more_bytes >= 0 else -1, -1))
+
+
+def say(text: str) -> None:
+    print(" ".join(text.split()), flush=True)
+
+
+def words(error: Exception) -> str:
+    return f"error {error.status if isinstance(error, couplet.Error) else type(error).__name__} {error}"
+
+
+def obey(universe: couplet.Universe) -> None:
+    names: dict[str, Any] = {"universe": universe, "np": np, "allow_more_memory": allow_more_memory}
+    for line in sys.stdin:
+        try:
+            name, equals, rest = line.strip().partition(" = ")
+            value = eval(rest if equals else name, names)
+            if equals:
+                names[name] = value
+            say(f"is {value!r}")
+        except Exception as error:
+            say(words(error))
+
+
+def main() -> int:
+    program, rank, size = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    try:
+        with couplet.join(program, rank=rank, size=size) as universe:
+            say("ready")
+            obey(universe)
+    except couplet.Error as error:
+        say(words(error))
+        return 1
+    return 0
+
+
+sys.exit(main())

@@ -1,0 +1,107 @@
+"""Two pairs that must not notice what happens beside them: ocean writes a series that nowcast holds and checks, ping and
+pong exchange messages and check them (tests/universe/programs/endure.cpp). And guests that make mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from enduring import Process, goes_on
+from launching import BUILD, World, read_line
+
+NAMES = ("ocean", "nowcast", "ping", "pong")
+PROGRAMS = ",".join(f"{name}:1" for name in NAMES)
+WITHIN_S = 20.0
+OBEDIENT = Path(__file__).parent / "obedient.py"
+
+
+class Quartet:
+    """The four, working; universe ranks 0 to 3 in the order of NAMES."""
+
+    def __init__(self, world: World, **extra: str) -> None:
+        program = str(BUILD / "tests" / "programs" / "endure")
+        self.world = world
+        self.processes = {
+            name: Process(world.start([program, name, "hold"], standard_input=True, **extra)) for name in NAMES
+        }
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Each of them makes another turn."""
+        for name, each in self.processes.items():
+            answer = goes_on(each, time.monotonic() + WITHIN_S)
+            assert not answer, f"{name} was disturbed: {answer}"
+
+    def stop(self) -> None:
+        """All end in good order, with nothing lost."""
+        for name in ("ocean", "ping"):
+            self.processes[name].say("stop")
+        for name, each in self.processes.items():
+            while (line := each.hear(WITHIN_S)).startswith("count "):
+                pass
+            assert line == "stopped", f"{name}: {each.said}"
+            assert each.process.wait(WITHIN_S) == 0, name
+
+    def pid(self, name: str) -> int:
+        return self.processes[name].process.pid
+
+
+@contextlib.contextmanager
+def quartet(world: World, **extra: str) -> Iterator[Quartet]:
+    """The four at work; at the end they have neither lost nor seen anything wrong, and the hub ends with them."""
+    four = Quartet(world, **extra)
+    try:
+        yield four
+        four.go_on()
+        four.stop()
+        assert world.processes[0].wait(WITHIN_S) == 0, "the hub ends with the universe"
+    except BaseException:
+        world.kill()
+        raise
+    finally:
+        for each in four.processes.values():
+            each.close()
+
+
+class Guest:
+    """A process of tests/support/obedient.py."""
+
+    def __init__(self, world: World, *words: object, prefix: Sequence[str] = (), **extra: str) -> None:
+        command = [*prefix, sys.executable, str(OBEDIENT), *(str(word) for word in words)]
+        self.process: subprocess.Popen[str] = world.start(command, standard_input=True, **extra)
+
+    def hear(self) -> str:
+        return read_line(self.process, 60.0).rstrip("\n")
+
+    def ready(self) -> Guest:
+        line = self.hear()
+        assert line == "ready", line
+        return self
+
+    def ask(self, line: str) -> str:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        return self.hear()
+
+    def get(self, line: str) -> str:
+        """The value of an expression."""
+        answer = self.ask(line)
+        assert answer.startswith("is "), f"{line}: {answer}"
+        return answer.removeprefix("is ")
+
+    def refused(self, line: str, status: str, *parts: str) -> None:
+        """The line ends with this error, whose text names all the parts."""
+        answer = self.ask(line)
+        assert answer.startswith(f"error COUPLET_ERROR_{status} "), f"{line}: {answer}"
+        missing = [part for part in parts if part not in answer]
+        assert not missing, f"{line}: {answer} does not name {missing}"
+
+    def leave(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        assert self.process.wait(60) == 0, self.process.args
