@@ -23,11 +23,17 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
     worlds: list[World] = []
     directories = contextlib.ExitStack()
 
-    def make(programs: str, *options: str, address: str = "127.0.0.1", prefix: Sequence[str] = ()) -> World:
+    def make(
+        programs: str,
+        *options: str,
+        address: str = "127.0.0.1",
+        prefix: Sequence[str] = (),
+        run_directory: Path | None = None,
+    ) -> World:
         secret = tmp_path / f"secret-{len(worlds)}"
         secret.touch(mode=0o600)
         secret.write_text(secrets.token_hex(32) + "\n")
-        run_directory = directories.enter_context(shared_directory())
+        run_directory = run_directory or directories.enter_context(shared_directory())
         environment = {name: value for name, value in os.environ.items() if not name.startswith("COUPLET_")}
         environment |= {
             "COUPLET_SECRET_FILE": str(secret),

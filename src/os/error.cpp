@@ -16,6 +16,9 @@ Code code_of(int error) noexcept {
       return Code::exists;
     case ENOMEM:
       return Code::memory;
+    case EMFILE:
+    case ENFILE:
+      return Code::limit;
     case ENOSYS:
     case EOPNOTSUPP:
       return Code::unsupported;

@@ -9,7 +9,7 @@
 namespace couplet::os {
 
 // "<what>: No such file or directory". Codes: no_space (ENOSPC, EDQUOT), not_found (ENOENT), exists (EEXIST), memory
-// (ENOMEM), unsupported (ENOSYS, EOPNOTSUPP), otherwise system.
+// (ENOMEM), limit (EMFILE, ENFILE: open files), unsupported (ENOSYS, EOPNOTSUPP), otherwise system.
 [[nodiscard]] Status system_failure(int error, const std::string& what);
 
 // Calls again while a signal has interrupted the call.

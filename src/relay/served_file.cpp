@@ -22,7 +22,7 @@ Result<std::unique_ptr<PublicationWatch>> PublicationWatch::open(wire::SeriesPub
   try {
     watch->thread_ = std::thread([self = watch.get()] { self->run(); });
   } catch (const std::system_error& error) {  // a limit of threads or of memory
-    return fail(Code::system, "cannot start a thread that watches a series: {}", error.code().message());
+    return fail(Code::limit, "cannot start a thread that watches a series: {}", error.code().message());
   }
   return watch;
 }

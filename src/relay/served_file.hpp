@@ -17,7 +17,7 @@ namespace couplet::relay {
 // Turns the futex of a series file into a descriptor that can be waited for with others.
 class PublicationWatch {
  public:
-  // bell: an eventfd, written to when what was asked for is there. All outlive the watch. system error: no thread.
+  // bell: an eventfd, written to when what was asked for is there. All outlive the watch. limit: no thread.
   static Result<std::unique_ptr<PublicationWatch>> open(wire::SeriesPublished& control, const os::Descriptor& bell);
   ~PublicationWatch();
   PublicationWatch(const PublicationWatch&) = delete;

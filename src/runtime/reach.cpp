@@ -140,7 +140,9 @@ Result<std::unique_ptr<link::Lane>> Reach::lane_to(channel::PeerId peer, Contact
   if (!meetings_) {
     return fail(Code::unsupported, "no link to {}: {}; tcp is switched off", membership_.peer_name(peer), contact.why);
   }
-  COUPLET_TRY(meetings_->call(peer, info.incarnation, endpoint_of(info)));
+  if (const Status called = meetings_->call(peer, info.incarnation, endpoint_of(info)); !called.ok()) {
+    return called.within("calling " + membership_.peer_name(peer));
+  }
   return Code::not_yet;
 }
 

@@ -172,7 +172,7 @@ Status Universe::leave() {
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
   const Status flushed = messenger_->flush(deadline_ns);
   reach_->shut(deadline_ns);
-  const Status left = member_->leave(deadline_ns);
+  const Status left = member_->leave(os::deadline_after(leave_timeout_s));  // whatever time the peers have taken
   return flushed.ok() ? left : flushed.within("leaving with messages that could not be sent");
 }
 

@@ -189,3 +189,54 @@ def test_watch_shows_a_running_universe(run: Run) -> None:
         [COUPLET, "watch", "--once"], env=run.environment, capture_output=True, text=True, timeout=60
     )
     assert "no universe" in nothing.stdout
+
+
+TALKER = """\
+import couplet, pathlib
+def talk(what):
+    for number in range(2000):
+        print(what, number, "x" * 80, flush=True)
+with couplet.join("talker") as universe:
+    talk("before")
+    folder = pathlib.Path("log")
+    while (folder / "filler").exists():
+        print("waiting", flush=True)
+    talk("after")
+"""
+
+
+def test_a_full_disk_takes_lines_of_a_log_and_nothing_else(run: Run) -> None:
+    """Of a file system of its own, which is full at first and has room once somebody has made some."""
+    folder = run.folder / "log"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)], capture_output=True, text=True
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"a file system may not be mounted here: {mounted.stderr.strip()}")
+    try:
+        facts = os.statvfs(folder)
+        with (folder / "filler").open("wb") as filler:
+            os.posix_fallocate(filler.fileno(), 0, (facts.f_bavail - 8) * facts.f_frsize)
+        run.write(talker=TALKER, ocean=WRITER, nowcast=READER)
+        with run.start() as process:
+            assert process.stdout is not None
+            output = ""
+            while "| waiting" not in output:
+                line = process.stdout.readline()
+                assert line, output
+                output += line
+            (folder / "filler").unlink()
+            output += process.stdout.read()
+            assert process.wait(120) == 0, output
+        log = (folder / "talker").read_text().splitlines()
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+    assert f"{folder}/talker: No space left on device: lines are left out of this log" in output
+    assert "nowcast | steps 50" in output
+    (gap,) = [number for number, line in enumerate(log) if line.startswith("[")]
+    left_out = int(log[gap].split()[0].removeprefix("["))
+    assert log[gap].endswith(" lines were left out here: No space left on device]")
+    assert [line.split()[:2] for line in log[:gap]] == [["before", str(number)] for number in range(gap)]
+    assert gap + left_out + len(log) - gap - 1 == 4000 + output.count("talker  | waiting")
+    assert log[-1].startswith("after 1999 ")

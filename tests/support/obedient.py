@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import resource
 import sys
+from pathlib import Path
 from typing import Any
 
-import couplet
 import numpy as np
+
+import couplet
 
 
 def allow_more_memory(more_bytes: int) -> None:
     """From here on this process gets so much memory more than it has now; -1: no limit."""
-    with open("/proc/self/statm") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + more_bytes if more_bytes >= 0 else -1, -1))
 
 

@@ -1,5 +1,5 @@
-"""Two pairs that must not notice what happens beside them: ocean writes a series that nowcast holds and checks, ping and
-pong exchange messages and check them (tests/universe/programs/endure.cpp). And guests that make mistakes."""
+"""Two pairs that must not notice what happens beside them: ocean writes a series that nowcast holds and checks, ping
+and pong exchange messages and check them (tests/universe/programs/endure.cpp). And guests that make mistakes."""
 
 from __future__ import annotations
 
@@ -82,10 +82,13 @@ class Guest:
         assert line == "ready", line
         return self
 
-    def ask(self, line: str) -> str:
+    def say(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
+
+    def ask(self, line: str) -> str:
+        self.say(line)
         return self.hear()
 
     def get(self, line: str) -> str:
@@ -101,7 +104,13 @@ class Guest:
         missing = [part for part in parts if part not in answer]
         assert not missing, f"{line}: {answer} does not name {missing}"
 
-    def leave(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        assert self.process.wait(60) == 0, self.process.args
+    def leave(self, *others: Guest) -> None:
+        """End in good order, with others at the same time."""
+        leaving = [each.process for each in (self, *others)]
+        for process in leaving:
+            assert process.stdin is not None
+            process.stdin.close()
+            process.stdin = None  # for communicate
+        for process in leaving:
+            output, errors = process.communicate(timeout=60)
+            assert process.returncode == 0, f"{output}{errors}"

@@ -1,5 +1,5 @@
-"""Mistaken, hostile and foreign processes beside two pairs that exchange checked steps and messages: whoever is wrong is
-told by name or dropped, and the pairs lose nothing."""
+"""Mistaken, hostile and foreign processes beside two pairs that exchange checked steps and messages: whoever is wrong
+is told by name or dropped, and the pairs lose nothing."""
 
 from __future__ import annotations
 
@@ -14,23 +14,14 @@ import pytest
 from launching import World
 from members import Member
 from quartet import NAMES, PROGRAMS, Guest, quartet
+from strangers import listening_ports, open_connections
 
 MakeWorld = Callable[..., World]
 GUEST = len(NAMES)  # its universe rank
 
 
-def listening_ports(pid: int) -> set[int]:
-    """TCP ports on which a process listens."""
-    sockets = set()
-    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            sockets.add(str(descriptor.readlink()))
-    rows = (line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:])
-    return {int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets}
-
-
 def hello(claimed_bytes: int, sent_bytes: int) -> bytes:
-    """The first message of a handshake (docs/formats/handshake.md), with a hash that somebody without a secret makes up."""
+    """The first message of a handshake (docs/formats/handshake.md), with a hash that is made up without a secret."""
     prefix = struct.pack("<4sBBH", b"\xc7CPL", 1, 1, claimed_bytes)
     fields = struct.pack("<BBHHHQQIIH6x", 1, 1, 1, 1, 0, 0, 0, GUEST, 0, 0xFFFF)
     return (prefix + fields + random.Random(2).randbytes(64)).ljust(sent_bytes, b"x")[:sent_bytes]
@@ -72,14 +63,12 @@ def test_strangers_on_the_ports_of_members(make_world: MakeWorld, links: str) ->
 def test_silent_strangers_keep_nobody_out(make_world: MakeWorld) -> None:
     """More of them than may wait unproven, at a member that somebody wants to reach by tcp."""
     world = make_world(f"{PROGRAMS},guest:1?")
-    with quartet(world) as four, contextlib.ExitStack() as silent:
+    with quartet(world) as four:
         (port,) = listening_ports(four.pid("ping"))
-        first = [
-            silent.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(80)
-        ]
-        four.go_on()
-        assert first[0].recv(1) == b"", "who proves nothing is hung up on"
-        assert first[79].recv(1) == b""
+        with open_connections(port, 80) as silent:
+            four.go_on()
+            assert silent[0].recv(1) == b"", "who proves nothing is hung up on"
+            assert silent[79].recv(1) == b""
         member = Member(world, "guest", 0, 1)
         member.joined()
         assert member.ask(f"nonsense {NAMES.index('ping')} garbage") == "nonsense ended"  # it got in to say it

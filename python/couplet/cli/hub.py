@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -85,7 +86,11 @@ class Hub:
             if lines and not lines[-1].endswith("\n"):
                 lines.pop()
             self._position += sum(len(line.encode()) for line in lines)
-        return [json.loads(line) for line in lines]
+        found = []
+        for line in lines:
+            with contextlib.suppress(json.JSONDecodeError):  # where a full disk took a part of a line
+                found.append(json.loads(line))
+        return found
 
     def wait(self, timeout_s: float) -> bool:
         """Whether the hub has found the universe over in this time."""

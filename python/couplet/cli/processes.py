@@ -62,6 +62,46 @@ class Running:
             os.killpg(self.process.pid, number)
 
 
+class Log:
+    """A program's log file. Lines that a full disk does not take are left out and counted; the run goes on."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+        self._file = path.open("wb", buffering=0)
+        self._bytes = 0  # of whole lines
+        self._left_out = 0
+        self._reason = ""
+
+    def write(self, line: str) -> str:
+        """What the user should know: that lines are left out from here on, or no more; mostly nothing."""
+        before = self._left_out
+        note = f"[{before} lines were left out here: {self._reason}]\n" if before else ""
+        data = (note + line + "\n").encode()
+        try:
+            written = 0
+            while written < len(data):
+                written += self._file.write(data[written:]) or 0
+        except OSError as error:
+            self._take_back()
+            self._left_out += 1
+            self._reason = error.strerror or str(error)
+            return "" if before else f"{self._path}: {self._reason}: lines are left out of this log"
+        self._bytes += len(data)
+        self._left_out = 0
+        return f"{self._path}: goes on after {before} lines that were left out" if before else ""
+
+    def _take_back(self) -> None:
+        """Nothing of a line that was not written whole."""
+        with contextlib.suppress(OSError):
+            self._file.truncate(self._bytes)
+            self._file.seek(self._bytes)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+
 class Processes:
     """All programs of a run. ``write(title, line)`` gets every line of output; ``marker`` (NAME=value) stands in the
     environment of every process of this run and of no other."""
@@ -70,14 +110,13 @@ class Processes:
         self._write = write
         self._marker = marker
         self._selector = selectors.DefaultSelector()
-        self._logs: dict[str, IO[str]] = {}
+        self._logs: dict[str, Log] = {}
         self.running: list[Running] = []
 
     def start(self, program: Program, universe: dict[str, str]) -> None:
         """Start all of one program. OSError where the command cannot be executed."""
         if program.log is not None and program.name not in self._logs:
-            program.log.parent.mkdir(parents=True, exist_ok=True)
-            self._logs[program.name] = program.log.open("w")
+            self._logs[program.name] = Log(program.log)
         for rank in starts(program):
             one = Running(program, rank, universe)
             os.set_blocking(one.output.fileno(), False)
@@ -111,8 +150,8 @@ class Processes:
         line = raw.decode("utf-8", "replace").rstrip("\r")
         one.tail.append(line)
         log = self._logs.get(one.program.name)
-        if log is not None:
-            log.write(line + "\n")
+        if log is not None and (note := log.write(line)):
+            self._write("couplet", note)
         self._write(one.title, line)
 
     def ended(self) -> bool:

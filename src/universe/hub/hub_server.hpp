@@ -34,8 +34,8 @@ struct HubServerOptions {
   LaneMaker make_lane;
   bool encrypt = false;
   std::string run_directory;
-  std::string node_name;  // COUPLET_NODE
-  std::string events;     // file that events are appended to; "": none
+  std::string node_name;                         // COUPLET_NODE
+  std::string events;                            // file that events are appended to; "": none
   std::function<void(const std::string&)> note;  // what whoever runs the hub should know
 };
 

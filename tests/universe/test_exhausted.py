@@ -1,0 +1,202 @@
+"""Memory, shared memory, open files and threads run out beside two pairs at work: an error says what and where, the
+pairs lose nothing, and afterwards it works again."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from launching import BUILD, World
+from members import Member
+from quartet import PROGRAMS, Guest, quartet
+from strangers import listening_ports, open_connections
+
+MakeWorld = Callable[..., World]
+MEGABYTE = 1 << 20
+SMALL_MEMORY_BYTES = 24 * MEGABYTE
+
+
+@pytest.fixture
+def small_memory(tmp_path: Path) -> Iterator[Path]:
+    """A directory in a file system of its own, in memory and small, as /dev/shm of a container may be."""
+    path = tmp_path / "shm"
+    path.mkdir()
+    options = ["-t", "tmpfs", "-o", f"size={SMALL_MEMORY_BYTES},mode=0700", "tmpfs"]
+    mounted = subprocess.run(["mount", *options, str(path)], capture_output=True, text=True)
+    if mounted.returncode != 0:
+        pytest.skip(f"a file system may not be mounted here: {mounted.stderr.strip()}")
+    yield path
+    subprocess.run(["umount", str(path)], check=True)
+
+
+def leave_free(directory: Path, free_bytes: int) -> None:
+    """Fill the file system up to so many bytes."""
+    filler = directory / "filler"
+    filler.unlink(missing_ok=True)
+    facts = os.statvfs(directory)
+    with filler.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, facts.f_bavail * facts.f_frsize - free_bytes)
+
+
+def test_a_full_shared_memory(small_memory: Path, make_world: MakeWorld) -> None:
+    world = make_world(f"{PROGRAMS},guest:2?", run_directory=small_memory)
+    page = os.sysconf("SC_PAGESIZE")
+    with quartet(world) as four:
+        leave_free(small_memory, 0)
+        four.go_on()
+        for rank in range(2):
+            refused = Guest(world, "guest", rank, 2).hear()
+            assert refused.startswith("error COUPLET_ERROR_NO_SPACE ") and str(small_memory) in refused, refused
+        leave_free(small_memory, 4 * MEGABYTE)
+        guests = [Guest(world, "guest", rank, 2) for rank in range(2)]
+        first, second = (guest.ready() for guest in guests)
+        leave_free(small_memory, 16 * page)
+        alone = "group=universe.create_group('alone', [universe.rank])"
+        create = f"universe.create_series('big', (1000, 1000), 'f8', slots=1, {alone})"
+        first.refused(create, "NO_SPACE", "'big'", str(small_memory), "bytes")
+        first.say("universe.group.Send(np.arange(100000), universe.rank + 1)")
+        second.get("found = np.zeros(100000, 'i8')")
+        second.get("universe.group.Recv(found, universe.rank - 1, timeout=30)")
+        assert first.hear() == "is None"
+        assert second.get("bool((found == np.arange(100000)).all())") == "True"
+        (link,) = {peer["link"] for peer in eval(first.get("universe.explain()['peers']"))}
+        assert link == "tcp", "a ring did not fit"
+        four.go_on()
+        (small_memory / "filler").unlink()
+        first.get(f"big = {create}")
+        first.get("big.put(np.ones((1000, 1000)), 1)")
+        first.get("big.close()")
+        first.leave(second)
+
+
+def limit_files(pid: int, most: int) -> tuple[int, int]:
+    """The limit of open files from here on; what it was."""
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, before[1]))
+    return before
+
+
+def files(pid: int) -> int:
+    """The first number that is free: all above are refused by a limit of this."""
+    used = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
+    return next(number for number in range(len(used) + 1) if number not in used)
+
+
+@pytest.mark.parametrize("links", ["self,shm,tcp", "self,tcp"])
+def test_no_file_is_left_for_a_guest(make_world: MakeWorld, links: str) -> None:
+    world = make_world(f"{PROGRAMS},guest:1?")
+    with quartet(world, COUPLET_LINKS=links) as four:
+        guest = Guest(world, "guest", 0, 1, COUPLET_LINKS=links).ready()
+        pid = guest.process.pid
+        before = limit_files(pid, files(pid))
+        guest.refused("universe.series('eta', start='next')", "LIMIT", "'eta'", "Too many open files")
+        guest.refused("universe.create_series('own', (4,), 'i8')", "LIMIT", "'own'", "Too many open files")
+        guest.refused("universe.group.Send(np.zeros(4), 3, timeout=5)", "LIMIT", "'pong'", "Too many open files")
+        four.go_on()
+        limit_files(pid, before[0])
+        guest.get("eta = universe.series('eta', start='next')")
+        assert int(guest.get("len(eta.read(timeout=20))")) > 0
+        guest.get("own = universe.create_series('own', (4,), 'i8')")
+        guest.get("[each.close() for each in (eta, own)]")
+        guest.leave()
+
+
+def test_few_files_to_join_with(make_world: MakeWorld) -> None:
+    world = make_world(f"{PROGRAMS},guest:1?")
+    with quartet(world) as four:
+        answers = []
+        for most in range(3, 24):
+            member = Member(world, "guest", 0, 1, launcher=["prlimit", f"--nofile={most}:{most}"])
+            answers.append(member.hear())
+            if answers[-1].startswith("joined "):
+                member.leave()
+                break
+            member.process.wait(20)
+        four.go_on()
+    program_ran = [answer for answer in answers if answer]  # else not even its libraries could be loaded
+    assert program_ran[-1].startswith("joined "), answers
+    for answer in program_ran[:-1]:
+        assert answer.startswith("error COUPLET_ERROR_LIMIT ") and "Too many open files" in answer, answers
+    assert len(program_ran) > 3, answers
+
+
+def test_no_file_is_left_for_callers_of_a_member(make_world: MakeWorld) -> None:
+    world = make_world(f"{PROGRAMS},guest:1?")
+    with quartet(world) as four:
+        pid = four.pid("ping")
+        (port,) = listening_ports(pid)
+        before = limit_files(pid, files(pid))
+        with open_connections(port, 20):
+            four.go_on()
+        limit_files(pid, before[0])
+        guest = Member(world, "guest", 0, 1)
+        guest.joined()
+        assert guest.ask("nonsense 2 garbage") == "nonsense ended"  # it got in to say it
+        guest.leave()
+
+
+def test_no_file_is_left_for_callers_of_the_hub(make_world: MakeWorld) -> None:
+    world = make_world(f"{PROGRAMS},guest:1?")
+    hub = world.processes[0]
+    with quartet(world) as four:
+        before = limit_files(hub.pid, files(hub.pid))
+        answer = Member(world, "guest", 0, 1, "--timeout", 1).hear()
+        assert answer.startswith("error COUPLET_ERROR_TIMEOUT "), answer
+        assert f"the hub at {world.environment['COUPLET_HUB']}" in answer
+        four.go_on()
+        limit_files(hub.pid, before[0])
+        guest = Member(world, "guest", 0, 1)
+        guest.joined()
+        guest.leave()
+    assert hub.stderr is not None
+    assert hub.stderr.read() == "couplet-hub: cannot accept a connection: Too many open files\n"
+
+
+def test_memory_is_refused(make_world: MakeWorld) -> None:
+    world = make_world(f"{PROGRAMS},guest:1?")
+    with quartet(world) as four:
+        guest = Guest(world, "guest", 0, 1).ready()
+        create = "universe.create_series('{}', (1 << 20,), 'f8', slots=4)"
+        guest.get(f"own = {create.format('own')}")
+        guest.get("[own.put(np.full(1 << 20, float(step)), step) for step in range(4)]")
+        guest.get("reader = universe.series('own')")
+        guest.get("allow_more_memory(24 << 20)")
+        assert guest.ask("reader.read(at_least=4)").startswith("error MemoryError Unable to allocate")
+        guest.refused(create.format("another"), "MEMORY", "'another'", "bytes")
+        four.go_on()
+        guest.get("allow_more_memory(-1)")
+        assert guest.get("reader.read(at_least=4).data[:, -1].tolist()") == "[0.0, 1.0, 2.0, 3.0]"
+        guest.get(f"another = {create.format('another')}")
+        guest.get("[each.close() for each in (reader, own, another)]")
+        guest.leave()
+        four.go_on()
+
+
+def test_a_thread_is_refused(make_world: MakeWorld) -> None:
+    """To the relay, which has one for each writer that it serves."""
+    world = make_world(f"{PROGRAMS},guest:1?")
+    world.environment["COUPLET_RELAY"] = "external"
+    relay = world.start([str(BUILD / "libexec" / "couplet" / "couplet-relay")], COUPLET_NODE="a")
+    with quartet(world, COUPLET_NODE="a") as four:
+        guest = Guest(world, "guest", 0, 1, COUPLET_NODE="b").ready()
+        deadline = time.monotonic() + 20
+        while not list(world.run_directory.glob("*-a/bell-80000000")):
+            assert time.monotonic() < deadline, "the relay joins"
+            time.sleep(0.01)
+        pages = int(Path(f"/proc/{relay.pid}/statm").read_text().split()[0])
+        before = resource.prlimit(relay.pid, resource.RLIMIT_AS)
+        room = pages * resource.getpagesize() + 2 * MEGABYTE  # for the slots, not for another stack
+        resource.prlimit(relay.pid, resource.RLIMIT_AS, (room, before[1]))
+        guest.refused("universe.series('eta', mode='follow', start='next')", "LIMIT", "'eta'", "thread")
+        four.go_on()
+        resource.prlimit(relay.pid, resource.RLIMIT_AS, before)
+        guest.get("eta = universe.series('eta', mode='follow', start='next')")
+        assert int(guest.get("len(eta.read(timeout=20))")) > 0
+        guest.get("eta.close()")
+        guest.leave()
+    assert relay.wait(20) == 0
