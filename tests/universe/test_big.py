@@ -34,4 +34,4 @@ def test_a_big_message(make_world: Callable[..., World], way: str) -> None:
         word, size, explained = world.finish(process, 240.0).check().output.split(" ", 2)
         assert (word, int(size)) == ("whole", BYTES)
         (peer,) = [each for each in json.loads(explained)["peers"] if f"rank {1 - rank} " in each["name"]]
-        assert peer["link"] == way.split()[0]
+        assert peer["link"] == way.split()[0], (rank, explained)

@@ -25,10 +25,11 @@ int run(int rank, std::uint64_t bytes) {
       data[index] = word_at(index);
     }
     group.send(std::span<const std::uint64_t>(data.get(), words), 1, 7);
-    explained = universe.explain();
     std::uint64_t taken = 0;
     group.recv(taken, 1, 8);
     wrong = taken == words ? 0 : 1;
+    explained = universe.explain();
+    group.send(taken, 1, 9);
   } else {
     std::memset(data.get(), 0xFF, words * sizeof(std::uint64_t));
     const couplet::Message message = group.recv(std::span<std::uint64_t>(data.get(), words), 0, 7);
@@ -38,6 +39,8 @@ int run(int rank, std::uint64_t bytes) {
     }
     explained = universe.explain();
     group.send(static_cast<std::uint64_t>(message.count), 0, 8);
+    std::uint64_t end = 0;
+    group.recv(end, 0, 9);
   }
   std::cout << (wrong == 0 ? "whole " : "WRONG ") << bytes << " " << explained << std::endl;
   universe.leave();
