@@ -4,6 +4,7 @@
 
 #include "base/types.hpp"
 #include "os/host.hpp"
+#include "relay/line.hpp"
 #include "relay/remote_part.hpp"
 
 namespace couplet::relay {
@@ -39,6 +40,12 @@ wire::FrameHeader header_of(wire::RelayKind kind, std::uint32_t number) {
 }
 
 }  // namespace
+
+struct Remote::Note {
+  std::uint64_t number = 0;
+  Line line;
+  bool counted = false;
+};
 
 Remote::Remote(series::Environment& environment, message::Channels& channels, const RemoteOptions& options)
     : environment_(environment), channels_(channels), options_(options) {}
@@ -104,7 +111,6 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   }
   COUPLET_TRY((*file)->remove());  // the memory stays as long as this process
   RemotePart::Source source;
-  source.server = *server;
   source.writer = described.writer;
   source.type = record.type;
   source.title = title;
@@ -119,7 +125,7 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   source.wish.stop.assign(box.stop.begin(), box.stop.begin() + box.dimensions);
   source.wish.file = described.file;
   source.wish.series = record.name;
-  auto made = std::make_unique<RemotePart>(*this, number, std::move(source), std::move(file).value());
+  auto made = std::make_unique<RemotePart>(*this, number, *server, std::move(source), std::move(file).value());
   COUPLET_TRY(made->open(deadline_ns));
   return std::unique_ptr<series::Part>(std::move(made));
 }
@@ -127,10 +133,27 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
 Status Remote::count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
                             std::uint32_t needed, std::uint64_t deadline_ns) {
   COUPLET_TRY_VALUE(const channel::PeerId server, server_of(record, part, deadline_ns));
-  COUPLET_TRY_VALUE(auto* const channel, channels_.channel_to(server));
-  post(*channel, header_of(wire::RelayKind::opened, 0),
-       wire::encode_opened({series::name_hash(environment_.program()), opened, needed, record.parts[part].file}));
-  return {};
+  Note note{next_note_++, Line(channels_, server, options_.patience_ns)};
+  auto header = header_of(wire::RelayKind::opened, 0);
+  header.first = note.number;
+  note_ = &note;
+  const auto counted = [&] {
+    if (note.line.connect()) {
+      post(*note.line.channel(), header,
+           wire::encode_opened({series::name_hash(environment_.program()), opened, needed, record.parts[part].file}));
+    }
+    return note.counted || note.line.given_up();
+  };
+  Status waited = environment_.wait(counted, deadline_ns);
+  note_ = nullptr;
+  COUPLET_TRY(std::move(waited));
+  if (note.counted) {
+    return {};
+  }
+  const auto title = title_of(record, part);
+  return note.line.channel() == nullptr
+             ? fail(Code::peer_lost, "{}: {}", title, note.line.why().text())
+             : fail(Code::timeout, "{}: {} has not answered", title, environment_.peer_name(server));
 }
 
 // ---- frames ----
@@ -161,6 +184,12 @@ std::byte* Remote::place(channel::Channel& channel, const wire::FrameHeader& hea
 }
 
 Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (header.context == 0 && wire::relay_kind_of(header) == wire::RelayKind::accepted) {
+    if (note_ != nullptr && note_->line.channel() == &channel && note_->number == header.first) {
+      note_->counted = true;
+    }
+    return {};
+  }
   const auto found = parts_.find(header.context);
   if (found == parts_.end()) {
     return {};  // on its way when the reader closed
@@ -174,6 +203,9 @@ Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& heade
 void Remote::lost(channel::Channel& channel, const Status& why) {
   for (const auto& [number, part] : parts_) {
     part->lost(channel, why);
+  }
+  if (note_ != nullptr && note_->line.channel() == &channel) {
+    note_->line.lost(why);
   }
 }
 

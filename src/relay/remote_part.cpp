@@ -14,7 +14,6 @@ using wire::RelayKind;
 
 namespace {
 
-constexpr std::uint64_t try_interval_ns = 20'000'000;
 constexpr int most_rounds = 8;  // of one poll
 constexpr int round_budget = 64;
 
@@ -27,89 +26,68 @@ wire::FrameHeader header_of(RelayKind kind, std::uint32_t number) {
 
 }  // namespace
 
-RemotePart::RemotePart(Remote& remote, std::uint32_t number, Source source, std::unique_ptr<series::SeriesFile> file)
+RemotePart::RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
+                       std::unique_ptr<series::SeriesFile> file)
     : remote_(remote),
       number_(number),
       source_(std::move(source)),
       file_(std::move(file)),
+      line_(remote.channels_, server, remote.options_.patience_ns),
       step_bytes_(file_->geometry().step_bytes) {
   remote_.parts_[number_] = this;
 }
 
 RemotePart::~RemotePart() {
+  if (state_ == State::broken && holds()) {
+    static_cast<void>(remote_.environment_.wait(
+        [this] {
+          ask();
+          return state_ != State::broken || line_.given_up();
+        },
+        os::now_ns() + remote_.options_.patience_ns));
+  }
   remote_.parts_.erase(number_);
-  if (channel_ != nullptr && state_ != State::broken && state_ != State::refused) {
-    remote_.post(*channel_, header_of(RelayKind::unsubscribe, number_));
+  if (line_.channel() != nullptr && state_ != State::refused) {
+    remote_.post(*line_.channel(), header_of(RelayKind::unsubscribe, number_));
   }
 }
 
 // ---- asking ----
 
 Status RemotePart::open(std::uint64_t deadline_ns) {
-  COUPLET_TRY(ask());
-  COUPLET_TRY(remote_.environment_.wait([this] { return state_ != State::asking; }, deadline_ns));
-  switch (state_) {
-    case State::open:
-      return {};
-    case State::asking:
-      return fail(Code::timeout, "{}: {} has not answered", source_.title,
-                  remote_.environment_.peer_name(source_.server));
-    case State::refused:
-    case State::broken:
-      break;
+  const auto decided = [this] {
+    ask();
+    return state_ != State::asking || line_.given_up();
+  };
+  COUPLET_TRY(remote_.environment_.wait(decided, deadline_ns));
+  if (state_ != State::asking) {
+    return why_;
   }
-  return why_;
+  if (line_.channel() == nullptr) {
+    return fail(Code::peer_lost, "{}: {}", source_.title, line_.why().text());
+  }
+  return fail(Code::timeout, "{}: {} has not answered", source_.title, remote_.environment_.peer_name(line_.server()));
 }
 
-Status RemotePart::ask() {
-  COUPLET_TRY_VALUE(channel_, remote_.channels_.channel_to(source_.server));
-  if (channel_->state() == channel::ChannelState::failed) {
-    return fail(Code::peer_lost, "{}: {}", source_.title, channel_->failure().text());
+void RemotePart::ask() {
+  if (!line_.connect()) {
+    return;
   }
-  remote_.post(*channel_, header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.wish));
-  return {};
+  if (state_ == State::broken) {  // the hold has stood meanwhile
+    in_step_ = false;
+    receiving_ = 0;
+    source_.wish.again = true;
+    source_.wish.next = arrived_end();
+    source_.wish.window = granted_ - source_.wish.next;
+  }
+  remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.wish));
 }
-
-// ---- the relay is gone ----
 
 void RemotePart::lost(const channel::Channel& channel, const Status& why) {
-  if (&channel == channel_) {
-    channel_ = nullptr;
-    break_off(fail(Code::peer_lost, "{}: {}", source_.title, why.text()));
+  if (&channel == line_.channel()) {
+    line_.lost(why);
+    state_ = state_ == State::open ? State::broken : state_;
   }
-}
-
-void RemotePart::break_off(const Status& why) {
-  if (state_ == State::refused) {
-    return;
-  }
-  const bool new_one = state_ != State::broken;
-  state_ = State::broken;
-  why_ = why;
-  next_try_ns_ = 0;
-  if (new_one) {
-    broken_since_ns_ = os::now_ns();
-  }
-}
-
-// Another relay goes on where the lost one has stopped; the hold has stood meanwhile.
-void RemotePart::try_again() {
-  const std::uint64_t now = os::now_ns();
-  if (channel_ != nullptr || now < next_try_ns_) {
-    return;
-  }
-  next_try_ns_ = now + try_interval_ns;
-  auto found = remote_.channels_.channel_to(source_.server);
-  if (!found || (*found)->state() == channel::ChannelState::failed) {
-    return;
-  }
-  in_step_ = false;
-  receiving_ = 0;
-  source_.wish.again = true;
-  source_.wish.next = arrived_end();
-  source_.wish.window = granted_ - source_.wish.next;
-  channel_ = *found;
-  remote_.post(*channel_, header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.wish));
 }
 
 Status RemotePart::alive() {
@@ -121,7 +99,7 @@ Status RemotePart::alive() {
     case State::refused:
       return why_;
     case State::broken:
-      return os::now_ns() - broken_since_ns_ < remote_.options_.patience_ns ? Status() : why_;
+      return line_.given_up() ? fail(Code::peer_lost, "{}: {}", source_.title, line_.why().text()) : Status();
   }
   if (!writer_gone_) {
     return {};
@@ -136,9 +114,12 @@ Status RemotePart::alive() {
 
 Status RemotePart::poll() {
   if (state_ == State::broken) {
-    try_again();
+    ask();
   }
-  for (int round = 0; channel_ != nullptr && round < most_rounds && channel_->poll(round_budget) > 0; ++round) {
+  for (int round = 0; line_.channel() != nullptr && round < most_rounds; ++round) {
+    if (line_.channel()->poll(round_budget) == 0) {
+      break;
+    }
   }
   send_credit();
   return {};
@@ -159,7 +140,7 @@ void RemotePart::released(std::uint64_t consumed) {
 
 // A holder lets push what it has read the slots of; a follower what has come into the slots, over the oldest ones.
 void RemotePart::send_credit() {
-  if (state_ != State::open || channel_ == nullptr) {
+  if (state_ != State::open || line_.channel() == nullptr) {
     return;
   }
   const std::uint64_t slots = file_->slots();
@@ -174,7 +155,7 @@ void RemotePart::send_credit() {
   header.second = consumed_;
   granted_ = limit;
   told_consumed_ = consumed_;
-  remote_.post(*channel_, header);
+  remote_.post(*line_.channel(), header);
 }
 
 Status RemotePart::sleep(series::Waiting& waiting, std::uint64_t target) {
@@ -265,6 +246,7 @@ Status RemotePart::take_accepted(const wire::FrameHeader& header, std::span<cons
                 header.first, accepted.step_bytes);
   }
   state_ = State::open;
+  line_.answered();
   swap_ = accepted.big_endian != (std::endian::native == std::endian::big);
   known_published_ = std::max(known_published_, accepted.published);
   writer_incarnation_ = accepted.writer_incarnation;

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "relay/line.hpp"
 #include "relay/remote.hpp"
 #include "series/part.hpp"
 
@@ -15,15 +16,16 @@ class RemotePart final : public series::Part {
   // What is subscribed to, for the first time and again.
   struct Source {
     wire::Subscribe wish;
-    channel::PeerId server = 0;
     channel::PeerId writer = 0;
     couplet_type type = COUPLET_BYTE;
     std::string title;  // "series 'eta', slots of writer rank 3"
   };
-  RemotePart(Remote& remote, std::uint32_t number, Source source, std::unique_ptr<series::SeriesFile> file);
-  ~RemotePart() override;  // unsubscribes
+  RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
+             std::unique_ptr<series::SeriesFile> file);
+  // Unsubscribes. A hold whose relay is gone waits for another one, which ends it, as long as patience says.
+  ~RemotePart() override;
 
-  // Asks, and waits for the answer.
+  // Asks, and waits for the answer; another relay is asked where the first one is lost meanwhile.
   Status open(std::uint64_t deadline_ns);
 
   [[nodiscard]] const char* route() const noexcept override { return "relay"; }
@@ -35,18 +37,17 @@ class RemotePart final : public series::Part {
   void released(std::uint64_t consumed) override;
   Status sleep(series::Waiting& waiting, std::uint64_t target) override;
 
-  [[nodiscard]] const channel::Channel* channel() const { return channel_; }
+  [[nodiscard]] const channel::Channel* channel() const { return line_.channel(); }
   [[nodiscard]] std::byte* place(const wire::FrameHeader& header);
   Status arrived(const wire::FrameHeader& header, std::span<const std::byte> payload);
   void lost(const channel::Channel& channel, const Status& why);
 
  private:
-  // asking: for the first time; open: steps come; broken: the relay is gone, or has not answered yet after it came again.
+  // asking: never accepted; open: steps come; broken: the relay is gone, or has not answered yet after it came again.
   enum class State : std::uint8_t { asking, open, refused, broken };
 
-  Status ask();
-  void break_off(const Status& why);
-  void try_again();
+  // Subscribes where there is a channel that was not asked yet: for the first time, or to go on where a lost relay stopped.
+  void ask();
   void send_credit();
   [[nodiscard]] bool holds() const noexcept { return source_.wish.mode == COUPLET_HOLD; }
   [[nodiscard]] std::uint64_t arrived_end() const;
@@ -65,7 +66,7 @@ class RemotePart final : public series::Part {
   Source source_;
   std::unique_ptr<series::SeriesFile> file_;
   State state_ = State::asking;
-  channel::Channel* channel_ = nullptr;
+  Line line_;
   std::uint64_t step_bytes_;
   bool swap_ = false;
   std::uint64_t first_ = 0;
@@ -78,9 +79,7 @@ class RemotePart final : public series::Part {
   bool in_step_ = false;
   bool writer_gone_ = false;
   std::uint16_t writer_incarnation_ = 0;
-  Status why_;  // refused or broken
-  std::uint64_t broken_since_ns_ = 0;
-  std::uint64_t next_try_ns_ = 0;
+  Status why_;  // refused
 };
 
 }  // namespace couplet::relay

@@ -28,6 +28,19 @@ layout::Box box_of(const wire::Subscribe& wish) {
   return box;
 }
 
+// A relay that died may have taken a hold for this subscription, and have told nobody.
+void release_leftover(series::SeriesFile& file, const series::Owner& owner, std::uint32_t number) {
+  for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
+    const auto& entry = file.readers()[index];
+    const auto seen = series::owner_of(entry);
+    const std::uint32_t of = entry.subscription.load(std::memory_order_relaxed);
+    const bool hold = seen.state == wire::ReaderState::opening || seen.state == wire::ReaderState::holding;
+    if (hold && seen.peer == owner.peer && seen.incarnation == owner.incarnation && (of == number || of == 0)) {
+      series::give_up_hold(file, static_cast<int>(index), seen);
+    }
+  }
+}
+
 // Inside the writer's box, or empty.
 bool fits(const layout::Box& box, const layout::Box& writer) {
   if (box.dimensions != writer.dimensions) {
@@ -139,6 +152,9 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
   Subscription* const known = find(channel, header.context);
   switch (wire::relay_kind_of(header)) {
     case RelayKind::subscribe:
+      if (header.context == 0) {
+        return fail(Code::protocol, "a subscription with number 0");
+      }
       if (known != nullptr) {
         return fail(Code::protocol, "subscription {} a second time", header.context);
       }
@@ -154,7 +170,13 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
       return {};
     case RelayKind::opened: {
       COUPLET_TRY_VALUE(const auto opened, wire::decode_opened(payload));
-      return count_opened(opened);
+      if (header.first == 0 || header.context != 0) {
+        return fail(Code::protocol, "a note about readers without a number");
+      }
+      count_opened(opened);
+      subscriptions_.push_back(std::make_unique<Subscription>(channel, 0, options_.piece_bytes));
+      subscriptions_.back()->confirm(header.first);
+      return {};
     }
     default:
       return fail(Code::protocol, "kind 0x{:02x}, which no reader sends to a relay", header.kind);
@@ -239,6 +261,7 @@ Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subs
   std::uint64_t first = wish.again ? wish.next : series::wanted_start(file, from);
   if (holds) {
     const series::Owner owner{subscription.channel().peer(), wish.incarnation, wire::ReaderState::opening};
+    release_leftover(file, owner, subscription.number());
     const int entry = series::take_hold_entry(file, owner, wish.program, [&](const series::Owner& other) {
       return host_.alive(other.peer, other.incarnation).ok();
     });
@@ -271,12 +294,11 @@ Result<std::uint64_t> Server::go_on(Subscription& subscription, const wire::Subs
   return fail(Code::evicted, "the hold of {} is gone", host_.peer_name(peer));
 }
 
-Status Server::count_opened(const wire::Opened& opened) {
+void Server::count_opened(const wire::Opened& opened) {
   const auto served = serve(opened.file);
   if (served) {
     series::count_opened(*(*served)->file, opened.program, opened.opened, opened.needed);
   }
-  return {};
 }
 
 }  // namespace couplet::relay

@@ -71,7 +71,7 @@ class Server {
                               const std::shared_ptr<ServedFile>& served);
   Result<std::uint64_t> go_on(Subscription& subscription, const wire::Subscribe& wish,
                               const std::shared_ptr<ServedFile>& served);
-  Status count_opened(const wire::Opened& opened);
+  void count_opened(const wire::Opened& opened);
   [[nodiscard]] Subscription* find(const channel::Channel& channel, std::uint32_t number) const;
   void sweep();
 

@@ -26,6 +26,8 @@ class Subscription {
 
   // Before the first push: what is subscribed to, or why not.
   void refuse(Status why) { refusal_ = std::move(why); }
+  // Instead of a subscription: says that the note of this number was counted, and is over.
+  void confirm(std::uint64_t note) { note_ = note; }
   void accept(std::shared_ptr<ServedFile> served, const layout::Box& box, std::uint64_t first, std::uint64_t window);
   // A hold in the file, from here on the subscription's; ended by give_up().
   void hold(std::shared_ptr<ServedFile> served, int entry, const series::Owner& owner);
@@ -59,7 +61,7 @@ class Subscription {
     std::vector<std::byte> memory;
     bool free = true;
   };
-  enum class Due : std::uint8_t { nothing, refusal, acceptance, eviction, step, news, end };
+  enum class Due : std::uint8_t { nothing, refusal, confirmation, acceptance, eviction, step, news, end };
 
   [[nodiscard]] Due due() const;
   void send(Frame& frame, wire::RelayKind kind, std::uint64_t first, std::uint64_t second, std::int32_t tag,
@@ -86,6 +88,7 @@ class Subscription {
   std::int64_t step_ = 0;
   std::uint64_t told_published_ = 0;
   Status refusal_;
+  std::uint64_t note_ = 0;  // 0: a subscription
   bool told_accepted_ = false;
   bool told_evicted_ = false;
   bool told_end_ = false;

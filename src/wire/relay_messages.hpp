@@ -22,9 +22,9 @@ enum class RelayKind : std::uint8_t {
   subscribe = 0,    // payload: Subscribe
   credit = 1,       // first: ordinals below may be pushed; second: ordinals below are needed no more
   unsubscribe = 2,  // the reader has closed
-  opened = 3,       // payload: Opened
+  opened = 3,       // payload: Opened; first: number of this note, not 0; context 0
   // from a relay
-  accepted = 8,  // payload: Accepted; first: the first ordinal
+  accepted = 8,  // payload: Accepted; first: the first ordinal. Context 0, no payload: the note `first` was counted
   refused = 9,   // payload: a sentence; tag: the status. The subscription is over
   piece = 10,    // payload: bytes of a step, in order; first: its ordinal; second: their offset. More will follow
   step = 11,  // payload: the last (or only) piece; first: ordinal; second: the step; tag: how many newer ones there are
