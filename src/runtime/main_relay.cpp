@@ -1,11 +1,14 @@
 // couplet-relay: serves the series of its node to readers on other nodes (relay/). Lives until the hub says that the universe
-// is over; where the hub is lost, as long as somebody on its node writes, or somebody reads.
+// is over; where the hub is lost, as long as somebody on its node writes, or somebody reads. In the background a keeper starts
+// it anew when it is killed: readers go on, since their holds are in the writers' files.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/signalfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -20,13 +23,17 @@ namespace {
 
 using namespace couplet;
 
-enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2 };
+// exists: another relay serves the node.
+enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2, exit_exists = 3 };
 constexpr double leave_timeout_s = 5;
+constexpr double rejoin_timeout_s = 10;
+constexpr std::uint64_t second_ns = 1'000'000'000;
+constexpr int most_quick_ends = 10;  // of relays that lived less than a second
 
 constexpr const char* usage =
     "usage: couplet-relay [--detach]\n"
     "Serves the series of this node to readers on other nodes. COUPLET_HUB, COUPLET_SECRET_FILE, COUPLET_INTERFACE,\n"
-    "COUPLET_NODE and COUPLET_RUN_DIR as for the programs. --detach: goes on in the background.\n";
+    "COUPLET_NODE and COUPLET_RUN_DIR as for the programs. --detach: goes on in the background, and comes again when killed.\n";
 
 // SIGTERM, SIGINT and SIGHUP as something to wait for.
 class StopSignals final : public engine::Source {
@@ -63,12 +70,12 @@ void forget_affinity() {
   static_cast<void>(sched_setaffinity(0, sizeof all, &all));
 }
 
-Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpListener>& listener) {
+Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpListener>& listener, double timeout_s) {
   universe::JoinWishes wishes;
   wishes.program = "relay";
   wishes.rank = 0;
   wishes.size = 1;
-  wishes.timeout_s = -1;  // started by somebody who will wait, or end it
+  wishes.timeout_s = timeout_s;
   wishes.timeout_given = true;
   COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
   options.relay = true;
@@ -96,10 +103,10 @@ bool inhabited(universe::Membership& membership) {
   return false;
 }
 
-Status serve() {
+Status serve(double join_timeout_s) {
   StopSignals stop;
   std::unique_ptr<link::TcpListener> listener;
-  COUPLET_TRY_VALUE(const auto membership, join(listener));
+  COUPLET_TRY_VALUE(const auto membership, join(listener, join_timeout_s));
   counters::Counters counters(membership->page().counters());
   engine::Engine engine(membership->doorbell(), engine::Patience{});
   engine.set_counters(counters);
@@ -128,6 +135,64 @@ Status serve() {
   return waited.ok() ? left : waited;
 }
 
+int run(double join_timeout_s) {
+  try {
+    const Status status = serve(join_timeout_s);
+    if (status.ok() || status.code() == Code::exists) {
+      return status.ok() ? exit_over : exit_exists;
+    }
+    std::fprintf(stderr, "couplet-relay: %s\n", status.text().c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("couplet-relay: no memory\n", stderr);
+  }
+  return exit_failed;
+}
+
+// Passes on what it is told to the relay, and waits for its end. Returns the status of waitpid.
+int wait_for(pid_t relay, const sigset_t& signals) {
+  int status = 0;
+  while (::waitpid(relay, &status, WNOHANG) == 0) {
+    if (const int number = ::sigwaitinfo(&signals, nullptr); number > 0 && number != SIGCHLD) {
+      ::kill(relay, SIGTERM);
+    }
+  }
+  return status;
+}
+
+// Starts the relay, and another one where it was killed, until one has ended by itself.
+int keep() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int number : {SIGCHLD, SIGTERM, SIGINT, SIGHUP}) {
+    sigaddset(&signals, number);
+  }
+  sigprocmask(SIG_BLOCK, &signals, nullptr);
+  double join_timeout_s = -1;  // the first one may have to wait for all programs
+  for (int quick_ends = 0; quick_ends < most_quick_ends;) {
+    const std::uint64_t started_ns = os::now_ns();
+    const pid_t relay = ::fork();
+    if (relay < 0) {
+      return exit_failed;
+    }
+    if (relay == 0) {
+      sigprocmask(SIG_UNBLOCK, &signals, nullptr);
+      return run(join_timeout_s);
+    }
+    const int status = wait_for(relay, signals);
+    const bool again = join_timeout_s >= 0;
+    // The hub may hear of the end of the last one after it hears of the next one.
+    const bool early = again && WIFEXITED(status) && WEXITSTATUS(status) == exit_exists;
+    if (!early && (!WIFSIGNALED(status) || WTERMSIG(status) == SIGTERM)) {
+      return WIFEXITED(status) ? WEXITSTATUS(status) : exit_over;
+    }
+    join_timeout_s = rejoin_timeout_s;
+    quick_ends = os::now_ns() - started_ns < second_ns ? quick_ends + 1 : 0;
+    const timespec pause{0, early ? 100'000'000 : 0};
+    static_cast<void>(::nanosleep(&pause, nullptr));
+  }
+  return exit_failed;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -152,14 +217,6 @@ int main(int count, char** arguments) {
     return exit_over;
   }
   forget_affinity();
-  try {
-    const Status status = serve();
-    if (status.ok() || status.code() == Code::exists) {  // another one serves the node already
-      return exit_over;
-    }
-    std::fprintf(stderr, "couplet-relay: %s\n", status.text().c_str());
-  } catch (const std::bad_alloc&) {
-    std::fputs("couplet-relay: no memory\n", stderr);
-  }
-  return exit_failed;
+  const int status = detach ? keep() : run(-1);
+  return status == exit_exists ? exit_over : status;
 }

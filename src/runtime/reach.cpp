@@ -247,7 +247,7 @@ void Reach::look_for_returned() {
     const auto& info = membership_.peer(entry->first);
     if (info.state == PeerState::present && info.incarnation != entry->second) {
       retire(entry->first);
-      if (messenger_ != nullptr) {
+      if (messenger_ != nullptr && entry->first < channel::first_relay_peer) {
         messenger_->peer_returned(entry->first);
       }
       entry = lost_.erase(entry);

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -98,6 +100,28 @@ class World:
             process.kill()
             process.wait(20)
 
+    def relays(self) -> list[int]:
+        """Processes of couplet-relay that work for this universe; writers start them in the background."""
+        ours = f"COUPLET_RUN_DIR={self.run_directory}".encode()
+        found = []
+        for each in Path("/proc").glob("[0-9]*"):
+            try:
+                if (each / "comm").read_text() == "couplet-relay\n" and ours in (each / "environ").read_bytes():
+                    found.append(int(each.name))
+            except OSError:  # it has ended meanwhile
+                continue
+        return found
+
+    def wait_for_relays(self) -> None:
+        """They end by themselves once the universe is over."""
+        deadline = time.monotonic() + 15
+        while relays := self.relays():
+            if time.monotonic() > deadline:
+                for each in relays:
+                    os.kill(each, signal.SIGKILL)
+                raise AssertionError(f"relays do not end: {relays}")
+            time.sleep(0.02)
+
     def close(self) -> None:
         """End what still runs; afterwards nothing may be left behind."""
         for process in self.processes:
@@ -110,6 +134,7 @@ class World:
                 process.communicate()
             except ValueError:  # its pipes were read already
                 process.wait()
+        self.wait_for_relays()
 
 
 def read_line(process: subprocess.Popen[str], timeout: float) -> str:

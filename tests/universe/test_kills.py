@@ -1,13 +1,18 @@
 """kill -9 at random moments: the others answer by name within 5 seconds or go on, and nothing stays behind.
 
+In half of the rounds nowcast reads from another node, through a relay, which is killed too: alone (its keeper starts another
+one), with its keeper, or started by hand.
+
 Each round has a seed of its own, which its name shows: COUPLET_KILLS_SEED=<it> COUPLET_KILLS=1 repeats one.
 COUPLET_KILLS is the number of rounds: some in make test, 200 in make stress.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
+import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -22,14 +27,18 @@ ROUNDS = int(os.environ.get("COUPLET_KILLS", "40"))
 SEED = int(os.environ.get("COUPLET_KILLS_SEED", str(random.SystemRandom().randrange(10**6) * 1000)))
 PROGRAMS = ("ocean", "nowcast", "ping", "pong")
 VICTIMS = (*PROGRAMS, "hub", "everything")
+APART_VICTIMS = ("ocean", "nowcast", "hub", "everything", "relay", "relay", "relay and keeper", "relay by hand")
 PARTNER = {"ocean": "nowcast", "nowcast": "ocean", "ping": "pong", "pong": "ping"}
 WITHIN_S = 5.0  # the contract
 JOIN_S = 3.0
-CLEAN = BUILD / "libexec" / "couplet" / "couplet-clean"
+LIBEXEC = BUILD / "libexec" / "couplet"
 
 
 def check(name: str, process: Process, victim: str, deadline: float) -> None:
     """Whoever needs the victim names it; the others go on. Before all had joined, all are told who is missing."""
+    if victim.startswith("relay"):
+        check_without_relay(name, process, victim, deadline)
+        return
     needed = PARTNER.get(victim) == name and name != "ocean"  # ocean releases a dead holder
     answer = error_of(process, deadline) if needed else goes_on(process, deadline)
     if answer.startswith(("error COUPLET_ERROR_TIMEOUT joining", "error COUPLET_ERROR_HUB_LOST")):
@@ -44,8 +53,26 @@ def check(name: str, process: Process, victim: str, deadline: float) -> None:
         assert not answer, f"{name}: {answer}"
 
 
+def check_without_relay(name: str, process: Process, victim: str, deadline: float) -> None:
+    """All go on, with another relay; where nobody has to start one, the reader may name the relay instead."""
+    answer = goes_on(process, deadline)
+    alone = victim == "relay" or name != "nowcast"
+    by_name = answer.startswith("error COUPLET_ERROR_PEER_LOST") and "the relay of node" in answer
+    never_there = answer.startswith("error COUPLET_ERROR_TIMEOUT") and "has no relay" in answer
+    assert not answer or (not alone and (by_name or never_there)), f"{name}: {answer}"
+
+
+def kill_relays(world: World, with_keeper: bool) -> int:
+    """kill -9; of a relay and its keeper, the relay is the younger one. Returns how many there were."""
+    relays = sorted(world.relays())
+    for each in relays if with_keeper else relays[-1:]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+    return len(relays)
+
+
 def clean(world: World) -> None:
-    subprocess.run([str(CLEAN)], env=world.environment, check=True, capture_output=True, timeout=30)
+    subprocess.run([str(LIBEXEC / "couplet-clean")], env=world.environment, check=True, capture_output=True, timeout=30)
 
 
 def wait_for_hub(hub: subprocess.Popen[str], events: Path) -> None:
@@ -59,19 +86,27 @@ def wait_for_hub(hub: subprocess.Popen[str], events: Path) -> None:
 @pytest.mark.parametrize("seed", range(SEED, SEED + ROUNDS))
 def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
     choose = random.Random(seed)
-    victim = choose.choice(VICTIMS)
+    apart = choose.random() < 0.5
+    victim = choose.choice(APART_VICTIMS if apart else VICTIMS)
     mode = choose.choice(["hold", "follow"])
     delay_s = choose.choice([0.04, 0.4, 0.4]) * choose.random()  # a third while they join and open
     world = make_world("ocean:1,nowcast:1,ping:1,pong:1", "--events", str(tmp_path / "events"))
     hub = world.processes[0]
     program = str(BUILD / "tests" / "programs" / "endure")
-    environment = {"COUPLET_JOIN_TIMEOUT": str(JOIN_S)}
+    world.environment["COUPLET_JOIN_TIMEOUT"] = str(JOIN_S)
+    if victim == "relay by hand":
+        world.environment["COUPLET_RELAY"] = "external"
+        world.start([str(LIBEXEC / "couplet-relay")])
+    nodes = {name: {"COUPLET_NODE": "elsewhere"} if apart and name == "nowcast" else {} for name in PROGRAMS}
     processes = {
-        name: Process(world.start([program, name, mode], standard_input=True, **environment)) for name in PROGRAMS
+        name: Process(world.start([program, name, mode], standard_input=True, **nodes[name])) for name in PROGRAMS
     }
     time.sleep(delay_s)  # the moment is the point of it
-    for name in [victim] if victim != "everything" else [*choose.sample(PROGRAMS, 4), "hub"]:
-        (hub if name == "hub" else processes[name].process).kill()
+    if victim.startswith("relay") or victim == "everything":
+        kill_relays(world, victim != "relay")
+    if not victim.startswith("relay"):
+        for name in [victim] if victim != "everything" else [*choose.sample(PROGRAMS, 4), "hub"]:
+            (hub if name == "hub" else processes[name].process).kill()
     others = {name: each for name, each in processes.items() if victim not in (name, "everything")}
     try:
         killed = time.monotonic()
@@ -85,6 +120,7 @@ def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
         if victim in PROGRAMS and not any("running" in each.said for each in others.values()):
             hub.terminate()  # the universe was never complete: the hub would wait for somebody to come again
         wait_for_hub(hub, tmp_path / "events")
+        world.wait_for_relays()
     finally:
         world.kill()
         for each in processes.values():
