@@ -33,7 +33,8 @@ constexpr int most_quick_ends = 10;  // of relays that lived less than a second
 constexpr const char* usage =
     "usage: couplet-relay [--detach]\n"
     "Serves the series of this node to readers on other nodes. COUPLET_HUB, COUPLET_SECRET_FILE, COUPLET_INTERFACE,\n"
-    "COUPLET_NODE and COUPLET_RUN_DIR as for the programs. --detach: goes on in the background, and comes again when killed.\n";
+    "COUPLET_NODE and COUPLET_RUN_DIR as for the programs. --detach: goes on in the background, and comes again when "
+    "killed.\n";
 
 // SIGTERM, SIGINT and SIGHUP as something to wait for.
 class StopSignals final : public engine::Source {

@@ -43,7 +43,7 @@ Status SeriesEnvironment::program_alive(std::string_view program) {
   }
   for (std::int32_t rank = 0; rank < found->size; ++rank) {
     if (!gone(membership_.peer(static_cast<channel::PeerId>(found->first_rank + rank)).state)) {
-      return {};
+      return membership_.hub();
     }
   }
   return fail(Code::peer_lost, "program '{}' is gone", program);

@@ -59,8 +59,8 @@ class Environment {
   // ok while that incarnation of the process may still run; peer_lost with its name (also when it left in good order or a
   // newer incarnation is there). At most one system call; called at most every millisecond of a wait.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
-  // ok while the program has not come yet, or still runs; peer_lost when it was there and is gone; not_found: the universe
-  // has no such program.
+  // ok while the program has not come yet, or still runs; peer_lost when it was there and is gone; hub_lost: it may run, but
+  // will open nothing any more; not_found: the universe has no such program.
   virtual Status program_alive(std::string_view program) = 0;
   // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may be
   // (ns; short while requests are outstanding); not_yet ends the wait as if its time were over; an error ends it.

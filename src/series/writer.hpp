@@ -94,6 +94,7 @@ class Writer {
   std::uint64_t ordinal_ = 0;  // of the next step
   std::int64_t last_step_ = 0;
   std::uint64_t next_examination_ns_ = 0;  // of a blocker: liveness and deadlines
+  std::uint64_t hub_missed_since_ns_ = 0;  // by who waits for a required reader to open; 0: it is there
   std::int64_t claimed_step_ = 0;
   bool claimed_ = false;
   bool closed_ = false;

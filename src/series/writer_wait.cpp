@@ -8,7 +8,9 @@ using wire::ReaderState;
 
 namespace {
 constexpr std::uint64_t examination_interval_ns = 20'000'000;
-}
+constexpr std::uint64_t half_open_ns =
+    2'000'000'000;  // a reader that was opening when the hub died may come to its end
+}  // namespace
 
 std::string Writer::required_name(std::uint64_t hash) const {
   for (const auto& name : settings_.required_readers) {
@@ -32,12 +34,21 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
 Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
   const Owner seen = owner_of(entry);
   const std::string name = required_name(entry.program.load(std::memory_order_relaxed));
-  if (environment_.program_alive(name).code() ==
-      Code::peer_lost) {  // came, never opened, and is gone: nobody is left to keep steps for
+  const Status known = environment_.program_alive(name);
+  if (known.code() == Code::peer_lost) {  // came, never opened, and is gone: nobody is left to keep steps for
     static_cast<void>(replace_owner(entry, seen, 0));
     return {};
   }
-  if (os::now_ns() < settings_.required_deadline_ns) {
+  const std::uint64_t now = os::now_ns();
+  if (known.code() == Code::hub_lost) {
+    hub_missed_since_ns_ = hub_missed_since_ns_ == 0 ? now : hub_missed_since_ns_;
+    if (now - hub_missed_since_ns_ >= half_open_ns) {
+      static_cast<void>(replace_owner(entry, seen, 0));
+      return fail(Code::hub_lost, "required reader program '{}' has not opened series '{}', and never will: {}", name,
+                  file_->geometry().name, known.text());
+    }
+  }
+  if (now < settings_.required_deadline_ns) {
     return {};
   }
   static_cast<void>(replace_owner(entry, seen, 0));

@@ -169,7 +169,10 @@ Status FakeEnvironment::program_alive(std::string_view program) {
   if (program == unknown_program) {
     return fail(Code::not_found, "there is no program '{}' in this universe", program);
   }
-  return program == gone_program ? fail(Code::peer_lost, "program '{}' is gone", program) : Status();
+  if (program == gone_program) {
+    return fail(Code::peer_lost, "program '{}' is gone", program);
+  }
+  return hub_gone ? fail(Code::hub_lost, "the hub is lost") : Status();
 }
 
 Result<std::uint64_t> FakeEnvironment::between_slices() {

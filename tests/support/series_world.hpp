@@ -90,6 +90,7 @@ class FakeEnvironment : public series::Environment {
   void die() { life_.reset(); }
   bool interrupt = false;       // the next slice ends the wait
   std::string gone_program;     // program_alive() says peer_lost for it
+  bool hub_gone = false;        // program_alive() says hub_lost for all others
   std::string unknown_program;  // ... and not_found for it
   std::uint64_t spin = 0;
   std::atomic<int> slices = 0;

@@ -58,17 +58,26 @@ def check_without_relay(name: str, process: Process, victim: str, deadline: floa
     answer = goes_on(process, deadline)
     alone = victim == "relay" or name != "nowcast"
     by_name = answer.startswith("error COUPLET_ERROR_PEER_LOST") and "the relay of node" in answer
-    never_there = answer.startswith("error COUPLET_ERROR_TIMEOUT") and "has no relay" in answer
+    never_there = answer.startswith("error COUPLET_ERROR_TIMEOUT") and "relay of node" in answer
     assert not answer or (not alone and (by_name or never_there)), f"{name}: {answer}"
 
 
-def kill_relays(world: World, with_keeper: bool) -> int:
-    """kill -9; of a relay and its keeper, the relay is the younger one. Returns how many there were."""
-    relays = sorted(world.relays())
-    for each in relays if with_keeper else relays[-1:]:
+def kill_relays(world: World, with_keeper: bool) -> None:
+    """kill -9 of the relay, with its keeper or alone (where the keeper has started it already)."""
+    relays = world.relays()
+    for each in relays if with_keeper else filter(is_kept, relays):
         with contextlib.suppress(ProcessLookupError):
             os.kill(each, signal.SIGKILL)
-    return len(relays)
+
+
+def is_kept(relay: int) -> bool:
+    """A child of a keeper: the first process of the two is a child of who has begun the session, and ends at once."""
+    try:
+        _, parent, _, session = Path(f"/proc/{relay}/stat").read_text().rpartition(")")[2].split()[:4]
+        keeper = Path(f"/proc/{parent}/comm").read_text() == "couplet-relay\n"
+        return keeper and parent != session and relay != int(session)
+    except OSError:
+        return False
 
 
 def clean(world: World) -> None:

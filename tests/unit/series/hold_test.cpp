@@ -218,6 +218,20 @@ TEST_F(Hold, ARequiredProgramThatEndedIsNotWaitedFor) {
   }
 }
 
+TEST_F(Hold, ARequiredReaderThatCannotOpenSinceTheHubIsLostIsNamedAndThenNotWaitedFor) {
+  WriterOptions options;
+  options.required_readers = {{"nowcast"}};
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  writer_environment.hub_gone = true;
+  const Status status = writer->put(field(2).data(), 2);  // waits as long as somebody may be half way in
+  EXPECT_EQ(status.code(), Code::hub_lost);
+  EXPECT_NE(status.text().find("'nowcast'"), std::string::npos) << status.text();
+  EXPECT_NE(status.text().find("the hub is lost"), std::string::npos) << status.text();
+  put(*writer, 2);
+}
+
 TEST_F(Hold, ARequiredProgramThatTheUniverseHasNotGotIsAnError) {
   writer_environment.unknown_program = "nowcats";
   WriterOptions options;
