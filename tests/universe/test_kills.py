@@ -1,7 +1,7 @@
 """kill -9 at random moments: the others answer by name within 5 seconds or go on, and nothing stays behind.
 
-In half of the rounds nowcast reads from another node, through a relay, which is killed too: alone (its keeper starts another
-one), with its keeper, or started by hand.
+In half of the rounds nowcast reads from another node, through a relay, which is killed too: alone (its keeper starts
+another one), with its keeper, or started by hand.
 
 Each round has a seed of its own, which its name shows: COUPLET_KILLS_SEED=<it> COUPLET_KILLS=1 repeats one.
 COUPLET_KILLS is the number of rounds: some in make test, 200 in make stress.
