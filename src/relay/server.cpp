@@ -143,7 +143,7 @@ void Server::tick() {
 
 Subscription* Server::find(const channel::Channel& channel, std::uint32_t number) const {
   const auto found = std::find_if(subscriptions_.begin(), subscriptions_.end(), [&](const auto& subscription) {
-    return &subscription->channel() == &channel && subscription->number() == number;
+    return &subscription->channel() == &channel && subscription->number() == number && !subscription->over();
   });
   return found == subscriptions_.end() ? nullptr : found->get();
 }

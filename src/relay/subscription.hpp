@@ -35,6 +35,7 @@ class Subscription {
 
   Status credit(std::uint64_t limit, std::uint64_t consumed);
   void end() { over_ = true; }
+  [[nodiscard]] bool over() const { return over_; }
 
   // Sends one frame, if one is due and there is room. False: nothing to do now.
   bool push();

@@ -1,0 +1,131 @@
+// Golden bytes of the frames of family `relay`, and what their decoders refuse.
+#include <gtest/gtest.h>
+
+#include "wire/relay_messages.hpp"
+
+namespace couplet::wire {
+namespace {
+
+std::vector<std::byte> bytes(std::initializer_list<int> numbers) {
+  std::vector<std::byte> image;
+  for (const int number : numbers) {
+    image.push_back(static_cast<std::byte>(number));
+  }
+  return image;
+}
+
+Subscribe example() {
+  Subscribe subscribe;
+  subscribe.incarnation = 0x0102;
+  subscribe.mode = 1;
+  subscribe.from = 3;
+  subscribe.again = true;
+  subscribe.from_step = -2;
+  subscribe.next = 0x0B;
+  subscribe.window = 0x0C;
+  subscribe.program = 0x1122334455667788;
+  subscribe.series_incarnation = 5;
+  subscribe.start = {1};
+  subscribe.stop = {0x0203};
+  subscribe.file = "fi";
+  subscribe.series = "eta";
+  return subscribe;
+}
+
+std::vector<std::byte> image_with(std::size_t offset, int value) {
+  auto image = encode_subscribe(example());
+  image[offset] = static_cast<std::byte>(value);
+  return image;
+}
+
+TEST(RelayMessages, GoldenSubscription) {
+  const auto image = encode_subscribe(example());
+  EXPECT_EQ(image, bytes({0x02, 0x01, 1,    3,    1,    1,    2,    3,                                // head
+                          0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,                             // from_step
+                          0x0B, 0,    0,    0,    0,    0,    0,    0,    0x0C, 0, 0, 0, 0, 0, 0, 0,  // next, window
+                          0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,                             // program
+                          5,    0,    0,    0,    0,    0,    0,    0,                                // incarnation
+                          1,    0,    0,    0,    0,    0,    0,    0,    3,    2, 0, 0, 0, 0, 0, 0,  // box
+                          'f',  'i',  'e',  't',  'a'}));
+  const auto back = decode_subscribe(image);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_EQ(encode_subscribe(*back), image);
+  EXPECT_EQ(back->file, "fi");
+  EXPECT_EQ(back->series, "eta");
+  EXPECT_EQ(back->stop, std::vector<std::int64_t>{0x0203});
+}
+
+TEST(RelayMessages, SubscriptionsThatCannotBeAreRefused) {
+  EXPECT_TRUE(decode_subscribe(encode_subscribe(example())).ok());
+  EXPECT_EQ(decode_subscribe({}).code(), Code::protocol);
+  EXPECT_EQ(decode_subscribe(image_with(2, 2)).code(), Code::protocol);  // mode
+  EXPECT_EQ(decode_subscribe(image_with(3, 4)).code(), Code::protocol);  // from
+  EXPECT_EQ(decode_subscribe(image_with(4, 2)).code(), Code::protocol);  // flags
+  EXPECT_EQ(decode_subscribe(image_with(5, 0)).code(), Code::protocol);  // dimensions
+  EXPECT_EQ(decode_subscribe(image_with(5, 9)).code(), Code::protocol);
+  EXPECT_EQ(decode_subscribe(image_with(6, 129)).code(), Code::protocol);  // names
+  EXPECT_EQ(decode_subscribe(image_with(7, 0)).code(), Code::protocol);
+  EXPECT_EQ(decode_subscribe(image_with(7, 4)).code(), Code::protocol);
+  auto longer = encode_subscribe(example());
+  longer.push_back(std::byte{0});
+  EXPECT_EQ(decode_subscribe(longer).code(), Code::protocol);
+  const auto whole = encode_subscribe(example());
+  for (std::size_t length = 0; length < whole.size(); ++length) {
+    EXPECT_EQ(decode_subscribe(std::span(whole).first(length)).code(), Code::protocol) << length;
+  }
+}
+
+TEST(RelayMessages, AFileIsANameInTheNodeDirectoryAndNothingElse) {
+  for (const std::string name : {"", ".", "..", ".hidden", "a/b", "/etc/passwd", "../page-00000000"}) {
+    auto subscribe = example();
+    subscribe.file = name;
+    EXPECT_EQ(decode_subscribe(encode_subscribe(subscribe)).code(), Code::protocol) << name;
+    EXPECT_EQ(decode_opened(encode_opened({1, 1, 1, name})).code(), Code::protocol) << name;
+  }
+  EXPECT_EQ(decode_opened(encode_opened({1, 1, 1, std::string("a\0b", 3)})).code(), Code::protocol);
+}
+
+TEST(RelayMessages, GoldenAnswer) {
+  std::array<std::byte, accepted_bytes> image{};
+  encode_accepted({true, 0x0102, 0x0304, 7}, image);
+  EXPECT_EQ(std::vector<std::byte>(image.begin(), image.end()),
+            bytes({1, 0, 0, 0, 7, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 4, 3, 0, 0, 0, 0, 0, 0}));
+  const auto back = decode_accepted(image);
+  ASSERT_TRUE(back.ok());
+  EXPECT_TRUE(back->big_endian);
+  EXPECT_EQ(back->published, 0x0102U);
+  EXPECT_EQ(back->step_bytes, 0x0304U);
+  EXPECT_EQ(back->writer_incarnation, 7);
+  image[0] = std::byte{2};
+  EXPECT_EQ(decode_accepted(image).code(), Code::protocol);
+  image[0] = std::byte{0};
+  image[6] = std::byte{1};
+  EXPECT_EQ(decode_accepted(image).code(), Code::protocol);
+  EXPECT_EQ(decode_accepted(std::span(image).first(23)).code(), Code::protocol);
+}
+
+TEST(RelayMessages, GoldenNoteAboutReaders) {
+  const auto image = encode_opened({0x0102, 3, 4, "file"});
+  EXPECT_EQ(image, bytes({2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 'f', 'i', 'l', 'e'}));
+  const auto back = decode_opened(image);
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->program, 0x0102U);
+  EXPECT_EQ(back->opened, 3U);
+  EXPECT_EQ(back->needed, 4U);
+  EXPECT_EQ(back->file, "file");
+  EXPECT_EQ(decode_opened(std::span(image).first(27)).code(), Code::protocol);
+  EXPECT_EQ(decode_opened({}).code(), Code::protocol);
+  EXPECT_EQ(decode_opened(encode_opened({1, 1, 1, std::string(longest_relay_name + 1, 'f')})).code(), Code::protocol);
+}
+
+TEST(RelayMessages, KindsSayWhoSendsThem) {
+  EXPECT_EQ(relay_frame_kind(RelayKind::subscribe), 0x30);
+  EXPECT_EQ(relay_frame_kind(RelayKind::opened), 0x33);
+  EXPECT_EQ(relay_frame_kind(RelayKind::accepted), 0x38);
+  EXPECT_EQ(relay_frame_kind(RelayKind::evicted), 0x3F);
+  EXPECT_TRUE(from_reader(RelayKind::opened));
+  EXPECT_FALSE(from_reader(RelayKind::accepted));
+}
+
+}  // namespace
+}  // namespace couplet::wire
