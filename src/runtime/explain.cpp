@@ -19,6 +19,10 @@ std::string Universe::explain() const {
   report["waiting"] = {{"spin_us", static_cast<double>(patience_.spin_ns) / 1e3},
                        {"yield_us", static_cast<double>(patience_.yield_ns) / 1e3},
                        {"why", patience_.spin_ns == 0 ? "more processes than cores" : "a core for each process"}};
+  const std::string relay = member_->setting("relay");
+  report["series_of_other_nodes"] = {
+      {"relay", relay.empty() ? "auto" : relay},
+      {"why", relay.empty() ? "the default: a writer starts the relay of its node" : "the setting relay"}};
   Json peers = Json::array();
   const auto flows = messenger_->report();
   for (const auto& contact : reach_->report()) {

@@ -95,6 +95,33 @@ def test_a_coupled_run(run: Run) -> None:
     assert (run.folder / "log/nowcast").read_text() == "steps 50\n"
 
 
+LOOKING_READER = """\
+import couplet, json, subprocess
+with couplet.join("nowcast") as universe:
+    series = universe.series("eta")
+    seen, looked = [], ""
+    for batch in series.batches(up_to=8):
+        seen += batch.steps.tolist()
+        looked = looked or subprocess.run(["{couplet}", "watch", "--once"], capture_output=True, text=True).stdout
+print("steps", seen == list(range(50)), "by", series.describe().route, "told", universe.explain()["series_of_other_nodes"]["relay"])
+print(looked)
+"""
+
+
+def test_programs_on_different_nodes_share_a_series_through_a_relay(run: Run) -> None:
+    run.write(ocean=WRITER, nowcast=LOOKING_READER.replace("{couplet}", str(COUPLET)))
+    text = (run.folder / "coupled.toml").read_text()
+    for program, node in (("ocean", "a"), ("nowcast", "b")):
+        text = text.replace(f'name = "{program}"', f'name = "{program}"\nenvironment = {{ COUPLET_NODE = "{node}" }}')
+    (run.folder / "coupled.toml").write_text(text)
+    status, output = run.finish()
+    assert status == 0, output
+    said = (run.folder / "log/nowcast").read_text()
+    assert "steps True by relay told auto" in said, said
+    assert re.search(r"relay of \S+ +1", said), said  # it is a process of the writer's node
+    assert "universe rank 1 by relay" in said, said
+
+
 def test_one_that_fails_ends_the_others(run: Run) -> None:
     run.write(ocean="print('about to fail')\nraise SystemExit(7)\n", nowcast=STUBBORN)
     status, output = run.finish()

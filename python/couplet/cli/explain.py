@@ -36,6 +36,18 @@ def _shared_memory(base: Path) -> str:
     return f"{base} ({free_gib:.1f} GiB free)"
 
 
+def _other_nodes() -> str:
+    """How a series of another node is read."""
+    relay = os.environ.get("COUPLET_RELAY", "auto")
+    ways = {
+        "auto": "through a relay that the first writer rank of that node starts",
+        "external": "through a relay that somebody has to start on that node (couplet-relay)",
+        "in_calls": "pushed by the writer inside its own calls",
+        "none": "not at all",
+    }
+    return f"{ways.get(relay, 'no such way: auto, external, in_calls or none')} (COUPLET_RELAY = {relay})"
+
+
 def _cores(processes: int) -> str:
     cores = len(os.sched_getaffinity(0))
     if not processes:
@@ -51,6 +63,7 @@ def explain(console: Console, run_dir: Path | None) -> int:
     table.add_row("cores", _cores(sum(len(node.pages()) for node in nodes(run_dir))))
     table.add_row("shared memory", _shared_memory(base))
     table.add_row("process_vm_readv", _ptrace_scope())
+    table.add_row("series of other nodes", _other_nodes())
     for launcher in ("openmpi", "mpich", "slurm"):
         table.add_row(f"launcher {launcher}", launcher_executable(launcher) or "not installed here")
     for name in _SETTINGS:

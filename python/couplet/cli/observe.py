@@ -59,6 +59,8 @@ class ReaderEntry:
     peer: int | None
     consumed: int
     program_hash: int
+    relayed: bool = False
+    """Reads on another node, through the relay."""
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ def read_series_file(path: Path) -> SeriesFile | None:
                 break
             owner, consumed, _last, program = struct.unpack_from("=QQQQ", file, at)
             if owner & 0xFFFF == HOLDING:
-                entries.append(ReaderEntry(owner >> 32, consumed, program))
+                relayed = struct.unpack_from("=I", file, at + 36)[0] != 0
+                entries.append(ReaderEntry(owner >> 32, consumed, program, relayed))
             elif owner & 0xFFFF == RESERVED:
                 entries.append(ReaderEntry(None, consumed, program))
         return SeriesFile(
@@ -228,7 +231,8 @@ class Node:
         names = {name_hash(page.program): page.program for page in pages.values()}
         for entry in (entry for part in parts for entry in part.readers):
             page = pages.get(entry.peer) if entry.peer is not None else None
-            program = page.program if page else names.get(entry.program_hash, "a required reader")
+            stranger = f"universe rank {entry.peer} by relay" if entry.relayed else "a required reader"
+            program = page.program if page else names.get(entry.program_hash, stranger)
             key = (program, page.rank if page else -1)
             behind[key] = max(behind.get(key, 0), published - min(entry.consumed, published))
         view.readers = [ReaderView(program, rank, steps) for (program, rank), steps in sorted(behind.items())]
