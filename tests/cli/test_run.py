@@ -103,7 +103,8 @@ with couplet.join("nowcast") as universe:
     for batch in series.batches(up_to=8):
         seen += batch.steps.tolist()
         looked = looked or subprocess.run(["{couplet}", "watch", "--once"], capture_output=True, text=True).stdout
-print("steps", seen == list(range(50)), "by", series.describe().route, "told", universe.explain()["series_of_other_nodes"]["relay"])
+    report = universe.explain()["series_of_other_nodes"]
+    print("steps", seen == list(range(50)), "by", series.describe().route, "told", report["relay"])
 print(looked)
 """
 
