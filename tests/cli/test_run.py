@@ -96,13 +96,14 @@ def test_a_coupled_run(run: Run) -> None:
 
 
 LOOKING_READER = """\
-import couplet, json, subprocess
+import couplet, os, subprocess
+wide = dict(os.environ, COLUMNS="200")
 with couplet.join("nowcast") as universe:
     series = universe.series("eta")
     seen, looked = [], ""
     for batch in series.batches(up_to=8):
         seen += batch.steps.tolist()
-        looked = looked or subprocess.run(["{couplet}", "watch", "--once"], capture_output=True, text=True).stdout
+        looked = looked or subprocess.check_output(["{couplet}", "watch", "--once"], env=wide, text=True)
     report = universe.explain()["series_of_other_nodes"]
     print("steps", seen == list(range(50)), "by", series.describe().route, "told", report["relay"])
 print(looked)
