@@ -23,9 +23,9 @@ struct Endpoint {
 };
 
 struct SocketOptions {
-  std::uint32_t user_timeout_ms = 4000;  // unacknowledged data for so long: the peer is lost
+  std::uint32_t user_timeout_ms = 3000;  // no answer for so long: the peer is lost, with time to tell it within 5 s
   int keepalive_idle_s = 1;              // silence before the first probe; then one each second
-  int keepalive_probes = 3;
+  int keepalive_probes = 2;
   int buffer_bytes = 0;  // of both directions; 0: the system's own adjustment
 };
 
