@@ -107,11 +107,13 @@ class Messenger final : public channel::FrameHandler {
 
   // ---- for the library itself: contexts with the bit internal_context ----
   // Does not wait: the bytes are copied and go when they can.
-  Status send_internal(Group& group, std::uint32_t context, std::string_view bytes, std::int32_t target,
-                       std::int32_t tag);
+  Status send_internal(Group& group, std::uint32_t context, std::string bytes, std::int32_t target, std::int32_t tag);
   // bytes grows to what arrives. After timeout the receive is forgotten, unless its message is on its way already.
   Status recv_internal(Group& group, std::uint32_t context, std::string& bytes, std::int32_t source, std::int32_t tag,
                        std::uint64_t deadline_ns);
+  // Starts to receive from any rank of the group, with any tag; bytes grows to what arrives and stays where it is. Done when
+  // request->done; wait() then takes it.
+  Request* irecv_internal(Group& group, std::uint32_t context, std::string& bytes);
   // Counts up from 0 for each use of a name.
   [[nodiscard]] std::uint32_t next_use(std::uint32_t context, std::string_view name);
 

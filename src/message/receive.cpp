@@ -98,6 +98,18 @@ Status Messenger::recv_internal(Group& group, std::uint32_t context, std::string
   return std::move(request.status);
 }
 
+Request* Messenger::irecv_internal(Group& group, std::uint32_t context, std::string& bytes) {
+  Request* made = take_request();
+  made->context = context;
+  made->tag = COUPLET_ANY_TAG;
+  made->group = &group;
+  made->type = find_type(COUPLET_BYTE);
+  made->text = &bytes;
+  made->result.source = COUPLET_ANY_SOURCE;
+  begin_receive(*made);
+  return made;
+}
+
 // Looks at what has arrived first.
 void Messenger::begin_receive(Request& request) {
   ++pending_;

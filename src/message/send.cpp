@@ -98,7 +98,7 @@ Status Messenger::isend(Group& group, const void* data, std::uint64_t count, cou
   return {};
 }
 
-Status Messenger::send_internal(Group& group, std::uint32_t context, std::string_view bytes, std::int32_t target,
+Status Messenger::send_internal(Group& group, std::uint32_t context, std::string bytes, std::int32_t target,
                                 std::int32_t tag) {
   Request* made = take_request();
   made->sending = true;
@@ -107,9 +107,9 @@ Status Messenger::send_internal(Group& group, std::uint32_t context, std::string
   made->flow = &flow_to(group.peer(target));
   made->group = &group;
   made->type = find_type(COUPLET_BYTE);
-  made->owned = std::make_unique<std::string>(bytes);
+  made->owned = std::make_unique<std::string>(std::move(bytes));
   made->data = reinterpret_cast<std::byte*>(made->owned->data());
-  made->bytes = bytes.size();
+  made->bytes = made->owned->size();
   Status status = begin_send(*made);
   if (!status.ok()) {
     give_request(made);
