@@ -1,5 +1,6 @@
 #include "runtime/universe.hpp"
 
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
@@ -85,6 +86,10 @@ Status Universe::make_relay(const universe::JoinWishes& wishes) {
 
 void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
   reach_->lost(peer, why);
+  if (post_) {
+    post_->poll(0, INT_MAX);  // what it sent before it went
+    post_->lost(peer, why);
+  }
   if (relay_start_) {
     if (const Status started = relay_start_->again(peer); !started.ok()) {
       print_note(started.text());
@@ -125,6 +130,7 @@ Status Universe::make_messenger() {
 
 Universe::~Universe() {
   environment_.reset();
+  areas_.reset();
   if (member_) {
     static_cast<void>(member_->attach(nullptr));
   }
@@ -132,7 +138,8 @@ Universe::~Universe() {
   reach_.reset();  // channels end before who takes their frames
   node_relay_.reset();
   remote_.reset();
-  messenger_.reset();
+  messenger_.reset();  // and before what it receives into
+  post_.reset();
   engine_.reset();
 }
 
@@ -155,6 +162,21 @@ Result<std::unique_ptr<message::Team>> Universe::reading_team(message::Group& gr
   }
   COUPLET_TRY_VALUE(auto team, message::MessageTeam::open(*messenger_, group, name));
   return std::unique_ptr<message::Team>(std::move(team));
+}
+
+task::Post& Universe::post() {
+  if (!post_) {
+    task_environment_ = std::make_unique<TaskEnvironment>(*member_, *engine_, *messenger_);
+    post_ = std::make_unique<task::Post>(*task_environment_);
+  }
+  return *post_;
+}
+
+task::Areas& Universe::areas() {
+  if (!areas_) {
+    areas_ = std::make_unique<task::Areas>(post());
+  }
+  return *areas_;
 }
 
 Status Universe::progress() {

@@ -17,8 +17,11 @@
 #include "runtime/reach.hpp"
 #include "runtime/relay_start.hpp"
 #include "runtime/series_environment.hpp"
+#include "runtime/task_environment.hpp"
 #include "series/reader.hpp"
 #include "series/writer.hpp"
+#include "task/area.hpp"
+#include "task/post.hpp"
 #include "universe/join.hpp"
 
 namespace couplet::runtime {
@@ -43,6 +46,10 @@ class Universe final {
                                                         std::uint64_t deadline_ns);
   // Who reads `name` together: the group, or each rank for itself.
   Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
+
+  // Made when first asked for: who uses neither tasks nor areas pays nothing.
+  task::Post& post();
+  task::Areas& areas();
 
   Status progress();
   // A step was published: pushes it where writers do that inside their calls (relay = in_calls); otherwise nothing.
@@ -77,6 +84,9 @@ class Universe final {
   unsigned pushed_ = 0;
   std::unique_ptr<relay::Dispatch> relay_frames_;
   std::unique_ptr<RelayStart> relay_start_;
+  std::unique_ptr<TaskEnvironment> task_environment_;
+  std::unique_ptr<task::Post> post_;
+  std::unique_ptr<task::Areas> areas_;
   engine::Patience patience_;
   message::Group* own_program_ = nullptr;
 };

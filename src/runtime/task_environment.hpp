@@ -1,0 +1,38 @@
+// What tasks and areas need of the process they live in, answered by membership, engine and messenger.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "task/environment.hpp"
+
+namespace couplet::runtime {
+
+class TaskEnvironment final : public task::Environment {
+ public:
+  TaskEnvironment(universe::Membership& membership, engine::Engine& engine, message::Messenger& messenger)
+      : membership_(membership), engine_(engine), messenger_(messenger) {}
+
+  [[nodiscard]] message::Messenger& messenger() noexcept override { return messenger_; }
+  [[nodiscard]] engine::Engine& engine() noexcept override { return engine_; }
+  [[nodiscard]] channel::PeerId self() const noexcept override {
+    return static_cast<channel::PeerId>(membership_.rank());
+  }
+  [[nodiscard]] const std::vector<universe::ProgramInfo>& programs() const noexcept override {
+    return membership_.programs();
+  }
+  [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
+  [[nodiscard]] const std::string& node_directory() const noexcept override { return membership_.node_directory(); }
+  [[nodiscard]] std::uint16_t node() const noexcept override { return membership_.node(); }
+  [[nodiscard]] bool gone(channel::PeerId peer) const noexcept override {
+    const auto state = membership_.peer(peer).state;
+    return state == universe::PeerState::left || state == universe::PeerState::lost;
+  }
+
+ private:
+  universe::Membership& membership_;
+  engine::Engine& engine_;
+  message::Messenger& messenger_;
+};
+
+}  // namespace couplet::runtime

@@ -1,0 +1,289 @@
+#include "task/area.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/types.hpp"
+#include "layout/copy.hpp"
+#include "os/clock.hpp"
+#include "os/futex.hpp"
+#include "os/process_memory.hpp"
+
+namespace couplet::task {
+namespace {
+
+constexpr std::uint64_t nap_ns = 1'000'000;  // between two looks at an area that somebody writes
+
+// fn(offset in the area, offset in the user's array, bytes)
+template <typename Function>
+void for_each_run(const layout::CopyPlan& plan, const Function& function) {
+  std::array<std::uint64_t, layout::max_dimensions> at{};
+  const std::uint64_t runs = plan.run_bytes == 0 ? 0 : plan.runs();
+  for (std::uint64_t run = 0; run < runs; ++run) {
+    std::uint64_t area = plan.source_offset;
+    std::uint64_t local = plan.target_offset;
+    for (int loop = 0; loop < plan.loop_count; ++loop) {
+      const auto index = static_cast<std::size_t>(loop);
+      area += at[index] * plan.loops[index].source_stride;
+      local += at[index] * plan.loops[index].target_stride;
+    }
+    function(area, local, plan.run_bytes);
+    for (int loop = plan.loop_count - 1; loop >= 0; --loop) {
+      const auto index = static_cast<std::size_t>(loop);
+      if (++at[index] < plan.loops[index].count) {
+        break;
+      }
+      at[index] = 0;
+    }
+  }
+}
+
+layout::CopyPlan turned_round(layout::CopyPlan plan) {
+  std::swap(plan.source_offset, plan.target_offset);
+  for (auto& loop : plan.loops) {
+    std::swap(loop.source_stride, loop.target_stride);
+  }
+  return plan;
+}
+
+}  // namespace
+
+const char* route_name(Route route) noexcept {
+  switch (route) {
+    case Route::own:
+      return "own";
+    case Route::mapped:
+      return "mapped";
+    case Route::memory:
+      return "memory";
+    case Route::served:
+      break;
+  }
+  return "served";
+}
+
+Area::~Area() {
+  static_cast<void>(close());
+}
+
+std::string Area::title() const {
+  return fmt::format("area '{}' of {}", specification_.name, areas_.post_.environment().peer_name(owner_));
+}
+
+std::uint64_t Area::bytes() const noexcept {
+  return layout::whole(specification_.shape).elements() * find_type(specification_.type)->element_bytes;
+}
+
+wire::AreaHeaderImage& Area::header() const noexcept {
+  return wire::area_header(file_->data());
+}
+
+Status Area::usable() const {
+  if (closed_) {
+    return fail(Code::state, "{} is closed", title());
+  }
+  if (route_ != Route::own && areas_.post_.environment().gone(owner_)) {
+    return fail(Code::peer_lost, "{}: its owner is gone", title());
+  }
+  return {};
+}
+
+// Source: the area; target: the user's array.
+Result<layout::CopyPlan> Area::plan(const Part& part) const {
+  const std::size_t element_bytes = find_type(specification_.type)->element_bytes;
+  if (part.box) {
+    COUPLET_TRY(layout::check_inside(*part.box, specification_.shape, title()));
+    COUPLET_TRY(layout::box_bytes(*part.box, element_bytes).status());
+    return layout::plan_copy(layout::whole(specification_.shape), *part.box, element_bytes);
+  }
+  const std::uint64_t elements = layout::whole(specification_.shape).elements();
+  if (part.offset > elements || part.count > elements - part.offset) {
+    return fail(Code::shape, "{}: {} elements from offset {} are outside it, it has {}", title(), part.count,
+                part.offset, elements);
+  }
+  layout::CopyPlan plan;
+  plan.run_bytes = part.count * element_bytes;
+  plan.source_offset = part.offset * element_bytes;
+  return plan;
+}
+
+Status Area::move(const layout::CopyPlan& plan, std::byte* local, bool writing) {
+  if (route_ != Route::memory) {
+    if (writing) {
+      layout::copy_racing(turned_round(plan), data_, local, layout::CopyMethod::cached);
+    } else {
+      layout::copy_racing(plan, local, data_, layout::CopyMethod::cached);
+    }
+    return {};
+  }
+  std::vector<os::ProcessRun> runs;  // the user's array is contiguous, so that they follow each other there
+  for_each_run(plan, [&](std::uint64_t area, std::uint64_t /*local*/, std::uint64_t run_bytes) {
+    runs.push_back({address_ + area, run_bytes});
+  });
+  const Status moved = writing ? os::write_process(process_, runs, local) : os::read_process(process_, runs, local);
+  return moved.ok() ? moved : moved.within(title());
+}
+
+// ---- stamps: how often it was written, and who writes ----
+
+Status Area::lock() {
+  auto& image = header();
+  const Environment& environment = areas_.post_.environment();
+  const std::uint64_t self = environment.self();
+  std::uint64_t stamp = image.stamp.load(std::memory_order_acquire);
+  std::uint64_t count = wire::area_count(stamp);
+  if (const std::uint64_t writer = wire::area_writer(stamp); writer != 0) {
+    // Only the owner keeps an area for longer than a call; this rank's mark in another's is of an earlier incarnation.
+    const auto rank = static_cast<channel::PeerId>(writer - 1);
+    const bool dead = rank == self ? owner_ != self : environment.gone(rank);
+    if (!dead) {
+      return Code::not_yet;
+    }
+    ++count;  // taken over: nobody sees it free before this write is over
+  }
+  if (!image.stamp.compare_exchange_strong(stamp, wire::area_stamp(count, self + 1), std::memory_order_acq_rel)) {
+    return Code::not_yet;
+  }
+  std::atomic_thread_fence(std::memory_order_release);
+  return {};
+}
+
+void Area::unlock() {
+  auto& image = header();
+  const std::uint64_t count = wire::area_count(image.stamp.load(std::memory_order_relaxed));
+  image.stamp.store(wire::area_stamp(count + 1, 0), std::memory_order_release);
+  image.word.fetch_add(1, std::memory_order_release);
+  os::futex_wake(image.word);
+}
+
+Status Area::try_read(const layout::CopyPlan& plan, std::byte* data, std::uint64_t* stamp) {
+  if (!specification_.stamped) {
+    return move(plan, data, false);
+  }
+  auto& image = header();
+  const std::uint64_t before = image.stamp.load(std::memory_order_acquire);
+  if (wire::area_writer(before) != 0 && !writing_) {
+    const auto writer = static_cast<channel::PeerId>(wire::area_writer(before) - 1);
+    if (areas_.post_.environment().gone(writer)) {
+      return fail(Code::peer_lost, "{}: {} died while it wrote it", title(),
+                  areas_.post_.environment().peer_name(writer));
+    }
+    return Code::not_yet;
+  }
+  COUPLET_TRY(move(plan, data, false));
+  std::atomic_thread_fence(std::memory_order_acquire);
+  if (image.stamp.load(std::memory_order_relaxed) != before) {
+    return Code::not_yet;
+  }
+  if (stamp != nullptr) {
+    *stamp = wire::area_count(before);
+  }
+  return {};
+}
+
+Status Area::try_write(const layout::CopyPlan& plan, const std::byte* data, std::uint64_t* stamp) {
+  auto* const source = const_cast<std::byte*>(data);  // NOLINT: only read
+  if (!specification_.stamped || writing_) {
+    return move(plan, source, true);
+  }
+  COUPLET_TRY(lock());
+  const Status moved = move(plan, source, true);
+  unlock();
+  if (stamp != nullptr) {
+    *stamp = wire::area_count(header().stamp.load(std::memory_order_relaxed));
+  }
+  return moved;
+}
+
+// Until the attempt says something else than not_yet; sleeps on the stamp's word, and lets everything else move.
+Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadline_ns) {
+  for (;;) {
+    const std::uint32_t word = file_ ? header().word.load(std::memory_order_acquire) : 0;
+    Status status = attempt();
+    if (status.code() != Code::not_yet) {
+      return status;
+    }
+    const std::uint64_t now = os::now_ns();
+    if (now >= deadline_ns) {
+      return fail(Code::timeout, "{}: somebody writes it all the time", title());
+    }
+    areas_.post_.environment().engine().poll();
+    const std::uint64_t wait_ns = std::min(nap_ns, deadline_ns - now);
+    if (file_) {
+      os::futex_wait(header().word, word, wait_ns);
+    } else {
+      static_cast<void>(
+          areas_.post_.environment().engine().wait([] { return false; }, now + wait_ns, [] { return std::string(); }));
+    }
+    COUPLET_TRY(usable());
+  }
+}
+
+// ---- what the user calls ----
+
+Status Area::read(const Part& part, void* data, std::uint64_t deadline_ns, std::uint64_t* stamp) {
+  COUPLET_TRY(usable());
+  COUPLET_TRY_VALUE(const auto copy, plan(part));
+  auto* const out = static_cast<std::byte*>(data);
+  if (out == nullptr && copy.bytes() > 0) {
+    return fail(Code::argument, "{}: no memory to read into", title());
+  }
+  if (route_ == Route::served) {
+    return served(part, out, nullptr, deadline_ns, stamp);
+  }
+  return repeat([&] { return try_read(copy, out, stamp); }, deadline_ns);
+}
+
+Status Area::write(const Part& part, const void* data, std::uint64_t deadline_ns, std::uint64_t* stamp) {
+  COUPLET_TRY(usable());
+  COUPLET_TRY_VALUE(const auto copy, plan(part));
+  const auto* const in = static_cast<const std::byte*>(data);
+  if (in == nullptr && copy.bytes() > 0) {
+    return fail(Code::argument, "{}: nothing to write", title());
+  }
+  if (route_ == Route::served) {
+    return served(part, nullptr, in, deadline_ns, stamp);
+  }
+  return repeat([&] { return try_write(copy, in, stamp); }, deadline_ns);
+}
+
+Status Area::begin(std::uint64_t deadline_ns) {
+  COUPLET_TRY(usable());
+  if (!specification_.stamped || route_ != Route::own) {
+    return fail(Code::state, "{}: begin and end are for the owner of an area with stamps", title());
+  }
+  if (writing_) {
+    return fail(Code::state, "{}: begin was called already", title());
+  }
+  COUPLET_TRY(repeat([this] { return lock(); }, deadline_ns));
+  writing_ = true;
+  return {};
+}
+
+Status Area::end() {
+  if (!writing_) {
+    return fail(Code::state, "{}: end without begin", title());
+  }
+  writing_ = false;
+  unlock();
+  return {};
+}
+
+Status Area::close() {
+  if (closed_) {
+    return {};
+  }
+  if (writing_) {
+    static_cast<void>(end());
+  }
+  closed_ = true;
+  if (route_ == Route::own) {
+    areas_.own_.erase(number_);
+    if (file_) {
+      return file_->remove();
+    }
+  }
+  return {};
+}
+
+}  // namespace couplet::task

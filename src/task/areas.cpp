@@ -1,0 +1,374 @@
+// The areas of a process: making, finding and serving them.
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <utility>
+
+#include "base/types.hpp"
+#include "message/swap.hpp"
+#include "os/clock.hpp"
+#include "os/process_memory.hpp"
+#include "task/area.hpp"
+#include "wire/message.hpp"
+
+namespace couplet::task {
+
+using wire::Letter;
+using wire::LetterKind;
+
+namespace {
+
+constexpr std::size_t longest_name = 255;
+// Letter::numbers of `described`: where the area is.
+enum Described : std::size_t { stamped, process, address, nonce_address, nonce, node, shape_start };
+// Letter::numbers of `read` and `write`: a box as start, stop; or -1, offset, count.
+constexpr std::int64_t by_offset = -1;
+
+std::uint64_t make_nonce(const void* where) {
+  const std::array<std::uint64_t, 3> seed = {os::now_ns(), static_cast<std::uint64_t>(::getpid()),
+                                             reinterpret_cast<std::uintptr_t>(where)};
+  return XXH3_64bits(seed.data(), sizeof seed) | 1;
+}
+
+std::vector<std::int64_t> encode_part(const Part& part) {
+  if (!part.box) {
+    return {by_offset, static_cast<std::int64_t>(part.offset), static_cast<std::int64_t>(part.count)};
+  }
+  std::vector<std::int64_t> numbers;
+  const auto dimensions = static_cast<std::size_t>(part.box->dimensions);
+  numbers.push_back(part.box->dimensions);
+  numbers.insert(numbers.end(), part.box->start.begin(), part.box->start.begin() + static_cast<long>(dimensions));
+  numbers.insert(numbers.end(), part.box->stop.begin(), part.box->stop.begin() + static_cast<long>(dimensions));
+  return numbers;
+}
+
+Result<Part> decode_part(const std::vector<std::int64_t>& numbers) {
+  Part part;
+  if (numbers.size() == 3 && numbers[0] == by_offset && numbers[1] >= 0 && numbers[2] >= 0) {
+    part.offset = static_cast<std::uint64_t>(numbers[1]);
+    part.count = static_cast<std::uint64_t>(numbers[2]);
+    return part;
+  }
+  if (numbers.empty() || numbers[0] < 1 || numbers[0] > layout::max_dimensions ||
+      numbers.size() != 1 + 2 * static_cast<std::size_t>(numbers[0])) {
+    return fail(Code::protocol, "a part of an area that cannot be");
+  }
+  part.box.emplace();
+  part.box->dimensions = static_cast<int>(numbers[0]);
+  std::copy_n(numbers.begin() + 1, numbers[0], part.box->start.begin());
+  std::copy_n(numbers.begin() + 1 + numbers[0], numbers[0], part.box->stop.begin());
+  return part;
+}
+
+Status check(const AreaSpecification& wanted) {
+  if (wanted.name.empty() || wanted.name.size() > longest_name) {
+    return fail(Code::argument, "an area needs a name of 1 to {} bytes", longest_name);
+  }
+  if (find_type(wanted.type) == nullptr) {
+    return fail(Code::type, "area '{}': {} is no data type", wanted.name, wanted.type);
+  }
+  if (wanted.shape.empty() || wanted.shape.size() > layout::max_dimensions ||
+      std::any_of(wanted.shape.begin(), wanted.shape.end(), [](std::int64_t extent) { return extent < 0; })) {
+    return fail(Code::shape, "area '{}': 1 to {} extents, none negative, are needed", wanted.name,
+                layout::max_dimensions);
+  }
+  const auto bytes = layout::box_bytes(layout::whole(wanted.shape), find_type(wanted.type)->element_bytes);
+  return bytes ? Status() : bytes.status().within(fmt::format("area '{}'", wanted.name));
+}
+
+}  // namespace
+
+Areas::Areas(Post& post) : post_(post), space_(space_of("areas", "")), nonce_(make_nonce(this)) {
+  static_cast<void>(post_.listen(space_, *this));
+}
+
+Areas::~Areas() {
+  post_.forget(space_);
+}
+
+Result<std::unique_ptr<Area>> Areas::create(AreaSpecification specification) {
+  COUPLET_TRY(check(specification));
+  for (const auto& [number, area] : own_) {
+    if (area->specification_.name == specification.name) {
+      return fail(Code::exists, "area '{}': this process has one of that name already", specification.name);
+    }
+  }
+  Environment& environment = post_.environment();
+  std::unique_ptr<Area> area(new Area(*this, std::move(specification)));
+  area->owner_ = environment.self();
+  area->number_ = next_area_++;
+  auto* const memory = static_cast<std::byte*>(area->specification_.memory);
+  const std::uint64_t data_bytes = memory == nullptr ? area->bytes() : 0;
+  const std::string path = fmt::format("{}/area-{:08x}-{:x}-{:016x}", environment.node_directory(), environment.self(),
+                                       area->number_, nonce_);
+  auto file = os::MappedFile::create(path, wire::area_page_bytes + data_bytes);
+  if (!file) {
+    area->closed_ = true;
+    return file.status().within(fmt::format("area '{}'", area->specification_.name));
+  }
+  area->file_ = std::move(file).value();
+  wire::make_area_header(area->file_->data(), environment.self(), data_bytes, nonce_);
+  area->data_ = memory != nullptr ? memory : area->file_->data() + wire::area_page_bytes;
+  own_[area->number_] = area.get();
+  for (const Question& question : std::exchange(questions_, {})) {
+    if (question.name == area->specification_.name) {
+      describe(question.source, question.number, *area);
+    } else {
+      questions_.push_back(question);
+    }
+  }
+  return area;
+}
+
+// ---- finding ----
+
+void Areas::describe(channel::PeerId target, std::uint64_t number, const Area& area) {
+  Letter letter;
+  letter.kind = LetterKind::described;
+  letter.space = space_;
+  letter.number = number;
+  letter.worker = area.number_;
+  letter.type = area.specification_.type;
+  letter.code = 0;
+  letter.text = area.file_->path().substr(area.file_->path().rfind('/') + 1);
+  const bool own_memory = area.specification_.memory != nullptr;
+  letter.numbers = {area.specification_.stamped ? 1 : 0,
+                    ::getpid(),
+                    own_memory ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(area.data_)) : 0,
+                    static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&nonce_)),
+                    static_cast<std::int64_t>(nonce_),
+                    post_.environment().node()};
+  letter.numbers.insert(letter.numbers.end(), area.specification_.shape.begin(), area.specification_.shape.end());
+  static_cast<void>(post_.send(target, letter));
+}
+
+void Areas::asked(channel::PeerId source, const Letter& letter) {
+  std::string names;
+  for (const auto& [number, area] : own_) {
+    if (area->specification_.name == letter.text) {
+      describe(source, letter.number, *area);
+      return;
+    }
+    names += (names.empty() ? "'" : ", '") + area->specification_.name + "'";
+  }
+  questions_.push_back({source, letter.number, letter.text});
+  Letter unknown;
+  unknown.kind = LetterKind::unknown;
+  unknown.space = space_;
+  unknown.number = letter.number;
+  unknown.text = names.substr(0, wire::largest_letter_text);
+  static_cast<void>(post_.send(source, unknown));
+}
+
+Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::PeerId owner, std::uint64_t deadline_ns) {
+  if (name.empty() || name.size() > longest_name) {
+    return fail(Code::argument, "an area has a name of 1 to {} bytes", longest_name);
+  }
+  Letter ask;
+  ask.kind = LetterKind::ask;
+  ask.text = name;
+  COUPLET_TRY_VALUE(const Letter described, call(owner, std::move(ask), deadline_ns));
+  const std::string owner_name = post_.environment().peer_name(owner);
+  if (described.kind == LetterKind::unknown) {
+    return fail(Code::not_found, "{} has no area '{}'; it has {}", owner_name, name,
+                described.text.empty() ? "none" : described.text);
+  }
+  if (described.kind != LetterKind::described || described.numbers.size() <= shape_start) {
+    return fail(Code::protocol, "{} says of area '{}' what makes no sense", owner_name, name);
+  }
+  AreaSpecification specification;
+  specification.name = name;
+  specification.type = described.type;
+  specification.stamped = described.numbers[stamped] != 0;
+  specification.shape.assign(described.numbers.begin() + shape_start, described.numbers.end());
+  COUPLET_TRY(check(specification));
+  std::unique_ptr<Area> area(new Area(*this, std::move(specification)));
+  area->owner_ = owner;
+  area->number_ = described.worker;
+  area->route_ = Route::served;
+  reach(*area, described);
+  return area;
+}
+
+// Mapped, or read and written where it is, if that is proven to be possible; otherwise it stays served.
+void Areas::reach(Area& area, const Letter& described) {
+  Environment& environment = post_.environment();
+  if (described.numbers[node] != environment.node() || described.text.find('/') != std::string::npos) {
+    return;
+  }
+  auto file = os::MappedFile::open(environment.node_directory() + "/" + described.text, os::Access::read_write, false);
+  const auto nonce_there = static_cast<std::uint64_t>(described.numbers[nonce]);
+  const std::uint64_t data_bytes = described.numbers[address] == 0 ? area.bytes() : 0;
+  if (!file || !wire::find_area_header((*file)->data(), (*file)->size(), area.owner_, data_bytes, nonce_there)) {
+    return;
+  }
+  if (described.numbers[address] == 0) {
+    area.file_ = std::move(file).value();
+    area.data_ = area.file_->data() + wire::area_page_bytes;
+    area.route_ = Route::mapped;
+    return;
+  }
+  std::uint64_t seen = 0;
+  const auto pid = static_cast<std::uint32_t>(described.numbers[process]);
+  if (!os::read_process(pid, static_cast<std::uint64_t>(described.numbers[nonce_address]), &seen, sizeof seen).ok() ||
+      seen != nonce_there) {
+    return;
+  }
+  area.file_ = std::move(file).value();
+  area.process_ = pid;
+  area.address_ = static_cast<std::uint64_t>(described.numbers[address]);
+  area.route_ = Route::memory;
+}
+
+// ---- serving ----
+
+Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t deadline_ns) {
+  const std::uint64_t number = next_call_++;
+  letter.space = space_;
+  letter.number = number;
+  const bool asking = letter.kind == LetterKind::ask;
+  calls_[number].owner = owner;
+  Status status = post_.send(owner, letter);
+  Call& own = calls_[number];
+  const auto answered = [&own, asking] {
+    return !own.lost.ok() || (own.letter && !(asking && own.letter->kind == LetterKind::unknown));
+  };
+  if (status.ok() && !answered()) {
+    status = post_.environment().engine().wait(answered, deadline_ns, [] { return std::string("the owner"); });
+  }
+  Call call = std::move(own);
+  calls_.erase(number);
+  if (!call.lost.ok()) {
+    return call.lost;
+  }
+  if (call.letter) {  // also an `unknown` whose time is over
+    return std::move(*call.letter);
+  }
+  if (status.code() == Code::timeout) {
+    return fail(Code::timeout,
+                "{}, the owner of the area, does not answer: it has made no area, or is in no call of the library",
+                post_.environment().peer_name(owner));
+  }
+  return status;
+}
+
+Status Area::served(const Part& part, std::byte* out, const std::byte* in, std::uint64_t deadline_ns,
+                    std::uint64_t* stamp) {
+  COUPLET_TRY_VALUE(const auto copy, plan(part));
+  Letter letter;
+  letter.kind = in == nullptr ? LetterKind::read : LetterKind::write;
+  letter.worker = number_;
+  letter.text = specification_.name;
+  letter.type = specification_.type;
+  letter.numbers = encode_part(part);
+  if (in != nullptr) {
+    letter.payload.assign(reinterpret_cast<const char*>(in), copy.bytes());
+    letter.big_endian = wire::own_big_endian;
+  }
+  return repeat(
+      [&]() -> Status {
+        COUPLET_TRY_VALUE(Letter back, areas_.call(owner_, letter, deadline_ns));
+        if (back.code != COUPLET_OK) {
+          return back.status();
+        }
+        if (in == nullptr) {
+          if (back.payload.size() != copy.bytes() || back.type != specification_.type) {
+            return fail(Code::protocol, "{}: {} bytes came instead of {}", title(), back.payload.size(), copy.bytes());
+          }
+          if (back.big_endian != wire::own_big_endian) {
+            message::swap_numbers(reinterpret_cast<std::byte*>(back.payload.data()), back.payload.size(),
+                                  find_type(back.type)->swap_bytes);
+          }
+          std::memcpy(out, back.payload.data(), back.payload.size());
+        }
+        if (stamp != nullptr && !back.numbers.empty()) {
+          *stamp = static_cast<std::uint64_t>(back.numbers.front());
+        }
+        return {};
+      },
+      deadline_ns);
+}
+
+void Areas::serve(channel::PeerId source, Letter letter) {
+  Letter back;
+  back.kind = LetterKind::served;
+  back.space = space_;
+  back.number = letter.number;
+  back.type = letter.type;
+  back.big_endian = wire::own_big_endian;
+  std::uint64_t stamp = 0;
+  const auto found = own_.find(letter.worker);
+  const auto work = [&]() -> Status {
+    if (found == own_.end() || found->second->specification_.name != letter.text) {
+      return fail(Code::not_found, "{} has no area '{}' any more",
+                  post_.environment().peer_name(post_.environment().self()), letter.text);
+    }
+    Area& area = *found->second;
+    COUPLET_TRY_VALUE(const Part part, decode_part(letter.numbers));
+    COUPLET_TRY_VALUE(const auto copy, area.plan(part));
+    if (letter.type != area.specification_.type) {
+      return fail(Code::type, "{}: elements of another type", area.title());
+    }
+    if (area.writing_) {  // the owner is between begin and end: others wait
+      return Code::not_yet;
+    }
+    if (letter.kind == LetterKind::read) {
+      back.payload.resize(copy.bytes());
+      return area.try_read(copy, reinterpret_cast<std::byte*>(back.payload.data()), &stamp);
+    }
+    if (letter.payload.size() != copy.bytes()) {
+      return fail(Code::protocol, "{}: {} bytes to write, the part has {}", area.title(), letter.payload.size(),
+                  copy.bytes());
+    }
+    if (letter.big_endian != wire::own_big_endian) {
+      message::swap_numbers(reinterpret_cast<std::byte*>(letter.payload.data()), letter.payload.size(),
+                            find_type(letter.type)->swap_bytes);
+    }
+    return area.try_write(copy, reinterpret_cast<const std::byte*>(letter.payload.data()), &stamp);
+  };
+  const Status status = work();
+  back.code = static_cast<std::int32_t>(status.code());
+  if (!status.ok()) {
+    back.text = status.error() ? status.text() : std::string();
+    back.payload.clear();
+  }
+  back.numbers.push_back(static_cast<std::int64_t>(stamp));
+  static_cast<void>(post_.send(source, back));
+}
+
+void Areas::letter(channel::PeerId source, Letter letter) {
+  switch (letter.kind) {
+    case LetterKind::ask:
+      asked(source, letter);
+      return;
+    case LetterKind::read:
+    case LetterKind::write:
+      serve(source, std::move(letter));
+      return;
+    case LetterKind::described:
+    case LetterKind::unknown:
+    case LetterKind::served: {
+      const auto found = calls_.find(letter.number);
+      if (found != calls_.end() && found->second.owner == source) {
+        found->second.letter = std::move(letter);
+      }
+      return;
+    }
+    default:
+      return;  // nothing for an area
+  }
+}
+
+void Areas::lost(channel::PeerId peer, const Status& why) {
+  std::erase_if(questions_, [peer](const Question& question) { return question.source == peer; });
+  for (auto& [number, call] : calls_) {
+    if (call.owner == peer) {
+      call.lost = fail(Code::peer_lost, "the owner of the area is gone: {}", why.text());
+    }
+  }
+}
+
+}  // namespace couplet::task

@@ -1,0 +1,211 @@
+#include "task/coupler.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace couplet::task {
+
+using wire::Letter;
+using wire::LetterKind;
+
+Coupler::Coupler(Post& post, std::string name, CouplerOptions options)
+    : post_(post), name_(std::move(name)), space_(space_of("tasks", name_)), options_(std::move(options)) {}
+
+Result<std::unique_ptr<Coupler>> Coupler::open(Post& post, const std::string& name, const std::string& couplers,
+                                               CouplerOptions options) {
+  std::unique_ptr<Coupler> made(new Coupler(post, name, std::move(options)));
+  made->closed_ = true;
+  COUPLET_TRY(made->find_members(couplers));
+  if (!post.listen(made->space_, *made).ok()) {
+    return fail(Code::exists, "tasks '{}': this process has opened them already", name);
+  }
+  made->closed_ = false;
+  return made;
+}
+
+// Who are the requesters and the workers: what is not named is all the rest.
+Status Coupler::find_members(const std::string& couplers) {
+  if (options_.requesters.empty() && options_.workers.empty()) {
+    return fail(Code::argument, "tasks '{}': the coupler has to name the requesters or the workers", name_);
+  }
+  const auto add = [&](const std::vector<std::string>& names, std::set<channel::PeerId>& ranks) -> Status {
+    for (const auto& program_name : names) {
+      auto program = find_program(post_.environment(), program_name);
+      if (!program) {
+        return program.status().within(fmt::format("tasks '{}'", name_));
+      }
+      const auto found = ranks_of(**program);
+      ranks.insert(found.begin(), found.end());
+    }
+    return {};
+  };
+  COUPLET_TRY(add(options_.requesters, requester_ranks_));
+  COUPLET_TRY(add(options_.workers, worker_ranks_));
+  std::set<channel::PeerId> own;
+  COUPLET_TRY(add({couplers}, own));
+  auto& rest = options_.requesters.empty() ? requester_ranks_ : worker_ranks_;
+  const auto& named = options_.requesters.empty() ? worker_ranks_ : requester_ranks_;
+  if (options_.requesters.empty() || options_.workers.empty()) {
+    for (const auto& program : post_.environment().programs()) {
+      for (const channel::PeerId peer : ranks_of(program)) {
+        if (!own.contains(peer) && !named.contains(peer)) {
+          rest.insert(peer);
+        }
+      }
+    }
+  }
+  const auto gone = [&](channel::PeerId peer) { return post_.environment().gone(peer); };
+  std::erase_if(requester_ranks_, gone);
+  std::erase_if(worker_ranks_, gone);
+  return {};
+}
+
+Coupler::~Coupler() {
+  static_cast<void>(close());
+}
+
+// ---- what the caller does ----
+
+Coupler::Entry* Coupler::held(std::uint64_t id) {
+  const auto found = entries_.find(id);
+  return found == entries_.end() || found->second.stage != Stage::held ? nullptr : &found->second;
+}
+
+Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
+  if (closed_) {
+    return fail(Code::state, "tasks '{}' are closed", name_);
+  }
+  std::size_t in_hand = 0;
+  const auto something = [&] {
+    in_hand = 0;
+    if (!inbox_.empty()) {
+      return true;
+    }
+    if (!requester_ranks_.empty()) {
+      return false;
+    }
+    in_hand = static_cast<std::size_t>(std::count_if(
+        entries_.begin(), entries_.end(), [](const auto& entry) { return entry.second.stage == Stage::held; }));
+    return in_hand == entries_.size() && parked_.empty();
+  };
+  if (!something()) {
+    const Status waited =
+        post_.environment().engine().wait(something, deadline_ns, [] { return std::string("a request"); });
+    if (!waited.ok()) {
+      return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
+    }
+  }
+  if (inbox_.empty()) {
+    if (in_hand > 0) {
+      return fail(Code::state,
+                  "tasks '{}': {} tasks were taken and neither dispatched nor completed, and nothing else is left",
+                  name_, in_hand);
+    }
+    say_end();
+    return Code::end;
+  }
+  const std::uint64_t id = inbox_.front();
+  inbox_.pop_front();
+  Entry& entry = entries_.at(id);
+  entry.stage = Stage::held;
+  own_byte_order(entry.letter);
+  incoming = view_of(entry.letter, id);
+  return {};
+}
+
+Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& content) {
+  Entry* entry = held(id);
+  if (entry == nullptr) {
+    return fail(Code::argument, "tasks '{}': task {} is not in the coupler's hands", name_, id);
+  }
+  COUPLET_TRY(check_content(content, worker, fmt::format("tasks '{}', task {}", name_, id)));
+  COUPLET_TRY(find_workers(worker));
+  Letter fresh;
+  fresh.source = entry->letter.source;
+  set_content(fresh, content);  // the content may be the entry's own
+  entry->letter = std::move(fresh);
+  return dispatch(id, worker);
+}
+
+Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
+  if (held(id) == nullptr) {
+    return fail(Code::argument, "tasks '{}': task {} is not in the coupler's hands", name_, id);
+  }
+  COUPLET_TRY(enqueue(entries_.find(id), worker));
+  pump();
+  return {};
+}
+
+Status Coupler::complete(std::uint64_t id, const Status& outcome) {
+  if (held(id) == nullptr) {
+    return fail(Code::argument, "tasks '{}': task {} is not in the coupler's hands", name_, id);
+  }
+  finish(id, outcome);
+  return {};
+}
+
+Status Coupler::run(std::uint64_t deadline_ns) {
+  if (closed_) {
+    return fail(Code::state, "tasks '{}' are closed", name_);
+  }
+  automatic_ = true;
+  for (const std::uint64_t id : std::exchange(inbox_, {})) {
+    const auto entry = entries_.find(id);
+    const Status status = enqueue(entry, entry->second.letter.worker);
+    if (!status.ok()) {
+      finish(id, status);
+    }
+  }
+  pump();
+  const Status waited = post_.environment().engine().wait([this] { return over(); }, deadline_ns,
+                                                          [] { return std::string("the requesters to close"); });
+  automatic_ = false;
+  if (!waited.ok()) {
+    return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
+  }
+  say_end();
+  return {};
+}
+
+std::uint64_t Coupler::waiting() const noexcept {
+  std::uint64_t count = inbox_.size();
+  for (const auto& [worker, queue] : queues_) {
+    count += queue.size();
+  }
+  return count;
+}
+
+Status Coupler::close() {
+  if (closed_) {
+    return {};
+  }
+  const std::string self = post_.environment().peer_name(post_.environment().self());
+  for (auto& [source, letter] : parked_) {
+    answer(source, LetterKind::taken, letter.number, fail(Code::peer_lost, "{} dispatches no more", self));
+  }
+  parked_.clear();
+  while (!entries_.empty()) {
+    finish(entries_.begin()->first, fail(Code::peer_lost, "{} has closed before the task was done", self));
+  }
+  say_end();
+  post_.end(space_);
+  closed_ = true;
+  return {};
+}
+
+void Coupler::say_end() {
+  Letter letter;
+  letter.kind = LetterKind::end;
+  letter.space = space_;
+  for (WorkerGroup& group : groups_) {
+    if (!group.gone) {
+      static_cast<void>(post_.send(group.leader, letter));
+    }
+  }
+}
+
+bool Coupler::over() const {
+  return requester_ranks_.empty() && entries_.empty() && parked_.empty();
+}
+
+}  // namespace couplet::task

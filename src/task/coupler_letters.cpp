@@ -1,0 +1,314 @@
+// What arrives at a coupler, and who does what next.
+#include <algorithm>
+#include <utility>
+
+#include "task/coupler.hpp"
+
+namespace couplet::task {
+
+using wire::Letter;
+using wire::LetterKind;
+
+// ---- requests ----
+
+bool Coupler::full() const noexcept {
+  return options_.queue_limit > 0 && waiting() >= options_.queue_limit;
+}
+
+void Coupler::answer(channel::PeerId requester, LetterKind kind, std::uint64_t number, const Status& status) {
+  Letter letter;
+  letter.kind = kind;
+  letter.space = space_;
+  letter.number = number;
+  letter.code = static_cast<std::int32_t>(status.code());
+  letter.text = status.error() ? status.text() : std::string();
+  static_cast<void>(post_.send(requester, letter));  // who is gone need not know
+}
+
+void Coupler::submitted(channel::PeerId source, Letter letter) {
+  if (full()) {
+    answer(source, LetterKind::taken, letter.number, Code::full);
+    if (letter.code != 0) {  // it waits for room
+      parked_.emplace_back(source, std::move(letter));
+    }
+    return;
+  }
+  accept(source, std::move(letter));
+}
+
+void Coupler::accept(channel::PeerId source, Letter letter) {
+  const std::uint64_t id = next_id_++;
+  const std::uint64_t number = letter.number;
+  const std::int32_t worker = letter.worker;
+  const auto entry = entries_.emplace(id, Entry{Stage::inbox, source, number, std::move(letter)}).first;
+  if (!automatic_) {
+    inbox_.push_back(id);
+    answer(source, LetterKind::taken, number, {});
+    return;
+  }
+  const Status status = enqueue(entry, worker);
+  answer(source, LetterKind::taken, number, status);
+  if (!status.ok()) {
+    entries_.erase(entry);
+  } else {
+    pump();
+  }
+}
+
+// Only what waits can be taken back; what a worker or the user's coupler has in hand goes on.
+void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
+  std::erase_if(parked_, [&](const auto& one) { return one.first == source && one.second.number == number; });
+  for (const auto& [id, entry] : entries_) {
+    if (entry.requester == source && entry.number == number &&
+        (entry.stage == Stage::inbox || entry.stage == Stage::waiting)) {
+      std::erase(entry.stage == Stage::inbox ? inbox_ : queues_[entry.letter.worker], id);
+      entries_.erase(id);
+      return;
+    }
+  }
+}
+
+bool Coupler::all_registered() const {
+  return worker_ranks_.empty();
+}
+
+// ok where workers with that id are there, or may still come.
+Status Coupler::find_workers(std::int32_t worker) const {
+  if (!all_registered()) {
+    return {};
+  }
+  std::set<std::int32_t> known;
+  bool was_there = false;
+  for (const WorkerGroup& group : groups_) {
+    const bool meant = worker == any_worker || group.worker == worker;
+    if (meant && !group.gone) {
+      return {};
+    }
+    was_there = was_there || meant;
+    known.insert(group.worker);
+  }
+  if (was_there) {
+    return fail(Code::peer_lost, "tasks '{}': no group of workers {}is left", name_,
+                worker == any_worker ? std::string() : fmt::format("with id {} ", worker));
+  }
+  return fail(Code::not_found, "tasks '{}': no workers have the id {}; there are {}", name_, worker,
+              fmt::join(known, ", "));
+}
+
+Status Coupler::enqueue(Entries::iterator entry, std::int32_t worker) {
+  if (worker < any_worker) {
+    return fail(Code::argument, "tasks '{}': {} is no worker id", name_, worker);
+  }
+  COUPLET_TRY(find_workers(worker));
+  entry->second.letter.worker = worker;
+  entry->second.stage = Stage::waiting;
+  queues_[worker].push_back(entry->first);
+  return {};
+}
+
+void Coupler::finish(std::uint64_t id, const Status& status) {
+  const auto entry = entries_.find(id);
+  if (entry == entries_.end()) {
+    return;
+  }
+  answer(entry->second.requester, LetterKind::finished, entry->second.number, status);
+  if (entry->second.stage == Stage::inbox) {
+    std::erase(inbox_, id);
+  } else if (entry->second.stage == Stage::waiting) {
+    std::erase(queues_[entry->second.letter.worker], id);
+  }
+  entries_.erase(entry);
+}
+
+// ---- workers ----
+
+// The queue whose oldest task this group should do now; nullptr: none.
+std::deque<std::uint64_t>* Coupler::queue_for(const WorkerGroup& group) {
+  std::deque<std::uint64_t>* best = nullptr;
+  for (const std::int32_t worker : {group.worker, any_worker}) {
+    const auto queue = queues_.find(worker);
+    if (queue != queues_.end() && !queue->second.empty() &&
+        (best == nullptr || queue->second.front() < best->front())) {
+      best = &queue->second;
+    }
+  }
+  return best;
+}
+
+// The group that has been idle for longest among those that have something to do; with round robin, and where any may do it,
+// of the worker id that is next in turn.
+Coupler::WorkerGroup* Coupler::choose_group() {
+  WorkerGroup* best = nullptr;
+  const auto turn = [&](const WorkerGroup& group) {
+    const bool behind = group.worker <= last_worker_;
+    return std::tuple(options_.policy == Policy::round_robin ? std::int64_t{behind} : 0,
+                      options_.policy == Policy::round_robin ? std::int64_t{group.worker} : 0, group.idle_since);
+  };
+  for (WorkerGroup& group : groups_) {
+    if (!group.gone && !group.task && queue_for(group) != nullptr && (best == nullptr || turn(group) < turn(*best))) {
+      best = &group;
+    }
+  }
+  return best;
+}
+
+void Coupler::pump() {
+  while (WorkerGroup* group = choose_group()) {
+    auto& queue = *queue_for(*group);
+    const std::uint64_t id = queue.front();
+    queue.pop_front();
+    Entry& entry = entries_.at(id);
+    if (entry.letter.worker == any_worker) {
+      last_worker_ = group->worker;
+    }
+    entry.stage = Stage::running;
+    entry.group = static_cast<std::size_t>(group - groups_.data());
+    group->task = id;
+    Letter work = entry.letter;
+    work.kind = LetterKind::work;
+    work.space = space_;
+    work.number = id;
+    work.code = 0;
+    work.text.clear();
+    if (const Status sent = post_.send(group->leader, work); !sent.ok()) {
+      group->gone = true;
+      give_back(*group, sent, true);
+    }
+    while (!parked_.empty() && !full()) {
+      auto [source, letter] = std::move(parked_.front());
+      parked_.pop_front();
+      const std::uint64_t number = letter.number;
+      const std::uint64_t accepted = next_id_++;
+      const std::int32_t worker = letter.worker;
+      const auto made = entries_.emplace(accepted, Entry{Stage::inbox, source, number, std::move(letter)}).first;
+      const Status status = automatic_ ? enqueue(made, worker) : Status();
+      answer(source, LetterKind::taken, number, status);
+      if (!status.ok()) {
+        entries_.erase(made);
+      } else if (!automatic_) {
+        inbox_.push_back(accepted);
+      }
+    }
+  }
+}
+
+void Coupler::greeted(channel::PeerId source, const Letter& letter) {
+  left(source);  // a group that comes again
+  WorkerGroup group;
+  group.worker = letter.worker;
+  group.leader = source;
+  for (const std::int64_t rank : letter.numbers) {
+    group.ranks.push_back(static_cast<channel::PeerId>(rank));
+    worker_ranks_.erase(static_cast<channel::PeerId>(rank));
+  }
+  group.idle_since = ++idle_clock_;
+  groups_.push_back(std::move(group));
+  if (closed_ || over()) {
+    Letter end;
+    end.kind = LetterKind::end;
+    end.space = space_;
+    static_cast<void>(post_.send(source, end));
+  }
+  reject_hopeless();
+  pump();
+}
+
+void Coupler::finished_work(channel::PeerId source, const Letter& letter) {
+  const auto group = std::find_if(groups_.begin(), groups_.end(), [&](const WorkerGroup& one) {
+    return one.leader == source && !one.gone && one.task == letter.number;
+  });
+  if (group == groups_.end()) {
+    return;
+  }
+  group->task.reset();
+  group->idle_since = ++idle_clock_;
+  finish(letter.number, letter.status());
+  pump();
+}
+
+// A group leaves in good order: what it has not begun is done by another.
+void Coupler::left(channel::PeerId source) {
+  for (WorkerGroup& group : groups_) {
+    if (group.leader == source && !group.gone) {
+      group.gone = true;
+      give_back(group, fail(Code::peer_lost, "{} has closed", post_.environment().peer_name(source)), true);
+    }
+  }
+}
+
+void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
+  if (!group.task) {
+    return;
+  }
+  const std::uint64_t id = *group.task;
+  group.task.reset();
+  const auto entry = entries_.find(id);
+  if (entry == entries_.end()) {
+    return;
+  }
+  if (!may_retry) {
+    finish(id, fail(Code::peer_lost, "tasks '{}': the worker group that had the task in hand is gone: {}", name_,
+                    why.text()));
+    return;
+  }
+  entry->second.stage = Stage::waiting;
+  queues_[entry->second.letter.worker].push_front(id);
+}
+
+// What waits for workers that will never come.
+void Coupler::reject_hopeless() {
+  for (auto& [worker, queue] : queues_) {
+    const Status status = find_workers(worker);
+    if (!status.ok()) {
+      for (const std::uint64_t id : std::exchange(queue, {})) {
+        finish(id, status);
+      }
+    }
+  }
+}
+
+// ---- post ----
+
+void Coupler::letter(channel::PeerId source, Letter letter) {
+  switch (letter.kind) {
+    case LetterKind::submit:
+      letter.source = static_cast<std::int32_t>(source);
+      submitted(source, std::move(letter));
+      break;
+    case LetterKind::withdraw:
+      withdrawn(source, letter.number);
+      break;
+    case LetterKind::closed:
+      requester_ranks_.erase(source);
+      break;
+    case LetterKind::hello:
+      greeted(source, letter);
+      break;
+    case LetterKind::done:
+      finished_work(source, letter);
+      break;
+    case LetterKind::goodbye:
+      left(source);
+      reject_hopeless();
+      pump();
+      break;
+    default:
+      break;  // nothing for a coupler
+  }
+}
+
+void Coupler::lost(channel::PeerId peer, const Status& why) {
+  requester_ranks_.erase(peer);
+  worker_ranks_.erase(peer);
+  std::erase_if(parked_, [&](const auto& one) { return one.first == peer; });
+  for (WorkerGroup& group : groups_) {
+    if (!group.gone && std::find(group.ranks.begin(), group.ranks.end(), peer) != group.ranks.end()) {
+      group.gone = true;
+      give_back(group, why, options_.on_lost == OnLost::retry);
+    }
+  }
+  reject_hopeless();
+  pump();
+}
+
+}  // namespace couplet::task

@@ -1,0 +1,87 @@
+#include "task/work.hpp"
+
+#include "base/types.hpp"
+#include "message/swap.hpp"
+#include "wire/message.hpp"
+
+namespace couplet::task {
+
+Status check_content(const Content& content, std::int32_t worker, std::string_view what) {
+  const TypeInfo* type = find_type(content.type);
+  if (type == nullptr) {
+    return fail(Code::type, "{}: {} is no data type", what, content.type);
+  }
+  if (content.parameters.size() > most_parameters) {
+    return fail(Code::limit, "{}: {} parameters, {} are possible", what, content.parameters.size(), most_parameters);
+  }
+  if (content.payload == nullptr && content.count > 0) {
+    return fail(Code::argument, "{}: no memory for a payload of {} elements", what, content.count);
+  }
+  if (content.count > (std::uint64_t{1} << 58)) {
+    return fail(Code::limit, "{}: a payload of {} elements", what, content.count);
+  }
+  if (worker < any_worker) {
+    return fail(Code::argument, "{}: {} is no worker id", what, worker);
+  }
+  return {};
+}
+
+void set_content(wire::Letter& letter, const Content& content) {
+  letter.numbers.assign(content.parameters.begin(), content.parameters.end());
+  letter.type = content.type;
+  letter.payload.assign(static_cast<const char*>(content.payload),
+                        content.count * find_type(content.type)->element_bytes);
+  letter.big_endian = wire::own_big_endian;
+}
+
+void own_byte_order(wire::Letter& letter) {
+  if (letter.big_endian != wire::own_big_endian) {
+    message::swap_numbers(reinterpret_cast<std::byte*>(letter.payload.data()), letter.payload.size(),
+                          find_type(letter.type)->swap_bytes);
+    letter.big_endian = wire::own_big_endian;
+  }
+}
+
+Incoming view_of(const wire::Letter& letter, std::uint64_t id) {
+  const std::uint64_t count = letter.payload.size() / find_type(letter.type)->element_bytes;
+  return {id,    letter.source, letter.worker, letter.numbers, count > 0 ? letter.payload.data() : nullptr,
+          count, letter.type};
+}
+
+Status check_expectation(const Incoming& incoming, const Expectation& expected) {
+  if (expected.parameters >= 0 && static_cast<std::uint64_t>(expected.parameters) != incoming.parameters.size()) {
+    return fail(Code::argument, "the request has {} parameters, the worker expects {}", incoming.parameters.size(),
+                expected.parameters);
+  }
+  if (expected.type >= 0 && expected.type != incoming.type && (incoming.count > 0 || expected.count > 0)) {
+    const TypeInfo* wanted = find_type(expected.type);
+    return fail(Code::type, "the request's payload has elements of type {}, the worker expects {}",
+                find_type(incoming.type)->name, wanted == nullptr ? "another" : wanted->name);
+  }
+  if (expected.count >= 0 && static_cast<std::uint64_t>(expected.count) != incoming.count) {
+    return fail(Code::shape, "the request's payload has {} elements, the worker expects {}", incoming.count,
+                expected.count);
+  }
+  return {};
+}
+
+Result<const universe::ProgramInfo*> find_program(const Environment& environment, std::string_view name) {
+  std::string known;
+  for (const auto& program : environment.programs()) {
+    if (program.name == name) {
+      return &program;
+    }
+    known += (known.empty() ? "'" : ", '") + program.name + "'";
+  }
+  return fail(Code::not_found, "no program '{}' in this universe; there are {}", name, known);
+}
+
+std::vector<channel::PeerId> ranks_of(const universe::ProgramInfo& program) {
+  std::vector<channel::PeerId> ranks;
+  for (std::int32_t rank = 0; rank < program.size; ++rank) {
+    ranks.push_back(static_cast<channel::PeerId>(program.first_rank + rank));
+  }
+  return ranks;
+}
+
+}  // namespace couplet::task

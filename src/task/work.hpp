@@ -1,0 +1,58 @@
+// What tasks are made of, for all three roles.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.hpp"
+#include "task/post.hpp"
+
+namespace couplet::task {
+
+inline constexpr std::int32_t any_worker = -1;
+inline constexpr std::size_t most_parameters = 4096;
+inline constexpr std::uint64_t no_number = ~std::uint64_t{0};
+
+// What goes along with a request; the caller's memory.
+struct Content {
+  std::span<const std::int64_t> parameters;
+  const void* payload = nullptr;
+  std::uint64_t count = 0;
+  couplet_type type = COUPLET_BYTE;
+};
+// type error, argument: too many parameters, no memory for the payload, no such worker id.
+[[nodiscard]] Status check_content(const Content& content, std::int32_t worker, std::string_view what);
+void set_content(wire::Letter& letter, const Content& content);
+// The payload in this host's byte order.
+void own_byte_order(wire::Letter& letter);
+
+// A task in the hands of a coupler or worker; the letter's memory.
+struct Incoming {
+  std::uint64_t id = no_number;  // the coupler's number for it
+  std::int32_t source = 0;       // universe rank that sent the request
+  std::int32_t worker = any_worker;
+  std::span<const std::int64_t> parameters;
+  const void* payload = nullptr;
+  std::uint64_t count = 0;
+  couplet_type type = COUPLET_BYTE;
+};
+[[nodiscard]] Incoming view_of(const wire::Letter& letter, std::uint64_t id);
+
+// What a worker expects; -1: anything.
+struct Expectation {
+  std::int64_t parameters = -1;
+  std::int64_t count = -1;
+  couplet_type type = -1;
+};
+// argument, type or shape, saying what came and what was expected.
+[[nodiscard]] Status check_expectation(const Incoming& incoming, const Expectation& expected);
+
+// Universe ranks of a program; not_found, naming those there are.
+[[nodiscard]] Result<const universe::ProgramInfo*> find_program(const Environment& environment, std::string_view name);
+[[nodiscard]] std::vector<channel::PeerId> ranks_of(const universe::ProgramInfo& program);
+
+}  // namespace couplet::task

@@ -1,0 +1,225 @@
+#include "task/worker.hpp"
+
+#include <utility>
+
+#include "os/clock.hpp"
+
+namespace couplet::task {
+
+using wire::Letter;
+using wire::LetterKind;
+
+Worker::Worker(Post& post, std::string name, std::vector<channel::PeerId> couplers)
+    : post_(post), name_(std::move(name)), space_(space_of("tasks", name_)), couplers_(std::move(couplers)) {}
+
+Result<std::unique_ptr<Worker>> Worker::open(Post& post, const std::string& name, const std::string& couplers,
+                                             const WorkerOptions& options) {
+  auto program = find_program(post.environment(), couplers);
+  if (!program) {
+    return program.status().within(fmt::format("tasks '{}'", name));
+  }
+  std::unique_ptr<Worker> made(new Worker(post, name, ranks_of(**program)));
+  COUPLET_TRY(made->join_group(options));
+  if (!post.listen(made->space_, *made).ok()) {
+    return fail(Code::exists, "tasks '{}': this process has opened them already", name);
+  }
+  made->closed_ = false;
+  made->greet(options);
+  return made;
+}
+
+Status Worker::join_group(const WorkerOptions& options) {
+  Environment& environment = post_.environment();
+  const universe::ProgramInfo* own = nullptr;
+  for (const auto& program : environment.programs()) {
+    const auto self = static_cast<std::int32_t>(environment.self());
+    if (self >= program.first_rank && self < program.first_rank + program.size) {
+      own = &program;
+    }
+  }
+  if (own == nullptr) {
+    return fail(Code::state, "tasks '{}': this process is no rank of a program", name_);
+  }
+  const std::int32_t size = options.group_size == 0 ? own->size : options.group_size;
+  if (size < 1 || size > own->size || own->size % size != 0) {
+    return fail(Code::argument, "tasks '{}': program '{}' has {} ranks, which make no groups of {}", name_, own->name,
+                own->size, options.group_size);
+  }
+  if (options.id < any_worker) {
+    return fail(Code::argument, "tasks '{}': {} is no worker id", name_, options.id);
+  }
+  const std::int32_t index = (static_cast<std::int32_t>(environment.self()) - own->first_rank) / size;
+  for (std::int32_t rank = 0; rank < size; ++rank) {
+    ranks_.push_back(own->first_rank + index * size + rank);
+  }
+  if (size == 1) {
+    team_ = std::make_unique<message::SoloTeam>();
+    return {};
+  }
+  auto& messenger = environment.messenger();
+  COUPLET_TRY_VALUE(message::Group * group,
+                    messenger.create_group(fmt::format("workers of tasks {}, {} {}", name_, own->name, index), ranks_));
+  COUPLET_TRY_VALUE(team_, message::MessageTeam::open(messenger, *group, fmt::format("tasks '{}'", name_)));
+  return {};
+}
+
+void Worker::greet(const WorkerOptions& options) {
+  if (team_->rank() != 0) {
+    return;
+  }
+  Environment& environment = post_.environment();
+  std::int32_t program_id = 0;
+  const auto& programs = environment.programs();
+  for (std::size_t index = 0; index < programs.size(); ++index) {
+    if (programs[index].first_rank <= ranks_.front()) {
+      program_id = static_cast<std::int32_t>(index);
+    }
+  }
+  Letter hello;
+  hello.kind = LetterKind::hello;
+  hello.space = space_;
+  hello.worker = options.id == any_worker ? program_id : options.id;
+  hello.numbers.assign(ranks_.begin(), ranks_.end());
+  for (const channel::PeerId coupler : couplers_) {
+    if (post_.send(coupler, hello).ok()) {
+      open_couplers_.insert(coupler);
+    }
+  }
+}
+
+Worker::~Worker() {
+  static_cast<void>(close());
+}
+
+// The first rank of the group: the next task into current_.
+Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
+  const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };
+  if (!something()) {
+    const Status waited =
+        post_.environment().engine().wait(something, deadline_ns, [] { return std::string("a task"); });
+    if (!waited.ok()) {
+      return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
+    }
+  }
+  if (orders_.empty()) {
+    return Code::end;
+  }
+  current_ = std::move(orders_.front());
+  orders_.pop_front();
+  working_ = true;
+  const Status fits = check_expectation(view_of(current_.letter, current_.letter.number), expected);
+  if (!fits.ok()) {
+    const auto source = static_cast<channel::PeerId>(current_.letter.source);
+    Status named = fits.within(fmt::format("tasks '{}': task of {}", name_, post_.environment().peer_name(source)));
+    report(named);
+    working_ = false;
+    return named;
+  }
+  return {};
+}
+
+// What the first rank has found, to all; the others' current_ becomes the same.
+Status Worker::share(const Status& found) {
+  if (team_->size() == 1) {
+    return found;
+  }
+  std::string image;
+  if (team_->rank() == 0) {
+    Letter letter = found.ok() ? current_.letter : Letter{};
+    letter.code = static_cast<std::int32_t>(found.code());
+    letter.text = found.error() ? found.text() : std::string();
+    image = wire::encode_letter(letter);
+  }
+  COUPLET_TRY_VALUE(const auto images, team_->gather(image, os::never));
+  if (team_->rank() == 0) {
+    return found;
+  }
+  COUPLET_TRY_VALUE(current_.letter, wire::decode_letter(images.front()));
+  working_ = current_.letter.code == COUPLET_OK;
+  return working_ ? Status() : current_.letter.status();
+}
+
+Status Worker::next(const Expectation& expected, std::uint64_t deadline_ns, Incoming& incoming) {
+  if (closed_) {
+    return fail(Code::state, "tasks '{}' are closed", name_);
+  }
+  if (working_) {
+    return fail(Code::state, "tasks '{}': the task in hand has to be completed first", name_);
+  }
+  COUPLET_TRY(share(team_->rank() == 0 ? take(expected, deadline_ns) : Status()));
+  own_byte_order(current_.letter);
+  incoming = view_of(current_.letter, current_.letter.number);
+  return {};
+}
+
+void Worker::report(const Status& outcome) {
+  Letter done;
+  done.kind = LetterKind::done;
+  done.space = space_;
+  done.number = current_.letter.number;
+  done.code = static_cast<std::int32_t>(outcome.code());
+  done.text = outcome.error() ? outcome.text().substr(0, wire::largest_letter_text) : std::string();
+  static_cast<void>(post_.send(current_.coupler, done));  // a coupler that is gone need not know
+}
+
+Status Worker::complete(const Status& outcome) {
+  if (closed_ || !working_) {
+    return fail(Code::state, "tasks '{}': there is no task in hand to complete", name_);
+  }
+  Status worst = outcome;
+  if (team_->size() > 1) {
+    Letter own;
+    own.code = static_cast<std::int32_t>(outcome.code());
+    own.text = outcome.error() ? outcome.text() : std::string();
+    COUPLET_TRY_VALUE(const auto images, team_->gather(wire::encode_letter(own), os::never));
+    for (const std::string& image : images) {
+      COUPLET_TRY_VALUE(const Letter said, wire::decode_letter(image));
+      if (worst.ok() && said.code < 0) {
+        worst = said.status();
+      }
+    }
+  }
+  if (team_->rank() == 0) {
+    report(worst);
+  }
+  working_ = false;
+  return {};
+}
+
+Status Worker::close() {
+  if (closed_) {
+    return {};
+  }
+  closed_ = true;
+  if (team_->rank() == 0) {
+    if (working_) {
+      report(fail(Code::peer_lost, "{} has closed with the task in hand",
+                  post_.environment().peer_name(post_.environment().self())));
+      working_ = false;
+    }
+    Letter goodbye;
+    goodbye.kind = LetterKind::goodbye;
+    goodbye.space = space_;
+    for (const channel::PeerId coupler : open_couplers_) {
+      static_cast<void>(post_.send(coupler, goodbye));
+    }
+  }
+  post_.forget(space_);
+  return {};
+}
+
+void Worker::letter(channel::PeerId source, Letter letter) {
+  if (letter.kind == LetterKind::work) {
+    orders_.push_back({source, std::move(letter)});
+  } else if (letter.kind == LetterKind::end) {
+    open_couplers_.erase(source);
+  }
+}
+
+// What a lost coupler has ordered concerns nobody any more.
+void Worker::lost(channel::PeerId peer, const Status& /*why*/) {
+  open_couplers_.erase(peer);
+  std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });
+}
+
+}  // namespace couplet::task

@@ -1,0 +1,71 @@
+// The file of an area: a page that its owner and who opens it on the same node map, and behind it the area's elements where
+// the library was asked for the memory (docs/formats/task.md). Above: task. Below: base.
+// Invariants: integers have the byte order of the host, which only processes of that host map; nothing but the stamp line
+// changes once the file has its name. Tests: tests/unit/task/area_test.cpp.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+namespace couplet::wire {
+
+inline constexpr std::uint64_t area_magic = 0x3141455241435443;  // "CTCAREA1"
+inline constexpr std::uint32_t area_version = 1;
+inline constexpr std::size_t area_page_bytes = 4096;
+inline constexpr int area_writer_bits = 24;
+inline constexpr std::uint64_t area_writer_mask = (std::uint64_t{1} << area_writer_bits) - 1;
+
+// A stamp's two halves, in one word so that they are never seen apart. writer: universe rank + 1; 0: nobody writes.
+[[nodiscard]] constexpr std::uint64_t area_stamp(std::uint64_t count, std::uint64_t writer) noexcept {
+  return count << area_writer_bits | writer;
+}
+[[nodiscard]] constexpr std::uint64_t area_count(std::uint64_t stamp) noexcept {
+  return stamp >> area_writer_bits;
+}
+[[nodiscard]] constexpr std::uint64_t area_writer(std::uint64_t stamp) noexcept {
+  return stamp & area_writer_mask;
+}
+
+struct AreaHeaderImage {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t owner;       // universe rank
+  std::uint64_t data_bytes;  // behind the page; 0: the elements are in the owner's own memory
+  std::uint64_t nonce;       // of the area
+  std::array<std::uint64_t, 4> reserved;
+  // A line of its own: how often it was written and, in the low bits, who writes now.
+  alignas(64) std::atomic<std::uint64_t> stamp;
+  std::atomic<std::uint32_t> word;  // futex of those who wait until nobody writes
+};
+static_assert(sizeof(AreaHeaderImage) == 128 && offsetof(AreaHeaderImage, stamp) == 64);
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
+
+// The page of a mapping that make_area_header has made, or that find_area_header has found sound.
+[[nodiscard]] inline AreaHeaderImage& area_header(std::byte* mapping) noexcept {
+  return *reinterpret_cast<AreaHeaderImage*>(mapping);
+}
+// In a new mapping, all zero.
+inline void make_area_header(std::byte* mapping, std::uint32_t owner, std::uint64_t data_bytes,
+                             std::uint64_t nonce) noexcept {
+  auto& image = *new (mapping) AreaHeaderImage{};
+  image.magic = area_magic;
+  image.version = area_version;
+  image.owner = owner;
+  image.data_bytes = data_bytes;
+  image.nonce = nonce;
+}
+// Is this the file of an area of that owner, with so many bytes in all? Trusts nothing.
+[[nodiscard]] inline bool find_area_header(std::byte* mapping, std::size_t bytes, std::uint32_t owner,
+                                           std::uint64_t data_bytes, std::uint64_t nonce) noexcept {
+  if (bytes < area_page_bytes || bytes - area_page_bytes != data_bytes) {
+    return false;
+  }
+  const auto& image = area_header(mapping);
+  return image.magic == area_magic && image.version == area_version && image.owner == owner &&
+         image.data_bytes == data_bytes && image.nonce == nonce;
+}
+
+}  // namespace couplet::wire

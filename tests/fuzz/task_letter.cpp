@@ -1,0 +1,14 @@
+// Letters of tasks and areas: whatever comes, decode_letter answers; what it takes is encoded to the same bytes.
+#include "wire/task_letter.hpp"
+
+#include <cstdlib>
+#include <string_view>
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
+  const std::string_view image(reinterpret_cast<const char*>(data), size);
+  const auto letter = couplet::wire::decode_letter(image);
+  if (letter && couplet::wire::encode_letter(*letter) != image) {
+    std::abort();
+  }
+  return 0;
+}

@@ -1,0 +1,224 @@
+#include <numeric>
+#include <thread>
+
+#include "world.hpp"
+
+namespace couplet::task {
+namespace {
+
+constexpr std::int64_t rows = 7;
+constexpr std::int64_t columns = 5;
+
+layout::Box box_of(std::int64_t row, std::int64_t row_end, std::int64_t column, std::int64_t column_end) {
+  layout::Box box;
+  box.dimensions = 2;
+  box.start = {row, column};
+  box.stop = {row_end, column_end};
+  return box;
+}
+
+// The owner fills row-major numbers, the other reads and writes parts; the owner then sees what was written.
+void exchange(Route route, bool own_memory, bool other_node) {
+  std::atomic<int> stage{0};
+  run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    if (program == "owner") {
+      std::vector<double> memory(rows * columns);
+      AreaSpecification wanted{"field", COUPLET_DOUBLE, {rows, columns}, own_memory ? memory.data() : nullptr, true};
+      auto area = areas.create(wanted);
+      ASSERT_TRUE(area) << area.status().text();
+      EXPECT_EQ(areas.create(wanted).code(), Code::exists);
+      auto* const data = reinterpret_cast<double*>((*area)->memory());
+      ASSERT_TRUE((*area)->begin(soon()).ok());
+      std::iota(data, data + rows * columns, 0.0);
+      ASSERT_TRUE((*area)->end().ok());
+      EXPECT_EQ((*area)->end().code(), Code::state);
+      stage = 1;
+      const auto written = [&] { return stage == 2; };
+      while (!written()) {
+        rank.party.engine->poll();  // serves, where that is needed
+      }
+      EXPECT_EQ(data[0], -1);
+      EXPECT_EQ(data[2 * columns + 1], -21);
+      EXPECT_EQ(data[3 * columns + 2], -32);
+      EXPECT_EQ(data[3 * columns + 3], 18);
+      stage = 3;
+      return;
+    }
+    rank.environment.node_ = other_node ? 1 : 0;
+    auto area = areas.open("field", 0, soon());
+    ASSERT_TRUE(area) << area.status().text();
+    EXPECT_STREQ(route_name((*area)->route()), route_name(route));
+    EXPECT_EQ((*area)->specification().shape, (std::vector<std::int64_t>{rows, columns}));
+    while (stage < 1) {
+      std::this_thread::yield();
+    }
+    std::uint64_t stamp = 0;
+    std::vector<double> some(6);
+    ASSERT_TRUE((*area)->read({box_of(2, 4, 1, 4), 0, 0}, some.data(), soon(), &stamp).ok());
+    EXPECT_EQ(some, (std::vector<double>{11, 12, 13, 16, 17, 18}));
+    EXPECT_EQ(stamp, 1U);
+    ASSERT_TRUE((*area)->read({std::nullopt, 30, 5}, some.data(), soon(), nullptr).ok());
+    EXPECT_EQ(some[4], 34);
+    const double values[] = {-21, -22, -31, -32};
+    ASSERT_TRUE((*area)->write({box_of(2, 4, 1, 3), 0, 0}, values, soon(), &stamp).ok());
+    const double first = -1;
+    ASSERT_TRUE((*area)->write({std::nullopt, 0, 1}, &first, soon(), &stamp).ok());
+    EXPECT_EQ(stamp, 3U);
+    Status status = (*area)->read({std::nullopt, 34, 2}, some.data(), soon(), nullptr);
+    EXPECT_EQ(status.code(), Code::shape);
+    EXPECT_NE(status.text().find("2 elements from offset 34 are outside it, it has 35"), std::string::npos)
+        << status.text();
+    EXPECT_EQ((*area)->read({box_of(0, 8, 0, 1), 0, 0}, some.data(), soon(), nullptr).code(), Code::shape);
+    EXPECT_EQ((*area)->read({std::nullopt, 0, 1}, nullptr, soon(), nullptr).code(), Code::argument);
+    EXPECT_EQ((*area)->begin(soon()).code(), Code::state);
+    stage = 2;
+    while (stage < 3) {
+      std::this_thread::yield();
+    }
+  });
+}
+
+TEST(Area, OfTheLibrarysMemoryIsMapped) {
+  exchange(Route::mapped, false, false);
+}
+TEST(Area, OfTheOwnersMemoryIsReachedInHisProcess) {
+  exchange(Route::memory, true, false);
+}
+TEST(Area, OnAnotherNodeIsServed) {
+  exchange(Route::served, true, true);
+}
+
+TEST(Area, UnknownAreaNamesThoseThatAreThere) {
+  std::atomic<bool> done{false};
+  run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    if (program == "owner") {
+      auto area = areas.create({"field", COUPLET_INT32, {3}, nullptr, false});
+      ASSERT_TRUE(area) << area.status().text();
+      while (!done) {
+        rank.party.engine->poll();
+      }
+      return;
+    }
+    const auto missing = areas.open("flied", 0, os::deadline_after(0.2));
+    EXPECT_EQ(missing.code(), Code::not_found);
+    EXPECT_NE(missing.status().text().find("rank 0 has no area 'flied'; it has 'field'"), std::string::npos)
+        << missing.status().text();
+    EXPECT_EQ(areas.create({"x", 77, {3}, nullptr, false}).code(), Code::type);
+    EXPECT_EQ(areas.create({"x", COUPLET_INT8, {}, nullptr, false}).code(), Code::shape);
+    EXPECT_EQ(areas.create({"", COUPLET_INT8, {3}, nullptr, false}).code(), Code::argument);
+    done = true;
+  });
+}
+
+TEST(Area, AnOwnerWhoMakesNoCallIsNamed) {
+  std::atomic<bool> done{false};
+  run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    if (program == "owner") {
+      while (!done) {
+        std::this_thread::yield();
+      }
+      return;
+    }
+    const auto silent = areas.open("field", 0, os::deadline_after(0.05));
+    EXPECT_EQ(silent.code(), Code::timeout);
+    EXPECT_NE(silent.status().text().find("rank 0, the owner of the area, does not answer"), std::string::npos);
+    rank.environment.gone_ = 0;
+    EXPECT_EQ(areas.open("field", 0, soon()).code(), Code::peer_lost);
+    done = true;
+  });
+}
+
+// A writer who died in the middle is named to readers; the next writer takes over.
+TEST(Area, AWriterWhoDiedIsNamedAndTheNextTakesOver) {
+  std::atomic<bool> done{false};
+  run_programs({{"owner", 1}, {"other", 1}, {"dead", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    if (program == "owner") {
+      auto area = areas.create({"field", COUPLET_INT32, {3}, nullptr, true});
+      ASSERT_TRUE(area) << area.status().text();
+      while (!done) {
+        rank.party.engine->poll();
+      }
+    } else if (program == "other") {
+      auto area = areas.open("field", 0, soon());
+      ASSERT_TRUE(area) << area.status().text();
+      auto& image = wire::area_header((*area)->memory() - wire::area_page_bytes);
+      image.stamp = wire::area_stamp(5, 3);  // rank 2 writes for the sixth time
+      std::int32_t data[] = {1, 2, 3};
+      const Part whole{std::nullopt, 0, 3};
+      EXPECT_EQ((*area)->read(whole, data, os::deadline_after(0.01), nullptr).code(), Code::timeout);
+      EXPECT_EQ((*area)->write(whole, data, os::deadline_after(0.01), nullptr).code(), Code::timeout);
+      rank.environment.gone_ = 2;
+      const Status status = (*area)->read(whole, data, soon(), nullptr);
+      EXPECT_EQ(status.code(), Code::peer_lost);
+      EXPECT_NE(status.text().find("rank 2 died while it wrote it"), std::string::npos) << status.text();
+      std::uint64_t stamp = 0;
+      EXPECT_TRUE((*area)->write(whole, data, soon(), &stamp).ok());
+      EXPECT_EQ(stamp, 7U);
+      EXPECT_TRUE((*area)->read(whole, data, soon(), nullptr).ok());
+      done = true;
+    }
+  });
+}
+
+// Two write, two read, all over the same stamped area: what is read is of one write.
+TEST(Area, AStampedAreaIsNeverReadInPieces) {
+  constexpr std::uint64_t count = 4096;
+  constexpr int writes = 400;
+  std::atomic<int> ready{0};
+  std::atomic<int> ended{0};
+  run_programs({{"owner", 1}, {"writer", 1}, {"reader", 2}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    std::unique_ptr<Area> area;
+    if (program == "owner") {
+      auto made = areas.create({"a", COUPLET_INT64, {count}, nullptr, true});
+      ASSERT_TRUE(made) << made.status().text();
+      area = std::move(made).value();
+      while (ready < 3) {
+        rank.party.engine->poll();
+      }
+      auto* const data = reinterpret_cast<std::int64_t*>(area->memory());
+      for (int round = 1; round <= writes; ++round) {
+        ASSERT_TRUE(area->begin(soon()).ok());
+        std::fill_n(data, count, round);
+        ASSERT_TRUE(area->end().ok());
+      }
+      ++ended;
+      while (ended < 4) {
+        std::this_thread::yield();
+      }
+      return;
+    }
+    auto made = areas.open("a", 0, soon());
+    ASSERT_TRUE(made) << made.status().text();
+    area = std::move(made).value();
+    ++ready;
+    std::vector<std::int64_t> data(count);
+    if (program == "writer") {
+      for (int round = 1; round <= writes; ++round) {
+        std::fill(data.begin(), data.end(), -round);
+        ASSERT_TRUE(area->write({std::nullopt, 0, count}, data.data(), soon(), nullptr).ok());
+      }
+      ++ended;
+    } else {
+      std::uint64_t last = 0;
+      while (ended < 2 || last == 0) {
+        std::uint64_t stamp = 0;
+        const Status status = area->read({std::nullopt, 0, count}, data.data(), soon(), &stamp);
+        ASSERT_TRUE(status.ok()) << status.text();
+        ASSERT_GE(stamp, last);
+        last = stamp;
+        for (const std::int64_t value : data) {
+          ASSERT_EQ(value, data.front());
+        }
+      }
+      ++ended;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace couplet::task

@@ -1,0 +1,84 @@
+// A universe of threads for tasks and areas: one party a rank, programs by name, shared memory between them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "support/parties.hpp"
+#include "support/temporary_directory.hpp"
+#include "task/area.hpp"
+#include "task/coupler.hpp"
+#include "task/requester.hpp"
+#include "task/worker.hpp"
+
+namespace couplet::task {
+
+class TestEnvironment final : public Environment {
+ public:
+  TestEnvironment(test::Party& party, const std::vector<universe::ProgramInfo>& programs, std::string directory)
+      : party_(party), programs_(programs), directory_(std::move(directory)) {}
+  message::Messenger& messenger() noexcept override { return *party_.messenger; }
+  engine::Engine& engine() noexcept override { return *party_.engine; }
+  [[nodiscard]] channel::PeerId self() const noexcept override { return static_cast<channel::PeerId>(party_.rank()); }
+  [[nodiscard]] const std::vector<universe::ProgramInfo>& programs() const noexcept override { return programs_; }
+  [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return fmt::format("rank {}", peer); }
+  [[nodiscard]] const std::string& node_directory() const noexcept override { return directory_; }
+  [[nodiscard]] std::uint16_t node() const noexcept override { return node_; }
+  [[nodiscard]] bool gone(channel::PeerId peer) const noexcept override { return gone_ == static_cast<int>(peer); }
+
+  int gone_ = -1;
+  std::uint16_t node_ = 0;
+
+ private:
+  test::Party& party_;
+  const std::vector<universe::ProgramInfo>& programs_;
+  std::string directory_;
+};
+
+// One rank's own.
+struct Rank {
+  test::Party& party;
+  TestEnvironment environment;
+  Post post;
+  Rank(test::Party& own, const std::vector<universe::ProgramInfo>& programs, const std::string& directory)
+      : party(own), environment(own, programs, directory), post(environment) {}
+};
+
+// Runs body(program's name, rank) in a thread for each rank of e.g. {{"sim", 1}, {"coupler", 1}}. Whose body has ended
+// answers letters until all have: here no membership tells the others that a rank has left.
+inline void run_programs(const std::vector<std::pair<std::string, int>>& sizes,
+                         const std::function<void(const std::string&, Rank&)>& body) {
+  std::vector<universe::ProgramInfo> programs;
+  int all = 0;
+  for (const auto& [name, size] : sizes) {
+    programs.push_back({name, size, all, true});
+    all += size;
+  }
+  test::TemporaryDirectory directory;
+  test::Parties parties(test::LaneKind::shm, all);
+  std::vector<std::unique_ptr<Rank>> ranks;
+  for (int rank = 0; rank < all; ++rank) {
+    ranks.push_back(std::make_unique<Rank>(parties[rank], programs, directory.path()));
+  }
+  std::atomic<int> ended{0};
+  parties.run([&](test::Party& party) {
+    for (const auto& program : programs) {
+      if (party.rank() >= program.first_rank && party.rank() < program.first_rank + program.size) {
+        body(program.name, *ranks[static_cast<std::size_t>(party.rank())]);
+      }
+    }
+    for (++ended; ended < all;) {
+      party.engine->poll();
+    }
+  });
+}
+
+inline std::uint64_t soon() {
+  return os::deadline_after(30);
+}
+
+}  // namespace couplet::task
