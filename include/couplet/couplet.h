@@ -308,6 +308,145 @@ COUPLET_API couplet_status couplet_series_retained(couplet_series* series, uint6
 /* Ends writing (readers get what is left, then END) or reading. The handle is gone, also after an error. */
 COUPLET_API couplet_status couplet_series_close(couplet_series* series);
 
+/* ---- tasks ------------------------------------------------------------------------------------------------------- */
+
+/* Requests with integer parameters and an optional payload: a requester submits them, a coupler dispatches them, groups of
+ * worker ranks do them. All who take part open the tasks under one name, and name the program whose ranks are the couplers. */
+typedef struct couplet_tasks couplet_tasks; /* one process's part in them */
+typedef struct couplet_task couplet_task;   /* one request, for its requester */
+
+enum { COUPLET_REQUESTER = 0, COUPLET_WORKER = 1, COUPLET_COUPLER = 2 };
+enum { COUPLET_TASK_FAIL = 0, COUPLET_TASK_RETRY = 1 };
+enum { COUPLET_FIRST_IDLE = 0, COUPLET_ROUND_ROBIN = 1 };
+#define COUPLET_ANY_WORKER (-1)
+
+typedef struct couplet_task_options {
+  size_t struct_bytes;
+  int32_t role;       /* COUPLET_REQUESTER (default), COUPLET_WORKER, COUPLET_COUPLER */
+  int32_t worker_id;  /* worker: by which requests find it; -1 (default): the id of its program */
+  int32_t group_size; /* worker: consecutive ranks that do a task together; 0 (default): all of the program */
+  int32_t on_lost;    /* coupler: a lost worker's task is handed back (COUPLET_TASK_FAIL) or done by others (_RETRY) */
+  int32_t policy;     /* coupler, for COUPLET_ANY_WORKER: COUPLET_FIRST_IDLE or COUPLET_ROUND_ROBIN over the ids */
+  int32_t reserved;
+  uint64_t queue_limit;   /* coupler: tasks that wait; 0 (default): as many as memory holds */
+  const char* couplers;   /* the program whose ranks dispatch; default "coupler" */
+  const char* requesters; /* coupler: the programs that submit, separated by commas; NULL: all that are no workers */
+  const char* workers;    /* coupler: the programs that work; NULL: all that are no requesters. Not both NULL */
+} couplet_task_options;
+COUPLET_API void couplet_task_options_init(couplet_task_options* options);
+
+/* No message is waited for. Workers: every rank of the program makes the same call. NOT_FOUND: no such program; EXISTS. */
+COUPLET_API couplet_status couplet_task_open(couplet_universe* universe, const char* name,
+                                             const couplet_task_options* options, couplet_tasks** tasks);
+/* Requester: nothing more will come from here (what is under way goes on). Worker: what was not begun is given back.
+ * Coupler: the end of all. The handle is gone, and tasks of it that are not done; the first error of a task that was
+ * submitted without a handle is this call's. */
+COUPLET_API couplet_status couplet_task_close(couplet_tasks* tasks);
+
+/* Requester. Returns when a coupler has taken the request: parameters and payload may change. `worker` is a worker id or
+ * COUPLET_ANY_WORKER (a user's coupler may choose otherwise). task may be NULL. FULL: the coupler's queue is, and stays so
+ * within the timeout; TIMEOUT names the coupler that does not poll; NOT_FOUND: no workers have that id; PEER_LOST. */
+COUPLET_API couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
+                                               int32_t parameter_count, const void* payload, uint64_t payload_count,
+                                               couplet_type type, double timeout_s, couplet_task** task);
+/* How the task ended: OK, what the worker or coupler said, or PEER_LOST. The task is gone (NULL) but after TIMEOUT. */
+COUPLET_API couplet_status couplet_task_wait(couplet_task** task, double timeout_s);
+/* done: 1 (then the status is the task's) or 0; never blocks. */
+COUPLET_API couplet_status couplet_task_test(couplet_task** task, int32_t* done);
+/* index: of a task that is done (the status is that task's), -1 where all are NULL. Tasks of one handle. */
+COUPLET_API couplet_status couplet_task_waitany(int32_t count, couplet_task** tasks, double timeout_s, int32_t* index);
+
+typedef struct couplet_task_info {
+  size_t struct_bytes;       /* set by the caller */
+  uint64_t id;               /* the coupler's number of the task */
+  int32_t source;            /* universe rank of its requester */
+  int32_t worker;            /* worker id that it is for */
+  const int64_t* parameters; /* this and payload: the library's, until the task is dispatched or completed */
+  const void* payload;       /* NULL where there is none */
+  uint64_t payload_count;
+  int32_t parameter_count;
+  couplet_type type; /* of the payload */
+} couplet_task_info;
+
+/* What a worker expects of the next task; -1: anything. */
+typedef struct couplet_task_expectation {
+  size_t struct_bytes;
+  int64_t parameter_count;
+  int64_t payload_count;
+  couplet_type type;
+  int32_t reserved;
+} couplet_task_expectation;
+COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expectation);
+
+/* Worker: collective over its group, the next task, the same on every rank. A task that is not as expected (may be NULL) is
+ * handed back with the error that this call returns: ARGUMENT (number of parameters), TYPE, SHAPE (size of the payload).
+ * Coupler: the next request, to be dispatched or completed; `expected` is not looked at. NOT_YET after the timeout; END:
+ * all requesters have closed, everything is done. */
+COUPLET_API couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expectation* expected,
+                                             double timeout_s, couplet_task_info* info);
+/* Worker: the task in hand is done, with OK or an error code and its sentence (may be NULL) for the requester; collective.
+ * Coupler: task `id` ends without a worker. Workers give any id. */
+COUPLET_API couplet_status couplet_task_complete(couplet_tasks* tasks, uint64_t id, couplet_status outcome,
+                                                 const char* text);
+/* Coupler: gives the task to workers, with these parameters and this payload (which may be those of its info).
+ * NOT_FOUND: no workers have that id, the task stays in hand. */
+COUPLET_API couplet_status couplet_task_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker,
+                                                 const int64_t* parameters, int32_t parameter_count,
+                                                 const void* payload, uint64_t payload_count, couplet_type type);
+/* The built-in coupler: dispatches every request as it asks for, until END has come (OK) or the timeout (NOT_YET). */
+COUPLET_API couplet_status couplet_task_run(couplet_tasks* tasks, double timeout_s);
+
+/* ---- areas ------------------------------------------------------------------------------------------------------- */
+
+/* Memory that its owner exposes, an n-D array, and others read and write. On the owner's node he has no part in it: the
+ * library's memory is mapped, his own is reached in his process where the system allows it; else he serves, in any call. */
+typedef struct couplet_area couplet_area;
+
+typedef struct couplet_area_options {
+  size_t struct_bytes;
+  void* memory;    /* the owner's array; NULL (default): the library's memory, zero, see couplet_area_info */
+  int32_t stamped; /* 1: one writes at a time, and what is read is whole; 0 (default): raw memory */
+  int32_t reserved;
+} couplet_area_options;
+COUPLET_API void couplet_area_options_init(couplet_area_options* options);
+
+/* Local. EXISTS: this process has an area of that name. */
+COUPLET_API couplet_status couplet_area_create(couplet_universe* universe, const char* name, couplet_type type,
+                                               int32_t dimensions, const int64_t* shape,
+                                               const couplet_area_options* options, couplet_area** area);
+/* Waits until universe rank `owner` has created it. NOT_FOUND names the areas he has; TIMEOUT: he makes no call. */
+COUPLET_API couplet_status couplet_area_open(couplet_universe* universe, const char* name, int32_t owner,
+                                             double timeout_s, couplet_area** area);
+
+/* `count` elements from element `offset` on, C order. SHAPE: outside the area; PEER_LOST: its owner is gone, or who wrote it
+ * died; TIMEOUT: it is written all the time. stamp (may be NULL): how often a stamped area has been written. */
+COUPLET_API couplet_status couplet_area_read(couplet_area* area, uint64_t offset, uint64_t count, void* data,
+                                             double timeout_s, uint64_t* stamp);
+COUPLET_API couplet_status couplet_area_write(couplet_area* area, uint64_t offset, uint64_t count, const void* data,
+                                              double timeout_s, uint64_t* stamp);
+/* The box [start, stop), data contiguous in C order. */
+COUPLET_API couplet_status couplet_area_read_box(couplet_area* area, const int64_t* start, const int64_t* stop,
+                                                 void* data, double timeout_s, uint64_t* stamp);
+COUPLET_API couplet_status couplet_area_write_box(couplet_area* area, const int64_t* start, const int64_t* stop,
+                                                  const void* data, double timeout_s, uint64_t* stamp);
+/* Owner of a stamped area: around his own changes of its memory. */
+COUPLET_API couplet_status couplet_area_begin(couplet_area* area, double timeout_s);
+COUPLET_API couplet_status couplet_area_end(couplet_area* area);
+
+typedef struct couplet_area_info {
+  size_t struct_bytes; /* set by the caller */
+  const char* name;
+  const char* route; /* "own", "mapped", "memory" (in the owner's process) or "served" */
+  void* memory;      /* the elements in this process: owner and "mapped"; else NULL */
+  couplet_type type;
+  int32_t dimensions;
+  int64_t shape[COUPLET_MAX_DIMENSIONS];
+  int32_t owner; /* universe rank */
+  int32_t stamped;
+} couplet_area_info;
+COUPLET_API couplet_status couplet_area_describe(const couplet_area* area, couplet_area_info* info);
+COUPLET_API couplet_status couplet_area_close(couplet_area* area);
+
 #ifdef __cplusplus
 }
 #endif

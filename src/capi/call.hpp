@@ -19,6 +19,9 @@
 #include "couplet/couplet.h"
 #include "os/fork.hpp"
 #include "runtime/universe.hpp"
+#include "task/coupler.hpp"
+#include "task/requester.hpp"
+#include "task/worker.hpp"
 
 namespace couplet::capi {
 
@@ -26,7 +29,14 @@ namespace couplet::capi {
 couplet_status finish(const Status& status) noexcept;
 
 // First member of every handle: finds stale and foreign pointers.
-enum class HandleKind : std::uint32_t { universe = 0x55435043, group = 0x47435043, series = 0x53435043, gone = 0 };
+enum class HandleKind : std::uint32_t {
+  universe = 0x55435043,
+  group = 0x47435043,
+  series = 0x53435043,
+  tasks = 0x54435043,
+  area = 0x41435043,
+  gone = 0
+};
 
 // Serialises or supervises the calls on one universe.
 class Turn {
@@ -91,6 +101,22 @@ struct couplet_series {
   couplet::Status close();
 };
 
+struct couplet_tasks {
+  couplet::capi::HandleKind kind = couplet::capi::HandleKind::tasks;
+  couplet_universe* owner = nullptr;
+  std::unique_ptr<couplet::task::Requester> requester;  // one of the three
+  std::unique_ptr<couplet::task::Worker> worker;
+  std::unique_ptr<couplet::task::Coupler> coupler;
+
+  couplet::Status close();
+};
+
+struct couplet_area {
+  couplet::capi::HandleKind kind = couplet::capi::HandleKind::area;
+  couplet_universe* owner = nullptr;
+  std::unique_ptr<couplet::task::Area> area;
+};
+
 struct couplet_universe {
   couplet::capi::HandleKind kind = couplet::capi::HandleKind::universe;
   std::uint64_t fork_generation = couplet::os::fork_generation();
@@ -98,6 +124,8 @@ struct couplet_universe {
   std::unique_ptr<couplet::runtime::Universe> universe;
   std::vector<std::unique_ptr<couplet_group>> groups;  // [0] everyone, [1] the own program
   std::vector<std::unique_ptr<couplet_series>> series;
+  std::vector<std::unique_ptr<couplet_tasks>> tasks;
+  std::vector<std::unique_ptr<couplet_area>> areas;
 };
 
 namespace couplet::capi {
@@ -115,8 +143,11 @@ inline Status usable(const couplet_universe* handle, const char* function) {
 template <typename Handle>
 Status usable(const Handle* handle, HandleKind kind, const char* function) {
   if (handle == nullptr || handle->kind != kind) [[unlikely]] {
-    return fail(Code::argument, "{}: the {} handle is NULL or was closed", function,
-                kind == HandleKind::group ? "group" : "series");
+    const char* name = kind == HandleKind::group    ? "group"
+                       : kind == HandleKind::series ? "series"
+                       : kind == HandleKind::tasks  ? "tasks"
+                                                    : "area";
+    return fail(Code::argument, "{}: the {} handle is NULL or was closed", function, name);
   }
   return usable(handle->owner, function);
 }
@@ -127,13 +158,18 @@ inline Status usable(const couplet_series* handle, const char* function) {
   return usable(handle, HandleKind::series, function);
 }
 
+inline Status usable(const couplet_tasks* handle, const char* function) {
+  return usable(handle, HandleKind::tasks, function);
+}
+inline Status usable(const couplet_area* handle, const char* function) {
+  return usable(handle, HandleKind::area, function);
+}
+
 inline couplet_universe* universe_of(couplet_universe* handle) {
   return handle;
 }
-inline couplet_universe* universe_of(couplet_group* handle) {
-  return handle->owner;
-}
-inline couplet_universe* universe_of(couplet_series* handle) {
+template <typename Handle>
+couplet_universe* universe_of(Handle* handle) {
   return handle->owner;
 }
 

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/status.hpp"
 #include "couplet/couplet.h"
@@ -36,6 +39,26 @@ Status give(Struct* target, Struct result, const char* function) {
   result.struct_bytes = target->struct_bytes;
   std::memcpy(target, &result, bytes);
   return {};
+}
+
+// "a, b" as names.
+inline std::vector<std::string> split_names(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const auto comma = std::min(list.find(','), list.size());
+    auto name = list.substr(0, comma);
+    list.remove_prefix(std::min(comma + 1, list.size()));
+    while (!name.empty() && name.front() == ' ') {
+      name.remove_prefix(1);
+    }
+    while (!name.empty() && name.back() == ' ') {
+      name.remove_suffix(1);
+    }
+    if (!name.empty()) {
+      names.emplace_back(name);
+    }
+  }
+  return names;
 }
 
 }  // namespace couplet::capi

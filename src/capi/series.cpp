@@ -31,25 +31,6 @@ couplet::Result<Box> make_box(std::int32_t dimensions, const std::int64_t* start
   return box;
 }
 
-std::vector<std::string> split_names(std::string_view list) {
-  std::vector<std::string> names;
-  while (!list.empty()) {
-    const auto comma = std::min(list.find(','), list.size());
-    auto name = list.substr(0, comma);
-    list.remove_prefix(std::min(comma + 1, list.size()));
-    while (!name.empty() && name.front() == ' ') {
-      name.remove_prefix(1);
-    }
-    while (!name.empty() && name.back() == ' ') {
-      name.remove_suffix(1);
-    }
-    if (!name.empty()) {
-      names.emplace_back(name);
-    }
-  }
-  return names;
-}
-
 // A group handle of the same universe, or the program's own.
 couplet::Result<couplet::message::Group*> group_of(couplet_universe* universe, const couplet_group* group,
                                                    const char* function) {
@@ -96,7 +77,7 @@ Status create(couplet_universe* universe, const char* name, couplet_type type, s
   wanted.slots = options.slots;
   wanted.memory_bytes = options.memory_bytes;
   if (options.required_readers != nullptr) {
-    wanted.required_readers = split_names(options.required_readers);
+    wanted.required_readers = capi::split_names(options.required_readers);
   }
   wanted.required_timeout_s = options.required_timeout_s;
   wanted.wait_timeout_s = options.wait_timeout_s;

@@ -85,6 +85,13 @@ couplet_status couplet_leave(couplet_universe* universe) {
         first = closed;
       }
     }
+    for (const auto& tasks : universe->tasks) {
+      const Status closed = tasks->close();
+      if (first.ok()) {
+        first = closed;
+      }
+    }
+    universe->areas.clear();
     const Status left = universe->universe->leave();
     universe->turn.end();
     universe->kind = capi::HandleKind::gone;

@@ -154,6 +154,7 @@ void Areas::asked(channel::PeerId source, const Letter& letter) {
     }
     names += (names.empty() ? "'" : ", '") + area->specification_.name + "'";
   }
+  std::erase_if(questions_, [&](const Question& one) { return one.source == source && one.name == letter.text; });
   questions_.push_back({source, letter.number, letter.text});
   Letter unknown;
   unknown.kind = LetterKind::unknown;
