@@ -13,6 +13,10 @@ module couplet_binding
   integer, parameter :: couplet_any_source = -1, couplet_any_tag = -1
   integer, parameter :: couplet_hold = 0, couplet_follow = 1
   integer, parameter :: couplet_from_oldest = 0, couplet_from_newest = 1, couplet_from_next = 2, couplet_from_step = 3
+  integer, parameter :: couplet_requester = 0, couplet_worker = 1, couplet_coupler = 2
+  integer, parameter :: couplet_task_fail = 0, couplet_task_retry = 1
+  integer, parameter :: couplet_first_idle = 0, couplet_round_robin = 1
+  integer, parameter :: couplet_any_worker = -1
   integer, parameter :: couplet_max_dimensions = 8
 
   type, bind(c) :: c_join_options
@@ -71,6 +75,42 @@ module couplet_binding
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: published, first, delivered, lost, lost_torn, skipped, pending, delivered_torn
     integer(c_int64_t) :: calls, largest_batch, bytes, copy_ns, held_ns, library_ns
+  end type
+
+  type, bind(c) :: c_task_options
+    integer(c_size_t) :: struct_bytes
+    integer(c_int32_t) :: role, worker_id, group_size, on_lost, policy, reserved
+    integer(c_int64_t) :: queue_limit
+    type(c_ptr) :: couplers, requesters, workers
+  end type
+
+  type, bind(c) :: c_task_info
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: id
+    integer(c_int32_t) :: source, worker
+    type(c_ptr) :: parameters, payload
+    integer(c_int64_t) :: payload_count
+    integer(c_int32_t) :: parameter_count, type
+  end type
+
+  type, bind(c) :: c_task_expectation
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: parameter_count, payload_count
+    integer(c_int32_t) :: type, reserved
+  end type
+
+  type, bind(c) :: c_area_options
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: memory
+    integer(c_int32_t) :: stamped, reserved
+  end type
+
+  type, bind(c) :: c_area_info
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name, route, memory
+    integer(c_int32_t) :: type, dimensions
+    integer(c_int64_t) :: shape(couplet_max_dimensions)
+    integer(c_int32_t) :: owner, stamped
   end type
 
   interface
@@ -320,6 +360,164 @@ module couplet_binding
     function c_series_close(series) bind(c, name="couplet_series_close") result(status)
       import :: c_ptr, c_int32_t
       type(c_ptr), value :: series
+      integer(c_int32_t) :: status
+    end function
+
+    subroutine c_task_options_init(options) bind(c, name="couplet_task_options_init")
+      import :: c_task_options
+      type(c_task_options), intent(out) :: options
+    end subroutine
+    subroutine c_task_expectation_init(expectation) bind(c, name="couplet_task_expectation_init")
+      import :: c_task_expectation
+      type(c_task_expectation), intent(out) :: expectation
+    end subroutine
+    function c_task_open(universe, name, options, tasks) bind(c, name="couplet_task_open") result(status)
+      import :: c_int32_t, c_ptr, c_task_options
+      type(c_ptr), value :: universe, name
+      type(c_task_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: tasks
+      integer(c_int32_t) :: status
+    end function
+    function c_task_close(tasks) bind(c, name="couplet_task_close") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: tasks
+      integer(c_int32_t) :: status
+    end function
+    function c_task_submit(tasks, worker, parameters, parameter_count, payload, payload_count, type, timeout_s, task) &
+        bind(c, name="couplet_task_submit") result(status)
+      import :: c_double, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: tasks, payload, task
+      integer(c_int32_t), value :: worker, parameter_count, type
+      integer(c_int64_t), intent(in) :: parameters(*)
+      integer(c_int64_t), value :: payload_count
+      real(c_double), value :: timeout_s
+      integer(c_int32_t) :: status
+    end function
+    function c_task_wait(task, timeout_s) bind(c, name="couplet_task_wait") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), intent(inout) :: task
+      real(c_double), value :: timeout_s
+      integer(c_int32_t) :: status
+    end function
+    function c_task_test(task, done) bind(c, name="couplet_task_test") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), intent(inout) :: task
+      integer(c_int32_t), intent(inout) :: done
+      integer(c_int32_t) :: status
+    end function
+    function c_task_waitany(count, tasks, timeout_s, index) bind(c, name="couplet_task_waitany") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      integer(c_int32_t), value :: count
+      type(c_ptr), intent(inout) :: tasks(*)
+      real(c_double), value :: timeout_s
+      integer(c_int32_t), intent(inout) :: index
+      integer(c_int32_t) :: status
+    end function
+    function c_task_next(tasks, expected, timeout_s, info) bind(c, name="couplet_task_next") result(status)
+      import :: c_double, c_int32_t, c_ptr, c_task_expectation, c_task_info
+      type(c_ptr), value :: tasks
+      type(c_task_expectation), intent(in) :: expected
+      real(c_double), value :: timeout_s
+      type(c_task_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    function c_task_complete(tasks, id, outcome, text) bind(c, name="couplet_task_complete") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: tasks, text
+      integer(c_int64_t), value :: id
+      integer(c_int32_t), value :: outcome
+      integer(c_int32_t) :: status
+    end function
+    function c_task_dispatch(tasks, id, worker, parameters, parameter_count, payload, payload_count, type) &
+        bind(c, name="couplet_task_dispatch") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: tasks, payload
+      integer(c_int64_t), value :: id, payload_count
+      integer(c_int32_t), value :: worker, parameter_count, type
+      integer(c_int64_t), intent(in) :: parameters(*)
+      integer(c_int32_t) :: status
+    end function
+    function c_task_run(tasks, timeout_s) bind(c, name="couplet_task_run") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: tasks
+      real(c_double), value :: timeout_s
+      integer(c_int32_t) :: status
+    end function
+
+    subroutine c_area_options_init(options) bind(c, name="couplet_area_options_init")
+      import :: c_area_options
+      type(c_area_options), intent(out) :: options
+    end subroutine
+    function c_area_create(universe, name, type, dimensions, shape, options, area) &
+        bind(c, name="couplet_area_create") result(status)
+      import :: c_area_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: universe, name
+      integer(c_int32_t), value :: type, dimensions
+      integer(c_int64_t), intent(in) :: shape(*)
+      type(c_area_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: area
+      integer(c_int32_t) :: status
+    end function
+    function c_area_open(universe, name, owner, timeout_s, area) bind(c, name="couplet_area_open") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: universe, name
+      integer(c_int32_t), value :: owner
+      real(c_double), value :: timeout_s
+      type(c_ptr), intent(inout) :: area
+      integer(c_int32_t) :: status
+    end function
+    function c_area_read(area, offset, count, data, timeout_s, stamp) bind(c, name="couplet_area_read") result(status)
+      import :: c_double, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: area, data
+      integer(c_int64_t), value :: offset, count
+      real(c_double), value :: timeout_s
+      integer(c_int64_t), intent(inout) :: stamp
+      integer(c_int32_t) :: status
+    end function
+    function c_area_write(area, offset, count, data, timeout_s, stamp) bind(c, name="couplet_area_write") result(status)
+      import :: c_double, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: area, data
+      integer(c_int64_t), value :: offset, count
+      real(c_double), value :: timeout_s
+      integer(c_int64_t), intent(inout) :: stamp
+      integer(c_int32_t) :: status
+    end function
+    function c_area_read_box(area, start, stop, data, timeout_s, stamp) bind(c, name="couplet_area_read_box") result(status)
+      import :: c_double, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: area, data
+      integer(c_int64_t), intent(in) :: start(*), stop(*)
+      real(c_double), value :: timeout_s
+      integer(c_int64_t), intent(inout) :: stamp
+      integer(c_int32_t) :: status
+    end function
+    function c_area_write_box(area, start, stop, data, timeout_s, stamp) bind(c, name="couplet_area_write_box") result(status)
+      import :: c_double, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: area, data
+      integer(c_int64_t), intent(in) :: start(*), stop(*)
+      real(c_double), value :: timeout_s
+      integer(c_int64_t), intent(inout) :: stamp
+      integer(c_int32_t) :: status
+    end function
+    function c_area_begin(area, timeout_s) bind(c, name="couplet_area_begin") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: area
+      real(c_double), value :: timeout_s
+      integer(c_int32_t) :: status
+    end function
+    function c_area_end(area) bind(c, name="couplet_area_end") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: area
+      integer(c_int32_t) :: status
+    end function
+    function c_area_describe(area, info) bind(c, name="couplet_area_describe") result(status)
+      import :: c_area_info, c_int32_t, c_ptr
+      type(c_ptr), value :: area
+      type(c_area_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    function c_area_close(area) bind(c, name="couplet_area_close") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: area
       integer(c_int32_t) :: status
     end function
 

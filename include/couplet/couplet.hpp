@@ -8,6 +8,7 @@
 
 #include <couplet/couplet_message.hpp>
 #include <couplet/couplet_series.hpp>
+#include <couplet/couplet_task.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -166,9 +167,69 @@ class Universe {
     detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
     return Reader<T>(series);
   }
+  [[nodiscard]] Requester open_requester(const std::string& name, const std::string& couplers = "coupler") {
+    couplet_task_options c = task_options(COUPLET_REQUESTER, couplers);
+    return Requester(open_tasks(name, c));
+  }
+  [[nodiscard]] Worker open_worker(const std::string& name, const WorkerOptions& options = {}) {
+    couplet_task_options c = task_options(COUPLET_WORKER, options.couplers);
+    c.worker_id = options.worker_id;
+    c.group_size = options.group_size;
+    return Worker(open_tasks(name, c));
+  }
+  [[nodiscard]] Coupler open_coupler(const std::string& name, const CouplerOptions& options) {
+    couplet_task_options c = task_options(COUPLET_COUPLER, options.couplers);
+    c.on_lost = static_cast<std::int32_t>(options.on_lost);
+    c.policy = static_cast<std::int32_t>(options.policy);
+    c.queue_limit = options.queue_limit;
+    c.requesters = detail::text_or_null(options.requesters);
+    c.workers = detail::text_or_null(options.workers);
+    return Coupler(open_tasks(name, c));
+  }
+
+  /// memory: the owner's own array, of as many elements as the shape has; empty: the library's memory, zero.
+  template <Element T>
+  [[nodiscard]] Area<T> create_area(const std::string& name, const std::vector<std::int64_t>& shape,
+                                    bool stamped = false, std::span<T> memory = {}) {
+    std::size_t count = 1;
+    for (const std::int64_t extent : shape) {
+      count *= static_cast<std::size_t>(extent);
+    }
+    if (memory.data() != nullptr && memory.size() != count) {
+      throw Error(COUPLET_ERROR_SHAPE, "create_area: area '" + name + "' has " + std::to_string(count) +
+                                           " elements, its memory has " + std::to_string(memory.size()));
+    }
+    couplet_area_options c;
+    couplet_area_options_init(&c);
+    c.memory = memory.data();
+    c.stamped = stamped ? 1 : 0;
+    couplet_area* area = nullptr;
+    detail::check(couplet_area_create(handle(), name.c_str(), type_of<T>, static_cast<std::int32_t>(shape.size()),
+                                      shape.data(), &c, &area));
+    return Area<T>(area);
+  }
+  /// Waits until universe rank `owner` has created it.
+  template <Element T>
+  [[nodiscard]] Area<T> open_area(const std::string& name, std::int32_t owner, double timeout_s = 60.0) {
+    couplet_area* area = nullptr;
+    detail::check(couplet_area_open(handle(), name.c_str(), owner, timeout_s, &area));
+    return Area<T>(area);
+  }
   [[nodiscard]] couplet_universe* handle() const noexcept { return owner_.get(); }
 
  private:
+  [[nodiscard]] static couplet_task_options task_options(std::int32_t role, const std::string& couplers) {
+    couplet_task_options c;
+    couplet_task_options_init(&c);
+    c.role = role;
+    c.couplers = couplers.c_str();
+    return c;
+  }
+  [[nodiscard]] couplet_tasks* open_tasks(const std::string& name, const couplet_task_options& options) {
+    couplet_tasks* tasks = nullptr;
+    detail::check(couplet_task_open(handle(), name.c_str(), &options, &tasks));
+    return tasks;
+  }
   [[nodiscard]] std::pair<std::int32_t, std::int32_t> rank_and_size() const {
     std::pair<std::int32_t, std::int32_t> both{0, 0};
     detail::check(couplet_universe_rank(handle(), &both.first, &both.second));

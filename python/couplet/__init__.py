@@ -9,10 +9,12 @@ Arrays are in C order, boxes 0-based and half open. Blocking calls release the G
 docs/guide/python.md.
 """
 
+from couplet._areas import Area, AreaInfo
 from couplet._couplet import Message, version
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group
 from couplet._requests import Request, waitall, waitany
 from couplet._series import Batch, Reader, Retained, SeriesInfo, Statistics, Writer
+from couplet._tasks import ANY_WORKER, Coupler, Requester, Task, Work, Worker, waitany_task
 from couplet._universe import Program, Universe, join
 from couplet.errors import (
     ArgumentError,
@@ -50,10 +52,14 @@ __version__ = version()
 __all__ = [
     "ANY_SOURCE",
     "ANY_TAG",
+    "ANY_WORKER",
+    "Area",
+    "AreaInfo",
     "ArgumentError",
     "AuthenticationError",
     "Batch",
     "ConfigurationError",
+    "Coupler",
     "DeadlineError",
     "ElementTypeError",
     "Error",
@@ -76,6 +82,7 @@ __all__ = [
     "ProtocolError",
     "Reader",
     "Request",
+    "Requester",
     "Retained",
     "SeriesInfo",
     "ShapeError",
@@ -83,14 +90,18 @@ __all__ = [
     "Statistics",
     "StepError",
     "SystemCallError",
+    "Task",
     "ThreadError",
     "TruncatedError",
     "Universe",
     "UnsupportedError",
     "VersionError",
+    "Work",
+    "Worker",
     "Writer",
     "join",
     "version",
     "waitall",
     "waitany",
+    "waitany_task",
 ]

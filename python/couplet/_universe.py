@@ -11,13 +11,15 @@ from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike
+from numpy.typing import DTypeLike, NDArray
 
 from couplet import _couplet
+from couplet._areas import Area
 from couplet._boxes import Box, split_box
 from couplet._elements import type_of
 from couplet._groups import Group
 from couplet._series import Reader, Writer
+from couplet._tasks import Coupler, Requester, Worker
 from couplet.errors import ArgumentError, Error, ShapeError
 
 Kind = type[BaseException] | None
@@ -25,6 +27,8 @@ Mode = Literal["hold", "follow"]
 _MODES = {"hold": 0, "follow": 1}
 _STARTS = {"oldest": 0, "newest": 1, "next": 2}
 _FROM_STEP = 3
+_ON_LOST = {"fail": 0, "retry": 1}
+_POLICIES = {"first idle": 0, "round robin": 1}
 
 
 @dataclass(frozen=True)
@@ -205,6 +209,76 @@ class Universe:
                 torn,
             )
         )
+
+    def requester(self, name: str, *, couplers: str = "coupler") -> Requester:
+        """Open the tasks `name` to submit requests. couplers: the program whose ranks dispatch."""
+        return Requester(self._handle.open_tasks(name, 0, -1, 0, 0, 0, 0, couplers, "", ""))
+
+    def worker(
+        self, name: str, *, worker_id: int | None = None, group_size: int = 0, couplers: str = "coupler"
+    ) -> Worker:
+        """Open the tasks `name` to do them; every rank of the program makes the same call.
+
+        worker_id: by which requests find these workers (default: the id of the program). group_size: consecutive ranks
+        that do a task together (0: all of the program).
+        """
+        own = -1 if worker_id is None else worker_id
+        return Worker(self._handle.open_tasks(name, 1, own, group_size, 0, 0, 0, couplers, "", ""))
+
+    def coupler(
+        self,
+        name: str,
+        *,
+        requesters: str | Iterable[str] = (),
+        workers: str | Iterable[str] = (),
+        on_lost: Literal["fail", "retry"] = "fail",
+        policy: Literal["first idle", "round robin"] = "first idle",
+        queue_limit: int = 0,
+        couplers: str | None = None,
+    ) -> Coupler:
+        """Open the tasks `name` to dispatch them.
+
+        requesters, workers: programs; one may be left out, and is then all the others. on_lost: a lost worker's task is
+        handed back with an error, or done by others. policy: who does what any worker may do. queue_limit: tasks that
+        wait (0: as many as memory holds). couplers: the program whose ranks dispatch (default: the own one).
+        """
+        if on_lost not in _ON_LOST or policy not in _POLICIES:
+            raise ArgumentError(
+                f"tasks '{name}': on_lost is 'fail' or 'retry', policy 'first idle' or 'round robin', "
+                f"not {on_lost!r} and {policy!r}"
+            )
+        return Coupler(
+            self._handle.open_tasks(
+                name,
+                2,
+                -1,
+                0,
+                _ON_LOST[on_lost],
+                _POLICIES[policy],
+                queue_limit,
+                couplers if couplers is not None else self.program.name,
+                requesters if isinstance(requesters, str) else ",".join(requesters),
+                workers if isinstance(workers, str) else ",".join(workers),
+            )
+        )
+
+    def create_area(
+        self, name: str, shape: Sequence[int], dtype: DTypeLike = np.float64, *, stamped: bool = False
+    ) -> Area:
+        """Memory of the library, zero, that others may read and write; `Area.memory` is an array over it.
+
+        stamped: one writes at a time, and what is read is whole.
+        """
+        extents = [int(extent) for extent in shape]
+        return Area(self._handle.create_area(name, type_of(dtype), extents, stamped, None))
+
+    def expose_area(self, name: str, array: NDArray[Any], *, stamped: bool = False) -> Area:
+        """Let others read and write an own array (C-contiguous, writable), which is kept until the area is closed."""
+        return Area(self._handle.create_area(name, type_of(array.dtype), list(array.shape), stamped, array))
+
+    def open_area(self, name: str, owner: int, timeout: float = 60.0) -> Area:
+        """The area `name` of universe rank `owner`, waiting until it exists."""
+        return Area(self._handle.open_area(name, owner, float(timeout)))
 
 
 def join(

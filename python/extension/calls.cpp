@@ -24,6 +24,9 @@ UniverseState::~UniverseState() {
   for (Parked& entry : parked) {
     static_cast<void>(entry.buffer.release());
   }
+  for (nb::object& array : exposed) {
+    static_cast<void>(array.release());
+  }
 }
 
 void UniverseState::sweep() {

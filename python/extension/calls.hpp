@@ -50,6 +50,7 @@ struct UniverseState {
   bool multiple_threads = false;
   std::atomic<bool> in_use = false;
   std::vector<Parked> parked;
+  std::vector<nb::object> exposed;  ///< arrays of areas, until they are closed
 
   UniverseState() = default;
   UniverseState(const UniverseState&) = delete;
@@ -126,6 +127,8 @@ nb::dlpack::dtype element_type(couplet_type type);
 
 void bind_messages(nb::module_& module);
 void bind_series(nb::module_& module);
+void bind_tasks(nb::module_& module);
+void bind_areas(nb::module_& module);
 void bind_universe(nb::module_& module);
 
 }  // namespace couplet_python

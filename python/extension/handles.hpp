@@ -61,6 +61,82 @@ struct Series {
   [[nodiscard]] couplet_series_info info(const char* verb) const;
 };
 
+/// One request, for its requester.
+struct Task {
+  std::shared_ptr<UniverseState> state;
+  couplet_task* handle = nullptr;
+
+  /// Raises how it ended, where that is an error.
+  void wait(double timeout_s);
+  /// Is it done?
+  [[nodiscard]] bool test();
+};
+
+struct TaskOptions {
+  int32_t role;
+  int32_t worker_id;
+  int32_t group_size;
+  int32_t on_lost;
+  int32_t policy;
+  uint64_t queue_limit;
+  std::string couplers;
+  std::string requesters;
+  std::string workers;
+};
+
+/// A process's part in tasks, in whatever role.
+struct Tasks {
+  std::shared_ptr<UniverseState> state;
+  couplet_tasks* handle = nullptr;
+
+  /// None: the coupler's queue is full.
+  [[nodiscard]] nb::object submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
+                                  double timeout_s) const;
+  /// (status, id, source, worker, parameters, payload or None).
+  [[nodiscard]] nb::tuple next(int64_t parameters, int64_t count, couplet_type type, double timeout_s) const;
+  void complete(uint64_t id, couplet_status outcome, const std::string& text) const;
+  void dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const;
+  /// False: the time is over.
+  [[nodiscard]] bool run(double timeout_s) const;
+  void close();
+
+ private:
+  void check_open(const char* verb) const;
+};
+
+/// Memory that its owner exposes.
+struct Area {
+  std::shared_ptr<UniverseState> state;
+  couplet_area* handle = nullptr;
+  nb::object owned;  ///< the array that is exposed
+
+  [[nodiscard]] nb::dict describe() const;
+  /// An array over the elements in this process, or None.
+  [[nodiscard]] nb::object memory(nb::handle self) const;
+  /// A new array, and the stamp.
+  [[nodiscard]] nb::tuple read(const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
+                               double timeout_s) const;
+  [[nodiscard]] nb::tuple read_elements(uint64_t offset, uint64_t count, double timeout_s) const;
+  uint64_t write(nb::handle array, const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
+                 double timeout_s) const;
+  uint64_t write_elements(nb::handle array, uint64_t offset, double timeout_s) const;
+  void begin(double timeout_s) const;
+  void end() const;
+  void close();
+
+ private:
+  [[nodiscard]] couplet_area_info info(const char* verb) const;
+};
+
+[[nodiscard]] std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, const std::string& name,
+                                                const TaskOptions& options);
+/// memory: an array to be exposed, or None: the library's memory.
+[[nodiscard]] std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, const std::string& name,
+                                                couplet_type type, const std::vector<int64_t>& shape, bool stamped,
+                                                nb::handle memory);
+[[nodiscard]] std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, const std::string& name,
+                                              int32_t owner, double timeout_s);
+
 struct CreateOptions {
   uint64_t slots;
   uint64_t memory_bytes;

@@ -120,6 +120,7 @@ void leave(Universe& universe) {
   const Outcome outcome = interruptible([handle] { return couplet_leave(handle); }, give_back);
   give_back(outcome.status);
   lent->parked.clear();
+  lent->exposed.clear();
   check(outcome);
 }
 
@@ -222,6 +223,22 @@ std::unique_ptr<Series> open(const Universe& universe, const std::string& name,
                       buffer_bytes, every, latest, torn});
 }
 
+std::unique_ptr<Tasks> tasks(const Universe& universe, const std::string& name, int32_t role, int32_t worker_id,
+                             int32_t group_size, int32_t on_lost, int32_t policy, uint64_t queue_limit,
+                             const std::string& couplers, const std::string& requesters, const std::string& workers) {
+  return open_tasks(universe.state, name,
+                    {role, worker_id, group_size, on_lost, policy, queue_limit, couplers, requesters, workers});
+}
+
+std::unique_ptr<Area> make_area(const Universe& universe, const std::string& name, couplet_type type,
+                                const std::vector<int64_t>& shape, bool stamped, nb::handle memory) {
+  return create_area(universe.state, name, type, shape, stamped, memory);
+}
+
+std::unique_ptr<Area> find_area(const Universe& universe, const std::string& name, int32_t owner, double timeout) {
+  return open_area(universe.state, name, owner, timeout);
+}
+
 }  // namespace
 
 void bind_universe(nb::module_& module) {
@@ -249,7 +266,13 @@ void bind_universe(nb::module_& module) {
            nb::arg("required_timeout"), nb::arg("wait_timeout"), nb::arg("evict_after"), nb::arg("group").none())
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
            nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
-           nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"));
+           nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"))
+      .def("open_tasks", &tasks, nb::arg("name"), nb::arg("role"), nb::arg("worker_id"), nb::arg("group_size"),
+           nb::arg("on_lost"), nb::arg("policy"), nb::arg("queue_limit"), nb::arg("couplers"), nb::arg("requesters"),
+           nb::arg("workers"))
+      .def("create_area", &make_area, nb::arg("name"), nb::arg("type"), nb::arg("shape"), nb::arg("stamped"),
+           nb::arg("memory").none())
+      .def("open_area", &find_area, nb::arg("name"), nb::arg("owner"), nb::arg("timeout"));
   module.def("join", &join, nb::arg("request"));
   module.def("join_mpi", &join_mpi, nb::arg("request"), nb::arg("library"), nb::arg("comm"), nb::arg("helper"));
   module.def("mpi_version", &mpi_version, nb::arg("library"));

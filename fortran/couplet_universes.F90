@@ -1,12 +1,14 @@
-! The universe: joining, ranks and programs, and where groups and series come from. Below: couplet_series_module,
-! couplet_messages; above: module couplet, which is what user code uses, and couplet_mpi. Here Fortran's dimensions and
+! The universe: joining, ranks and programs, and where groups, series, tasks and areas come from. Below: their
+! modules; above: module couplet, which is what user code uses, and couplet_mpi. Here Fortran's dimensions and
 ! 1-based inclusive boxes are turned into the C interface's. Tests: tests/languages.
 module couplet_universes
-  use, intrinsic :: iso_fortran_env, only: int32, int64, real64
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding
   use couplet_errors
   use couplet_messages
   use couplet_series_module
+  use couplet_tasks_module
+  use couplet_areas_module
   implicit none
   private
   public :: couplet_universe, couplet_join, couplet_version, fill_join_options, c_string
@@ -35,6 +37,14 @@ module couplet_universes
     ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
     !      latest, torn, ierr])
     generic :: open_series => open_series_int32, open_series_int64, open_series_whole
+    procedure :: open_tasks => universe_open_tasks
+    procedure :: open_area => universe_open_area
+    procedure, private :: create_area_int32, create_area_int64
+    ! call universe%create_area(name, shape, area [, type, stamped, ierr]): the library's memory, zero
+    generic :: create_area => create_area_int32, create_area_int64
+    ! call universe%expose_area(name, array, area [, stamped, ierr]): an array of this process, a target that stays
+#define TEMPLATE "universes_bindings.inc"
+#include "for_each_kind.inc"
   end type
 
   interface couplet_join
@@ -382,6 +392,97 @@ contains
       call conclude(status, ierr)
     end if
   end subroutine
+
+  ! role: couplet_requester, couplet_worker or couplet_coupler. couplers: the program whose ranks dispatch, default "coupler".
+  ! Worker: worker_id (default: of its program), group_size (default: all its ranks do a task together). Coupler: requesters,
+  ! workers (programs, separated by commas; one of both), on_lost: couplet_task_fail (default) or _retry, policy:
+  ! couplet_first_idle (default) or couplet_round_robin, queue_limit (default: none).
+  subroutine universe_open_tasks(universe, name, role, tasks, couplers, worker_id, group_size, requesters, workers, on_lost, &
+                                 policy, queue_limit, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: role
+    type(couplet_tasks), intent(out) :: tasks
+    character(len=*), intent(in), optional :: couplers, requesters, workers
+    integer, intent(in), optional :: worker_id, group_size, on_lost, policy
+    integer(int64), intent(in), optional :: queue_limit
+    integer, intent(out), optional :: ierr
+    type(c_task_options) :: options
+    type(c_string), target :: texts(4)
+    call c_task_options_init(options)
+    options%role = int(role, c_int32_t)
+    if (present(couplers)) options%couplers = to_c(texts(1)%letters, couplers)
+    options%requesters = to_c(texts(2)%letters, requesters)
+    options%workers = to_c(texts(3)%letters, workers)
+    if (present(worker_id)) options%worker_id = worker_id
+    if (present(group_size)) options%group_size = group_size
+    if (present(on_lost)) options%on_lost = on_lost
+    if (present(policy)) options%policy = policy
+    if (present(queue_limit)) options%queue_limit = queue_limit
+    call conclude(c_task_open(universe%handle, to_c(texts(4)%letters, name), options, tasks%handle), ierr)
+  end subroutine
+
+  ! Waits until universe rank `owner` has created it.
+  subroutine universe_open_area(universe, name, owner, area, timeout, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: owner
+    type(couplet_area), intent(out) :: area
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    type(c_string), target :: text
+    real(c_double) :: timeout_s
+    timeout_s = 60
+    if (present(timeout)) timeout_s = timeout
+    call conclude(c_area_open(universe%handle, to_c(text%letters, name), int(owner, c_int32_t), timeout_s, area%handle), ierr)
+  end subroutine
+
+  ! type: of the elements, default couplet_real64. stamped: one writes at a time, and what is read is whole.
+  subroutine create_area_int64(universe, name, shape, area, type, stamped, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int64), intent(in) :: shape(:)
+    type(couplet_area), intent(out) :: area
+    integer(c_int32_t), intent(in), optional :: type
+    logical, intent(in), optional :: stamped
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: element
+    element = couplet_real64
+    if (present(type)) element = type
+    call make_area(universe, name, shape, element, c_null_ptr, area, stamped, ierr)
+  end subroutine
+
+  subroutine create_area_int32(universe, name, shape, area, type, stamped, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int32), intent(in) :: shape(:)
+    type(couplet_area), intent(out) :: area
+    integer(c_int32_t), intent(in), optional :: type
+    logical, intent(in), optional :: stamped
+    integer, intent(out), optional :: ierr
+    call create_area_int64(universe, name, int(shape, int64), area, type, stamped, ierr)
+  end subroutine
+
+  subroutine make_area(universe, name, shape, element, memory, area, stamped, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int64), intent(in) :: shape(:)
+    integer(c_int32_t), intent(in) :: element
+    type(c_ptr), intent(in) :: memory
+    type(couplet_area), intent(inout) :: area
+    logical, intent(in), optional :: stamped
+    integer, intent(out), optional :: ierr
+    type(c_area_options) :: options
+    type(c_string), target :: text
+    call c_area_options_init(options)
+    options%memory = memory
+    if (present(stamped)) options%stamped = merge(1, 0, stamped)
+    call conclude(c_area_create(universe%handle, to_c(text%letters, name), element, size(shape, kind=c_int32_t), &
+                                shape(size(shape):1:-1), options, area%handle), ierr)
+  end subroutine
+
+#define TEMPLATE "universes_of_kind.inc"
+#include "for_each_kind.inc"
 
   ! 1-based inclusive bounds, first dimension fastest -> half-open, 0-based, last dimension fastest.
   subroutine turn_box(name, dimensions, box, start, stop, fits, ierr)

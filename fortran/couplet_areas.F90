@@ -1,0 +1,145 @@
+! Areas: memory that its owner exposes and others read and write (docs/guide/tasks.md). Below: couplet_binding,
+! couplet_errors; above: couplet_universes (which creates and opens areas). Arrays in Fortran's order: area(i,j) is Python's
+! area[j,i]; boxes are box(1,:) = first, box(2,:) = last index, 1-based, inclusive; positions in an area are 1-based.
+! Invariants: kind and extents of every array are checked here, since the C interface sees addresses only.
+! Tests: tests/languages.
+module couplet_areas_module
+  use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
+  use couplet_binding
+  use couplet_errors
+  implicit none
+  private
+  public :: couplet_area, couplet_area_info
+
+  type :: couplet_area_info
+    character(len=:), allocatable :: name
+    character(len=:), allocatable :: route        ! "own", "mapped", "memory" or "served"
+    integer :: type = -1
+    integer(int64), allocatable :: shape(:)       ! Fortran's order
+    integer :: owner = -1                         ! universe rank
+    logical :: stamped = .false.
+    type(c_ptr), private :: address = c_null_ptr
+  end type
+
+  type :: couplet_area
+    type(c_ptr) :: handle = c_null_ptr
+  contains
+    procedure :: describe => area_describe
+    procedure :: begin => area_begin
+    procedure :: end => area_end
+    procedure :: close => area_close
+    ! call area%read(array, first [, stamp, timeout, ierr]): size(array) elements from the first-th on, in Fortran's order
+    ! call area%write(array, first [, stamp, timeout, ierr])
+    ! call area%read_box(array, box [, stamp, timeout, ierr]), call area%write_box(array, box [, stamp, timeout, ierr])
+    ! call area%memory(pointer [, ierr]): the elements in this process, pointer(i, j, ...) of 1 to 4 dimensions
+#define TEMPLATE "areas_bindings.inc"
+#include "for_each_kind.inc"
+  end type
+
+contains
+
+#define TEMPLATE "areas_of_kind.inc"
+#include "for_each_kind.inc"
+
+  subroutine area_describe(area, info, ierr)
+    class(couplet_area), intent(in) :: area
+    type(couplet_area_info), intent(out) :: info
+    integer, intent(out), optional :: ierr
+    type(c_area_info) :: got
+    integer(c_int32_t) :: status
+    got%struct_bytes = c_sizeof(got)
+    status = c_area_describe(area%handle, got)
+    if (status == couplet_ok) then
+      info%name = from_c(got%name)
+      info%route = from_c(got%route)
+      info%type = got%type
+      info%shape = got%shape(got%dimensions:1:-1)
+      info%owner = got%owner
+      info%stamped = got%stamped /= 0
+      info%address = got%memory
+    end if
+    call conclude(status, ierr)
+  end subroutine
+
+  ! Owner of a stamped area: around his own changes of its memory.
+  subroutine area_begin(area, timeout, ierr)
+    class(couplet_area), intent(in) :: area
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    call conclude(c_area_begin(area%handle, timeout_of(timeout)), ierr)
+  end subroutine
+
+  subroutine area_end(area, ierr)
+    class(couplet_area), intent(in) :: area
+    integer, intent(out), optional :: ierr
+    call conclude(c_area_end(area%handle), ierr)
+  end subroutine
+
+  subroutine area_close(area, ierr)
+    class(couplet_area), intent(inout) :: area
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    status = c_area_close(area%handle)
+    area%handle = c_null_ptr
+    call conclude(status, ierr)
+  end subroutine
+
+  ! The area's elements are of the array's kind? Unsigned integers are seen as integers of the same size.
+  subroutine check_area(area, verb, code, info, status, text)
+    class(couplet_area), intent(in) :: area
+    character(len=*), intent(in) :: verb
+    integer(c_int32_t), intent(in) :: code
+    type(couplet_area_info), intent(out) :: info
+    integer, intent(out) :: status
+    character(len=:), allocatable, intent(out) :: text
+    call area%describe(info, status)
+    text = ""
+    if (status /= couplet_ok) then
+      text = couplet_error_message()
+    else if (info%type /= code .and. .not. (info%type >= couplet_uint8 .and. info%type <= couplet_uint64 .and. &
+                                            info%type - 4 == code)) then
+      status = couplet_error_type
+      text = verb//": area '"//info%name//"' has elements of another kind than the array"
+    end if
+  end subroutine
+
+  ! 1-based inclusive bounds, first dimension fastest -> half-open, 0-based, last dimension fastest; the array fits them?
+  subroutine turn_box(info, verb, box, extents, start, stop, status, text)
+    type(couplet_area_info), intent(in) :: info
+    character(len=*), intent(in) :: verb
+    integer, intent(in) :: box(:, :)
+    integer(int64), intent(in) :: extents(:)
+    integer(c_int64_t), allocatable, intent(out) :: start(:), stop(:)
+    integer, intent(out) :: status
+    character(len=:), allocatable, intent(out) :: text
+    integer :: n
+    n = size(info%shape)
+    status = couplet_error_shape
+    text = verb//": area '"//info%name//"': the array has not the extents of the box"
+    if (size(box, 1) /= 2 .or. size(box, 2) /= n) then
+      text = verb//": area '"//info%name//"': the box has not as many dimensions: box(1,:) = first, box(2,:) = last"
+      return
+    end if
+    start = int(box(1, n:1:-1), c_int64_t) - 1
+    stop = int(box(2, n:1:-1), c_int64_t)
+    if (size(extents) /= n) return
+    if (any(extents /= max(0, box(2, :) - box(1, :) + 1))) return
+    status = couplet_ok
+    text = ""
+  end subroutine
+
+  subroutine give_stamp(status, got, stamp)
+    integer(c_int32_t), intent(in) :: status
+    integer(c_int64_t), intent(in) :: got
+    integer(int64), intent(out), optional :: stamp
+    if (.not. present(stamp)) return
+    stamp = 0
+    if (status == couplet_ok) stamp = got
+  end subroutine
+
+  real(c_double) function timeout_of(timeout) result(timeout_s)
+    real(real64), intent(in), optional :: timeout
+    timeout_s = -1
+    if (present(timeout)) timeout_s = timeout
+  end function
+end module

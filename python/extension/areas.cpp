@@ -1,0 +1,272 @@
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "handles.hpp"
+
+namespace couplet_python {
+namespace {
+
+bool waits(const Outcome& outcome) {
+  return outcome.status == COUPLET_ERROR_TIMEOUT;
+}
+
+std::vector<std::size_t> extents_of(const couplet_area_info& info) {
+  std::vector<std::size_t> extents;
+  for (int32_t i = 0; i < info.dimensions; ++i) {
+    extents.push_back(static_cast<std::size_t>(info.shape[i]));
+  }
+  return extents;
+}
+
+/// Extents of a box; raises where it has not the area's dimensions.
+std::vector<std::size_t> box_extents(const couplet_area_info& info, const std::vector<int64_t>& start,
+                                     const std::vector<int64_t>& stop, const char* verb) {
+  if (start.size() != static_cast<std::size_t>(info.dimensions) || stop.size() != start.size()) {
+    raise(COUPLET_ERROR_SHAPE, std::string(verb) + ": area '" + info.name + "' has " + std::to_string(info.dimensions) +
+                                   " dimensions, the box has " + std::to_string(start.size()));
+  }
+  std::vector<std::size_t> extents;
+  for (std::size_t i = 0; i < start.size(); ++i) {
+    extents.push_back(stop[i] > start[i] ? static_cast<std::size_t>(stop[i] - start[i]) : 0);
+  }
+  return extents;
+}
+
+std::size_t elements_of(const std::vector<std::size_t>& extents) {
+  std::size_t count = 1;
+  for (const std::size_t extent : extents) {
+    count *= extent;
+  }
+  return count;
+}
+
+Memory fitting_memory(nb::handle array, const couplet_area_info& info, std::size_t elements, const char* verb) {
+  const Memory memory = read_only_memory(array, verb);
+  if (memory.type != info.type && info.type != COUPLET_BYTE) {
+    raise(COUPLET_ERROR_TYPE,
+          std::string(verb) + ": the array's element type is not that of area '" + std::string(info.name) + "'");
+  }
+  if (memory.bytes != elements * couplet_type_bytes(info.type)) {
+    raise(COUPLET_ERROR_SHAPE, std::string(verb) + ": area '" + info.name + "': the array has " +
+                                   std::to_string(memory.bytes) + " bytes, the part has " +
+                                   std::to_string(elements * couplet_type_bytes(info.type)));
+  }
+  return memory;
+}
+
+/// Bytes of the library's call, which may outlive its caller, and what it gave.
+struct Transfer {
+  std::vector<char> bytes;
+  std::vector<int64_t> start;
+  std::vector<int64_t> stop;
+  uint64_t offset = 0;
+  uint64_t count = 0;
+  uint64_t stamp = 0;
+
+  couplet_status read(couplet_area* area, double timeout_s) {
+    return start.empty() ? couplet_area_read(area, offset, count, bytes.data(), timeout_s, &stamp)
+                         : couplet_area_read_box(area, start.data(), stop.data(), bytes.data(), timeout_s, &stamp);
+  }
+  couplet_status write(couplet_area* area, double timeout_s) {
+    return start.empty() ? couplet_area_write(area, offset, count, bytes.data(), timeout_s, &stamp)
+                         : couplet_area_write_box(area, start.data(), stop.data(), bytes.data(), timeout_s, &stamp);
+  }
+};
+
+/// An owner who serves is waited for in one piece, so that he is asked once; everything else in slices.
+template <class Call>
+void make_transfer(const std::shared_ptr<UniverseState>& state, const couplet_area_info& info, Use& use,
+                   double timeout_s, Call&& call) {
+  if (std::string_view(info.route) != "served") {
+    check(sliced(timeout_s, call, waits));
+    return;
+  }
+  const std::shared_ptr<UniverseState> lent = use.hand_over();
+  const auto give_back = [lent](couplet_status) { lent->in_use = false; };
+  const Outcome outcome = interruptible([call, timeout_s] { return call(timeout_s); }, give_back);
+  give_back(outcome.status);
+  check(outcome);
+}
+
+/// The bytes as an array that owns them.
+nb::object array_of(const std::shared_ptr<Transfer>& transfer, const std::vector<std::size_t>& extents,
+                    couplet_type type) {
+  auto* owned = new std::shared_ptr<Transfer>(transfer);
+  nb::capsule owner(owned, [](void* data) noexcept { delete static_cast<std::shared_ptr<Transfer>*>(data); });
+  return nb::cast(nb::ndarray<nb::numpy>(transfer->bytes.data(), extents.size(), extents.data(), owner, nullptr,
+                                         element_type(type)));
+}
+
+}  // namespace
+
+couplet_area_info Area::info(const char* verb) const {
+  if (handle == nullptr) {
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the area is closed");
+  }
+  couplet_area_info info{};
+  info.struct_bytes = sizeof info;
+  check(unlocked([&] { return couplet_area_describe(handle, &info); }));
+  return info;
+}
+
+nb::dict Area::describe() const {
+  const Use use(state, "describe");
+  const couplet_area_info info = this->info("describe");
+  nb::list shape;
+  for (int32_t i = 0; i < info.dimensions; ++i) {
+    shape.append(info.shape[i]);
+  }
+  nb::dict result;
+  result["name"] = info.name;
+  result["route"] = info.route;
+  result["type"] = info.type;
+  result["shape"] = nb::tuple(shape);
+  result["owner"] = info.owner;
+  result["stamped"] = info.stamped != 0;
+  return result;
+}
+
+nb::object Area::memory(nb::handle self) const {
+  const Use use(state, "memory");
+  const couplet_area_info info = this->info("memory");
+  if (info.memory == nullptr) {
+    return nb::none();
+  }
+  const std::vector<std::size_t> extents = extents_of(info);
+  return nb::cast(
+      nb::ndarray<nb::numpy>(info.memory, extents.size(), extents.data(), self, nullptr, element_type(info.type)));
+}
+
+nb::tuple Area::read(const std::vector<int64_t>& start, const std::vector<int64_t>& stop, double timeout_s) const {
+  Use use(state, "read");
+  const couplet_area_info info = this->info("read");
+  const std::vector<std::size_t> extents = box_extents(info, start, stop, "read");
+  auto transfer = std::make_shared<Transfer>();
+  transfer->start = start;
+  transfer->stop = stop;
+  transfer->bytes.resize(elements_of(extents) * couplet_type_bytes(info.type));
+  make_transfer(state, info, use, timeout_s,
+                [area = handle, transfer](double limit_s) { return transfer->read(area, limit_s); });
+  return nb::make_tuple(array_of(transfer, extents, info.type), transfer->stamp);
+}
+
+nb::tuple Area::read_elements(uint64_t offset, uint64_t count, double timeout_s) const {
+  Use use(state, "read");
+  const couplet_area_info info = this->info("read");
+  const std::size_t all = elements_of(extents_of(info));
+  auto transfer = std::make_shared<Transfer>();
+  transfer->offset = offset;
+  transfer->count = count;
+  transfer->bytes.resize(std::min<std::size_t>(count, all) * couplet_type_bytes(info.type));  // outside: an error
+  make_transfer(state, info, use, timeout_s,
+                [area = handle, transfer](double limit_s) { return transfer->read(area, limit_s); });
+  return nb::make_tuple(array_of(transfer, {static_cast<std::size_t>(count)}, info.type), transfer->stamp);
+}
+
+uint64_t Area::write(nb::handle array, const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
+                     double timeout_s) const {
+  Use use(state, "write");
+  const couplet_area_info info = this->info("write");
+  const std::vector<std::size_t> extents = box_extents(info, start, stop, "write");
+  const Memory memory = fitting_memory(array, info, elements_of(extents), "write");
+  auto transfer = std::make_shared<Transfer>();
+  transfer->start = start;
+  transfer->stop = stop;
+  const auto* bytes = static_cast<const char*>(memory.data);
+  transfer->bytes.assign(bytes, bytes + memory.bytes);
+  make_transfer(state, info, use, timeout_s,
+                [area = handle, transfer](double limit_s) { return transfer->write(area, limit_s); });
+  return transfer->stamp;
+}
+
+uint64_t Area::write_elements(nb::handle array, uint64_t offset, double timeout_s) const {
+  Use use(state, "write");
+  const couplet_area_info info = this->info("write");
+  const std::size_t element_bytes = couplet_type_bytes(info.type);
+  const Memory any = read_only_memory(array, "write");
+  const Memory memory = fitting_memory(array, info, any.bytes / element_bytes, "write");
+  auto transfer = std::make_shared<Transfer>();
+  transfer->offset = offset;
+  transfer->count = memory.bytes / element_bytes;
+  const auto* bytes = static_cast<const char*>(memory.data);
+  transfer->bytes.assign(bytes, bytes + memory.bytes);
+  make_transfer(state, info, use, timeout_s,
+                [area = handle, transfer](double limit_s) { return transfer->write(area, limit_s); });
+  return transfer->stamp;
+}
+
+void Area::begin(double timeout_s) const {
+  const Use use(state, "begin");
+  static_cast<void>(info("begin"));
+  check(sliced(
+      timeout_s, [&](double slice) { return couplet_area_begin(handle, slice); }, waits));
+}
+
+void Area::end() const {
+  const Use use(state, "end");
+  static_cast<void>(info("end"));
+  check(unlocked([&] { return couplet_area_end(handle); }));
+}
+
+void Area::close() {
+  if (handle == nullptr || state->handle == nullptr) {
+    return;
+  }
+  const Use use(state, "close");
+  couplet_area* area = std::exchange(handle, nullptr);
+  const Outcome outcome = unlocked([&] { return couplet_area_close(area); });
+  std::erase_if(state->exposed, [&](const nb::object& array) { return array.is(owned); });
+  check(outcome);
+}
+
+std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, const std::string& name,
+                                  couplet_type type, const std::vector<int64_t>& shape, bool stamped,
+                                  nb::handle memory) {
+  couplet_area_options options;
+  couplet_area_options_init(&options);
+  options.stamped = stamped ? 1 : 0;
+  if (!memory.is_none()) {
+    options.memory = writable_memory(memory, "expose_area").data;
+  }
+  const Use use(state, "create_area");
+  auto area = std::make_unique<Area>(Area{state, nullptr, nb::borrow(memory)});
+  check(unlocked([&] {
+    return couplet_area_create(state->handle, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
+                               &options, &area->handle);
+  }));
+  if (options.memory != nullptr) {
+    state->exposed.push_back(area->owned);
+  }
+  return area;
+}
+
+std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, const std::string& name, int32_t owner,
+                                double timeout_s) {
+  const Use use(state, "open_area");
+  auto area = std::make_unique<Area>(Area{state, nullptr, nb::none()});
+  check(sliced(
+      timeout_s,
+      [&](double slice) { return couplet_area_open(state->handle, name.c_str(), owner, slice, &area->handle); },
+      [](const Outcome& outcome) { return waits(outcome) || outcome.status == COUPLET_ERROR_NOT_FOUND; }));
+  return area;
+}
+
+void bind_areas(nb::module_& module) {
+  nb::class_<Area>(module, "Area")
+      .def_prop_ro("closed", [](const Area& area) { return area.handle == nullptr; })
+      .def("describe", &Area::describe)
+      .def("memory", [](nb::handle self) { return nb::cast<const Area&>(self).memory(self); })
+      .def("read", &Area::read, nb::arg("start"), nb::arg("stop"), nb::arg("timeout"))
+      .def("read_elements", &Area::read_elements, nb::arg("offset"), nb::arg("count"), nb::arg("timeout"))
+      .def("write", &Area::write, nb::arg("array"), nb::arg("start"), nb::arg("stop"), nb::arg("timeout"))
+      .def("write_elements", &Area::write_elements, nb::arg("array"), nb::arg("offset"), nb::arg("timeout"))
+      .def("begin", &Area::begin, nb::arg("timeout"))
+      .def("end", &Area::end)
+      .def("close", &Area::close);
+}
+
+}  // namespace couplet_python
