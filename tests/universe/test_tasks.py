@@ -1,0 +1,70 @@
+"""Tasks and areas over separate launches: requesters, couplers and two kinds of workers, under each MPI and none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from launching import World, read_line
+from pairs import start_program
+
+MakeWorld = Callable[..., World]
+WATCHDOG_S = 420.0
+
+
+def run_tasks(world: World, kinds: dict[str, str], ranks: dict[str, int], requests: int, **extra: str) -> int:
+    """Start all programs, wait for all; how many tasks the workers have done."""
+    started = {
+        name: start_program(world, kinds[name], ranks[name], [name, str(requests)], name="tasking", **extra)
+        for name in ranks
+    }
+    done = 0
+    for name, processes in started.items():
+        said = [word for process in processes for word in world.finish(process, WATCHDOG_S).check().output.split()]
+        assert len(said) == (ranks[name] if name in ("first", "second") else 0), name
+        done += sum(int(word) for word in said)
+    return done
+
+
+@pytest.mark.parametrize("couplers", [1, 2])
+@pytest.mark.parametrize("kinds", ["openmpi mpich none none", "mpich none openmpi mpich", "none openmpi mpich openmpi"])
+def test_tasks(make_world: MakeWorld, kinds: str, couplers: int) -> None:
+    ranks = {"simulation": 2, "coupler": couplers, "first": 2, "second": 2}
+    world = make_world(",".join(f"{name}:{count}" for name, count in ranks.items()))
+    assert run_tasks(world, dict(zip(ranks, kinds.split(), strict=True)), ranks, 60) == 120
+
+
+def test_tasks_over_tcp(make_world: MakeWorld) -> None:
+    ranks = {"simulation": 1, "coupler": 1, "first": 2, "second": 1}
+    world = make_world(",".join(f"{name}:{count}" for name, count in ranks.items()))
+    assert run_tasks(world, dict.fromkeys(ranks, "none"), ranks, 60, COUPLET_LINKS="self,tcp") == 60
+
+
+def test_ten_thousand_requests(make_world: MakeWorld) -> None:
+    ranks = {"simulation": 1, "coupler": 1, "first": 2, "second": 2}
+    world = make_world(",".join(f"{name}:{count}" for name, count in ranks.items()))
+    assert run_tasks(world, dict.fromkeys(ranks, "none"), ranks, 10_000) == 10_000
+
+
+@pytest.mark.parametrize("on_lost", ["fail", "retry"])
+def test_a_worker_is_killed_with_work_in_hand(make_world: MakeWorld, on_lost: str) -> None:
+    world = make_world("simulation:1,coupler:1,first:1,second:1?")
+    started = {
+        name: start_program(world, "none", 1, [name, on_lost], name="tasking")[0]
+        for name in ("simulation", "coupler", "first")
+    }
+    assert read_line(started["first"], 30) == "has it\n"
+    began = time.monotonic()
+    started["first"].kill()
+    if on_lost == "retry":
+        (rescuer,) = start_program(world, "none", 1, ["second", "rescue"], name="tasking")
+        assert world.finish(rescuer).check().output == "1\n"
+    said = world.finish(started["simulation"]).check().output
+    world.finish(started["coupler"]).check()
+    if on_lost == "retry":
+        assert said == "it was done\n"
+    else:
+        assert said.startswith("COUPLET_ERROR_PEER_LOST: ")
+        assert "program 'first' rank 0" in said
+        assert time.monotonic() - began < 10
