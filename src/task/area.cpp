@@ -187,7 +187,7 @@ Status Area::try_write(const layout::CopyPlan& plan, const std::byte* data, std:
     return move(plan, source, true);
   }
   COUPLET_TRY(lock());
-  const Status moved = move(plan, source, true);
+  Status moved = move(plan, source, true);
   unlock();
   if (stamp != nullptr) {
     *stamp = wire::area_count(header().stamp.load(std::memory_order_relaxed));

@@ -101,7 +101,8 @@ void Post::deliver(channel::PeerId source, wire::Letter letter) {
     turn_away(source, letter);
   } else if (begins(letter.kind) && kept_bytes_ + letter.payload.size() <= largest_kept_bytes) {
     kept_bytes_ += letter.payload.size();
-    kept_[letter.space].push_back({source, std::move(letter)});
+    auto& kept = kept_[letter.space];
+    kept.push_back({source, std::move(letter)});
   }
 }
 

@@ -61,7 +61,7 @@ Status Requester::offer(Task& task, const Letter& letter, std::uint64_t deadline
   const auto answered = [&task, patient = letter.code == wait_for_room] {
     return task.taken || task.done || (task.parked && !patient);
   };
-  const Status waited = wait_until(answered, deadline_ns, "a coupler");
+  Status waited = wait_until(answered, deadline_ns, "a coupler");
   if (waited.ok() && (task.taken || task.done)) {
     return {};
   }
@@ -106,7 +106,7 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
         offer(*made, letter, letter.code == wait_for_room ? deadline_ns : os::deadline_after(answer_s));
     const bool again = offered.code() == Code::peer_lost ||
                        (offered.ok() && made->done && !made->taken && made->status.code() == Code::peer_lost);
-    const Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
+    Status objection = offered.ok() && made->done && !made->taken ? made->status : offered;
     if (again || !objection.ok()) {
       tasks_.erase(letter.number);
       if (again && attempt < couplers_.size()) {

@@ -78,6 +78,7 @@ Result<const universe::ProgramInfo*> find_program(const Environment& environment
 
 std::vector<channel::PeerId> ranks_of(const universe::ProgramInfo& program) {
   std::vector<channel::PeerId> ranks;
+  ranks.reserve(static_cast<std::size_t>(program.size));
   for (std::int32_t rank = 0; rank < program.size; ++rank) {
     ranks.push_back(static_cast<channel::PeerId>(program.first_rank + rank));
   }
