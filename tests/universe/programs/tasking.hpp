@@ -9,6 +9,7 @@
 #include <couplet/couplet.hpp>
 #include <cstdlib>
 #include <iostream>
+#include <map>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -86,12 +87,8 @@ inline void couple(couplet::Universe& universe, const std::string& what) {
 inline void work(couplet::Universe& universe, const couplet::WorkerOptions& options, const std::string& what) {
   const std::int32_t place = universe.program().rank % options.group_size;
   auto tasks = universe.open_worker("analysis", options);
-  std::vector<couplet::Area<double>> results;
-  if (what == "sums") {
-    for (std::int32_t rank = 0; rank < universe.program(0).size; ++rank) {
-      results.push_back(universe.open_area<double>("results", rank, patience_s));
-    }
-  }
+  std::map<std::int32_t, couplet::Area<double>>
+      results;  // opened with a task in hand: its requester is still there then
   int done = 0;
   while (const auto next = tasks.next({}, patience_s)) {
     const std::int64_t number = next->parameters()[0];
@@ -106,8 +103,12 @@ inline void work(couplet::Universe& universe, const couplet::WorkerOptions& opti
       const auto payload = next->payload<double>();
       const double sum = std::accumulate(payload.begin(), payload.end(), 0.0);
       if (place == 0) {
-        results.at(static_cast<std::size_t>(next->source()))
-            .write(static_cast<std::uint64_t>(number), std::span(&sum, 1), patience_s);
+        auto found = results.find(next->source());
+        if (found == results.end()) {
+          auto area = universe.open_area<double>("results", next->source(), patience_s);
+          found = results.emplace(next->source(), std::move(area)).first;
+        }
+        found->second.write(static_cast<std::uint64_t>(number), std::span(&sum, 1), patience_s);
       }
     }
     ++done;
