@@ -39,6 +39,21 @@ foreach(folder IN LISTS unit_folders other_folders)
   endif()
 endforeach()
 
+# tests/fuzz/NAME.cpp -> replay_NAME where AddressSanitizer looks on: the corpus and three seconds of changed copies of it.
+if(COUPLET_SANITIZE MATCHES "address")
+  file(GLOB fuzz_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
+  foreach(source IN LISTS fuzz_sources)
+    get_filename_component(name "${source}" NAME_WE)
+    add_executable(replay_${name} "${source}" "${PROJECT_SOURCE_DIR}/tests/fuzz/replay/replay.cpp")
+    target_link_libraries(replay_${name} PRIVATE couplet_core)
+    set_target_properties(replay_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+    add_test(NAME replay_${name} COMMAND replay_${name} 3 "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}")
+    set_tests_properties(replay_${name} PROPERTIES TIMEOUT 60)
+    list(APPEND replays replay_${name})
+  endforeach()
+  add_custom_target(replays DEPENDS ${replays})
+endif()
+
 # Programs of the multi-process tests: programs/NAME.{c,cpp,f90} -> tests/programs/NAME, without MPI;
 # programs/mpi/NAME.* -> tests/programs/NAME.openmpi and NAME.mpich.
 function(couplet_add_test_program name source)
