@@ -10,7 +10,8 @@ module couplet
     couplet_from_next, couplet_from_step, couplet_max_dimensions, couplet_requester, couplet_worker, couplet_coupler, &
     couplet_task_fail, couplet_task_retry, couplet_first_idle, couplet_round_robin, couplet_any_worker
   use couplet_errors, only: couplet_error_message, couplet_status_name, couplet_ok, couplet_not_yet, couplet_full, couplet_end, &
-    couplet_restarted, couplet_error_argument, couplet_error_state, couplet_error_not_found, couplet_error_exists, &
+    couplet_restarted, couplet_interrupted, couplet_error_argument, couplet_error_state, couplet_error_not_found, &
+    couplet_error_exists, &
     couplet_error_type, couplet_error_shape, couplet_error_step, couplet_error_limit, couplet_error_unsupported, &
     couplet_error_forked, couplet_error_thread, couplet_error_memory, couplet_error_config, couplet_error_mpi, &
     couplet_error_timeout, couplet_error_truncated, couplet_error_evicted, couplet_error_mismatch, couplet_error_peer_lost, &

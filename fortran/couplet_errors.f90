@@ -11,6 +11,7 @@ module couplet_errors
   integer, parameter, public :: couplet_ok = 0
   ! answers
   integer, parameter, public :: couplet_not_yet = 1, couplet_full = 2, couplet_end = 3, couplet_restarted = 4
+  integer, parameter, public :: couplet_interrupted = 5  ! only where an interrupt check was set in C
   ! errors: the call is lost
   integer, parameter, public :: couplet_error_argument = -1, couplet_error_state = -2, couplet_error_not_found = -3
   integer, parameter, public :: couplet_error_exists = -4, couplet_error_type = -5, couplet_error_shape = -6

@@ -32,10 +32,11 @@ typedef int32_t couplet_status;
 enum {
   COUPLET_OK = 0,
   /* answers */
-  COUPLET_NOT_YET = 1,   /* nothing to give within the timeout */
-  COUPLET_FULL = 2,      /* no room within the timeout */
-  COUPLET_END = 3,       /* the writer has closed the series and everything was read */
-  COUPLET_RESTARTED = 4, /* the writer is a new incarnation; the next read begins with its first retained step */
+  COUPLET_NOT_YET = 1,     /* nothing to give within the timeout */
+  COUPLET_FULL = 2,        /* no room within the timeout */
+  COUPLET_END = 3,         /* the writer has closed the series and everything was read */
+  COUPLET_RESTARTED = 4,   /* the writer is a new incarnation; the next read begins with its first retained step */
+  COUPLET_INTERRUPTED = 5, /* the thread's interrupt check has ended the call: nothing has happened, call again */
   /* errors: the call is lost */
   COUPLET_ERROR_ARGUMENT = -1,    /* an argument makes no sense */
   COUPLET_ERROR_STATE = -2,       /* not now: wrong order of calls, closed or left handle */
@@ -76,6 +77,15 @@ COUPLET_API const char* couplet_error_text(void);
 /* "0.1.0" */
 COUPLET_API const char* couplet_version(void);
 
+/* While recv, wait, waitall, waitany, put, claim or read of this thread blocks, check(context) is called every 100 ms or so
+ * (not at all by a call that ends sooner). Not 0: the call answers COUPLET_INTERRUPTED; what it waited for may be waited for
+ * again, and a request stays pending. A call that is at a point where it cannot stop goes on first, and asks again. A
+ * collective read that is interrupted on one rank answers COUPLET_NOT_YET on the others. join, and open while it looks for the
+ * series, may be interrupted as well. Other calls are not.
+ * check may not call Couplet. Of this thread only; NULL: no more. For languages with interrupts of their own. */
+typedef int32_t (*couplet_interrupt_check)(void* context);
+COUPLET_API void couplet_set_interrupt_check(couplet_interrupt_check check, void* context);
+
 /* ---- data types -------------------------------------------------------------------------------------------------- */
 
 typedef int32_t couplet_type;
@@ -111,7 +121,7 @@ typedef struct couplet_join_options {
   const char* hub;         /* "host:port"; NULL: COUPLET_HUB */
   const char* secret_file; /* NULL: COUPLET_SECRET_FILE, else the user's configuration directory */
   double timeout_s;        /* for everybody to be there; default COUPLET_JOIN_TIMEOUT, else 60 */
-  int32_t threads;         /* 0: one thread at a time (default); 1: calls are serialised inside */
+  int32_t threads;         /* 0: one thread at a time (default); 1: calls take turns; one that waits lets others in */
   int32_t reserved;
 } couplet_join_options;
 COUPLET_API void couplet_join_options_init(couplet_join_options* options);
@@ -183,7 +193,7 @@ COUPLET_API couplet_status couplet_wait(couplet_request** request, double timeou
 /* done: 1 or 0; never blocks. */
 COUPLET_API couplet_status couplet_test(couplet_request** request, int32_t* done, couplet_message* message);
 /* statuses and messages may be NULL. Waits for all, then returns the first error in array order (each request's own in
- * statuses). */
+ * statuses). INTERRUPTED: those that are NULL now are done, the others are pending. */
 COUPLET_API couplet_status couplet_waitall(int32_t count, couplet_request** requests, double timeout_s,
                                            couplet_status* statuses, couplet_message* messages);
 /* index: of a completed request, -1 where all are NULL. */
@@ -205,7 +215,7 @@ typedef struct couplet_series_options {
 COUPLET_API void couplet_series_options_init(couplet_series_options* options);
 
 /* Creates the series `name`, an array of `dimensions` extents `shape`, of which this rank writes the box [start, stop)
- * (may be empty). Collective over the writers. EXISTS: another live program writes it; SHAPE; NO_SPACE; MISMATCH. */
+ * (may be empty; both NULL: the whole array, where there is one writer rank). Collective over the writers. EXISTS: another live program writes it; SHAPE; NO_SPACE; MISMATCH. */
 COUPLET_API couplet_status couplet_series_create(couplet_universe* universe, const char* name, couplet_type type,
                                                  int32_t dimensions, const int64_t* shape, const int64_t* start,
                                                  const int64_t* stop, const couplet_series_options* options,

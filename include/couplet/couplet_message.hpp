@@ -36,9 +36,9 @@ namespace detail {
   const char* text = couplet_error_text();
   throw Error(status, text != nullptr && *text != '\0' ? text : couplet_status_name(status));
 }
-/// Throws errors, passes answers on.
+/// Throws errors, and what the thread's own interrupt check has ended; passes other answers on.
 inline couplet_status check(couplet_status status) {
-  if (status < 0) {
+  if (status < 0 || status == COUPLET_INTERRUPTED) {
     raise(status);
   }
   return status;

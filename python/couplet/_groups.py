@@ -71,8 +71,9 @@ class Group:
     def Recv(  # noqa: N802
         self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None
     ) -> Message:
-        """Receive into an array or writable buffer."""
-        return self._handle.irecv(buffer, source, tag).wait(-1.0 if timeout is None else timeout)
+        """Receive into an array or writable buffer. A message that comes after the timeout is for the next receive."""
+        message: Message = self.Irecv(buffer, source, tag)._wait_or_withdraw(timeout)
+        return message
 
     def Isend(self, buffer: Any, target: int, tag: int = 0) -> Request:  # noqa: N802
         """Start to send an array or buffer, which must not change until the request is done."""
@@ -89,8 +90,8 @@ class Group:
         self.isend(value, target, tag).wait(timeout)
 
     def recv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None) -> Any:
-        """Receive an object."""
-        return self.irecv(source, tag).wait(timeout)
+        """Receive an object. One that comes after the timeout is for the next receive."""
+        return self.irecv(source, tag)._wait_or_withdraw(timeout)
 
     def isend(self, value: Any, target: int, tag: int = 0) -> Request:
         """Start to send a picklable object; it may change at once."""

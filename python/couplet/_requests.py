@@ -8,7 +8,7 @@ from typing import Any
 
 from couplet import _couplet
 from couplet._couplet import Message
-from couplet.errors import Error
+from couplet.errors import DeadlineError, Error
 
 # What follows when a part of a request is done: the next part, or None when that was the last.
 NextPart = Callable[[Message], "_couplet.Request | None"]
@@ -25,6 +25,7 @@ class Request:
         self._next_part = next_part
         self._message: Message | None = None
         self._error: Error | None = None
+        self._arriving = False
 
     @property
     def pending(self) -> bool:
@@ -51,6 +52,19 @@ class Request:
             self._finish_part(message)
         return self._result()
 
+    def _wait_or_withdraw(self, timeout: float | None) -> Any:
+        """For a receive that nobody else has: a message that has not begun to arrive is left to the next receive."""
+        try:
+            return self.wait(timeout)
+        except DeadlineError:
+            if self.pending and (self._arriving or not self._part.withdraw()):
+                return self.wait()
+            raise
+        except KeyboardInterrupt:
+            if self.pending and not self._arriving:
+                self._part.withdraw()
+            raise
+
     def test(self) -> tuple[bool, Any]:
         """(True, what wait would return) when it is done, else (False, None); never blocks."""
         while self.pending:
@@ -70,6 +84,7 @@ class Request:
             self._message = message
         else:
             self._part = following
+            self._arriving = True
 
     def _fail(self, error: Error) -> None:
         """Remember an error that has ended the request (a timeout has not)."""

@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -59,23 +60,57 @@ std::shared_ptr<UniverseState> Use::hand_over() {
   return std::move(state_);
 }
 
+Interruption::Interruption() {
+  couplet_set_interrupt_check(&Interruption::check, this);
+}
+
+Interruption::~Interruption() {
+  couplet_set_interrupt_check(nullptr, nullptr);
+}
+
+int32_t Interruption::check(void* self) {
+  const nb::gil_scoped_acquire gil;
+  auto& raised = static_cast<Interruption*>(self)->raised_;
+  if (!raised.is_valid() && PyErr_CheckSignals() != 0) {
+    const nb::python_error error;
+    raised = nb::borrow(error.value());
+  }
+  return raised.is_valid() ? 1 : 0;
+}
+
+void Interruption::settle(const Outcome& outcome) {
+  if (!raised_.is_valid()) {
+    return;
+  }
+  if (outcome.status == COUPLET_INTERRUPTED) {
+    PyErr_SetObject(raised_.type().ptr(), raised_.ptr());
+    throw nb::python_error();
+  }
+  PyErr_SetInterrupt();  // done at the last moment: the result is kept, and whoever looks next is interrupted
+}
+
 namespace {
 
 struct HelperCall {
   std::mutex mutex;
   std::condition_variable finished;
   bool done = false;
+  std::atomic<bool> is_to_stop = false;
   bool nobody_waits = false;
   Outcome outcome;
 };
 
 void run_helper(const std::shared_ptr<HelperCall>& shared, const std::function<couplet_status()>& call,
                 const std::function<void(couplet_status)>& abandoned) {
+  couplet_set_interrupt_check(
+      [](void* helper) { return static_cast<HelperCall*>(helper)->is_to_stop ? int32_t{1} : int32_t{0}; },
+      shared.get());
   Outcome outcome;
   outcome.status = call();
   if (outcome.status < 0) {
     outcome.text = couplet_error_text();
   }
+  couplet_set_interrupt_check(nullptr, nullptr);
   std::unique_lock lock(shared->mutex);
   if (shared->nobody_waits) {
     lock.unlock();
@@ -85,6 +120,13 @@ void run_helper(const std::shared_ptr<HelperCall>& shared, const std::function<c
   shared->outcome = std::move(outcome);
   shared->done = true;
   shared->finished.notify_one();
+}
+
+/// GIL held; released meanwhile.
+bool done_within(HelperCall& shared, double seconds) {
+  const nb::gil_scoped_release release;
+  std::unique_lock lock(shared.mutex);
+  return shared.finished.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return shared.done; });
 }
 
 /// Signals are for the thread of Python.
@@ -106,28 +148,26 @@ void start_helper(std::function<void()> body) {
 
 Outcome interruptible(std::function<couplet_status()> call, std::function<void(couplet_status)> abandoned) {
   auto shared = std::make_shared<HelperCall>();
-  start_helper(
-      [shared, call = std::move(call), abandoned = std::move(abandoned)] { run_helper(shared, call, abandoned); });
-  for (;;) {
-    {
-      nb::gil_scoped_release release;
-      std::unique_lock lock(shared->mutex);
-      if (shared->finished.wait_for(lock, std::chrono::duration<double>(slice_s), [&] { return shared->done; })) {
-        return shared->outcome;
-      }
+  start_helper([shared, call = std::move(call), abandoned] { run_helper(shared, call, abandoned); });
+  while (!done_within(*shared, slice_s)) {
+    if (PyErr_CheckSignals() == 0) {
+      continue;
     }
-    if (PyErr_CheckSignals() != 0) {
-      const std::lock_guard lock(shared->mutex);
-      if (!shared->done) {
-        shared->nobody_waits = true;
-        throw nb::python_error();
-      }
-      // Done at the last moment: the result is kept, and the signal's exception too, by whoever looks next.
-      PyErr_Clear();
-      PyErr_SetInterrupt();
-      return shared->outcome;
+    nb::python_error error;
+    shared->is_to_stop = true;
+    const bool done = done_within(*shared, stop_s);
+    const std::lock_guard lock(shared->mutex);
+    if (!done && !shared->done) {
+      shared->nobody_waits = true;
+      throw error;
     }
+    if (shared->outcome.status == COUPLET_INTERRUPTED) {
+      abandoned(shared->outcome.status);
+      throw error;
+    }
+    PyErr_SetInterrupt();  // done at the last moment: the result is kept, and whoever looks next is interrupted
   }
+  return shared->outcome;
 }
 
 namespace {

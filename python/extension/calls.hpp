@@ -1,5 +1,5 @@
-// How a call of Python becomes calls of the C interface: without the GIL, in slices so that Ctrl-C is seen, one thread at a
-// time; a status becomes an exception of couplet.errors. Above: universe.cpp, messages.cpp, series.cpp; below: couplet.h.
+// How a call of Python becomes a call of the C interface: without the GIL, looking for signals so that Ctrl-C works, one thread
+// at a time; a status becomes an exception of couplet.errors. Above: universe.cpp, messages.cpp, series.cpp; below: couplet.h.
 // Invariants: the error text is fetched on the thread that made the call; a buffer lives as long as the library may touch
 // it, also when Python has dropped the request. Tests: tests/languages.
 #pragma once
@@ -20,7 +20,8 @@ namespace couplet_python {
 
 namespace nb = nanobind;
 
-constexpr double slice_s = 0.1;
+constexpr double slice_s = 0.1;  ///< between two looks for signals
+constexpr double stop_s = 0.5;   ///< for an interrupted call to end
 
 /// Raises the class of couplet.errors that belongs to the status. GIL held.
 [[noreturn]] void raise(couplet_status status, const std::string& text);
@@ -88,8 +89,32 @@ Outcome unlocked(Call&& call) {
   return outcome;
 }
 
-/// Calls call(slice) until the answer is another than `waiting` or timeout_s (< 0: for ever) has been used up, looking for
-/// signals in between. The number of slices depends on timeout_s only, so that the ranks of a collective call agree on it.
+/// While it lives, Couplet's calls of this thread look for signals.
+class Interruption {
+ public:
+  Interruption();
+  ~Interruption();
+  Interruption(const Interruption&) = delete;
+  Interruption& operator=(const Interruption&) = delete;
+  /// Raises what a signal has raised where it has ended the call. GIL held.
+  void settle(const Outcome& outcome);
+
+ private:
+  static int32_t check(void* self);
+  nb::object raised_;
+};
+
+/// Makes a call that waits.
+template <class Call>
+Outcome blocking(Call&& call) {
+  Interruption interruption;
+  Outcome outcome = unlocked(std::forward<Call>(call));
+  interruption.settle(outcome);
+  return outcome;
+}
+
+/// For calls that the interrupt check does not reach (tasks and areas): calls call(slice) until the answer is another than
+/// `waiting` or timeout_s (< 0: for ever) has been used up, looking for signals in between.
 template <class Call, class Waiting>
 Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
   double left = timeout_s;
@@ -107,8 +132,8 @@ Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
   }
 }
 
-/// Makes a call that cannot be sliced on a thread of its own, so that Ctrl-C is seen meanwhile. `abandoned` is called (on
-/// that thread) with the result of a call that nobody waits for any more. Both must own what they refer to.
+/// Makes a call that cannot be interrupted everywhere on a thread of its own, so that Ctrl-C is seen meanwhile. `abandoned` is
+/// called (on either thread) with the result of a call that nobody waits for any more. Both must own what they refer to.
 Outcome interruptible(std::function<couplet_status()> call, std::function<void(couplet_status)> abandoned);
 
 /// Memory of an array or buffer: C-contiguous, in main memory, of an element type that Couplet has.

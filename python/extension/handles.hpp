@@ -23,6 +23,8 @@ struct Request {
 
   void forget_when_done();
   couplet_message wait(double timeout_s);
+  /// Takes back a receive that no message has met; false: one has.
+  bool withdraw();
   /// The message, or None while it is pending.
   nb::object test();
 };
@@ -40,10 +42,9 @@ struct Group {
 struct Series {
   std::shared_ptr<UniverseState> state;
   couplet_series* handle = nullptr;
-  double wait_timeout_s = -1;  ///< for holders; the library itself waits a slice
 
-  Series(std::shared_ptr<UniverseState> universe, couplet_series* series, double timeout_s)
-      : state(std::move(universe)), handle(series), wait_timeout_s(timeout_s) {}
+  Series(std::shared_ptr<UniverseState> universe, couplet_series* series)
+      : state(std::move(universe)), handle(series) {}
 
   [[nodiscard]] nb::dict describe() const;
   [[nodiscard]] nb::dict statistics() const;

@@ -1,16 +1,13 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include "capi/private.h"
 #include "handles.hpp"
 
 namespace couplet_python {
 namespace {
 
 constexpr couplet_message no_message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
-
-bool still_waiting(const Outcome& outcome) {
-  return outcome.status == COUPLET_ERROR_TIMEOUT;
-}
 
 }  // namespace
 
@@ -32,11 +29,17 @@ couplet_message Request::wait(double timeout_s) {
   }
   const Use use(state, "wait");
   couplet_message message = no_message;
-  const Outcome outcome = sliced(
-      timeout_s, [&](double slice) { return couplet_wait(&handle, slice, &message); }, still_waiting);
+  const Outcome outcome = blocking([&] { return couplet_wait(&handle, timeout_s, &message); });
   forget_when_done();
   check(outcome);
   return message;
+}
+
+bool Request::withdraw() {
+  const Use use(state, "withdraw");
+  check(unlocked([&] { return couplet_private_withdraw(&handle); }));
+  forget_when_done();
+  return handle == nullptr;
 }
 
 nb::object Request::test() {
@@ -108,12 +111,9 @@ nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
     return nb::make_tuple(index, message);
   }
   const Use use(state, "waitany");
-  const Outcome outcome = sliced(
-      timeout_s,
-      [&](double slice) {
-        return couplet_waitany(static_cast<int32_t>(handles.size()), handles.data(), slice, &index, &message);
-      },
-      still_waiting);
+  const Outcome outcome = blocking([&] {
+    return couplet_waitany(static_cast<int32_t>(handles.size()), handles.data(), timeout_s, &index, &message);
+  });
   for (std::size_t i = 0; i < handles.size(); ++i) {
     requests[i]->handle = handles[i];
     requests[i]->forget_when_done();
@@ -137,7 +137,8 @@ void bind_messages(nb::module_& module) {
   nb::class_<Request>(module, "Request")
       .def_prop_ro("pending", [](const Request& request) { return request.handle != nullptr; })
       .def("wait", &Request::wait, nb::arg("timeout"))
-      .def("test", &Request::test);
+      .def("test", &Request::test)
+      .def("withdraw", &Request::withdraw);
   nb::class_<Group>(module, "Group")
       .def("rank_and_size", &Group::rank_and_size)
       .def("isend", &Group::isend, nb::arg("buffer"), nb::arg("target"), nb::arg("tag"))

@@ -2,7 +2,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "handles.hpp"
 
@@ -24,27 +23,6 @@ nb::object copy_to_array(const T* values, uint64_t count) {
   std::copy_n(values, count, copy);
   nb::capsule owner(copy, [](void* data) noexcept { delete[] static_cast<T*>(data); });
   return nb::cast(nb::ndarray<nb::numpy, T>(copy, {static_cast<std::size_t>(count)}, owner));
-}
-
-/// The library was told to wait a slice for holders, and has. (The deadline of a required reader is a timeout as well, but
-/// one that the caller has to be told of.)
-constexpr const char* slice_is_over = "no slot was free within";
-
-bool held(const Outcome& outcome) {
-  return outcome.status == COUPLET_FULL ||
-         (outcome.status == COUPLET_ERROR_TIMEOUT && outcome.text.find(slice_is_over) != std::string::npos);
-}
-
-/// Puts the time that the caller meant where the sentence has that of a slice.
-Outcome with_whole_timeout(Outcome outcome, double timeout_s) {
-  const std::size_t found = outcome.text.find(slice_is_over);
-  const std::size_t colon = outcome.text.find(':', found == std::string::npos ? 0 : found);
-  if (held(outcome) && found != std::string::npos && colon != std::string::npos) {
-    std::ostringstream phrase;
-    phrase << slice_is_over << ' ' << timeout_s << " s";
-    outcome.text.replace(found, colon - found, phrase.str());
-  }
-  return outcome;
 }
 
 }  // namespace
@@ -130,18 +108,14 @@ bool Series::put(nb::handle array, int64_t step) const {
                                    std::to_string(info.step_bytes) + " bytes in this rank's box, the array has " +
                                    std::to_string(memory.bytes));
   }
-  const Outcome outcome = sliced(
-      wait_timeout_s, [&](double) { return couplet_series_put(handle, memory.data, step); }, held);
-  return check(with_whole_timeout(outcome, wait_timeout_s)) == COUPLET_OK;
+  return check(blocking([&] { return couplet_series_put(handle, memory.data, step); })) == COUPLET_OK;
 }
 
 nb::object Series::claim(int64_t step, nb::handle owner) const {
   const Use use(state, "claim");
   const couplet_series_info info = this->info("claim");
   void* data = nullptr;
-  const Outcome outcome = sliced(
-      wait_timeout_s, [&](double) { return couplet_series_claim(handle, step, &data); }, held);
-  if (check(with_whole_timeout(outcome, wait_timeout_s)) != COUPLET_OK) {
+  if (check(blocking([&] { return couplet_series_claim(handle, step, &data); })) != COUPLET_OK) {
     return nb::none();
   }
   std::vector<std::size_t> extents;
@@ -167,22 +141,13 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, nb::
     raise(COUPLET_ERROR_STATE, "read: the series is closed");
   }
   couplet_batch batch{};
-  uint64_t lost = 0;
-  const Outcome outcome = sliced(
-      timeout_s,
-      [&](double slice) {
-        batch = {};
-        batch.struct_bytes = sizeof batch;
-        const couplet_status status =
-            couplet_series_read(handle, at_least, up_to, slice, memory.data, memory.bytes, &batch);
-        lost += batch.lost;
-        return status;
-      },
-      [](const Outcome& found) { return found.status == COUPLET_NOT_YET; });
+  batch.struct_bytes = sizeof batch;
+  const Outcome outcome = blocking(
+      [&] { return couplet_series_read(handle, at_least, up_to, timeout_s, memory.data, memory.bytes, &batch); });
   const couplet_status status = check(outcome);
   const uint64_t count = status == COUPLET_OK ? batch.count : 0;
   return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count),
-                        copy_to_array(batch.torn, count), lost, batch.incarnation);
+                        copy_to_array(batch.torn, count), batch.lost, batch.incarnation);
 }
 
 void Series::close() {
@@ -211,7 +176,7 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
     c.memory_bytes = options.memory_bytes;
   }
   c.required_timeout_s = options.required_timeout_s;
-  c.wait_timeout_s = options.wait_timeout_s < 0 ? slice_s : std::min(slice_s, options.wait_timeout_s);
+  c.wait_timeout_s = options.wait_timeout_s;
   c.evict_after_s = options.evict_after_s;
   c.group = options.group != nullptr ? options.group->handle : nullptr;
   const std::shared_ptr<UniverseState> lent = use.hand_over();
@@ -232,7 +197,7 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
   });
   lent->in_use = false;
   check(outcome);
-  return std::make_unique<Series>(state, *series, options.wait_timeout_s);
+  return std::make_unique<Series>(state, *series);
 }
 
 std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
@@ -269,7 +234,7 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
   });
   lent->in_use = false;
   check(outcome);
-  return std::make_unique<Series>(state, *series, -1.0);
+  return std::make_unique<Series>(state, *series);
 }
 
 void bind_series(nb::module_& module) {

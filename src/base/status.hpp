@@ -25,6 +25,7 @@ enum class Code : couplet_status {
   full = COUPLET_FULL,
   end = COUPLET_END,
   restarted = COUPLET_RESTARTED,
+  interrupted = COUPLET_INTERRUPTED,
   argument = COUPLET_ERROR_ARGUMENT,
   state = COUPLET_ERROR_STATE,
   not_found = COUPLET_ERROR_NOT_FOUND,

@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
@@ -27,6 +26,8 @@ namespace couplet::capi {
 
 // Remembers the sentence of an error (or answer) for couplet_error_text and returns its code.
 couplet_status finish(const Status& status) noexcept;
+// Asks the calling thread's interrupt check.
+[[nodiscard]] bool interrupted();
 
 // First member of every handle: finds stale and foreign pointers.
 enum class HandleKind : std::uint32_t {
@@ -38,13 +39,13 @@ enum class HandleKind : std::uint32_t {
   gone = 0
 };
 
-// Serialises or supervises the calls on one universe.
+// Serialises (in order of arrival) or supervises the calls on one universe.
 class Turn {
  public:
   void serialise() noexcept { serialised_ = true; }
   Status begin() noexcept {
     if (serialised_) {
-      mutex_.lock();
+      queue();
       return {};
     }
     if (busy_.load(std::memory_order_relaxed)) {
@@ -55,16 +56,32 @@ class Turn {
   }
   void end() noexcept {
     if (serialised_) {
-      mutex_.unlock();
+      served_.fetch_add(1);
+      served_.notify_all();
     } else {
       busy_.store(false, std::memory_order_relaxed);
     }
   }
+  // For a call that waits: lets those in who came meanwhile.
+  void pass() noexcept {
+    if (serialised_ && arrived_.load() - served_.load() > 1) {
+      end();
+      queue();
+    }
+  }
 
  private:
+  void queue() noexcept {
+    const std::uint32_t mine = arrived_.fetch_add(1);
+    for (std::uint32_t turn = served_.load(); turn != mine; turn = served_.load()) {
+      served_.wait(turn);
+    }
+  }
+
   bool serialised_ = false;
   std::atomic<bool> busy_{false};
-  std::mutex mutex_;
+  std::atomic<std::uint32_t> arrived_{0};
+  std::atomic<std::uint32_t> served_{0};
 };
 
 // Runs `body` and turns whatever comes out into a couplet_status.

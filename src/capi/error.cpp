@@ -6,8 +6,17 @@
 
 namespace couplet::capi {
 namespace {
+struct InterruptCheck {
+  couplet_interrupt_check check = nullptr;
+  void* context = nullptr;
+};
 thread_local std::string last_text;
+thread_local InterruptCheck interrupt_check;
 }  // namespace
+
+bool interrupted() {
+  return interrupt_check.check != nullptr && interrupt_check.check(interrupt_check.context) != 0;
+}
 
 couplet_status finish(const Status& status) noexcept {
   try {
@@ -40,6 +49,10 @@ const char* couplet_error_text(void) {
 const char* couplet_version(void) {
   return COUPLET_TEXT(COUPLET_VERSION_MAJOR) "." COUPLET_TEXT(COUPLET_VERSION_MINOR) "." COUPLET_TEXT(
       COUPLET_VERSION_PATCH);
+}
+
+void couplet_set_interrupt_check(couplet_interrupt_check check, void* context) {
+  couplet::capi::interrupt_check = {check, context};
 }
 
 couplet_status couplet_private_fail(couplet_status status, const char* text) {

@@ -1,6 +1,7 @@
 #include <span>
 
 #include "capi/call.hpp"
+#include "capi/private.h"
 #include "os/clock.hpp"
 
 namespace {
@@ -24,7 +25,6 @@ couplet::message::Messenger& messenger_of(couplet_universe* universe) {
   return universe->universe->messenger();
 }
 
-// An interrupt (Ctrl-C) ends a wait with not_yet: for the caller that is a time-out of its slice.
 template <typename Body>
 couplet_status on_requests(int32_t count, couplet_request** requests, const char* function, Body&& body) {
   return capi::guarded([&]() -> Status {
@@ -103,6 +103,15 @@ couplet_status couplet_test(couplet_request** request, int32_t* done, couplet_me
     const Status status = universe == nullptr ? Status() : messenger_of(universe).test(inner(request), message);
     *done = status.code() == Code::not_yet ? 0 : 1;
     return status.code() == Code::not_yet ? Status() : status;
+  });
+}
+
+couplet_status couplet_private_withdraw(couplet_request** request) {
+  return on_requests(request == nullptr ? -1 : 1, request, "withdraw", [&](couplet_universe* universe) -> Status {
+    if (universe != nullptr) {
+      messenger_of(universe).withdraw(inner(request));
+    }
+    return {};
   });
 }
 

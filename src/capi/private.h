@@ -1,4 +1,4 @@
-/* Between libcouplet and libcouplet_mpi_*: not installed, not for users. */
+/* Between libcouplet and what is built with it, libcouplet_mpi_* and the languages: not installed, not for users. */
 #ifndef COUPLET_CAPI_PRIVATE_H
 #define COUPLET_CAPI_PRIVATE_H
 
@@ -10,6 +10,9 @@ extern "C" {
 
 /* Remembers the sentence of an error for couplet_error_text and returns its status. */
 COUPLET_API couplet_status couplet_private_fail(couplet_status status, const char* text);
+
+/* Takes back a receive that no message has met: *request is NULL then. Otherwise it stays, and ends soon. */
+COUPLET_API couplet_status couplet_private_withdraw(couplet_request** request);
 
 #ifdef __cplusplus
 }

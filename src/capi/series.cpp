@@ -57,21 +57,37 @@ Status wrong_end(const char* function, const char* opened_for) {
   return fail(Code::state, "{}: this series was opened for {}", function, opened_for);
 }
 
+// Without start and stop: the whole array, where one rank writes alone.
+couplet::Result<couplet::layout::Box> written_box(std::int32_t dimensions, const std::int64_t* shape,
+                                                  const std::int64_t* start, const std::int64_t* stop,
+                                                  const couplet::message::Group& group, const char* function) {
+  if ((start == nullptr) != (stop == nullptr)) {
+    return fail(Code::argument, "{}: give both start and stop of the box, or none", function);
+  }
+  if (start != nullptr) {
+    return make_box(dimensions, start, stop, function);
+  }
+  if (group.size() > 1) {
+    return fail(Code::argument, "{}: {} ranks write, so that each has to say which box (start and stop)", function,
+                group.size());
+  }
+  constexpr std::array<std::int64_t, COUPLET_MAX_DIMENSIONS> zero{};
+  return make_box(dimensions, zero.data(), shape, function);
+}
+
 Status create(couplet_universe* universe, const char* name, couplet_type type, std::int32_t dimensions,
               const std::int64_t* shape, const std::int64_t* start, const std::int64_t* stop,
               const couplet_series_options* given, couplet_series** out) {
   constexpr auto function = "couplet_series_create";
   COUPLET_TRY(capi::given(name, function, "name"));
   COUPLET_TRY(capi::given(shape, function, "shape"));
-  COUPLET_TRY(capi::given(start, function, "start"));
-  COUPLET_TRY(capi::given(stop, function, "stop"));
   COUPLET_TRY(capi::given(out, function, "series"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_options_init, function));
   COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
   series::WriterSpecification specification;
   specification.name = name;
   specification.type = type;
-  COUPLET_TRY_VALUE(specification.box, make_box(dimensions, start, stop, function));
+  COUPLET_TRY_VALUE(specification.box, written_box(dimensions, shape, start, stop, *group, function));
   specification.shape.assign(shape, shape + dimensions);
   series::WriterOptions wanted;
   wanted.slots = options.slots;

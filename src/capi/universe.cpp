@@ -45,8 +45,13 @@ Status join(const char* program, const couplet_join_options* given, couplet_univ
   mine.secret_file = options.secret_file == nullptr ? "" : options.secret_file;
   mine.timeout_s = options.timeout_s;
   mine.timeout_given = !std::isnan(options.timeout_s);
+  mine.interrupted = capi::interrupted;
   auto handle = std::make_unique<couplet_universe>();
   COUPLET_TRY_VALUE(handle->universe, couplet::runtime::Universe::join(mine));
+  handle->universe->set_interrupt([&turn = handle->turn] {
+    turn.pass();
+    return capi::interrupted();
+  });
   handle->fork_generation = couplet::os::fork_generation();
   if (options.threads != 0) {
     handle->turn.serialise();

@@ -39,6 +39,7 @@ struct Engine::State {
   std::vector<Source*> seldom;
   std::unordered_map<int, Source*> watched;
   std::function<bool()> interrupted;
+  std::uint64_t last_ask_ns = 0;
   counters::Counters own_counters{};
   counters::Counters* counters = &own_counters;
   int walking = 0;  // sources may come and go while they are polled: a removed one leaves nullptr until nobody walks
@@ -79,18 +80,22 @@ struct Engine::State {
     return ready;
   }
 
-  bool tick(std::uint64_t now_ns) {
+  void tick(std::uint64_t now_ns) {
     if (now_ns - last_tick_ns < slice_ns) {
-      return false;
+      return;
     }
     last_tick_ns = now_ns;
     for (auto* const sources : {&often, &seldom}) {
       walk(*sources, [&](Source& source) { source.tick(now_ns); });
     }
-    return true;
   }
-  // True: the wait is to end.
-  bool slice(std::uint64_t now_ns) { return tick(now_ns) && interrupted && interrupted(); }
+  bool ask(std::uint64_t now_ns) {
+    if (!interrupted || now_ns - last_ask_ns < slice_ns) {
+      return false;
+    }
+    last_ask_ns = now_ns;
+    return interrupted();
+  }
 
   void forget(std::vector<Source*>& sources, const Source& source) {
     const auto place = std::find(sources.begin(), sources.end(), &source);
@@ -189,8 +194,12 @@ void Engine::unwatch(int descriptor) {
   }
 }
 
-void Engine::set_interrupt(std::function<bool()> interrupted) {
-  state_->interrupted = std::move(interrupted);
+void Engine::set_interrupt(std::function<bool()> check) {
+  state_->interrupted = std::move(check);
+}
+
+bool Engine::interrupted(std::uint64_t now_ns) {
+  return state_->ask(now_ns);
 }
 
 void Engine::set_counters(counters::Counters& counters) {
@@ -255,7 +264,7 @@ void Engine::State::pass_time(Wait& wait, std::uint64_t now_ns) {
 }
 
 Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns,
-                    const std::function<std::string()>& what, Source* first) {
+                    const std::function<std::string()>& what, Source* first, bool interruptible) {
   State& state = *state_;
   Wait wait{.deadline_ns = deadline_ns, .spins = state.patience.spin_ns != 0};
   for (unsigned round = 0; !state.round_of(wait, round, first, done); ++round) {
@@ -277,8 +286,9 @@ Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns
       return fail(Code::timeout, "waited {:.3g} s for {}", static_cast<double>(now_ns - wait.started_ns) * 1e-9,
                   what());
     }
-    if (state.slice(now_ns)) {
-      return Code::not_yet;
+    state.tick(now_ns);
+    if (interruptible && state.ask(now_ns)) {
+      return Code::interrupted;
     }
     state.pass_time(wait, now_ns);
   }

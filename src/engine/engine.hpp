@@ -64,9 +64,9 @@ class Engine {
 
   // Polls until done() is true. ok, or timeout with "waited <t> s for <what()>" once deadline_ns (os::now_ns scale;
   // os::never = none) has passed. first: the source to look at most closely (may be nullptr). done and what are called on
-  // this thread, often; done must be cheap.
+  // this thread, often; done must be cheap. interruptible: answers interrupted where the interrupt check says so.
   Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::function<std::string()>& what,
-              Source* first = nullptr);
+              Source* first = nullptr, bool interruptible = false);
 
   // For the hot path of message: as wait, without std::function. Done: bool().
   template <typename Done>
@@ -84,8 +84,10 @@ class Engine {
   // Counts rounds and sleeps from here on; outlives the engine.
   void set_counters(counters::Counters& counters);
 
-  // Called inside wait in slices (<= 100 ms): true ends the wait with Code::not_yet (Ctrl-C in Python).
-  void set_interrupt(std::function<bool()> interrupted);
+  // check: called inside waits that are interruptible, about every 100 ms: true ends them (Ctrl-C in Python).
+  void set_interrupt(std::function<bool()> check);
+  // For waits elsewhere: asks the check where its time has come.
+  [[nodiscard]] bool interrupted(std::uint64_t now_ns);
 
  private:
   struct State;

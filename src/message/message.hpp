@@ -94,11 +94,13 @@ class Messenger final : public channel::FrameHandler {
                std::int32_t tag, Request** request);
   Status irecv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source, std::int32_t tag,
                Request** request);
-  // *request becomes nullptr unless the answer is timeout (or not_yet: interrupted).
+  // *request becomes nullptr unless the answer is timeout or interrupted.
   Status wait(Request** request, std::uint64_t deadline_ns, couplet_message* message);
+  // A receive that no message has met is taken back, and *request becomes nullptr; another stays.
+  void withdraw(Request** request);
   // not_yet: not done; *request stays. Moves things once.
   Status test(Request** request, couplet_message* message);
-  // statuses, messages: nullptr or as many as requests.
+  // statuses, messages: nullptr or as many as requests. interrupted: what was done before is done; the others stay.
   Status waitall(std::span<Request*> requests, std::uint64_t deadline_ns, couplet_status* statuses,
                  couplet_message* messages);
   // index: -1 where all are nullptr.
@@ -251,7 +253,7 @@ class Messenger final : public channel::FrameHandler {
   bool spin(const Request& request);
   Status block(Request& request, std::uint64_t deadline_ns);
   Status wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns,
-                    const std::function<std::string()>& what);
+                    const std::function<std::string()>& what, bool interruptible);
   Status finish_wait(Request& request, std::uint64_t deadline_ns);
   Status collect(Request** request, couplet_message* message);
 

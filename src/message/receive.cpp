@@ -287,7 +287,7 @@ void Messenger::send_done(Flow& flow, std::uint64_t cookie) {
   post_control(flow, header, {});
 }
 
-// timeout or not_yet (interrupted): the receive is forgotten; otherwise it is done.
+// timeout or interrupted: the receive is forgotten; otherwise it is done.
 Status Messenger::finish_blocking_receive(Request& request, std::uint64_t deadline_ns) {
   while (true) {
     Status status = block(request, deadline_ns);

@@ -38,20 +38,23 @@ bool Messenger::spin(const Request& request) {
 
 // As finish_wait, after spin() has not helped.
 Status Messenger::block(Request& request, std::uint64_t deadline_ns) {
-  return wait_until([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); });
+  // Neither an agreement nor a blocking send can be left half way.
+  const bool may_stop = request.sending ? request.pooled : request.text == nullptr;
+  return wait_until([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); },
+                    may_stop);
 }
 
 // By the clock only from here on: a message that comes while we look costs no look at it.
 Status Messenger::wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns,
-                             const std::function<std::string()>& what) {
+                             const std::function<std::string()>& what, bool interruptible) {
   if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
   const std::uint64_t start_ns = os::now_ns();
-  Status status = engine_->wait(done, deadline_ns, what);
+  Status status = engine_->wait(done, deadline_ns, what, nullptr, interruptible);
   counters_.add(Counter::message_wait_ns, os::now_ns() - start_ns);
   return status;
 }
 
-// ok: done; timeout; not_yet: interrupted. Or state: nobody can wait here.
+// ok: done; timeout; interrupted. Or state: nobody can wait here.
 Status Messenger::finish_wait(Request& request, std::uint64_t deadline_ns) {
   if (request.done) return {};
   if (engine_ != nullptr && spin(request)) return {};
@@ -73,6 +76,14 @@ Status Messenger::wait(Request** request, std::uint64_t deadline_ns, couplet_mes
   return collect(request, message);
 }
 
+void Messenger::withdraw(Request** request) {
+  Request* given = *request;
+  if (given == nullptr || given->done || given->sending || given->stage != Stage::posted) return;
+  unpost(*given);
+  *request = nullptr;
+  give_request(given);
+}
+
 Status Messenger::test(Request** request, couplet_message* message) {
   if (*request == nullptr) return {};
   if (!(*request)->done && engine_ != nullptr) engine_->poll();
@@ -85,6 +96,7 @@ Status Messenger::waitall(std::span<Request*> requests, std::uint64_t deadline_n
   Status first;
   for (std::size_t index = 0; index < requests.size(); ++index) {
     Status status = wait(&requests[index], deadline_ns, messages != nullptr ? messages + index : nullptr);
+    if (status.code() == Code::interrupted) return status;
     if (statuses != nullptr) statuses[index] = static_cast<couplet_status>(status.code());
     if (first.ok() && !status.ok()) first = std::move(status);
   }
@@ -105,8 +117,8 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
     return false;
   };
   if (!one_done()) {
-    COUPLET_TRY(
-        wait_until(one_done, deadline_ns, [&requests] { return fmt::format("any of {} requests", requests.size()); }));
+    COUPLET_TRY(wait_until(
+        one_done, deadline_ns, [&requests] { return fmt::format("any of {} requests", requests.size()); }, true));
   }
   *index = static_cast<std::int32_t>(found);
   return collect(&requests[found], message);
@@ -120,7 +132,8 @@ Status Messenger::flush(std::uint64_t deadline_ns) {
     return true;
   };
   if (flushed()) return {};
-  return wait_until(flushed, deadline_ns, [] { return std::string("what was sent to go"); });
+  return wait_until(
+      flushed, deadline_ns, [] { return std::string("what was sent to go"); }, false);
 }
 
 }  // namespace couplet::message

@@ -53,6 +53,9 @@ Result<std::uint64_t> SeriesEnvironment::between_slices() {
   for (int round = 0; round < (pushes_ ? rounds_with_pushes : 1); ++round) {
     engine_.poll();
   }
+  if (engine_.interrupted(os::now_ns())) {
+    return Code::interrupted;
+  }
   return messenger_.pending() > 0 || pushes_ ? slice_with_messages_ns : series::longest_slice_ns;
 }
 

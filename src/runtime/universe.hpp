@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "base/status.hpp"
 #include "engine/engine.hpp"
@@ -58,6 +60,8 @@ class Universe final {
       push();
     }
   }
+  // check: see Engine::set_interrupt.
+  void set_interrupt(std::function<bool()> check) { engine_->set_interrupt(std::move(check)); }
   // JSON: links, limits and choices, and why.
   [[nodiscard]] std::string explain() const;
   // Finishes what was sent and says goodbye. Afterwards the object is only good for its destructor.

@@ -114,6 +114,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t dead
       }
       view.outlook = Outlook::lost;
     }
+    view.interrupted = waiting.interrupted();
     if (!first) {
       statistics_.held_ns += waiting.waited_ns();
     }
@@ -290,6 +291,9 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
     }
     if (plan->count == 0) {
       status = kept > 0 ? Status() : nothing_left(plan->outlook);
+      if (status.code() == Code::not_yet && view->interrupted) {
+        status = Code::interrupted;
+      }
       break;
     }
     at_least = plan->at_least + kept;

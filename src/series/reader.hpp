@@ -10,8 +10,8 @@
 
 #include "layout/copy.hpp"
 #include "message/agree.hpp"
+#include "os/memory_block.hpp"
 #include "series/part.hpp"
-#include "series/read_buffer.hpp"
 #include "series/series.hpp"
 #include "series/slot_protocol.hpp"
 #include "series/waiting.hpp"
@@ -58,7 +58,7 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // As couplet_series_read; collective over the team. Answers: not_yet, end, restarted. Errors: argument (out too small),
+  // As couplet_series_read; collective over the team. Answers: not_yet, end, restarted, interrupted. Errors: argument (out too small),
   // limit (at_least exceeds the slots), evicted, peer_lost (by name; what was published has been delivered before),
   // mismatch (writers disagree about the step of an ordinal; names the ranks). After an answer or error nothing was
   // delivered and `batch` is unchanged.
@@ -87,6 +87,7 @@ class Reader {
     std::uint64_t published = 0;  // by all sources
     std::size_t limiting = 0;     // the source that has published least
     Outlook outlook = Outlook::waiting;
+    bool interrupted = false;
   };
   struct Plan {               // of a read, agreed
     std::uint64_t first = 0;  // ordinal; then every `every`-th
@@ -158,7 +159,7 @@ class Reader {
   bool closed_ = false;
   Statistics statistics_;
   Statistics told_;  // what the process's counters know
-  ReadBuffer buffer_;
+  os::MemoryBlock buffer_;
   std::vector<std::int64_t> steps_;
   std::vector<std::uint64_t> ordinals_;
   std::vector<std::uint8_t> torn_;

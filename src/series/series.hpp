@@ -63,7 +63,7 @@ class Environment {
   // will open nothing any more; not_found: the universe has no such program.
   virtual Status program_alive(std::string_view program) = 0;
   // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may be
-  // (ns; short while requests are outstanding); not_yet ends the wait as if its time were over; an error ends it.
+  // (ns; short while requests are outstanding); interrupted ends the wait, and is answered; an error ends it.
   virtual Result<std::uint64_t> between_slices() = 0;
   // Of the process; its own where nobody gives others.
   [[nodiscard]] virtual counters::Counters& counters() noexcept { return own_counters_; }
@@ -77,7 +77,7 @@ class Environment {
   // program's reservation ends when `needed` have.
   virtual Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
                               std::uint32_t needed, std::uint64_t deadline_ns) = 0;
-  // Moves frames until done() or until_ns (both ok); sleeps meanwhile. not_yet: interrupted.
+  // Moves frames until done() or until_ns (both ok); sleeps meanwhile.
   virtual Status wait(const std::function<bool()>& done, std::uint64_t until_ns) = 0;
 
  private:

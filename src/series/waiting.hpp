@@ -17,6 +17,7 @@ class Waiting {
       : environment_(environment), started_ns_(os::now_ns()), deadline_ns_(deadline_ns) {}
 
   [[nodiscard]] bool over() const noexcept { return interrupted_ || os::now_ns() >= deadline_ns_; }
+  [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
   [[nodiscard]] std::uint64_t waited_ns() const noexcept { return os::now_ns() - started_ns_; }
   // True while memory is to be looked at again without sleeping; pauses the processor.
   [[nodiscard]] bool spin() noexcept {
@@ -42,12 +43,7 @@ class Waiting {
   Status sleep(const std::function<bool()>& done) {
     const std::uint64_t now = os::now_ns();
     if (deadline_ns_ > now) {
-      const Status moved = environment_.wait(done, now + std::min(longest_slice_ns, deadline_ns_ - now));
-      if (moved.code() == Code::not_yet) {
-        interrupted_ = true;
-        return {};
-      }
-      COUPLET_TRY(moved);
+      COUPLET_TRY(environment_.wait(done, now + std::min(longest_slice_ns, deadline_ns_ - now)));
     }
     return end_slice();
   }
@@ -59,7 +55,7 @@ class Waiting {
       slice_ns_ = std::min({slice_ns_, *next, longest_slice_ns});
       return {};
     }
-    if (next.code() == Code::not_yet) {
+    if (next.code() == Code::interrupted) {
       interrupted_ = true;
       return {};
     }

@@ -101,7 +101,8 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
       next_examination_ns_ = now + examination_interval_ns;
       status = examine_blocker(index);
     } else if (waiting.over()) {
-      status = settings_.wait_timeout_s == 0
+      status = waiting.interrupted() ? Status(Code::interrupted)
+               : settings_.wait_timeout_s == 0
                    ? Status(Code::full)
                    : fail(Code::timeout, "series '{}' step {}: no slot was free within {} s: {}",
                           file_->geometry().name, step, settings_.wait_timeout_s, describe_blocker(index));

@@ -30,7 +30,7 @@ struct JoinOptions {
   LaneMaker make_lane;        // for the connection to the hub
   // Opens the socket on which peers reach this process; local: the address that reaches the hub, port 0. Called once.
   std::function<Result<os::Endpoint>(const os::Endpoint& local)> listen;
-  std::function<bool()> interrupted;             // Ctrl-C: join and waits end with not_yet
+  std::function<bool()> interrupted;             // Ctrl-C: join ends with interrupted
   std::function<void(const std::string&)> note;  // who is being waited for; the hub is lost
 };
 
@@ -45,11 +45,12 @@ struct JoinWishes {
   std::string secret_file;
   double timeout_s = -1;
   bool timeout_given = false;
+  std::function<bool()> interrupted;
 };
 Result<JoinOptions> join_options(const JoinWishes& wishes);
 
 // timeout: names the programs and ranks that are missing; not_found, exists, mismatch, argument: what the hub does not
-// like about the identity; authentication; version; hub_lost: nobody answers there, or no more; not_yet: interrupted.
+// like about the identity; authentication; version; hub_lost: nobody answers there, or no more; interrupted.
 Result<std::unique_ptr<Membership>> join(JoinOptions options);
 
 }  // namespace couplet::universe

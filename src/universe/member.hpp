@@ -77,7 +77,8 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Status connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns);
   Status enter_node();
   Status present();
-  Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what);
+  Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what,
+              bool interruptible = false);
   Status wait_on_socket(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what);
   void watch();
 
@@ -106,7 +107,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
 
   // member_registry.cpp
   Result<AnswerMessage> ask(RequestId request, const MemberMessage& message, std::uint64_t deadline_ns,
-                            const std::string& what);
+                            const std::string& what, bool interruptible = false);
   Status note_series(SeriesNote note, const std::string& name, std::uint64_t deadline_ns);
 
   JoinOptions options_;

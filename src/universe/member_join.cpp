@@ -51,6 +51,7 @@ Result<JoinOptions> join_options(const JoinWishes& wishes) {
     return told.status();
   }
   options.timeout_s = wishes.timeout_s;
+  options.interrupted = wishes.interrupted;
   if (!wishes.timeout_given) {
     COUPLET_TRY_VALUE(options.timeout_s, environment_number("COUPLET_JOIN_TIMEOUT", default_join_timeout_s));
   }
@@ -105,7 +106,7 @@ Status Member::connect(std::uint64_t deadline_ns) {
       return status;
     }
     if (options_.interrupted && options_.interrupted()) {
-      return Code::not_yet;
+      return Code::interrupted;
     }
     sleep_on(-1, false, connect_pause_ns);
   }
@@ -220,13 +221,14 @@ void Member::watch() {
   watched_write_ = write;
 }
 
-Status Member::wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what) {
+Status Member::wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what,
+                    bool interruptible) {
   if (engine_ == nullptr) {
     return wait_on_socket(done, deadline_ns, what);
   }
   watch();
   return engine_->wait(
-      done, deadline_ns, [&] { return what; }, this);
+      done, deadline_ns, [&] { return what; }, this, interruptible);
 }
 
 Status Member::wait_on_socket(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what) {
@@ -238,7 +240,7 @@ Status Member::wait_on_socket(const std::function<bool()>& done, std::uint64_t d
       return {};
     }
     if (options_.interrupted && options_.interrupted()) {
-      return Code::not_yet;
+      return Code::interrupted;
     }
     const auto now = os::now_ns();
     if (now >= deadline_ns) {

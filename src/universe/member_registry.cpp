@@ -11,7 +11,7 @@ constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
 }  // namespace
 
 Result<AnswerMessage> Member::ask(RequestId request, const MemberMessage& message, std::uint64_t deadline_ns,
-                                  const std::string& what) {
+                                  const std::string& what, bool interruptible) {
   if (left_) {
     return fail(Code::state, "{}: this process has left the universe", what);
   }
@@ -25,7 +25,7 @@ Result<AnswerMessage> Member::ask(RequestId request, const MemberMessage& messag
   answers_[request] = std::nullopt;
   connection_->send(control_json, std::move(bytes));
   const auto answered = [&] { return answers_[request].has_value() || !hub_status_.ok(); };
-  auto status = wait(answered, deadline_ns, what);
+  auto status = wait(answered, deadline_ns, what, interruptible);
   auto reply = std::exchange(answers_[request], std::nullopt);
   answers_.erase(request);
   if (reply) {
@@ -55,8 +55,9 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
   const auto request = next_request_++;
   const auto now = os::now_ns();
   const bool wait_for_it = deadline_ns > now;
-  auto reply = ask(request, FindMessage{request, name, newer_than, wait_for_it},
-                   wait_for_it ? deadline_ns : now + answer_grace_ns, fmt::format("looking for series '{}'", name));
+  auto reply =
+      ask(request, FindMessage{request, name, newer_than, wait_for_it},
+          wait_for_it ? deadline_ns : now + answer_grace_ns, fmt::format("looking for series '{}'", name), wait_for_it);
   if (!reply.ok()) {
     return reply.code() == Code::timeout && wait_for_it ? Status(Code::not_yet) : reply.status();
   }

@@ -39,7 +39,7 @@ class SeriesRegistry {
   // Reserves a name for `record` (parts already complete; called by the first writer rank only, after the writers have
   // agreed and made their files). Fills incarnation. exists: a live program writes it.
   virtual Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) = 0;
-  // not_yet until the deadline if the series does not exist then. newer_than: wait for an incarnation above it (-1: any).
+  // not_yet until the deadline if the series does not exist then. newer_than: wait for an incarnation above it (-1: any). interrupted.
   virtual Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) = 0;
   // A writer rank has closed (or a reader rank has opened or closed): the hub needs it to know when the universe is over.
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;

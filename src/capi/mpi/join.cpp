@@ -32,14 +32,21 @@ int loaded_libraries() {
   return found;
 }
 
-// ok, and rank and size of `comm`; else why not.
-couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
+couplet_status require_mpi() {
   int initialized = 0;
   int finalized = 0;
   MPI_Initialized(&initialized);
   MPI_Finalized(&finalized);
   if (initialized == 0 || finalized != 0) {
     return mpi_error("couplet_join_mpi: MPI is not initialised (or is finalised); call MPI_Init before");
+  }
+  return COUPLET_OK;
+}
+
+// ok, and rank and size of `comm`; else why not.
+couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
+  if (const couplet_status status = require_mpi(); status != COUPLET_OK) {
+    return status;
   }
   if (loaded_libraries() == 3) {
     return mpi_error("couplet_join_mpi: this process has loaded both Open MPI and MPICH; use one of them");
@@ -98,6 +105,9 @@ couplet_status couplet_join_mpi(const char* program, MPI_Comm comm, const couple
 
 couplet_status couplet_join_mpi_f(const char* program, MPI_Fint comm, const couplet_join_options* options,
                                   couplet_universe** universe) {
+  if (const couplet_status status = require_mpi(); status != COUPLET_OK) {
+    return status;  // here already: Open MPI ends the process where MPI_Comm_f2c comes before MPI_Init
+  }
   return couplet_join_mpi(program, MPI_Comm_f2c(comm), options, universe);
 }
 

@@ -125,7 +125,9 @@ TEST_F(EngineTest, TicksAndInterruptsComeInSlices) {
   engine.add(source, Rate::often);
   int asked = 0;
   engine.set_interrupt([&] { return ++asked == 3; });
-  EXPECT_EQ(engine.wait([] { return false; }, os::never, nothing).code(), Code::not_yet);
+  EXPECT_EQ(engine.wait([] { return false; }, os::now_ns() + 250'000'000, nothing).code(), Code::timeout);
+  EXPECT_EQ(asked, 0) << "only waits that say so are interrupted";
+  EXPECT_EQ(engine.wait([] { return false; }, os::never, nothing, nullptr, true).code(), Code::interrupted);
   EXPECT_EQ(asked, 3);
   EXPECT_GE(counters.get(counters::Counter::sleeps), 2U);
   EXPECT_GE(counters.get(counters::Counter::slept_ns), 50'000'000U);

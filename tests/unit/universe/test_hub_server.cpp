@@ -199,7 +199,7 @@ TEST_F(HubServerTest, AnInterruptEndsJoining) {
   patient.timeout_s = -1;
   std::atomic<int> asked{0};
   patient.interrupted = [&] { return ++asked > 3; };
-  EXPECT_EQ(join(std::move(patient)).code(), Code::not_yet);
+  EXPECT_EQ(join(std::move(patient)).code(), Code::interrupted);
 }
 
 TEST_F(HubServerTest, ALossBeforeAnybodyListensIsToldLater) {

@@ -1,4 +1,4 @@
-#include "series/read_buffer.hpp"
+#include "os/memory_block.hpp"
 
 #include <sys/mman.h>
 
@@ -7,26 +7,29 @@
 
 #include "os/error.hpp"
 
-namespace couplet::series {
+namespace couplet::os {
 namespace {
 constexpr std::uint64_t huge_page_bytes = std::uint64_t{2} << 20;
 }
 
-ReadBuffer::~ReadBuffer() {
+MemoryBlock::~MemoryBlock() {
   if (data_ != nullptr) {
     ::munmap(data_, bytes_);
   }
 }
 
-Result<std::byte*> ReadBuffer::reserve(std::uint64_t bytes) {
+Result<std::byte*> MemoryBlock::reserve(std::uint64_t bytes) {
   if (bytes <= bytes_ && data_ != nullptr) {
     return data_;
+  }
+  if (bytes > std::uint64_t{1} << 62) {
+    return fail(Code::memory, "no memory of {} bytes", bytes);
   }
   const std::uint64_t wanted = (std::max(bytes, bytes_ + bytes_ / 2) / huge_page_bytes + 1) * huge_page_bytes;
   void* memory = data_ == nullptr ? ::mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                   : ::mremap(data_, bytes_, wanted, MREMAP_MAYMOVE);
   if (memory == MAP_FAILED) {
-    return os::system_failure(errno, fmt::format("no memory for a batch of {} bytes", bytes));
+    return system_failure(errno, fmt::format("no memory of {} bytes", bytes));
   }
   ::madvise(memory, wanted, MADV_HUGEPAGE);
   data_ = static_cast<std::byte*>(memory);
@@ -34,4 +37,4 @@ Result<std::byte*> ReadBuffer::reserve(std::uint64_t bytes) {
   return data_;
 }
 
-}  // namespace couplet::series
+}  // namespace couplet::os
