@@ -36,5 +36,6 @@ def join(request: _couplet.JoinRequest, comm: MPI.Intracomm | Any) -> _couplet.U
     from mpi4py import MPI
 
     library = library_for(MPI.Get_library_version())
-    any_thread = MPI.Query_thread() == MPI.THREAD_MULTIPLE
+    alive = MPI.Is_initialized() and not MPI.Is_finalized()  # else joining says so
+    any_thread = alive and MPI.Query_thread() == MPI.THREAD_MULTIPLE
     return _couplet.join_mpi(request, str(library), MPI._addressof(comm), any_thread)

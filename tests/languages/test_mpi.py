@@ -52,6 +52,18 @@ def test_an_error_without_ierr_aborts_the_job(make_world: Callable[..., World], 
     assert "never" in errors
 
 
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+@pytest.mark.parametrize("language", ["c", "cpp", "fortran", "python"])
+def test_joining_before_mpi_is_there(make_world: Callable[..., World], flavour: str, language: str) -> None:
+    world = make_world("team:1")
+    if language == "python":
+        command = [sys.executable, str(PROGRAMS / "early_python.py")]
+    else:
+        command = [compiled(f"early_{language}", flavour)]
+    ended = world.finish(world.start(command, **mpi_environment(flavour))).check()
+    assert ended.output.startswith("-14 couplet_join_mpi: MPI is not initialised")
+
+
 def test_flavour_of_an_mpi() -> None:
     from couplet._mpi import flavour_of
 

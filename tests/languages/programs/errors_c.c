@@ -1,9 +1,13 @@
 /* Provokes errors in C and prints "case<TAB>code<TAB>sentence"; see test_errors.py.
- * Usage: errors_c provoke WRONG_SECRET | errors_c mapping CODE... */
+ * Usage: errors_c provoke WRONG_SECRET | errors_c join PROGRAM... | errors_c meet CASE */
 #include <couplet/couplet.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -77,7 +81,97 @@ static void provoke_series(couplet_universe* universe) {
   NEED(couplet_series_close(writer));
   NEED(couplet_series_read(reader, 1, 2, 0, NULL, 0, &batch));
   print("end", couplet_series_read(reader, 1, 2, 0, NULL, 0, &batch));
+  NEED(try_create(universe, "eta", shape, 2, &writer));
+  print("restarted", couplet_series_read(reader, 1, 2, 0, NULL, 0, &batch));
   NEED(couplet_series_close(reader));
+  NEED(couplet_series_close(writer));
+}
+
+static void provoke_eviction(couplet_universe* universe) {
+  couplet_series *writer, *reader;
+  couplet_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_options options;
+  couplet_series_options_init(&options);
+  options.slots = 2;
+  options.evict_after_s = 0.05;
+  NEED(couplet_series_create(universe, "tides", COUPLET_DOUBLE, 2, shape, NULL, NULL, &options, &writer));
+  NEED(try_open(universe, "tides", COUPLET_DOUBLE, 4, &reader));
+  for (int64_t step = 1; step <= 3; ++step) NEED(couplet_series_put(writer, eta, step));
+  print("evicted", couplet_series_read(reader, 1, 2, 0, NULL, 0, &batch));
+  NEED(couplet_series_close(reader));
+  NEED(couplet_series_close(writer));
+}
+
+/* No more memory than the process has now, and 16 MiB. */
+static void provoke_memory(couplet_universe* universe) {
+  const int64_t large[2] = {2048, 1024};
+  couplet_series* series;
+  struct rlimit before, tight;
+  long pages = 0;
+  FILE* file = fopen("/proc/self/statm", "r");
+  if (file == NULL || fscanf(file, "%ld", &pages) != 1) exit(1);
+  fclose(file);
+  getrlimit(RLIMIT_AS, &before);
+  tight = before;
+  tight.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (16u << 20);
+  setrlimit(RLIMIT_AS, &tight);
+  print("memory", try_create(universe, "ocean", large, 2, &series));
+  setrlimit(RLIMIT_AS, &before);
+}
+
+static atomic_int is_waiting, is_enough;
+
+static int32_t tell(void* nothing) {
+  (void)nothing;
+  is_waiting = 1;
+  return is_enough;
+}
+
+static void* receive_what_never_comes(void* request) {
+  couplet_set_interrupt_check(tell, NULL);
+  couplet_wait(request, -1, NULL);
+  return NULL;
+}
+
+static void provoke_thread(couplet_universe* universe) {
+  couplet_group* group;
+  couplet_request* request;
+  pthread_t thread;
+  double never;
+  NEED(couplet_universe_group(universe, &group));
+  NEED(couplet_irecv(group, &never, 1, COUPLET_DOUBLE, 0, 99, &request));
+  pthread_create(&thread, NULL, receive_what_never_comes, &request);
+  while (!is_waiting) sched_yield();
+  print("thread", couplet_progress(universe));
+  is_enough = 1;
+  pthread_join(thread, NULL);
+}
+
+static int32_t end_at_once(void* asked) {
+  ++*(int*)asked;
+  return 1;
+}
+
+static void provoke_interrupt(couplet_universe* universe) {
+  couplet_group* group;
+  int asked = 0;
+  NEED(couplet_universe_group(universe, &group));
+  couplet_set_interrupt_check(end_at_once, &asked);
+  print("interrupted", couplet_recv(group, eta, 12, COUPLET_DOUBLE, 0, 98, NULL));
+  couplet_set_interrupt_check(NULL, NULL);
+  if (asked != 1) exit(1);
+}
+
+/* Talks to a program that is lost, or that nothing leads to. */
+static void meet(const char* name) {
+  couplet_universe* universe;
+  couplet_group* group;
+  NEED(couplet_join("solo", NULL, &universe));
+  NEED(couplet_universe_group(universe, &group));
+  couplet_status status = couplet_send(group, eta, 1, COUPLET_DOUBLE, 1, 1);
+  if (status == COUPLET_OK) status = couplet_recv(group, eta, 1, COUPLET_DOUBLE, 1, 1, NULL);
+  print(name, status);
+  NEED(couplet_leave(universe));
 }
 
 static void provoke_message(couplet_universe* universe) {
@@ -103,8 +197,12 @@ static void provoke_fork(couplet_universe* universe) {
 }
 
 int main(int argc, char** argv) {
-  if (strcmp(argv[1], "mapping") == 0) {
+  if (strcmp(argv[1], "join") == 0) {
     for (int i = 2; i < argc; ++i) print(argv[i], try_join(argv[i], NULL, NULL));
+    return 0;
+  }
+  if (strcmp(argv[1], "meet") == 0) {
+    meet(argv[2]);
     return 0;
   }
   print("not_found", try_join("nobody", NULL, NULL));
@@ -114,7 +212,11 @@ int main(int argc, char** argv) {
   couplet_universe* universe;
   NEED(couplet_join("solo", NULL, &universe));
   provoke_series(universe);
+  provoke_eviction(universe);
+  provoke_memory(universe);
   provoke_message(universe);
+  provoke_thread(universe);
+  provoke_interrupt(universe);
   provoke_fork(universe);
   NEED(couplet_leave(universe));
   return 0;

@@ -1,14 +1,18 @@
 // Provokes errors in C++ and prints "case<TAB>code<TAB>sentence"; see test_errors.py.
-// Usage: errors_cpp provoke WRONG_SECRET | errors_cpp mapping CODE...
+// Usage: errors_cpp provoke WRONG_SECRET | errors_cpp join PROGRAM... | errors_cpp meet CASE
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <couplet/couplet.hpp>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -67,6 +71,79 @@ void provoke_series(couplet::Universe& universe) {
     throw std::runtime_error("read");
   }
   print("end", reader.read({.timeout_s = 0}).status());
+  writer = universe.create_series<double>("eta", shape, whole, small);
+  print("restarted", reader.read({.timeout_s = 0}).status());
+}
+
+void provoke_eviction(couplet::Universe& universe) {
+  auto writer = universe.create_series<double>("tides", {4, 3}, {{0, 0}, {4, 3}}, {.slots = 2, .evict_after_s = 0.05});
+  auto reader = universe.open_series<double>("tides");
+  for (const std::int64_t step : {1, 2, 3}) {
+    static_cast<void>(writer.put(std::vector<double>(12), step));
+  }
+  provoke("evicted", [&] { static_cast<void>(reader.read({.timeout_s = 0})); });
+}
+
+/// No more memory than the process has now, and 16 MiB.
+void provoke_memory(couplet::Universe& universe) {
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  rlim_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit tight = before;
+  tight.rlim_cur = pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (rlim_t{16} << 20);
+  setrlimit(RLIMIT_AS, &tight);
+  provoke("memory", [&] {
+    static_cast<void>(universe.create_series<double>("ocean", {2048, 1024}, {{0, 0}, {2048, 1024}}, {.slots = 2}));
+  });
+  setrlimit(RLIMIT_AS, &before);
+}
+
+struct OtherThread {
+  std::atomic<bool> is_waiting = false;
+  std::atomic<bool> is_enough = false;
+};
+
+void provoke_thread(couplet::Universe& universe) {
+  double never = 0;
+  couplet::Request request = universe.group().irecv(std::span<double>(&never, 1), 0, 99);
+  OtherThread state;
+  std::thread other([&] {
+    const auto tell = [](void* context) {
+      auto& told = *static_cast<OtherThread*>(context);
+      told.is_waiting = true;
+      return std::int32_t{told.is_enough ? 1 : 0};
+    };
+    couplet_set_interrupt_check(tell, &state);
+    try {
+      request.wait();
+    } catch (const couplet::Error&) {  // it was enough
+    }
+  });
+  while (!state.is_waiting) {
+    std::this_thread::yield();
+  }
+  provoke("thread", [&] { universe.progress(); });
+  state.is_enough = true;
+  other.join();
+}
+
+void provoke_interrupt(const couplet::Group& group) {
+  couplet_set_interrupt_check([](void*) { return std::int32_t{1}; }, nullptr);
+  std::vector<double> room(1);
+  provoke("interrupted", [&] { group.recv(room, 0, 98); });
+  couplet_set_interrupt_check(nullptr, nullptr);
+}
+
+/// Talks to a program that is lost, or that nothing leads to.
+void meet(const char* name) {
+  couplet::Universe universe = couplet::join("solo");
+  std::vector<double> data(1);
+  provoke(name, [&] {
+    universe.group().send(data, 1, 1);
+    universe.group().recv(data, 1, 1);
+  });
+  universe.leave();
 }
 
 void provoke_message(const couplet::Group& group) {
@@ -92,10 +169,14 @@ void provoke_fork(const couplet::Universe& universe) {
 
 int main(int argc, char** argv) {
   const std::span<char*> arguments(argv, static_cast<std::size_t>(argc));
-  if (std::strcmp(arguments[1], "mapping") == 0) {
+  if (std::strcmp(arguments[1], "join") == 0) {
     for (const char* code : arguments.subspan(2)) {
       provoke_join(code, code, {});
     }
+    return 0;
+  }
+  if (std::strcmp(arguments[1], "meet") == 0) {
+    meet(arguments[2]);
     return 0;
   }
   provoke_join("not_found", "nobody", {.timeout_s = 2});
@@ -104,7 +185,11 @@ int main(int argc, char** argv) {
   provoke_join("config", "solo", {.hub = "nonsense", .timeout_s = 2});
   couplet::Universe universe = couplet::join("solo");
   provoke_series(universe);
+  provoke_eviction(universe);
+  provoke_memory(universe);
   provoke_message(universe.group());
+  provoke_thread(universe);
+  provoke_interrupt(universe.group());
   provoke_fork(universe);
   universe.leave();
   return 0;

@@ -1,7 +1,7 @@
 ! Provokes errors in Fortran and prints "case<TAB>code<TAB>sentence"; see test_errors.py.
-! Usage: errors_fortran provoke WRONG_SECRET | errors_fortran mapping CODE... | errors_fortran stop
+! Usage: errors_fortran provoke WRONG_SECRET | errors_fortran join PROGRAM... | errors_fortran meet CASE | errors_fortran stop
 module errors
-  use, intrinsic :: iso_c_binding, only: c_int, c_ptr, c_null_ptr
+  use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_long, c_ptr, c_funptr, c_null_ptr, c_funloc, c_associated
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64, error_unit, output_unit
   use couplet
   implicit none
@@ -14,12 +14,44 @@ module errors
       integer(c_int), value :: child, options
       type(c_ptr), value :: status
     end function
+    integer(c_int) function c_getrlimit(what, limits) bind(c, name="getrlimit")
+      import :: c_int, c_long
+      integer(c_int), value :: what
+      integer(c_long), intent(out) :: limits(2)
+    end function
+    integer(c_int) function c_setrlimit(what, limits) bind(c, name="setrlimit")
+      import :: c_int, c_long
+      integer(c_int), value :: what
+      integer(c_long), intent(in) :: limits(2)
+    end function
+    integer(c_int) function c_getpagesize() bind(c, name="getpagesize")
+      import :: c_int
+    end function
+    integer(c_int) function c_pthread_create(thread, attributes, start, argument) bind(c, name="pthread_create")
+      import :: c_int, c_long, c_ptr, c_funptr
+      integer(c_long), intent(out) :: thread
+      type(c_ptr), value :: attributes, argument
+      type(c_funptr), value :: start
+    end function
+    subroutine c_set_interrupt_check(check, context) bind(c, name="couplet_set_interrupt_check")
+      import :: c_ptr, c_funptr
+      type(c_funptr), value :: check
+      type(c_ptr), value :: context
+    end subroutine
+    integer(c_int) function c_pthread_join(thread, answer) bind(c, name="pthread_join")
+      import :: c_int, c_long, c_ptr
+      integer(c_long), value :: thread
+      type(c_ptr), value :: answer
+    end function
     subroutine c_exit(status) bind(c, name="_exit")
       import :: c_int
       integer(c_int), value :: status
     end subroutine
   end interface
+  integer(c_int), parameter :: address_space = 9  ! RLIMIT_AS of Linux
   type(couplet_universe) :: universe
+  type(couplet_request) :: pending
+  integer(c_int32_t), volatile :: is_waiting = 0, is_enough = 0
 
 contains
 
@@ -82,7 +114,92 @@ contains
     if (batch%count /= 2) error stop "the steps that were put are not there"
     call reader%read(batch, timeout=0.0_real64, ierr=ierr)
     call show("end", ierr)
+    call universe%create_series("eta", extents, whole, writer, slots=2)
+    call reader%read(batch, timeout=0.0_real64, ierr=ierr)
+    call show("restarted", ierr)
     call reader%close()
+    call writer%close()
+  end subroutine
+
+  subroutine provoke_eviction()
+    integer :: ierr, step
+    type(couplet_series) :: writer, reader
+    type(couplet_batch) :: batch
+    real(real64) :: eta(3, 4)
+    eta = 0
+    call universe%create_series("tides", [3, 4], reshape([1, 3, 1, 4], [2, 2]), writer, slots=2, evict_after=0.05_real64)
+    call universe%open_series("tides", reader)
+    do step = 1, 3
+      call writer%put(eta, step)
+    end do
+    call reader%read(batch, timeout=0.0_real64, ierr=ierr)
+    call show("evicted", ierr)
+    call reader%close()
+    call writer%close()
+  end subroutine
+
+  ! No more memory than the process has now, and 16 MiB.
+  subroutine provoke_memory()
+    integer :: ierr, unit
+    integer(c_int) :: done
+    integer(c_long) :: before(2), pages
+    type(couplet_series) :: writer
+    open (newunit=unit, file="/proc/self/statm", action="read")
+    read (unit, *) pages
+    close (unit)
+    done = c_getrlimit(address_space, before)
+    done = c_setrlimit(address_space, [pages * c_getpagesize() + 16_c_long * 1024 * 1024, before(2)])
+    call universe%create_series("ocean", [1024, 2048], reshape([1, 1024, 1, 2048], [2, 2]), writer, slots=2, ierr=ierr)
+    done = c_setrlimit(address_space, before)
+    call show("memory", ierr)
+  end subroutine
+
+  function tell(context) bind(c) result(answer)
+    type(c_ptr), value :: context
+    integer(c_int32_t) :: answer
+    is_waiting = merge(2, 1, c_associated(context))
+    answer = is_enough
+  end function
+
+  function receive_what_never_comes(argument) bind(c) result(nothing)
+    type(c_ptr), value :: argument
+    type(c_ptr) :: nothing
+    integer :: ierr
+    nothing = argument
+    call c_set_interrupt_check(c_funloc(tell), argument)
+    call pending%wait(ierr=ierr)
+  end function
+
+  subroutine provoke_thread()
+    integer :: ierr
+    integer(c_int) :: done
+    integer(c_long) :: thread
+    type(couplet_group) :: group
+    real(real64), target, save :: never(1)
+    call universe%group(group)
+    call group%irecv(never, 0, 99, pending)
+    done = c_pthread_create(thread, c_null_ptr, c_funloc(receive_what_never_comes), c_null_ptr)
+    do while (is_waiting == 0)
+    end do
+    call universe%progress(ierr)
+    call show("thread", ierr)
+    is_enough = 1
+    done = c_pthread_join(thread, c_null_ptr)
+  end subroutine
+
+  ! Talks to a program that is lost, or that nothing leads to.
+  subroutine meet(name)
+    character(len=*), intent(in) :: name
+    integer :: ierr
+    type(couplet_group) :: group
+    real(real64) :: word(1)
+    word = 1
+    call couplet_join("solo", universe)
+    call universe%group(group)
+    call group%send(word, 1, 1, ierr)
+    if (ierr == couplet_ok) call group%recv(word, 1, 1, ierr=ierr)
+    call show(name, ierr)
+    call universe%leave()
   end subroutine
 
   subroutine provoke_message()
@@ -123,12 +240,15 @@ program errors_fortran
 
   call get_command_argument(1, mode)
   call get_command_argument(2, argument)
-  if (mode == "mapping") then
+  if (mode == "join") then
     do i = 2, command_argument_count()
       call get_command_argument(i, argument)
       call couplet_join(trim(argument), universe, ierr=ierr)
       call show(trim(argument), ierr)
     end do
+    stop
+  else if (mode == "meet") then
+    call meet(trim(argument))
     stop
   else if (mode == "stop") then
     call couplet_join("solo", universe, hub="127.0.0.1:1", timeout=2.0_real64)
@@ -145,7 +265,10 @@ program errors_fortran
   call show("config", ierr)
   call couplet_join("solo", universe)
   call provoke_series()
+  call provoke_eviction()
+  call provoke_memory()
   call provoke_message()
+  call provoke_thread()
   call provoke_fork()
   call universe%leave()
 end program

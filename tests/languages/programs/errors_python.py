@@ -1,11 +1,15 @@
 """Provokes errors in Python and prints "case<TAB>code<TAB>sentence"; see test_errors.py.
 
-Usage: errors_python.py provoke WRONG_SECRET | errors_python.py mapping CODE...
+Usage: errors_python.py provoke WRONG_SECRET | errors_python.py join PROGRAM... | errors_python.py meet CASE
 """
 
 import os
+import resource
+import signal
 import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,7 +68,71 @@ def provoke_series(universe: couplet.Universe) -> None:
     writer.close()
     assert len(reader.read(timeout=0)) == 2
     print("end", ANSWERS[reader.read(timeout=0).status], "", sep="\t")
+    with universe.create_series("eta", shape, slots=2):
+        print("restarted", ANSWERS[reader.read(timeout=0).status], "", sep="\t")
     reader.close()
+
+
+def provoke_eviction(universe: couplet.Universe) -> None:
+    with (
+        universe.create_series("tides", (4, 3), slots=2, evict_after=0.05) as writer,
+        universe.series("tides") as reader,
+    ):
+        for step in (1, 2, 3):
+            writer.put(np.zeros((4, 3)), step)
+        provoke("evicted", lambda: reader.read(timeout=0))
+
+
+def provoke_memory(universe: couplet.Universe) -> None:
+    """No more memory than the process has now, and 16 MiB."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), before[1]))
+    provoke("memory", lambda: universe.create_series("ocean", (2048, 1024), slots=2))
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def provoke_thread(universe: couplet.Universe) -> None:
+    """Whichever thread comes second is told; the other one asks again, so that it is the first at last."""
+    request = universe.group.Irecv(np.zeros(1), 0, 99)
+
+    def wait() -> None:
+        while True:
+            try:
+                request.wait(1)
+            except couplet.ThreadError:
+                continue
+            except couplet.DeadlineError:
+                return
+
+    def go_on() -> None:
+        while other.is_alive():
+            universe.progress()
+
+    other = threading.Thread(target=wait)
+    other.start()
+    provoke("thread", go_on)
+    other.join()
+
+
+def provoke_interrupt(group: couplet.Group) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have started us with it ignored
+    threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        group.Recv(np.zeros(1), 0, 98)
+    except KeyboardInterrupt:  # what the answer becomes in this language
+        print("interrupted", 5, "", sep="\t")
+
+
+def meet(name: str) -> None:
+    """Talk to a program that is lost, or that nothing leads to."""
+    with couplet.join("solo") as universe:
+
+        def talk() -> None:
+            universe.group.Send(np.zeros(1), 1, 1)
+            universe.group.Recv(np.zeros(1), 1, 1)
+
+        provoke(name, talk)
 
 
 def provoke_message(group: couplet.Group) -> None:
@@ -84,9 +152,12 @@ def provoke_fork(universe: couplet.Universe) -> None:
 
 
 def main() -> None:
-    if sys.argv[1] == "mapping":
+    if sys.argv[1] == "join":
         for code in sys.argv[2:]:
             provoke(code, lambda code=code: couplet.join(code))
+        return
+    if sys.argv[1] == "meet":
+        meet(sys.argv[2])
         return
     provoke("not_found", lambda: couplet.join("nobody", timeout=2))
     provoke("authentication", lambda: couplet.join("solo", secret_file=sys.argv[2], timeout=2))
@@ -94,7 +165,11 @@ def main() -> None:
     provoke("config", lambda: couplet.join("solo", hub="nonsense", timeout=2))
     with couplet.join("solo") as universe:
         provoke_series(universe)
+        provoke_eviction(universe)
+        provoke_memory(universe)
         provoke_message(universe.group)
+        provoke_thread(universe)
+        provoke_interrupt(universe.group)
         provoke_fork(universe)
 
 

@@ -1,0 +1,13 @@
+"""Joins with a communicator before MPI is there, and prints the error; see test_mpi.py."""
+
+import mpi4py
+
+mpi4py.rc.initialize = False
+from mpi4py import MPI  # noqa: E402
+
+import couplet  # noqa: E402
+
+try:
+    couplet.join("team", MPI.COMM_WORLD)
+except couplet.MpiError as error:
+    print(error.code, error)
