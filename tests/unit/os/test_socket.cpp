@@ -95,7 +95,7 @@ TEST(Socket, IsTunedAndComesFromTheChosenAddress) {
     ASSERT_EQ(::getsockopt(socket->number(), IPPROTO_TCP, TCP_NODELAY, &value, &bytes), 0);
     EXPECT_NE(value, 0);
     ASSERT_EQ(::getsockopt(socket->number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &value, &bytes), 0);
-    EXPECT_EQ(value, 4000);
+    EXPECT_EQ(value, static_cast<int>(SocketOptions().user_timeout_ms));
     ASSERT_EQ(::getsockopt(socket->number(), SOL_SOCKET, SO_KEEPALIVE, &value, &bytes), 0);
     EXPECT_NE(value, 0);
   }
