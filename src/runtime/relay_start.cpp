@@ -181,6 +181,11 @@ Status RelayStart::again(channel::PeerId lost) {
   return start();
 }
 
+bool RelayStart::awaited() const {
+  const channel::PeerId relay = channel::first_relay_peer + membership_.node();
+  return started_ > 0 && membership_.hub().ok() && membership_.peer(relay).state == PeerState::absent;
+}
+
 Status RelayStart::start() {
   COUPLET_TRY_VALUE(const std::string path, find_helper("couplet-relay"));
   std::vector<std::pair<std::string, std::string>> changes;

@@ -30,6 +30,9 @@ class RelayStart {
   Status for_writers(const message::Group& writers);
   // The node's relay is lost: starts another one, where this process had started that, a few times.
   Status again(channel::PeerId lost);
+  // A relay was started and has not come yet. Until it is in the node directory, that goes with the last member of the node,
+  // and with it what is retained for readers on other nodes.
+  [[nodiscard]] bool awaited() const;
 
  private:
   [[nodiscard]] bool needed() const;

@@ -13,6 +13,7 @@ namespace couplet::runtime {
 namespace {
 
 constexpr double leave_timeout_s = 5;
+constexpr double relay_timeout_s = 10;  // for one that was started, and has not come when its starter leaves
 constexpr int spin_rounds = 4000;
 constexpr double push_timeout_s = 30;
 constexpr int pushes_each_call = 64;
@@ -190,7 +191,11 @@ Status Universe::leave() {
     static_cast<void>(engine_->wait([&] { return server.told_all(); }, os::deadline_after(push_timeout_s),
                                     [] { return "readers on other nodes to be sent everything"; }));
   }
-  relay_start_.reset();
+  if (relay_start_) {
+    static_cast<void>(engine_->wait([this] { return !relay_start_->awaited(); }, os::deadline_after(relay_timeout_s),
+                                    [] { return "the relay of this node to come"; }));
+    relay_start_.reset();
+  }
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
   const Status flushed = messenger_->flush(deadline_ns);
   reach_->shut(deadline_ns);

@@ -93,3 +93,12 @@ def test_a_follower_on_another_node_accounts_for_what_it_lost(make_world: MakeWo
     assert found["published"] == 4000 and found["pending"] == 0, output
     assert "written 4000" in writer.finish()
     assert "route mapped" in witness.finish()
+
+
+def test_what_a_writer_that_leaves_at_once_retained_is_still_read(make_world: MakeWorld) -> None:
+    """It is the only one of its node, and gone before the reader has opened: the relay that it started is there."""
+    world = make_world("ocean:1,nowcast:1")
+    writer = start(world, "write", "ocean", 0, 1, "a", steps=3, slots=4)
+    reader = start(world, "read", "nowcast", 0, 1, "b")
+    assert "written 3" in writer.finish()
+    check_all_delivered(reader.finish(), 3)
