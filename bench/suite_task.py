@@ -7,16 +7,14 @@ for all of them; `us` is the time of one request. There is no limit: nothing sim
 
 from __future__ import annotations
 
-import argparse
-import contextlib
-import json
 import shutil
 import tempfile
 from pathlib import Path
 
+from common.arena import Arena
 from common.contender import Contender
-from common.measure import Case, measure
-from suite_message import ROOT, Arena
+from common.measure import Case
+from common.suite import run_suite
 
 SIZES = {"8B": 8, "64KiB": 64 * 1024, "1MiB": 1024 * 1024}
 CASES = [f"{kind}/{size}" for kind in ("latency", "throughput") for size in SIZES]
@@ -59,26 +57,4 @@ def make_case(arena: Arena, name: str) -> Case:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(
-        prog="bench/run task", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--build", type=Path, default=ROOT / "build" / "release", help="build tree (default: build/release)"
-    )
-    parser.add_argument("--case", action="append", choices=CASES, help="only this one; may be given several times")
-    parser.add_argument("--rounds", type=int, default=40, help="samples of each contender (default: 40)")
-    parser.add_argument("--sample-ms", type=float, default=10, help="length of a sample (default: 10)")
-    parser.add_argument("--output", type=Path, help="also append the lines to this file")
-    options = parser.parse_args(arguments)
-    with contextlib.ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="couplet-bench-")))
-        arena = Arena(options.build.resolve(), directory)
-        stack.callback(arena.stop)
-        for name in options.case or CASES:
-            result = {"bench": "task", **measure(make_case(arena, name), options.rounds, options.sample_ms / 1000)}
-            line = json.dumps(result)
-            print(line, flush=True)
-            if options.output:
-                with options.output.open("a") as stream:
-                    stream.write(line + "\n")
-    return 0
+    return run_suite("task", __doc__, CASES, make_case, arguments)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "bench/series/window_ring.hpp"
 #include "bench/series_paper/way.hpp"
 
 namespace couplet::bench {
@@ -15,23 +16,14 @@ constexpr int taken_tag = 2;
 // The box out of an array; `count` of them lie step_bytes apart.
 class BoxType {
  public:
-  BoxType() {
-    const int sizes[2] = {extent, extent};
-    const int parts[2] = {box_extent, box_extent};
-    const int starts[2] = {box_start, box_start};
-    MPI_Datatype box = MPI_DATATYPE_NULL;
-    MPI_Type_create_subarray(2, sizes, parts, starts, MPI_ORDER_C, MPI_INT, &box);
-    MPI_Type_create_resized(box, 0, static_cast<MPI_Aint>(step_bytes), &type_);
-    MPI_Type_commit(&type_);
-    MPI_Type_free(&box);
-  }
+  BoxType() = default;
   ~BoxType() { MPI_Type_free(&type_); }
   BoxType(const BoxType&) = delete;
   BoxType& operator=(const BoxType&) = delete;
   [[nodiscard]] MPI_Datatype get() const { return type_; }
 
  private:
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  MPI_Datatype type_ = box_type(1);
 };
 
 void get_boxes(MPI_Win window, const BoxType& box, std::uint64_t offset, std::uint64_t count, std::byte* out) {
