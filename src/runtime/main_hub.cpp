@@ -1,11 +1,10 @@
 // couplet-hub: the rendezvous of a universe (universe/hub).
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 
 #include <cstdio>
 #include <new>
 
+#include "os/stop_signals.hpp"
 #include "runtime/control_lanes.hpp"
 #include "universe/hub/hub_options.hpp"
 
@@ -20,18 +19,6 @@ int complain(const Status& status, int code) {
   return code;
 }
 
-// SIGTERM and SIGINT as something to wait for.
-int open_stop_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 // A connection for each rank of the universe.
 void allow_all_descriptors() {
   rlimit files{};
@@ -42,7 +29,7 @@ void allow_all_descriptors() {
 }
 
 Status serve(universe::HubCommand command) {
-  const int stop = open_stop_signals();
+  const os::Descriptor stop = os::open_stop_signals();
   allow_all_descriptors();
   if (command.secret_file.empty()) {
     COUPLET_TRY_VALUE(command.secret_file, channel::secret_path());
@@ -53,7 +40,7 @@ Status serve(universe::HubCommand command) {
   COUPLET_TRY_VALUE(const auto server, universe::HubServer::open(std::move(command.server)));
   std::printf("COUPLET_HUB=%s\n", os::endpoint_text(server->endpoint()).c_str());
   std::fflush(stdout);
-  return server->run(stop);
+  return server->run(stop.number());
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <new>
 
+#include "os/stop_signals.hpp"
 #include "runtime/control_lanes.hpp"
 #include "runtime/node_relay.hpp"
 #include "runtime/reach.hpp"
@@ -39,16 +40,6 @@ constexpr const char* usage =
 // SIGTERM, SIGINT and SIGHUP as something to wait for.
 class StopSignals final : public engine::Source {
  public:
-  StopSignals() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    sigaddset(&signals, SIGHUP);
-    sigprocmask(SIG_BLOCK, &signals, nullptr);
-    signal(SIGPIPE, SIG_IGN);
-    descriptor_ = os::Descriptor(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
   [[nodiscard]] int descriptor() const { return descriptor_.number(); }
   [[nodiscard]] bool told() const { return told_; }
   int poll(std::uint64_t /*now_ns*/, int /*budget*/) override {
@@ -60,7 +51,7 @@ class StopSignals final : public engine::Source {
   [[nodiscard]] bool ready() const override { return false; }
 
  private:
-  os::Descriptor descriptor_;
+  os::Descriptor descriptor_ = os::open_stop_signals();
   bool told_ = false;
 };
 
