@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -12,10 +10,8 @@ from numpy.typing import NDArray
 
 from couplet import _couplet
 from couplet._boxes import Box, split_box
+from couplet._closing import Closing
 from couplet._elements import dtype_of
-from couplet.errors import Error
-
-Kind = type[BaseException] | None
 
 
 @dataclass(frozen=True)
@@ -30,21 +26,11 @@ class AreaInfo:
     stamped: bool
 
 
-class Area:
+class Area(Closing):
     """An n-D array of one rank. Use as a context manager, or close it."""
 
     def __init__(self, handle: _couplet.Area) -> None:
         self._handle = handle
-
-    def __enter__(self) -> Area:
-        return self
-
-    def __exit__(self, kind: Kind, value: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-            return
-        with suppress(Error):  # the first error tells more
-            self.close()
 
     @property
     def info(self) -> AreaInfo:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._closing import Closing
 from couplet._elements import dtype_of
-from couplet.errors import ElementTypeError, Error, Full, ShapeError
+from couplet.errors import ElementTypeError, Full, ShapeError
 
-Kind = type[BaseException] | None
 Answer = Literal["ok", "not yet", "end", "restarted"]
 _ANSWERS: dict[int, Answer] = {0: "ok", 1: "not yet", 3: "end", 4: "restarted"}
 
@@ -99,7 +98,7 @@ class Batch:
         return self.status == "end"
 
 
-class Series:
+class Series(Closing):
     """What writers and readers have in common."""
 
     def __init__(self, handle: _couplet.Series) -> None:
@@ -167,13 +166,6 @@ class Series:
         """End writing (readers get what is left, then the end) or reading. Again: nothing."""
         self._handle.close()
 
-    def _leave_block(self, failed: bool) -> None:
-        if not failed:
-            self.close()
-            return
-        with suppress(Error):  # the first error tells more
-            self.close()
-
 
 class Writer(Series):
     """Writes a series; use as a context manager, or close it."""
@@ -181,12 +173,6 @@ class Writer(Series):
     def __init__(self, handle: _couplet.Series) -> None:
         super().__init__(handle)
         self._unpublished: tuple[int, NDArray[Any]] | None = None  # claimed, and the block ended with an exception
-
-    def __enter__(self) -> Writer:
-        return self
-
-    def __exit__(self, kind: Kind, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._leave_block(kind is not None)
 
     def put(self, array: Any, step: int) -> None:
         """Copy this rank's box of `step` (strictly increasing) and publish it.
@@ -230,12 +216,6 @@ class Writer(Series):
 
 class Reader(Series):
     """Reads a series; use as a context manager, or close it."""
-
-    def __enter__(self) -> Reader:
-        return self
-
-    def __exit__(self, kind: Kind, value: BaseException | None, trace: TracebackType | None) -> None:
-        self._leave_block(kind is not None)
 
     def read(self, at_least: int = 1, up_to: int | None = None, timeout: float | None = None, out: Any = None) -> Batch:
         """Read the box of at least `at_least` (waited for) and at most `up_to` (64) steps in one call.

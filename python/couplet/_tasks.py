@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
 from couplet import _couplet
+from couplet._closing import Closing
 from couplet._elements import type_of
 from couplet.errors import DeadlineError, Error, Full, error_for
 
 ANY_WORKER = -1
 _OK = 0
 _END = 3
-Kind = type[BaseException] | None
 
 
 class Task:
@@ -45,18 +43,11 @@ def waitany_task(tasks: Sequence[Task], timeout: float | None = None) -> tuple[i
     return index, error_for(status, text) if status < 0 else None
 
 
-class _Part:
+class _Part(Closing):
     """A process's part in tasks. Use as a context manager, or close it."""
 
     def __init__(self, handle: _couplet.Tasks) -> None:
         self._handle = handle
-
-    def __exit__(self, kind: Kind, value: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self.close()
-            return
-        with suppress(Error):  # the first error tells more
-            self.close()
 
     def close(self) -> None:
         """Take no more part. A requester's raises the first error of a task that was posted."""
@@ -65,9 +56,6 @@ class _Part:
 
 class Requester(_Part):
     """Submits requests."""
-
-    def __enter__(self) -> Requester:
-        return self
 
     def submit(
         self, worker: int, parameters: Sequence[int] = (), payload: Any = None, *, timeout: float | None = None
@@ -128,9 +116,6 @@ class _Taker(_Part):
 class Worker(_Taker):
     """Does tasks, together with the ranks of its group. Iterating gives one task after the other, until the end."""
 
-    def __enter__(self) -> Worker:
-        return self
-
     def __iter__(self) -> Iterator[Work]:
         while (work := self.next()) is not None:
             yield work
@@ -158,9 +143,6 @@ class Worker(_Taker):
 
 class Coupler(_Taker):
     """Dispatches requests: `run` does what they ask for, or `next` gives them to the program."""
-
-    def __enter__(self) -> Coupler:
-        return self
 
     def __iter__(self) -> Iterator[Work]:
         while (work := self.next()) is not None:

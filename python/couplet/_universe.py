@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike, fspath
-from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
@@ -16,13 +14,13 @@ from numpy.typing import DTypeLike, NDArray
 from couplet import _couplet
 from couplet._areas import Area
 from couplet._boxes import Box, split_box
+from couplet._closing import Closing
 from couplet._elements import type_of
 from couplet._groups import Group
 from couplet._series import Reader, Writer
 from couplet._tasks import Coupler, Requester, Worker
-from couplet.errors import ArgumentError, Error, ShapeError
+from couplet.errors import ArgumentError, ShapeError
 
-Kind = type[BaseException] | None
 Mode = Literal["hold", "follow"]
 _MODES = {"hold": 0, "follow": 1}
 _STARTS = {"oldest": 0, "newest": 1, "next": 2}
@@ -41,21 +39,15 @@ class Program:
     first_rank: int
 
 
-class Universe:
+class Universe(Closing):
     """Everything coupled in one run. Use as a context manager, or leave it: without, the others see a lost process."""
 
     def __init__(self, handle: _couplet.Universe) -> None:
         self._handle = handle
 
-    def __enter__(self) -> Universe:
-        return self
-
-    def __exit__(self, kind: Kind, value: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None:
-            self.leave()
-            return
-        with suppress(Error):  # the first error tells more
-            self.leave()
+    def close(self) -> None:
+        """Leave, at the end of a `with` block."""
+        self.leave()
 
     def leave(self) -> None:
         """Close what is open and finish what was sent. Again: nothing."""
