@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -77,6 +78,11 @@ class Channel final : private link::FrameReceiver {
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   // Of the first lane; a neutral answer while opening.
   [[nodiscard]] const link::LaneTraits& traits() const noexcept;
+
+  // Of the first lane; nullptr: it has none.
+  [[nodiscard]] std::atomic<std::uint64_t>* shared_word(link::Way way) const noexcept {
+    return lanes_.empty() ? nullptr : lanes_.front()->shared_word(way);
+  }
 
   // Gives the channel a lane (the first one opens it). Owned from here on. On a failed channel the lane is shut.
   void attach(std::unique_ptr<link::Lane> lane);

@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, counter_count> names = {
     "polls",
     "sleeps",
     "slept_ns",
+    "message_bytes_written_directly",
 };
 static_assert(!names.back().empty());
 

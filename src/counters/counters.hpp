@@ -59,6 +59,7 @@ enum class Counter : std::uint16_t {
   polls,
   sleeps,
   slept_ns,
+  message_bytes_written_directly,  // process_vm_writev, by a sender that shares the copying
   count_,
 };
 inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count_);

@@ -5,6 +5,7 @@
 // Tests: tests/conformance/link (one suite for all), tests/unit/link.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -42,6 +43,9 @@ class FrameReceiver {
   [[nodiscard]] virtual bool arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) = 0;
 };
 
+// Seen from this side of a lane.
+enum class Way : std::uint8_t { incoming, outgoing };
+
 // One link in use between this process and one peer. Used by the one channel that owns it.
 class Lane {
  public:
@@ -69,6 +73,8 @@ class Lane {
   [[nodiscard]] virtual bool writable() const noexcept { return true; }
   // Whether the peer has its end of the lane: until then, what was taken is gone when this end is destroyed.
   [[nodiscard]] virtual bool joined() const noexcept { return true; }
+  // A number in memory that both sides see, for the layer above; one for each way, at first 0. nullptr: there is none.
+  [[nodiscard]] virtual std::atomic<std::uint64_t>* shared_word(Way /*way*/) noexcept { return nullptr; }
   // Says to the other side that no more will come; push fails afterwards, poll goes on. peer's poll ends with `end`.
   virtual void shut() noexcept = 0;
   // Why push or poll answered -1: end (the peer shut its lane in good order), peer_lost, protocol, system.

@@ -117,6 +117,10 @@ Status Messenger::arrived(channel::Channel& channel, const wire::FrameHeader& he
       return done_arrived(*flow, header);
     case wire::MessageKind::credit:
       return credit_arrived(*flow, header.first);
+    case wire::MessageKind::share:
+      return share_arrived(*flow, header, payload);
+    case wire::MessageKind::shared:
+      return shared_arrived(*flow, header);
   }
   return fail(Code::protocol, "{} sends a message frame of unknown kind {:#04x}", channel.peer_name(), header.kind);
 }

@@ -26,6 +26,7 @@ enum class Stage : std::uint8_t {
   posted,      // receive: in a list of posted receives
   placing,     // receive: matched an eager message that is still arriving
   collecting,  // receive: matched an envelope, pieces are coming
+  shared,      // receive: matched an envelope, own pieces are there, the sender copies the others
   queued,      // send: an eager frame that waits for room
   offered,     // send: an envelope is out
   moving,      // send: pieces are going
@@ -42,6 +43,7 @@ struct Request {
   bool pooled = false;
   bool swap = false;               // what arrives has the other byte order
   bool detached = false;           // goes back to the pool by itself
+  bool whole = true;               // shared: the own pieces are there
   std::uint8_t element_shift = 0;  // an element has 1 << element_shift bytes
   std::uint32_t context = 0;
   std::int32_t tag = 0;
@@ -61,7 +63,7 @@ struct Request {
   std::uint64_t cookie = 0;  // own; 0: none
   std::uint64_t peer_cookie = 0;
   std::uint64_t total = 0;
-  std::uint64_t moved = 0;
+  std::uint64_t moved = 0;  // shared: pieces that the sender copies
   channel::Outgoing outgoing;
 };
 using RequestChain = Chain<Request, &Request::next, &Request::previous>;
@@ -120,6 +122,10 @@ struct Flow {
   bool dropping = false;       // an eager message is arriving that does not fit its receive
   RequestChain active;         // matched receives and sends that are not complete
   std::uint32_t process = 0;   // whose memory was proven
+  // of the message from this peer that both sides copy; one at a time
+  std::uint32_t shared_round = 0;
+  Request* sharing = nullptr;
+  bool helps = true;  // it has not failed to copy its pieces
   std::optional<std::uint64_t> wanted_eager_bytes;
   Status loss;  // of the last time it was lost
   std::string reach_reason;

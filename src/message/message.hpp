@@ -225,6 +225,8 @@ class Messenger final : public channel::FrameHandler {
   void deliver(Request& request, const std::byte* payload, bool swap);
   void begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address);
   bool read_memory(Request& request, std::uint64_t address);
+  static void refuse_reach(Flow& flow, const Status& why);
+  void ask_for_pieces(Request& request, std::uint64_t cookie);
   void send_done(Flow& flow, std::uint64_t cookie);
   Status finish_blocking_receive(Request& request, std::uint64_t deadline_ns);
 
@@ -247,6 +249,14 @@ class Messenger final : public channel::FrameHandler {
   [[nodiscard]] bool swaps(const wire::FrameHeader& header) const noexcept {
     return ((header.kind & wire::message_big_endian) != 0) != wire::own_big_endian;
   }
+
+  // share.cpp
+  [[nodiscard]] std::atomic<std::uint64_t>* word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept;
+  void share(Request& request, std::uint64_t cookie, std::uint64_t address, std::atomic<std::uint64_t>& word);
+  void shared_copied(Request& request, bool whole);
+  Status share_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  Status shared_arrived(Flow& flow, const wire::FrameHeader& header);
+  [[nodiscard]] wire::Envelope own_memory(const void* data) const noexcept;
 
   // wait.cpp
   [[nodiscard]] int rounds_for(const Request& request) const noexcept;

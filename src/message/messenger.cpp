@@ -112,6 +112,7 @@ void Messenger::peer_returned(channel::PeerId peer) {
   flow.credit = options_.payload_credit_bytes;
   flow.owed = 0;
   flow.reach = Reach::unknown;
+  flow.helps = true;
 }
 
 // Makes the flow ready for sending as far as it can be now.
@@ -184,6 +185,7 @@ void Messenger::lose(Flow& flow, const Status& why) {
   flow.loss = loss_of(flow, why);
   flow.placed = nullptr;
   flow.dropping = false;
+  flow.sharing = nullptr;
   if (Arrival* half = std::exchange(flow.placing, nullptr)) forget_arrival(*half);
   for (Arrival* arrival = flow.arrivals.first(); arrival != nullptr; arrival = ArrivalChain::after(*arrival)) {
     arrival->charge = 0;
@@ -237,6 +239,9 @@ std::vector<PeerReport> Messenger::report() const {
     if (flow->channel != nullptr) report.link = flow->channel->traits().name;
     report.eager_bytes = flow->eager_bytes;
     report.large_messages = flow->reach == Reach::proven ? "read from the sender's memory" : "copied in pieces";
+    if (flow->reach == Reach::proven && word_to_share(*flow, wire::least_shared_bytes) != nullptr) {
+      report.large_messages += ", by both sides from 256 KiB on";
+    }
     report.why = flow->reach == Reach::unknown ? "no large message has come yet" : flow->reach_reason;
     report.credit_bytes = flow->credit;
     report.stored_bytes = flow->stored;

@@ -251,18 +251,27 @@ void Messenger::deliver(Request& request, const std::byte* payload, bool swap) {
 void Messenger::begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address) {
   Flow& flow = *request.flow;
   if (!prepare_buffer(request, bytes)) return send_done(flow, cookie);
-  if (bytes == 0 || (flow.reach == Reach::proven && address != 0 && read_memory(request, address))) {
+  const bool near = flow.reach == Reach::proven && address != 0;
+  if (near) {
+    if (auto* word = word_to_share(flow, bytes)) return share(request, cookie, address, *word);
+  }
+  if (bytes == 0 || (near && read_memory(request, address))) {
     send_done(flow, cookie);
     if (request.swap) swap_numbers(request.data, bytes, request.type->swap_bytes);
     return finish(request);
   }
+  ask_for_pieces(request, cookie);
+}
+
+void Messenger::ask_for_pieces(Request& request, std::uint64_t cookie) {
+  Flow& flow = *request.flow;
   request.stage = Stage::collecting;
-  request.total = bytes;
+  request.total = request.result.bytes;
   request.moved = 0;
   flow.active.push_back(request);
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::clear);
-  header.first = register_cookie(request);
+  header.first = request.cookie != 0 ? request.cookie : register_cookie(request);
   header.second = cookie;
   post_control(flow, header, {});
 }
@@ -275,9 +284,13 @@ bool Messenger::read_memory(Request& request, std::uint64_t address) {
     counters_.add(Counter::message_bytes_read_directly, request.result.bytes);
     return true;
   }
-  flow.reach = Reach::refused;
-  flow.reach_reason = fmt::format("reading the sender's memory failed: {}", status.text());
+  refuse_reach(flow, status);
   return false;
+}
+
+void Messenger::refuse_reach(Flow& flow, const Status& why) {
+  flow.reach = Reach::refused;
+  flow.reach_reason = fmt::format("reading the sender's memory failed: {}", why.text());
 }
 
 void Messenger::send_done(Flow& flow, std::uint64_t cookie) {

@@ -173,6 +173,13 @@ void Messenger::queue_eager(Request& request) {
   flow.channel->send(request.outgoing);
 }
 
+wire::Envelope Messenger::own_memory(const void* data) const noexcept {
+  return {.address = reinterpret_cast<std::uintptr_t>(data),
+          .nonce_address = reinterpret_cast<std::uintptr_t>(nonce_->data()),
+          .nonce = *nonce_,
+          .process = static_cast<std::uint32_t>(getpid())};
+}
+
 // Says what there is to send, and where it lies.
 void Messenger::offer(Request& request) {
   Flow& flow = *request.flow;
@@ -186,16 +193,9 @@ void Messenger::offer(Request& request) {
   header.context = request.context;
   header.first = request.bytes;
   header.second = register_cookie(request);
-  wire::Envelope envelope;
   const bool far = flow.channel->state() == channel::ChannelState::open && !flow.channel->traits().same_memory;
-  if (options_.read_memory && !far) {
-    envelope.address = reinterpret_cast<std::uintptr_t>(request.data);
-    envelope.nonce_address = reinterpret_cast<std::uintptr_t>(nonce_->data());
-    envelope.nonce = *nonce_;
-    envelope.process = static_cast<std::uint32_t>(getpid());
-  }
   std::array<std::byte, wire::envelope_bytes> image;
-  wire::encode_envelope(envelope, image);
+  wire::encode_envelope(options_.read_memory && !far ? own_memory(request.data) : wire::Envelope{}, image);
   post_control(flow, header, image);
 }
 

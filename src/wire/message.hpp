@@ -21,12 +21,24 @@ enum class MessageKind : std::uint8_t {
   data = 3,      // payload: a piece of the message; first: its offset; second: the receiver's cookie
   done = 4,      // the receiver has, or does not want, the message; second: the sender's cookie
   credit = 5,    // first: payload credit that comes back
+  share = 6,     // payload: Envelope of the receiver's buffer; context: round; first, second: as clear
+  shared = 7,    // first: pieces that the sender has copied; second: the receiver's cookie
 };
-inline constexpr std::uint8_t message_kinds = 6;
 inline constexpr std::uint8_t message_kind_mask = 0x7;
 // Bit of eager and envelope: the numbers in the message have their most significant byte first.
 inline constexpr std::uint8_t message_big_endian = 0x8;
 inline constexpr bool own_big_endian = std::endian::native == std::endian::big;
+
+// Sharing: both sides copy a large message, piece by piece. Which pieces are taken stands in a word that both see (in the ring
+// of a shm lane): the round in the upper half, how many were claimed in the lower; a round of 0: no message is shared.
+[[nodiscard]] constexpr std::uint64_t shared_round(std::uint32_t round) noexcept {
+  return std::uint64_t{round} << 32U;
+}
+inline constexpr std::uint64_t least_shared_bytes = std::uint64_t{256} << 10U;
+inline constexpr std::uint64_t most_shared_bytes = std::uint64_t{1} << 48U;
+[[nodiscard]] constexpr std::uint64_t shared_piece_bytes(std::uint64_t message_bytes) noexcept {
+  return message_bytes < std::uint64_t{4} << 20U ? std::uint64_t{128} << 10U : std::uint64_t{256} << 10U;
+}
 
 // What one eager message takes of the receiver's payload credit beyond its bytes, so that empty messages are bounded too.
 inline constexpr std::uint64_t eager_overhead_bytes = 64;
@@ -36,8 +48,8 @@ inline constexpr std::uint64_t eager_overhead_bytes = 64;
                     static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | (big_endian ? message_big_endian : 0)));
 }
 
-// Where the message lies in its sender's memory, and a nonce that lies there too: reading it proves that the receiver
-// reaches that very process. process 0: this sender does not offer its memory.
+// Where a message lies in its sender's memory, or goes in its receiver's, and a nonce that lies there too: reading it proves
+// that the other one reaches that very process. process 0: that memory is not offered.
 struct Envelope {
   std::uint64_t address = 0;
   std::uint64_t nonce_address = 0;

@@ -95,6 +95,7 @@ RingDirection RingMap::direction(std::size_t index) const noexcept {
   direction.bulk = begin + shape_.cell_count * cell_bytes;
   direction.reader = &front_->readers[index];
   direction.writer = &front_->writers[index];
+  direction.shared = &front_->shared[index].word;
   direction.cell_count = shape_.cell_count;
   direction.bulk_bytes = shape_.bulk_bytes;
   direction.first_cell = first_cell_;

@@ -16,7 +16,7 @@
 namespace couplet::wire {
 
 inline constexpr std::uint64_t ring_magic = 0x676E69526C706F43;  // "CoplRing" as bytes on a little-endian host
-inline constexpr std::uint32_t ring_version = 1;
+inline constexpr std::uint32_t ring_version = 2;
 inline constexpr std::size_t cell_bytes = 64;
 inline constexpr std::size_t inline_payload_bytes = 16;
 inline constexpr std::size_t ring_header_bytes = 4096;
@@ -65,6 +65,11 @@ struct alignas(cell_bytes) WriterLine {
   std::atomic<std::uint32_t> waiting{0};
 };
 
+// Of the layer above: who copies which piece of a large message that goes in this direction (wire/message.hpp).
+struct alignas(cell_bytes) SharedLine {
+  std::atomic<std::uint64_t> word{0};
+};
+
 struct RingHeader {
   std::uint64_t magic = ring_magic;
   std::uint32_t version = ring_version;
@@ -86,9 +91,10 @@ struct RingFront {
   RingHeader header;
   alignas(ring_alignment) std::array<ReaderLine, 2> readers{};  // of the direction low -> high, of high -> low
   std::array<WriterLine, 2> writers{};
+  std::array<SharedLine, 2> shared{};
 };
 static_assert(offsetof(RingFront, readers) == 128 && offsetof(RingFront, writers) == 256 &&
-              sizeof(RingFront) <= ring_header_bytes);
+              offsetof(RingFront, shared) == 384 && sizeof(RingFront) <= ring_header_bytes);
 
 static_assert(alignof(RingFront) == ring_alignment);
 
@@ -98,6 +104,7 @@ struct RingDirection {
   std::byte* bulk = nullptr;
   ReaderLine* reader = nullptr;
   WriterLine* writer = nullptr;
+  std::atomic<std::uint64_t>* shared = nullptr;
   std::uint32_t cell_count = 0;
   std::uint32_t bulk_bytes = 0;
   std::uint32_t first_cell = 0;

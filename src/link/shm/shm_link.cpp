@@ -36,6 +36,8 @@ class ShmLane final : private ShmMemory, public RingLane {
       : ShmMemory(std::move(ring), std::move(peer_page), std::move(bell_path)),
         RingLane(traits, map.direction(side), map.direction(1 - side), &bell, std::move(where)),
         generation_(os::fork_generation()),
+        shared_in_(map.direction(1 - side).shared),
+        shared_out_(map.direction(side).shared),
         peer_attached_(map.header().attached[1 - side]) {}
   ~ShmLane() override {
     if (generation_ != os::fork_generation()) {
@@ -46,10 +48,15 @@ class ShmLane final : private ShmMemory, public RingLane {
       static_cast<void>(file->remove());
     }
   }
+  [[nodiscard]] std::atomic<std::uint64_t>* shared_word(Way way) noexcept override {
+    return way == Way::incoming ? shared_in_ : shared_out_;
+  }
   [[nodiscard]] bool joined() const noexcept override { return peer_attached_.load(std::memory_order_acquire) != 0; }
 
  private:
   std::uint64_t generation_;
+  std::atomic<std::uint64_t>* shared_in_;
+  std::atomic<std::uint64_t>* shared_out_;
   std::atomic<std::uint32_t>& peer_attached_;
 };
 

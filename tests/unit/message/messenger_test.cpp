@@ -443,7 +443,8 @@ TEST_F(Message, frames_that_break_the_protocol_end_the_channel_by_name) {
       {wire::MessageKind::data, 0, 0x100000000, 8, "that was not asked for like that"},
       {wire::MessageKind::done, 0, 0x100000000, 0, "has finished a message that was not offered"},
       {wire::MessageKind::credit, 1, 0, 0, "gives back 1 bytes of credit"},
-      {static_cast<wire::MessageKind>(7), 0, 0, 0, "unknown kind 0x17"},
+      {wire::MessageKind::share, 1, 0x100000000, 40, "shares a message that was not offered"},
+      {wire::MessageKind::shared, 1, 0x100000000, 0, "has copied pieces of a message that is not shared"},
   };
   for (const Case& broken : cases) {
     SimMessengers world(5, 2);

@@ -42,6 +42,16 @@ TEST(message_format, golden_kinds) {
   EXPECT_EQ(message_frame_kind(MessageKind::data), 0x13);
   EXPECT_EQ(message_frame_kind(MessageKind::done), 0x14);
   EXPECT_EQ(message_frame_kind(MessageKind::credit), 0x15);
+  EXPECT_EQ(message_frame_kind(MessageKind::share), 0x16);
+  EXPECT_EQ(message_frame_kind(MessageKind::shared), 0x17);
+}
+
+TEST(message_format, golden_sharing) {
+  EXPECT_EQ(shared_round(7), 0x700000000U);
+  EXPECT_EQ(least_shared_bytes, 262144U);
+  EXPECT_EQ(shared_piece_bytes(least_shared_bytes), 131072U);
+  EXPECT_EQ(shared_piece_bytes((4U << 20U) - 1), 131072U);
+  EXPECT_EQ(shared_piece_bytes(4U << 20U), 262144U);
 }
 
 TEST(message_format, an_envelope_of_another_size_is_refused) {

@@ -36,9 +36,10 @@ TEST(Ring, LaysOutWhatTheFormatPageSays) {
   ASSERT_TRUE(map.ok()) << map.status().text();
   map->direction(1).reader->bulk = 77;
   map->direction(1).writer->waiting = 1;
+  map->direction(1).shared->store(5);
   const std::byte* const raw = memory.get();
   EXPECT_EQ(number_at<std::uint64_t>(raw, 0), 0x676E69526C706F43U);
-  EXPECT_EQ(number_at<std::uint32_t>(raw, 8), 1U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 8), 2U);
   EXPECT_EQ(number_at<std::uint32_t>(raw, 12), 4096U);
   EXPECT_EQ(number_at<std::uint32_t>(raw, 16), 8U);
   EXPECT_EQ(number_at<std::uint32_t>(raw, 20), 4096U);
@@ -49,6 +50,7 @@ TEST(Ring, LaysOutWhatTheFormatPageSays) {
   EXPECT_EQ(number_at<std::uint32_t>(raw, 128), 5U) << "reader line of direction 0";
   EXPECT_EQ(number_at<std::uint64_t>(raw, 192 + 8), 77U) << "reader line of direction 1";
   EXPECT_EQ(number_at<std::uint32_t>(raw, 256 + 64), 1U) << "writer line of direction 1";
+  EXPECT_EQ(number_at<std::uint64_t>(raw, 384 + 64), 5U) << "shared line of direction 1";
   const std::size_t cells = 4096 + 64 * 8 + 4096;  // of direction 1
   EXPECT_EQ(number_at<std::uint64_t>(raw, cells + 5 * 64), 0xFFFFFFFEU | 1ULL << 32U);
   EXPECT_EQ(number_at<std::uint64_t>(raw, cells + 4 * 64), 5U | 1ULL << 32U) << "position 12 comes next, after 4";

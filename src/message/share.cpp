@@ -1,0 +1,137 @@
+// Sharing: a large message is copied by both sides at the same time, piece by piece: its receiver reads from the sender's
+// memory, its sender writes into the receiver's, and a word that both see says which pieces are taken. A sender that does
+// not look leaves all of them to the receiver, who never waits for more than a piece that is being written.
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "message/message.hpp"
+#include "message/swap.hpp"
+#include "os/process_memory.hpp"
+
+namespace couplet::message {
+namespace {
+
+struct Piece {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+std::uint64_t piece_count(std::uint64_t message_bytes) noexcept {
+  const std::uint64_t piece = wire::shared_piece_bytes(message_bytes);
+  return (message_bytes + piece - 1) / piece;
+}
+
+// none: all are taken, or the word has gone on to another message.
+std::optional<Piece> claim_piece(std::atomic<std::uint64_t>& word, std::uint32_t round, std::uint64_t message_bytes) {
+  const std::uint64_t bytes = wire::shared_piece_bytes(message_bytes);
+  const std::uint64_t first = wire::shared_round(round);
+  const std::uint64_t end = first + piece_count(message_bytes);
+  std::uint64_t seen = word.load(std::memory_order_acquire);
+  while (seen >= first && seen < end) {
+    if (word.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      const std::uint64_t offset = (seen - first) * bytes;
+      return Piece{.offset = offset, .bytes = std::min(bytes, message_bytes - offset)};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// nullptr: this side copies alone. Where ranks exceed cores a sender that copies would only take the receiver's core.
+std::atomic<std::uint64_t>* Messenger::word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept {
+  const bool worth = bytes >= wire::least_shared_bytes && bytes <= wire::most_shared_bytes && options_.spin_rounds > 0;
+  if (!worth || !flow.helps || flow.sharing != nullptr || flow.channel == nullptr) return nullptr;
+  return flow.channel->shared_word(link::Way::incoming);
+}
+
+void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t address, std::atomic<std::uint64_t>& word) {
+  Flow& flow = *request.flow;
+  const std::uint64_t bytes = request.result.bytes;
+  flow.shared_round = std::max(flow.shared_round + 1, 1U);
+  request.peer_cookie = cookie;
+  word.store(wire::shared_round(flow.shared_round), std::memory_order_release);
+  wire::FrameHeader header;
+  header.kind = wire::message_frame_kind(wire::MessageKind::share);
+  header.payload_bytes = wire::envelope_bytes;
+  header.context = flow.shared_round;
+  header.first = register_cookie(request);
+  header.second = cookie;
+  std::array<std::byte, wire::envelope_bytes> image;
+  wire::encode_envelope(own_memory(request.data), image);
+  post_control(flow, header, image);
+
+  std::uint64_t own = 0;
+  std::uint64_t own_bytes = 0;
+  while (const auto piece = claim_piece(word, flow.shared_round, bytes)) {
+    ++own;
+    own_bytes += piece->bytes;
+    const Status status =
+        os::read_process(flow.process, address + piece->offset, request.data + piece->offset, piece->bytes);
+    if (!status.ok()) {
+      refuse_reach(flow, status);
+      request.whole = false;
+      break;
+    }
+  }
+  counters_.add(Counter::message_bytes_read_directly, own_bytes);
+  const std::uint64_t claimed = word.exchange(0, std::memory_order_acq_rel) - wire::shared_round(flow.shared_round);
+  if (claimed <= own || claimed > piece_count(bytes)) return shared_copied(request, request.whole);
+  request.moved = claimed - own;
+  request.stage = Stage::shared;
+  flow.sharing = &request;
+  flow.active.push_back(request);
+}
+
+// All pieces were copied, or tried.
+void Messenger::shared_copied(Request& request, bool whole) {
+  if (!whole) return ask_for_pieces(request, request.peer_cookie);
+  send_done(*request.flow, request.peer_cookie);
+  if (request.swap) swap_numbers(request.data, request.result.bytes, request.type->swap_bytes);
+  finish(request);
+}
+
+// The receiver of an own message has begun to copy it.
+Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  const Request* request = find_cookie(header.second, flow, true);
+  if (request == nullptr || request->stage != Stage::offered) {
+    return fail(Code::protocol, "{} shares a message that was not offered", channels_.peer_name(flow.peer));
+  }
+  auto envelope = wire::decode_envelope(payload);
+  if (!envelope.ok()) return envelope.status().within(channels_.peer_name(flow.peer));
+  prove_reach(flow, *envelope);
+  std::atomic<std::uint64_t>* word = flow.channel->shared_word(link::Way::outgoing);
+  if (flow.reach != Reach::proven || word == nullptr || options_.spin_rounds == 0) return {};
+  std::uint64_t claimed = 0;
+  std::uint64_t copied = 0;
+  while (const auto piece = claim_piece(*word, header.context, request->bytes)) {
+    ++claimed;
+    const os::ProcessRun run{.address = envelope->address + piece->offset, .bytes = piece->bytes};
+    if (!os::write_process(flow.process, std::span(&run, 1), request->data + piece->offset).ok()) break;
+    ++copied;
+    counters_.add(Counter::message_bytes_written_directly, piece->bytes);
+  }
+  if (claimed == 0) return {};
+  wire::FrameHeader answer;
+  answer.kind = wire::message_frame_kind(wire::MessageKind::shared);
+  answer.first = copied;
+  answer.second = header.first;
+  post_control(flow, answer, {});
+  return {};
+}
+
+// The sender has copied its pieces.
+Status Messenger::shared_arrived(Flow& flow, const wire::FrameHeader& header) {
+  Request* request = find_cookie(header.second, flow, false);
+  if (request == nullptr || request->stage != Stage::shared) {
+    return fail(Code::protocol, "{} has copied pieces of a message that is not shared", channels_.peer_name(flow.peer));
+  }
+  flow.active.remove(*request);
+  flow.sharing = nullptr;
+  flow.helps = header.first == request->moved;
+  shared_copied(*request, request->whole && flow.helps);
+  return {};
+}
+
+}  // namespace couplet::message
