@@ -1,8 +1,10 @@
+#include <cstring>
 #include <string>
 
 #include "base/types.hpp"
 #include "capi/call.hpp"
 #include "capi/private.h"
+#include "runtime/relay_start.hpp"
 
 namespace couplet::capi {
 namespace {
@@ -53,6 +55,17 @@ const char* couplet_version(void) {
 
 void couplet_set_interrupt_check(couplet_interrupt_check check, void* context) {
   couplet::capi::interrupt_check = {check, context};
+}
+
+couplet_status couplet_private_find_program(const char* name, char* path, size_t bytes) {
+  return couplet::capi::guarded([&]() -> couplet::Status {
+    COUPLET_TRY_VALUE(const std::string found, couplet::runtime::find_helper(name));
+    if (found.size() >= bytes) {
+      return couplet::fail(couplet::Code::limit, "{} is longer than {} bytes", found, bytes);
+    }
+    std::memcpy(path, found.c_str(), found.size() + 1);
+    return {};
+  });
 }
 
 couplet_status couplet_private_fail(couplet_status status, const char* text) {

@@ -11,6 +11,10 @@ extern "C" {
 /* Remembers the sentence of an error for couplet_error_text and returns its status. */
 COUPLET_API couplet_status couplet_private_fail(couplet_status status, const char* text);
 
+/* The path of a helper program of this installation ("couplet-hub"), with its final 0. NOT_FOUND says where it was looked for;
+ * LIMIT: `bytes` are too few. */
+COUPLET_API couplet_status couplet_private_find_program(const char* name, char* path, size_t bytes);
+
 /* Takes back a receive that no message has met: *request is NULL then. Otherwise it stays, and ends soon. */
 COUPLET_API couplet_status couplet_private_withdraw(couplet_request** request);
 

@@ -1,5 +1,6 @@
 // couplet-hub: the rendezvous of a universe (universe/hub).
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <new>
@@ -38,6 +39,9 @@ Status serve(universe::HubCommand command) {
   command.server.make_lane = runtime::tcp_control_lanes();
   command.server.note = [](const std::string& text) { std::fprintf(stderr, "couplet-hub: %s\n", text.c_str()); };
   COUPLET_TRY_VALUE(const auto server, universe::HubServer::open(std::move(command.server)));
+  if (command.until_input_ends) {
+    COUPLET_TRY(server->end_with(STDIN_FILENO));
+  }
   std::printf("COUPLET_HUB=%s\n", os::endpoint_text(server->endpoint()).c_str());
   std::fflush(stdout);
   return server->run(stop.number());

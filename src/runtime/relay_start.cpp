@@ -41,6 +41,8 @@ std::vector<std::string> helper_folders() {
   return folders;
 }
 
+}  // namespace
+
 Result<std::string> find_helper(const std::string& name) {
   const auto folders = helper_folders();
   for (const auto& folder : folders) {
@@ -53,6 +55,8 @@ Result<std::string> find_helper(const std::string& name) {
               "{} is not part of this installation (looked in {}); COUPLET_LIBEXEC may say where it is", name,
               fmt::join(folders, ", "));
 }
+
+namespace {
 
 // The environment with some variables replaced.
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& changes) {

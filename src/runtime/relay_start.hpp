@@ -20,6 +20,9 @@ enum class RelayMode : std::uint8_t {
 // Setting `relay`: auto, external, in_calls, none. config error for anything else.
 Result<RelayMode> relay_mode(const universe::Membership& membership);
 
+// The path of a helper program of this installation; not_found says where it was looked for.
+Result<std::string> find_helper(const std::string& name);
+
 class RelayStart {
  public:
   RelayStart(universe::Membership& membership, universe::JoinWishes wishes)

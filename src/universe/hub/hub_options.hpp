@@ -12,6 +12,7 @@ namespace couplet::universe {
 struct HubCommand {
   bool help = false;
   bool version = false;
+  bool until_input_ends = false;
   std::string secret_file;  // "": the default one
   HubServerOptions server;  // without the secret
 };

@@ -19,6 +19,9 @@ constexpr int listen_backlog = 1024;
 constexpr int messages_per_turn = 64;  // of one connection
 constexpr std::uint64_t last_words_ns = 2'000'000'000;
 constexpr std::uint64_t tick_ns = 100'000'000;
+// What is neither a connection nor a caller, in by_descriptor_.
+constexpr ConnectionId stop_wish = 0;
+constexpr ConnectionId lifeline = UINT32_MAX;
 
 std::string why_gone(const Status& failure) {
   switch (failure.code()) {
@@ -79,9 +82,15 @@ Status HubServer::run(int stop_descriptor) {
   if (stop_descriptor >= 0) {
     COUPLET_TRY(doorbell_->watch(stop_descriptor, false));
   }
-  by_descriptor_[stop_descriptor] = 0;
+  by_descriptor_[stop_descriptor] = stop_wish;
   while (turn(tick_ns)) {
   }
+  return {};
+}
+
+Status HubServer::end_with(int descriptor) {
+  COUPLET_TRY(doorbell_->watch(descriptor, false));
+  by_descriptor_[descriptor] = lifeline;
   return {};
 }
 
@@ -100,9 +109,12 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
     const auto found = by_descriptor_.find(descriptors[static_cast<std::size_t>(index)]);
     if (found == by_descriptor_.end()) {
       called = true;
-    } else if (found->second == 0) {
+    } else if (found->second == stop_wish) {
       doorbell_->unwatch(found->first);
       stop("the hub was told to end");
+    } else if (found->second == lifeline) {
+      doorbell_->unwatch(found->first);
+      orphaned_ = true;
     } else {
       due.insert(found->second);
     }
@@ -112,6 +124,9 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
   }
   if (called) {
     accept_all(now);  // after those who have ended: a number of theirs may be used again
+  }
+  if (orphaned_ && clients_.empty()) {
+    stop("who started the hub is gone, and nobody is left");
   }
   state_->tick(now);
   speak(now);

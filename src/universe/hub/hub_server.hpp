@@ -51,6 +51,9 @@ class HubServer {
   [[nodiscard]] std::uint64_t run_id() const noexcept { return run_id_; }
   // Works until the universe is over, or until stop_descriptor (-1: none) is readable: then tells the members and ends.
   Status run(int stop_descriptor);
+  // From now on `descriptor`, a pipe or socket, says whether somebody still wants the universe: after its other end has been
+  // closed the hub ends as soon as nobody is connected.
+  Status end_with(int descriptor);
   // One round: sleeps at most timeout_ns. False: over, and everything is said.
   bool turn(std::uint64_t timeout_ns);
   void stop(const std::string& why);
@@ -82,6 +85,7 @@ class HubServer {
   os::Descriptor listener_;
   os::Endpoint endpoint_;
   bool listening_ = false;
+  bool orphaned_ = false;
   std::uint64_t deaf_until_ns_ = 0;  // no descriptor was left for a caller
   std::unique_ptr<HubState> state_;
   std::unique_ptr<NodeDirectory> directory_;

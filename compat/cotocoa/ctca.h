@@ -1,0 +1,148 @@
+/* CoToCoA's C interface, over Couplet: a program written for CoToCoA compiles and links against this one unchanged.
+ * Every function returns 0, but for those that answer something; an error writes a sentence to standard error and ends the
+ * program with a status that is not 0. T stands for int, real4 (float) and real8 (double). docs/guide/from-cotocoa.md */
+#ifndef CTCA_H
+#define CTCA_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CTCA_API_ __attribute__((visibility("default")))
+
+#define CTCA_ROLE_REQ 0
+#define CTCA_ROLE_CPL 1
+#define CTCA_ROLE_WRK 2
+#define CTCAC_REQINFOITEMS 4
+
+/* Instead of MPI_COMM_WORLD: all ranks of the requester; the coupler; the worker's group. From init to finalize. */
+extern CTCA_API_ MPI_Comm CTCA_subcomm;
+
+/* ---- requester ---- */
+
+CTCA_API_ int CTCAR_init(void);
+CTCA_API_ int CTCAR_init_detail(int numareas, int numreqs, int intparams);
+CTCA_API_ int CTCAR_sendreq(int* intparams, int numintparams);
+CTCA_API_ int CTCAR_sendreq_hdl(int* intparams, int numintparams, int64_t* hdl);
+CTCA_API_ int CTCAR_wait(int64_t hdl);
+CTCA_API_ int CTCAR_test(int64_t hdl); /* 1: done, 0: not yet */
+CTCA_API_ int CTCAR_prof_start(void);
+CTCA_API_ int CTCAR_prof_stop(void);
+CTCA_API_ int CTCAR_prof_start_total(void);
+CTCA_API_ int CTCAR_prof_stop_total(void);
+CTCA_API_ int CTCAR_prof_start_calc(void);
+CTCA_API_ int CTCAR_prof_stop_calc(void);
+CTCA_API_ int CTCAR_finalize(void);
+
+/* ---- coupler ---- */
+
+CTCA_API_ int CTCAC_init(void);
+CTCA_API_ int CTCAC_init_detail(int numareas, int numreqs, int intparams, size_t bufslotsz, int bufslotnum);
+CTCA_API_ int CTCAC_isfin(void); /* 1: nothing more will come, 0: a request has come; right after a poll */
+CTCA_API_ int CTCAC_pollreq(int* reqinfo, int* fromrank, int* intparams, int numintparams);
+CTCA_API_ int CTCAC_enqreq(int* reqinfo, int progid, int* intparams, int numintparams);
+CTCA_API_ int CTCAC_prof_start(void);
+CTCA_API_ int CTCAC_prof_stop(void);
+CTCA_API_ int CTCAC_prof_start_calc(void);
+CTCA_API_ int CTCAC_prof_stop_calc(void);
+CTCA_API_ int CTCAC_finalize(void);
+
+/* ---- worker ---- */
+
+CTCA_API_ int CTCAW_init(int progid, int procspercomm);
+CTCA_API_ int CTCAW_init_detail(int progid, int procspercomm, int numareas, int intparams);
+CTCA_API_ int CTCAW_isfin(void);
+CTCA_API_ int CTCAW_pollreq(int* fromrank, int* intparams, int numintparams);
+CTCA_API_ int CTCAW_complete(void);
+CTCA_API_ int CTCAW_prof_start(void);
+CTCA_API_ int CTCAW_prof_stop(void);
+CTCA_API_ int CTCAW_prof_start_calc(void);
+CTCA_API_ int CTCAW_prof_stop_calc(void);
+CTCA_API_ int CTCAW_finalize(void);
+
+/* ---- areas and data, for each T: counts and offsets are elements; areaid is 0, 1, ... in the order of registration ---- */
+
+#define CTCA_OF_TYPE_(T, type)                                                                                         \
+  CTCA_API_ int CTCAR_regarea_##T(type* base, size_t size, int* areaid);                                               \
+  CTCA_API_ int CTCAC_regarea_##T(int* areaid);                                                                        \
+  CTCA_API_ int CTCAW_regarea_##T(int* areaid);                                                                        \
+  CTCA_API_ int CTCAC_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, type* dest);                   \
+  CTCA_API_ int CTCAC_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, type* src);                   \
+  CTCA_API_ int CTCAW_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, type* dest);                   \
+  CTCA_API_ int CTCAW_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, type* src);                   \
+  CTCA_API_ int CTCAR_sendreq_with##T(int* intparams, int numintparams, type* data, size_t datanum);                   \
+  CTCA_API_ int CTCAR_sendreq_with##T##_hdl(int* intparams, int numintparams, type* data, size_t datanum,              \
+                                            int64_t* hdl);                                                             \
+  CTCA_API_ int CTCAC_pollreq_with##T(int* reqinfo, int* fromrank, int* intparams, int numintparams, type* data,       \
+                                      size_t datanum);                                                                 \
+  CTCA_API_ int CTCAC_enqreq_with##T(int* reqinfo, int progid, int* intparams, int numintparams, type* data,           \
+                                     size_t datanum);                                                                  \
+  CTCA_API_ int CTCAW_pollreq_with##T(int* fromrank, int* intparams, int numintparams, type* data, size_t datanum);
+
+CTCA_OF_TYPE_(int, int)
+CTCA_OF_TYPE_(real4, float)
+CTCA_OF_TYPE_(real8, double)
+#undef CTCA_OF_TYPE_
+
+/* ---- the time-series buffer, for each T. Its init is collective over all ranks of all roles. Boxes [start, end) in each
+ * dimension, 0-based, last dimension contiguous. method, policy: 1 the requester waits for the workers, nothing is lost;
+ * 2 it goes on, steps may be lost, and one that was replaced while it was copied is marked. ---- */
+
+#define CTCA_BUFFER_WAIT_ 1
+#define CTCA_BUFFER_OVERWRITE_ 2
+
+#define CTCA_BUFFER_OF_TYPE_(T, type)                                                                                  \
+  /* the first variant: every rank says its box; the workers choose the method */                                      \
+  CTCA_API_ int CTCAR_buffer_init_##T(int bufsize_GB, int ndim, int* start, int* end);                                 \
+  CTCA_API_ int CTCAW_buffer_init_##T(int nsteps, int* start, int* end, int method);                                   \
+  /* the later variant, by the same names: grid is processes, total_size elements in each dimension */                 \
+  CTCA_API_ int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, type* array, int* grid, int* total_size,          \
+                                           int policy);                                                                \
+  CTCA_API_ int CTCAW_buffer_init_grid_##T(int* grid, int* total_size);                                                \
+  CTCA_API_ int CTCAC_buffer_init_##T(void);                                                                           \
+  CTCA_API_ int CTCAR_buffer_load_data_##T(type* data);                                                                \
+  CTCA_API_ int CTCAW_buffer_read_data_##T(type* data); /* 1: a step, 2: the end */
+
+CTCA_BUFFER_OF_TYPE_(int, int)
+CTCA_BUFFER_OF_TYPE_(real4, float)
+CTCA_BUFFER_OF_TYPE_(real8, double)
+#undef CTCA_BUFFER_OF_TYPE_
+
+CTCA_API_ int CTCAC_buffer_init(void);
+CTCA_API_ int CTCAW_buffer_init(int* grid, int* total_size);
+CTCA_API_ int CTCAR_buffer_load_data(void);      /* the array that was given to init */
+CTCA_API_ int CTCAW_buffer_read_data(void);      /* 1: a step, 2: the end */
+CTCA_API_ void* CTCAW_buffer_get_address(void);  /* of the step that was read last, until the next read */
+CTCA_API_ int CTCAW_buffer_get_timestep(void);   /* of the step that was read last: 0, 1, ... as loaded */
+CTCA_API_ int CTCAW_buffer_get_overwriting_flag(void); /* 1: it was replaced while it was copied */
+CTCA_API_ int CTCAW_get_timestep(void);
+CTCA_API_ int CTCAW_get_overwrite_flag(void);
+CTCA_API_ int CTCAR_buffer_over(void);
+CTCA_API_ int CTCAR_buffer_free(void);
+CTCA_API_ int CTCAC_buffer_free(void);
+CTCA_API_ int CTCAW_buffer_free(void);
+
+/* Both variants have the same names: the number of arguments tells them apart. */
+#define CTCA_SIXTH_(a, b, c, d, e, f, chosen, ...) chosen
+#define CTCA_BY_COUNT_(four, other, ...) CTCA_SIXTH_(__VA_ARGS__, other, other, four, other, other, other, other)
+#define CTCAR_buffer_init_int(...) \
+  CTCA_BY_COUNT_(CTCAR_buffer_init_int, CTCAR_buffer_init_grid_int, __VA_ARGS__)(__VA_ARGS__)
+#define CTCAR_buffer_init_real4(...) \
+  CTCA_BY_COUNT_(CTCAR_buffer_init_real4, CTCAR_buffer_init_grid_real4, __VA_ARGS__)(__VA_ARGS__)
+#define CTCAR_buffer_init_real8(...) \
+  CTCA_BY_COUNT_(CTCAR_buffer_init_real8, CTCAR_buffer_init_grid_real8, __VA_ARGS__)(__VA_ARGS__)
+#define CTCAW_buffer_init_int(...) \
+  CTCA_BY_COUNT_(CTCAW_buffer_init_int, CTCAW_buffer_init_grid_int, __VA_ARGS__)(__VA_ARGS__)
+#define CTCAW_buffer_init_real4(...) \
+  CTCA_BY_COUNT_(CTCAW_buffer_init_real4, CTCAW_buffer_init_grid_real4, __VA_ARGS__)(__VA_ARGS__)
+#define CTCAW_buffer_init_real8(...) \
+  CTCA_BY_COUNT_(CTCAW_buffer_init_real8, CTCAW_buffer_init_grid_real8, __VA_ARGS__)(__VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+#endif

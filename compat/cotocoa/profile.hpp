@@ -1,0 +1,60 @@
+// What the profiling functions measure: turns calls and their times into one row for each process, printed by the first
+// requester rank at the end where any process has used them.
+// Above: session. Tests: tests/compat/cotocoa/test_roles.py.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ctca {
+
+enum class Cost : int { none = 0, request, wait, area, buffer };
+inline constexpr int cost_kinds = 5;
+
+// One process's row; travels as it is between processes of the same build.
+struct ProfileRow {
+  std::int32_t used = 0;
+  std::int32_t role = 0;
+  std::int32_t program_id = 0;
+  std::int32_t rank = 0;
+  double measured_s = 0;  // between start and stop
+  double total_s = 0;     // between start_total and stop_total
+  double calc_s = 0;      // between start_calc and stop_calc
+  double seconds[cost_kinds] = {};
+  std::uint64_t calls[cost_kinds] = {};
+  std::uint64_t bytes = 0;  // of areas, data and steps
+};
+
+class Profile {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  void start() noexcept;
+  void stop() noexcept;
+  void start_total() noexcept { begin(total_); }
+  void stop_total() noexcept { end(total_, row_.total_s); }
+  void start_calc() noexcept { begin(calc_); }
+  void stop_calc() noexcept { end(calc_, row_.calc_s); }
+
+  [[nodiscard]] bool measuring() const noexcept { return measured_ != Clock::time_point(); }
+  void count(Cost cost, Clock::duration time) noexcept;
+  void count_bytes(std::uint64_t bytes) noexcept { row_.bytes += measuring() ? bytes : 0; }
+  // What was measured; ends what still runs.
+  [[nodiscard]] ProfileRow row() noexcept;
+
+ private:
+  void begin(Clock::time_point& since) noexcept;
+  static void end(Clock::time_point& since, double& sum_s) noexcept;
+
+  ProfileRow row_;
+  Clock::time_point measured_;
+  Clock::time_point total_;
+  Clock::time_point calc_;
+};
+
+// The table as text; empty where nobody has measured.
+[[nodiscard]] std::string profile_table(const std::vector<ProfileRow>& rows);
+
+}  // namespace ctca

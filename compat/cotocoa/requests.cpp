@@ -1,0 +1,196 @@
+// Requests: CoToCoA's integers and data as Couplet's tasks.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "session.hpp"
+
+namespace ctca {
+namespace {
+
+constexpr int info_marker = 0x43545241;  // the last item of what CTCAC_pollreq gives
+
+const char* type_name(couplet_type type) {
+  return type == COUPLET_INT32 ? "int" : type == COUPLET_FLOAT ? "real4" : type == COUPLET_DOUBLE ? "real8" : "no";
+}
+
+std::vector<std::int64_t> widened(const char* function, const Letter& letter) {
+  if (letter.parameter_count < 0 || (letter.parameter_count > 0 && letter.parameters == nullptr)) {
+    fatal(function, fmt::format("{} integer parameters are not possible", letter.parameter_count));
+  }
+  return {letter.parameters, letter.parameters + letter.parameter_count};
+}
+
+// What does not fit, or nothing.
+std::string misfit(const couplet_task_info& info, const Letter& wanted) {
+  if (info.parameter_count != wanted.parameter_count) {
+    return fmt::format("the request has {} integer parameters, and {} are asked for", info.parameter_count,
+                       wanted.parameter_count);
+  }
+  if (info.payload_count != wanted.data_count) {
+    return fmt::format("the request comes with {} elements of data, and {} are asked for", info.payload_count,
+                       wanted.data_count);
+  }
+  if (wanted.data_count > 0 && info.type != wanted.type) {
+    return fmt::format("the request comes with {} data, and {} is asked for", type_name(info.type),
+                       type_name(wanted.type));
+  }
+  return "";
+}
+
+}  // namespace
+
+// ---- requester ----
+
+void Session::send_request(const char* function, const Letter& letter, std::int64_t* handle) {
+  const auto parameters = widened(function, letter);
+  couplet_task* task = nullptr;
+  const couplet_status status =
+      couplet_task_submit(tasks_, COUPLET_ANY_WORKER, parameters.data(), letter.parameter_count, letter.data,
+                          letter.data_count, letter.type, patience_s_, handle == nullptr ? nullptr : &task);
+  if (status == COUPLET_ERROR_TIMEOUT) {
+    fatal(function, fmt::format("the coupler has not taken the request within {} s (does it call CTCAC_pollreq?): {}",
+                                patience_s_, couplet_error_text()));
+  }
+  check(function, status);
+  profile_.count_bytes(letter.data_count * couplet_type_bytes(letter.type));
+  if (handle != nullptr) {
+    *handle = next_handle_++;
+    handles_[*handle] = task;
+  }
+}
+
+// nullptr: it is done, and that was said.
+couplet_task** Session::find_task(const char* function, std::int64_t handle) {
+  if (handle < 0 || handle >= next_handle_) {
+    fatal(function, fmt::format("{} is no handle that a CTCAR_sendreq function of this rank gave", handle));
+  }
+  const auto found = handles_.find(handle);
+  return found == handles_.end() ? nullptr : &found->second;
+}
+
+void Session::wait(const char* function, std::int64_t handle) {
+  if (couplet_task** task = find_task(function, handle); task != nullptr) {
+    check(function, couplet_task_wait(task, -1));
+    handles_.erase(handle);
+  }
+}
+
+bool Session::test(const char* function, std::int64_t handle) {
+  couplet_task** task = find_task(function, handle);
+  if (task == nullptr) {
+    return true;
+  }
+  std::int32_t done = 0;
+  check(function, couplet_task_test(task, &done));
+  if (done != 0) {
+    handles_.erase(handle);
+  }
+  return done != 0;
+}
+
+// ---- coupler ----
+
+void Session::give_letter(const char* function, const couplet_task_info& info, int* source, const Letter& wanted) {
+  if (const std::string text = misfit(info, wanted); !text.empty()) {
+    fatal(function, fmt::format("request of {}: {}", describe(info.source), text));
+  }
+  *source = info.source - requester().first_rank;
+  auto* const parameters = const_cast<int*>(wanted.parameters);  // NOLINT: the caller's, for output
+  std::transform(info.parameters, info.parameters + info.parameter_count, parameters,
+                 [](std::int64_t value) { return static_cast<int>(value); });
+  const std::size_t bytes = wanted.data_count * couplet_type_bytes(wanted.type);
+  if (bytes > 0) {
+    std::memcpy(const_cast<void*>(wanted.data), info.payload, bytes);  // NOLINT: likewise
+  }
+  profile_.count_bytes(bytes);
+}
+
+void Session::end_polling(const char* function) {
+  finished_ = true;
+  if (role() == Role::coupler) {
+    await_closing(function, Role::requester);
+    say_closing(function, Role::worker);
+  } else {
+    await_closing(function, Role::coupler);
+  }
+}
+
+void Session::poll_as_coupler(const char* function, int* info, int* source, const Letter& wanted) {
+  *source = -1;
+  if (finished_) {
+    return;
+  }
+  couplet_task_info task{};
+  task.struct_bytes = sizeof task;
+  couplet_status status = couplet_task_next(tasks_, nullptr, -1, &task);
+  if (status == COUPLET_ERROR_STATE && !in_hand_.empty()) {
+    // Everything else is done, and these were polled and never enqueued: the coupler has dealt with them itself.
+    for (const std::int64_t id : in_hand_) {
+      check(function, couplet_task_complete(tasks_, static_cast<std::uint64_t>(id), COUPLET_OK, nullptr));
+    }
+    in_hand_.clear();
+    status = couplet_task_next(tasks_, nullptr, -1, &task);
+  }
+  check(function, status);
+  if (status == COUPLET_END) {
+    end_polling(function);
+    return;
+  }
+  give_letter(function, task, source, wanted);
+  const auto id = static_cast<std::int64_t>(task.id);
+  in_hand_.insert(id);
+  info[0] = static_cast<int>(id & INT32_MAX);
+  info[1] = static_cast<int>(id >> 31);
+  info[2] = *source;
+  info[3] = info_marker;
+}
+
+std::int64_t Session::task_id(const char* function, const int* info) const {
+  const std::int64_t id = static_cast<std::int64_t>(info[1]) << 31 | info[0];
+  if (info[3] != info_marker || !in_hand_.contains(id)) {
+    fatal(function, "reqinfo is not that of a request which CTCAC_pollreq gave and which was not enqueued before");
+  }
+  return id;
+}
+
+void Session::enqueue(const char* function, const int* info, int worker, const Letter& letter) {
+  const std::int64_t id = task_id(function, info);
+  const auto parameters = widened(function, letter);
+  if (worker < 0) {
+    fatal(function, fmt::format("{} is no program id", worker));
+  }
+  check(function, couplet_task_dispatch(tasks_, static_cast<std::uint64_t>(id), worker, parameters.data(),
+                                        letter.parameter_count, letter.data, letter.data_count, letter.type));
+  in_hand_.erase(id);
+  profile_.count_bytes(letter.data_count * couplet_type_bytes(letter.type));
+}
+
+// ---- worker ----
+
+void Session::poll_as_worker(const char* function, int* source, const Letter& wanted) {
+  *source = -1;
+  if (finished_) {
+    return;
+  }
+  couplet_task_expectation expected;
+  couplet_task_expectation_init(&expected);
+  expected.parameter_count = wanted.parameter_count;
+  expected.payload_count = static_cast<std::int64_t>(wanted.data_count);
+  expected.type = wanted.data_count > 0 ? wanted.type : -1;
+  couplet_task_info task{};
+  task.struct_bytes = sizeof task;
+  const couplet_status status = couplet_task_next(tasks_, &expected, -1, &task);
+  check(function, status);
+  if (status == COUPLET_END) {
+    end_polling(function);
+    return;
+  }
+  give_letter(function, task, source, wanted);
+}
+
+void Session::complete(const char* function) {
+  check(function, couplet_task_complete(tasks_, 0, COUPLET_OK, nullptr));
+}
+
+}  // namespace ctca
