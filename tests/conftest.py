@@ -19,7 +19,10 @@ from shared_memory import shared_directory
 
 @pytest.fixture
 def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
-    """make_world("writer:1,reader:1") -> a World with a hub; the test fails where files of the run are left behind."""
+    """make_world("writer:1,reader:1") -> a World with a hub; the test fails where files of the run are left behind.
+
+    Without programs it has no hub.
+    """
     worlds: list[World] = []
     directories = contextlib.ExitStack()
 
@@ -43,7 +46,8 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
         }
         world = World(tmp_path, run_directory, environment)
         worlds.append(world)
-        world.start_hub(programs, *options, address=address, prefix=prefix)
+        if programs:
+            world.start_hub(programs, *options, address=address, prefix=prefix)
         return world
 
     yield make

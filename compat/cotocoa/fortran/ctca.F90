@@ -294,7 +294,9 @@ contains
   subroutine CTCAC_init_detail(numareas, numreqs, intparams, bufslotsz, bufslotnum)
     integer, intent(in) :: numareas, numreqs, intparams, bufslotnum
     class(*), intent(in) :: bufslotsz
-    if (min(numareas, numreqs, intparams, bufslotnum) < 0 .or. to_size(bufslotsz) < 0) then
+    integer(c_size_t) :: slot_bytes
+    slot_bytes = to_size(bufslotsz)
+    if (min(numareas, numreqs, intparams, bufslotnum) < 0 .or. slot_bytes < 0) then
       error stop "CTCAC_init_detail: a negative number"
     end if
     call begun(c_coupler_init())

@@ -1,0 +1,162 @@
+"""The worker: libctca of the MPI that mpi4py uses, called through ctypes.
+
+An error ends the process, and with it the launch, with a sentence on standard error, as in C and Fortran.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy
+from couplet import _couplet
+from couplet._mpi import flavour_of
+from mpi4py import MPI
+from numpy.typing import NDArray
+
+DAT_INT = AREA_INT = 0
+DAT_REAL4 = AREA_REAL4 = 1
+DAT_REAL8 = AREA_REAL8 = 2
+
+_ELEMENTS = (numpy.dtype(numpy.int32), numpy.dtype(numpy.float32), numpy.dtype(numpy.float64))
+_NAMES = ("int", "real4", "real8")
+_INT = ctypes.c_int
+_SIZE = ctypes.c_size_t
+_ADDRESS = ctypes.c_void_p
+
+
+def _load() -> ctypes.CDLL:
+    """libctca_f, which brings libctca, for the MPI that mpi4py has loaded."""
+    core = Path(_couplet.library_path()).absolute()
+    path = core.parent / "couplet" / flavour_of(MPI.Get_library_version()) / "libctca_f.so"
+    if not path.exists():
+        version = MPI.Get_library_version().splitlines()[0]
+        raise ImportError(f"ctca4py: mpi4py uses {version}, but couplet was built without it: no {path}")
+    return ctypes.CDLL(str(path))
+
+
+class CTCAWorker:
+    """A rank of a worker program. There is one in a process."""
+
+    DAT_INT = AREA_INT = DAT_INT
+    DAT_REAL4 = AREA_REAL4 = DAT_REAL4
+    DAT_REAL8 = AREA_REAL8 = DAT_REAL8
+
+    def __init__(self) -> None:
+        self._library = _load()
+        self.CTCA_subcomm: MPI.Intracomm | Any = MPI.COMM_NULL
+        self.world_rank = MPI.COMM_WORLD.Get_rank()
+        self.subrank = -1
+
+    def CTCAW_init(self, progid: int, procspercomm: int) -> None:
+        """Begin as a rank of worker program `progid`, of which `procspercomm` ranks do a request together."""
+        self._library.CTCAW_init(_INT(progid), _INT(procspercomm))
+        self._learn_group()
+
+    def CTCAW_init_detail(self, progid: int, procspercomm: int, numareas: int, intparams: int) -> None:
+        """As CTCAW_init; the numbers are the sizes of tables that grow here."""
+        self._library.CTCAW_init_detail(_INT(progid), _INT(procspercomm), _INT(numareas), _INT(intparams))
+        self._learn_group()
+
+    def _learn_group(self) -> None:
+        self.CTCA_subcomm = MPI.Comm.f2py(self._library.ctca_f_subcomm())
+        self.subrank = self.CTCA_subcomm.Get_rank()
+
+    def CTCAW_finalize(self) -> None:
+        """The end, together with all other processes."""
+        self._library.CTCAW_finalize()
+        self.CTCA_subcomm = MPI.COMM_NULL
+
+    def CTCAW_isfin(self) -> bool:
+        """Whether nothing more will come; to be asked right after CTCAW_pollreq."""
+        return bool(self._library.CTCAW_isfin())
+
+    def CTCAW_pollreq(
+        self, numintparams: int, datanum: int = 0, datatype: int | None = None
+    ) -> tuple[int, NDArray[Any]] | tuple[int, NDArray[Any], NDArray[Any]]:
+        """Wait for a request: the requester's rank, integer parameters, and data where there is some.
+
+        At the end (CTCAW_isfin) the rank is -1 and the arrays are zero.
+        """
+        parameters = numpy.zeros(numintparams, numpy.int32)
+        source = _INT(-1)
+        if datatype is None or datanum == 0:
+            self._library.CTCAW_pollreq(ctypes.byref(source), _address(parameters), _INT(numintparams))
+            return source.value, parameters
+        data = numpy.zeros(datanum, _ELEMENTS[datatype])
+        self._of_type("CTCAW_pollreq_with", datatype)(
+            ctypes.byref(source), _address(parameters), _INT(numintparams), _address(data), _SIZE(datanum)
+        )
+        return source.value, parameters, data
+
+    def CTCAW_complete(self) -> None:
+        """The request is done; by all ranks of the group."""
+        self._library.CTCAW_complete()
+
+    def CTCAW_regarea(self, areatype: int) -> int:
+        """The next area's id; together with all other processes."""
+        number = _INT(-1)
+        self._of_type("CTCAW_regarea_", areatype)(ctypes.byref(number))
+        return number.value
+
+    def CTCAW_readarea(self, areaid: int, reqrank: int, offset: int, size: int, areatype: int) -> NDArray[Any]:
+        """`size` elements from `offset` on of the area of that requester rank."""
+        data = numpy.empty(size, _ELEMENTS[areatype])
+        self._of_type("CTCAW_readarea_", areatype)(
+            _INT(areaid), _INT(reqrank), _SIZE(offset), _SIZE(size), _address(data)
+        )
+        return data
+
+    def CTCAW_writearea(self, areaid: int, reqrank: int, offset: int, size: int, *data_and_type: Any) -> None:
+        """Write `size` elements from `offset` on. Data and type in whichever order; without one, the type of the array."""
+        source, areatype = _data_and_type(data_and_type)
+        values = numpy.ascontiguousarray(source, _ELEMENTS[areatype])
+        if values.size < size:
+            raise ValueError(f"CTCAW_writearea: {size} elements are to be written, and the array has {values.size}")
+        self._of_type("CTCAW_writearea_", areatype)(
+            _INT(areaid), _INT(reqrank), _SIZE(offset), _SIZE(size), _address(values)
+        )
+
+    def CTCAW_prof_start(self) -> None:
+        """Begin to measure."""
+        self._library.CTCAW_prof_start()
+
+    def CTCAW_prof_stop(self) -> None:
+        """End measuring."""
+        self._library.CTCAW_prof_stop()
+
+    def CTCAW_prof_start_calc(self) -> None:
+        """The calculation begins."""
+        self._library.CTCAW_prof_start_calc()
+
+    def CTCAW_prof_stop_calc(self) -> None:
+        """The calculation ends."""
+        self._library.CTCAW_prof_stop_calc()
+
+    # Without the prefix, as well.
+    prof_start = CTCAW_prof_start
+    prof_stop = CTCAW_prof_stop
+    prof_start_calc = CTCAW_prof_start_calc
+    prof_stop_calc = CTCAW_prof_stop_calc
+
+    def _of_type(self, name: str, number: int) -> Any:
+        if not 0 <= number < len(_NAMES):
+            raise ValueError(f"ctca4py: {number} is no type; there are 0 (int), 1 (real4) and 2 (real8)")
+        return getattr(self._library, name + _NAMES[number])
+
+
+def _address(array: NDArray[Any]) -> ctypes.c_void_p:
+    return _ADDRESS(array.ctypes.data)
+
+
+def _data_and_type(words: tuple[Any, ...]) -> tuple[NDArray[Any], int]:
+    if len(words) == 2:
+        first, second = words
+        return (second, first) if numpy.ndim(first) == 0 and numpy.ndim(second) > 0 else (first, second)
+    if len(words) != 1:
+        raise TypeError("CTCAW_writearea: areaid, reqrank, offset, size, data and the type are needed")
+    array = numpy.asarray(words[0])
+    if array.dtype not in _ELEMENTS:
+        raise TypeError(f"CTCAW_writearea: elements of {array.dtype} are none of int32, float32 and float64")
+    return array, _ELEMENTS.index(array.dtype)

@@ -1,0 +1,106 @@
+"""Starting CoToCoA's programs (tests/compat/cotocoa/programs): in one MPMD job, or as separate launches under several MPIs."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from launching import BUILD, TESTS, Ended, World, mpi_environment
+
+FLAVOURS = ("openmpi", "mpich")
+PROGRAMS = TESTS / "compat" / "cotocoa" / "programs"
+# A launcher may lose what a rank says just before it ends all: it goes to a file.
+APART = 'exec "$@" 2>>"$CLIENT_ERRORS"'
+
+
+@dataclass
+class Client:
+    """One program: how the hub calls it, how many ranks it has, and what is started."""
+
+    name: str
+    ranks: int
+    program: str
+    language: str
+    words: Sequence[object] = ()
+
+    def command(self, flavour: str) -> list[str]:
+        """Skips aloud where it is not built for that MPI."""
+        words = [str(word) for word in self.words]
+        if self.language == "python":
+            return [sys.executable, str(PROGRAMS / f"{self.program}.py"), *words]
+        path = BUILD / "tests" / "compat" / flavour / f"{self.program}_{self.language}"
+        if not path.exists():
+            pytest.skip(f"{path} is not built")
+        return [str(path), *words]
+
+
+def launcher(flavour: str) -> str:
+    found = shutil.which(f"mpiexec.{flavour}")
+    if found is None:
+        pytest.skip(f"mpiexec.{flavour} is not installed")
+    return found
+
+
+def start_job(
+    world: World, flavour: str, clients: Sequence[Client], errors: Path | None = None, **extra: str
+) -> subprocess.Popen[str]:
+    """All of them in one job: mpiexec -n ... : -n ..."""
+    command = [launcher(flavour)]
+    for client in clients:
+        command += [":"] if len(command) > 1 else []
+        command += ["-n", str(client.ranks), *prefix(errors), *client.command(flavour)]
+    return world.start(command, **mpi_environment(flavour), **to_file(errors), **extra)
+
+
+def start_apart(
+    world: World, flavour: str, client: Client, errors: Path | None = None, **extra: str
+) -> subprocess.Popen[str]:
+    """One of them as a launch of its own."""
+    command = [launcher(flavour), "-n", str(client.ranks), *prefix(errors), *client.command(flavour)]
+    return world.start(command, **mpi_environment(flavour), **to_file(errors), **extra)
+
+
+def prefix(errors: Path | None) -> list[str]:
+    return ["sh", "-c", APART, "client"] if errors else []
+
+
+def to_file(errors: Path | None) -> dict[str, str]:
+    return {"CLIENT_ERRORS": str(errors)} if errors else {}
+
+
+def hub_list(clients: Sequence[Client]) -> str:
+    """For couplet-hub --programs."""
+    return ",".join(f"{client.name}:{client.ranks}" for client in clients)
+
+
+def hubs(world: World) -> list[int]:
+    """Processes of couplet-hub that a job has started for itself."""
+    ours = f"COUPLET_RUN_DIR={world.run_directory}".encode()
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            if (each / "comm").read_text() == "couplet-hub\n" and ours in (each / "environ").read_bytes():
+                found.append(int(each.name))
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
+
+
+def nothing_left(world: World, within_s: float = 10.0) -> None:
+    """The hub ends by itself, and takes the run's files with it."""
+    deadline = time.monotonic() + within_s
+    while hubs(world) or list(world.run_directory.rglob("*")):
+        assert time.monotonic() < deadline, (hubs(world), list(world.run_directory.rglob("*")))
+        time.sleep(0.02)
+
+
+def failed(ended: Ended) -> Ended:
+    """It has to have ended with a status that is not 0."""
+    assert ended.status != 0, f"{ended.command} ended with 0\n{ended.output}{ended.errors}"
+    return ended
