@@ -13,26 +13,23 @@ const char* type_name(couplet_type type) {
 
 }  // namespace
 
+// Two rounds: in the first a difference is found before anybody waits for an area that does not come; in the second the
+// requester answers those who open his.
 int Session::register_area(const char* function, couplet_type type, void* base, std::size_t count) {
   const auto number = static_cast<int>(areas_.size());
   const std::string name = fmt::format("cotocoa-area-{}", number);
   Area& area = areas_.emplace_back();
   area.type = type;
+  if (base == nullptr && count > 0) {
+    fatal(function, fmt::format("no memory is given for {} elements", count));
+  }
   if (role() == Role::requester) {
     couplet_area_options options;
     couplet_area_options_init(&options);
     options.memory = base;
-    if (base == nullptr && count > 0) {
-      fatal(function, fmt::format("no memory is given for {} elements", count));
-    }
     const auto extent = static_cast<std::int64_t>(count);
     check(function,
           couplet_area_create(universe_, name.c_str(), type, 1, &extent, &options, &area.of_rank.emplace_back()));
-  } else {
-    for (int rank = 0; rank < requester().size; ++rank) {
-      check(function, couplet_area_open(universe_, name.c_str(), requester().first_rank + rank, patience_s_,
-                                        &area.of_rank.emplace_back()));
-    }
   }
   const auto types = collect(function, Together::register_area, type);
   for (std::size_t rank = 0; rank < types.size(); ++rank) {
@@ -41,6 +38,12 @@ int Session::register_area(const char* function, couplet_type type, void* base, 
                                   number, type_name(types[rank]), type_name(type)));
     }
   }
+  spread(function, 0);
+  for (int rank = 0; role() != Role::requester && rank < requester().size; ++rank) {
+    check(function, couplet_area_open(universe_, name.c_str(), requester().first_rank + rank, patience_s_,
+                                      &area.of_rank.emplace_back()));
+  }
+  collect(function, Together::register_area, type);
   spread(function, 0);
   return number;
 }

@@ -54,14 +54,15 @@ void Session::send_request(const char* function, const Letter& letter, std::int6
   }
   check(function, status);
   profile_.count_bytes(letter.data_count * couplet_type_bytes(letter.type));
+  const std::int64_t request = requests_sent_++;
   if (handle != nullptr) {
     *handle = next_handle_++;
-    handles_[*handle] = task;
+    handles_[*handle] = {task, request};
   }
 }
 
 // nullptr: it is done, and that was said.
-couplet_task** Session::find_task(const char* function, std::int64_t handle) {
+Session::Handle* Session::find_handle(const char* function, std::int64_t handle) {
   if (handle < 0 || handle >= next_handle_) {
     fatal(function, fmt::format("{} is no handle that a CTCAR_sendreq function of this rank gave", handle));
   }
@@ -70,23 +71,68 @@ couplet_task** Session::find_task(const char* function, std::int64_t handle) {
 }
 
 void Session::wait(const char* function, std::int64_t handle) {
-  if (couplet_task** task = find_task(function, handle); task != nullptr) {
-    check(function, couplet_task_wait(task, -1));
-    handles_.erase(handle);
+  Handle* const waited = find_handle(function, handle);
+  if (waited == nullptr) {
+    return;
   }
+  couplet_status status = couplet_task_wait(&waited->task, patience_s_);
+  while (status == COUPLET_ERROR_TIMEOUT) {
+    check_polled(function, waited->request);
+    status = couplet_task_wait(&waited->task, patience_s_);
+  }
+  check(function, status);
+  handles_.erase(handle);
 }
 
 bool Session::test(const char* function, std::int64_t handle) {
-  couplet_task** task = find_task(function, handle);
-  if (task == nullptr) {
+  Handle* const tested = find_handle(function, handle);
+  if (tested == nullptr) {
     return true;
   }
   std::int32_t done = 0;
-  check(function, couplet_task_test(task, &done));
+  check(function, couplet_task_test(&tested->task, &done));
   if (done != 0) {
     handles_.erase(handle);
   }
   return done != 0;
+}
+
+// ---- whether the coupler polls ----
+
+// Memory of the coupler that requesters read without him: who does not poll can be told from workers that take their time.
+void Session::make_poll_counts(const char* function) {
+  const auto extent = static_cast<std::int64_t>(requester().size);
+  couplet_area* area = nullptr;
+  check(function, couplet_area_create(universe_, "cotocoa-polls", COUPLET_INT64, 1, &extent, nullptr, &area));
+  couplet_area_info info{};
+  info.struct_bytes = sizeof info;
+  check(function, couplet_area_describe(area, &info));
+  own_poll_counts_ = static_cast<std::int64_t*>(info.memory);
+}
+
+// Fatal where the couplers have not even polled that request of this rank.
+void Session::check_polled(const char* function, std::int64_t request) {
+  const auto couplers = ranks_of(Role::coupler);
+  std::int64_t polled = 0;
+  for (std::size_t index = 0; index < couplers.size(); ++index) {
+    if (index == poll_counts_.size()) {
+      couplet_area* area = nullptr;
+      if (couplet_area_open(universe_, "cotocoa-polls", couplers[index], patience_s_, &area) ==
+          COUPLET_ERROR_TIMEOUT) {
+        fatal(function, fmt::format("{} has not polled this request, and has made no call for {} s: {}",
+                                    describe(couplers[index]), patience_s_, couplet_error_text()));
+      }
+      poll_counts_.push_back(area);
+    }
+    std::int64_t count = 0;
+    check(function, couplet_area_read(poll_counts_[index], static_cast<std::uint64_t>(program_rank_), 1, &count,
+                                      patience_s_, nullptr));
+    polled += count;
+  }
+  if (polled <= request) {
+    fatal(function, fmt::format("the coupler has not polled this request within {} s (does it call CTCAC_pollreq?)",
+                                patience_s_));
+  }
 }
 
 // ---- coupler ----
@@ -138,6 +184,7 @@ void Session::poll_as_coupler(const char* function, int* info, int* source, cons
     return;
   }
   give_letter(function, task, source, wanted);
+  ++own_poll_counts_[*source];
   const auto id = static_cast<std::int64_t>(task.id);
   in_hand_.insert(id);
   info[0] = static_cast<int>(id & INT32_MAX);

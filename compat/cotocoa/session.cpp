@@ -21,6 +21,7 @@ constexpr std::int32_t tag_roles = 3;
 constexpr std::int32_t tag_closing = 4;
 constexpr std::size_t most_record_bytes = 1024;
 constexpr double remark_after_s = 60;
+constexpr double roles_within_s = 60;
 
 struct RoleRecord {
   std::int32_t role = 0;
@@ -145,10 +146,12 @@ void Session::learn_roles(const char* function) {
       }
       check(function, couplet_irecv(everyone_, &roles[other], sizeof(RoleRecord), COUPLET_BYTE,
                                     programs_[other].first_rank, tag_roles, &request));
-      if (couplet_wait(&request, patience_s_, nullptr) == COUPLET_ERROR_TIMEOUT) {
+      const couplet_status status = couplet_wait(&request, roles_within_s, nullptr);
+      if (status == COUPLET_ERROR_TIMEOUT) {
         fatal(function, fmt::format("program '{}' has called none of CTCAR_init, CTCAC_init and CTCAW_init within {} s",
-                                    programs_[other].name, patience_s_));
+                                    programs_[other].name, roles_within_s));
       }
+      check(function, status);
     }
   }
   check_mpi(function, MPI_Bcast(roles.data(), static_cast<int>(roles.size() * sizeof(RoleRecord)), MPI_BYTE, 0,
@@ -223,6 +226,9 @@ void Session::open_tasks(const char* function) {
     options.on_lost = retry_ != 0 ? COUPLET_TASK_RETRY : COUPLET_TASK_FAIL;
   }
   check(function, couplet_task_open(universe_, "cotocoa", &options, &tasks_));
+  if (role() == Role::coupler) {
+    make_poll_counts(function);
+  }
 }
 
 // ---- what all do together ----
@@ -233,12 +239,28 @@ bool Session::missed(int universe_rank) const {
   return retry_ == 0 || std::find(lost.begin(), lost.end(), universe_rank) == lost.end();
 }
 
+// At most that long (or for ever); a requester looks at times whether its requests are polled at all.
+couplet_status Session::wait_for(const char* function, couplet_request** request, double first_s) {
+  for (double waited_s = 0;;) {
+    const bool last = first_s >= 0 && (patience_s_ < 0 || first_s - waited_s <= patience_s_);
+    const double part_s = last ? first_s - waited_s : patience_s_;
+    const couplet_status status = couplet_wait(request, part_s, nullptr);
+    if (status != COUPLET_ERROR_TIMEOUT || last) {
+      return status;
+    }
+    waited_s += part_s;
+    if (role() == Role::requester && requests_sent_ > 0) {
+      check_polled(function, requests_sent_ - 1);
+    }
+  }
+}
+
 void Session::await_record(const char* function, couplet_request** request, int source) {
-  couplet_status status = couplet_wait(request, remark_after_s, nullptr);
+  couplet_status status = wait_for(function, request, remark_after_s);
   if (status == COUPLET_ERROR_TIMEOUT) {
     remark(function, fmt::format("is still waiting for {}, which has not made the call that belongs to this one",
                                  describe(source)));
-    status = couplet_wait(request, -1, nullptr);
+    status = wait_for(function, request, -1);
   }
   if (status != COUPLET_ERROR_PEER_LOST || missed(source)) {
     check(function, status);
@@ -282,8 +304,10 @@ void Session::gather_records(const char* function, Together what, std::span<cons
 
 void Session::spread_record(const char* function, std::span<std::byte> record) {
   if (!root()) {
-    check(function, couplet_recv(everyone_, record.data(), record.size(), COUPLET_BYTE, requester().first_rank,
-                                 tag_spread, nullptr));
+    couplet_request* request = nullptr;
+    check(function, couplet_irecv(everyone_, record.data(), record.size(), COUPLET_BYTE, requester().first_rank,
+                                  tag_spread, &request));
+    check(function, wait_for(function, &request, -1));
     return;
   }
   for (int target = 0; target < universe_size_; ++target) {

@@ -105,6 +105,11 @@ class Session {
     std::vector<couplet_area*> of_rank;  // requester: its own only
   };
 
+  struct Handle {
+    couplet_task* task = nullptr;
+    std::int64_t request = 0;  // its place among this rank's
+  };
+
   void split(const char* function);
   void join(const char* function);
   void learn_roles(const char* function);
@@ -116,12 +121,15 @@ class Session {
   [[nodiscard]] std::vector<int> ranks_of(Role role) const;
   void gather_records(const char* function, Together what, std::span<const std::byte> own, std::span<std::byte> all);
   void spread_record(const char* function, std::span<std::byte> record);
+  couplet_status wait_for(const char* function, couplet_request** request, double first_s);
   void await_record(const char* function, couplet_request** request, int source);
+  void make_poll_counts(const char* function);
+  void check_polled(const char* function, std::int64_t request);
   void say_closing(const char* function, Role to);
   void await_closing(const char* function, Role from);
   void end_polling(const char* function);
   void close_tasks(const char* function);
-  [[nodiscard]] couplet_task** find_task(const char* function, std::int64_t handle);
+  [[nodiscard]] Handle* find_handle(const char* function, std::int64_t handle);
   std::int64_t task_id(const char* function, const int* info) const;
   void give_letter(const char* function, const couplet_task_info& info, int* source, const Letter& wanted);
 
@@ -141,8 +149,11 @@ class Session {
   std::size_t own_ = 0;
   std::size_t requester_ = 0;
   couplet_tasks* tasks_ = nullptr;
-  std::map<std::int64_t, couplet_task*> handles_;
+  std::map<std::int64_t, Handle> handles_;
   std::int64_t next_handle_ = 0;
+  std::int64_t requests_sent_ = 0;
+  std::vector<couplet_area*> poll_counts_;  // of each coupler rank: how many requests of each requester rank it has polled
+  std::int64_t* own_poll_counts_ = nullptr;
   std::set<std::int64_t> in_hand_;  // coupler: polled and not enqueued
   std::vector<Area> areas_;
   bool finished_ = false;
