@@ -23,7 +23,10 @@ constexpr std::size_t most_record_bytes = 1024;
 constexpr double remark_after_s = 60;
 constexpr double roles_within_s = 60;
 
+constexpr std::int32_t protocol = 1;  // of the records and the order in which they are exchanged
+
 struct RoleRecord {
+  std::int32_t version = 0;
   std::int32_t role = 0;
   std::int32_t id = 0;
   std::int32_t group_size = 0;
@@ -131,7 +134,7 @@ void Session::learn_roles(const char* function) {
     program.name = name;
   }
   std::vector<RoleRecord> roles(programs_.size());
-  roles[own_] = {self_.role, self_.id, self_.group_size, retry_};
+  roles[own_] = {protocol, self_.role, self_.id, self_.group_size, retry_};
   if (program_rank_ == 0) {
     for (std::size_t other = 0; other < programs_.size(); ++other) {
       if (other != own_) {
@@ -159,6 +162,9 @@ void Session::learn_roles(const char* function) {
   std::size_t requesters = 0;
   std::size_t couplers = 0;
   for (std::size_t index = 0; index < programs_.size(); ++index) {
+    if (roles[index].version != protocol) {
+      fatal(function, fmt::format("program '{}' uses another version of libctca", programs_[index].name));
+    }
     programs_[index].role = static_cast<Role>(roles[index].role);
     programs_[index].id = roles[index].id;
     programs_[index].group_size = roles[index].group_size;

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from launching import mpi_environment
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("COUPLET_BUILD_DIR", PROJECT / "build" / "release"))
@@ -82,6 +83,26 @@ def test_four_languages_tell_one_story(story: Path, python: Path, tmp_path: Path
     for program in ("writer", "reader_c", "reader_fortran", "reader_python"):
         assert f"{program}: 20 steps" in output
     assert str(python.parent.parent) in output  # the package is that of the wheel
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+def test_clients_of_cotocoa(prefix: Path, python: Path, tmp_path: Path, flavour: str) -> None:
+    """Built with pkg-config and the MPI's wrappers; the worker in Python comes from the wheel."""
+    if shutil.which(f"mpifort.{flavour}") is None:
+        pytest.skip(f"mpifort.{flavour} is not installed")
+    search = {**os.environ, "PKG_CONFIG_PATH": str(next(prefix.glob("lib*/**/pkgconfig")))}
+    flags = run(["pkg-config", "--cflags", "--libs", f"couplet-cotocoa-{flavour}"], env=search).split()
+    for wrapper, source, libraries in (
+        ("mpifort", "plate.f90", ["-lctca_f", "-lctca_mod"]),
+        ("mpicc", "control.c", []),
+        ("mpicc", "look.c", []),
+    ):
+        program = tmp_path / Path(source).stem
+        run([f"{wrapper}.{flavour}", PROJECT / "examples" / "cotocoa" / source, "-o", program, *flags, *libraries])
+    command: list[str | Path] = [f"mpiexec.{flavour}", "-n", "2", tmp_path / "plate", ":", "-n", "1", tmp_path / "control"]
+    command += [":", "-n", "1", tmp_path / "look", ":", "-n", "2", python, PROJECT / "examples" / "cotocoa" / "look.py"]
+    output = run(command, env={**os.environ, **mpi_environment(flavour), "COUPLET_RUN_DIR": str(tmp_path)})
+    assert output.count("  0.924  1.848  2.772  3.697  4.621  5.545\n") == 2
 
 
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])

@@ -6,11 +6,12 @@ import json
 import random
 import shutil
 import socket
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from launching import World
+from launching import BUILD, World, read_line
 from members import Member
 
 MakeWorld = Callable[..., World]
@@ -240,3 +241,28 @@ def test_rank_and_size_come_from_the_launcher(make_world: MakeWorld, name: str) 
     assert {line.split()[1] for line in lost} == {"0", "1"}
     nowcast.leave()
     launched.process.wait(60)
+
+
+def test_a_hub_that_does_not_outlive_its_starter(make_world: MakeWorld, tmp_path: Path) -> None:
+    """--until-input-ends: it ends at once with nobody connected, else with the last one; here the universe is never complete."""
+    world = make_world("")
+    hub = BUILD / "libexec" / "couplet" / "couplet-hub"
+    command = [str(hub), "--programs", "ocean:1,nowcast:1", "--until-input-ends"]
+    alone = world.start(command, standard_input=True)
+    assert read_line(alone, 10).startswith("COUPLET_HUB=")
+    world.finish(alone).check()  # which closes its input
+
+    events = tmp_path / "events"
+    orphan = world.start([*command, "--events", str(events)], standard_input=True)
+    assert orphan.stdin is not None
+    world.environment["COUPLET_HUB"] = read_line(orphan, 10).strip().removeprefix("COUPLET_HUB=")
+    ocean = Member(world, "ocean", 0, 1)
+    deadline = time.monotonic() + 30
+    while '"joined"' not in events.read_text():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    orphan.stdin.close()
+    orphan.stdin = None
+    assert "COUPLET_ERROR_NOT_FOUND" in Member(world, "oecan", 0, 1).hear()  # it still answers
+    ocean.process.kill()
+    world.finish(orphan).check()
