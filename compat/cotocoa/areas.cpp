@@ -58,8 +58,8 @@ void Session::move_area(const char* function, bool writing, couplet_type type, i
     fatal(function, fmt::format("area {} is of {}, not of {}", area, type_name(known.type), type_name(type)));
   }
   if (rank < 0 || rank >= requester().size) {
-    fatal(function, fmt::format("area {}: the requester has no rank {}, it has 0 to {}", area, rank,
-                                requester().size - 1));
+    fatal(function,
+          fmt::format("area {}: the requester has no rank {}, it has 0 to {}", area, rank, requester().size - 1));
   }
   couplet_area* const its = known.of_rank[static_cast<std::size_t>(rank)];
   check(function, writing ? couplet_area_write(its, offset, count, data, patience_s_, nullptr)

@@ -1,11 +1,10 @@
 #include "buffer.hpp"
 
-#include "ctca.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "ctca.h"
 #include "session.hpp"
 
 // The header's choice by the number of arguments is for programs.
@@ -98,8 +97,8 @@ void Buffer::place(const char* function, const BufferShape& shape, int rank, int
       start_[each] = shape.start[each];
       stop_[each] = shape.stop[each];
     } else if (shape.grid[each] < 1 || shape.total[each] < shape.grid[each]) {
-      fatal(function, fmt::format("{} processes for {} elements in dimension {}", shape.grid[each], shape.total[each],
-                                  each));
+      fatal(function,
+            fmt::format("{} processes for {} elements in dimension {}", shape.grid[each], shape.total[each], each));
     } else {
       const std::int64_t at = rank / processes % shape.grid[each];
       start_[each] = at * shape.total[each] / shape.grid[each];
@@ -134,8 +133,8 @@ void Buffer::open_as_requester(Session& session, const char* function, int gigab
                                     MPI_MAX, session.program_comm()));
   session.spread(function, made->offer_);
   const auto answers = session.collect(function, Together::make_buffer, BufferAnswer{type, 0});
-  const Readers readers = session.spread(
-      function, session.root() ? required_readers(session, function, made->offer_, answers) : Readers());
+  const Readers readers =
+      session.spread(function, session.root() ? required_readers(session, function, made->offer_, answers) : Readers());
   couplet_series_options options;
   couplet_series_options_init(&options);
   options.memory_bytes = static_cast<std::uint64_t>(gigabytes) << 30;
@@ -213,8 +212,7 @@ int Buffer::read(Session& session, const char* function, couplet_type type, void
   check_type(function, type);
   couplet_batch batch{};
   batch.struct_bytes = sizeof batch;
-  const couplet_status status =
-      couplet_series_read(series_, 1, 1, -1, data, data == nullptr ? 0 : step_bytes_, &batch);
+  const couplet_status status = couplet_series_read(series_, 1, 1, -1, data, data == nullptr ? 0 : step_bytes_, &batch);
   check(function, status);
   if (status == COUPLET_END) {
     return 2;
@@ -260,9 +258,8 @@ int open_worker_grid(const char* function, couplet_type type, const int* grid, c
 }
 
 int read_step(const char* function, couplet_type type, void* data) {
-  return enter(function, Role::worker, Cost::buffer, [&](Session& session) {
-    return buffer_of(session, function).read(session, function, type, data);
-  });
+  return enter(function, Role::worker, Cost::buffer,
+               [&](Session& session) { return buffer_of(session, function).read(session, function, type, data); });
 }
 
 int last_step(const char* function) {
@@ -280,44 +277,42 @@ int last_torn(const char* function) {
 
 using namespace ctca;
 
-#define CTCA_FUNCTIONS_(T, element, code)                                                                              \
-  int CTCAR_buffer_init_##T(int bufsize_GB, int ndim, int* start, int* end) {                                          \
-    return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                      \
-      Buffer::open_as_requester(session, "CTCAR_buffer_init_" #T, bufsize_GB, code, {ndim, start, end},                \
-                                Method::unknown, nullptr);                                                             \
-    });                                                                                                                \
-  }                                                                                                                    \
-  int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, element* array, int* grid, int* total_size, int policy) {   \
-    return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                      \
-      Buffer::open_as_requester(session, "CTCAR_buffer_init_" #T, bufsize_GB, code,                                    \
-                                {ndim, nullptr, nullptr, grid, total_size},                                            \
-                                method_of("CTCAR_buffer_init_" #T, policy), array);                                    \
-    });                                                                                                                \
-  }                                                                                                                    \
-  int CTCAC_buffer_init_##T(void) {                                                                                    \
-    return enter(__func__, Role::coupler, Cost::buffer,                                                                \
-                 [&](Session& session) { Buffer::open_as_coupler(session, "CTCAC_buffer_init_" #T, code); });          \
-  }                                                                                                                    \
-  int CTCAW_buffer_init_##T(int nsteps, int* start, int* end, int method) {                                            \
-    return enter(__func__, Role::worker, Cost::buffer, [&](Session& session) {                                         \
-      if (nsteps < 1) {                                                                                                \
-        fatal("CTCAW_buffer_init_" #T, fmt::format("nsteps is {}, it has to be 1 or more", nsteps));                   \
-      }                                                                                                                \
-      Buffer::open_as_worker(session, "CTCAW_buffer_init_" #T, code, {0, start, end},                                  \
-                             method_of("CTCAW_buffer_init_" #T, method));                                              \
-    });                                                                                                                \
-  }                                                                                                                    \
-  int CTCAW_buffer_init_grid_##T(int* grid, int* total_size) {                                                         \
-    return open_worker_grid("CTCAW_buffer_init_" #T, code, grid, total_size);                                          \
-  }                                                                                                                    \
-  int CTCAR_buffer_load_data_##T(element* data) {                                                                      \
-    return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                      \
-      buffer_of(session, "CTCAR_buffer_load_data_" #T).load("CTCAR_buffer_load_data_" #T, code, data);                 \
-    });                                                                                                                \
-  }                                                                                                                    \
-  int CTCAW_buffer_read_data_##T(element* data) {                                                                      \
-    return read_step("CTCAW_buffer_read_data_" #T, code, data);                                                        \
-  }
+#define CTCA_FUNCTIONS_(T, element, code)                                                                            \
+  int CTCAR_buffer_init_##T(int bufsize_GB, int ndim, int* start, int* end) {                                        \
+    return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                    \
+      Buffer::open_as_requester(session, "CTCAR_buffer_init_" #T, bufsize_GB, code, {ndim, start, end},              \
+                                Method::unknown, nullptr);                                                           \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, element* array, int* grid, int* total_size, int policy) { \
+    return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                    \
+      Buffer::open_as_requester(session, "CTCAR_buffer_init_" #T, bufsize_GB, code,                                  \
+                                {ndim, nullptr, nullptr, grid, total_size},                                          \
+                                method_of("CTCAR_buffer_init_" #T, policy), array);                                  \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAC_buffer_init_##T(void) {                                                                                  \
+    return enter(__func__, Role::coupler, Cost::buffer,                                                              \
+                 [&](Session& session) { Buffer::open_as_coupler(session, "CTCAC_buffer_init_" #T, code); });        \
+  }                                                                                                                  \
+  int CTCAW_buffer_init_##T(int nsteps, int* start, int* end, int method) {                                          \
+    return enter(__func__, Role::worker, Cost::buffer, [&](Session& session) {                                       \
+      if (nsteps < 1) {                                                                                              \
+        fatal("CTCAW_buffer_init_" #T, fmt::format("nsteps is {}, it has to be 1 or more", nsteps));                 \
+      }                                                                                                              \
+      Buffer::open_as_worker(session, "CTCAW_buffer_init_" #T, code, {0, start, end},                                \
+                             method_of("CTCAW_buffer_init_" #T, method));                                            \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAW_buffer_init_grid_##T(int* grid, int* total_size) {                                                       \
+    return open_worker_grid("CTCAW_buffer_init_" #T, code, grid, total_size);                                        \
+  }                                                                                                                  \
+  int CTCAR_buffer_load_data_##T(element* data) {                                                                    \
+    return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                    \
+      buffer_of(session, "CTCAR_buffer_load_data_" #T).load("CTCAR_buffer_load_data_" #T, code, data);               \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAW_buffer_read_data_##T(element* data) { return read_step("CTCAW_buffer_read_data_" #T, code, data); }
 CTCA_FOR_EACH_TYPE_(CTCA_FUNCTIONS_)
 
 int CTCAC_buffer_init(void) {

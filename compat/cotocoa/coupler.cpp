@@ -1,6 +1,5 @@
 // ctca.h, the functions of the coupler.
 #include "ctca.h"
-
 #include "session.hpp"
 
 using namespace ctca;
@@ -34,33 +33,33 @@ int CTCAC_enqreq(int* reqinfo, int progid, int* intparams, int numintparams) {
   });
 }
 
-#define CTCA_FUNCTIONS_(T, element, code)                                                                             \
-  int CTCAC_regarea_##T(int* areaid) {                                                                                \
-    return enter(__func__, Role::coupler, Cost::area, [&](Session& session) {                                         \
-      *areaid = session.register_area("CTCAC_regarea_" #T, code, nullptr, 0);                                         \
-    });                                                                                                               \
-  }                                                                                                                   \
-  int CTCAC_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, element* dest) {                        \
-    return enter(__func__, Role::coupler, Cost::area, [&](Session& session) {                                         \
-      session.move_area("CTCAC_readarea_" #T, false, code, areaid, reqrank, offset, size, dest);                      \
-    });                                                                                                               \
-  }                                                                                                                   \
-  int CTCAC_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, element* src) {                        \
-    return enter(__func__, Role::coupler, Cost::area, [&](Session& session) {                                         \
-      session.move_area("CTCAC_writearea_" #T, true, code, areaid, reqrank, offset, size, src);                       \
-    });                                                                                                               \
-  }                                                                                                                   \
-  int CTCAC_pollreq_with##T(int* reqinfo, int* fromrank, int* intparams, int numintparams, element* data,             \
-                            size_t datanum) {                                                                         \
-    return enter(__func__, Role::coupler, Cost::wait, [&](Session& session) {                                         \
-      session.poll_as_coupler("CTCAC_pollreq_with" #T, reqinfo, fromrank,                                             \
-                              {intparams, numintparams, data, datanum, code});                                        \
-    });                                                                                                               \
-  }                                                                                                                   \
-  int CTCAC_enqreq_with##T(int* reqinfo, int progid, int* intparams, int numintparams, element* data, size_t datanum) { \
-    return enter(__func__, Role::coupler, Cost::request, [&](Session& session) {                                      \
-      session.enqueue("CTCAC_enqreq_with" #T, reqinfo, progid, {intparams, numintparams, data, datanum, code});       \
-    });                                                                                                               \
+#define CTCA_FUNCTIONS_(T, element, code)                                                                            \
+  int CTCAC_regarea_##T(int* areaid) {                                                                               \
+    return enter(__func__, Role::coupler, Cost::area,                                                                \
+                 [&](Session& session) { *areaid = session.register_area("CTCAC_regarea_" #T, code, nullptr, 0); }); \
+  }                                                                                                                  \
+  int CTCAC_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, element* dest) {                       \
+    return enter(__func__, Role::coupler, Cost::area, [&](Session& session) {                                        \
+      session.move_area("CTCAC_readarea_" #T, false, code, areaid, reqrank, offset, size, dest);                     \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAC_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, element* src) {                       \
+    return enter(__func__, Role::coupler, Cost::area, [&](Session& session) {                                        \
+      session.move_area("CTCAC_writearea_" #T, true, code, areaid, reqrank, offset, size, src);                      \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAC_pollreq_with##T(int* reqinfo, int* fromrank, int* intparams, int numintparams, element* data,            \
+                            size_t datanum) {                                                                        \
+    return enter(__func__, Role::coupler, Cost::wait, [&](Session& session) {                                        \
+      session.poll_as_coupler("CTCAC_pollreq_with" #T, reqinfo, fromrank,                                            \
+                              {intparams, numintparams, data, datanum, code});                                       \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAC_enqreq_with##T(int* reqinfo, int progid, int* intparams, int numintparams, element* data,                \
+                           size_t datanum) {                                                                         \
+    return enter(__func__, Role::coupler, Cost::request, [&](Session& session) {                                     \
+      session.enqueue("CTCAC_enqreq_with" #T, reqinfo, progid, {intparams, numintparams, data, datanum, code});      \
+    });                                                                                                              \
   }
 CTCA_FOR_EACH_TYPE_(CTCA_FUNCTIONS_)
 

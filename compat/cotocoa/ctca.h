@@ -66,21 +66,21 @@ CTCA_API_ int CTCAW_finalize(void);
 
 /* ---- areas and data, for each T: counts and offsets are elements; areaid is 0, 1, ... in the order of registration ---- */
 
-#define CTCA_OF_TYPE_(T, type)                                                                                         \
-  CTCA_API_ int CTCAR_regarea_##T(type* base, size_t size, int* areaid);                                               \
-  CTCA_API_ int CTCAC_regarea_##T(int* areaid);                                                                        \
-  CTCA_API_ int CTCAW_regarea_##T(int* areaid);                                                                        \
-  CTCA_API_ int CTCAC_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, type* dest);                   \
-  CTCA_API_ int CTCAC_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, type* src);                   \
-  CTCA_API_ int CTCAW_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, type* dest);                   \
-  CTCA_API_ int CTCAW_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, type* src);                   \
-  CTCA_API_ int CTCAR_sendreq_with##T(int* intparams, int numintparams, type* data, size_t datanum);                   \
-  CTCA_API_ int CTCAR_sendreq_with##T##_hdl(int* intparams, int numintparams, type* data, size_t datanum,              \
-                                            int64_t* hdl);                                                             \
-  CTCA_API_ int CTCAC_pollreq_with##T(int* reqinfo, int* fromrank, int* intparams, int numintparams, type* data,       \
-                                      size_t datanum);                                                                 \
-  CTCA_API_ int CTCAC_enqreq_with##T(int* reqinfo, int progid, int* intparams, int numintparams, type* data,           \
-                                     size_t datanum);                                                                  \
+#define CTCA_OF_TYPE_(T, type)                                                                                   \
+  CTCA_API_ int CTCAR_regarea_##T(type* base, size_t size, int* areaid);                                         \
+  CTCA_API_ int CTCAC_regarea_##T(int* areaid);                                                                  \
+  CTCA_API_ int CTCAW_regarea_##T(int* areaid);                                                                  \
+  CTCA_API_ int CTCAC_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, type* dest);             \
+  CTCA_API_ int CTCAC_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, type* src);             \
+  CTCA_API_ int CTCAW_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, type* dest);             \
+  CTCA_API_ int CTCAW_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, type* src);             \
+  CTCA_API_ int CTCAR_sendreq_with##T(int* intparams, int numintparams, type* data, size_t datanum);             \
+  CTCA_API_ int CTCAR_sendreq_with##T##_hdl(int* intparams, int numintparams, type* data, size_t datanum,        \
+                                            int64_t* hdl);                                                       \
+  CTCA_API_ int CTCAC_pollreq_with##T(int* reqinfo, int* fromrank, int* intparams, int numintparams, type* data, \
+                                      size_t datanum);                                                           \
+  CTCA_API_ int CTCAC_enqreq_with##T(int* reqinfo, int progid, int* intparams, int numintparams, type* data,     \
+                                     size_t datanum);                                                            \
   CTCA_API_ int CTCAW_pollreq_with##T(int* fromrank, int* intparams, int numintparams, type* data, size_t datanum);
 
 CTCA_OF_TYPE_(int, int)
@@ -95,16 +95,16 @@ CTCA_OF_TYPE_(real8, double)
 #define CTCA_BUFFER_WAIT_ 1
 #define CTCA_BUFFER_OVERWRITE_ 2
 
-#define CTCA_BUFFER_OF_TYPE_(T, type)                                                                                  \
-  /* the first variant: every rank says its box; the workers choose the method */                                      \
-  CTCA_API_ int CTCAR_buffer_init_##T(int bufsize_GB, int ndim, int* start, int* end);                                 \
-  CTCA_API_ int CTCAW_buffer_init_##T(int nsteps, int* start, int* end, int method);                                   \
-  /* the later variant, by the same names: grid is processes, total_size elements in each dimension */                 \
-  CTCA_API_ int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, type* array, int* grid, int* total_size,          \
-                                           int policy);                                                                \
-  CTCA_API_ int CTCAW_buffer_init_grid_##T(int* grid, int* total_size);                                                \
-  CTCA_API_ int CTCAC_buffer_init_##T(void);                                                                           \
-  CTCA_API_ int CTCAR_buffer_load_data_##T(type* data);                                                                \
+#define CTCA_BUFFER_OF_TYPE_(T, type)                                                                         \
+  /* the first variant: every rank says its box; the workers choose the method */                             \
+  CTCA_API_ int CTCAR_buffer_init_##T(int bufsize_GB, int ndim, int* start, int* end);                        \
+  CTCA_API_ int CTCAW_buffer_init_##T(int nsteps, int* start, int* end, int method);                          \
+  /* the later variant, by the same names: grid is processes, total_size elements in each dimension */        \
+  CTCA_API_ int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, type* array, int* grid, int* total_size, \
+                                           int policy);                                                       \
+  CTCA_API_ int CTCAW_buffer_init_grid_##T(int* grid, int* total_size);                                       \
+  CTCA_API_ int CTCAC_buffer_init_##T(void);                                                                  \
+  CTCA_API_ int CTCAR_buffer_load_data_##T(type* data);                                                       \
   CTCA_API_ int CTCAW_buffer_read_data_##T(type* data); /* 1: a step, 2: the end */
 
 CTCA_BUFFER_OF_TYPE_(int, int)
@@ -114,10 +114,10 @@ CTCA_BUFFER_OF_TYPE_(real8, double)
 
 CTCA_API_ int CTCAC_buffer_init(void);
 CTCA_API_ int CTCAW_buffer_init(int* grid, int* total_size);
-CTCA_API_ int CTCAR_buffer_load_data(void);      /* the array that was given to init */
-CTCA_API_ int CTCAW_buffer_read_data(void);      /* 1: a step, 2: the end */
-CTCA_API_ void* CTCAW_buffer_get_address(void);  /* of the step that was read last, until the next read */
-CTCA_API_ int CTCAW_buffer_get_timestep(void);   /* of the step that was read last: 0, 1, ... as loaded */
+CTCA_API_ int CTCAR_buffer_load_data(void);            /* the array that was given to init */
+CTCA_API_ int CTCAW_buffer_read_data(void);            /* 1: a step, 2: the end */
+CTCA_API_ void* CTCAW_buffer_get_address(void);        /* of the step that was read last, until the next read */
+CTCA_API_ int CTCAW_buffer_get_timestep(void);         /* of the step that was read last: 0, 1, ... as loaded */
 CTCA_API_ int CTCAW_buffer_get_overwriting_flag(void); /* 1: it was replaced while it was copied */
 CTCA_API_ int CTCAW_get_timestep(void);
 CTCA_API_ int CTCAW_get_overwrite_flag(void);

@@ -179,7 +179,8 @@ void Launch::meet(const char* function, const Self& self) {
       programs_.push_back({static_cast<Role>(one.role), one.id, one.group_size, 0, rank});
       found = programs_.end() - 1;
     } else if (found->group_size != one.group_size) {
-      object(function, *found, fmt::format("its ranks differ in procspercomm: {} and {}", found->group_size, one.group_size));
+      object(function, *found,
+             fmt::format("its ranks differ in procspercomm: {} and {}", found->group_size, one.group_size));
     }
     ++found->size;
   }

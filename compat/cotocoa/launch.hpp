@@ -80,8 +80,8 @@ class Launch {
   std::vector<JobProgram> programs_;
   std::size_t own_ = 0;
   std::string hub_;
-  OwnedDescriptor secret_;     // memory that holds it
-  OwnedDescriptor lifeline_;   // the hub's standard input: it ends when this does
+  OwnedDescriptor secret_;    // memory that holds it
+  OwnedDescriptor lifeline_;  // the hub's standard input: it ends when this does
   OwnedDescriptor hub_output_;
   pid_t hub_process_ = 0;
 };

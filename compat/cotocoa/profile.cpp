@@ -45,10 +45,10 @@ std::string profile_table(const std::vector<ProfileRow>& rows) {
   if (std::none_of(rows.begin(), rows.end(), [](const ProfileRow& row) { return row.used != 0; })) {
     return "";
   }
-  std::string text = fmt::format("CoToCoA profile, seconds and calls of each process\n{:<10}{:>5}{:>6}", "role", "prog",
-                                 "rank");
-  for (const char* column : {"total", "calc", "measured", "request", "calls", "wait", "calls", "area", "calls",
-                             "buffer", "calls", "MB"}) {
+  std::string text =
+      fmt::format("CoToCoA profile, seconds and calls of each process\n{:<10}{:>5}{:>6}", "role", "prog", "rank");
+  for (const char* column :
+       {"total", "calc", "measured", "request", "calls", "wait", "calls", "area", "calls", "buffer", "calls", "MB"}) {
     text += fmt::format("{:>10}", column);
   }
   text += '\n';

@@ -1,6 +1,5 @@
 // ctca.h, the functions of the requester.
 #include "ctca.h"
-
 #include "session.hpp"
 
 using namespace ctca;
@@ -39,26 +38,25 @@ int CTCAR_test(int64_t hdl) {
                [&](Session& session) { return session.test("CTCAR_test", hdl) ? 1 : 0; });
 }
 
-#define CTCA_FUNCTIONS_(T, element, code)                                                                          \
-  int CTCAR_regarea_##T(element* base, size_t size, int* areaid) {                                                 \
-    return enter(__func__, Role::requester, Cost::area, [&](Session& session) {                                    \
-      *areaid = session.register_area("CTCAR_regarea_" #T, code, base, size);                                      \
-    });                                                                                                            \
-  }                                                                                                                \
-  int CTCAR_sendreq_with##T(int* intparams, int numintparams, element* data, size_t datanum) {                     \
-    return enter(__func__, Role::requester, Cost::request, [&](Session& session) {                                 \
-      session.send_request("CTCAR_sendreq_with" #T, {intparams, numintparams, data, datanum, code}, nullptr);      \
-    });                                                                                                            \
-  }                                                                                                                \
-  int CTCAR_sendreq_with##T##_hdl(int* intparams, int numintparams, element* data, size_t datanum, int64_t* hdl) { \
-    return enter(__func__, Role::requester, Cost::request, [&](Session& session) {                                 \
-      session.send_request("CTCAR_sendreq_with" #T "_hdl", {intparams, numintparams, data, datanum, code}, hdl);   \
-    });                                                                                                            \
+#define CTCA_FUNCTIONS_(T, element, code)                                                                            \
+  int CTCAR_regarea_##T(element* base, size_t size, int* areaid) {                                                   \
+    return enter(__func__, Role::requester, Cost::area,                                                              \
+                 [&](Session& session) { *areaid = session.register_area("CTCAR_regarea_" #T, code, base, size); }); \
+  }                                                                                                                  \
+  int CTCAR_sendreq_with##T(int* intparams, int numintparams, element* data, size_t datanum) {                       \
+    return enter(__func__, Role::requester, Cost::request, [&](Session& session) {                                   \
+      session.send_request("CTCAR_sendreq_with" #T, {intparams, numintparams, data, datanum, code}, nullptr);        \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAR_sendreq_with##T##_hdl(int* intparams, int numintparams, element* data, size_t datanum, int64_t* hdl) {   \
+    return enter(__func__, Role::requester, Cost::request, [&](Session& session) {                                   \
+      session.send_request("CTCAR_sendreq_with" #T "_hdl", {intparams, numintparams, data, datanum, code}, hdl);     \
+    });                                                                                                              \
   }
 CTCA_FOR_EACH_TYPE_(CTCA_FUNCTIONS_)
 
-#define CTCA_PROFILING_(name, member)                                                                      \
-  int CTCAR_prof_##name(void) {                                                                            \
+#define CTCA_PROFILING_(name, member)                                                                          \
+  int CTCAR_prof_##name(void) {                                                                                \
     return enter(__func__, Role::requester, Cost::none, [](Session& session) { session.profile().member(); }); \
   }
 CTCA_PROFILING_(start, start)

@@ -117,8 +117,7 @@ void Session::check_polled(const char* function, std::int64_t request) {
   for (std::size_t index = 0; index < couplers.size(); ++index) {
     if (index == poll_counts_.size()) {
       couplet_area* area = nullptr;
-      if (couplet_area_open(universe_, "cotocoa-polls", couplers[index], patience_s_, &area) ==
-          COUPLET_ERROR_TIMEOUT) {
+      if (couplet_area_open(universe_, "cotocoa-polls", couplers[index], patience_s_, &area) == COUPLET_ERROR_TIMEOUT) {
         fatal(function, fmt::format("{} has not polled this request, and has made no call for {} s: {}",
                                     describe(couplers[index]), patience_s_, couplet_error_text()));
       }

@@ -157,8 +157,8 @@ void Session::learn_roles(const char* function) {
       check(function, status);
     }
   }
-  check_mpi(function, MPI_Bcast(roles.data(), static_cast<int>(roles.size() * sizeof(RoleRecord)), MPI_BYTE, 0,
-                                program_comm_));
+  check_mpi(function,
+            MPI_Bcast(roles.data(), static_cast<int>(roles.size() * sizeof(RoleRecord)), MPI_BYTE, 0, program_comm_));
   std::size_t requesters = 0;
   std::size_t couplers = 0;
   for (std::size_t index = 0; index < programs_.size(); ++index) {
@@ -280,8 +280,8 @@ void Session::gather_records(const char* function, Together what, std::span<cons
   std::memcpy(message.data(), &kind, sizeof kind);
   std::memcpy(message.data() + sizeof kind, own.data(), own.size());
   if (!root()) {
-    check(function, couplet_send(everyone_, message.data(), message.size(), COUPLET_BYTE, requester().first_rank,
-                                 tag_collect));
+    check(function,
+          couplet_send(everyone_, message.data(), message.size(), COUPLET_BYTE, requester().first_rank, tag_collect));
     return;
   }
   const auto count = static_cast<std::size_t>(universe_size_);

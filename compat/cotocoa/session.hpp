@@ -152,7 +152,8 @@ class Session {
   std::map<std::int64_t, Handle> handles_;
   std::int64_t next_handle_ = 0;
   std::int64_t requests_sent_ = 0;
-  std::vector<couplet_area*> poll_counts_;  // of each coupler rank: how many requests of each requester rank it has polled
+  std::vector<couplet_area*>
+      poll_counts_;  // of each coupler rank: how many requests of each requester rank it has polled
   std::int64_t* own_poll_counts_ = nullptr;
   std::set<std::int64_t> in_hand_;  // coupler: polled and not enqueued
   std::vector<Area> areas_;
@@ -208,8 +209,8 @@ int enter(const char* function, Role role, Cost cost, Body&& body) noexcept {
 }
 
 // X(name in ctca.h, C type, Couplet's type)
-#define CTCA_FOR_EACH_TYPE_(X) \
-  X(int, int, COUPLET_INT32)   \
+#define CTCA_FOR_EACH_TYPE_(X)   \
+  X(int, int, COUPLET_INT32)     \
   X(real4, float, COUPLET_FLOAT) \
   X(real8, double, COUPLET_DOUBLE)
 

@@ -1,6 +1,5 @@
 // ctca.h, the functions of the worker.
 #include "ctca.h"
-
 #include "session.hpp"
 
 using namespace ctca;
@@ -32,26 +31,25 @@ int CTCAW_complete(void) {
   return enter(__func__, Role::worker, Cost::request, [](Session& session) { session.complete("CTCAW_complete"); });
 }
 
-#define CTCA_FUNCTIONS_(T, element, code)                                                                       \
-  int CTCAW_regarea_##T(int* areaid) {                                                                          \
-    return enter(__func__, Role::worker, Cost::area, [&](Session& session) {                                    \
-      *areaid = session.register_area("CTCAW_regarea_" #T, code, nullptr, 0);                                   \
-    });                                                                                                         \
-  }                                                                                                             \
-  int CTCAW_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, element* dest) {                  \
-    return enter(__func__, Role::worker, Cost::area, [&](Session& session) {                                    \
-      session.move_area("CTCAW_readarea_" #T, false, code, areaid, reqrank, offset, size, dest);                \
-    });                                                                                                         \
-  }                                                                                                             \
-  int CTCAW_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, element* src) {                  \
-    return enter(__func__, Role::worker, Cost::area, [&](Session& session) {                                    \
-      session.move_area("CTCAW_writearea_" #T, true, code, areaid, reqrank, offset, size, src);                 \
-    });                                                                                                         \
-  }                                                                                                             \
-  int CTCAW_pollreq_with##T(int* fromrank, int* intparams, int numintparams, element* data, size_t datanum) {   \
-    return enter(__func__, Role::worker, Cost::wait, [&](Session& session) {                                    \
-      session.poll_as_worker("CTCAW_pollreq_with" #T, fromrank, {intparams, numintparams, data, datanum, code}); \
-    });                                                                                                         \
+#define CTCA_FUNCTIONS_(T, element, code)                                                                            \
+  int CTCAW_regarea_##T(int* areaid) {                                                                               \
+    return enter(__func__, Role::worker, Cost::area,                                                                 \
+                 [&](Session& session) { *areaid = session.register_area("CTCAW_regarea_" #T, code, nullptr, 0); }); \
+  }                                                                                                                  \
+  int CTCAW_readarea_##T(int areaid, int reqrank, size_t offset, size_t size, element* dest) {                       \
+    return enter(__func__, Role::worker, Cost::area, [&](Session& session) {                                         \
+      session.move_area("CTCAW_readarea_" #T, false, code, areaid, reqrank, offset, size, dest);                     \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAW_writearea_##T(int areaid, int reqrank, size_t offset, size_t size, element* src) {                       \
+    return enter(__func__, Role::worker, Cost::area, [&](Session& session) {                                         \
+      session.move_area("CTCAW_writearea_" #T, true, code, areaid, reqrank, offset, size, src);                      \
+    });                                                                                                              \
+  }                                                                                                                  \
+  int CTCAW_pollreq_with##T(int* fromrank, int* intparams, int numintparams, element* data, size_t datanum) {        \
+    return enter(__func__, Role::worker, Cost::wait, [&](Session& session) {                                         \
+      session.poll_as_worker("CTCAW_pollreq_with" #T, fromrank, {intparams, numintparams, data, datanum, code});     \
+    });                                                                                                              \
   }
 CTCA_FOR_EACH_TYPE_(CTCA_FUNCTIONS_)
 

@@ -1,6 +1,7 @@
 """Worker program 2: the same in Python, over its group of two ranks."""
 
 import numpy
+
 from ctca4py import CTCAWorker
 
 worker = CTCAWorker()

@@ -99,7 +99,16 @@ def test_clients_of_cotocoa(prefix: Path, python: Path, tmp_path: Path, flavour:
     ):
         program = tmp_path / Path(source).stem
         run([f"{wrapper}.{flavour}", PROJECT / "examples" / "cotocoa" / source, "-o", program, *flags, *libraries])
-    command: list[str | Path] = [f"mpiexec.{flavour}", "-n", "2", tmp_path / "plate", ":", "-n", "1", tmp_path / "control"]
+    command: list[str | Path] = [
+        f"mpiexec.{flavour}",
+        "-n",
+        "2",
+        tmp_path / "plate",
+        ":",
+        "-n",
+        "1",
+        tmp_path / "control",
+    ]
     command += [":", "-n", "1", tmp_path / "look", ":", "-n", "2", python, PROJECT / "examples" / "cotocoa" / "look.py"]
     output = run(command, env={**os.environ, **mpi_environment(flavour), "COUPLET_RUN_DIR": str(tmp_path)})
     assert output.count("  0.924  1.848  2.772  3.697  4.621  5.545\n") == 2

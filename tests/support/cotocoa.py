@@ -1,4 +1,4 @@
-"""Starting CoToCoA's programs (tests/compat/cotocoa/programs): in one MPMD job, or as separate launches under several MPIs."""
+"""Starting CoToCoA's programs (tests/compat/cotocoa/programs): in one MPMD job, or as separate launches."""
 
 from __future__ import annotations
 

@@ -244,7 +244,7 @@ def test_rank_and_size_come_from_the_launcher(make_world: MakeWorld, name: str) 
 
 
 def test_a_hub_that_does_not_outlive_its_starter(make_world: MakeWorld, tmp_path: Path) -> None:
-    """--until-input-ends: it ends at once with nobody connected, else with the last one; here the universe is never complete."""
+    """--until-input-ends: it ends at once with nobody connected, else with the last one. Nobody else comes."""
     world = make_world("")
     hub = BUILD / "libexec" / "couplet" / "couplet-hub"
     command = [str(hub), "--programs", "ocean:1,nowcast:1", "--until-input-ends"]

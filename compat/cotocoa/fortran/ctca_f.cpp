@@ -37,23 +37,23 @@ double* doubles(void* data) {
 }  // namespace
 
 #define CTCA_EXPORT_ extern "C" CTCA_API_
-#define CTCA_CHOOSE_(type, function, ...)                                                     \
-  choose(                                                                                     \
-      type,                                                                                   \
-      [&] {                                                                                   \
-        const auto as = ints;                                                                 \
-        static_cast<void>(as);                                                                \
-        return function##_int __VA_ARGS__;                                                    \
-      },                                                                                      \
-      [&] {                                                                                   \
-        const auto as = floats;                                                               \
-        static_cast<void>(as);                                                                \
-        return function##_real4 __VA_ARGS__;                                                  \
-      },                                                                                      \
-      [&] {                                                                                   \
-        const auto as = doubles;                                                              \
-        static_cast<void>(as);                                                                \
-        return function##_real8 __VA_ARGS__;                                                  \
+#define CTCA_CHOOSE_(type, function, ...)    \
+  choose(                                    \
+      type,                                  \
+      [&] {                                  \
+        const auto as = ints;                \
+        static_cast<void>(as);               \
+        return function##_int __VA_ARGS__;   \
+      },                                     \
+      [&] {                                  \
+        const auto as = floats;              \
+        static_cast<void>(as);               \
+        return function##_real4 __VA_ARGS__; \
+      },                                     \
+      [&] {                                  \
+        const auto as = doubles;             \
+        static_cast<void>(as);               \
+        return function##_real8 __VA_ARGS__; \
       })
 
 CTCA_EXPORT_ int ctca_f_subcomm(void) {

@@ -129,7 +129,8 @@ const char* hub_usage() noexcept {
          "  --events FILE       append what happens as JSON lines\n"
          "  --linger SECONDS    bound on waiting for readers after the last writer has ended\n"
          "  --name NAME         a name for this universe\n"
-         "  --until-input-ends  ends with the last member also where the universe is not over, once standard input, a pipe, "
+         "  --until-input-ends  ends with the last member also where the universe is not over, once standard input, a "
+         "pipe, "
          "is closed\n"
          "  --help, --version\n\n"
          "Exit status: 0 the universe is over or the hub was told to end; 1 it could not start; 2 wrong options.\n";

@@ -1,4 +1,4 @@
-"""The time-series buffer: 3 x 3 requester ranks and 2 x 2 workers, both modes, all published names (programs/buffer.*)."""
+"""The time-series buffer: 3 x 3 requester ranks, 2 x 2 workers, both modes, all published names (programs/buffer.*)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ SLOTS = 4
 def clients(language: str, variant: str, method: int, steps: int, *more: str) -> list[Client]:
     ranks = {"requester": 9, "coupler": 1, "worker": 4}
     return [
-        Client("worker4" if role == "worker" else role, count, "buffer", language, [role, variant, method, steps, *more])
+        Client(
+            "worker4" if role == "worker" else role, count, "buffer", language, [role, variant, method, steps, *more]
+        )
         for role, count in ranks.items()
     ]
 

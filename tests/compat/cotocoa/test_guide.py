@@ -1,4 +1,4 @@
-"""The example of docs/guide/from-cotocoa.md, built with the compilers' wrappers as the page says, in one job and by couplet run."""
+"""The example of docs/guide/from-cotocoa.md, built as the page says, in one job and by couplet run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ def test_one_job(make_world: Callable[..., World], tmp_path: Path, flavour: str)
     world = make_world("")
     command = [launcher(flavour), "-n", "2", "./plate", ":", "-n", "1", "./control", ":", "-n", "1", "./look"]
     command += [":", "-n", "2", sys.executable, str(EXAMPLE / "look.py")]
-    assert sorted(world.finish(world.start(command, **mpi_environment(flavour))).check().output.splitlines()) == expected()
+    assert (
+        sorted(world.finish(world.start(command, **mpi_environment(flavour))).check().output.splitlines()) == expected()
+    )
     nothing_left(world)
 
 

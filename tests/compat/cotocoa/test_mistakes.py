@@ -31,11 +31,19 @@ MISTAKES = [
     ("completed twice", WORKER, r"CTCAW_complete: .*no task in hand"),
     ("unknown handle", REQUESTER, r"CTCAR_test: 1 is no handle"),
     ("other type", REQUESTER, r"CTCAR_regarea_real8: worker 3 rank 0 registers area 0 as int, this program as real8"),
-    ("other order", REQUESTER, r"CTCAR_finalize: coupler rank 0 is in the registration of an area while .* in finalize"),
+    (
+        "other order",
+        REQUESTER,
+        r"CTCAR_finalize: coupler rank 0 is in the registration of an area while .* in finalize",
+    ),
     ("before init", "CoToCoA: ", r"CTCAR_sendreq: is called before init, or after finalize"),
     ("init twice", REQUESTER, r"CTCAR_init: init was called already"),
     ("wrong role", REQUESTER, r"CTCAW_complete: is a function of the worker, and this process is a requester"),
-    ("groups", "CoToCoA worker, rank 2 of its launch: ", r"CTCAW_init: its 1 ranks do not make groups of procspercomm = 2"),
+    (
+        "groups",
+        "CoToCoA worker, rank 2 of its launch: ",
+        r"CTCAW_init: its 1 ranks do not make groups of procspercomm = 2",
+    ),
     ("program id", "CoToCoA worker, rank 2 of its launch: ", r"CTCAW_init: -1 is no program id"),
 ]
 
@@ -70,7 +78,9 @@ def test_the_coupler_never_polls(make_world: MakeWorld, tmp_path: Path, flavour:
     job = start_job(world, flavour, clients("coupler never polls"), errors, COUPLET_COTOCOA_TIMEOUT="2")
     failed(world.finish(job))
     # Either it had not even taken the request, or it had, in an earlier call, and has not polled it.
-    assert re.search(rf"^{REQUESTER}CTCAR_(sendreq_withreal8_hdl|wait): .*coupler.* has not (taken|polled) ", errors.read_text())
+    assert re.search(
+        rf"^{REQUESTER}CTCAR_(sendreq_withreal8_hdl|wait): .*coupler.* has not (taken|polled) ", errors.read_text()
+    )
     nothing_left(world)
 
 
@@ -107,7 +117,7 @@ def test_a_process_is_killed(make_world: MakeWorld, tmp_path: Path, together: bo
 
 
 def test_another_group_does_what_a_lost_one_had(make_world: MakeWorld) -> None:
-    """COUPLET_COTOCOA_ON_LOST=retry: two launches of worker 3 with one request each, of which the first dies with it."""
+    """COUPLET_COTOCOA_ON_LOST=retry: two launches of worker 3 with a request each; the first dies with it."""
     names = ["requester", "coupler", "first", "second"]
     world = make_world(",".join(f"{name}:1" for name in names))
     programs = [

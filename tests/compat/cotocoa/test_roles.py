@@ -1,8 +1,8 @@
 """Requester, coupler and four worker programs, in each language, as CoToCoA's users write them (programs/*).
 
 Requests without data and with each type, with and without handles; areas of each type, read and written by coupler and
-workers; groups of two ranks and two groups of one program; program ids in no order; profiling. In one job under each MPI,
-and as separate launches under both at once.
+workers; groups of two ranks and two groups of one program; program ids in no order; profiling. In one job under each
+MPI, and as separate launches under both at once.
 """
 
 from __future__ import annotations
@@ -87,7 +87,8 @@ def test_separate_launches(make_world: MakeWorld, first: int, languages: tuple[s
     programs = clients(*languages)
     world = make_world(hub_list(programs))
     started = [
-        start_apart(world, FLAVOURS[(first + index) % 2], program) for index, program in reversed([*enumerate(programs)])
+        start_apart(world, FLAVOURS[(first + index) % 2], program)
+        for index, program in reversed([*enumerate(programs)])
     ]
     check_output("".join(world.finish(process).check().output for process in started))
 

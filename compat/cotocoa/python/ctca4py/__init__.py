@@ -1,4 +1,4 @@
-"""CoToCoA's workers in Python, over Couplet: a worker written for ctca4py runs unchanged (docs/guide/from-cotocoa.md)."""
+"""CoToCoA's workers in Python, over Couplet: one written for ctca4py runs unchanged (docs/guide/from-cotocoa.md)."""
 
 from ctca4py.ctcaworker import (
     AREA_INT,

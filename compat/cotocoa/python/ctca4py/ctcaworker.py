@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-from couplet import _couplet
-from couplet._mpi import flavour_of
 from mpi4py import MPI
 from numpy.typing import NDArray
+
+from couplet import _couplet
+from couplet._mpi import flavour_of
 
 DAT_INT = AREA_INT = 0
 DAT_REAL4 = AREA_REAL4 = 1
@@ -109,7 +110,7 @@ class CTCAWorker:
         return data
 
     def CTCAW_writearea(self, areaid: int, reqrank: int, offset: int, size: int, *data_and_type: Any) -> None:
-        """Write `size` elements from `offset` on. Data and type in whichever order; without one, the type of the array."""
+        """Write `size` elements from `offset` on. Data and type in any order; without one, the type of the array."""
         source, areatype = _data_and_type(data_and_type)
         values = numpy.ascontiguousarray(source, _ELEMENTS[areatype])
         if values.size < size:

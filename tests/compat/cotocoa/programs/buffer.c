@@ -13,8 +13,12 @@ static int rank, method, steps, late;
 static const char* variant;
 static int grid_requester[2] = {3, 3}, grid_worker[2] = {2, 2}, total[2] = {ROWS, COLUMNS};
 
-static int is(const char* name) { return strcmp(variant, name) == 0; }
-static double value(int step, int row, int column) { return 1000.0 * step + COLUMNS * row + column; }
+static int is(const char* name) {
+  return strcmp(variant, name) == 0;
+}
+static double value(int step, int row, int column) {
+  return 1000.0 * step + COLUMNS * row + column;
+}
 
 static void requester(void) {
   static double doubles[6 * 8];

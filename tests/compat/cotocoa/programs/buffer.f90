@@ -1,5 +1,5 @@
 ! buffer ROLE VARIANT METHOD STEPS [late]: as buffer.c. The arrays' first dimension is the buffer's last one.
-program buffer
+module buffer_roles
   use ctca
   use mpi
   use, intrinsic :: iso_c_binding, only: c_f_pointer
@@ -9,21 +9,6 @@ program buffer
   integer, dimension(2) :: grid_requester = [3, 3], grid_worker = [2, 2], total = [rows, columns]
   logical :: late
   character(len=20) :: role, variant, word
-  call get_command_argument(1, role)
-  call get_command_argument(2, variant)
-  call get_command_argument(3, word)
-  read (word, *) method
-  call get_command_argument(4, word)
-  read (word, *) steps
-  late = command_argument_count() > 4
-  select case (role)
-  case ("requester")
-    call requester()
-  case ("coupler")
-    call coupler()
-  case ("worker")
-    call worker()
-  end select
 
 contains
 
@@ -152,4 +137,24 @@ contains
     if (.not. CTCAW_isfin()) error stop "not the end"
     call CTCAW_finalize()
   end subroutine
+end module
+
+program buffer
+  use buffer_roles
+  implicit none
+  call get_command_argument(1, role)
+  call get_command_argument(2, variant)
+  call get_command_argument(3, word)
+  read (word, *) method
+  call get_command_argument(4, word)
+  read (word, *) steps
+  late = command_argument_count() > 4
+  select case (role)
+  case ("requester")
+    call requester()
+  case ("coupler")
+    call coupler()
+  case ("worker")
+    call worker()
+  end select
 end program

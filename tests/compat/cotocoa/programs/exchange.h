@@ -13,15 +13,17 @@
 #define DATA 4
 #define FIELD 5 /* elements that a worker reads */
 
-#define EXPECT(condition)                                                        \
-  do {                                                                           \
-    if (!(condition)) {                                                          \
-      fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition);        \
-      MPI_Abort(MPI_COMM_WORLD, 3);                                              \
-    }                                                                            \
+#define EXPECT(condition)                                                 \
+  do {                                                                    \
+    if (!(condition)) {                                                   \
+      fprintf(stderr, "%s:%d: not %s\n", __FILE__, __LINE__, #condition); \
+      MPI_Abort(MPI_COMM_WORLD, 3);                                       \
+    }                                                                     \
   } while (0)
 
-static inline double field_at(int rank, int index) { return 10000.0 * rank + 0.5 * index; }
+static inline double field_at(int rank, int index) {
+  return 10000.0 * rank + 0.5 * index;
+}
 static inline int data_at(int rank, int phase, int request, int index) {
   return 1000 * rank + 100 * phase + 10 * request + index;
 }

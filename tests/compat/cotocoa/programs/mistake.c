@@ -8,7 +8,9 @@
 
 static const char* what;
 
-static int is(const char* mistake) { return strcmp(what, mistake) == 0; }
+static int is(const char* mistake) {
+  return strcmp(what, mistake) == 0;
+}
 
 /* Until it is ended. */
 static void sleep_for_ever(void) {

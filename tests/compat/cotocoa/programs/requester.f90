@@ -1,5 +1,5 @@
 ! requester ID PROCS ID PROCS ID PROCS ID PROCS: as requester.c.
-program requester
+module requester_parts
   use ctca
   use mpi
   implicit none
@@ -10,42 +10,6 @@ program requester
   real(4) :: notes(requests, phases) = 1
   real(8), allocatable :: field(:)
   integer(8) :: handles(requests)
-  call read_arguments()
-  call CTCAR_init_detail(10, 10, 10)
-  call MPI_Comm_rank(CTCA_subcomm, rank, error)
-  call MPI_Comm_size(CTCA_subcomm, size, error)
-  call CTCAR_prof_start()
-  call CTCAR_prof_start_total()
-  allocate (field(40*(rank + 1)))
-  field = [(10000d0*rank + 0.5d0*k, k = 0, 40*(rank + 1) - 1)]
-  call CTCAR_regarea_real8(field, ubound(field, 1), area)
-  call expect(area == 0, "area 0")
-  call CTCAR_regarea_int(results, int(requests*phases, 8), area)
-  call expect(area == 1, "area 1")
-  call CTCAR_regarea_real4(notes, requests*phases, area)
-  call expect(area == 2, "area 2")
-  do phase = 0, phases - 1
-    call CTCAR_prof_start_calc()
-    call CTCAR_prof_stop_calc()
-    waited = 0
-    do request = 0, requests - 1
-      call send_request()
-    end do
-    do k = 1, waited
-      if (mod(k, 2) == 0) call CTCAR_wait(handles(k))
-      do while (.not. CTCAR_test(handles(k)))
-      end do
-    end do
-    call MPI_Barrier(CTCA_subcomm, error)
-  end do
-  do place = 0, requests*phases - 1
-    call check_result(mod(place, requests), place/requests)
-  end do
-  print "('requester rank ', i0, ' of ', i0, ': ', i0, ' right')", rank, size, requests*phases
-  flush (6)
-  call CTCAR_prof_stop_total()
-  call CTCAR_prof_stop()
-  call CTCAR_finalize()
 
 contains
 
@@ -118,4 +82,45 @@ contains
     print "('requester rank ', i0, ': wrong ', a)", rank, what
     call MPI_Abort(MPI_COMM_WORLD, 3, error)
   end subroutine
+end module
+
+program requester
+  use requester_parts
+  implicit none
+  call read_arguments()
+  call CTCAR_init_detail(10, 10, 10)
+  call MPI_Comm_rank(CTCA_subcomm, rank, error)
+  call MPI_Comm_size(CTCA_subcomm, size, error)
+  call CTCAR_prof_start()
+  call CTCAR_prof_start_total()
+  allocate (field(40*(rank + 1)))
+  field = [(10000d0*rank + 0.5d0*k, k = 0, 40*(rank + 1) - 1)]
+  call CTCAR_regarea_real8(field, ubound(field, 1), area)
+  call expect(area == 0, "area 0")
+  call CTCAR_regarea_int(results, int(requests*phases, 8), area)
+  call expect(area == 1, "area 1")
+  call CTCAR_regarea_real4(notes, requests*phases, area)
+  call expect(area == 2, "area 2")
+  do phase = 0, phases - 1
+    call CTCAR_prof_start_calc()
+    call CTCAR_prof_stop_calc()
+    waited = 0
+    do request = 0, requests - 1
+      call send_request()
+    end do
+    do k = 1, waited
+      if (mod(k, 2) == 0) call CTCAR_wait(handles(k))
+      do while (.not. CTCAR_test(handles(k)))
+      end do
+    end do
+    call MPI_Barrier(CTCA_subcomm, error)
+  end do
+  do place = 0, requests*phases - 1
+    call check_result(mod(place, requests), place/requests)
+  end do
+  print "('requester rank ', i0, ' of ', i0, ': ', i0, ' right')", rank, size, requests*phases
+  flush (6)
+  call CTCAR_prof_stop_total()
+  call CTCAR_prof_stop()
+  call CTCAR_finalize()
 end program
