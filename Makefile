@@ -1,5 +1,5 @@
 # Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
-.PHONY: help build demo test stress bench check check-model fuzz fuzz-short asan tsan format install clean
+.PHONY: help build demo demo-spacecraft test stress bench check check-model fuzz fuzz-short asan tsan format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -16,6 +16,12 @@ demo:          ## the tsunami example: Open MPI, MPICH and a program without MPI
 	@tools/build release
 	@tools/install-python
 	@tools/demo
+
+demo-spacecraft: ## the spacecraft example: a solver asks workers for a closer look at what it has just computed
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo spacecraft
 
 test:          ## all tests but those of the targets below
 	@tools/bootstrap test

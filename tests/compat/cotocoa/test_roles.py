@@ -103,3 +103,17 @@ def test_programs_under_names_of_their_own(make_world: MakeWorld) -> None:
         for name, client in zip(names, programs, strict=True)
     ]
     check_output("".join(world.finish(process).check().output for process in started))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_ten_thousand_requests(make_world: MakeWorld, flavour: str) -> None:
+    """Through one coupler, faster than they are done: each is done, and once."""
+    world = make_world("")
+    programs = [
+        Client("requester", REQUESTERS, "many", "c", ["requester", 5000]),
+        Client("coupler", 1, "many", "c", ["coupler", 0]),
+        *(Client(f"worker{number}", 1, "many", "c", ["worker", number]) for number in range(2)),
+    ]
+    output = world.finish(start_job(world, flavour, programs), 120).check().output
+    assert sorted(output.splitlines()) == [f"requester rank {rank}: 5000 done" for rank in range(REQUESTERS)]
+    nothing_left(world)
