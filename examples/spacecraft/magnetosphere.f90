@@ -1,108 +1,28 @@
-! The requester: computes the field, shares every step as the series "potential", and looks at the place of a spacecraft. When
-! the field turns over there, or piles up, it asks for a closer look at the past steps, and goes on; the answers come into its areas.
+! The requester: computes the field, shares every step as the series "potential", and looks at the place of a spacecraft.
 program magnetosphere
-  use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi_f08
   use couplet_mpi
   use draping
+  use observation
   implicit none
-  integer, parameter :: steps = 1500, past = 40, slots = 128, most_events = 16
-  integer, parameter :: place(2) = [50, 53]            ! column and row of the spacecraft
-  integer, parameter :: turned = 1, piled_up = 2       ! kinds of requests
   type(couplet_universe) :: universe
   type(couplet_series) :: series
-  type(couplet_tasks) :: tasks
-  type(couplet_area) :: turns_area, sheets_area
-  type(couplet_task) :: asked(most_events)
-  integer :: asked_at(most_events), kinds(most_events), events = 0, waited = 0
-  real(real64), target :: turns(3, most_events) = 0    ! per event: normal x, normal y, ratio of the variances
-  real(real64), target :: sheets(3, most_events) = 0   ! per event: largest current at the spacecraft, its step; in the box
-  real(real64) :: bx(steps), by(steps), current(steps)
   type(plane) :: p
   integer :: step
-  logical :: observer
   call MPI_Init()
   call set_up(p, MPI_COMM_WORLD)
   call couplet_join("magnetosphere", MPI_COMM_WORLD, universe)
   call universe%create_series("potential", [columns, rows], reshape([1, columns, p%first_row, p%last_row], [2, 2]), &
                               series, slots=slots)
-  observer = place(2) >= p%first_row .and. place(2) <= p%last_row
-  call universe%expose_area("turns", turns, turns_area)
-  call universe%expose_area("sheets", sheets, sheets_area)
-  call universe%open_tasks("spacecraft", couplet_requester, tasks)
+  call begin_observation(universe, p)
   do step = 1, steps
     call advance(p)
     call make_room(step)
     call series%put(p%a(1:columns, p%first_row:p%last_row), step)
-    if (observer) call look(step)
+    call look(p, step)
   end do
-  do step = waited + 1, events
-    call asked(step)%wait()
-  end do
-  call tasks%close()
-  if (observer) call report()
+  call end_observation()
   call series%close()
   call universe%leave()
   call MPI_Finalize()
-
-contains
-
-  ! The field at the spacecraft, and whether that is worth a request.
-  subroutine look(step)
-    integer, intent(in) :: step
-    integer :: i, j
-    real(real64), save :: side = 1
-    logical, save :: high = .true.
-    real(real64) :: strength
-    i = place(1)
-    j = place(2)
-    bx(step) = (p%a(i, j + 1) - p%a(i, j - 1))/(2*spacing)
-    by(step) = -(p%a(i + 1, j) - p%a(i - 1, j))/(2*spacing)
-    current(step) = -(p%a(i - 1, j) + p%a(i + 1, j) + p%a(i, j - 1) + p%a(i, j + 1) - 4*p%a(i, j))/spacing**2
-    strength = hypot(bx(step), by(step))
-    if (side*by(step) < -0.3_real64) then
-      side = -side
-      call ask(turned, step)
-    end if
-    if (strength > 1.2_real64 .and. .not. high) call ask(piled_up, step)
-    high = strength > 1.2_real64 .or. (high .and. strength > 1._real64)
-  end subroutine
-
-  subroutine ask(kind, step)
-    integer, intent(in) :: kind, step
-    events = events + 1
-    if (events > most_events) error stop "more events than expected"
-    asked_at(events) = step
-    kinds(events) = kind
-    call tasks%submit(couplet_any_worker, int([kind, events - 1, step - past + 1, past, place - 1], int64), asked(events))
-  end subroutine
-
-  ! The steps that a request is about are retained until it is done: before they would go, that is waited for. The neighbours, who
-  ! need this rank's rows for every step, wait with it.
-  subroutine make_room(step)
-    integer, intent(in) :: step
-    integer, parameter :: ahead = 8  ! steps that another rank may be ahead
-    do while (waited < events)
-      if (step < asked_at(waited + 1) - past + slots - ahead) exit
-      waited = waited + 1
-      call asked(waited)%wait()
-    end do
-  end subroutine
-
-  subroutine report()
-    integer :: unit, each
-    open (newunit=unit, file="output/spacecraft.txt", action="write", status="replace")
-    write (unit, "(i6, 3es24.16)") (each, bx(each), by(each), current(each), each = 1, steps)
-    close (unit)
-    open (newunit=unit, file="output/events.txt", action="write", status="replace")
-    do each = 1, events
-      if (kinds(each) == turned) then
-        write (unit, "(2i6, 3es24.16)") asked_at(each), kinds(each), turns(:, each)
-      else
-        write (unit, "(2i6, 3es24.16)") asked_at(each), kinds(each), sheets(:, each)
-      end if
-    end do
-    close (unit)
-    print "(i0, ' requests in ', i0, ' steps')", events, steps
-  end subroutine
 end program
