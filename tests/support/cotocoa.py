@@ -55,7 +55,7 @@ def start_job(
     for client in clients:
         command += [":"] if len(command) > 1 else []
         command += ["-n", str(client.ranks), *prefix(errors), *client.command(flavour)]
-    return world.start(command, **mpi_environment(flavour), **to_file(errors), **extra)
+    return world.start(command, **environment(world, flavour, errors), **extra)
 
 
 def start_apart(
@@ -63,15 +63,17 @@ def start_apart(
 ) -> subprocess.Popen[str]:
     """One of them as a launch of its own."""
     command = [launcher(flavour), "-n", str(client.ranks), *prefix(errors), *client.command(flavour)]
-    return world.start(command, **mpi_environment(flavour), **to_file(errors), **extra)
+    return world.start(command, **environment(world, flavour, errors), **extra)
 
 
 def prefix(errors: Path | None) -> list[str]:
     return ["sh", "-c", APART, "client"] if errors else []
 
 
-def to_file(errors: Path | None) -> dict[str, str]:
-    return {"CLIENT_ERRORS": str(errors)} if errors else {}
+def environment(world: World, flavour: str, errors: Path | None) -> dict[str, str]:
+    """Open MPI leaves its shared memory behind where it is killed: not in /dev/shm."""
+    backing = {"OMPI_MCA_btl_vader_backing_directory": str(world.directory)}
+    return mpi_environment(flavour) | backing | ({"CLIENT_ERRORS": str(errors)} if errors else {})
 
 
 def hub_list(clients: Sequence[Client]) -> str:

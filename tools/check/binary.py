@@ -52,7 +52,7 @@ def check_headers(tree: Tree) -> list[str]:
     c_compilers = [name for name in ("gcc", clang) if name]
     cpp_compilers = [name for name in ("g++", clang_cpp) if name]
     jobs = {}
-    for path in tree.select([".h", ".hpp"], ["include"]):
+    for path in tree.select([".h", ".hpp"], ["include"]) + tree.select([".h"], ["compat"]):
         languages = [("c++", "-std=c++20", cpp_compilers)]
         if path.suffix == ".h":
             languages.append(("c", "-std=c11", c_compilers))

@@ -17,7 +17,7 @@ PRIVATE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|home|Users)/\w+")
 def check_opening_comments(tree: Tree) -> list[str]:
     """Each header opens with a comment: what becomes of what, neighbours, invariants, tests."""
     problems = []
-    for path in tree.select([".hpp", ".h"], ["src", "include"]):
+    for path in tree.select([".hpp", ".h"], ["src", "include", "compat"]):
         lines = opening_comment(tree.read(path))
         if lines == 0:
             problems.append(f"{path}:1: does not open with a comment that says what it is for")

@@ -42,7 +42,7 @@ def check_clang_tidy(tree: Tree) -> list[str]:
         return problems or [f"{path}:1: clang-tidy failed: {output[-300:]}"] if code else []
 
     jobs = {}
-    for path in tree.select([".cpp"], ["src"]):
+    for path in tree.select([".cpp"], ["src", "compat"]):
         if str(path) in compiled:
             key = tree.digest([*tree.with_headers(path), Path(".clang-tidy")], program)
             jobs[key] = partial(job, path)
