@@ -71,9 +71,12 @@ def prefix(errors: Path | None) -> list[str]:
 
 
 def environment(world: World, flavour: str, errors: Path | None) -> dict[str, str]:
-    """Open MPI leaves its shared memory behind where it is killed: not in /dev/shm."""
-    backing = {"OMPI_MCA_btl_vader_backing_directory": str(world.directory)}
-    return mpi_environment(flavour) | backing | ({"CLIENT_ERRORS": str(errors)} if errors else {})
+    """Open MPI leaves its files behind where it is killed: in the test's directory, not in /tmp and /dev/shm."""
+    own = {
+        "OMPI_MCA_btl_vader_backing_directory": str(world.directory),
+        "OMPI_MCA_orte_tmpdir_base": str(world.directory),
+    }
+    return mpi_environment(flavour) | own | ({"CLIENT_ERRORS": str(errors)} if errors else {})
 
 
 def hub_list(clients: Sequence[Client]) -> str:
@@ -81,17 +84,28 @@ def hub_list(clients: Sequence[Client]) -> str:
     return ",".join(f"{client.name}:{client.ranks}" for client in clients)
 
 
-def hubs(world: World) -> list[int]:
-    """Processes of couplet-hub that a job has started for itself."""
+def processes(world: World, name: str) -> list[int]:
+    """Those of this world that run a program of that name."""
     ours = f"COUPLET_RUN_DIR={world.run_directory}".encode()
     found = []
     for each in Path("/proc").glob("[0-9]*"):
         try:
-            if (each / "comm").read_text() == "couplet-hub\n" and ours in (each / "environ").read_bytes():
+            if (each / "comm").read_text() == f"{name}\n" and ours in (each / "environ").read_bytes():
                 found.append(int(each.name))
         except OSError:  # it has ended meanwhile
             continue
     return found
+
+
+def hubs(world: World) -> list[int]:
+    """Processes of couplet-hub that a job has started for itself."""
+    return processes(world, "couplet-hub")
+
+
+def processor_time(pids: Sequence[int]) -> int:
+    """Of these processes so far, in ticks of the system (usually hundredths of a second)."""
+    fields = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
+    return sum(int(each[11]) + int(each[12]) for each in fields)
 
 
 def nothing_left(world: World, within_s: float = 10.0) -> None:

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cotocoa import FLAVOURS, Client, failed, hub_list, nothing_left, start_apart, start_job
+from cotocoa import (
+    FLAVOURS,
+    Client,
+    failed,
+    hub_list,
+    hubs,
+    nothing_left,
+    processes,
+    processor_time,
+    start_apart,
+    start_job,
+)
 from launching import World
 
 MakeWorld = Callable[..., World]
@@ -134,3 +146,22 @@ def test_another_group_does_what_a_lost_one_had(make_world: MakeWorld) -> None:
     world.finish(coupler).check()
     world.finish(second).check()
     failed(world.finish(first))
+
+
+@pytest.mark.parametrize("flavour", FLAVOURS)
+def test_waiting_costs_nothing_and_a_killed_launcher_leaves_nothing(make_world: MakeWorld, flavour: str) -> None:
+    """The coupler sleeps; requester and worker wait: asleep, too. Then the launcher is killed."""
+    world = make_world("")
+    job = start_job(world, flavour, clients("coupler never polls"))
+    deadline = time.monotonic() + 60
+    used = 1000
+    while used > 5:  # ticks of three processes within a second, once they wait
+        assert time.monotonic() < deadline, f"{used} ticks within a second"
+        pids = processes(world, "mistake_c")
+        if len(pids) == 3 and hubs(world):
+            before = processor_time(pids)
+            time.sleep(1)
+            used = processor_time(pids) - before
+    job.kill()
+    nothing_left(world, 30)
+    assert not processes(world, "mistake_c")
