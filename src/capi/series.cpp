@@ -84,11 +84,8 @@ Status create(couplet_universe* universe, const char* name, couplet_type type, s
   COUPLET_TRY(capi::given(out, function, "series"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_options_init, function));
   COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
-  series::WriterSpecification specification;
-  specification.name = name;
-  specification.type = type;
-  COUPLET_TRY_VALUE(specification.box, written_box(dimensions, shape, start, stop, *group, function));
-  specification.shape.assign(shape, shape + dimensions);
+  COUPLET_TRY_VALUE(const auto box, written_box(dimensions, shape, start, stop, *group, function));
+  const series::WriterSpecification specification(name, type, std::vector(shape, shape + dimensions), box);
   series::WriterOptions wanted;
   wanted.slots = options.slots;
   wanted.memory_bytes = options.memory_bytes;
@@ -269,12 +266,15 @@ couplet_status couplet_series_describe(const couplet_series* handle, couplet_ser
     result.name = description.name.c_str();
     result.program = description.program.c_str();
     result.route = description.route.c_str();
-    result.type = description.type;
-    result.dimensions = static_cast<std::int32_t>(description.shape.size());
-    std::copy(description.shape.begin(), description.shape.end(), result.shape);
-    std::copy_n(description.box.start.begin(), description.box.dimensions, result.start);
-    std::copy_n(description.box.stop.begin(), description.box.dimensions, result.stop);
-    result.step_bytes = description.step_bytes;
+    const auto& field = description.fields.front();
+    result.type = field.type;
+    result.dimensions = static_cast<std::int32_t>(field.shape.size());
+    std::copy(field.shape.begin(), field.shape.end(), result.shape);
+    if (!field.boxes.empty()) {
+      std::copy_n(field.boxes.front().start.begin(), field.boxes.front().dimensions, result.start);
+      std::copy_n(field.boxes.front().stop.begin(), field.boxes.front().dimensions, result.stop);
+    }
+    result.step_bytes = field.step_bytes;
     result.slots = description.slots;
     result.writers = description.writers;
     return capi::give(info, result, "couplet_series_describe");

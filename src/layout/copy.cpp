@@ -53,6 +53,25 @@ COUPLET_RACY inline void copy_short(std::byte* target, const std::byte* source, 
   }
 }
 
+// Strides are numbers modulo 2^64: those of a user's array may lead back.
+constexpr std::ptrdiff_t signed_bytes(std::uint64_t bytes) noexcept {
+  return static_cast<std::ptrdiff_t>(bytes);
+}
+
+struct TwoWords {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+
+// Rows of one element: columns, transposed and interleaved arrays.
+template <typename Word>
+COUPLET_RACY void copy_elements(std::byte* target, std::uint64_t target_stride, const std::byte* source,
+                                std::uint64_t source_stride, std::uint64_t /*row_bytes*/, std::uint64_t rows) noexcept {
+  for (std::uint64_t row = 0; row < rows; ++row) {
+    move_word<Word>(target + signed_bytes(row * target_stride), source + signed_bytes(row * source_stride));
+  }
+}
+
 // The first lines of the next row, which the hardware's prefetcher cannot guess: about 15 % of a strided copy.
 inline void prefetch_lines(const std::byte* source) noexcept {
   constexpr std::uint64_t lines = 4;
@@ -133,6 +152,24 @@ constexpr std::array kernels = {
 #endif
 };
 
+// nullptr where rows are not as long as one element.
+RowsKernel elements_kernel(std::uint64_t row_bytes) noexcept {
+  switch (row_bytes) {
+    case 1:
+      return copy_elements<std::uint8_t>;
+    case 2:
+      return copy_elements<std::uint16_t>;
+    case 4:
+      return copy_elements<std::uint32_t>;
+    case 8:
+      return copy_elements<std::uint64_t>;
+    case 16:
+      return copy_elements<TwoWords>;
+    default:
+      return nullptr;
+  }
+}
+
 const Kernel& best_kernel() noexcept {
   static const Kernel* const best = [] {
     const Kernel* kernel = kernels.data();
@@ -151,26 +188,30 @@ void copy_racing(const CopyPlan& plan, std::byte* target, const std::byte* sourc
     return;
   }
   const Kernel& kernel = best_kernel();
-  const RowsKernel rows = method == CopyMethod::streaming ? kernel.streaming : kernel.cached;
+  RowsKernel rows = method == CopyMethod::streaming ? kernel.streaming : kernel.cached;
+  if (plan.run_bytes <= sizeof(TwoWords)) {
+    const RowsKernel elements = elements_kernel(plan.run_bytes);
+    rows = elements != nullptr ? elements : rows;
+  }
   const int outer = plan.loop_count > 0 ? plan.loop_count - 1 : 0;
   const CopyPlan::Loop inner = plan.loop_count > 0 ? plan.loops[static_cast<std::size_t>(outer)]
                                                    : CopyPlan::Loop{1, plan.run_bytes, plan.run_bytes};
-  target += plan.target_offset;
-  source += plan.source_offset;
+  target += signed_bytes(plan.target_offset);
+  source += signed_bytes(plan.source_offset);
   std::array<std::uint64_t, max_dimensions> index{};
   for (;;) {
     rows(target, inner.target_stride, source, inner.source_stride, plan.run_bytes, inner.count);
     int loop = outer - 1;  // the next combination of the outer loops, fastest last
     for (; loop >= 0; --loop) {
       const CopyPlan::Loop& at = plan.loops[static_cast<std::size_t>(loop)];
-      target += at.target_stride;
-      source += at.source_stride;
+      target += signed_bytes(at.target_stride);
+      source += signed_bytes(at.source_stride);
       if (++index[static_cast<std::size_t>(loop)] < at.count) {
         break;
       }
       index[static_cast<std::size_t>(loop)] = 0;
-      target -= at.count * at.target_stride;
-      source -= at.count * at.source_stride;
+      target -= signed_bytes(at.count * at.target_stride);
+      source -= signed_bytes(at.count * at.source_stride);
     }
     if (loop < 0) {
       return;

@@ -1,17 +1,18 @@
 #include "layout/copy_plan.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/assert.hpp"
 
 namespace couplet::layout {
 namespace {
 
-// Elements from the first of `box` to the first of `part`, which lies inside.
-std::uint64_t offset_elements(const Box& box, const Box& part) {
+// Bytes from the first element of `box` to the first one of `part`, which lies inside.
+std::uint64_t offset_bytes(const Box& box, const Box& part, const Strides& strides) {
   std::uint64_t offset = 0;
-  for (int dimension = 0; dimension < box.dimensions; ++dimension) {
-    const auto index = static_cast<std::size_t>(dimension);
-    offset = offset * static_cast<std::uint64_t>(box.extent(dimension)) +
-             static_cast<std::uint64_t>(part.start[index] - box.start[index]);
+  for (std::size_t index = 0; index < static_cast<std::size_t>(box.dimensions); ++index) {
+    offset += static_cast<std::uint64_t>(part.start[index] - box.start[index]) * static_cast<std::uint64_t>(strides[index]);
   }
   return offset;
 }
@@ -50,26 +51,56 @@ std::uint64_t CopyPlan::runs() const noexcept {
   return count;
 }
 
+Strides dense_strides(const Box& box, std::size_t element_bytes) noexcept {
+  Strides strides{};
+  std::uint64_t stride = element_bytes;
+  for (int dimension = box.dimensions - 1; dimension >= 0; --dimension) {
+    strides[static_cast<std::size_t>(dimension)] = static_cast<std::int64_t>(stride);
+    stride *= static_cast<std::uint64_t>(box.extent(dimension));
+  }
+  return strides;
+}
+
+Status check_strides(const Box& box, const Strides& strides, std::string_view what) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 62;
+  std::uint64_t span = 0;
+  for (int dimension = 0; dimension < box.dimensions; ++dimension) {
+    const std::int64_t stride = strides[static_cast<std::size_t>(dimension)];
+    const std::uint64_t length = stride < 0 ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
+    const auto gaps = static_cast<std::uint64_t>(std::max<std::int64_t>(box.extent(dimension) - 1, 0));
+    std::uint64_t reach = 0;
+    if (__builtin_mul_overflow(gaps, length, &reach) || reach > most || (span += reach) > most) {
+      return fail(Code::argument, "{}: a stride of {} bytes in dimension {}, which has {} elements", what, stride, dimension,
+                  box.extent(dimension));
+    }
+  }
+  return {};
+}
+
 CopyPlan plan_copy(const Box& source, const Box& target, std::size_t element_bytes) {
+  return plan_copy(source, dense_strides(source, element_bytes), target, dense_strides(target, element_bytes),
+                   element_bytes);
+}
+
+CopyPlan plan_copy(const Box& source, const Strides& source_strides, const Box& target, const Strides& target_strides,
+                   std::size_t element_bytes) {
   CopyPlan plan;
   const auto common = intersect(source, target);
   if (!common) {
     return plan;
   }
-  plan.source_offset = offset_elements(source, *common) * element_bytes;
-  plan.target_offset = offset_elements(target, *common) * element_bytes;
+  plan.source_offset = offset_bytes(source, *common, source_strides);
+  plan.target_offset = offset_bytes(target, *common, target_strides);
   plan.run_bytes = element_bytes;
-  std::uint64_t source_stride = element_bytes;  // of the dimension at hand
-  std::uint64_t target_stride = element_bytes;
   for (int dimension = source.dimensions - 1; dimension >= 0; --dimension) {
     const auto count = static_cast<std::uint64_t>(common->extent(dimension));
+    const auto source_stride = static_cast<std::uint64_t>(source_strides[static_cast<std::size_t>(dimension)]);
+    const auto target_stride = static_cast<std::uint64_t>(target_strides[static_cast<std::size_t>(dimension)]);
     if (plan.loop_count == 0 && source_stride == plan.run_bytes && target_stride == plan.run_bytes) {
       plan.run_bytes *= count;
     } else {
       add_outer_loop(plan, {count, source_stride, target_stride});
     }
-    source_stride *= static_cast<std::uint64_t>(source.extent(dimension));
-    target_stride *= static_cast<std::uint64_t>(target.extent(dimension));
   }
   for (int low = 0, high = plan.loop_count - 1; low < high; ++low, --high) {  // gathered innermost first
     std::swap(plan.loops[static_cast<std::size_t>(low)], plan.loops[static_cast<std::size_t>(high)]);

@@ -12,20 +12,24 @@ namespace {
 
 constexpr std::uint32_t local_reader_entries = 4;
 
-// Of both, or an empty box of the writer's.
-layout::Box common_box(const layout::Box& writer, const layout::Box& reader) {
-  if (const auto common = layout::intersect(writer, reader)) {
-    return *common;
+// The slots of a part: what of it is wanted.
+wire::SeriesGeometry geometry_of(const universe::SeriesRecord& record, std::size_t part,
+                                 const std::vector<series::FieldWish>& wishes) {
+  std::vector<wire::SeriesField> fields;
+  for (std::size_t index = 0; index < record.fields.size(); ++index) {
+    const auto& field = record.fields[index];
+    fields.push_back(series::make_field(field.name, field.type, field.shape, record.parts[part].boxes[index]));
   }
-  layout::Box empty = writer;
-  empty.stop = empty.start;
-  return empty;
-}
-
-std::uint64_t stride_of(const universe::SeriesRecord& record, const layout::Box& box) {
-  const std::uint64_t bytes = box.elements() * find_type(record.type)->element_bytes;
-  return std::max<std::uint64_t>((bytes + wire::series_page_bytes - 1) / wire::series_page_bytes, 1) *
-         wire::series_page_bytes;
+  wire::SeriesGeometry geometry;
+  geometry.name = record.name;
+  geometry.program = record.program;
+  geometry.fields = series::cut_fields(fields, wishes);
+  geometry.slot_count = 1;
+  geometry.reader_entries = local_reader_entries;
+  geometry.writer_peer = record.parts[part].writer;
+  geometry.writer_rank = static_cast<std::int32_t>(part);
+  geometry.writer_count = static_cast<std::int32_t>(record.parts.size());
+  return geometry;
 }
 
 std::string title_of(const universe::SeriesRecord& record, std::size_t part) {
@@ -65,9 +69,10 @@ Result<channel::PeerId> Remote::server_of(const universe::SeriesRecord& record, 
 // Slots of all parts that come from other nodes share buffer_bytes; 0: they do not hold one step.
 std::uint64_t Remote::slots_for(const universe::SeriesRecord& record, const series::PartWish& wish) const {
   std::uint64_t stride = 0;
-  for (const auto& part : record.parts) {
-    if (part.node != environment_.node() && layout::intersect(part.box, wish.box)) {
-      stride += stride_of(record, common_box(part.box, wish.box));
+  for (std::size_t part = 0; part < record.parts.size(); ++part) {
+    auto geometry = geometry_of(record, part, wish.fields);
+    if (record.parts[part].node != environment_.node() && wire::place_series(geometry).ok()) {
+      stride += geometry.slot_stride;
     }
   }
   if (wish.buffer_bytes > 0) {
@@ -90,18 +95,8 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   if (!server) {
     return server.status().within(title);
   }
-  const layout::Box box = common_box(described.box, wish.box);
-  wire::SeriesGeometry geometry;
-  geometry.name = record.name;
-  geometry.program = record.program;
-  geometry.shape = record.shape;
-  geometry.fields = {{"", record.type, find_type(record.type)->element_bytes}};
-  geometry.boxes = {{box.start, box.stop}};
+  wire::SeriesGeometry geometry = geometry_of(record, part, wish.fields);
   geometry.slot_count = slots;
-  geometry.reader_entries = local_reader_entries;
-  geometry.writer_peer = described.writer;
-  geometry.writer_rank = static_cast<std::int32_t>(part);
-  geometry.writer_count = static_cast<std::int32_t>(record.parts.size());
   const std::uint32_t number = next_number_++;
   COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
   auto file = series::SeriesFile::create(
@@ -112,7 +107,6 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   COUPLET_TRY((*file)->remove());  // the memory stays as long as this process
   RemotePart::Source source;
   source.writer = described.writer;
-  source.type = record.type;
   source.title = title;
   source.wish.incarnation = environment_.incarnation();
   source.wish.mode = static_cast<std::uint8_t>(wish.mode);
@@ -121,8 +115,12 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   source.wish.window = slots;
   source.wish.program = series::name_hash(environment_.program());
   source.wish.series_incarnation = record.incarnation;
-  source.wish.start.assign(box.start.begin(), box.start.begin() + box.dimensions);
-  source.wish.stop.assign(box.stop.begin(), box.stop.begin() + box.dimensions);
+  for (const auto& each : wish.fields) {
+    auto& field = source.wish.fields.emplace_back();
+    field.field = static_cast<std::uint8_t>(each.field);
+    field.start.assign(each.box.start.begin(), each.box.start.begin() + each.box.dimensions);
+    field.stop.assign(each.box.stop.begin(), each.box.stop.begin() + each.box.dimensions);
+  }
   source.wish.file = described.file;
   source.wish.series = record.name;
   auto made = std::make_unique<RemotePart>(*this, number, *server, std::move(source), std::move(file).value());

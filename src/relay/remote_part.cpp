@@ -1,6 +1,7 @@
 #include "relay/remote_part.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/types.hpp"
@@ -223,6 +224,8 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
       return take_piece(header, payload, false);
     case RelayKind::step:
       return take_piece(header, payload, true);
+    case RelayKind::time:
+      return take_time(header);
     case RelayKind::lost:
       return take_lost(header);
     case RelayKind::news:
@@ -282,13 +285,27 @@ Status RemotePart::take_piece(const wire::FrameHeader& header, std::span<const s
     return {};
   }
   if (swap_) {
-    message::swap_numbers(slot, step_bytes_, find_type(source_.type)->swap_bytes);
+    turn_numbers(slot);
   }
   receiving_ = 0;
   in_step_ = false;
-  series::end_write(file_->slot_header(header.first), header.first, static_cast<std::int64_t>(header.second));
+  series::end_write(file_->slot_header(header.first), header.first, static_cast<std::int64_t>(header.second),
+                    timed_ordinal_ == header.first ? time_bits_ : wire::no_time);
   publish(header.first + 1);
   known_published_ = std::max(known_published_, header.first + 1 + static_cast<std::uint32_t>(header.tag));
+  return {};
+}
+
+void RemotePart::turn_numbers(std::byte* slot) const {
+  for (const auto& field : file_->geometry().fields) {
+    message::swap_numbers(slot + field.offset_bytes, field.bytes, find_type(field.type)->swap_bytes);
+  }
+}
+
+Status RemotePart::take_time(const wire::FrameHeader& header) {
+  COUPLET_TRY(check_piece(header, 0, 0));
+  timed_ordinal_ = header.first;
+  time_bits_ = wire::time_bits_of(std::bit_cast<double>(header.second));
   return {};
 }
 

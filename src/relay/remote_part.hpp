@@ -17,7 +17,6 @@ class RemotePart final : public series::Part {
   struct Source {
     wire::Subscribe wish;
     channel::PeerId writer = 0;
-    couplet_type type = COUPLET_BYTE;
     std::string title;  // "series 'eta', slots of writer rank 3"
   };
   RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
@@ -56,6 +55,8 @@ class RemotePart final : public series::Part {
   void begin_step(std::uint64_t ordinal);
   Status take_accepted(const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status take_piece(const wire::FrameHeader& header, std::span<const std::byte> payload, bool last);
+  Status take_time(const wire::FrameHeader& header);
+  void turn_numbers(std::byte* slot) const;
   Status take_lost(const wire::FrameHeader& header);
   Status take_ended(const wire::FrameHeader& header);
   Status take_evicted();
@@ -76,6 +77,8 @@ class RemotePart final : public series::Part {
   std::uint64_t told_consumed_ = 0;
   std::uint64_t receiving_ = 0;  // bytes that are there of the step receiving_ordinal_
   std::uint64_t receiving_ordinal_ = 0;
+  std::uint64_t timed_ordinal_ = UINT64_MAX;  // whose time is time_bits_
+  std::uint64_t time_bits_ = wire::no_time;
   bool in_step_ = false;
   bool writer_gone_ = false;
   std::uint16_t writer_incarnation_ = 0;

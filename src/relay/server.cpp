@@ -20,14 +20,6 @@ constexpr std::uint64_t hold_patience_ns = 1'000'000'000;
 constexpr int take_budget = 16;
 constexpr int turns_each = 4;  // frames of one subscription before the next one has its turn
 
-layout::Box box_of(const wire::Subscribe& wish) {
-  layout::Box box;
-  box.dimensions = static_cast<int>(wish.start.size());
-  std::copy(wish.start.begin(), wish.start.end(), box.start.begin());
-  std::copy(wish.stop.begin(), wish.stop.end(), box.stop.begin());
-  return box;
-}
-
 // A relay that died may have taken a hold for this subscription, and have told nobody.
 void release_leftover(series::SeriesFile& file, const series::Owner& owner, std::uint32_t number) {
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
@@ -41,16 +33,26 @@ void release_leftover(series::SeriesFile& file, const series::Owner& owner, std:
   }
 }
 
-// Inside the writer's box, or empty.
-bool fits(const layout::Box& box, const layout::Box& writer) {
-  if (box.dimensions != writer.dimensions) {
-    return false;
+// What is wanted, as long as the file has such fields, each at most once.
+Result<std::vector<series::FieldWish>> wishes_of(const wire::Subscribe& wish, const wire::SeriesGeometry& geometry) {
+  std::vector<series::FieldWish> wishes;
+  for (const auto& each : wish.fields) {
+    if (each.field >= geometry.fields.size()) {
+      return fail(Code::shape, "it has {} fields, and no number {}", geometry.fields.size(), each.field);
+    }
+    const auto twice = std::any_of(wishes.begin(), wishes.end(),
+                                   [&](const series::FieldWish& other) { return other.field == each.field; });
+    if (twice) {
+      return fail(Code::shape, "field number {} is wanted twice", each.field);
+    }
+    series::FieldWish& one = wishes.emplace_back();
+    one.field = each.field;
+    one.box.dimensions = static_cast<int>(each.start.size());
+    std::copy(each.start.begin(), each.start.end(), one.box.start.begin());
+    std::copy(each.stop.begin(), each.stop.end(), one.box.stop.begin());
+    COUPLET_TRY(layout::check_inside(one.box, geometry.fields[each.field].shape, "the box"));
   }
-  if (box.empty()) {
-    return true;
-  }
-  const auto common = layout::intersect(box, writer);
-  return common && *common == box;
+  return wishes;
 }
 
 }  // namespace
@@ -233,20 +235,15 @@ void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<w
 Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
   COUPLET_TRY_VALUE(const auto served, serve(wish.file));
   const auto& file = *served->file;
-  const auto box = box_of(wish);
   const std::uint64_t incarnation = file.control().claimed.incarnation.load(std::memory_order_acquire);
   const bool announced = incarnation != UINT64_MAX;  // the register may know it before the file does
   if (file.geometry().name != wish.series || (announced && incarnation != wish.series_incarnation)) {
     return fail(Code::protocol, "{} is not the file of series '{}', incarnation {}", wish.file, wish.series,
                 wish.series_incarnation);
   }
-  if (!fits(box, file.box())) {
-    return fail(Code::shape, "the box {} is not inside {}, which this rank writes", layout::to_string(box),
-                layout::to_string(file.box()));
-  }
+  COUPLET_TRY_VALUE(const auto wishes, wishes_of(wish, file.geometry()));
   COUPLET_TRY_VALUE(const std::uint64_t first, start(subscription, wish, served));
-  subscription.accept(served, box, first, wish.window);
-  return {};
+  return subscription.accept(served, wishes, first, wish.window);
 }
 
 // Takes the hold, where one is wished, and finds the first ordinal.

@@ -10,14 +10,32 @@ namespace couplet::relay {
 
 using wire::RelayKind;
 
-void Subscription::accept(std::shared_ptr<ServedFile> served, const layout::Box& box, std::uint64_t first,
-                          std::uint64_t window) {
+Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes,
+                            std::uint64_t first, std::uint64_t window) {
+  const auto& fields = served->file->geometry().fields;
+  wire::SeriesGeometry sent;  // a step is sent as it stands in a slot of the reader
+  sent.slot_count = 1;
+  sent.fields = series::cut_fields(fields, wishes);
+  COUPLET_TRY(wire::place_series(sent));
+  for (std::size_t index = 0; index < wishes.size(); ++index) {
+    const auto& field = fields[wishes[index].field];
+    std::uint64_t source = field.offset_bytes;
+    std::uint64_t target = sent.fields[index].offset_bytes;
+    for (const auto& box : series::boxes_of(field)) {
+      if (const auto common = layout::intersect(box, wishes[index].box)) {
+        Piece piece{target, layout::plan_copy(box, *common, field.element_bytes)};
+        piece.plan.source_offset += source;
+        target += piece.plan.bytes();
+        pieces_.push_back(piece);
+      }
+      source += box.elements() * field.element_bytes;
+    }
+  }
   served_ = std::move(served);
-  const auto& file = *served_->file;
-  plan_ = layout::plan_copy(file.box(), box, file.geometry().fields.front().element_bytes);
-  step_bytes_ = plan_.bytes();
+  step_bytes_ = sent.step_bytes;
   first_ = next_ = first;
   limit_ = first + window;
+  return {};
 }
 
 void Subscription::hold(std::shared_ptr<ServedFile> served, int entry, const series::Owner& owner) {
@@ -171,23 +189,58 @@ void Subscription::push_acceptance(Frame& frame) {
   send(frame, RelayKind::accepted, first_, 0, 0, wire::accepted_bytes);
 }
 
+// Before the first piece: the step's number, and its time where it has one. False: that was all that this frame can say.
+bool Subscription::begin_step(Frame& frame) {
+  const auto label = series::read_label(served_->file->slot_header(next_), next_);
+  if (!label) {
+    push_lost(frame, false);
+    return false;
+  }
+  step_ = label->step;
+  if (label->time_bits == wire::no_time || timed_ == next_) {
+    return true;
+  }
+  timed_ = next_;
+  send(frame, RelayKind::time, next_, label->time_bits, 0, 0);
+  return false;
+}
+
+// Bytes [offset_, offset_ + bytes) of the step; what is between the boxes is 0.
+void Subscription::pack(std::byte* target, std::uint64_t bytes) const {
+  const std::byte* const slot = served_->file->slot(next_);
+  std::uint64_t at = offset_;
+  const std::uint64_t end = offset_ + bytes;
+  for (const Piece& piece : pieces_) {
+    const std::uint64_t stop = piece.offset_bytes + piece.plan.bytes();
+    if (stop <= at || piece.offset_bytes >= end) {
+      continue;
+    }
+    if (piece.offset_bytes > at) {
+      std::memset(target + (at - offset_), 0, piece.offset_bytes - at);
+      at = piece.offset_bytes;
+    }
+    const std::uint64_t taken = std::min(stop, end) - at;
+    layout::pack_racing(piece.plan, target + (at - offset_), slot, at - piece.offset_bytes, taken,
+                        layout::CopyMethod::cached);
+    at += taken;
+  }
+  if (at < end) {
+    std::memset(target + (at - offset_), 0, end - at);
+  }
+}
+
 // The next piece of step next_, packed out of its slot and pushed only while the slot still is that step's.
 void Subscription::push_piece(Frame& frame) {
-  const auto& file = *served_->file;
-  const auto& header = file.slot_header(next_);
-  if (offset_ == 0) {
-    if (!series::begin_read(header, next_)) {
-      push_lost(frame, false);
-      return;
-    }
-    step_ = header.step.load(std::memory_order_relaxed);
+  const auto& header = served_->file->slot_header(next_);
+  if (offset_ == 0 && !begin_step(frame)) {
+    return;
   }
   const std::uint64_t room = std::min<std::uint64_t>(piece_bytes_, channel_.traits().largest_payload);
   const std::uint64_t bytes = std::min(room, step_bytes_ - offset_);
   if (frame.memory.size() < bytes) {
     frame.memory.resize(bytes);
   }
-  layout::pack_racing(plan_, frame.memory.data(), file.slot(next_), offset_, bytes, layout::CopyMethod::cached);
+  pack(frame.memory.data(), bytes);
   if (!series::end_read(header, next_)) {
     push_lost(frame, true);
     return;

@@ -9,6 +9,7 @@
 #include "channel/channel.hpp"
 #include "layout/copy_plan.hpp"
 #include "relay/served_file.hpp"
+#include "series/part.hpp"
 #include "series/slot_protocol.hpp"
 #include "wire/relay_messages.hpp"
 
@@ -28,7 +29,9 @@ class Subscription {
   void refuse(Status why) { refusal_ = std::move(why); }
   // Instead of a subscription: says that the note of this number was counted, and is over.
   void confirm(std::uint64_t note) { note_ = note; }
-  void accept(std::shared_ptr<ServedFile> served, const layout::Box& box, std::uint64_t first, std::uint64_t window);
+  // limit: so much cannot be sent. Each wish is one of a field that is there.
+  Status accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes, std::uint64_t first,
+                std::uint64_t window);
   // A hold in the file, from here on the subscription's; ended by give_up().
   void hold(std::shared_ptr<ServedFile> served, int entry, const series::Owner& owner);
   void give_up();
@@ -63,12 +66,19 @@ class Subscription {
     bool free = true;
   };
   enum class Due : std::uint8_t { nothing, refusal, confirmation, acceptance, eviction, step, news, end };
+  // What of a box of the writer is sent: the bytes [offset_bytes, offset_bytes + plan.bytes()) of a step.
+  struct Piece {
+    std::uint64_t offset_bytes = 0;
+    layout::CopyPlan plan;
+  };
 
   [[nodiscard]] Due due() const;
   void send(Frame& frame, wire::RelayKind kind, std::uint64_t first, std::uint64_t second, std::int32_t tag,
             std::size_t bytes);
   void push_refusal(Frame& frame);
   void push_acceptance(Frame& frame);
+  [[nodiscard]] bool begin_step(Frame& frame);
+  void pack(std::byte* target, std::uint64_t bytes) const;
   void push_piece(Frame& frame);
   void push_lost(Frame& frame, bool torn);
   [[nodiscard]] std::uint64_t published() const;
@@ -78,8 +88,8 @@ class Subscription {
   std::uint32_t number_;
   std::uint64_t piece_bytes_;
   std::shared_ptr<ServedFile> served_;
-  layout::CopyPlan plan_;
-  std::uint64_t step_bytes_ = 0;  // of the box
+  std::vector<Piece> pieces_;
+  std::uint64_t step_bytes_ = 0;  // as sent
   int entry_ = -1;
   series::Owner owner_;
   std::uint64_t first_ = 0;
@@ -87,6 +97,7 @@ class Subscription {
   std::uint64_t limit_ = 0;   // ordinals below may be pushed
   std::uint64_t offset_ = 0;  // in the step that is being pushed
   std::int64_t step_ = 0;
+  std::uint64_t timed_ = UINT64_MAX;  // the ordinal whose time was sent
   std::uint64_t told_published_ = 0;
   Status refusal_;
   std::uint64_t note_ = 0;  // 0: a subscription

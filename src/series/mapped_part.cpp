@@ -24,7 +24,38 @@ class MappedPart final : public Part {
   std::unique_ptr<SeriesFile> file_;
 };
 
+bool same_fields(const std::vector<wire::SeriesField>& fields, const std::vector<universe::SeriesField>& described,
+                 const std::vector<std::vector<layout::Box>>& boxes) {
+  if (fields.size() != described.size() || fields.size() != boxes.size()) {
+    return false;
+  }
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    const auto& field = fields[index];
+    const universe::SeriesField own{field.name, field.type, field.shape};
+    if (own != described[index] || boxes_of(field) != boxes[index]) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
+
+std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& fields,
+                                          const std::vector<FieldWish>& wishes) {
+  std::vector<wire::SeriesField> cut;
+  for (const FieldWish& wish : wishes) {
+    wire::SeriesField field = fields[wish.field];
+    field.boxes.clear();
+    for (const auto& box : boxes_of(fields[wish.field])) {
+      if (const auto common = layout::intersect(box, wish.box)) {
+        field.boxes.push_back({common->start, common->stop});
+      }
+    }
+    cut.push_back(std::move(field));
+  }
+  return cut;
+}
 
 Status Part::sleep(Waiting& waiting, std::uint64_t target) {
   auto& control = file().control().published;
@@ -46,9 +77,8 @@ Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const u
     return file.status().within(context());
   }
   const auto& geometry = (*file)->geometry();
-  if (geometry.name != record.name || geometry.fields.front().type != record.type || geometry.shape != record.shape ||
-      geometry.slot_count != record.slots || (*file)->box() != described.box ||
-      geometry.writer_peer != described.writer) {
+  if (geometry.name != record.name || geometry.slot_count != record.slots || geometry.writer_peer != described.writer ||
+      !same_fields(geometry.fields, record.fields, described.boxes)) {
     return fail(Code::protocol, "{}: {} is not the file that the register describes", context(), described.file);
   }
   return std::unique_ptr<Part>(new MappedPart(environment, std::move(file).value()));

@@ -21,7 +21,7 @@ class Part {
 
   // "mapped" or "relay".
   [[nodiscard]] virtual const char* route() const noexcept = 0;
-  // The slots to read from and, for a holder, to hold in. Its box may be smaller than the writer's.
+  // The slots to read from and, for a holder, to hold in. Fields have the record's names; there may be fewer and less of them.
   [[nodiscard]] virtual SeriesFile& file() noexcept = 0;
   // Moves what has to be moved for new steps to appear; never blocks. Called whenever the reader looks for steps.
   virtual Status poll() { return {}; }
@@ -38,6 +38,11 @@ class Part {
   // Sleeps one slice, or until `target` steps are published in file(), or something else is to be looked at.
   virtual Status sleep(Waiting& waiting, std::uint64_t target);
 };
+
+// What a file holds that has of these fields what the wishes overlap: a field for each wish, the boxes in order. Each wish
+// names a field that is there, and has its dimensions.
+[[nodiscard]] std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& fields,
+                                                        const std::vector<FieldWish>& wishes);
 
 // Maps the file of a part on this node. not_found: its steps are gone; protocol: the file is not what the record says.
 Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const universe::SeriesRecord& record,

@@ -124,7 +124,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t dead
 
 // ---- agreeing ----
 
-Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to, const void* out, std::uint64_t out_bytes) const {
+Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to) const {
   if (closed_) {
     return fail(Code::state, "{} is closed", title());
   }
@@ -142,12 +142,36 @@ Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to, const voi
                 "{}: at_least is {}{}, but only {} steps fit into the memory for steps of other nodes (buffer_bytes)",
                 title(), at_least, distance, fewest);
   }
-  std::uint64_t needed = 0;
-  if (out != nullptr && (__builtin_mul_overflow(up_to, step_bytes_, &needed) || out_bytes < needed)) {
-    return fail(Code::argument, "{}: out has {} bytes, {} steps of {} bytes do not fit", title(), out_bytes, up_to,
-                step_bytes_);
-  }
   return check_holds();
+}
+
+Status Reader::check_outs(std::uint64_t up_to, std::span<const Out> outs) const {
+  if (!outs.empty() && outs.size() != fields_.size()) {
+    return fail(Code::argument, "{}: {} arrays to read into are given, {} fields are read", title(), outs.size(),
+                fields_.size());
+  }
+  for (std::size_t index = 0; index < outs.size(); ++index) {
+    const Out& out = outs[index];
+    const Field& field = fields_[index];
+    std::uint64_t needed = 0;
+    if (out.data != nullptr && out.strides == nullptr &&
+        (__builtin_mul_overflow(up_to, field.step_bytes, &needed) || out.bytes < needed)) {
+      return fail(Code::argument, "{}: out has {} bytes, {} steps of {} bytes do not fit", title_of(field), out.bytes,
+                  up_to, field.step_bytes);
+    }
+    if (out.strides != nullptr) {
+      layout::Strides strides{};
+      std::copy_n(out.strides + 1, field.box.dimensions, strides.begin());
+      COUPLET_TRY(layout::check_strides(field.box, strides, title_of(field) + ": out"));
+      for (int dimension = 0; dimension < field.box.dimensions; ++dimension) {
+        if (strides[static_cast<std::size_t>(dimension)] == 0 && field.box.extent(dimension) > 1 && field.step_bytes > 0) {
+          return fail(Code::argument, "{}: out has a stride of 0 in dimension {}: elements would share their place",
+                      title_of(field), dimension);
+        }
+      }
+    }
+  }
+  return {};
 }
 
 std::uint64_t Reader::fewest_slots() const {
@@ -272,54 +296,59 @@ Status Reader::restart() {
 
 // ---- reading ----
 
-Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
-                    std::uint64_t out_bytes, Batch& batch) {
-  const std::uint64_t start = os::now_ns();
-  const std::uint64_t held = statistics_.held_ns;
-  std::uint64_t kept = 0;
-  Status status;
+// Copies steps until at_least are kept; answers as read.
+Status Reader::read_steps(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns,
+                          std::span<const Out> outs, std::uint64_t& kept) {
   do {  // again only where a follower found everything torn
-    const Status sound = check_read(at_least, up_to, out, out_bytes);
-    const Result<View> view = sound.ok() ? wait_for(at_least - kept, deadline_ns) : Result<View>(sound);
-    auto plan = agree_on_plan(view, at_least - kept, up_to - kept);
-    if (!plan) {
-      status = plan.status();
-      break;
+    Status sound = check_read(at_least, up_to);
+    if (sound.ok()) {
+      sound = check_outs(up_to, outs);
     }
-    if (plan->count == 0 && plan->outlook == Outlook::steps) {
+    const Result<View> view = sound.ok() ? wait_for(at_least - kept, deadline_ns) : Result<View>(sound);
+    COUPLET_TRY_VALUE(const auto plan, agree_on_plan(view, at_least - kept, up_to - kept));
+    if (plan.count == 0 && plan.outlook == Outlook::steps) {
       continue;
     }
-    if (plan->count == 0) {
-      status = kept > 0 ? Status() : nothing_left(plan->outlook);
-      if (status.code() == Code::not_yet && view->interrupted) {
-        status = Code::interrupted;
-      }
-      break;
+    if (plan.count == 0) {
+      const Status status = kept > 0 ? Status() : nothing_left(plan.outlook);
+      return status.code() == Code::not_yet && view->interrupted ? Status(Code::interrupted) : status;
     }
-    at_least = plan->at_least + kept;
-    up_to = plan->up_to + kept;
-    std::byte* target = static_cast<std::byte*>(out);
-    Status room;
-    if (out == nullptr) {
-      auto memory = buffer_.reserve((kept + plan->count) * step_bytes_);
-      room = memory.status();
-      target = memory ? *memory : nullptr;
-    }
-    auto copied = copy_steps(*plan, target, kept, room);
-    if (!copied) {
-      status = copied.status();
-      break;
-    }
-    kept = *copied;
-    batch.data = target;
-    if (plan->outlook != Outlook::steps) {
+    at_least = plan.at_least + kept;
+    up_to = plan.up_to + kept;
+    const Status room = aim(outs, kept + plan.count);
+    COUPLET_TRY_VALUE(kept, copy_steps(plan, kept, room));
+    if (plan.outlook != Outlook::steps) {
       break;
     }
   } while (kept < at_least);
+  return {};
+}
+
+Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
+                    std::uint64_t out_bytes, Batch& batch) {
+  if (out == nullptr) {
+    return read(at_least, up_to, deadline_ns, {}, batch);
+  }
+  const Out one{out, out_bytes, nullptr};
+  return read(at_least, up_to, deadline_ns, std::span(&one, 1), batch);
+}
+
+Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, std::span<const Out> outs,
+                    Batch& batch) {
+  const std::uint64_t start = os::now_ns();
+  const std::uint64_t held = statistics_.held_ns;
+  std::uint64_t kept = 0;
+  const Status status = read_steps(at_least, up_to, deadline_ns, outs, kept);
   if (status.ok()) {
+    for (std::size_t index = 0; index < fields_.size(); ++index) {
+      data_[index] = {targets_[index].data, fields_[index].step_bytes};
+    }
     batch = {kept,
-             batch.data,
-             step_bytes_,
+             data_.front().data,
+             data_.front().step_bytes,
+             data_.data(),
+             data_.size(),
+             times_.data(),
              steps_.data(),
              ordinals_.data(),
              torn_.data(),
@@ -386,9 +415,13 @@ Statistics Reader::count() {
 }
 
 Description Reader::describe() const {
-  return {record_.name, record_.program, sources_.empty() ? "mapped" : sources_.front().part->route(),
-          record_.type, record_.shape,   box_,
-          step_bytes_,  record_.slots,   static_cast<std::int32_t>(record_.parts.size())};
+  Description description{record_.name, record_.program, sources_.empty() ? "mapped" : sources_.front().part->route(),
+                          {},           record_.slots,   static_cast<std::int32_t>(record_.parts.size())};
+  for (const Field& chosen : fields_) {
+    const auto& field = record_.fields[chosen.field];
+    description.fields.push_back({field.name, field.type, field.shape, {chosen.box}, chosen.step_bytes});
+  }
+  return description;
 }
 
 }  // namespace couplet::series

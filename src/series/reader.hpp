@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,12 +19,19 @@
 
 namespace couplet::series {
 
+struct FieldChoice {
+  std::string name;
+  std::optional<layout::Box> box = std::nullopt;  // of this rank; none: the whole array
+  couplet_type type = -1;                         // expected; -1: any
+};
+
 struct ReaderOptions {
-  std::optional<layout::Box> box;  // of this rank; none: the whole array
+  std::optional<layout::Box> box;   // of this rank, where `fields` says nothing else; none: the whole array
+  std::vector<FieldChoice> fields;  // in this order; none: all
   Mode mode = Mode::hold;
   From from = From::oldest;
   std::int64_t from_step = 0;
-  couplet_type type = -1;  // expected; -1: any
+  couplet_type type = -1;  // expected of all fields; -1: any
   std::uint64_t buffer_bytes = 0;
   std::uint64_t every = 1;  // of so many ordinals one is delivered, beginning with the first; the others are skipped
   bool latest = false;      // a read gives the at_least newest steps and skips older ones; followers only
@@ -34,10 +42,26 @@ struct ReaderOptions {
   std::uint64_t streaming_bytes = layout::default_streaming_bytes;
 };
 
-struct Batch {
-  std::uint64_t count = 0;
+// Where the steps of a field go.
+struct Out {
+  void* data = nullptr;                   // the first element of the first step; nullptr: the reader's own memory
+  std::uint64_t bytes = 0;                // of the memory, where it is dense
+  const std::int64_t* strides = nullptr;  // bytes from step to step, then from element to element; nullptr: dense, C order
+};
+
+// The steps of one field.
+struct FieldData {
   const std::byte* data = nullptr;  // count x box; `out`, or the reader's memory until the next read or close
   std::uint64_t step_bytes = 0;
+};
+
+struct Batch {
+  std::uint64_t count = 0;
+  const std::byte* data = nullptr;  // of the first field
+  std::uint64_t step_bytes = 0;     // of the first field
+  const FieldData* fields = nullptr;  // in the order of the choice; until the next read
+  std::uint64_t field_count = 0;
+  const double* times = nullptr;  // NaN where none was said; until the next read
   const std::int64_t* steps = nullptr;      // until the next read
   const std::uint64_t* ordinals = nullptr;  // until the next read
   const std::uint8_t* torn = nullptr;       // 1: the step was replaced while it was copied; until the next read
@@ -64,6 +88,9 @@ class Reader {
   // delivered and `batch` is unchanged.
   Status read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
               std::uint64_t out_bytes, Batch& batch);
+  // outs: one for each chosen field, or none.
+  Status read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, std::span<const Out> outs,
+              Batch& batch);
   // Local, a few cache lines. not_yet before the first step.
   [[nodiscard]] Result<Retained> retained();
   // Local; the accounting equation holds at any moment.
@@ -74,11 +101,31 @@ class Reader {
   Status close(std::uint64_t deadline_ns);
 
  private:
+  struct Field {  // chosen
+    std::size_t field = 0;  // in the record
+    layout::Box box;        // of this rank
+    std::uint64_t element_bytes = 0;
+    std::uint64_t step_bytes = 0;
+  };
+  struct Piece {  // a box of a writer that overlaps the own one of a field
+    std::size_t field = 0;  // in fields_
+    layout::CopyPlan plan;  // from the slot to the step's array
+  };
+  struct Target {  // where the steps of a field go in this read
+    std::byte* data = nullptr;
+    std::int64_t step_stride = 0;
+    layout::Strides strides{};
+    bool dense = true;
+    [[nodiscard]] std::byte* step(std::size_t at) const noexcept {
+      return data + static_cast<std::int64_t>(at) * step_stride;
+    }
+  };
   struct Source {  // a part that this rank reads
     std::unique_ptr<Part> part;
     SeriesFile* file = nullptr;
     std::size_t writer = 0;  // rank among the writers
-    layout::CopyPlan plan;
+    std::vector<Piece> pieces;
+    std::vector<Piece> arranged;  // the same for this read, where a target is not dense
     int entry = -1;  // in the reader table, for a holder
   };
   // What a look at the sources, or a wait, has found.
@@ -104,8 +151,12 @@ class Reader {
   Status attach(const std::string& name, std::int64_t newer_than, From from, std::uint64_t deadline_ns);
   Status find_record(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns);
   Status check_record();
+  Status choose_fields();
+  Status choose_field(std::size_t field, const std::optional<layout::Box>& box, couplet_type type);
+  [[nodiscard]] bool reads_part(std::size_t writer) const;
+  [[nodiscard]] std::vector<Piece> pieces_of(const SeriesFile& file, std::span<const Target> targets) const;
   Status open_sources(std::uint64_t deadline_ns);
-  Status check_coverage() const;
+  Status check_coverage(const Field& field) const;
   Status start(From from, std::uint64_t deadline_ns);
   Result<std::uint64_t> start_in(Source& source, From from, std::uint64_t deadline_ns);
   Status take_hold(Source& source);
@@ -114,7 +165,10 @@ class Reader {
   void detach();
 
   // reader.cpp
-  Status check_read(std::uint64_t at_least, std::uint64_t up_to, const void* out, std::uint64_t out_bytes) const;
+  Status check_read(std::uint64_t at_least, std::uint64_t up_to) const;
+  Status check_outs(std::uint64_t up_to, std::span<const Out> outs) const;
+  Status read_steps(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, std::span<const Out> outs,
+                    std::uint64_t& kept);
   Status check_holds() const;
   [[nodiscard]] std::uint64_t fewest_slots() const;
   [[nodiscard]] View look();
@@ -131,6 +185,7 @@ class Reader {
   void release_consumed();
   void count_in_page();
   [[nodiscard]] std::string title() const;
+  [[nodiscard]] std::string title_of(const Field& field) const;
 
   // reader_copy.cpp
   static constexpr std::int64_t outcome_whole = 2;
@@ -139,16 +194,19 @@ class Reader {
   [[nodiscard]] bool delivers(std::int64_t outcome) const noexcept {
     return outcome == outcome_whole || (outcome == outcome_torn && options_.torn);
   }
-  Result<std::uint64_t> copy_steps(const Plan& plan, std::byte* target, std::uint64_t kept, const Status& room);
-  Status copy_step(std::uint64_t ordinal, std::byte* target, layout::CopyMethod method, std::size_t at);
+  // Fills targets_ (once for each call) and arranged pieces. memory: no room.
+  Status aim(std::span<const Out> outs, std::uint64_t count);
+  Result<std::uint64_t> copy_steps(const Plan& plan, std::uint64_t kept, const Status& room);
+  Status copy_step(std::uint64_t ordinal, layout::CopyMethod method, std::size_t at);
+  void move_step(std::size_t from, std::size_t to);
   Status combine(const Status& own, std::size_t begin, std::uint64_t count);
 
   Environment& environment_;
   message::Team& team_;
   ReaderOptions options_;
   universe::SeriesRecord record_;
-  layout::Box box_;
-  std::uint64_t step_bytes_ = 0;
+  std::vector<Field> fields_;
+  std::uint64_t step_bytes_ = 0;  // of all fields
   std::vector<Source> sources_;
   std::uint64_t next_ = 0;                  // ordinal to deliver next
   std::optional<std::int64_t> skip_below_;  // steps below are skipped
@@ -159,8 +217,12 @@ class Reader {
   bool closed_ = false;
   Statistics statistics_;
   Statistics told_;  // what the process's counters know
-  os::MemoryBlock buffer_;
+  std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // of the fields
+  std::vector<Target> targets_;
+  bool arranged_ = false;  // some target is not dense
+  std::vector<FieldData> data_;
   std::vector<std::int64_t> steps_;
+  std::vector<double> times_;
   std::vector<std::uint64_t> ordinals_;
   std::vector<std::uint8_t> torn_;
   std::vector<std::int64_t> outcome_;  // of each step of a copy

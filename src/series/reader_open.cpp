@@ -19,7 +19,7 @@ constexpr std::string_view reader_rank = "reader rank";
 }  // namespace
 
 Reader::Reader(Environment& environment, message::Team& team, ReaderOptions options)
-    : environment_(environment), team_(team), options_(options) {}
+    : environment_(environment), team_(team), options_(std::move(options)) {}
 
 Reader::~Reader() {
   detach();
@@ -41,6 +41,11 @@ Result<std::unique_ptr<Reader>> Reader::open(Environment& environment, message::
 
 std::string Reader::title() const {
   return fmt::format("series '{}'", record_.name);
+}
+
+std::string Reader::title_of(const Field& field) const {
+  const auto& name = record_.fields[field.field].name;
+  return name.empty() ? title() : fmt::format("{}, field '{}'", title(), name);
 }
 
 // What is delivered is agreed over the team, so that all have to want the same.
@@ -94,53 +99,143 @@ Status Reader::find_record(const std::string& name, std::int64_t newer_than, std
 }
 
 Status Reader::check_record() {
-  const TypeInfo* type = find_type(record_.type);
-  if (type == nullptr || record_.shape.empty() || record_.shape.size() > layout::max_dimensions || record_.slots == 0 ||
-      record_.parts.empty()) {
-    return fail(Code::protocol, "{}: the register's record makes no sense", title());
+  bool sound = !record_.fields.empty() && record_.slots > 0 && !record_.parts.empty();
+  for (const auto& field : record_.fields) {
+    sound = sound && find_type(field.type) != nullptr && !field.shape.empty() &&
+            field.shape.size() <= layout::max_dimensions;
   }
-  if (options_.type >= 0 && options_.type != record_.type) {
-    const TypeInfo* expected = find_type(options_.type);
-    return fail(Code::type, "{} has elements of type {}, not {}", title(), type->name,
-                expected == nullptr ? "that" : expected->name);
+  for (const auto& part : record_.parts) {
+    sound = sound && part.boxes.size() == record_.fields.size();
   }
-  box_ = options_.box ? *options_.box : layout::whole(record_.shape);
-  COUPLET_TRY(layout::check_inside(box_, record_.shape, fmt::format("{}: the reader's box", title())));
-  COUPLET_TRY_VALUE(step_bytes_, layout::box_bytes(box_, type->element_bytes));
-  return check_coverage();
+  return sound ? choose_fields() : fail(Code::protocol, "{}: the register's record makes no sense", title());
 }
 
-Status Reader::check_coverage() const {
+// All fields, or those of the choice.
+Status Reader::choose_fields() {
+  fields_.clear();
+  step_bytes_ = 0;
+  for (std::size_t index = 0; options_.fields.empty() && index < record_.fields.size(); ++index) {
+    COUPLET_TRY(choose_field(index, options_.box, options_.type));
+  }
+  for (const FieldChoice& choice : options_.fields) {
+    const auto& all = record_.fields;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == choice.name; });
+    if (found == all.end()) {
+      std::vector<std::string_view> names;
+      for (const auto& each : all) {
+        names.push_back(each.name);
+      }
+      return fail(Code::not_found, "{} has no field '{}'; it has '{}'", title(), choice.name, fmt::join(names, "', '"));
+    }
+    const auto index = static_cast<std::size_t>(found - all.begin());
+    if (std::any_of(fields_.begin(), fields_.end(), [&](const Field& each) { return each.field == index; })) {
+      return fail(Code::argument, "{}: field '{}' is chosen twice", title(), choice.name);
+    }
+    COUPLET_TRY(choose_field(index, choice.box ? choice.box : options_.box,
+                             choice.type >= 0 ? choice.type : options_.type));
+  }
+  targets_.resize(fields_.size());
+  data_.resize(fields_.size());
+  while (buffers_.size() < fields_.size()) {
+    buffers_.push_back(std::make_unique<os::MemoryBlock>());
+  }
+  return {};
+}
+
+Status Reader::choose_field(std::size_t field, const std::optional<layout::Box>& box, couplet_type type) {
+  const auto& described = record_.fields[field];
+  const TypeInfo* known = find_type(described.type);
+  Field chosen;
+  chosen.field = field;
+  chosen.box = box ? *box : layout::whole(described.shape);
+  chosen.element_bytes = known->element_bytes;
+  const std::string name = title_of(chosen);
+  if (type >= 0 && type != described.type) {
+    const TypeInfo* expected = find_type(type);
+    return fail(Code::type, "{} has elements of type {}, not {}", name, known->name,
+                expected == nullptr ? "that" : expected->name);
+  }
+  COUPLET_TRY(layout::check_inside(chosen.box, described.shape, name + ": the reader's box"));
+  COUPLET_TRY_VALUE(chosen.step_bytes, layout::box_bytes(chosen.box, chosen.element_bytes));
+  step_bytes_ += chosen.step_bytes;
+  COUPLET_TRY(check_coverage(chosen));
+  fields_.push_back(chosen);
+  return {};
+}
+
+Status Reader::check_coverage(const Field& field) const {
   std::uint64_t covered = 0;
   for (const auto& part : record_.parts) {
-    if (const auto common = layout::intersect(part.box, box_)) {
-      covered += common->elements();
+    for (const auto& box : part.boxes[field.field]) {
+      if (const auto common = layout::intersect(box, field.box)) {
+        covered += common->elements();
+      }
     }
   }
-  if (covered == box_.elements()) {
+  const std::uint64_t wanted = field.box.elements();
+  if (covered == wanted) {
     return {};
   }
-  return fail(Code::shape, "{}: {} of the {} elements of the box {} are written by no rank of program '{}'", title(),
-              box_.elements() - std::min(covered, box_.elements()), box_.elements(), layout::to_string(box_),
+  return fail(Code::shape, "{}: {} of the {} elements of the box {} are written by no rank of program '{}'",
+              title_of(field), wanted - std::min(covered, wanted), wanted, layout::to_string(field.box),
               record_.program);
 }
 
 // ---- parts ----
 
+// A rank with empty boxes follows the first writer, so that it knows of steps and of the end.
+bool Reader::reads_part(std::size_t writer) const {
+  const auto& boxes = record_.parts[writer].boxes;
+  bool empty = true;
+  for (const Field& field : fields_) {
+    empty = empty && field.box.empty();
+    if (std::any_of(boxes[field.field].begin(), boxes[field.field].end(),
+                    [&](const layout::Box& box) { return layout::intersect(box, field.box).has_value(); })) {
+      return true;
+    }
+  }
+  return empty && writer == 0;
+}
+
+// targets: where they are not dense; else none.
+std::vector<Reader::Piece> Reader::pieces_of(const SeriesFile& file, std::span<const Target> targets) const {
+  std::vector<Piece> pieces;
+  for (std::size_t index = 0; index < fields_.size(); ++index) {
+    const Field& chosen = fields_[index];
+    const auto& all = file.geometry().fields;
+    const auto& name = record_.fields[chosen.field].name;
+    const auto field = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
+    const bool dense = targets.empty() || targets[index].dense;
+    const layout::Strides strides =
+        dense ? layout::dense_strides(chosen.box, chosen.element_bytes) : targets[index].strides;
+    std::uint64_t offset = field->offset_bytes;
+    for (const auto& box : boxes_of(*field)) {
+      Piece piece{index, layout::plan_copy(box, layout::dense_strides(box, chosen.element_bytes), chosen.box, strides,
+                                           chosen.element_bytes)};
+      if (piece.plan.run_bytes > 0) {
+        piece.plan.source_offset += offset;
+        pieces.push_back(piece);
+      }
+      offset += box.elements() * chosen.element_bytes;
+    }
+  }
+  return pieces;
+}
+
 Status Reader::open_sources(std::uint64_t deadline_ns) {
   sources_.clear();
-  const std::size_t element_bytes = find_type(record_.type)->element_bytes;
+  PartWish wish{{}, options_.mode, options_.from, options_.from_step, options_.buffer_bytes};
+  for (const Field& field : fields_) {
+    wish.fields.push_back({field.field, field.box});
+  }
   for (std::size_t writer = 0; writer < record_.parts.size(); ++writer) {
-    const auto& described = record_.parts[writer];
-    // A rank with an empty box follows the first writer, so that it knows of steps and of the end.
-    if (!layout::intersect(described.box, box_) && !(box_.empty() && writer == 0)) {
+    if (!reads_part(writer)) {
       continue;
     }
     Result<std::unique_ptr<Part>> part = Code::internal;
-    if (described.node == environment_.node()) {
+    if (record_.parts[writer].node == environment_.node()) {
       part = open_mapped_part(environment_, record_, writer);
     } else {
-      const PartWish wish{box_, options_.mode, options_.from, options_.from_step, options_.buffer_bytes};
       part = environment_.open_part(record_, writer, wish, deadline_ns);
     }
     if (!part) {
@@ -150,7 +245,7 @@ Status Reader::open_sources(std::uint64_t deadline_ns) {
     source.file = &(*part)->file();
     source.part = std::move(part).value();
     source.writer = writer;
-    source.plan = layout::plan_copy(source.file->box(), box_, element_bytes);
+    source.pieces = pieces_of(*source.file, {});
     if (options_.mode == Mode::hold) {
       COUPLET_TRY(take_hold(source));
     }

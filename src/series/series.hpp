@@ -31,9 +31,15 @@ enum class From : std::uint8_t {
   step = COUPLET_FROM_STEP
 };
 
+// What a reader rank wants of one field.
+struct FieldWish {
+  std::size_t field = 0;  // in the record, and in a writer's file
+  layout::Box box;
+};
+
 // How one part is to be read (Environment::open_part).
 struct PartWish {
-  layout::Box box;  // of the reader rank
+  std::vector<FieldWish> fields;
   Mode mode = Mode::hold;
   From from = From::oldest;
   std::int64_t from_step = 0;
@@ -116,10 +122,14 @@ struct Description {
   std::string name;
   std::string program;
   std::string route;  // "writer", "mapped" or "relay"
-  couplet_type type = COUPLET_BYTE;
-  std::vector<std::int64_t> shape;
-  layout::Box box;  // of this rank
-  std::uint64_t step_bytes = 0;
+  struct Field {
+    std::string name;
+    couplet_type type = COUPLET_BYTE;
+    std::vector<std::int64_t> shape;
+    std::vector<layout::Box> boxes;  // of this rank; a reader has one
+    std::uint64_t step_bytes = 0;    // of these
+  };
+  std::vector<Field> fields;  // a reader: those that it has chosen
   std::uint64_t slots = 0;
   std::int32_t writers = 0;
 };

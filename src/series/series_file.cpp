@@ -2,7 +2,38 @@
 
 #include <utility>
 
+#include "base/types.hpp"
+
 namespace couplet::series {
+
+layout::Box box_of(const wire::SeriesRange& range, std::size_t dimensions) noexcept {
+  layout::Box box;
+  box.dimensions = static_cast<int>(dimensions);
+  box.start = range.start;
+  box.stop = range.stop;
+  return box;
+}
+
+std::vector<layout::Box> boxes_of(const wire::SeriesField& field) {
+  std::vector<layout::Box> boxes;
+  for (const auto& range : field.boxes) {
+    boxes.push_back(box_of(range, field.shape.size()));
+  }
+  return boxes;
+}
+
+wire::SeriesField make_field(const std::string& name, couplet_type type, const std::vector<std::int64_t>& shape,
+                             const std::vector<layout::Box>& boxes) {
+  wire::SeriesField field;
+  field.name = name;
+  field.type = type;
+  field.element_bytes = find_type(type)->element_bytes;
+  field.shape = shape;
+  for (const auto& box : boxes) {
+    field.boxes.push_back({box.start, box.stop});
+  }
+  return field;
+}
 
 SeriesFile::SeriesFile(std::unique_ptr<os::MappedFile> memory, wire::SeriesGeometry geometry)
     : memory_(std::move(memory)),
@@ -10,11 +41,7 @@ SeriesFile::SeriesFile(std::unique_ptr<os::MappedFile> memory, wire::SeriesGeome
       control_(&wire::series_control(memory_->data(), geometry_)),
       readers_(wire::series_readers(memory_->data(), geometry_)),
       slot_headers_(wire::series_slot_headers(memory_->data(), geometry_)),
-      slots_(memory_->data() + geometry_.slots_offset) {
-  box_.dimensions = static_cast<int>(geometry_.shape.size());
-  box_.start = geometry_.boxes.front().start;
-  box_.stop = geometry_.boxes.front().stop;
-}
+      slots_(memory_->data() + geometry_.slots_offset) {}
 
 Result<std::unique_ptr<SeriesFile>> SeriesFile::create(const std::string& path, wire::SeriesGeometry geometry) {
   COUPLET_TRY(wire::place_series(geometry));
@@ -27,12 +54,9 @@ Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path) {
   COUPLET_TRY_VALUE(auto memory, os::MappedFile::open(path, os::Access::read_write));
   const auto bytes = memory->bytes();
   auto geometry =
-      wire::decode_series_header(bytes.first(std::min(bytes.size(), wire::series_page_bytes)), bytes.size());
+      wire::decode_series_header(bytes.first(std::min(bytes.size(), wire::series_largest_header)), bytes.size());
   if (!geometry) {
     return geometry.status().within(path);
-  }
-  if (geometry->boxes.size() != 1 || geometry->fields.size() != 1) {
-    return fail(Code::version, "{}: series of several fields or boxes per rank need a newer library", path);
   }
   return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), std::move(geometry).value()));
 }

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.hpp"
 #include "layout/box.hpp"
@@ -10,6 +11,13 @@
 #include "wire/series_format.hpp"
 
 namespace couplet::series {
+
+// Boxes as the file has them.
+[[nodiscard]] layout::Box box_of(const wire::SeriesRange& range, std::size_t dimensions) noexcept;
+[[nodiscard]] std::vector<layout::Box> boxes_of(const wire::SeriesField& field);
+// A field without its place, as place_series takes it.
+[[nodiscard]] wire::SeriesField make_field(const std::string& name, couplet_type type,
+                                           const std::vector<std::int64_t>& shape, const std::vector<layout::Box>& boxes);
 
 class SeriesFile {
  public:
@@ -31,7 +39,6 @@ class SeriesFile {
   [[nodiscard]] std::byte* slot(std::uint64_t ordinal) const noexcept {
     return slots_ + ordinal % geometry_.slot_count * geometry_.slot_stride;
   }
-  [[nodiscard]] layout::Box box() const noexcept { return box_; }
   Status remove() { return memory_->remove(); }
 
  private:
@@ -43,7 +50,6 @@ class SeriesFile {
   wire::SeriesReaderEntry* readers_;
   wire::SeriesSlotHeader* slot_headers_;
   std::byte* slots_;
-  layout::Box box_;
 };
 
 }  // namespace couplet::series

@@ -40,9 +40,11 @@ inline void begin_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noe
   layout::store_fence();  // also before non-temporal stores, which the fence above does not order
 }
 
-inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::int64_t step) noexcept {
+inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::int64_t step,
+                      std::uint64_t time_bits = wire::no_time) noexcept {
   layout::store_fence();  // also behind non-temporal stores, ours or of the user's compiler
   slot.step.store(step, std::memory_order_relaxed);
+  slot.time_bits.store(time_bits, std::memory_order_relaxed);
   slot.stamp.store(stamp_there(ordinal), std::memory_order_release);
 }
 
@@ -81,14 +83,25 @@ inline void close(wire::SeriesPublished& control) noexcept {
   std::atomic_thread_fence(std::memory_order_acquire);
   return slot.stamp.load(std::memory_order_relaxed) == stamp_there(ordinal);
 }
-// The step of an ordinal, if it is still there.
-[[nodiscard]] inline std::optional<std::int64_t> read_step(const wire::SeriesSlotHeader& slot,
-                                                           std::uint64_t ordinal) noexcept {
+// What the writer calls a step.
+struct Label {
+  std::int64_t step = 0;
+  std::uint64_t time_bits = wire::no_time;
+  bool operator==(const Label&) const = default;
+};
+// Of an ordinal, if it is still there.
+[[nodiscard]] inline std::optional<Label> read_label(const wire::SeriesSlotHeader& slot,
+                                                     std::uint64_t ordinal) noexcept {
   if (!begin_read(slot, ordinal)) {
     return std::nullopt;
   }
-  const std::int64_t step = slot.step.load(std::memory_order_relaxed);
-  return end_read(slot, ordinal) ? std::optional(step) : std::nullopt;
+  const Label label{slot.step.load(std::memory_order_relaxed), slot.time_bits.load(std::memory_order_relaxed)};
+  return end_read(slot, ordinal) ? std::optional(label) : std::nullopt;
+}
+[[nodiscard]] inline std::optional<std::int64_t> read_step(const wire::SeriesSlotHeader& slot,
+                                                           std::uint64_t ordinal) noexcept {
+  const auto label = read_label(slot, ordinal);
+  return label ? std::optional(label->step) : std::nullopt;
 }
 
 // Before sleeping on control.word until `published` reaches `target`: returns the word to sleep on, or nothing when there

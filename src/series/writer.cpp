@@ -1,5 +1,7 @@
 #include "series/writer.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "series/slot_protocol.hpp"
@@ -10,6 +12,16 @@ Writer::Writer(Environment& environment, std::unique_ptr<SeriesFile> file, Setti
     : environment_(environment), file_(std::move(file)), settings_(std::move(settings)) {
   const auto& geometry = file_->geometry();
   method_ = layout::choose_method(geometry.slot_count * geometry.slot_stride, settings_.streaming_bytes);
+  for (std::size_t index = 0; index < geometry.fields.size(); ++index) {
+    const auto& field = geometry.fields[index];
+    std::uint64_t offset = field.offset_bytes;
+    for (const auto& box : boxes_of(field)) {
+      pieces_.push_back({index, box, offset, box.elements() * field.element_bytes, field.element_bytes});
+      offset += pieces_.back().bytes;
+      bytes_ += pieces_.back().bytes;
+    }
+  }
+  plans_.resize(pieces_.size());
 }
 
 Writer::~Writer() {
@@ -41,7 +53,11 @@ Status Writer::claim_slot(std::int64_t step) {
 }
 
 void Writer::publish_slot() {
-  end_write(file_->slot_header(ordinal_), ordinal_, claimed_step_);
+  end_write(file_->slot_header(ordinal_), ordinal_, claimed_step_, wire::time_bits_of(time_));
+  if (!std::isnan(time_)) {
+    last_time_ = time_;
+    time_ = std::numeric_limits<double>::quiet_NaN();
+  }
   ++ordinal_;
   if (series::publish(file_->control().published, ordinal_)) {
     os::futex_wake(file_->control().published.word);
@@ -49,7 +65,7 @@ void Writer::publish_slot() {
   claimed_ = false;
   last_step_ = claimed_step_;
   ++statistics_.calls;
-  statistics_.bytes += file_->geometry().step_bytes;
+  statistics_.bytes += bytes_;
 }
 
 void Writer::add_time(std::uint64_t start_ns, std::uint64_t held_before_ns) {
@@ -72,7 +88,26 @@ void Writer::count_in_page() {
   told_ = statistics_;
 }
 
+Status Writer::set_time(double time) {
+  const auto& name = file_->geometry().name;
+  if (!std::isfinite(time)) {
+    return fail(Code::argument, "series '{}': {} is no time of a step", name, time);
+  }
+  if (time < last_time_) {
+    return fail(Code::step, "series '{}': time {} comes before {}, of a step that is written already", name, time,
+                last_time_);
+  }
+  time_ = time;
+  return {};
+}
+
+// ---- one array ----
+
 Status Writer::put(const void* data, std::int64_t step) {
+  if (pieces_.size() != 1) [[unlikely]] {
+    const Array one{data, nullptr};
+    return put(std::span(&one, 1), step);
+  }
   const std::uint64_t start = os::now_ns();
   const std::uint64_t held = statistics_.held_ns;
   const std::uint64_t bytes = file_->geometry().step_bytes;
@@ -91,6 +126,63 @@ Status Writer::put(const void* data, std::int64_t step) {
   add_time(start, held);
   return status;
 }
+
+// ---- several arrays, or such with gaps ----
+
+std::string Writer::title_of(const Piece& piece) const {
+  const auto& geometry = file_->geometry();
+  const auto& field = geometry.fields[piece.field].name;
+  return field.empty() ? fmt::format("series '{}'", geometry.name)
+                       : fmt::format("series '{}', field '{}'", geometry.name, field);
+}
+
+Result<layout::CopyPlan> Writer::plan_of(const Piece& piece, const Array& array) const {
+  layout::CopyPlan plan;
+  if (piece.bytes == 0) {
+    return plan;
+  }
+  if (array.data == nullptr) {
+    return fail(Code::argument, "{}: no data of its box {}", title_of(piece), layout::to_string(piece.box));
+  }
+  if (array.strides == nullptr) {
+    plan.run_bytes = piece.bytes;
+    return plan;
+  }
+  layout::Strides strides{};
+  std::copy_n(array.strides, piece.box.dimensions, strides.begin());
+  if (Status status = layout::check_strides(piece.box, strides, "the array"); !status.ok()) {
+    return status.within(title_of(piece));
+  }
+  return layout::plan_copy(piece.box, strides, piece.box, layout::dense_strides(piece.box, piece.element_bytes),
+                           piece.element_bytes);
+}
+
+Status Writer::put(std::span<const Array> arrays, std::int64_t step) {
+  const std::uint64_t start = os::now_ns();
+  const std::uint64_t held = statistics_.held_ns;
+  const auto& geometry = file_->geometry();
+  if (arrays.size() != pieces_.size()) {
+    return fail(Code::argument, "series '{}' step {}: {} arrays are given, this rank has {} boxes in {} fields",
+                geometry.name, step, arrays.size(), pieces_.size(), geometry.fields.size());
+  }
+  for (std::size_t index = 0; index < pieces_.size(); ++index) {
+    COUPLET_TRY_VALUE(plans_[index], plan_of(pieces_[index], arrays[index]));
+  }
+  Status status = claim_slot(step);
+  if (status.ok()) {
+    const std::uint64_t copy_start = os::now_ns();
+    for (std::size_t index = 0; index < pieces_.size(); ++index) {
+      layout::copy_racing(plans_[index], file_->slot(ordinal_) + pieces_[index].offset_bytes,
+                          static_cast<const std::byte*>(arrays[index].data), method_);
+    }
+    statistics_.copy_ns += os::now_ns() - copy_start;
+    publish_slot();
+  }
+  add_time(start, held);
+  return status;
+}
+
+// ---- in place ----
 
 Result<std::byte*> Writer::claim(std::int64_t step) {
   const std::uint64_t start = os::now_ns();
@@ -139,15 +231,11 @@ Result<Retained> Writer::retained() const {
 
 Description Writer::describe() const {
   const auto& geometry = file_->geometry();
-  return {geometry.name,
-          geometry.program,
-          "writer",
-          geometry.fields.front().type,
-          geometry.shape,
-          file_->box(),
-          geometry.step_bytes,
-          geometry.slot_count,
-          geometry.writer_count};
+  Description description{geometry.name, geometry.program, "writer", {}, geometry.slot_count, geometry.writer_count};
+  for (const auto& field : geometry.fields) {
+    description.fields.push_back({field.name, field.type, field.shape, boxes_of(field), field.bytes});
+  }
+  return description;
 }
 
 }  // namespace couplet::series

@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "layout/copy.hpp"
@@ -16,11 +19,25 @@
 
 namespace couplet::series {
 
-struct WriterSpecification {
-  std::string name;
+struct FieldSpecification {
+  std::string name;  // may be empty where there is one field
   couplet_type type = COUPLET_BYTE;
   std::vector<std::int64_t> shape;
-  layout::Box box;  // of this rank; may be empty
+  std::vector<layout::Box> boxes;  // of this rank; none, or empty ones, are fine
+};
+struct WriterSpecification {
+  WriterSpecification() = default;
+  // One field without a name, one box.
+  WriterSpecification(std::string series, couplet_type type, std::vector<std::int64_t> shape, const layout::Box& box)
+      : name(std::move(series)), fields{{{}, type, std::move(shape), {box}}} {}
+  std::string name;
+  std::vector<FieldSpecification> fields;
+};
+
+// Where a box stands in the user's memory.
+struct Array {
+  const void* data = nullptr;                // its first element
+  const std::int64_t* strides = nullptr;  // bytes from element to element in each dimension; nullptr: dense, in C order
 };
 
 // What is not set here is taken from the settings series.<name>.{slots,memory_bytes,required_readers,required_timeout_s,
@@ -48,12 +65,16 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // data: this rank's box, C order; may be null where the box is empty. full (wait_timeout 0), timeout (naming who holds, or
-  // the required program that is missing), step (naming both), state (a claim is open). After any of these nothing has
-  // happened, and the same step may be tried again.
+  // One box of one field, see below: data in C order; may be null where the box is empty. full (wait_timeout 0), timeout
+  // (naming who holds, or the required program that is missing), step (naming both), state (a claim is open). After any of
+  // these nothing has happened, and the same step may be tried again.
   Status put(const void* data, std::int64_t step);
-  // The next slot's memory (page aligned, step_bytes long; slots follow each other). Errors as put.
+  // All boxes of all fields, in order. argument: another number of them.
+  Status put(std::span<const Array> arrays, std::int64_t step);
+  // The next slot's memory (page aligned; slots follow each other): the boxes stand where pieces() says. Errors as put.
   Result<std::byte*> claim(std::int64_t step);
+  // Physical time of the next step that is published. argument: not finite; step: before that of the last one.
+  Status set_time(double time);
   // state: nothing was claimed.
   Status publish();
   // Readers get what is left, then the end. A claim that was not published is dropped. Tells the registry.
@@ -63,6 +84,16 @@ class Writer {
   [[nodiscard]] Result<Retained> retained() const;
   [[nodiscard]] Description describe() const;
   [[nodiscard]] const SeriesFile& file() const noexcept { return *file_; }
+  // A box of a field, and where it stands in a slot.
+  struct Piece {
+    std::size_t field = 0;
+    layout::Box box;
+    std::uint64_t offset_bytes = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t element_bytes = 0;
+  };
+  // Boxes of all fields, in order.
+  [[nodiscard]] const std::vector<Piece>& pieces() const noexcept { return pieces_; }
 
  private:
   friend class WriterCreation;
@@ -77,6 +108,8 @@ class Writer {
   Writer(Environment& environment, std::unique_ptr<SeriesFile> file, Settings settings);
 
   Status claim_slot(std::int64_t step);
+  Result<layout::CopyPlan> plan_of(const Piece& piece, const Array& array) const;
+  [[nodiscard]] std::string title_of(const Piece& piece) const;
   void publish_slot();
   void add_time(std::uint64_t start_ns, std::uint64_t held_before_ns);
   void count_in_page();
@@ -93,6 +126,11 @@ class Writer {
   layout::CopyMethod method_ = layout::CopyMethod::cached;
   std::uint64_t ordinal_ = 0;  // of the next step
   std::int64_t last_step_ = 0;
+  double time_ = std::numeric_limits<double>::quiet_NaN();  // of the next step
+  double last_time_ = -std::numeric_limits<double>::infinity();
+  std::vector<Piece> pieces_;
+  std::uint64_t bytes_ = 0;  // of all of them
+  std::vector<layout::CopyPlan> plans_;  // of a put of several arrays
   std::uint64_t next_examination_ns_ = 0;  // of a blocker: liveness and deadlines
   std::uint64_t hub_missed_since_ns_ = 0;  // by who waits for a required reader to open; 0: it is there
   std::int64_t claimed_step_ = 0;

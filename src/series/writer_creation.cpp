@@ -20,6 +20,7 @@ constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t most_derived_slots = 4096;
 constexpr std::uint32_t default_holders = 64;
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
+constexpr std::size_t longest_field_name = wire::series_field_name_bytes - 1;
 
 // What one writer rank brings along.
 struct Proposal {
@@ -32,22 +33,50 @@ struct Proposal {
   std::string file;
 };
 
+// Corners, as many numbers as the box has dimensions.
+json json_of(const layout::Box& box) {
+  const auto dimensions = std::max(box.dimensions, 0);
+  return json::array({std::vector<std::int64_t>(box.start.begin(), box.start.begin() + dimensions),
+                      std::vector<std::int64_t>(box.stop.begin(), box.stop.begin() + dimensions)});
+}
+
 std::string encode(const Proposal& proposal) {
-  const auto& box = proposal.specification.box;
-  const auto dimensions = static_cast<std::size_t>(std::max(box.dimensions, 0));
-  return json{
-      {"name", proposal.specification.name},
-      {"type", proposal.specification.type},
-      {"shape", proposal.specification.shape},
-      {"start", std::vector<std::int64_t>(box.start.begin(), box.start.begin() + static_cast<long>(dimensions))},
-      {"stop", std::vector<std::int64_t>(box.stop.begin(), box.stop.begin() + static_cast<long>(dimensions))},
-      {"slots", proposal.slots},
-      {"required", proposal.required_readers},
-      {"linger", proposal.linger_s},
-      {"peer", proposal.peer},
-      {"node", proposal.node},
-      {"file", proposal.file}}
+  json fields = json::array();
+  for (const auto& field : proposal.specification.fields) {
+    json boxes = json::array();
+    for (const auto& box : field.boxes) {
+      boxes.push_back(json_of(box));
+    }
+    fields.push_back({{"name", field.name}, {"type", field.type}, {"shape", field.shape}, {"boxes", std::move(boxes)}});
+  }
+  return json{{"name", proposal.specification.name},
+              {"fields", std::move(fields)},
+              {"slots", proposal.slots},
+              {"required", proposal.required_readers},
+              {"linger", proposal.linger_s},
+              {"peer", proposal.peer},
+              {"node", proposal.node},
+              {"file", proposal.file}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// False: no box, or no type.
+bool decode_field(const json& value, FieldSpecification& field) {
+  field.name = value.at("name").get<std::string>();
+  field.type = value.at("type").get<couplet_type>();
+  field.shape = value.at("shape").get<std::vector<std::int64_t>>();
+  for (const auto& each : value.at("boxes")) {
+    const auto start = each.at(0).get<std::vector<std::int64_t>>();
+    const auto stop = each.at(1).get<std::vector<std::int64_t>>();
+    if (start.size() != stop.size() || start.size() > layout::max_dimensions) {
+      return false;
+    }
+    auto& box = field.boxes.emplace_back();
+    box.dimensions = static_cast<int>(start.size());
+    std::copy(start.begin(), start.end(), box.start.begin());
+    std::copy(stop.begin(), stop.end(), box.stop.begin());
+  }
+  return find_type(field.type) != nullptr;
 }
 
 Result<Proposal> decode(const std::string& text, std::size_t rank) {
@@ -55,75 +84,138 @@ Result<Proposal> decode(const std::string& text, std::size_t rank) {
   Proposal proposal;
   try {  // the library of JSON knows no other way to say that a member is missing or of another kind
     proposal.specification.name = value.at("name").get<std::string>();
-    proposal.specification.type = value.at("type").get<couplet_type>();
-    proposal.specification.shape = value.at("shape").get<std::vector<std::int64_t>>();
-    const auto start = value.at("start").get<std::vector<std::int64_t>>();
-    const auto stop = value.at("stop").get<std::vector<std::int64_t>>();
     proposal.slots = value.at("slots").get<std::uint64_t>();
     proposal.required_readers = value.at("required").get<std::vector<std::string>>();
     proposal.linger_s = value.at("linger").get<double>();
     proposal.peer = value.at("peer").get<channel::PeerId>();
     proposal.node = value.at("node").get<std::uint16_t>();
     proposal.file = value.at("file").get<std::string>();
-    if (start.size() != stop.size() || start.size() > layout::max_dimensions ||
-        find_type(proposal.specification.type) == nullptr) {
-      return fail(Code::protocol, "writer rank {} sent a proposal for a series with a box or type that cannot be",
-                  rank);
+    for (const auto& field : value.at("fields")) {
+      if (!decode_field(field, proposal.specification.fields.emplace_back())) {
+        return fail(Code::protocol, "writer rank {} sent a proposal for a series with a box or type that cannot be",
+                    rank);
+      }
     }
-    auto& box = proposal.specification.box;
-    box.dimensions = static_cast<int>(start.size());
-    std::copy(start.begin(), start.end(), box.start.begin());
-    std::copy(stop.begin(), stop.end(), box.stop.begin());
   } catch (const json::exception& error) {
     return fail(Code::protocol, "writer rank {} sent no sound proposal for a series: {}", rank, error.what());
   }
   return proposal;
 }
 
-Status check_specification(const WriterSpecification& specification) {
-  const auto& name = specification.name;
-  if (name.empty() || name.size() > longest_name ||
-      std::any_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; })) {
-    return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters", longest_name);
-  }
-  const TypeInfo* type = find_type(specification.type);
-  if (type == nullptr) {
-    return fail(Code::type, "series '{}': {} is no data type", name, specification.type);
-  }
-  if (specification.shape.empty() || specification.shape.size() > layout::max_dimensions) {
-    return fail(Code::shape, "series '{}': {} dimensions, 1 to {} are possible", name, specification.shape.size(),
-                layout::max_dimensions);
-  }
-  for (const std::int64_t extent : specification.shape) {
-    if (extent <= 0) {
-      return fail(Code::shape, "series '{}': an extent of {}", name, extent);
-    }
-  }
-  COUPLET_TRY(
-      layout::check_inside(specification.box, specification.shape, fmt::format("series '{}': the writer's box", name)));
-  auto bytes = layout::box_bytes(specification.box, type->element_bytes);
-  return bytes ? Status() : bytes.status().within(fmt::format("series '{}'", name));
+bool is_name(const std::string& name, std::size_t longest) {
+  return !name.empty() && name.size() <= longest &&
+         std::none_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; });
 }
 
-// Two boxes that share an element, by their ranks.
-std::optional<std::pair<std::size_t, std::size_t>> find_overlap(const std::vector<Proposal>& proposals) {
-  std::vector<std::size_t> order;
-  for (std::size_t rank = 0; rank < proposals.size(); ++rank) {
-    if (!proposals[rank].specification.box.empty()) {
-      order.push_back(rank);
+// "series 'sky'", or with the field where it has a name
+std::string title_of(const std::string& series, const FieldSpecification& field) {
+  return field.name.empty() ? fmt::format("series '{}'", series) : fmt::format("series '{}', field '{}'", series, field.name);
+}
+
+Status check_field(const std::string& series, const FieldSpecification& field) {
+  const std::string title = title_of(series, field);
+  const TypeInfo* type = find_type(field.type);
+  if (type == nullptr) {
+    return fail(Code::type, "{}: {} is no data type", title, field.type);
+  }
+  if (field.shape.empty() || field.shape.size() > layout::max_dimensions) {
+    return fail(Code::shape, "{}: {} dimensions, 1 to {} are possible", title, field.shape.size(),
+                layout::max_dimensions);
+  }
+  for (const std::int64_t extent : field.shape) {
+    if (extent <= 0) {
+      return fail(Code::shape, "{}: an extent of {}", title, extent);
     }
   }
-  const auto box_of = [&](std::size_t rank) -> const layout::Box& { return proposals[rank].specification.box; };
-  std::sort(order.begin(), order.end(),
-            [&](std::size_t a, std::size_t b) { return box_of(a).start[0] < box_of(b).start[0]; });
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    for (std::size_t j = i + 1; j < order.size() && box_of(order[j]).start[0] < box_of(order[i]).stop[0]; ++j) {
-      if (layout::intersect(box_of(order[i]), box_of(order[j]))) {
-        return std::minmax(order[i], order[j]);
+  for (const auto& box : field.boxes) {
+    COUPLET_TRY(layout::check_inside(box, field.shape, title + ": the writer's box"));
+    if (Status status = layout::box_bytes(box, type->element_bytes).status(); !status.ok()) {
+      return status.within(title);
+    }
+  }
+  return {};
+}
+
+Status check_specification(const WriterSpecification& specification) {
+  const auto& name = specification.name;
+  const auto& fields = specification.fields;
+  if (!is_name(name, longest_name)) {
+    return fail(Code::argument, "a series needs a name of 1 to {} bytes without control characters", longest_name);
+  }
+  if (fields.empty() || fields.size() > wire::series_most_fields) {
+    return fail(Code::limit, "series '{}': {} fields, 1 to {} are possible", name, fields.size(),
+                wire::series_most_fields);
+  }
+  std::size_t boxes = 0;
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    if (!(fields.size() == 1 && fields[index].name.empty()) && !is_name(fields[index].name, longest_field_name)) {
+      return fail(Code::argument, "series '{}': field {} needs a name of 1 to {} bytes without control characters", name,
+                  index, longest_field_name);
+    }
+    for (std::size_t other = 0; other < index; ++other) {
+      if (fields[other].name == fields[index].name) {
+        return fail(Code::argument, "series '{}' has two fields '{}'", name, fields[index].name);
+      }
+    }
+    COUPLET_TRY(check_field(name, fields[index]));
+    boxes += fields[index].boxes.size();
+  }
+  if (boxes > wire::series_most_boxes) {
+    return fail(Code::limit, "series '{}': {} boxes of one writer rank, at most {} are possible", name, boxes,
+                wire::series_most_boxes);
+  }
+  return {};
+}
+
+struct OwnedBox {
+  std::size_t rank = 0;
+  layout::Box box;
+};
+
+// Two boxes of a field that share an element, the lower rank first.
+std::optional<std::pair<OwnedBox, OwnedBox>> find_overlap(const std::vector<Proposal>& proposals, std::size_t field) {
+  std::vector<OwnedBox> all;
+  for (std::size_t rank = 0; rank < proposals.size(); ++rank) {
+    for (const auto& box : proposals[rank].specification.fields[field].boxes) {
+      if (!box.empty()) {
+        all.push_back({rank, box});
+      }
+    }
+  }
+  std::sort(all.begin(), all.end(),
+            [](const OwnedBox& a, const OwnedBox& b) { return a.box.start[0] < b.box.start[0]; });
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size() && all[j].box.start[0] < all[i].box.stop[0]; ++j) {
+      if (layout::intersect(all[i].box, all[j].box)) {
+        return all[i].rank <= all[j].rank ? std::pair(all[i], all[j]) : std::pair(all[j], all[i]);
       }
     }
   }
   return std::nullopt;
+}
+
+Status check_fields_agree(const std::string& series, const std::vector<FieldSpecification>& first,
+                          const std::vector<FieldSpecification>& other, std::size_t rank) {
+  if (first.size() != other.size()) {
+    return fail(Code::mismatch, "series '{}' has {} fields on writer rank 0 and {} on rank {}", series, first.size(),
+                other.size(), rank);
+  }
+  for (std::size_t index = 0; index < first.size(); ++index) {
+    const std::string title = title_of(series, first[index]);
+    if (other[index].name != first[index].name) {
+      return fail(Code::mismatch, "series '{}': field {} is '{}' on writer rank 0 and '{}' on rank {}", series, index,
+                  first[index].name, other[index].name, rank);
+    }
+    if (other[index].type != first[index].type) {
+      return fail(Code::mismatch, "{} has type {} on writer rank 0 and type {} on rank {}", title,
+                  find_type(first[index].type)->name, find_type(other[index].type)->name, rank);
+    }
+    if (other[index].shape != first[index].shape) {
+      return fail(Code::mismatch, "{} has shape ({}) on writer rank 0 and ({}) on rank {}", title,
+                  fmt::join(first[index].shape, ", "), fmt::join(other[index].shape, ", "), rank);
+    }
+  }
+  return {};
 }
 
 Status check_agreement(const std::vector<Proposal>& proposals) {
@@ -134,24 +226,19 @@ Status check_agreement(const std::vector<Proposal>& proposals) {
       return fail(Code::mismatch, "writer rank 0 creates series '{}', rank {} creates series '{}'", first.name, rank,
                   other.name);
     }
-    if (other.type != first.type) {
-      return fail(Code::mismatch, "series '{}' has type {} on writer rank 0 and type {} on rank {}", first.name,
-                  find_type(first.type)->name, find_type(other.type)->name, rank);
-    }
-    if (other.shape != first.shape) {
-      return fail(Code::mismatch, "series '{}' has shape ({}) on writer rank 0 and ({}) on rank {}", first.name,
-                  fmt::join(first.shape, ", "), fmt::join(other.shape, ", "), rank);
-    }
+    COUPLET_TRY(check_fields_agree(first.name, first.fields, other.fields, rank));
     if (proposals[rank].required_readers != proposals.front().required_readers) {
       return fail(Code::mismatch, "series '{}' requires the readers ({}) on writer rank 0 and ({}) on rank {}",
                   first.name, fmt::join(proposals.front().required_readers, ", "),
                   fmt::join(proposals[rank].required_readers, ", "), rank);
     }
   }
-  if (const auto overlap = find_overlap(proposals)) {
-    return fail(Code::shape, "series '{}': the boxes {} of writer rank {} and {} of rank {} overlap", first.name,
-                layout::to_string(proposals[overlap->first].specification.box), overlap->first,
-                layout::to_string(proposals[overlap->second].specification.box), overlap->second);
+  for (std::size_t field = 0; field < first.fields.size(); ++field) {
+    if (const auto overlap = find_overlap(proposals, field)) {
+      return fail(Code::shape, "{}: the boxes {} of writer rank {} and {} of rank {} overlap",
+                  title_of(first.name, first.fields[field]), layout::to_string(overlap->first.box), overlap->first.rank,
+                  layout::to_string(overlap->second.box), overlap->second.rank);
+    }
   }
   return {};
 }
@@ -265,12 +352,9 @@ class WriterCreation {
     COUPLET_TRY(check_required());
     holders_ =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(holders == 0 ? default_holders : holders, UINT32_MAX));
-    const std::uint64_t step_bytes =
-        *layout::box_bytes(specification_.box, find_type(specification_.type)->element_bytes);
+    COUPLET_TRY_VALUE(const std::uint64_t slot_bytes, slot_bytes_of());
     if (own_.slots == 0) {
       const std::uint64_t bytes = memory_bytes == 0 ? default_memory_bytes : memory_bytes;
-      const std::uint64_t pages = (step_bytes + wire::series_page_bytes - 1) / wire::series_page_bytes;
-      const std::uint64_t slot_bytes = std::max<std::uint64_t>(pages, 1) * wire::series_page_bytes;
       own_.slots = std::clamp<std::uint64_t>(bytes / slot_bytes, 2, most_derived_slots);
     }
     COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
@@ -280,6 +364,23 @@ class WriterCreation {
     own_.node = environment_.node();
     own_.file = fmt::format("series-{:016x}-{:08x}-{:016x}", name_hash(specification_.name), own_.peer, unique);
     return {};
+  }
+
+  [[nodiscard]] wire::SeriesGeometry geometry_of(std::uint64_t slots) const {
+    wire::SeriesGeometry geometry;
+    geometry.name = specification_.name;
+    geometry.program = environment_.program();
+    for (const auto& field : specification_.fields) {
+      geometry.fields.push_back(make_field(field.name, field.type, field.shape, field.boxes));
+    }
+    geometry.slot_count = slots;
+    geometry.reader_entries = holders_;
+    return geometry;
+  }
+  Result<std::uint64_t> slot_bytes_of() const {
+    wire::SeriesGeometry geometry = geometry_of(1);
+    COUPLET_TRY(wire::place_series(geometry));
+    return std::max<std::uint64_t>(geometry.slot_stride, wire::series_page_bytes);
   }
 
   Status check_required() const {
@@ -303,27 +404,27 @@ class WriterCreation {
     COUPLET_TRY(check_agreement(proposals));
     record_.name = specification_.name;
     record_.program = environment_.program();
-    record_.type = specification_.type;
-    record_.shape = specification_.shape;
+    for (const auto& field : specification_.fields) {
+      record_.fields.push_back({field.name, field.type, field.shape});
+    }
     record_.required_readers = settings_.required_readers;
     record_.linger_s = proposals.front().linger_s;
     record_.slots = UINT64_MAX;
     for (const Proposal& proposal : proposals) {
       record_.slots = std::min(record_.slots, proposal.slots);
-      record_.parts.push_back({proposal.peer, proposal.node, proposal.specification.box, proposal.file});
+      auto& part = record_.parts.emplace_back();
+      part.writer = proposal.peer;
+      part.node = proposal.node;
+      part.file = proposal.file;
+      for (const auto& field : proposal.specification.fields) {
+        part.boxes.push_back(field.boxes);
+      }
     }
     return {};
   }
 
   Status make_file() {
-    wire::SeriesGeometry geometry;
-    geometry.name = record_.name;
-    geometry.program = record_.program;
-    geometry.shape = record_.shape;
-    geometry.fields = {{"", record_.type, find_type(record_.type)->element_bytes}};
-    geometry.boxes = {{specification_.box.start, specification_.box.stop}};
-    geometry.slot_count = record_.slots;
-    geometry.reader_entries = holders_;
+    wire::SeriesGeometry geometry = geometry_of(record_.slots);
     geometry.writer_peer = own_.peer;
     geometry.writer_incarnation = environment_.incarnation();
     geometry.writer_rank = team_.rank();

@@ -11,19 +11,26 @@
 
 namespace couplet::universe {
 
+// One array of a step.
+struct SeriesField {
+  std::string name;  // may be empty where there is one
+  couplet_type type = COUPLET_BYTE;
+  std::vector<std::int64_t> shape;
+  bool operator==(const SeriesField&) const = default;
+};
+
 // One writer rank's part.
 struct SeriesPart {
   channel::PeerId writer = 0;
   std::uint16_t node = 0;
-  layout::Box box;
-  std::string file;  // name in the node directory of `node`
+  std::vector<std::vector<layout::Box>> boxes;  // of each field
+  std::string file;                             // name in the node directory of `node`
 };
 
 struct SeriesRecord {
   std::string name;
   std::string program;  // of the writer
-  couplet_type type = COUPLET_BYTE;
-  std::vector<std::int64_t> shape;
+  std::vector<SeriesField> fields;
   std::uint64_t slots = 0;
   std::uint64_t incarnation = 0;  // 0, then +1 for each time the series was created again
   std::vector<std::string> required_readers;

@@ -10,7 +10,9 @@ namespace {
 constexpr std::size_t subscribe_head_bytes = 48;
 constexpr std::size_t opened_head_bytes = 24;
 constexpr std::uint8_t flag_again = 1;
+constexpr std::size_t field_head_bytes = 8;
 constexpr std::size_t most_dimensions = 8;
+constexpr std::size_t most_fields = 64;
 
 void append(std::vector<std::byte>& image, const std::string& text) {
   const auto bytes = std::as_bytes(std::span(text));
@@ -31,13 +33,13 @@ bool plain_name(const std::string& name) {
 }  // namespace
 
 std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
-  std::vector<std::byte> image(subscribe_head_bytes + 16 * subscribe.start.size());
+  std::vector<std::byte> image(subscribe_head_bytes);
   std::byte* const head = image.data();
   put_little(head, subscribe.incarnation);
   put_little(head + 2, subscribe.mode);
   put_little(head + 3, subscribe.from);
   put_little(head + 4, static_cast<std::uint8_t>(subscribe.again ? flag_again : 0));
-  put_little(head + 5, static_cast<std::uint8_t>(subscribe.start.size()));
+  put_little(head + 5, static_cast<std::uint8_t>(subscribe.fields.size()));
   put_little(head + 6, static_cast<std::uint8_t>(subscribe.file.size()));
   put_little(head + 7, static_cast<std::uint8_t>(subscribe.series.size()));
   put_little(head + 8, subscribe.from_step);
@@ -45,14 +47,45 @@ std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
   put_little(head + 24, subscribe.window);
   put_little(head + 32, subscribe.program);
   put_little(head + 40, subscribe.series_incarnation);
-  for (std::size_t dimension = 0; dimension < subscribe.start.size(); ++dimension) {
-    put_little(head + subscribe_head_bytes + 16 * dimension, subscribe.start[dimension]);
-    put_little(head + subscribe_head_bytes + 16 * dimension + 8, subscribe.stop[dimension]);
+  for (const SubscribedField& field : subscribe.fields) {
+    const std::size_t at = image.size();
+    image.resize(at + field_head_bytes + 16 * field.start.size());
+    put_little(image.data() + at, field.field);
+    put_little(image.data() + at + 1, static_cast<std::uint8_t>(field.start.size()));
+    for (std::size_t dimension = 0; dimension < field.start.size(); ++dimension) {
+      std::byte* const corner = image.data() + at + field_head_bytes + 16 * dimension;
+      put_little(corner, field.start[dimension]);
+      put_little(corner + 8, field.stop[dimension]);
+    }
   }
   append(image, subscribe.file);
   append(image, subscribe.series);
   return image;
 }
+
+namespace {
+
+// Takes the next field off `image`.
+Result<SubscribedField> take_field(std::span<const std::byte>& image) {
+  if (image.size() < field_head_bytes) {
+    return fail(Code::protocol, "a subscription ends in the middle of a field");
+  }
+  SubscribedField field;
+  field.field = take_little<std::uint8_t>(image.data());
+  const auto dimensions = take_little<std::uint8_t>(image.data() + 1);
+  if (dimensions == 0 || dimensions > most_dimensions || image.size() < field_head_bytes + 16U * dimensions) {
+    return fail(Code::protocol, "a subscription to a box of {} dimensions, which cannot be", dimensions);
+  }
+  for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+    const std::byte* const corner = image.data() + field_head_bytes + 16 * dimension;
+    field.start.push_back(take_little<std::int64_t>(corner));
+    field.stop.push_back(take_little<std::int64_t>(corner + 8));
+  }
+  image = image.subspan(field_head_bytes + 16U * dimensions);
+  return field;
+}
+
+}  // namespace
 
 Result<Subscribe> decode_subscribe(std::span<const std::byte> image) {
   if (image.size() < subscribe_head_bytes) {
@@ -65,7 +98,7 @@ Result<Subscribe> decode_subscribe(std::span<const std::byte> image) {
   subscribe.mode = take_little<std::uint8_t>(head + 2);
   subscribe.from = take_little<std::uint8_t>(head + 3);
   const auto flags = take_little<std::uint8_t>(head + 4);
-  const auto dimensions = take_little<std::uint8_t>(head + 5);
+  const auto fields = take_little<std::uint8_t>(head + 5);
   const auto file_bytes = take_little<std::uint8_t>(head + 6);
   const auto series_bytes = take_little<std::uint8_t>(head + 7);
   subscribe.again = (flags & flag_again) != 0;
@@ -74,18 +107,22 @@ Result<Subscribe> decode_subscribe(std::span<const std::byte> image) {
   subscribe.window = take_little<std::uint64_t>(head + 24);
   subscribe.program = take_little<std::uint64_t>(head + 32);
   subscribe.series_incarnation = take_little<std::uint64_t>(head + 40);
-  const std::size_t names = subscribe_head_bytes + 16U * dimensions;
-  if (flags > flag_again || subscribe.mode >= relay_modes || subscribe.from >= relay_starts || dimensions == 0 ||
-      dimensions > most_dimensions || file_bytes > longest_relay_name || series_bytes == 0 ||
-      series_bytes > longest_relay_name || image.size() != names + file_bytes + series_bytes) {
-    return fail(Code::protocol, "a subscription with a mode, a start, a box or names that cannot be");
+  if (flags > flag_again || subscribe.mode >= relay_modes || subscribe.from >= relay_starts || fields == 0 ||
+      fields > most_fields || file_bytes > longest_relay_name || series_bytes == 0 ||
+      series_bytes > longest_relay_name) {
+    return fail(Code::protocol, "a subscription with a mode, a start, fields or names that cannot be");
   }
-  for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
-    subscribe.start.push_back(take_little<std::int64_t>(head + subscribe_head_bytes + 16 * dimension));
-    subscribe.stop.push_back(take_little<std::int64_t>(head + subscribe_head_bytes + 16 * dimension + 8));
+  auto rest = image.subspan(subscribe_head_bytes);
+  for (unsigned count = 0; count < fields; ++count) {
+    COUPLET_TRY_VALUE(auto field, take_field(rest));
+    subscribe.fields.push_back(std::move(field));
   }
-  subscribe.file = text_at(image, names, file_bytes);
-  subscribe.series = text_at(image, names + file_bytes, series_bytes);
+  if (rest.size() != std::size_t{file_bytes} + series_bytes) {
+    return fail(Code::protocol, "a subscription with names of {} bytes that has {} for them", file_bytes + series_bytes,
+                rest.size());
+  }
+  subscribe.file = text_at(rest, 0, file_bytes);
+  subscribe.series = text_at(rest, file_bytes, series_bytes);
   if (!plain_name(subscribe.file)) {
     return fail(Code::protocol, "a subscription to '{}', which is no name in a node directory", subscribe.file);
   }

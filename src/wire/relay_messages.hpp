@@ -24,6 +24,7 @@ enum class RelayKind : std::uint8_t {
   unsubscribe = 2,  // the reader has closed
   opened = 3,       // payload: Opened; first: number of this note, not 0; context 0
   // from a relay
+  time = 4,      // before the first piece of a step that has one; first: its ordinal; second: the bits of its time
   accepted = 8,  // payload: Accepted; first: the first ordinal. Context 0, no payload: the note `first` was counted
   refused = 9,   // payload: a sentence; tag: the status. The subscription is over
   piece = 10,    // payload: bytes of a step, in order; first: its ordinal; second: their offset. More will follow
@@ -40,7 +41,7 @@ enum class RelayKind : std::uint8_t {
   return static_cast<RelayKind>(header.kind & 0xF);
 }
 [[nodiscard]] constexpr bool from_reader(RelayKind kind) noexcept {
-  return static_cast<std::uint8_t>(kind) < 8;
+  return static_cast<std::uint8_t>(kind) < 4;
 }
 
 inline constexpr std::uint8_t relay_modes = 2;          // hold, follow
@@ -48,6 +49,13 @@ inline constexpr std::uint8_t relay_starts = 4;         // oldest, newest, next,
 inline constexpr std::size_t longest_relay_name = 128;  // of a file or a series
 inline constexpr std::size_t longest_relay_text = 1024;
 inline constexpr std::uint64_t largest_ordinal = std::uint64_t{1} << 62;
+
+// A field of a series, and what of it is wanted.
+struct SubscribedField {
+  std::uint8_t field = 0;  // in the writer's file
+  std::vector<std::int64_t> start;
+  std::vector<std::int64_t> stop;
+};
 
 struct Subscribe {
   std::uint16_t incarnation = 0;  // of the reader's process
@@ -59,8 +67,7 @@ struct Subscribe {
   std::uint64_t window = 0;   // so many ordinals from the first one on may be pushed at once
   std::uint64_t program = 0;  // hash of the reader program's name
   std::uint64_t series_incarnation = 0;
-  std::vector<std::int64_t> start;  // the box, inside the writer's
-  std::vector<std::int64_t> stop;
+  std::vector<SubscribedField> fields;
   std::string file;    // name in the relay's node directory
   std::string series;  // its name, for a check
 };
@@ -71,7 +78,7 @@ struct Subscribe {
 struct Accepted {
   bool big_endian = false;  // numbers in steps have their most significant byte first
   std::uint64_t published = 0;
-  std::uint64_t step_bytes = 0;          // of the box
+  std::uint64_t step_bytes = 0;          // of what is wanted, as it is sent
   std::uint16_t writer_incarnation = 0;  // of the writer's process
 };
 inline constexpr std::size_t accepted_bytes = 24;

@@ -9,10 +9,6 @@
 namespace couplet::wire {
 namespace {
 
-constexpr std::uint64_t tables_bytes =
-    series_most_fields * sizeof(SeriesFieldImage) + series_most_boxes * sizeof(SeriesBoxImage);
-static_assert(sizeof(SeriesHeaderImage) + tables_bytes <= series_page_bytes);
-
 [[nodiscard]] std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
   return (bytes + series_page_bytes - 1) / series_page_bytes * series_page_bytes;
 }
@@ -68,7 +64,7 @@ template <typename Image>
   return image;
 }
 
-Status decode_identity(const SeriesHeaderImage& image, std::uint64_t file_bytes) {
+Status decode_identity(const SeriesHeaderImage& image, std::uint64_t there, std::uint64_t file_bytes) {
   if (image.magic != series_magic) {
     return broken("wrong magic number");
   }
@@ -82,17 +78,13 @@ Status decode_identity(const SeriesHeaderImage& image, std::uint64_t file_bytes)
   if (image.file_bytes != file_bytes) {
     return broken(fmt::format("the header says {} bytes, the file has {}", image.file_bytes, file_bytes));
   }
-  if (image.dimensions < 1 || image.dimensions > image.shape.size()) {
-    return broken(fmt::format("{} dimensions", image.dimensions));
-  }
-  if (image.field_count < 1 || image.field_count > series_most_fields || image.box_count < 1 ||
-      image.box_count > series_most_boxes) {
+  if (image.field_count < 1 || image.field_count > series_most_fields || image.box_count > series_most_boxes) {
     return broken(fmt::format("{} fields and {} boxes", image.field_count, image.box_count));
   }
   const std::uint64_t fields_end = std::uint64_t{image.fields_offset} + image.field_count * sizeof(SeriesFieldImage);
   const std::uint64_t boxes_end = std::uint64_t{image.boxes_offset} + image.box_count * sizeof(SeriesBoxImage);
-  if (image.header_bytes > series_page_bytes || fields_end > image.header_bytes || boxes_end > image.header_bytes) {
-    return broken("its tables leave the header page");
+  if (image.header_bytes > there || fields_end > image.header_bytes || boxes_end > image.header_bytes) {
+    return broken("its tables leave the header");
   }
   if (image.writer_count < 1 || image.writer_rank < 0 || image.writer_rank >= image.writer_count ||
       image.writer_incarnation > UINT16_MAX) {
@@ -101,31 +93,76 @@ Status decode_identity(const SeriesHeaderImage& image, std::uint64_t file_bytes)
   return {};
 }
 
-Status decode_tables(const SeriesHeaderImage& image, std::span<const std::byte> page, SeriesGeometry& geometry) {
-  geometry.shape.assign(image.shape.begin(), image.shape.begin() + image.dimensions);
-  if (std::any_of(geometry.shape.begin(), geometry.shape.end(), [](std::int64_t extent) { return extent < 0; })) {
-    return broken("a negative extent");
-  }
-  for (std::uint32_t index = 0; index < image.box_count; ++index) {
-    const auto box = image_at<SeriesBoxImage>(page, image.boxes_offset + index * sizeof(SeriesBoxImage));
-    for (std::size_t dimension = 0; dimension < geometry.shape.size(); ++dimension) {
+// The boxes of one field, from box number `first` on.
+Status decode_boxes(const SeriesHeaderImage& image, std::span<const std::byte> bytes, std::uint32_t first,
+                    std::uint32_t count, SeriesField& field) {
+  for (std::uint32_t index = first; index < first + count; ++index) {
+    const auto box = image_at<SeriesBoxImage>(bytes, image.boxes_offset + index * sizeof(SeriesBoxImage));
+    for (std::size_t dimension = 0; dimension < field.shape.size(); ++dimension) {
       if (box.start[dimension] < 0 || box.start[dimension] > box.stop[dimension] ||
-          box.stop[dimension] > geometry.shape[dimension]) {
+          box.stop[dimension] > field.shape[dimension]) {
         return broken("a box outside the array");
       }
     }
-    geometry.boxes.push_back({box.start, box.stop});
+    field.boxes.push_back({box.start, box.stop});
   }
+  return {};
+}
+
+Status decode_tables(const SeriesHeaderImage& image, std::span<const std::byte> bytes, SeriesGeometry& geometry) {
+  std::uint32_t boxes = 0;
   for (std::uint32_t index = 0; index < image.field_count; ++index) {
-    const auto field = image_at<SeriesFieldImage>(page, image.fields_offset + index * sizeof(SeriesFieldImage));
-    SeriesField value{{}, field.type, field.element_bytes, field.offset_bytes, field.bytes};
+    const auto field = image_at<SeriesFieldImage>(bytes, image.fields_offset + index * sizeof(SeriesFieldImage));
+    SeriesField value;
+    value.type = field.type;
+    value.element_bytes = field.element_bytes;
+    value.offset_bytes = field.offset_bytes;
+    value.bytes = field.bytes;
     const TypeInfo* type = find_type(field.type);
     if (!get_text(field.name, value.name) || type == nullptr || type->element_bytes != field.element_bytes) {
       return broken("a field of no known type");
     }
+    if (field.dimensions < 1 || field.dimensions > field.shape.size()) {
+      return broken(fmt::format("{} dimensions", field.dimensions));
+    }
+    value.shape.assign(field.shape.begin(), field.shape.begin() + field.dimensions);
+    if (std::any_of(value.shape.begin(), value.shape.end(), [](std::int64_t extent) { return extent < 0; })) {
+      return broken("a negative extent");
+    }
+    if (field.box_count > image.box_count - boxes) {
+      return broken("a field with more boxes than there are");
+    }
+    COUPLET_TRY(decode_boxes(image, bytes, boxes, field.box_count, value));
+    boxes += field.box_count;
     geometry.fields.push_back(std::move(value));
   }
-  return {};
+  return boxes == image.box_count ? Status() : broken("boxes of no field");
+}
+
+// Bytes of all boxes of a field; false on overflow.
+[[nodiscard]] bool field_bytes(const SeriesField& field, std::uint64_t& bytes) noexcept {
+  bytes = 0;
+  std::uint64_t elements = 0;
+  for (const SeriesRange& range : field.boxes) {
+    std::uint64_t count = 0;
+    if (!range_elements(range, field.shape.size(), count) || !add_product(elements, count, 1)) {
+      return false;
+    }
+  }
+  return add_product(bytes, elements, field.element_bytes);
+}
+
+std::size_t box_count(const SeriesGeometry& geometry) noexcept {
+  std::size_t count = 0;
+  for (const SeriesField& field : geometry.fields) {
+    count += field.boxes.size();
+  }
+  return count;
+}
+
+std::uint64_t header_bytes(const SeriesGeometry& geometry) noexcept {
+  return sizeof(SeriesHeaderImage) + geometry.fields.size() * sizeof(SeriesFieldImage) +
+         box_count(geometry) * sizeof(SeriesBoxImage);
 }
 
 }  // namespace
@@ -139,28 +176,31 @@ Status place_series(SeriesGeometry& geometry) {
     return fail(Code::limit, "series '{}': {} entries for holders, 1 to {} are possible", geometry.name,
                 geometry.reader_entries, series_largest_reader_table);
   }
-  COUPLET_ASSERT(!geometry.fields.empty() && geometry.fields.size() <= series_most_fields);
-  COUPLET_ASSERT(!geometry.boxes.empty() && geometry.boxes.size() <= series_most_boxes && geometry.slot_count > 0);
-  std::uint64_t elements = 0;
-  for (const SeriesRange& range : geometry.boxes) {
-    std::uint64_t count = 0;
-    if (!range_elements(range, geometry.shape.size(), count) || !add_product(elements, count, 1)) {
-      return too_large(geometry);
-    }
+  if (geometry.fields.empty() || geometry.fields.size() > series_most_fields) {
+    return fail(Code::limit, "series '{}': {} fields, 1 to {} are possible", geometry.name, geometry.fields.size(),
+                series_most_fields);
   }
+  if (box_count(geometry) > series_most_boxes) {
+    return fail(Code::limit, "series '{}': {} boxes of one writer rank, at most {} are possible", geometry.name,
+                box_count(geometry), series_most_boxes);
+  }
+  COUPLET_ASSERT(geometry.slot_count > 0);
   std::uint64_t step_bytes = 0;
   for (SeriesField& field : geometry.fields) {
+    if (field.name.size() >= series_field_name_bytes) {
+      return fail(Code::limit, "series '{}': the name of field '{}' may have at most {} bytes", geometry.name, field.name,
+                  series_field_name_bytes - 1);
+    }
     step_bytes = (step_bytes + 63) / 64 * 64;
     field.offset_bytes = step_bytes;
-    field.bytes = 0;
-    if (!add_product(field.bytes, elements, field.element_bytes) || !add_product(step_bytes, field.bytes, 1)) {
+    if (!field_bytes(field, field.bytes) || !add_product(step_bytes, field.bytes, 1)) {
       return too_large(geometry);
     }
   }
   geometry.step_bytes = step_bytes;
   geometry.slot_stride = whole_pages(step_bytes);
-  geometry.control_offset = series_page_bytes;
-  geometry.readers_offset = 2 * series_page_bytes;
+  geometry.control_offset = whole_pages(header_bytes(geometry));
+  geometry.readers_offset = geometry.control_offset + series_page_bytes;
   geometry.slot_headers_offset =
       geometry.readers_offset + whole_pages(geometry.reader_entries * sizeof(SeriesReaderEntry));
   std::uint64_t end = geometry.slot_headers_offset;
@@ -174,6 +214,33 @@ Status place_series(SeriesGeometry& geometry) {
   geometry.file_bytes = end;
   return {};
 }
+
+namespace {
+
+void encode_tables(const SeriesGeometry& geometry, const SeriesHeaderImage& image, std::span<std::byte> bytes) {
+  std::size_t at = image.fields_offset;
+  std::size_t box_at = image.boxes_offset;
+  for (const SeriesField& field : geometry.fields) {
+    SeriesFieldImage out{};
+    put_text(out.name, field.name);
+    out.type = field.type;
+    out.element_bytes = static_cast<std::uint32_t>(field.element_bytes);
+    out.offset_bytes = field.offset_bytes;
+    out.bytes = field.bytes;
+    out.dimensions = static_cast<std::uint32_t>(field.shape.size());
+    out.box_count = static_cast<std::uint32_t>(field.boxes.size());
+    std::copy(field.shape.begin(), field.shape.end(), out.shape.begin());
+    std::memcpy(bytes.data() + at, &out, sizeof out);
+    at += sizeof out;
+    for (const SeriesRange& range : field.boxes) {
+      const SeriesBoxImage box{range.start, range.stop};
+      std::memcpy(bytes.data() + box_at, &box, sizeof box);
+      box_at += sizeof box;
+    }
+  }
+}
+
+}  // namespace
 
 void encode_series_header(const SeriesGeometry& geometry, std::span<std::byte> bytes) {
   COUPLET_ASSERT(bytes.size() == geometry.file_bytes);
@@ -190,52 +257,35 @@ void encode_series_header(const SeriesGeometry& geometry, std::span<std::byte> b
   image.slot_stride = geometry.slot_stride;
   image.step_bytes = geometry.step_bytes;
   image.reader_entries = geometry.reader_entries;
-  image.dimensions = static_cast<std::uint32_t>(geometry.shape.size());
   image.field_count = static_cast<std::uint32_t>(geometry.fields.size());
   image.fields_offset = sizeof(SeriesHeaderImage);
-  image.box_count = static_cast<std::uint32_t>(geometry.boxes.size());
+  image.box_count = static_cast<std::uint32_t>(box_count(geometry));
   image.boxes_offset = image.fields_offset + image.field_count * static_cast<std::uint32_t>(sizeof(SeriesFieldImage));
-  image.header_bytes = image.boxes_offset + image.box_count * static_cast<std::uint32_t>(sizeof(SeriesBoxImage));
+  image.header_bytes = static_cast<std::uint32_t>(header_bytes(geometry));
   image.writer_peer = geometry.writer_peer;
   image.writer_incarnation = geometry.writer_incarnation;
   image.writer_rank = geometry.writer_rank;
   image.writer_count = geometry.writer_count;
-  std::copy(geometry.shape.begin(), geometry.shape.end(), image.shape.begin());
   put_text(image.name, geometry.name);
   put_text(image.program, geometry.program);
   std::memcpy(bytes.data(), &image, sizeof image);
-  std::size_t at = image.fields_offset;
-  for (const SeriesField& field : geometry.fields) {
-    SeriesFieldImage out{};
-    put_text(out.name, field.name);
-    out.type = field.type;
-    out.element_bytes = static_cast<std::uint32_t>(field.element_bytes);
-    out.offset_bytes = field.offset_bytes;
-    out.bytes = field.bytes;
-    std::memcpy(bytes.data() + at, &out, sizeof out);
-    at += sizeof out;
-  }
-  for (const SeriesRange& range : geometry.boxes) {
-    const SeriesBoxImage out{range.start, range.stop};
-    std::memcpy(bytes.data() + at, &out, sizeof out);
-    at += sizeof out;
-  }
+  encode_tables(geometry, image, bytes);
   SeriesControl& control = series_control(bytes.data(), geometry);
   control.published.wake_at.store(UINT64_MAX, std::memory_order_relaxed);
   control.claimed.incarnation.store(UINT64_MAX, std::memory_order_release);
 }
 
-Result<SeriesGeometry> decode_series_header(std::span<const std::byte> page, std::uint64_t file_bytes) {
-  if (page.size() < series_page_bytes || file_bytes < series_page_bytes) {
+Result<SeriesGeometry> decode_series_header(std::span<const std::byte> bytes, std::uint64_t file_bytes) {
+  if (bytes.size() < series_page_bytes || file_bytes < series_page_bytes) {
     return broken("shorter than its header");
   }
-  const auto image = image_at<SeriesHeaderImage>(page, 0);
-  COUPLET_TRY(decode_identity(image, file_bytes));
+  const auto image = image_at<SeriesHeaderImage>(bytes, 0);
+  COUPLET_TRY(decode_identity(image, bytes.size(), file_bytes));
   SeriesGeometry geometry;
   if (!get_text(image.name, geometry.name) || !get_text(image.program, geometry.program)) {
     return broken("a name without an end");
   }
-  COUPLET_TRY(decode_tables(image, page, geometry));
+  COUPLET_TRY(decode_tables(image, bytes, geometry));
   geometry.slot_count = image.slot_count;
   geometry.reader_entries = image.reader_entries;
   geometry.writer_peer = image.writer_peer;

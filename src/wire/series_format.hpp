@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,33 +20,36 @@ namespace couplet::wire {
 
 inline constexpr std::uint64_t series_magic = 0x3153454952455343;  // "CSERIES1" in little endian
 inline constexpr std::uint32_t series_byte_order = 0x01020304;
-inline constexpr std::uint32_t series_version = 1;
+inline constexpr std::uint32_t series_version = 2;
 inline constexpr std::size_t series_page_bytes = 4096;
 inline constexpr std::size_t series_name_bytes = 128;  // with the final 0
 inline constexpr std::uint32_t series_largest_reader_table = 65536;
-inline constexpr std::uint32_t series_most_fields = 8;
-inline constexpr std::uint32_t series_most_boxes = 8;
+inline constexpr std::size_t series_field_name_bytes = 64;  // with the final 0
+inline constexpr std::uint32_t series_most_fields = 64;
+inline constexpr std::uint32_t series_most_boxes = 4096;  // of all fields of a writer rank
 inline constexpr std::uint64_t series_largest_file = std::uint64_t{1} << 62;
 
-// One array of a step. Version 1 writes one field; a reader looks for its field by name.
+// One array of a step; a reader looks for its fields by name.
 struct SeriesFieldImage {
-  std::array<char, 64> name;
+  std::array<char, series_field_name_bytes> name;
   std::int32_t type;
   std::uint32_t element_bytes;
   std::uint64_t offset_bytes;  // in the slot
   std::uint64_t bytes;         // of all boxes
-  std::array<std::uint64_t, 2> reserved;
+  std::uint32_t dimensions;
+  std::uint32_t box_count;  // its boxes follow those of the field before in the table
+  std::array<std::int64_t, 8> shape;
 };
-static_assert(sizeof(SeriesFieldImage) == 104);
+static_assert(sizeof(SeriesFieldImage) == 160 && offsetof(SeriesFieldImage, shape) == 96);
 
-// What of the array stands in this file. Version 1 writes one box; several follow each other in the slot.
+// What of a field's array stands in this file; the boxes of a field follow each other in the slot.
 struct SeriesBoxImage {
   std::array<std::int64_t, 8> start;
   std::array<std::int64_t, 8> stop;
 };
 static_assert(sizeof(SeriesBoxImage) == 128);
 
-// At offset 0; the tables of fields and boxes follow inside the header page.
+// At offset 0; the tables of fields and boxes follow.
 struct SeriesHeaderImage {
   std::uint64_t magic;
   std::uint32_t byte_order;
@@ -61,20 +65,24 @@ struct SeriesHeaderImage {
   std::uint64_t slot_stride;  // bytes from slot to slot, whole pages
   std::uint64_t step_bytes;   // used of each slot
   std::uint32_t reader_entries;
-  std::uint32_t dimensions;
   std::uint32_t field_count;
   std::uint32_t fields_offset;
-  std::uint32_t box_count;
+  std::uint32_t box_count;  // of all fields
   std::uint32_t boxes_offset;
   std::uint32_t writer_peer;         // universe rank
   std::uint32_t writer_incarnation;  // of that process
   std::int32_t writer_rank;          // among the writers
   std::int32_t writer_count;
-  std::array<std::int64_t, 8> shape;
+  std::uint32_t reserved;
   std::array<char, series_name_bytes> name;
   std::array<char, series_name_bytes> program;
 };
-static_assert(sizeof(SeriesHeaderImage) == 448 && offsetof(SeriesHeaderImage, shape) == 128);
+static_assert(sizeof(SeriesHeaderImage) == 384 && offsetof(SeriesHeaderImage, name) == 128);
+
+// No header with its tables is longer.
+inline constexpr std::size_t series_largest_header = sizeof(SeriesHeaderImage) +
+                                                     series_most_fields * sizeof(SeriesFieldImage) +
+                                                     series_most_boxes * sizeof(SeriesBoxImage);
 
 // ---- what changes while the series is in use; each line is a cache line with one kind of writer ----
 
@@ -130,33 +138,40 @@ static_assert(sizeof(SeriesReaderEntry) == 64);
 struct alignas(64) SeriesSlotHeader {
   std::atomic<std::uint64_t> stamp;  // 0: never used; 2 o + 1: ordinal o is being written; 2 o + 2: ordinal o is there
   std::atomic<std::int64_t> step;
-  std::atomic<std::uint64_t> time_bits;  // physical time, a double; 0 in version 1
+  std::atomic<std::uint64_t> time_bits;  // physical time, a double; no_time where none was said
   std::array<std::uint64_t, 5> reserved;
 };
 static_assert(sizeof(SeriesSlotHeader) == 64);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
+// The bits of a step's physical time; all that are no number are the same.
+inline constexpr std::uint64_t no_time = 0x7FF8000000000000;
+[[nodiscard]] constexpr std::uint64_t time_bits_of(double time) noexcept {
+  return time == time ? std::bit_cast<std::uint64_t>(time) : no_time;
+}
+
 // ---- the same as values ----
 
-struct SeriesField {
-  std::string name;
-  std::int32_t type = 0;
-  std::uint64_t element_bytes = 0;
-  std::uint64_t offset_bytes = 0;
-  std::uint64_t bytes = 0;
-};
 struct SeriesRange {  // a box
   std::array<std::int64_t, 8> start{};
   std::array<std::int64_t, 8> stop{};
   bool operator==(const SeriesRange&) const = default;
 };
+struct SeriesField {
+  std::string name;
+  std::int32_t type = 0;
+  std::uint64_t element_bytes = 0;
+  std::vector<std::int64_t> shape;
+  std::vector<SeriesRange> boxes;
+  // filled in by place_series
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t bytes = 0;
+};
 
 struct SeriesGeometry {
   std::string name;
   std::string program;
-  std::vector<std::int64_t> shape;
-  std::vector<SeriesField> fields;  // offsets and bytes are filled in by place_series
-  std::vector<SeriesRange> boxes;
+  std::vector<SeriesField> fields;
   std::uint64_t slot_count = 0;
   std::uint32_t reader_entries = 64;
   std::uint32_t writer_peer = 0;
@@ -177,9 +192,9 @@ struct SeriesGeometry {
 [[nodiscard]] Status place_series(SeriesGeometry& geometry);
 // Writes the header page and sets everything behind it to its first state. bytes: the whole new file, zero.
 void encode_series_header(const SeriesGeometry& geometry, std::span<std::byte> bytes);
-// Reads a header page (the file's first series_page_bytes) of a file of file_bytes bytes. Trusts nothing. version: made by
-// another version or byte order; protocol: it makes no sense.
-[[nodiscard]] Result<SeriesGeometry> decode_series_header(std::span<const std::byte> page, std::uint64_t file_bytes);
+// Reads the header of a file of file_bytes bytes; `bytes` are its first ones, at least up to the end of the tables. Trusts
+// nothing. version: made by another version or byte order; protocol: it makes no sense.
+[[nodiscard]] Result<SeriesGeometry> decode_series_header(std::span<const std::byte> bytes, std::uint64_t file_bytes);
 
 // The live parts of a mapping whose geometry was decoded or placed.
 [[nodiscard]] SeriesControl& series_control(std::byte* mapping, const SeriesGeometry& geometry) noexcept;

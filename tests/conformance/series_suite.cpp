@@ -1,6 +1,8 @@
 #include "conformance/series_suite.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <random>
 #include <set>
 #include <thread>
@@ -32,14 +34,19 @@ std::int64_t step_of(std::int64_t number) {
   return 3 + 5 * number;
 }
 
-// Byte `at` of element `flat` in a step.
-std::byte byte_of(std::int64_t step, std::uint64_t flat, std::size_t at) {
-  const std::uint64_t mixed = (static_cast<std::uint64_t>(step) * 0x9E3779B97F4A7C15U) ^ (flat * 0xC2B2AE3D27D4EB4FU);
+double time_of(std::int64_t step) {
+  return 0.25 * static_cast<double>(step);
+}
+
+// Byte `at` of element `flat` of a field in a step.
+std::byte byte_of(std::int64_t step, std::size_t field, std::uint64_t flat, std::size_t at) {
+  const std::uint64_t mixed = (static_cast<std::uint64_t>(step) * 0x9E3779B97F4A7C15U) ^
+                              ((flat + (std::uint64_t{field} << 40)) * 0xC2B2AE3D27D4EB4FU);
   return static_cast<std::byte>(mixed >> (8 * (at % 8)));
 }
 
 template <typename Visit>
-void for_each_element(const Box& box, const std::vector<std::int64_t>& shape, Visit&& visit) {  // visit(number, flat)
+void for_each_element(const Box& box, const std::vector<std::int64_t>& shape, Visit&& visit) {  // visit(index, flat)
   std::array<std::int64_t, layout::max_dimensions> index = box.start;
   const std::uint64_t count = box.elements();
   for (std::uint64_t number = 0; number < count; ++number) {
@@ -47,7 +54,7 @@ void for_each_element(const Box& box, const std::vector<std::int64_t>& shape, Vi
     for (std::size_t dimension = 0; dimension < shape.size(); ++dimension) {
       flat = flat * static_cast<std::uint64_t>(shape[dimension]) + static_cast<std::uint64_t>(index[dimension]);
     }
-    visit(number, flat);
+    visit(index, flat);
     for (std::size_t dimension = shape.size(); dimension-- > 0;) {
       if (++index[dimension] < box.stop[dimension]) {
         break;
@@ -57,21 +64,96 @@ void for_each_element(const Box& box, const std::vector<std::int64_t>& shape, Vi
   }
 }
 
-void fill(std::byte* data, const Box& box, const std::vector<std::int64_t>& shape, std::size_t element_bytes,
-          std::int64_t step) {
-  for_each_element(box, shape, [&](std::uint64_t number, std::uint64_t flat) {
+// Elements of a box of a field in memory of one's own, where they have any strides and are surrounded by others.
+class LooseArray {
+ public:
+  // gaps: ghost cells around the box in each dimension, dimensions in any order, some of them backwards.
+  LooseArray(const Box& box, const CoupledField& field, std::size_t number, std::uint64_t steps, std::mt19937* gaps)
+      : box_(box), field_(&field), number_(number), element_bytes_(find_type(field.type)->element_bytes) {
+    const auto dimensions = static_cast<std::size_t>(box.dimensions);
+    std::vector<std::size_t> order(dimensions);  // slowest first
+    std::iota(order.begin(), order.end(), 0);
+    if (gaps != nullptr) {
+      std::shuffle(order.begin(), order.end(), *gaps);
+    }
+    strides_.assign(dimensions + 1, 0);
+    auto stride = static_cast<std::int64_t>(element_bytes_);
+    std::int64_t offset = 0;
+    for (std::size_t at = dimensions; at-- > 0;) {
+      const std::size_t dimension = order[at];
+      const std::int64_t ghosts = gaps != nullptr ? static_cast<std::int64_t>((*gaps)() % 3) : 0;
+      const bool backwards = gaps != nullptr && (*gaps)() % 4 == 0;
+      const std::int64_t extent = box.extent(static_cast<int>(dimension));
+      strides_[dimension + 1] = backwards ? -stride : stride;
+      offset += stride * (ghosts + (backwards ? std::max<std::int64_t>(extent - 1, 0) : 0));
+      stride *= extent + 2 * ghosts;
+    }
+    strides_[0] = stride + (gaps != nullptr ? 24 : 0);
+    memory_.assign(steps * static_cast<std::uint64_t>(strides_[0]), untouched);
+    first_ = static_cast<std::size_t>(offset);
+  }
+  [[nodiscard]] std::byte* data() { return memory_.data() + first_; }
+  [[nodiscard]] const std::int64_t* strides() const { return strides_.data(); }  // of the steps first
+  [[nodiscard]] std::uint64_t bytes() const { return memory_.size(); }
+
+  void fill(std::int64_t step) {
+    visit(0, step, [](std::byte& byte, std::byte value) { byte = value; });
+  }
+  [[nodiscard]] bool is_whole(std::uint64_t at, std::int64_t step) {
+    bool whole = true;
+    visit(at, step, [&](std::byte& byte, std::byte value) { whole = whole && byte == value; });
+    return whole;
+  }
+  // What lies around the elements of the first `steps` steps is as it was.
+  [[nodiscard]] bool untouched_around(std::uint64_t steps) {
+    auto copy = memory_;
+    for (std::uint64_t at = 0; at < steps; ++at) {
+      visit(at, 0, [](std::byte& byte, std::byte) { byte = untouched; });
+    }
+    const bool good = std::all_of(memory_.begin(), memory_.end(), [](std::byte byte) { return byte == untouched; });
+    memory_ = std::move(copy);
+    return good;
+  }
+
+ private:
+  static constexpr std::byte untouched{0xA5};
+  template <typename Use>
+  void visit(std::uint64_t at, std::int64_t step, Use&& use) {
+    std::byte* const start = data() + static_cast<std::int64_t>(at) * strides_[0];
+    for_each_element(box_, field_->shape, [&](const auto& index, std::uint64_t flat) {
+      std::byte* element = start;
+      for (std::size_t dimension = 0; dimension + 1 < strides_.size(); ++dimension) {
+        element += (index[dimension] - box_.start[dimension]) * strides_[dimension + 1];
+      }
+      for (std::size_t byte = 0; byte < element_bytes_; ++byte) {
+        use(element[byte], byte_of(step, number_, flat, byte));
+      }
+    });
+  }
+  Box box_;
+  const CoupledField* field_;
+  std::size_t number_;
+  std::size_t element_bytes_;
+  std::vector<std::int64_t> strides_;
+  std::vector<std::byte> memory_;
+  std::size_t first_ = 0;
+};
+
+void fill(std::byte* data, const Box& box, const CoupledField& field, std::size_t number, std::int64_t step) {
+  const std::size_t element_bytes = find_type(field.type)->element_bytes;
+  for_each_element(box, field.shape, [&](const auto&, std::uint64_t flat) {
     for (std::size_t at = 0; at < element_bytes; ++at) {
-      data[number * element_bytes + at] = byte_of(step, flat, at);
+      *data++ = byte_of(step, number, flat, at);
     }
   });
 }
 
-bool is_whole(const std::byte* data, const Box& box, const std::vector<std::int64_t>& shape, std::size_t element_bytes,
-              std::int64_t step) {
+bool is_whole(const std::byte* data, const Box& box, const CoupledField& field, std::size_t number, std::int64_t step) {
+  const std::size_t element_bytes = find_type(field.type)->element_bytes;
   bool whole = true;
-  for_each_element(box, shape, [&](std::uint64_t number, std::uint64_t flat) {
+  for_each_element(box, field.shape, [&](const auto&, std::uint64_t flat) {
     for (std::size_t at = 0; at < element_bytes; ++at) {
-      whole = whole && data[number * element_bytes + at] == byte_of(step, flat, at);
+      whole = *data++ == byte_of(step, number, flat, at) && whole;
     }
   });
   return whole;
@@ -90,21 +172,37 @@ void random_delay(std::mt19937& random) {
   }
 }
 
+void write_in_place(Writer& writer, const std::vector<CoupledField>& fields, std::int64_t step) {
+  auto slot = writer.claim(step);
+  ASSERT_TRUE(slot.ok()) << slot.status().text();
+  for (const auto& piece : writer.pieces()) {
+    fill(*slot + piece.offset_bytes, piece.box, fields[piece.field], piece.field, step);
+  }
+  ASSERT_TRUE(writer.publish().ok());
+}
+
 void write_all(const Coupling& coupling, Writer& writer, std::size_t rank) {
   std::mt19937 random(coupling.seed * 1000 + static_cast<unsigned>(rank));
-  const Box& box = coupling.writers[rank];
-  const std::size_t element_bytes = find_type(coupling.type)->element_bytes;
-  std::vector<std::byte> data(box.elements() * element_bytes);
+  const auto fields = coupling.all_fields();
+  std::vector<LooseArray> loose;
+  std::vector<series::Array> arrays;
+  for (const auto& piece : writer.pieces()) {
+    loose.emplace_back(piece.box, fields[piece.field], piece.field, 1, coupling.gaps ? &random : nullptr);
+    arrays.push_back({loose.back().data(), coupling.gaps ? loose.back().strides() + 1 : nullptr});
+  }
   for (std::int64_t number = 0; number < coupling.steps; ++number) {
     const std::int64_t step = step_of(number);
+    if (coupling.times) {
+      ASSERT_TRUE(writer.set_time(time_of(step)).ok());
+    }
     if (number % 3 == 2) {
-      auto slot = writer.claim(step);
-      ASSERT_TRUE(slot.ok()) << slot.status().text();
-      fill(*slot, box, coupling.shape, element_bytes, step);
-      ASSERT_TRUE(writer.publish().ok());
+      write_in_place(writer, fields, step);
     } else {
-      fill(data.data(), box, coupling.shape, element_bytes, step);
-      const Status status = writer.put(data.data(), step);
+      for (auto& each : loose) {
+        each.fill(step);
+      }
+      const Status status =
+          arrays.size() == 1 && !coupling.gaps ? writer.put(arrays[0].data, step) : writer.put(arrays, step);
       ASSERT_TRUE(status.ok()) << status.text();
     }
     if (coupling.delays) {
@@ -120,30 +218,60 @@ void check_equation(Reader& reader, Report& report) {
   report.unequal += s.published - s.first == s.delivered + s.lost + s.skipped + s.pending ? 0U : 1U;
 }
 
+// Step number `at` of the batch, in the reader's memory or in the arrays.
+bool is_sound(const Coupling& coupling, const std::vector<CoupledField>& fields, const series::Batch& batch,
+              std::uint64_t at, std::size_t rank, std::vector<LooseArray>& arrays) {
+  const std::int64_t step = batch.steps[at];
+  bool sound = step == step_of(static_cast<std::int64_t>(batch.ordinals[at])) &&
+               (coupling.times ? batch.times[at] == time_of(step) : std::isnan(batch.times[at]));
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    const auto& data = batch.fields[index];
+    sound = sound && (arrays.empty() ? is_whole(data.data + at * data.step_bytes, fields[index].readers[rank],
+                                                fields[index], index, step)
+                                     : arrays[index].is_whole(at, step));
+  }
+  return sound;
+}
+
 void read_all(const Coupling& coupling, Reader& reader, std::size_t rank, Report& report) {
   std::mt19937 random(coupling.seed * 1000 + 500 + static_cast<unsigned>(rank));
-  const Box& box = coupling.readers[rank];
-  const std::size_t element_bytes = find_type(coupling.type)->element_bytes;
+  const auto fields = coupling.all_fields();
+  std::vector<LooseArray> arrays;
+  std::vector<series::Out> outs;
+  for (std::size_t index = 0; coupling.gaps && index < fields.size(); ++index) {
+    arrays.emplace_back(fields[index].readers[rank], fields[index], index, coupling.up_to, &random);
+    outs.push_back({arrays.back().data(), arrays.back().bytes(), arrays.back().strides()});
+  }
   series::Batch batch;
-  while (
-      (report.last = reader.read(coupling.at_least, coupling.up_to, os::deadline_after(patience_s), nullptr, 0, batch))
-          .ok()) {
+  while ((report.last = reader.read(coupling.at_least, coupling.up_to, os::deadline_after(patience_s), outs, batch))
+             .ok()) {
     for (std::uint64_t number = 0; number < batch.count; ++number) {
       report.steps.push_back(batch.steps[number]);
-      const bool whole =
-          is_whole(batch.data + number * batch.step_bytes, box, coupling.shape, element_bytes, batch.steps[number]);
-      report.wrong +=
-          whole && batch.steps[number] == step_of(static_cast<std::int64_t>(batch.ordinals[number])) ? 0U : 1U;
+      report.wrong += is_sound(coupling, fields, batch, number, rank, arrays) ? 0U : 1U;
     }
     check_equation(reader, report);
     if (coupling.delays) {
       random_delay(random);
     }
   }
+  for (auto& array : arrays) {
+    report.wrong += array.untouched_around(coupling.up_to) ? 0U : 1U;
+  }
   check_equation(reader, report);
 }
 
 }  // namespace
+
+std::vector<CoupledField> Coupling::all_fields() const {
+  if (!fields.empty()) {
+    return fields;
+  }
+  CoupledField one{"", type, shape, {}, readers};
+  for (const Box& box : writers) {
+    one.writers.push_back({box});
+  }
+  return {one};
+}
 
 void SeriesConformance::SetUp() {
   const std::string name = ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -157,11 +285,12 @@ void SeriesConformance::SetUp() {
 std::vector<Report> SeriesConformance::run(const Coupling& coupling) {
   SeriesWorld world;
   const auto deadline = os::deadline_after(patience_s);
-  TeamRoom writers(static_cast<int>(coupling.writers.size()));
-  TeamRoom readers(static_cast<int>(coupling.readers.size()));
-  std::vector<Report> reports(coupling.readers.size());
+  const auto fields = coupling.all_fields();
+  TeamRoom writers(static_cast<int>(fields.front().writers.size()));
+  TeamRoom readers(static_cast<int>(fields.front().readers.size()));
+  std::vector<Report> reports(fields.front().readers.size());
   std::vector<std::thread> threads;
-  for (std::size_t rank = 0; rank < coupling.writers.size(); ++rank) {
+  for (std::size_t rank = 0; rank < fields.front().writers.size(); ++rank) {
     threads.emplace_back([&, rank] {
       testing::FakeEnvironment environment(world, static_cast<channel::PeerId>(rank), "ocean");
       ThreadTeam team(writers, static_cast<int>(rank));
@@ -171,13 +300,17 @@ std::vector<Report> SeriesConformance::run(const Coupling& coupling) {
       if (coupling.required) {
         options.required_readers->push_back("nowcast");
       }
-      auto writer = Writer::create(environment, team, {"eta", coupling.type, coupling.shape, coupling.writers[rank]},
-                                   options, deadline);
+      series::WriterSpecification specification;
+      specification.name = "eta";
+      for (const auto& field : fields) {
+        specification.fields.push_back({field.name, field.type, field.shape, field.writers[rank]});
+      }
+      auto writer = Writer::create(environment, team, specification, options, deadline);
       ASSERT_TRUE(writer.ok()) << writer.status().text();
       write_all(coupling, **writer, rank);
     });
   }
-  for (std::size_t rank = 0; rank < coupling.readers.size(); ++rank) {
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     threads.emplace_back([&, rank] {
       const auto environment =
           GetParam().reader(world, static_cast<channel::PeerId>(first_reader_peer + rank), "nowcast");
@@ -185,10 +318,11 @@ std::vector<Report> SeriesConformance::run(const Coupling& coupling) {
       SoloTeam alone;
       message::Team& team = coupling.collective ? static_cast<message::Team&>(together) : alone;
       series::ReaderOptions options;
-      options.box = coupling.readers[rank];
+      for (const auto& field : fields) {
+        options.fields.push_back({field.name, field.readers[rank], field.type});
+      }
       options.mode = coupling.mode;
-      options.type = coupling.type;
-      options.openers = static_cast<std::int32_t>(coupling.readers.size());
+      options.openers = static_cast<std::int32_t>(reports.size());
       options.streaming_bytes = coupling.seed % 2 == 0 ? 0 : layout::default_streaming_bytes;  // both ways to store
       auto reader = Reader::open(*environment, team, "eta", options, deadline);
       ASSERT_TRUE(reader.ok()) << reader.status().text();
@@ -322,6 +456,74 @@ TEST_P(SeriesConformance, TwoHundredRandomDecompositions) {
       coupling.readers.push_back(box);
     }
     coupling.collective = pick(0, 1) == 1;
+    coupling.steps = 6;
+    coupling.slots = static_cast<std::uint64_t>(pick(2, 5));
+    coupling.up_to = static_cast<std::uint64_t>(pick(1, 5));
+    const auto reports = run(coupling);
+    expect_sound(reports);
+    for (const Report& report : reports) {
+      EXPECT_EQ(report.steps.size(), 6U) << "seed " << seed;
+    }
+  }
+}
+
+// [0, shape) in `count` boxes of any sizes.
+std::vector<Box> shattered(std::mt19937& random, const std::vector<std::int64_t>& shape, std::size_t count) {
+  std::vector<Box> boxes = {layout::whole(shape)};
+  while (boxes.size() < count) {
+    Box& box = boxes[random() % boxes.size()];
+    const std::size_t dimension = random() % shape.size();
+    if (box.stop[dimension] - box.start[dimension] < 2) {
+      continue;
+    }
+    const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(box.start[dimension] + 1,
+                                                                         box.stop[dimension] - 1)(random);
+    Box rest = box;
+    box.stop[dimension] = cut;
+    rest.start[dimension] = cut;
+    boxes.push_back(rest);
+  }
+  return boxes;
+}
+
+TEST_P(SeriesConformance, TwoHundredRandomDecompositionsOfSeveralFieldsIntoSeveralBoxes) {
+  constexpr std::array<couplet_type, 7> types = {COUPLET_DOUBLE, COUPLET_BYTE,  COUPLET_FLOAT,         COUPLET_INT16,
+                                                 COUPLET_INT64,  COUPLET_INT32, COUPLET_COMPLEX_DOUBLE};
+  constexpr std::array<std::int64_t, 4> longest = {300, 30, 12, 7};
+  for (unsigned seed = 0; seed < 200 && !HasFailure(); ++seed) {
+    std::mt19937 random(seed + 77);
+    const auto pick = [&](std::int64_t low, std::int64_t high) {
+      return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    Coupling coupling;
+    coupling.seed = seed;
+    const auto writers = static_cast<std::size_t>(pick(1, 3));
+    const auto readers = static_cast<std::size_t>(pick(1, 3));
+    for (std::int64_t count = pick(1, 4); count > 0; --count) {
+      CoupledField field;
+      field.name = fmt::format("field {}", count);
+      field.type = types[(seed + static_cast<std::size_t>(count)) % types.size()];
+      const auto dimensions = static_cast<std::size_t>(pick(1, 4));
+      for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+        field.shape.push_back(pick(6, longest[dimensions - 1]));
+      }
+      field.writers.resize(writers);
+      for (const Box& box : shattered(random, field.shape, static_cast<std::size_t>(pick(1, 6)))) {
+        field.writers[random() % writers].push_back(box);
+      }
+      for (std::size_t reader = 0; reader < readers; ++reader) {
+        Box box = layout::whole(field.shape);
+        for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+          box.start[dimension] = pick(0, field.shape[dimension] - 1);
+          box.stop[dimension] = pick(box.start[dimension], field.shape[dimension]);  // may be empty
+        }
+        field.readers.push_back(box);
+      }
+      coupling.fields.push_back(field);
+    }
+    coupling.collective = pick(0, 1) == 1;
+    coupling.gaps = pick(0, 1) == 1;
+    coupling.times = pick(0, 1) == 1;
     coupling.steps = 6;
     coupling.slots = static_cast<std::uint64_t>(pick(2, 5));
     coupling.up_to = static_cast<std::uint64_t>(pick(1, 5));

@@ -26,12 +26,22 @@ inline std::ostream& operator<<(std::ostream& out, const SeriesWay& way) {
   return out << way.name;
 }
 
+// One field of a coupling with several.
+struct CoupledField {
+  std::string name;
+  couplet_type type = COUPLET_INT32;
+  std::vector<std::int64_t> shape;
+  std::vector<std::vector<layout::Box>> writers;  // of each rank
+  std::vector<layout::Box> readers;
+};
+
 // Writers and readers, each a thread.
 struct Coupling {
   std::vector<std::int64_t> shape;
   couplet_type type = COUPLET_INT32;
   std::vector<layout::Box> writers;
   std::vector<layout::Box> readers;
+  std::vector<CoupledField> fields;  // instead of shape, type and boxes
   std::int64_t steps = 20;  // 3, 8, 13, ...
   std::uint64_t slots = 4;
   std::uint64_t at_least = 1;
@@ -41,12 +51,16 @@ struct Coupling {
   series::Mode mode = series::Mode::hold;
   unsigned seed = 0;
   bool delays = false;  // random ones on both sides
+  bool gaps = false;    // arrays of both sides have ghost cells, another order or run backwards
+  bool times = false;   // steps have a physical time
+
+  [[nodiscard]] std::vector<CoupledField> all_fields() const;
 };
 
 // What one reader rank saw.
 struct Report {
   std::vector<std::int64_t> steps;
-  std::uint64_t wrong = 0;    // delivered steps with an element that is not that step's
+  std::uint64_t wrong = 0;    // delivered steps with an element, or a time, that is not that step's
   std::uint64_t unequal = 0;  // moments at which the accounting equation did not hold
   series::Statistics statistics;
   Status last;  // of the call that delivered nothing any more

@@ -60,8 +60,7 @@ class PeerLane final : public fuzzing::InputLane {
       wire::Subscribe wish;
       wish.mode = take<std::uint8_t>(input_) % 2U;
       wish.window = take<std::uint8_t>(input_);
-      wish.start = {0};
-      wish.stop = {take<std::uint8_t>(input_)};
+      wish.fields = {{0, {0}, {take<std::uint8_t>(input_)}}};
       wish.file = file_;
       wish.series = "eta";
       payload = wire::encode_subscribe(wish);
@@ -92,9 +91,7 @@ struct Host final : relay::ServerHost {
     wire::SeriesGeometry geometry;
     geometry.name = "eta";
     geometry.program = "ocean";
-    geometry.shape = {elements};
-    geometry.fields = {{"", COUPLET_INT32, 4}};
-    geometry.boxes = {{{0}, {elements}}};
+    geometry.fields = {{"", COUPLET_INT32, 4, {elements}, {{{0}, {elements}}}}};
     geometry.slot_count = slots;
     geometry.reader_entries = 2;
     geometry.writer_count = 1;
@@ -167,15 +164,14 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
   void run() {
     universe::SeriesRecord record;
     record.name = "eta";
-    record.type = COUPLET_INT32;
-    record.shape = {elements};
+    record.fields = {{"", COUPLET_INT32, {elements}}};
     record.slots = slots;
     layout::Box box;
     box.dimensions = 1;
     box.stop[0] = elements;
-    record.parts = {{0, 0, box, "series-eta"}};
+    record.parts = {{0, 0, {{box}}, "series-eta"}};
     series::PartWish wish;
-    wish.box = box;
+    wish.fields = {{0, box}};
     wish.mode = series::Mode::follow;
     const auto part = remote_.open_part(record, 0, wish, os::never);
     while (channel_.poll(1) > 0 || !channel_.settled()) {

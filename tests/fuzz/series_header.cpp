@@ -1,4 +1,5 @@
-// Header pages of series files: whatever is decoded lies inside the file.
+// Headers of series files: whatever is decoded lies inside the file.
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -9,8 +10,8 @@
 using namespace couplet::wire;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t bytes) {
-  std::vector<std::byte> page(series_page_bytes);
-  std::memcpy(page.data(), data, bytes < page.size() ? bytes : page.size());
+  std::vector<std::byte> page(bytes < series_page_bytes ? series_page_bytes : bytes);
+  std::transform(data, data + bytes, page.begin(), [](std::uint8_t byte) { return std::byte{byte}; });
   std::uint64_t file_bytes = 0;
   std::memcpy(&file_bytes, page.data() + 24, sizeof file_bytes);  // the one number that also comes from elsewhere
   const auto geometry = decode_series_header(page, file_bytes);

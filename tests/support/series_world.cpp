@@ -41,17 +41,23 @@ namespace {
 json to_json(const SeriesRecord& record) {
   json parts = json::array();
   for (const auto& part : record.parts) {
-    parts.push_back({{"writer", part.writer},
-                     {"node", part.node},
-                     {"dimensions", part.box.dimensions},
-                     {"start", part.box.start},
-                     {"stop", part.box.stop},
-                     {"file", part.file}});
+    json fields = json::array();
+    for (const auto& boxes : part.boxes) {
+      json list = json::array();
+      for (const auto& box : boxes) {
+        list.push_back({{"dimensions", box.dimensions}, {"start", box.start}, {"stop", box.stop}});
+      }
+      fields.push_back(list);
+    }
+    parts.push_back({{"writer", part.writer}, {"node", part.node}, {"boxes", fields}, {"file", part.file}});
+  }
+  json fields = json::array();
+  for (const auto& field : record.fields) {
+    fields.push_back({{"name", field.name}, {"type", field.type}, {"shape", field.shape}});
   }
   return {{"name", record.name},
           {"program", record.program},
-          {"type", record.type},
-          {"shape", record.shape},
+          {"fields", fields},
           {"slots", record.slots},
           {"incarnation", record.incarnation},
           {"required", record.required_readers},
@@ -63,8 +69,9 @@ SeriesRecord from_json(const json& value) {
   SeriesRecord record;
   record.name = value.at("name");
   record.program = value.at("program");
-  record.type = value.at("type");
-  record.shape = value.at("shape").get<std::vector<std::int64_t>>();
+  for (const auto& field : value.at("fields")) {
+    record.fields.push_back({field.at("name"), field.at("type"), field.at("shape").get<std::vector<std::int64_t>>()});
+  }
   record.slots = value.at("slots");
   record.incarnation = value.at("incarnation");
   record.required_readers = value.at("required").get<std::vector<std::string>>();
@@ -73,9 +80,12 @@ SeriesRecord from_json(const json& value) {
     universe::SeriesPart out;
     out.writer = part.at("writer");
     out.node = part.at("node");
-    out.box.dimensions = part.at("dimensions");
-    out.box.start = part.at("start");
-    out.box.stop = part.at("stop");
+    for (const auto& boxes : part.at("boxes")) {
+      auto& list = out.boxes.emplace_back();
+      for (const auto& box : boxes) {
+        list.push_back({box.at("dimensions"), box.at("start"), box.at("stop")});
+      }
+    }
     out.file = part.at("file");
     record.parts.push_back(out);
   }

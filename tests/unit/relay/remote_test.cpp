@@ -91,10 +91,9 @@ class RelayRemote : public ::testing::Test {
   void SetUp() override {
     record_.name = "eta";
     record_.program = "ocean";
-    record_.type = COUPLET_INT32;
-    record_.shape = {rows, columns};
+    record_.fields = {{"", COUPLET_INT32, {rows, columns}}};
     record_.slots = 8;
-    record_.parts = {{0, 0, testing_fixture::box_of(0, rows, 0, columns), "series-of-ocean"}};
+    record_.parts = {{0, 0, {{testing_fixture::box_of(0, rows, 0, columns)}}, "series-of-ocean"}};
     reader_.script = [this] { answer(); };
   }
   // Accepts, or refuses, what is asked.
@@ -123,7 +122,7 @@ class RelayRemote : public ::testing::Test {
   }
   Result<std::unique_ptr<series::Part>> open(series::Mode mode = series::Mode::follow) {
     series::PartWish wish;
-    wish.box = testing_fixture::box_of(0, rows, 0, columns);
+    wish.fields = {{0, testing_fixture::box_of(0, rows, 0, columns)}};
     wish.mode = mode;
     return reader_.remote->open_part(record_, 0, wish, soon());
   }

@@ -74,7 +74,7 @@ TEST_F(Create, SlotsAreTheLeastThatAnyWriterWants) {
 TEST_F(Create, OverlapNamesTheRanks) {
   expect_failure(Code::shape, {"rank 1", "rank 2", "overlap", "eta"}, [](int rank, auto& specification, auto&) {
     if (rank == 2) {
-      specification.box = box_of(5, 9, 0, 4);
+      specification.fields[0].boxes = {box_of(5, 9, 0, 4)};
     }
   });
 }
@@ -84,11 +84,11 @@ TEST_F(Create, AnotherNameTypeShapeOrRequirementIsAMismatchThatNamesTheRank) {
                  [](int rank, auto& specification, auto&) { specification.name = rank == 2 ? "zeta" : "eta"; });
   environments.clear();
   expect_failure(Code::mismatch, {"rank 1", "float", "double"}, [](int rank, auto& specification, auto&) {
-    specification.type = rank == 1 ? COUPLET_FLOAT : COUPLET_DOUBLE;
+    specification.fields[0].type = rank == 1 ? COUPLET_FLOAT : COUPLET_DOUBLE;
   });
   environments.clear();
   expect_failure(Code::mismatch, {"rank 1", "(9, 4)", "(9, 5)"},
-                 [](int rank, auto& specification, auto&) { specification.shape[1] = rank == 1 ? 5 : 4; });
+                 [](int rank, auto& specification, auto&) { specification.fields[0].shape[1] = rank == 1 ? 5 : 4; });
   environments.clear();
   expect_failure(Code::mismatch, {"rank 2", "nowcast"}, [](int rank, auto&, auto& options) {
     options.required_readers = rank == 2 ? std::vector<std::string>{} : std::vector<std::string>{"nowcast"};
@@ -98,15 +98,15 @@ TEST_F(Create, AnotherNameTypeShapeOrRequirementIsAMismatchThatNamesTheRank) {
 TEST_F(Create, ABoxOutsideIsToldToAllRanks) {
   expect_failure(Code::shape, {"writer rank 1", "[3, 10)", "dimension 0"}, [](int rank, auto& specification, auto&) {
     if (rank == 1) {
-      specification.box = box_of(3, 10, 0, 4);
+      specification.fields[0].boxes = {box_of(3, 10, 0, 4)};
     }
   });
 }
 
 TEST_F(Create, NoRoomForOneIsAFailureOfAll) {
   expect_failure(Code::no_space, {"eta"}, [](int, auto& specification, auto& options) {
-    specification.shape = {9, 1 << 20};
-    specification.box.stop[1] = 1 << 20;
+    specification.fields[0].shape = {9, 1 << 20};
+    specification.fields[0].boxes[0].stop[1] = 1 << 20;
     options.slots = std::uint64_t{1} << 22;  // 100 TB a rank
   });
 }

@@ -11,14 +11,13 @@ SeriesRecord record_of(const std::string& name, const std::string& program, std:
   SeriesRecord record;
   record.name = name;
   record.program = program;
-  record.type = COUPLET_DOUBLE;
-  record.shape = {10, 20};
+  record.fields = {{"", COUPLET_DOUBLE, {10, 20}}};
   record.slots = 4;
   record.required_readers = std::move(required);
   for (const auto writer : writers) {
     SeriesPart part;
     part.writer = writer;
-    part.box = {2, {0, 0}, {10, 20}};
+    part.boxes = {{{2, {0, 0}, {10, 20}}}};
     part.file = "series-" + name + "-" + std::to_string(writer);
     record.parts.push_back(part);
   }
@@ -68,7 +67,7 @@ TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
   EXPECT_EQ(found.record->parts[1].file, "series-eta-1");
   EXPECT_EQ(found.record->parts[1].box, record.parts[1].box);
   EXPECT_EQ(found.record->required_readers, record.required_readers);
-  EXPECT_EQ(found.record->shape, record.shape);
+  EXPECT_EQ(found.record->fields, record.fields);
 }
 
 TEST_F(HubSeries, ATakenNameNamesTheProgram) {

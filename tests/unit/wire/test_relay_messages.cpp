@@ -25,8 +25,7 @@ Subscribe example() {
   subscribe.window = 0x0C;
   subscribe.program = 0x1122334455667788;
   subscribe.series_incarnation = 5;
-  subscribe.start = {1};
-  subscribe.stop = {0x0203};
+  subscribe.fields = {{4, {1}, {0x0203}}};
   subscribe.file = "fi";
   subscribe.series = "eta";
   return subscribe;
@@ -45,6 +44,7 @@ TEST(RelayMessages, GoldenSubscription) {
                           0x0B, 0,    0,    0,    0,    0,    0,    0,    0x0C, 0, 0, 0, 0, 0, 0, 0,  // next, window
                           0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,                             // program
                           5,    0,    0,    0,    0,    0,    0,    0,                                // incarnation
+                          4,    1,    0,    0,    0,    0,    0,    0,                                // field, dimensions
                           1,    0,    0,    0,    0,    0,    0,    0,    3,    2, 0, 0, 0, 0, 0, 0,  // box
                           'f',  'i',  'e',  't',  'a'}));
   const auto back = decode_subscribe(image);
@@ -52,7 +52,9 @@ TEST(RelayMessages, GoldenSubscription) {
   EXPECT_EQ(encode_subscribe(*back), image);
   EXPECT_EQ(back->file, "fi");
   EXPECT_EQ(back->series, "eta");
-  EXPECT_EQ(back->stop, std::vector<std::int64_t>{0x0203});
+  ASSERT_EQ(back->fields.size(), 1U);
+  EXPECT_EQ(back->fields[0].field, 4);
+  EXPECT_EQ(back->fields[0].stop, std::vector<std::int64_t>{0x0203});
 }
 
 TEST(RelayMessages, SubscriptionsThatCannotBeAreRefused) {
@@ -61,8 +63,11 @@ TEST(RelayMessages, SubscriptionsThatCannotBeAreRefused) {
   EXPECT_EQ(decode_subscribe(image_with(2, 2)).code(), Code::protocol);  // mode
   EXPECT_EQ(decode_subscribe(image_with(3, 4)).code(), Code::protocol);  // from
   EXPECT_EQ(decode_subscribe(image_with(4, 2)).code(), Code::protocol);  // flags
-  EXPECT_EQ(decode_subscribe(image_with(5, 0)).code(), Code::protocol);  // dimensions
-  EXPECT_EQ(decode_subscribe(image_with(5, 9)).code(), Code::protocol);
+  EXPECT_EQ(decode_subscribe(image_with(5, 0)).code(), Code::protocol);  // fields
+  EXPECT_EQ(decode_subscribe(image_with(5, 2)).code(), Code::protocol);
+  EXPECT_EQ(decode_subscribe(image_with(5, 65)).code(), Code::protocol);
+  EXPECT_EQ(decode_subscribe(image_with(49, 0)).code(), Code::protocol);  // dimensions
+  EXPECT_EQ(decode_subscribe(image_with(49, 9)).code(), Code::protocol);
   EXPECT_EQ(decode_subscribe(image_with(6, 129)).code(), Code::protocol);  // names
   EXPECT_EQ(decode_subscribe(image_with(7, 0)).code(), Code::protocol);
   EXPECT_EQ(decode_subscribe(image_with(7, 4)).code(), Code::protocol);
@@ -124,7 +129,9 @@ TEST(RelayMessages, KindsSayWhoSendsThem) {
   EXPECT_EQ(relay_frame_kind(RelayKind::accepted), 0x38);
   EXPECT_EQ(relay_frame_kind(RelayKind::evicted), 0x3F);
   EXPECT_TRUE(from_reader(RelayKind::opened));
+  EXPECT_EQ(relay_frame_kind(RelayKind::time), 0x34);
   EXPECT_FALSE(from_reader(RelayKind::accepted));
+  EXPECT_FALSE(from_reader(RelayKind::time));
 }
 
 }  // namespace

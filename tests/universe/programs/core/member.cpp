@@ -41,13 +41,12 @@ universe::SeriesRecord record_of(universe::Membership& member, const std::string
   universe::SeriesRecord record;
   record.name = name;
   record.program = member.programs()[static_cast<std::size_t>(member.program())].name;
-  record.type = COUPLET_DOUBLE;
-  record.shape = {4};
+  record.fields = {{"", COUPLET_DOUBLE, {4}}};
   record.slots = 2;
   universe::SeriesPart part;
   part.writer = member.id();
   part.node = member.node();
-  part.box = {1, {0}, {4}};
+  part.boxes = {{{1, {0}, {4}}}};
   part.file = "series-" + name;
   record.parts.push_back(part);
   return record;
