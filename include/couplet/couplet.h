@@ -227,14 +227,64 @@ COUPLET_API couplet_status couplet_series_put(couplet_series* series, const void
 COUPLET_API couplet_status couplet_series_claim(couplet_series* series, int64_t step, void** data);
 COUPLET_API couplet_status couplet_series_publish(couplet_series* series);
 
+/* One of several arrays that belong to one step, and what of it this rank writes. */
+typedef struct couplet_field {
+  size_t struct_bytes;  /* sizeof(couplet_field): also the distance of the fields in a list */
+  const char* name;     /* 1 to 63 bytes */
+  couplet_type type;
+  int32_t dimensions;   /* of shape and of each box */
+  const int64_t* shape;
+  const int64_t* start; /* the boxes, one after the other; both NULL: the whole array, where one rank writes alone */
+  const int64_t* stop;
+  int32_t box_count; /* default 1; 0: this rank writes nothing of it */
+  int32_t reserved;
+} couplet_field;
+COUPLET_API void couplet_field_init(couplet_field* field);
+
+/* As couplet_series_create, for several fields (at most 64), and any number of boxes for each (at most 4096 of all fields).
+ * Boxes of a field must not overlap, on one rank or on several. ARGUMENT: no name, or one that another field has. */
+COUPLET_API couplet_status couplet_series_create_fields(couplet_universe* universe, const char* name,
+                                                        const couplet_field* fields, int32_t field_count,
+                                                        const couplet_series_options* options, couplet_series** series);
+
+/* Where a box stands in the caller's memory: its first element, and the bytes from one element to the next in each
+ * dimension, which may lead back. strides NULL: without gaps, in C order. A part of a larger array, such as one without its
+ * ghost cells, is the address of its first element and the strides of the whole. */
+typedef struct couplet_array {
+  void* data;             /* only read by put */
+  const int64_t* strides; /* read: of the steps first, then one for each dimension; put: one for each dimension */
+  uint64_t bytes;         /* read: of the memory, where strides is NULL; otherwise not looked at */
+} couplet_array;
+
+/* Puts one array for each box of each field, in the order of creation; copied once, whatever the strides are. */
+COUPLET_API couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_array* arrays,
+                                                     int32_t array_count, int64_t step);
+/* As claim; data gets the memory of each box of each field, in the order of creation, each without gaps in C order. */
+COUPLET_API couplet_status couplet_series_claim_arrays(couplet_series* series, int64_t step, void** data,
+                                                       int32_t array_count);
+/* Physical time of the next step that is published, on each writer rank the same. ARGUMENT: not finite; STEP: before that of
+ * an earlier step. A step without has the time NaN. */
+COUPLET_API couplet_status couplet_series_set_time(couplet_series* series, double time);
+
 /* ---- series: reading --------------------------------------------------------------------------------------------- */
 
 enum { COUPLET_HOLD = 0, COUPLET_FOLLOW = 1 };
 enum { COUPLET_FROM_OLDEST = 0, COUPLET_FROM_NEWEST = 1, COUPLET_FROM_NEXT = 2, COUPLET_FROM_STEP = 3 };
 
+/* A field to be read. */
+typedef struct couplet_choice {
+  size_t struct_bytes; /* sizeof(couplet_choice): also the distance of the choices in a list */
+  const char* name;
+  const int64_t* start; /* box of this rank; both NULL: the whole array */
+  const int64_t* stop;
+  int32_t dimensions; /* length of start and stop */
+  couplet_type type;  /* expected; -1 (default): not checked */
+} couplet_choice;
+COUPLET_API void couplet_choice_init(couplet_choice* choice);
+
 typedef struct couplet_open_options {
   size_t struct_bytes;
-  const int64_t* start; /* box of this rank; both NULL: the whole array */
+  const int64_t* start; /* box of this rank, of fields with none of their own; both NULL: the whole array */
   const int64_t* stop;
   int32_t dimensions; /* length of start and stop; 0: not checked */
   int32_t mode;       /* COUPLET_HOLD (default): the writer waits for this reader; COUPLET_FOLLOW: never */
@@ -249,6 +299,10 @@ typedef struct couplet_open_options {
   uint64_t every;        /* n: deliver the first step and then every n-th, skip the others; default 1 */
   int32_t latest; /* 1: a read gives the at_least newest steps, skips older ones; needs COUPLET_FOLLOW; default 0 */
   int32_t torn;   /* 1: deliver torn steps, marked; 0 (default): withhold them, and count them as lost */
+  const couplet_choice* fields; /* to be read, in this order; NULL (default): all. NOT_FOUND names those that there are */
+  int32_t field_count;
+  int32_t reserved2;
+  double interval; /* of physical time: the first step of each is delivered, the others are skipped; 0 (default): all */
 } couplet_open_options;
 COUPLET_API void couplet_open_options_init(couplet_open_options* options);
 
@@ -256,16 +310,25 @@ COUPLET_API void couplet_open_options_init(couplet_open_options* options);
 COUPLET_API couplet_status couplet_series_open(couplet_universe* universe, const char* name,
                                                const couplet_open_options* options, couplet_series** series);
 
+/* The steps of one field. */
+typedef struct couplet_field_data {
+  const void* data;    /* count x box, C order; the user's array, else the library's until the next read or close */
+  uint64_t step_bytes; /* of one step's box */
+} couplet_field_data;
+
 typedef struct couplet_batch {
   size_t struct_bytes;  /* set by the caller: sizeof(couplet_batch) */
   uint64_t count;       /* steps */
-  const void* data;     /* count x box, C order; the user's `out`, else the library's until the next read or close */
-  uint64_t step_bytes;  /* of one step's box */
+  const void* data;     /* of the first field, see couplet_field_data */
+  uint64_t step_bytes;  /* of the first field */
   const int64_t* steps; /* count step indices; until the next read */
   const uint64_t* ordinals; /* count ordinals; until the next read */
   uint64_t lost;            /* steps lost since the last read */
   uint64_t incarnation;     /* of the writer, 0, 1, ... */
   const uint8_t* torn;      /* count marks, 1: the step was replaced while it was copied; until the next read */
+  const double* times;      /* count physical times, NaN where none was said; until the next read */
+  const couplet_field_data* fields; /* each array is count x box; until the next read */
+  uint64_t field_count;
 } couplet_batch;
 
 /* Reads the box of at least `at_least` (waited for) and at most `up_to` steps in order. A wait that ends with the series
@@ -273,6 +336,10 @@ typedef struct couplet_batch {
  * END; RESTARTED; LIMIT where at_least exceeds the slots of a held series; EVICTED; PEER_LOST. Collective unless local. */
 COUPLET_API couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, uint64_t up_to,
                                                double timeout_s, void* out, uint64_t out_bytes, couplet_batch* batch);
+/* The same into an array for each field that is read, in the order of the choice; data NULL: the library's. */
+COUPLET_API couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_least, uint64_t up_to,
+                                                      double timeout_s, const couplet_array* outs, int32_t out_count,
+                                                      couplet_batch* batch);
 
 /* ---- series: both sides ------------------------------------------------------------------------------------------ */
 
@@ -284,14 +351,30 @@ typedef struct couplet_series_info {
   couplet_type type;
   int32_t dimensions;
   int64_t shape[COUPLET_MAX_DIMENSIONS];
-  int64_t start[COUPLET_MAX_DIMENSIONS]; /* of this rank's box */
+  int64_t start[COUPLET_MAX_DIMENSIONS]; /* of this rank's box; type to step_bytes are of the first field, its first box */
   int64_t stop[COUPLET_MAX_DIMENSIONS];
-  uint64_t step_bytes; /* of this rank's box */
+  uint64_t step_bytes; /* of this rank's boxes */
   uint64_t slots;
-  int32_t writers; /* ranks */
-  int32_t reserved;
+  int32_t writers;     /* ranks */
+  int32_t field_count; /* a reader: those that it has chosen */
 } couplet_series_info;
 COUPLET_API couplet_status couplet_series_describe(const couplet_series* series, couplet_series_info* info);
+
+typedef struct couplet_field_info {
+  size_t struct_bytes; /* set by the caller */
+  const char* name;    /* until close, as what follows; "" of a series that was created without fields */
+  couplet_type type;
+  int32_t dimensions;
+  const int64_t* shape;
+  const int64_t* start; /* of this rank's boxes, one after the other; a reader has one */
+  const int64_t* stop;
+  int32_t box_count;
+  int32_t reserved;
+  uint64_t step_bytes; /* of this rank's boxes */
+} couplet_field_info;
+/* Field number `field`, from 0 on, in the order of creation or of the reader's choice. NOT_FOUND: there are fewer. */
+COUPLET_API couplet_status couplet_series_describe_field(const couplet_series* series, int32_t field,
+                                                         couplet_field_info* info);
 
 /* The accounting of one rank. For a reader: published - first = delivered + lost + skipped + pending. */
 typedef struct couplet_series_statistics {
@@ -312,6 +395,19 @@ typedef struct couplet_series_statistics {
   uint64_t library_ns; /* in calls of this series, without held_ns */
 } couplet_series_statistics;
 COUPLET_API couplet_status couplet_series_count(couplet_series* series, couplet_series_statistics* statistics);
+/* How long a writer rank has waited for holders in put and claim, and for whom (back-pressure). */
+typedef struct couplet_series_waits {
+  size_t struct_bytes; /* set by the caller */
+  uint64_t count;      /* waits */
+  uint64_t total_ns;
+  uint64_t last_ns;
+  uint64_t longest_ns;
+  const char* last_for;    /* "program 'nowcast' rank 3 on host n02", "" before the first wait; until the next call */
+  const char* longest_for; /* a required program that has not opened: "required reader program 'nowcast'" */
+  int32_t last_rank;       /* universe rank of the reader, -1: of a program that has not opened, or no wait */
+  int32_t longest_rank;
+} couplet_series_waits;
+COUPLET_API couplet_status couplet_series_waited(couplet_series* series, couplet_series_waits* waits);
 /* Ordinals [first, end) that are still there, and the newest step; NOT_YET before the first step. */
 COUPLET_API couplet_status couplet_series_retained(couplet_series* series, uint64_t* first, uint64_t* end,
                                                    int64_t* newest_step);

@@ -11,6 +11,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -114,6 +115,10 @@ struct couplet_series {
   std::unique_ptr<couplet::message::Team> team;     // of the reader, outlives it
   std::unique_ptr<couplet::series::Reader> reader;
   std::optional<couplet::series::Description> description;  // holds what describe gave out
+  std::vector<std::vector<std::int64_t>> corners;           // of the boxes of each field, starts, then stops
+  std::vector<couplet_field_data> data;                     // of the last batch
+  std::string last_for;                                     // of waited
+  std::string longest_for;
 
   couplet::Status close();
 };

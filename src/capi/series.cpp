@@ -5,6 +5,7 @@
 #include "base/types.hpp"
 #include "capi/call.hpp"
 #include "capi/options.hpp"
+#include "capi/series.hpp"
 #include "os/clock.hpp"
 
 namespace {
@@ -16,64 +17,7 @@ using couplet::layout::Box;
 namespace capi = couplet::capi;
 namespace series = couplet::series;
 
-constexpr double create_timeout_s = 60;
 constexpr double close_timeout_s = 10;
-
-couplet::Result<Box> make_box(std::int32_t dimensions, const std::int64_t* start, const std::int64_t* stop,
-                              const char* function) {
-  if (dimensions < 1 || dimensions > COUPLET_MAX_DIMENSIONS) {
-    return fail(Code::shape, "{}: {} dimensions; 1 to {} are possible", function, dimensions, COUPLET_MAX_DIMENSIONS);
-  }
-  Box box;
-  box.dimensions = dimensions;
-  std::copy_n(start, dimensions, box.start.begin());
-  std::copy_n(stop, dimensions, box.stop.begin());
-  return box;
-}
-
-// A group handle of the same universe, or the program's own.
-couplet::Result<couplet::message::Group*> group_of(couplet_universe* universe, const couplet_group* group,
-                                                   const char* function) {
-  if (group == nullptr) {
-    return universe->groups[1]->group;
-  }
-  COUPLET_TRY(capi::usable(group, function));
-  if (group->owner != universe) {
-    return fail(Code::argument, "{}: the group belongs to another universe", function);
-  }
-  if (group->group->rank() < 0) {
-    return fail(Code::argument, "{}: the caller is no member of group '{}'", function, group->group->name());
-  }
-  return group->group;
-}
-
-void keep(couplet_universe* universe, std::unique_ptr<couplet_series> made, couplet_series** out) {
-  made->owner = universe;
-  *out = made.get();
-  universe->series.push_back(std::move(made));
-}
-
-Status wrong_end(const char* function, const char* opened_for) {
-  return fail(Code::state, "{}: this series was opened for {}", function, opened_for);
-}
-
-// Without start and stop: the whole array, where one rank writes alone.
-couplet::Result<couplet::layout::Box> written_box(std::int32_t dimensions, const std::int64_t* shape,
-                                                  const std::int64_t* start, const std::int64_t* stop,
-                                                  const couplet::message::Group& group, const char* function) {
-  if ((start == nullptr) != (stop == nullptr)) {
-    return fail(Code::argument, "{}: give both start and stop of the box, or none", function);
-  }
-  if (start != nullptr) {
-    return make_box(dimensions, start, stop, function);
-  }
-  if (group.size() > 1) {
-    return fail(Code::argument, "{}: {} ranks write, so that each has to say which box (start and stop)", function,
-                group.size());
-  }
-  constexpr std::array<std::int64_t, COUPLET_MAX_DIMENSIONS> zero{};
-  return make_box(dimensions, zero.data(), shape, function);
-}
 
 Status create(couplet_universe* universe, const char* name, couplet_type type, std::int32_t dimensions,
               const std::int64_t* shape, const std::int64_t* start, const std::int64_t* stop,
@@ -83,23 +27,10 @@ Status create(couplet_universe* universe, const char* name, couplet_type type, s
   COUPLET_TRY(capi::given(shape, function, "shape"));
   COUPLET_TRY(capi::given(out, function, "series"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_options_init, function));
-  COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
-  COUPLET_TRY_VALUE(const auto box, written_box(dimensions, shape, start, stop, *group, function));
+  COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
+  COUPLET_TRY_VALUE(const auto box, capi::written_box(dimensions, shape, start, stop, *group, function));
   const series::WriterSpecification specification(name, type, std::vector(shape, shape + dimensions), box);
-  series::WriterOptions wanted;
-  wanted.slots = options.slots;
-  wanted.memory_bytes = options.memory_bytes;
-  if (options.required_readers != nullptr) {
-    wanted.required_readers = capi::split_names(options.required_readers);
-  }
-  wanted.required_timeout_s = options.required_timeout_s;
-  wanted.wait_timeout_s = options.wait_timeout_s;
-  wanted.evict_after_s = options.evict_after_s;
-  auto made = std::make_unique<couplet_series>();
-  COUPLET_TRY_VALUE(made->writer, universe->universe->create_series(*group, specification, wanted,
-                                                                    couplet::os::deadline_after(create_timeout_s)));
-  keep(universe, std::move(made), out);
-  return {};
+  return capi::create_series(universe, *group, specification, options, out);
 }
 
 couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options& options, const char* function) {
@@ -108,7 +39,7 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
     return fail(Code::argument, "{}: give both start and stop of the box, or none", function);
   }
   if (options.start != nullptr) {
-    COUPLET_TRY_VALUE(wanted.box, make_box(options.dimensions, options.start, options.stop, function));
+    COUPLET_TRY_VALUE(wanted.box, capi::make_box(options.dimensions, options.start, options.stop, function));
   }
   if (options.mode != COUPLET_HOLD && options.mode != COUPLET_FOLLOW) {
     return fail(Code::argument, "{}: no mode {}; there are COUPLET_HOLD and COUPLET_FOLLOW", function, options.mode);
@@ -124,6 +55,8 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
   wanted.every = options.every;
   wanted.latest = options.latest != 0;
   wanted.torn = options.torn != 0;
+  wanted.interval = options.interval;
+  COUPLET_TRY_VALUE(wanted.fields, capi::choices_of(options, function));
   return wanted;
 }
 
@@ -132,14 +65,14 @@ Status open(couplet_universe* universe, const char* name, const couplet_open_opt
   COUPLET_TRY(capi::given(name, function, "name"));
   COUPLET_TRY(capi::given(out, function, "series"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_open_options_init, function));
-  COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
+  COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
   COUPLET_TRY_VALUE(auto wanted, reader_options(options, function));
   auto made = std::make_unique<couplet_series>();
   COUPLET_TRY_VALUE(made->team, universe->universe->reading_team(*group, name, options.local != 0));
   wanted.openers = options.local != 0 ? group->size() : 0;
   COUPLET_TRY_VALUE(made->reader, series::Reader::open(universe->universe->environment(), *made->team, name, wanted,
                                                        couplet::os::deadline_after(options.timeout_s)));
-  keep(universe, std::move(made), out);
+  capi::keep(universe, std::move(made), out);
   return {};
 }
 
@@ -198,7 +131,7 @@ couplet_status couplet_series_create(couplet_universe* universe, const char* nam
 couplet_status couplet_series_put(couplet_series* series, const void* data, int64_t step) {
   return capi::call(series, "couplet_series_put", [&]() -> Status {
     if (!series->writer) {
-      return wrong_end("couplet_series_put", "reading");
+      return capi::wrong_end("couplet_series_put", "reading");
     }
     Status status = series->writer->put(data, step);
     series->owner->universe->published();
@@ -210,8 +143,9 @@ couplet_status couplet_series_claim(couplet_series* series, int64_t step, void**
   return capi::call(series, "couplet_series_claim", [&]() -> Status {
     COUPLET_TRY(capi::given(data, "couplet_series_claim", "data"));
     if (!series->writer) {
-      return wrong_end("couplet_series_claim", "reading");
+      return capi::wrong_end("couplet_series_claim", "reading");
     }
+    COUPLET_TRY(capi::check_one_array(*series, "couplet_series_claim", "couplet_series_claim_arrays"));
     COUPLET_TRY_VALUE(*data, series->writer->claim(step));
     return {};
   });
@@ -220,7 +154,7 @@ couplet_status couplet_series_claim(couplet_series* series, int64_t step, void**
 couplet_status couplet_series_publish(couplet_series* series) {
   return capi::call(series, "couplet_series_publish", [&]() -> Status {
     if (!series->writer) {
-      return wrong_end("couplet_series_publish", "reading");
+      return capi::wrong_end("couplet_series_publish", "reading");
     }
     Status status = series->writer->publish();
     series->owner->universe->published();
@@ -238,35 +172,23 @@ couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, ui
   return capi::call(series, "couplet_series_read", [&]() -> Status {
     COUPLET_TRY(capi::given(batch, "couplet_series_read", "batch"));
     if (!series->reader) {
-      return wrong_end("couplet_series_read", "writing");
+      return capi::wrong_end("couplet_series_read", "writing");
     }
     series::Batch got;
     COUPLET_TRY(series->reader->read(at_least, up_to, couplet::os::deadline_after(timeout_s), out, out_bytes, got));
-    couplet_batch result{};
-    result.count = got.count;
-    result.data = got.data;
-    result.step_bytes = got.step_bytes;
-    result.steps = got.steps;
-    result.ordinals = got.ordinals;
-    result.lost = got.lost;
-    result.incarnation = got.incarnation;
-    result.torn = got.torn;
-    return capi::give(batch, result, "couplet_series_read");
+    return capi::give_batch(*series, got, batch, "couplet_series_read");
   });
 }
 
 couplet_status couplet_series_describe(const couplet_series* handle, couplet_series_info* info) {
   auto* series = const_cast<couplet_series*>(handle);
   return capi::call(series, "couplet_series_describe", [&]() -> Status {
-    if (!series->description) {
-      series->description = series->writer ? series->writer->describe() : series->reader->describe();
-    }
-    const auto& description = *series->description;
+    const auto& description = capi::description_of(*series);
+    const auto& field = description.fields.front();
     couplet_series_info result{};
     result.name = description.name.c_str();
     result.program = description.program.c_str();
     result.route = description.route.c_str();
-    const auto& field = description.fields.front();
     result.type = field.type;
     result.dimensions = static_cast<std::int32_t>(field.shape.size());
     std::copy(field.shape.begin(), field.shape.end(), result.shape);
@@ -277,6 +199,7 @@ couplet_status couplet_series_describe(const couplet_series* handle, couplet_ser
     result.step_bytes = field.step_bytes;
     result.slots = description.slots;
     result.writers = description.writers;
+    result.field_count = static_cast<std::int32_t>(description.fields.size());
     return capi::give(info, result, "couplet_series_describe");
   });
 }

@@ -50,7 +50,8 @@ std::uint64_t Reader::count_chosen(std::uint64_t begin, std::uint64_t end) const
 // What was not chosen would have been skipped anyway.
 void Reader::pass_lost(std::uint64_t next) {
   if (next > next_) {
-    const std::uint64_t lost = count_chosen(next_, next);
+    const std::uint64_t known = std::clamp(scanned_, next_, next);  // not chosen by their times
+    const std::uint64_t lost = count_chosen(known, next);
     statistics_.lost += lost;
     statistics_.skipped += next - next_ - lost;
     next_ = next;
@@ -100,7 +101,10 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, std::uint64_t dead
       pass_skipped(view.published);
       release_consumed();
     }
-    const std::uint64_t target = chosen_from(next_) + (at_least - 1) * options_.every + 1;
+    if (options_.interval > 0) {
+      COUPLET_TRY(scan(view.published));
+    }
+    const std::uint64_t target = chosen_from(std::max(next_, scanned_)) + (at_least - 1) * options_.every + 1;
     if (view.published >= target) {
       view.outlook = Outlook::steps;
     }
@@ -136,6 +140,9 @@ Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to) const {
   if (at_least - 1 > (record_.slots - 1) / options_.every) {
     return fail(Code::limit, "{}: at_least is {}{}, but only {} steps are retained (slots)", title(), at_least,
                 distance, record_.slots);
+  }
+  if (options_.interval > 0 && at_least > 1) {
+    return fail(Code::limit, "{}: at_least is {}, but with an interval steps are waited for one by one", title(), at_least);
   }
   if (const std::uint64_t fewest = fewest_slots(); at_least - 1 > (fewest - 1) / options_.every) {
     return fail(Code::limit,
@@ -225,7 +232,12 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
   } else if (!view) {
     return view.status();
   }
-  const std::uint64_t available = count_chosen(next_, published);
+  std::uint64_t available = 0;
+  if (options_.interval > 0) {
+    COUPLET_TRY_VALUE(available, choose_by_time(published, plan.up_to));
+  } else {
+    available = count_chosen(next_, published);
+  }
   const bool last_ones = plan.outlook == Outlook::ended || plan.outlook == Outlook::lost;
   if (available >= plan.at_least) {
     plan.outlook = Outlook::steps;
@@ -237,7 +249,7 @@ Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64
     statistics_.skipped += published - next_;
     next_ = published;
   }
-  plan.first = chosen_from(next_);
+  plan.first = options_.interval > 0 && available > 0 ? by_time_.front() : chosen_from(next_);
   if (options_.latest && plan.count > 0) {
     plan.count = std::min(plan.count, plan.at_least);
     plan.first += (available - plan.count) * options_.every;
@@ -288,6 +300,8 @@ Status Reader::restart() {
   detach();
   next_ = 0;
   origin_.reset();
+  scanned_ = 0;
+  window_ = INT64_MIN;
   end_told_ = false;
   COUPLET_TRY(attach(name, old_incarnation, From::oldest, os::now_ns() + restart_look_ns));
   statistics_.lost += next_;  // of the new incarnation, overwritten before it was found

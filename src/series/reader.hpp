@@ -34,6 +34,7 @@ struct ReaderOptions {
   couplet_type type = -1;  // expected of all fields; -1: any
   std::uint64_t buffer_bytes = 0;
   std::uint64_t every = 1;  // of so many ordinals one is delivered, beginning with the first; the others are skipped
+  double interval = 0;      // of physical time: the first step of each is delivered, the others are skipped; 0: all
   bool latest = false;      // a read gives the at_least newest steps and skips older ones; followers only
   bool torn = false;        // deliver torn steps, marked
   // Ranks of this program that open for themselves (local reading): the reservation for a required program ends when so
@@ -187,6 +188,12 @@ class Reader {
   [[nodiscard]] std::string title() const;
   [[nodiscard]] std::string title_of(const Field& field) const;
 
+  // reader_interval.cpp
+  [[nodiscard]] std::int64_t window_of(double time) const noexcept;
+  Status scan(std::uint64_t published);
+  [[nodiscard]] std::vector<std::int64_t> judge(std::uint64_t published) const;
+  Result<std::uint64_t> choose_by_time(std::uint64_t published, std::uint64_t up_to);
+
   // reader_copy.cpp
   static constexpr std::int64_t outcome_whole = 2;
   static constexpr std::int64_t outcome_torn = 1;  // overwritten during the copy
@@ -211,6 +218,10 @@ class Reader {
   std::uint64_t next_ = 0;                  // ordinal to deliver next
   std::optional<std::int64_t> skip_below_;  // steps below are skipped
   std::optional<std::uint64_t> origin_;     // the first ordinal that was chosen
+  std::uint64_t scanned_ = 0;               // with an interval: ordinals [next_, scanned_) are not chosen
+  std::int64_t window_ = INT64_MIN;         // ... of the last step that was delivered
+  std::vector<std::uint64_t> by_time_;      // ... the ordinals of a plan
+  std::uint64_t gone_ = 0;                  // ... and how many between them were lost
   std::uint64_t passed_ = 0;                // ordinals of earlier incarnations
   std::uint64_t lost_told_ = 0;
   bool end_told_ = false;

@@ -137,7 +137,7 @@ Result<std::uint64_t> Reader::copy_steps(const Plan& plan, std::uint64_t kept, c
   const std::uint64_t start = os::now_ns();
   Status status = room;
   for (std::uint64_t number = 0; number < count && status.ok(); ++number) {
-    ordinals_[begin + number] = plan.first + number * options_.every;
+    ordinals_[begin + number] = options_.interval > 0 ? by_time_[number] : plan.first + number * options_.every;
     status = copy_step(ordinals_[begin + number], method, begin + number);
   }
   layout::store_fence();
@@ -157,14 +157,18 @@ Result<std::uint64_t> Reader::copy_steps(const Plan& plan, std::uint64_t kept, c
     }
     ++kept;
   }
-  const std::uint64_t end = plan.first + (count - 1) * options_.every + 1;
-  statistics_.skipped += end - next_ - count;
+  const std::uint64_t end = ordinals_[begin + count - 1] + 1;
+  statistics_.lost += gone_;
+  statistics_.skipped += end - next_ - count - gone_;
   origin_ = origin_.value_or(plan.first);
   next_ = end;
   steps_.resize(kept);
   times_.resize(kept);
   ordinals_.resize(kept);
   torn_.resize(kept);
+  if (options_.interval > 0 && kept > begin) {
+    window_ = window_of(times_.back());
+  }
   statistics_.delivered += kept - begin;
   statistics_.bytes += (kept - begin) * step_bytes_;
   release_consumed();

@@ -1,6 +1,8 @@
 // Opening: the record, the parts, the holds, and from which ordinal on.
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cmath>
 
 #include "base/types.hpp"
 #include "series/collective.hpp"
@@ -55,14 +57,20 @@ Status Reader::check_choice() {
     status = fail(Code::argument, "every is 0: one of how many steps?");
   } else if (options_.latest && options_.mode != Mode::follow) {
     status = fail(Code::argument, "latest is for a reader that follows; one that holds is given each step");
+  } else if (!std::isfinite(options_.interval) || options_.interval < 0) {
+    status = fail(Code::argument, "an interval of {}", options_.interval);
+  } else if (options_.interval > 0 && (options_.every > 1 || options_.latest)) {
+    status = fail(Code::argument, "interval goes with neither every nor latest: which of the steps?");
   }
   COUPLET_TRY(agree_on_status(team_, status, reader_rank, os::never));
-  const std::array<std::int64_t, 3> own = {static_cast<std::int64_t>(options_.every), options_.latest ? 1 : 0,
-                                           options_.torn ? 1 : 0};
-  std::array<std::int64_t, 6> bounds = {own[0], own[1], own[2], -own[0], -own[1], -own[2]};
+  const std::array<std::int64_t, 4> own = {static_cast<std::int64_t>(options_.every), options_.latest ? 1 : 0,
+                                           options_.torn ? 1 : 0, std::bit_cast<std::int64_t>(options_.interval)};
+  std::array<std::int64_t, 8> bounds = {own[0], own[1], own[2], own[3], -own[0], -own[1], -own[2], -own[3]};
   COUPLET_TRY(team_.minimum(bounds, os::never));
-  if (bounds[0] != -bounds[3] || bounds[1] != -bounds[4] || bounds[2] != -bounds[5]) {
-    return fail(Code::mismatch, "the reader ranks differ in every, latest or torn");
+  for (std::size_t index = 0; index < own.size(); ++index) {
+    if (bounds[index] != -bounds[index + own.size()]) {
+      return fail(Code::mismatch, "the reader ranks differ in every, latest, torn or interval");
+    }
   }
   return {};
 }
@@ -336,7 +344,7 @@ Status Reader::release_reservations(std::uint64_t deadline_ns) {
 
 // What lies before the next chosen ordinal is needed no more, whether or not it is published yet.
 void Reader::release_consumed() {
-  const std::uint64_t needed = chosen_from(next_);
+  const std::uint64_t needed = chosen_from(std::max(next_, scanned_));
   for (Source& source : sources_) {
     if (source.entry >= 0) {
       consume(*source.file, source.entry, needed);

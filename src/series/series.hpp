@@ -111,6 +111,22 @@ struct Statistics {
   std::uint64_t library_ns = 0;
 };
 
+// Whom a writer has waited for.
+struct Blocker {
+  std::uint64_t owner = 0;  // word of his entry in the reader table; 0: nobody
+  std::uint64_t program = 0;
+};
+
+// How long a writer rank has waited for holders, as in couplet.h.
+struct Waits {
+  std::uint64_t count = 0;
+  std::uint64_t total_ns = 0;
+  std::uint64_t last_ns = 0;
+  std::uint64_t longest_ns = 0;
+  Blocker last;
+  Blocker longest;
+};
+
 struct Retained {
   std::uint64_t first = 0;
   std::uint64_t end = 0;

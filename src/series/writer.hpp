@@ -81,6 +81,11 @@ class Writer {
   Status close(std::uint64_t deadline_ns);
 
   [[nodiscard]] Statistics count() const;
+  [[nodiscard]] const Waits& waits() const noexcept { return waits_; }
+  // "program 'nowcast' rank 3 on host n02", "required reader program 'nowcast'", or "".
+  [[nodiscard]] std::string name_of(const Blocker& blocker) const;
+  // His universe rank; -1: of a program that has not opened, or nobody.
+  [[nodiscard]] static std::int32_t rank_of(const Blocker& blocker);
   [[nodiscard]] Result<Retained> retained() const;
   [[nodiscard]] Description describe() const;
   [[nodiscard]] const SeriesFile& file() const noexcept { return *file_; }
@@ -118,6 +123,7 @@ class Writer {
   Status examine_blocker(std::uint32_t index);
   Status examine_reservation(wire::SeriesReaderEntry& entry);
   [[nodiscard]] std::string describe_blocker(std::uint32_t index) const;
+  void note_wait(const Blocker& blocker, std::uint64_t waited_ns);
   [[nodiscard]] std::string required_name(std::uint64_t hash) const;
 
   Environment& environment_;
@@ -138,6 +144,7 @@ class Writer {
   bool closed_ = false;
   Statistics statistics_;
   Statistics told_;  // what the process's counters know
+  Waits waits_;
 };
 
 }  // namespace couplet::series

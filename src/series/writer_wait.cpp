@@ -82,6 +82,37 @@ Status Writer::examine_blocker(std::uint32_t index) {
   return {};
 }
 
+std::string Writer::name_of(const Blocker& blocker) const {
+  const Owner owner = unpack(blocker.owner);
+  if (blocker.owner == 0) {
+    return {};
+  }
+  return owner.state == ReaderState::reserved
+             ? fmt::format("required reader program '{}'", required_name(blocker.program))
+             : environment_.peer_name(owner.peer);
+}
+
+std::int32_t Writer::rank_of(const Blocker& blocker) {
+  const Owner owner = unpack(blocker.owner);
+  return blocker.owner == 0 || owner.state == ReaderState::reserved ? -1 : static_cast<std::int32_t>(owner.peer);
+}
+
+void Writer::note_wait(const Blocker& blocker, std::uint64_t waited_ns) {
+  ++waits_.count;
+  waits_.total_ns += waited_ns;
+  waits_.last_ns = waited_ns;
+  waits_.last = blocker;
+  auto& counts = file_->control().counts;
+  if (waited_ns >= waits_.longest_ns) {
+    waits_.longest_ns = waited_ns;
+    waits_.longest = blocker;
+    counts.longest_ns.store(waited_ns, std::memory_order_relaxed);
+    counts.longest_for.store(blocker.owner, std::memory_order_relaxed);
+    counts.longest_program.store(blocker.program, std::memory_order_relaxed);
+  }
+  counts.waits.store(waits_.count, std::memory_order_relaxed);
+}
+
 Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
   auto& control = file_->control();
   auto* const entries = file_->readers();
@@ -89,12 +120,14 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
   const std::uint64_t needed = ordinal_ - file_->slots() + 1;
   Waiting waiting(environment_, deadline_ns);
   Status status;
+  Blocker last;  // the one who was waited for to the end
   while (status.ok()) {
     const int blocker = try_claim(control, entries, entry_count, ordinal_, file_->slots());
     if (blocker < 0) {
       break;
     }
     const auto index = static_cast<std::uint32_t>(blocker);
+    last = {entries[index].owner.load(std::memory_order_relaxed), entries[index].program.load(std::memory_order_relaxed)};
     const std::uint64_t now = os::now_ns();
     if (now >=
         next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever
@@ -113,7 +146,11 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
     }
   }
   control.released.wanted.store(0, std::memory_order_relaxed);
-  statistics_.held_ns += waiting.waited_ns();
+  const std::uint64_t waited_ns = waiting.waited_ns();
+  statistics_.held_ns += waited_ns;
+  if (last.owner != 0 && status.code() != Code::full) {
+    note_wait(last, waited_ns);
+  }
   return status;
 }
 

@@ -41,7 +41,7 @@ enum class RelayKind : std::uint8_t {
   return static_cast<RelayKind>(header.kind & 0xF);
 }
 [[nodiscard]] constexpr bool from_reader(RelayKind kind) noexcept {
-  return static_cast<std::uint8_t>(kind) < 4;
+  return static_cast<std::uint8_t>(kind) < 8 && kind != RelayKind::time;
 }
 
 inline constexpr std::uint8_t relay_modes = 2;          // hold, follow

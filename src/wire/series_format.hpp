@@ -112,7 +112,10 @@ struct alignas(64) SeriesWriterCounts {
   std::atomic<std::uint64_t> bytes;
   std::atomic<std::uint64_t> held_ns;
   std::atomic<std::uint64_t> library_ns;
-  std::array<std::uint64_t, 4> reserved;
+  std::atomic<std::uint64_t> waits;            // for holders
+  std::atomic<std::uint64_t> longest_ns;       // of these
+  std::atomic<std::uint64_t> longest_for;      // whom: the owner word of his entry
+  std::atomic<std::uint64_t> longest_program;  // and the hash of his program's name
 };
 struct SeriesControl {
   SeriesPublished published;

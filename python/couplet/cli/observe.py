@@ -17,7 +17,7 @@ from typing import Any
 
 PAGE_MAGIC = b"CPLTPAGE"
 SERIES_MAGIC = 0x3153454952455343
-FORMAT_VERSION = 1
+PAGE_VERSION, SERIES_VERSION = 1, 2
 BYTE_ORDER = 0x01020304
 FIRST_RELAY_PEER = 0x80000000
 HOLDING, RESERVED = 2, 3
@@ -139,7 +139,7 @@ def read_page(path: Path) -> Page | None:
     with page:
         if len(page) < 1408 or page[:8] != PAGE_MAGIC:
             return None
-        if struct.unpack_from("=II", page, 8) != (FORMAT_VERSION, BYTE_ORDER):
+        if struct.unpack_from("=II", page, 8) != (PAGE_VERSION, BYTE_ORDER):
             return None
         peer, incarnation, process, rank = struct.unpack_from("=IIIi", page, 32)
         offset, count = struct.unpack_from("=II", page, 84)
@@ -157,11 +157,11 @@ def read_series_file(path: Path) -> SeriesFile | None:
     if file is None:
         return None
     with file:
-        if len(file) < 8192 or struct.unpack_from("=QII", file, 0) != (SERIES_MAGIC, BYTE_ORDER, FORMAT_VERSION):
+        if len(file) < 8192 or struct.unpack_from("=QII", file, 0) != (SERIES_MAGIC, BYTE_ORDER, SERIES_VERSION):
             return None
         control, readers_offset = struct.unpack_from("=QQ", file, 32)
         slots, _stride, step_bytes = struct.unpack_from("=QQQ", file, 64)
-        writer = struct.unpack_from("=i", file, 120)[0]
+        writer = struct.unpack_from("=i", file, 116)[0]
         if control + 256 > len(file):
             return None
         published, _wake, _word, closed = struct.unpack_from("=QQII", file, control)
@@ -180,7 +180,7 @@ def read_series_file(path: Path) -> SeriesFile | None:
             elif owner & 0xFFFF == RESERVED:
                 entries.append(ReaderEntry(None, consumed, program))
         return SeriesFile(
-            _text(file[192:320]), _text(file[320:448]), writer, slots, step_bytes, published, incarnation,
+            _text(file[128:256]), _text(file[256:384]), writer, slots, step_bytes, published, incarnation,
             closed != 0, wanted != 0, held_ns, tuple(entries),
         )  # fmt: skip
 

@@ -122,6 +122,157 @@ TEST_F(Choice, AHolderCannotHaveOnlyTheLatestAndEveryNeedsANumber) {
   EXPECT_EQ(Reader::open(reader_environment, team, "eta", options, soon()).code(), Code::argument);
 }
 
+// ---- of each interval of physical time the first step ----
+
+class Interval : public Series {
+ protected:
+  void put_at(Writer& writer, std::int64_t step, double time) {
+    ASSERT_TRUE(writer.set_time(time).ok());
+    put(writer, step);
+  }
+  static ReaderOptions every(double interval) {
+    ReaderOptions options;
+    options.interval = interval;
+    return options;
+  }
+};
+
+TEST_F(Interval, TheFirstStepOfEachIsDelivered) {
+  auto writer = create(16);
+  auto reader = open(every(0.5));
+  const std::array<double, 9> times = {0.0, 0.2, 0.4, 0.5, 0.7, 1.9, 1.95, 2.0, 2.1};
+  for (std::size_t step = 0; step < times.size(); ++step) {
+    put_at(*writer, static_cast<std::int64_t>(step), times[step]);
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 3, batch).ok());
+  ASSERT_EQ(batch.count, 3U);
+  EXPECT_EQ(std::vector(batch.steps, batch.steps + 3), (std::vector<std::int64_t>{0, 3, 5}));
+  EXPECT_EQ(batch.times[2], 1.9);
+  expect_content(batch, box_of(0, rows, 0, columns));
+  expect_equation(reader->count());
+  ASSERT_TRUE(read(*reader, 1, 3, batch).ok());
+  EXPECT_EQ(batch.count, 1U);
+  EXPECT_EQ(batch.steps[0], 7);
+  EXPECT_EQ(read(*reader, 1, 3, batch, 0).code(), Code::not_yet);
+  ASSERT_TRUE(writer->close(soon()).ok());
+  EXPECT_EQ(read(*reader, 1, 3, batch).code(), Code::end);
+  const Statistics statistics = reader->count();
+  EXPECT_EQ(statistics.delivered, 4U);
+  EXPECT_EQ(statistics.skipped, 5U);
+  EXPECT_EQ(statistics.lost, 0U);
+  EXPECT_EQ(statistics.pending, 0U);
+  expect_equation(statistics);
+}
+
+TEST_F(Interval, ATimeThatRoundingPutJustBelowBelongsToTheNextOne) {
+  auto writer = create(16);
+  auto reader = open(every(0.1));
+  double time = 0;
+  for (std::int64_t step = 0; step < 10; ++step) {
+    put_at(*writer, step, time);
+    time += 0.1;
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 16, batch).ok());
+  EXPECT_EQ(batch.count, 10U);
+}
+
+TEST_F(Interval, AHolderDoesNotHoldWhatItDoesNotWant) {
+  WriterOptions patient;
+  patient.wait_timeout_s = 0;
+  auto writer = create(3, patient);
+  auto reader = open(every(10));
+  Batch batch;
+  std::int64_t step = 0;
+  for (int round = 0; round < 4; ++round) {
+    put_at(*writer, step, static_cast<double>(step));
+    ++step;
+    ASSERT_TRUE(read(*reader, 1, 4, batch).ok());
+    ASSERT_EQ(batch.count, 1U);
+    EXPECT_EQ(batch.steps[0], round * 10);
+    for (int other = 1; other < 10; ++other) {
+      put_at(*writer, step, static_cast<double>(step));  // never FULL once the reader has looked
+      ++step;
+      EXPECT_EQ(read(*reader, 1, 4, batch, 0).code(), Code::not_yet);
+    }
+  }
+  expect_equation(reader->count());
+  EXPECT_EQ(reader->count().lost, 0U);
+  EXPECT_EQ(reader->count().delivered, 4U);
+}
+
+TEST_F(Interval, WhatAFollowerHasNotSeenIsLost) {
+  auto writer = create(4);
+  auto options = every(1);
+  options.mode = Mode::follow;
+  auto reader = open(options);
+  for (std::int64_t step = 0; step < 10; ++step) {
+    put_at(*writer, step, 0.5 * static_cast<double>(step));
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  EXPECT_EQ(std::vector(batch.steps, batch.steps + batch.count), (std::vector<std::int64_t>{6, 8}));
+  EXPECT_EQ(batch.lost, 6U);
+  expect_equation(reader->count());
+}
+
+TEST_F(Interval, AllRanksOfATeamChooseTheSame) {
+  auto writer = create(8);
+  testing::TeamRoom room(2);
+  std::array<std::vector<std::int64_t>, 2> seen;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      FakeEnvironment environment(world, static_cast<channel::PeerId>(10 + rank), "nowcast");
+      testing::ThreadTeam both(room, rank);
+      auto options = every(0.25);
+      options.box = box_of(rank * 3, rank * 3 + 3, 0, columns);
+      auto reader = Reader::open(environment, both, "eta", options, soon());
+      ASSERT_TRUE(reader.ok()) << reader.status().text();
+      Batch batch;
+      while ((*reader)->read(1, 3, soon(), nullptr, 0, batch).ok()) {
+        auto& list = seen[static_cast<std::size_t>(rank)];
+        list.insert(list.end(), batch.steps, batch.steps + batch.count);
+      }
+      EXPECT_EQ((*reader)->count().lost, 0U);
+      EXPECT_EQ((*reader)->count().pending, 0U);
+      expect_equation((*reader)->count());
+    });
+  }
+  while (writer->file().control().released.entries_used.load() < 2) {  // both hold from the first step on
+    std::this_thread::yield();
+  }
+  for (std::int64_t step = 0; step < 200; ++step) {
+    put_at(*writer, step, 0.1 * static_cast<double>(step));
+  }
+  ASSERT_TRUE(writer->close(soon()).ok());
+  for (auto& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(seen[0], seen[1]);
+  EXPECT_EQ(seen[0].size(), 80U);  // 20 units of time
+}
+
+TEST_F(Interval, ChoicesThatMakeNoSenseAreNamed) {
+  auto writer = create(4);
+  const auto code_of = [&](const ReaderOptions& options) {
+    return Reader::open(reader_environment, team, "eta", options, soon()).code();
+  };
+  EXPECT_EQ(code_of(every(-1)), Code::argument);
+  EXPECT_EQ(code_of(every(std::numeric_limits<double>::quiet_NaN())), Code::argument);
+  auto both = every(1);
+  both.every = 2;
+  EXPECT_EQ(code_of(both), Code::argument);
+  auto reader = open(every(1));
+  Batch batch;
+  EXPECT_EQ(read(*reader, 2, 2, batch).code(), Code::limit);
+  put(*writer, 5);  // without a time
+  const Status status = read(*reader, 1, 1, batch);
+  EXPECT_EQ(status.code(), Code::argument);
+  EXPECT_NE(status.text().find("step 5 has no physical time"), std::string::npos) << status.text();
+}
+
 // A writer that never stops and one slot: sooner or later a step is replaced while it is copied.
 TEST_F(Choice, ATornStepIsDeliveredWithItsMark) {
   constexpr std::int64_t extent = 1 << 20;

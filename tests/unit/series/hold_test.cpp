@@ -281,5 +281,49 @@ TEST_F(Hold, ASettingThatIsNoNumberIsNamed) {
   EXPECT_NE(writer.status().text().find("series.eta.slots"), std::string::npos) << writer.status().text();
 }
 
+TEST_F(Hold, AWriterSaysHowLongItWaitedAndForWhom) {
+  auto writer = create(2);
+  EXPECT_EQ(writer->waits().count, 0U);
+  EXPECT_EQ(writer->name_of(writer->waits().longest), "");
+  EXPECT_EQ(Writer::rank_of(writer->waits().last), -1);
+  auto reader = open();
+  put(*writer, 0);
+  put(*writer, 1);
+  std::thread reading([&] {
+    while (writer->file().control().released.wanted.load() == 0) {  // until the writer sleeps
+      std::this_thread::yield();
+    }
+    Batch batch;
+    EXPECT_TRUE(read(*reader, 1, 1, batch).ok());
+  });
+  put(*writer, 2);
+  reading.join();
+  const Waits& waits = writer->waits();
+  EXPECT_EQ(waits.count, 1U);
+  EXPECT_GT(waits.longest_ns, 0U);
+  EXPECT_EQ(waits.last_ns, waits.longest_ns);
+  EXPECT_EQ(waits.total_ns, writer->count().held_ns);
+  EXPECT_EQ(writer->name_of(waits.longest), "peer 1");
+  EXPECT_EQ(Writer::rank_of(waits.longest), 1);
+  const auto& counts = writer->file().control().counts;
+  EXPECT_EQ(counts.waits.load(), 1U);
+  EXPECT_EQ(counts.longest_ns.load(), waits.longest_ns);
+  EXPECT_EQ(unpack(counts.longest_for.load()).peer, 1U);
+  EXPECT_EQ(counts.longest_program.load(), name_hash("nowcast"));
+}
+
+TEST_F(Hold, AWaitForARequiredReaderNamesItsProgram) {
+  WriterOptions options;
+  options.required_readers = std::vector<std::string>{"nowcast"};
+  options.wait_timeout_s = 0.01;
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  EXPECT_EQ(writer->put(field(2).data(), 2).code(), Code::timeout);
+  EXPECT_EQ(writer->waits().count, 1U);
+  EXPECT_EQ(writer->name_of(writer->waits().last), "required reader program 'nowcast'");
+  EXPECT_EQ(Writer::rank_of(writer->waits().last), -1);
+}
+
 }  // namespace
 }  // namespace couplet::series

@@ -257,6 +257,7 @@ TEST(HubState, MessagesOutOfTurnAreRefused) {
   const auto stranger = world.connect();
   AnnounceMessage announce;
   announce.record.name = "eta";
+  announce.record.fields = {{"", COUPLET_DOUBLE, {4}}};
   world.send(stranger, announce);
   EXPECT_EQ(world.last<AnswerMessage>(stranger).code, Code::state);
 }

@@ -65,7 +65,7 @@ TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
   EXPECT_EQ(found.request, 1U);
   EXPECT_EQ(found.record->parts.size(), 2U);
   EXPECT_EQ(found.record->parts[1].file, "series-eta-1");
-  EXPECT_EQ(found.record->parts[1].box, record.parts[1].box);
+  EXPECT_EQ(found.record->parts[1].boxes, record.parts[1].boxes);
   EXPECT_EQ(found.record->required_readers, record.required_readers);
   EXPECT_EQ(found.record->fields, record.fields);
 }
