@@ -1,7 +1,7 @@
 ! Couplet for Fortran: what user code uses. Every call has an optional `ierr` as its last argument; where it is absent, an
 ! error prints its sentence and stops everything. Answers ("not yet", "full", "end", "restarted") are positive.
 ! Dimensions: the first is the fastest; shape and boxes are 1-based and inclusive; eta(i,j) is Python's eta[j,i].
-! Modules below: couplet_universes, couplet_{series,tasks,areas}_module, couplet_messages, couplet_errors, couplet_binding.
+! Modules below: couplet_universes, couplet_{fields,series,arrays,tasks,areas}_module, couplet_messages, couplet_errors, couplet_binding.
 ! With MPI use couplet_mpi instead, which has all of this. Guide: docs/guide/fortran.md. Tests: tests/languages.
 module couplet
   use couplet_binding, only: couplet_byte, couplet_int8, couplet_int16, couplet_int32, couplet_int64, couplet_uint8, &
@@ -18,10 +18,13 @@ module couplet
     couplet_error_authentication, couplet_error_version, couplet_error_protocol, couplet_error_system, &
     couplet_error_no_space, couplet_error_hub_lost, couplet_error_internal
   use couplet_messages, only: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
-  use couplet_series_module, only: couplet_series, couplet_batch, couplet_series_info, couplet_statistics
+  use couplet_arrays_module, only: couplet_arrays
+  use couplet_series_module, only: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, couplet_slot, &
+    couplet_statistics, couplet_waits
   use couplet_tasks_module, only: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
   use couplet_areas_module, only: couplet_area, couplet_area_info
   use couplet_universes, only: couplet_universe, couplet_join, couplet_version
+  use couplet_fields_module, only: couplet_field, couplet_choice, couplet_create_fields, couplet_open_fields
   implicit none
   public
 end module

@@ -50,6 +50,49 @@ module couplet_binding
     real(c_double) :: timeout_s
     integer(c_int64_t) :: buffer_bytes, every
     integer(c_int32_t) :: latest, torn
+    type(c_ptr) :: fields
+    integer(c_int32_t) :: field_count, reserved2
+    real(c_double) :: interval
+  end type
+
+  type, bind(c) :: c_field
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name
+    integer(c_int32_t) :: type, dimensions
+    type(c_ptr) :: shape, start, stop
+    integer(c_int32_t) :: box_count, reserved
+  end type
+
+  type, bind(c) :: c_choice
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name, start, stop
+    integer(c_int32_t) :: dimensions, type
+  end type
+
+  type, bind(c) :: c_array
+    type(c_ptr) :: data, strides
+    integer(c_int64_t) :: bytes
+  end type
+
+  type, bind(c) :: c_field_data
+    type(c_ptr) :: data
+    integer(c_int64_t) :: step_bytes
+  end type
+
+  type, bind(c) :: c_field_info
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name
+    integer(c_int32_t) :: type, dimensions
+    type(c_ptr) :: shape, start, stop
+    integer(c_int32_t) :: box_count, reserved
+    integer(c_int64_t) :: step_bytes
+  end type
+
+  type, bind(c) :: c_series_waits
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: count, total_ns, last_ns, longest_ns
+    type(c_ptr) :: last_for, longest_for
+    integer(c_int32_t) :: last_rank, longest_rank
   end type
 
   type, bind(c) :: c_batch
@@ -59,7 +102,8 @@ module couplet_binding
     integer(c_int64_t) :: step_bytes
     type(c_ptr) :: steps, ordinals
     integer(c_int64_t) :: lost, incarnation
-    type(c_ptr) :: torn
+    type(c_ptr) :: torn, times, fields
+    integer(c_int64_t) :: field_count
   end type
 
   type, bind(c) :: c_series_info
@@ -68,7 +112,7 @@ module couplet_binding
     integer(c_int32_t) :: type, dimensions
     integer(c_int64_t) :: shape(couplet_max_dimensions), start(couplet_max_dimensions), stop(couplet_max_dimensions)
     integer(c_int64_t) :: step_bytes, slots
-    integer(c_int32_t) :: writers, reserved
+    integer(c_int32_t) :: writers, field_count
   end type
 
   type, bind(c) :: c_series_statistics
@@ -311,6 +355,70 @@ module couplet_binding
       type(c_ptr), value :: series
       integer(c_int64_t), value :: step
       type(c_ptr), intent(inout) :: data
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_field_init(field) bind(c, name="couplet_field_init")
+      import :: c_field
+      type(c_field), intent(out) :: field
+    end subroutine
+    subroutine c_choice_init(choice) bind(c, name="couplet_choice_init")
+      import :: c_choice
+      type(c_choice), intent(out) :: choice
+    end subroutine
+    function c_series_create_fields(universe, name, fields, field_count, options, series) &
+        bind(c, name="couplet_series_create_fields") result(status)
+      import :: c_ptr, c_int32_t, c_field, c_series_options
+      type(c_ptr), value :: universe, name
+      type(c_field), intent(in) :: fields(*)
+      integer(c_int32_t), value :: field_count
+      type(c_series_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: series
+      integer(c_int32_t) :: status
+    end function
+    function c_series_put_arrays(series, arrays, array_count, step) bind(c, name="couplet_series_put_arrays") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t, c_array
+      type(c_ptr), value :: series
+      type(c_array), intent(in) :: arrays(*)
+      integer(c_int32_t), value :: array_count
+      integer(c_int64_t), value :: step
+      integer(c_int32_t) :: status
+    end function
+    function c_series_claim_arrays(series, step, data, array_count) bind(c, name="couplet_series_claim_arrays") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: step
+      type(c_ptr), intent(inout) :: data(*)
+      integer(c_int32_t), value :: array_count
+      integer(c_int32_t) :: status
+    end function
+    function c_series_set_time(series, time) bind(c, name="couplet_series_set_time") result(status)
+      import :: c_ptr, c_int32_t, c_double
+      type(c_ptr), value :: series
+      real(c_double), value :: time
+      integer(c_int32_t) :: status
+    end function
+    function c_series_read_arrays(series, at_least, up_to, timeout_s, outs, out_count, batch) &
+        bind(c, name="couplet_series_read_arrays") result(status)
+      import :: c_ptr, c_int32_t, c_int64_t, c_double, c_array, c_batch
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: at_least, up_to
+      real(c_double), value :: timeout_s
+      type(c_array), intent(in) :: outs(*)
+      integer(c_int32_t), value :: out_count
+      type(c_batch), intent(inout) :: batch
+      integer(c_int32_t) :: status
+    end function
+    function c_series_describe_field(series, field, info) bind(c, name="couplet_series_describe_field") result(status)
+      import :: c_ptr, c_int32_t, c_field_info
+      type(c_ptr), value :: series
+      integer(c_int32_t), value :: field
+      type(c_field_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    function c_series_waited(series, waits) bind(c, name="couplet_series_waited") result(status)
+      import :: c_ptr, c_int32_t, c_series_waits
+      type(c_ptr), value :: series
+      type(c_series_waits), intent(inout) :: waits
       integer(c_int32_t) :: status
     end function
     function c_series_publish(series) bind(c, name="couplet_series_publish") result(status)

@@ -6,9 +6,19 @@ module couplet_series_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding
   use couplet_errors
+  use couplet_arrays_module
   implicit none
   private
-  public :: couplet_series, couplet_batch, couplet_series_info, couplet_statistics, learn_series
+  public :: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, couplet_slot, couplet_statistics, couplet_waits
+  public :: learn_series
+
+  type :: couplet_field_info
+    character(len=:), allocatable :: name
+    integer :: type = -1
+    integer(int64), allocatable :: shape(:)        ! Fortran's order
+    integer(int64), allocatable :: boxes(:, :, :)  ! of this rank: boxes(1,:,k) first, boxes(2,:,k) last
+    integer(int64) :: step_bytes = 0               ! of these
+  end type
 
   type :: couplet_batch
     integer :: status = couplet_not_yet          ! couplet_ok, couplet_not_yet, couplet_end, couplet_restarted
@@ -16,14 +26,14 @@ module couplet_series_module
     integer(int64), allocatable :: steps(:)      ! step indices
     integer(int64), allocatable :: ordinals(:)   ! 0, 1, 2, ... over all steps ever published
     logical, allocatable :: torn(:)              ! replaced while they were copied (only with torn=.true. at opening)
+    real(real64), allocatable :: times(:)        ! physical, NaN where none was said
     integer(int64) :: lost = 0                   ! steps lost since the last read
     integer(int64) :: incarnation = 0            ! of the writer, 0, 1, ...
-    type(c_ptr), private :: address = c_null_ptr
-    integer(c_int32_t), private :: type = -1
-    integer(int64), allocatable, private :: extents(:)
+    type(c_ptr), allocatable, private :: addresses(:)
+    type(couplet_field_info), allocatable, private :: fields(:)
     character(len=:), allocatable, private :: name
   contains
-    ! call batch%data(pointer [, ierr]): pointer(i, j, ..., step), valid until the next read or close
+    ! call batch%data(pointer [, ierr, field]): pointer(i, j, ..., step), valid until the next read or close
 #define TEMPLATE "batch_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -35,6 +45,23 @@ module couplet_series_module
     integer(int64), allocatable :: box(:, :)     ! of this rank: box(1,:) first, box(2,:) last
     integer(int64) :: step_bytes = 0, slots = 0
     integer :: writers = 0
+    type(couplet_field_info), allocatable :: fields(:)  ! shape to step_bytes are of the first one and its first box
+  end type
+
+  type :: couplet_waits  ! for holders
+    integer(int64) :: count = 0, total_ns = 0, last_ns = 0, longest_ns = 0
+    character(len=:), allocatable :: last_for, longest_for  ! "program 'nowcast' rank 3 on host n02"
+    integer :: last_rank = -1, longest_rank = -1            ! in the universe; -1: a program that has not opened, or nobody
+  end type
+
+  type :: couplet_slot  ! the claimed memory of all fields
+    type(c_ptr), allocatable, private :: addresses(:)
+    type(couplet_field_info), allocatable, private :: fields(:)
+    character(len=:), allocatable, private :: name
+  contains
+    ! call slot%get(field, pointer [, box, ierr]): to compute in place until publish; box: of several, which one
+#define TEMPLATE "slot_bindings.inc"
+#include "for_each_kind.inc"
   end type
 
   type :: couplet_statistics  ! published - first = delivered + lost + skipped + pending
@@ -47,7 +74,18 @@ module couplet_series_module
     character(len=:), allocatable, private :: name
     integer(c_int32_t), private :: type = -1
     integer(int64), allocatable, private :: extents(:)  ! of this rank's box
+    type(couplet_field_info), allocatable, private :: fields(:)
   contains
+    procedure :: set_time => series_set_time
+    procedure :: waits => series_waits
+    procedure, private :: series_claim_slot, series_claim_slot_default, series_put_arrays, series_put_arrays_default
+    procedure, private :: series_read_arrays
+    ! call series%claim_slot(step, slot [, ierr]): of several fields; then slot%get of each, and call series%publish()
+    generic :: claim_slot => series_claim_slot, series_claim_slot_default
+    ! call series%put(arrays, step [, time, ierr]): an array for each box of each field, in order
+    generic :: put => series_put_arrays, series_put_arrays_default
+    ! call series%read_into(arrays, batch [, at_least, up_to, timeout, ierr]): an array with steps for each field, in order
+    generic :: read_into => series_read_arrays
     procedure :: publish => series_publish
     procedure :: read => series_read
     procedure :: describe => series_describe
@@ -55,7 +93,7 @@ module couplet_series_module
     procedure :: retained => series_retained
     procedure :: newest => series_newest
     procedure :: close => series_close
-    ! call series%put(data, step [, ierr]): copies the array and publishes it
+    ! call series%put(data, step [, ierr, first, last, time]): copies the array, or that part of it, and publishes it
     ! call series%claim(step, pointer [, ierr]): the next slot, to compute in place; then call series%publish()
     ! call series%read_into(out, batch [, at_least, up_to, timeout, ierr]): into out(i, j, ..., step)
 #define TEMPLATE "series_bindings.inc"
@@ -68,6 +106,224 @@ contains
 #include "for_each_kind.inc"
 #define TEMPLATE "batch_of_kind.inc"
 #include "for_each_kind.inc"
+#define TEMPLATE "slot_of_kind.inc"
+#include "for_each_kind.inc"
+
+  ! Physical time of the next step that is published.
+  subroutine series_set_time(series, time, ierr)
+    class(couplet_series), intent(in) :: series
+    real(real64), intent(in) :: time
+    integer, intent(out), optional :: ierr
+    call conclude(c_series_set_time(series%handle, time), ierr)
+  end subroutine
+
+  ! False: the time was refused, and the call has concluded.
+  logical function set_time(series, time, ierr) result(good)
+    class(couplet_series), intent(in) :: series
+    real(real64), intent(in), optional :: time
+    integer, intent(inout), optional :: ierr
+    integer(c_int32_t) :: status
+    status = couplet_ok
+    if (present(time)) status = c_series_set_time(series%handle, time)
+    good = status == couplet_ok
+    if (.not. good) call conclude(status, ierr)
+  end function
+
+  subroutine series_put_arrays(series, arrays, step, time, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_arrays), intent(in) :: arrays
+    integer(int64), intent(in) :: step
+    real(real64), intent(in), optional :: time
+    integer, intent(out), optional :: ierr
+    integer(c_int64_t), allocatable, target :: strides(:, :)
+    character(len=:), allocatable :: mistake
+    integer :: kind_of_mistake, field, box, at
+    if (.not. list_is_open(series, "put", arrays, ierr)) return
+    at = 0
+    do field = 1, size(series%fields)
+      do box = 1, size(series%fields(field)%boxes, 3)
+        at = at + 1
+        if (at > size(arrays%entries)) exit
+        call check_entry(series, series%fields(field), box_extents(series%fields(field), box), arrays%entries(at), "put", &
+                         kind_of_mistake, mistake)
+        if (kind_of_mistake /= couplet_ok) then
+          call refuse(kind_of_mistake, mistake, ierr)
+          return
+        end if
+      end do
+    end do
+    if (.not. set_time(series, time, ierr)) return
+    call conclude(c_series_put_arrays(series%handle, c_list(arrays%entries, strides), &
+                                      size(arrays%entries, kind=c_int32_t), step), ierr)
+  end subroutine
+
+  subroutine series_put_arrays_default(series, arrays, step, time, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_arrays), intent(in) :: arrays
+    integer(int32), intent(in) :: step
+    real(real64), intent(in), optional :: time
+    integer, intent(out), optional :: ierr
+    call series_put_arrays(series, arrays, int(step, int64), time, ierr)
+  end subroutine
+
+  subroutine series_claim_slot(series, step, slot, ierr)
+    class(couplet_series), intent(in) :: series
+    integer(int64), intent(in) :: step
+    type(couplet_slot), intent(out) :: slot
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: status
+    integer :: field, boxes
+    boxes = 0
+    if (allocated(series%fields)) then
+      do field = 1, size(series%fields)
+        boxes = boxes + size(series%fields(field)%boxes, 3)
+      end do
+      slot%fields = series%fields
+      slot%name = series%name
+    end if
+    allocate (slot%addresses(boxes))
+    status = c_series_claim_arrays(series%handle, step, slot%addresses, int(boxes, c_int32_t))
+    call conclude(status, ierr)
+  end subroutine
+
+  subroutine series_claim_slot_default(series, step, slot, ierr)
+    class(couplet_series), intent(in) :: series
+    integer(int32), intent(in) :: step
+    type(couplet_slot), intent(out) :: slot
+    integer, intent(out), optional :: ierr
+    call series_claim_slot(series, int(step, int64), slot, ierr)
+  end subroutine
+
+  subroutine series_read_arrays(series, arrays, batch, at_least, up_to, timeout, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_arrays), intent(in) :: arrays
+    type(couplet_batch), intent(out) :: batch
+    integer, intent(in), optional :: at_least, up_to
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    integer(c_int64_t), allocatable, target :: strides(:, :)
+    character(len=:), allocatable :: mistake
+    integer(int64), allocatable :: wanted(:)
+    integer(int64) :: steps
+    integer :: kind_of_mistake, i
+    if (.not. list_is_open(series, "read_into", arrays, ierr)) return
+    steps = huge(steps)
+    do i = 1, size(arrays%entries)
+      if (size(arrays%entries(i)%extents) > 0) steps = min(steps, arrays%entries(i)%extents(size(arrays%entries(i)%extents)))
+    end do
+    if (present(up_to)) steps = up_to
+    do i = 1, min(size(arrays%entries), size(series%fields))
+      wanted = box_extents(series%fields(i), 1)
+      if (size(arrays%entries(i)%extents) > 0) then
+        wanted = [wanted, max(steps, arrays%entries(i)%extents(size(arrays%entries(i)%extents)))]
+      end if
+      call check_entry(series, series%fields(i), wanted, arrays%entries(i), "read_into", kind_of_mistake, mistake)
+      if (kind_of_mistake /= couplet_ok) then
+        call refuse(kind_of_mistake, mistake, ierr)
+        return
+      end if
+    end do
+    call read_lists(series, batch, at_least, int(min(steps, int(huge(0), int64))), timeout, &
+                    c_list(arrays%entries, strides), ierr)
+  end subroutine
+
+  logical function list_is_open(series, verb, arrays, ierr) result(open)
+    class(couplet_series), intent(in) :: series
+    character(len=*), intent(in) :: verb
+    type(couplet_arrays), intent(in) :: arrays
+    integer, intent(out), optional :: ierr
+    open = .false.
+    if (.not. allocated(series%fields)) then
+      call refuse(couplet_error_state, verb//": the series is not open", ierr)
+    else if (.not. allocated(arrays%entries)) then
+      call refuse(couplet_error_argument, verb//": no arrays for series '"//series%name//"'", ierr)
+    else
+      open = .true.
+    end if
+  end function
+
+  pure function box_extents(field, box) result(extents)
+    type(couplet_field_info), intent(in) :: field
+    integer, intent(in) :: box
+    integer(int64), allocatable :: extents(:)
+    extents = max(0_int64, field%boxes(2, :, box) - field%boxes(1, :, box) + 1)
+  end function
+
+  subroutine check_entry(series, field, wanted, entry, verb, mistake, text)
+    class(couplet_series), intent(in) :: series
+    type(couplet_field_info), intent(in) :: field
+    integer(int64), intent(in) :: wanted(:)
+    type(array_entry), intent(in) :: entry
+    character(len=*), intent(in) :: verb
+    integer, intent(out) :: mistake
+    character(len=:), allocatable, intent(out) :: text
+    logical :: fits
+    mistake = couplet_ok
+    text = verb//": series '"//series%name//"', field '"//field%name//"' has "
+    fits = size(wanted) == size(entry%extents)
+    if (fits) fits = all(wanted == entry%extents)
+    if (.not. same_kind(int(field%type, c_int32_t), entry%type)) then
+      mistake = couplet_error_type
+      text = text//"elements of "//type_name(int(field%type, c_int32_t))//", the array has "//type_name(entry%type)
+    else if (.not. fits) then
+      mistake = couplet_error_shape
+      text = text//"the box "//listed(wanted)//", the array is "//listed(entry%extents)
+    end if
+  end subroutine
+
+  ! Where a box of a claimed slot stands.
+  subroutine find_box(slot, field, box, code, array_rank, address, extents, mistake, text)
+    class(couplet_slot), intent(in) :: slot
+    character(len=*), intent(in) :: field
+    integer, intent(in), optional :: box
+    integer(c_int32_t), intent(in) :: code
+    integer, intent(in) :: array_rank
+    type(c_ptr), intent(out) :: address
+    integer(int64), allocatable, intent(out) :: extents(:)
+    integer, intent(out) :: mistake
+    character(len=:), allocatable, intent(out) :: text
+    type(couplet_series) :: one
+    integer :: number, i, at
+    address = c_null_ptr
+    number = 1
+    if (present(box)) number = box
+    at = number
+    mistake = couplet_error_state
+    text = "get: nothing is claimed"
+    if (.not. allocated(slot%fields)) return
+    mistake = couplet_error_not_found
+    text = "get: series '"//slot%name//"' has no field '"//field//"'"
+    do i = 1, size(slot%fields)
+      if (slot%fields(i)%name == field) exit
+      at = at + size(slot%fields(i)%boxes, 3)
+    end do
+    if (i > size(slot%fields)) return
+    mistake = couplet_error_shape
+    text = "get: series '"//slot%name//"', field '"//field//"' has no box "//in_digits(number)//" on this rank"
+    if (number < 1 .or. number > size(slot%fields(i)%boxes, 3)) return
+    extents = box_extents(slot%fields(i), number)
+    one%name = slot%name//"', field '"//field
+    one%type = int(slot%fields(i)%type, c_int32_t)
+    one%extents = extents
+    call check_kind(one, "get", code, array_rank, 0, mistake, text)
+    address = slot%addresses(at)
+  end subroutine
+
+  ! How long put and claim have waited for holders, and for whom.
+  subroutine series_waits(series, waits, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_waits), intent(out) :: waits
+    integer, intent(out), optional :: ierr
+    type(c_series_waits) :: got
+    integer(c_int32_t) :: status
+    got%struct_bytes = c_sizeof(got)
+    status = c_series_waited(series%handle, got)
+    if (status == couplet_ok) then
+      waits = couplet_waits(got%count, got%total_ns, got%last_ns, got%longest_ns, from_c(got%last_for), &
+                            from_c(got%longest_for), got%last_rank, got%longest_rank)
+    end if
+    call conclude(status, ierr)
+  end subroutine
 
   ! Publishes the claimed slot.
   subroutine series_publish(series, ierr)
@@ -100,38 +356,68 @@ contains
     type(c_ptr), intent(in) :: out
     integer(int64), intent(in) :: out_bytes
     integer, intent(out), optional :: ierr
+    type(c_array) :: list(1)
+    list(1) = c_array(out, c_null_ptr, out_bytes)
+    if (c_associated(out)) then
+      call read_lists(series, batch, at_least, up_to, timeout, list, ierr)
+    else
+      call read_lists(series, batch, at_least, up_to, timeout, list(:0), ierr)
+    end if
+  end subroutine
+
+  subroutine read_lists(series, batch, at_least, up_to, timeout, outs, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_batch), intent(inout) :: batch
+    integer, intent(in), optional :: at_least
+    integer, intent(in) :: up_to
+    real(real64), intent(in), optional :: timeout
+    type(c_array), intent(in) :: outs(:)
+    integer, intent(out), optional :: ierr
     type(c_batch) :: got
     integer(c_int32_t) :: status
     integer(c_int64_t) :: wanted
     real(c_double) :: timeout_s
-    integer(int64), pointer :: numbers(:)
-    integer(int8), pointer :: marks(:)
     wanted = 1
     if (present(at_least)) wanted = at_least
     timeout_s = -1
     if (present(timeout)) timeout_s = timeout
     got = empty_batch()
-    status = c_series_read(series%handle, wanted, int(up_to, c_int64_t), timeout_s, out, out_bytes, got)
+    status = c_series_read_arrays(series%handle, wanted, int(up_to, c_int64_t), timeout_s, outs, &
+                                  size(outs, kind=c_int32_t), got)
     batch%status = int(status)
-    allocate (batch%steps(0), batch%ordinals(0), batch%torn(0))
-    if (allocated(series%extents)) batch%extents = series%extents
+    allocate (batch%steps(0), batch%ordinals(0), batch%torn(0), batch%times(0))
+    if (allocated(series%fields)) batch%fields = series%fields
     if (allocated(series%name)) batch%name = series%name
-    batch%type = series%type
     if (status >= couplet_ok) then
       batch%lost = got%lost
       batch%incarnation = got%incarnation
     end if
-    if (status == couplet_ok) then
-      batch%count = got%count
-      batch%address = got%data
-      call c_f_pointer(got%steps, numbers, [got%count])
-      batch%steps = numbers
-      call c_f_pointer(got%ordinals, numbers, [got%count])
-      batch%ordinals = numbers
-      call c_f_pointer(got%torn, marks, [got%count])
-      batch%torn = marks /= 0
-    end if
+    if (status == couplet_ok) call take_steps(batch, got)
     call conclude_answer(status, ierr)
+  end subroutine
+
+  subroutine take_steps(batch, got)
+    type(couplet_batch), intent(inout) :: batch
+    type(c_batch), intent(in) :: got
+    integer(int64), pointer :: numbers(:)
+    integer(int8), pointer :: marks(:)
+    real(real64), pointer :: times(:)
+    type(c_field_data), pointer :: fields(:)
+    integer :: i
+    batch%count = got%count
+    call c_f_pointer(got%steps, numbers, [got%count])
+    batch%steps = numbers
+    call c_f_pointer(got%ordinals, numbers, [got%count])
+    batch%ordinals = numbers
+    call c_f_pointer(got%torn, marks, [got%count])
+    batch%torn = marks /= 0
+    call c_f_pointer(got%times, times, [got%count])
+    batch%times = times
+    call c_f_pointer(got%fields, fields, [got%field_count])
+    allocate (batch%addresses(got%field_count))
+    do i = 1, int(got%field_count)
+      batch%addresses(i) = fields(i)%data
+    end do
   end subroutine
 
   type(c_batch) function empty_batch() result(batch)
@@ -142,6 +428,9 @@ contains
     batch%steps = c_null_ptr
     batch%ordinals = c_null_ptr
     batch%torn = c_null_ptr
+    batch%times = c_null_ptr
+    batch%fields = c_null_ptr
+    batch%field_count = 0
     batch%lost = 0
     batch%incarnation = 0
   end function
@@ -152,7 +441,7 @@ contains
     integer, intent(out), optional :: ierr
     type(c_series_info) :: got
     integer(c_int32_t) :: status
-    integer :: n
+    integer :: n, i
     got%struct_bytes = c_sizeof(got)
     status = c_series_describe(series%handle, got)
     if (status == couplet_ok) then
@@ -168,9 +457,38 @@ contains
       info%step_bytes = got%step_bytes
       info%slots = got%slots
       info%writers = got%writers
+      allocate (info%fields(got%field_count))
+      do i = 1, int(got%field_count)
+        if (status == couplet_ok) status = describe_field(series, i, info%fields(i))
+      end do
     end if
     call conclude(status, ierr)
   end subroutine
+
+  integer(c_int32_t) function describe_field(series, number, info) result(status)
+    class(couplet_series), intent(in) :: series
+    integer, intent(in) :: number
+    type(couplet_field_info), intent(inout) :: info
+    type(c_field_info) :: got
+    integer(int64), pointer :: extents(:), starts(:, :), stops(:, :)
+    integer :: n
+    got%struct_bytes = c_sizeof(got)
+    status = c_series_describe_field(series%handle, int(number - 1, c_int32_t), got)
+    if (status /= couplet_ok) return
+    n = got%dimensions
+    call c_f_pointer(got%shape, extents, [n])
+    info%name = from_c(got%name)
+    info%type = got%type
+    info%shape = extents(n:1:-1)
+    info%step_bytes = got%step_bytes
+    allocate (info%boxes(2, n, got%box_count))
+    if (got%box_count > 0) then
+      call c_f_pointer(got%start, starts, [n, int(got%box_count)])
+      call c_f_pointer(got%stop, stops, [n, int(got%box_count)])
+      info%boxes(1, :, :) = starts(n:1:-1, :) + 1
+      info%boxes(2, :, :) = stops(n:1:-1, :)
+    end if
+  end function
 
   subroutine series_statistics(series, statistics, ierr)
     class(couplet_series), intent(in) :: series
@@ -245,6 +563,7 @@ contains
     series%type = int(info%type, c_int32_t)
     allocate (series%extents(n))
     series%extents = max(0_int64, info%box(2, :) - info%box(1, :) + 1)
+    series%fields = info%fields
   end subroutine
 
   ! Fortran has no unsigned integers: those of a series are seen as integers of the same size.
@@ -339,19 +658,35 @@ contains
     end if
   end subroutine
 
-  subroutine check_batch(batch, code, array_rank, mistake, text)
+  subroutine check_batch(batch, code, array_rank, field, address, extents, mistake, text)
     type(couplet_batch), intent(in) :: batch
     integer(c_int32_t), intent(in) :: code
     integer, intent(in) :: array_rank
+    character(len=*), intent(in), optional :: field
+    type(c_ptr), intent(out) :: address
+    integer(int64), allocatable, intent(out) :: extents(:)
     integer, intent(out) :: mistake
     character(len=:), allocatable, intent(out) :: text
     type(couplet_series) :: series
+    integer :: i
     mistake = couplet_error_state
     text = "data: the batch is empty"
-    if (batch%count == 0 .or. .not. allocated(batch%extents)) return
+    address = c_null_ptr
+    if (batch%count == 0 .or. .not. allocated(batch%addresses)) return
+    i = 1
+    if (present(field)) then
+      do i = 1, size(batch%fields)
+        if (batch%fields(i)%name == field) exit
+      end do
+      mistake = couplet_error_not_found
+      text = "data: series '"//batch%name//"' has no field '"//field//"' that is read"
+      if (i > size(batch%fields)) return
+    end if
+    address = batch%addresses(i)
+    extents = box_extents(batch%fields(i), 1)
     series%name = batch%name
-    series%type = batch%type
-    series%extents = batch%extents
+    series%type = int(batch%fields(i)%type, c_int32_t)
+    series%extents = extents
     call check_kind(series, "data", code, array_rank, 1, mistake, text)
   end subroutine
 

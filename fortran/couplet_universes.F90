@@ -11,7 +11,7 @@ module couplet_universes
   use couplet_areas_module
   implicit none
   private
-  public :: couplet_universe, couplet_join, couplet_version, fill_join_options, c_string
+  public :: couplet_universe, couplet_join, couplet_version, fill_join_options, fill_series_options, open_box, turn_box, c_string
 
   type :: c_string
     character(kind=c_char), allocatable :: letters(:)
@@ -35,7 +35,7 @@ module couplet_universes
     !                             wait_timeout, evict_after, group, ierr])
     generic :: create_series => create_series_int32, create_series_int64
     ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
-    !      latest, torn, ierr])
+    !      latest, torn, interval, ierr])
     generic :: open_series => open_series_int32, open_series_int64, open_series_whole
     procedure :: open_tasks => universe_open_tasks
     procedure :: open_area => universe_open_area
@@ -241,14 +241,8 @@ contains
     integer(c_int64_t), allocatable :: start(:), stop(:)
     integer(c_int32_t) :: element, status
     logical :: fits
-    call c_series_options_init(options)
-    if (present(slots)) options%slots = slots
-    if (present(memory_bytes)) options%memory_bytes = memory_bytes
-    options%required_readers = to_c(texts(1)%letters, required_readers)
-    if (present(required_timeout)) options%required_timeout_s = required_timeout
-    if (present(wait_timeout)) options%wait_timeout_s = wait_timeout
-    if (present(evict_after)) options%evict_after_s = evict_after
-    if (present(group)) options%group = group%handle
+    call fill_series_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
+                             evict_after, group)
     element = couplet_real64
     if (present(type)) element = type
     call turn_box(name, size(shape), box, start, stop, fits, ierr)
@@ -260,6 +254,26 @@ contains
     else
       call conclude(status, ierr)
     end if
+  end subroutine
+
+  ! For couplet_fields too. The text has to outlive the options.
+  subroutine fill_series_options(options, text, slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
+                                 evict_after, group)
+    type(c_series_options), intent(out) :: options
+    type(c_string), intent(inout), target :: text
+    integer, intent(in), optional :: slots
+    integer(int64), intent(in), optional :: memory_bytes
+    character(len=*), intent(in), optional :: required_readers
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after
+    type(couplet_group), intent(in), optional :: group
+    call c_series_options_init(options)
+    if (present(slots)) options%slots = slots
+    if (present(memory_bytes)) options%memory_bytes = memory_bytes
+    options%required_readers = to_c(text%letters, required_readers)
+    if (present(required_timeout)) options%required_timeout_s = required_timeout
+    if (present(wait_timeout)) options%wait_timeout_s = wait_timeout
+    if (present(evict_after)) options%evict_after_s = evict_after
+    if (present(group)) options%group = group%handle
   end subroutine
 
   subroutine create_series_int32(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
@@ -282,9 +296,10 @@ contains
   ! Opens a series for reading the box box(1,:) to box(2,:) (1-based, inclusive), waiting until it exists. mode: couplet_hold
   ! (default; the writer waits for this reader) or couplet_follow. from: couplet_from_oldest (default), _newest, _next, _step.
   ! local: every rank reads for itself; else reads are collective. type: what is expected; absent: not checked. every: deliver
-  ! the first step and then every n-th. latest: a read gives the at_least newest steps. torn: deliver torn steps, marked.
+  ! the first step and then every n-th. latest: a read gives the at_least newest steps. torn: deliver torn steps, marked. interval:
+  ! of physical time, the first step of each.
   subroutine open_series_int64(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, every, latest, torn, ierr)
+                               buffer_bytes, every, latest, torn, interval, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int64), intent(in) :: box(:, :)
@@ -298,17 +313,18 @@ contains
     integer(int64), intent(in), optional :: buffer_bytes
     integer, intent(in), optional :: every
     logical, intent(in), optional :: latest, torn
+    real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
     integer(c_int64_t), allocatable :: start(:), stop(:)
     logical :: fits
     call turn_box(name, size(box, 2), box, start, stop, fits, ierr)
     if (.not. fits) return
     call open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                  every, latest, torn, ierr)
+                  every, latest, torn, interval, ierr)
   end subroutine
 
   subroutine open_series_int32(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, every, latest, torn, ierr)
+                               buffer_bytes, every, latest, torn, interval, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int32), intent(in) :: box(:, :)
@@ -322,14 +338,15 @@ contains
     integer(int64), intent(in), optional :: buffer_bytes
     integer, intent(in), optional :: every
     logical, intent(in), optional :: latest, torn
+    real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
     call open_series_int64(universe, name, int(box, int64), series, mode, from, from_step, local, type, group, timeout, &
-                           buffer_bytes, every, latest, torn, ierr)
+                           buffer_bytes, every, latest, torn, interval, ierr)
   end subroutine
 
   ! The whole array.
   subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                               every, latest, torn, ierr)
+                               every, latest, torn, interval, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_series), intent(out) :: series
@@ -342,14 +359,15 @@ contains
     integer(int64), intent(in), optional :: buffer_bytes
     integer, intent(in), optional :: every
     logical, intent(in), optional :: latest, torn
+    real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
     integer(c_int64_t) :: none(0)
     call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                  every, latest, torn, ierr)
+                  every, latest, torn, interval, ierr)
   end subroutine
 
   subroutine open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
-                      buffer_bytes, every, latest, torn, ierr)
+                      buffer_bytes, every, latest, torn, interval, ierr, choices)
     type(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(c_int64_t), intent(in), target, contiguous :: start(:), stop(:)
@@ -363,7 +381,9 @@ contains
     integer(int64), intent(in), optional :: buffer_bytes
     integer, intent(in), optional :: every
     logical, intent(in), optional :: latest, torn
+    real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
+    type(c_choice), intent(in), optional, target :: choices(:)
     type(c_open_options) :: options
     type(c_string), target :: text
     type(c_ptr) :: handle
@@ -385,6 +405,11 @@ contains
     if (present(every)) options%every = every
     if (present(latest)) options%latest = merge(1, 0, latest)
     if (present(torn)) options%torn = merge(1, 0, torn)
+    if (present(interval)) options%interval = interval
+    if (present(choices)) then
+      options%fields = c_loc(choices)
+      options%field_count = size(choices, kind=c_int32_t)
+    end if
     status = c_series_open(universe%handle, to_c(text%letters, name), options, handle)
     if (status == couplet_ok) then
       call learn_series(series, handle, ierr)

@@ -230,7 +230,7 @@ COUPLET_API couplet_status couplet_series_publish(couplet_series* series);
 /* One of several arrays that belong to one step, and what of it this rank writes. */
 typedef struct couplet_field {
   size_t struct_bytes;  /* sizeof(couplet_field): also the distance of the fields in a list */
-  const char* name;     /* 1 to 63 bytes */
+  const char* name;     /* 1 to 63 bytes; may be "" where it is the only one */
   couplet_type type;
   int32_t dimensions;   /* of shape and of each box */
   const int64_t* shape;

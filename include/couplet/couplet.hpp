@@ -6,6 +6,7 @@
 #ifndef COUPLET_COUPLET_HPP
 #define COUPLET_COUPLET_HPP
 
+#include <couplet/couplet_fields.hpp>
 #include <couplet/couplet_message.hpp>
 #include <couplet/couplet_series.hpp>
 #include <couplet/couplet_task.hpp>
@@ -123,17 +124,7 @@ class Universe {
       throw Error(COUPLET_ERROR_SHAPE,
                   "create_series: the box of series '" + name + "' has not as many dimensions as its shape");
     }
-    couplet_series_options c;
-    couplet_series_options_init(&c);
-    c.slots = options.slots;
-    if (options.memory_bytes != 0) {
-      c.memory_bytes = options.memory_bytes;
-    }
-    c.required_readers = detail::text_or_null(options.required_readers);
-    c.required_timeout_s = options.required_timeout_s;
-    c.wait_timeout_s = options.wait_timeout_s;
-    c.evict_after_s = options.evict_after_s;
-    c.group = options.group.handle();
+    const couplet_series_options c = series_options(options);
     couplet_series* series = nullptr;
     detail::check(couplet_series_create(handle(), name.c_str(), type_of<T>, static_cast<std::int32_t>(shape.size()),
                                         shape.data(), box.start.data(), box.stop.data(), &c, &series));
@@ -141,31 +132,69 @@ class Universe {
   }
   template <Element T>
   [[nodiscard]] Reader<T> open_series(const std::string& name, const OpenOptions& options = {}) {
-    couplet_open_options c;
-    couplet_open_options_init(&c);
-    if (options.box) {
-      if (options.box->start.size() != options.box->stop.size()) {
-        throw Error(COUPLET_ERROR_SHAPE,
-                    "open_series: start and stop of the box of series '" + name + "' differ in length");
-      }
-      c.start = options.box->start.data();
-      c.stop = options.box->stop.data();
-      c.dimensions = static_cast<std::int32_t>(options.box->start.size());
-    }
-    c.mode = static_cast<std::int32_t>(options.mode);
-    c.from = static_cast<std::int32_t>(options.from);
-    c.from_step = options.from_step;
-    c.local = options.local ? 1 : 0;
+    couplet_open_options c = open_options(name, options);
     c.type = type_of<T>;
-    c.group = options.group.handle();
-    c.timeout_s = options.timeout_s;
-    c.buffer_bytes = options.buffer_bytes;
-    c.every = options.every;
-    c.latest = options.latest ? 1 : 0;
-    c.torn = options.torn ? 1 : 0;
     couplet_series* series = nullptr;
     detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
     return Reader<T>(series);
+  }
+  /// A series whose steps have several arrays; see field().
+  [[nodiscard]] FieldsWriter create_series(const std::string& name, const std::vector<Field>& fields,
+                                           const SeriesOptions& options = {}) {
+    std::vector<couplet_field> list;
+    std::vector<std::vector<std::int64_t>> starts(fields.size());
+    std::vector<std::vector<std::int64_t>> stops(fields.size());
+    for (std::size_t index = 0; index < fields.size(); ++index) {
+      const Field& given = fields[index];
+      couplet_field& one = list.emplace_back();
+      couplet_field_init(&one);
+      one.name = given.name.c_str();
+      one.type = given.type;
+      one.dimensions = static_cast<std::int32_t>(given.shape.size());
+      one.shape = given.shape.data();
+      for (const Box& box : given.boxes) {
+        if (box.start.size() != given.shape.size() || box.stop.size() != given.shape.size()) {
+          throw Error(COUPLET_ERROR_SHAPE, "create_series: a box of field '" + given.name + "' of series '" + name +
+                                               "' has not as many dimensions as its shape");
+        }
+        starts[index].insert(starts[index].end(), box.start.begin(), box.start.end());
+        stops[index].insert(stops[index].end(), box.stop.begin(), box.stop.end());
+      }
+      if (!given.boxes.empty()) {
+        one.box_count = static_cast<std::int32_t>(given.boxes.size());
+        one.start = starts[index].data();
+        one.stop = stops[index].data();
+      }
+    }
+    const couplet_series_options c = series_options(options);
+    couplet_series* series = nullptr;
+    detail::check(couplet_series_create_fields(handle(), name.c_str(), list.data(),
+                                               static_cast<std::int32_t>(list.size()), &c, &series));
+    return FieldsWriter(series);
+  }
+  /// choices: the fields to be read, in this order; none: all.
+  [[nodiscard]] FieldsReader open_fields(const std::string& name, const std::vector<Choice>& choices = {},
+                                         const OpenOptions& options = {}) {
+    couplet_open_options c = open_options(name, options);
+    std::vector<couplet_choice> list;
+    for (const Choice& given : choices) {
+      couplet_choice& one = list.emplace_back();
+      couplet_choice_init(&one);
+      one.name = given.name.c_str();
+      if (given.box) {
+        check_corners(*given.box, name);
+        one.start = given.box->start.data();
+        one.stop = given.box->stop.data();
+        one.dimensions = static_cast<std::int32_t>(given.box->start.size());
+      }
+    }
+    if (!list.empty()) {
+      c.fields = list.data();
+      c.field_count = static_cast<std::int32_t>(list.size());
+    }
+    couplet_series* series = nullptr;
+    detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
+    return FieldsReader(series);
   }
   [[nodiscard]] Requester open_requester(const std::string& name, const std::string& couplers = "coupler") {
     couplet_task_options c = task_options(COUPLET_REQUESTER, couplers);
@@ -218,6 +247,49 @@ class Universe {
   [[nodiscard]] couplet_universe* handle() const noexcept { return owner_.get(); }
 
  private:
+  static void check_corners(const Box& box, const std::string& name) {
+    if (box.start.size() != box.stop.size()) {
+      throw Error(COUPLET_ERROR_SHAPE,
+                  "open_series: start and stop of the box of series '" + name + "' differ in length");
+    }
+  }
+  /// Points into the options.
+  [[nodiscard]] static couplet_series_options series_options(const SeriesOptions& options) {
+    couplet_series_options c;
+    couplet_series_options_init(&c);
+    c.slots = options.slots;
+    if (options.memory_bytes != 0) {
+      c.memory_bytes = options.memory_bytes;
+    }
+    c.required_readers = detail::text_or_null(options.required_readers);
+    c.required_timeout_s = options.required_timeout_s;
+    c.wait_timeout_s = options.wait_timeout_s;
+    c.evict_after_s = options.evict_after_s;
+    c.group = options.group.handle();
+    return c;
+  }
+  [[nodiscard]] static couplet_open_options open_options(const std::string& name, const OpenOptions& options) {
+    couplet_open_options c;
+    couplet_open_options_init(&c);
+    if (options.box) {
+      check_corners(*options.box, name);
+      c.start = options.box->start.data();
+      c.stop = options.box->stop.data();
+      c.dimensions = static_cast<std::int32_t>(options.box->start.size());
+    }
+    c.mode = static_cast<std::int32_t>(options.mode);
+    c.from = static_cast<std::int32_t>(options.from);
+    c.from_step = options.from_step;
+    c.local = options.local ? 1 : 0;
+    c.group = options.group.handle();
+    c.timeout_s = options.timeout_s;
+    c.buffer_bytes = options.buffer_bytes;
+    c.every = options.every;
+    c.latest = options.latest ? 1 : 0;
+    c.torn = options.torn ? 1 : 0;
+    c.interval = options.interval;
+    return c;
+  }
   [[nodiscard]] static couplet_task_options task_options(std::int32_t role, const std::string& couplers) {
     couplet_task_options c;
     couplet_task_options_init(&c);

@@ -8,6 +8,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace couplet {
@@ -26,6 +28,63 @@ struct SeriesInfo {
 
 /// published - first = delivered + lost + skipped + pending.
 using Statistics = couplet_series_statistics;
+
+/// How long a writer rank has waited for holders, and for whom; names are "" before the first wait.
+struct Waits {
+  std::uint64_t count = 0;
+  std::uint64_t total_ns = 0;
+  std::uint64_t last_ns = 0;
+  std::uint64_t longest_ns = 0;
+  std::string last_for;  ///< "program 'nowcast' rank 3 on host n02"
+  std::string longest_for;
+  std::int32_t last_rank = -1;  ///< in the universe; -1: of a required program that has not opened, or nobody
+  std::int32_t longest_rank = -1;
+};
+
+/// Where a box stands in memory of the caller: without gaps in C order, or its first element and strides, in elements, which may
+/// lead back. A part of a larger array is the first element of the part and the strides of the whole.
+class Array {
+ public:
+  template <Element T>
+    requires(!std::is_const_v<T>)
+  Array(std::span<T> dense) : Array(static_cast<void*>(dense.data()), type_of<T>, dense.size(), {}) {}
+  template <Element T>
+    requires(!std::is_const_v<T>)
+  Array(std::span<const T> dense)  // only read by put
+      : Array(const_cast<T*>(dense.data()), type_of<T>, dense.size(), {}) {}
+  template <Element T>
+  Array(std::vector<T>& dense) : Array(std::span<T>(dense)) {}
+  template <Element T>
+  Array(const std::vector<T>& dense) : Array(std::span<const T>(dense)) {}
+  /// strides: one for each dimension; for read before these one from step to step.
+  template <Element T>
+    requires(!std::is_const_v<T>)
+  Array(T* first, const std::vector<std::int64_t>& strides) : Array(first, type_of<T>, 0, strides) {
+    for (std::int64_t& stride : strides_) {
+      stride *= static_cast<std::int64_t>(sizeof(T));
+    }
+  }
+  template <Element T>
+    requires(!std::is_const_v<T>)
+  Array(const T* first, const std::vector<std::int64_t>& strides) : Array(const_cast<T*>(first), strides) {}
+
+  [[nodiscard]] couplet_type type() const noexcept { return type_; }
+  [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
+  /// In bytes; none: without gaps.
+  [[nodiscard]] const std::vector<std::int64_t>& strides() const noexcept { return strides_; }
+  /// Points into this object.
+  [[nodiscard]] couplet_array c_array() const noexcept {
+    return {data_, strides_.empty() ? nullptr : strides_.data(), elements_ * couplet_type_bytes(type_)};
+  }
+
+ private:
+  Array(void* data, couplet_type type, std::size_t elements, std::vector<std::int64_t> strides)
+      : data_(data), type_(type), elements_(elements), strides_(std::move(strides)) {}
+  void* data_;
+  couplet_type type_;
+  std::size_t elements_;  // where there are no strides
+  std::vector<std::int64_t> strides_;
+};
 
 struct Retained {
   std::uint64_t first;  ///< ordinals [first, end) are still there
@@ -77,6 +136,49 @@ class Series {
   Owner<couplet_series, couplet_series_close> owner_;
 };
 
+/// What writers have in common.
+class WritingEnd : public Series {
+ public:
+  /// Physical time of the next step that is published.
+  void set_time(double time) { check(couplet_series_set_time(handle(), time)); }
+  void publish() { check(couplet_series_publish(handle())); }
+  [[nodiscard]] Waits waits() const {
+    couplet_series_waits waits{};
+    waits.struct_bytes = sizeof waits;
+    check(couplet_series_waited(handle(), &waits));
+    return {waits.count,    waits.total_ns,    waits.last_ns,   waits.longest_ns,
+            waits.last_for, waits.longest_for, waits.last_rank, waits.longest_rank};
+  }
+
+ protected:
+  explicit WritingEnd(couplet_series* handle) : Series(handle) {}
+};
+
+/// What batches have in common.
+class BatchBase {
+ public:
+  /// COUPLET_OK, COUPLET_NOT_YET, COUPLET_END or COUPLET_RESTARTED.
+  [[nodiscard]] couplet_status status() const noexcept { return status_; }
+  [[nodiscard]] bool ended() const noexcept { return status_ == COUPLET_END; }
+  /// Number of steps.
+  [[nodiscard]] std::size_t size() const noexcept { return status_ == COUPLET_OK ? batch_.count : 0; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::span<const std::int64_t> steps() const noexcept { return {batch_.steps, size()}; }
+  /// Physical times, NaN where none was said.
+  [[nodiscard]] std::span<const double> times() const noexcept { return {batch_.times, size()}; }
+  [[nodiscard]] std::span<const std::uint64_t> ordinals() const noexcept { return {batch_.ordinals, size()}; }
+  /// 1: the i-th step was replaced while it was copied (only with OpenOptions::torn).
+  [[nodiscard]] std::span<const std::uint8_t> torn() const noexcept { return {batch_.torn, size()}; }
+  /// Steps lost since the last read.
+  [[nodiscard]] std::uint64_t lost() const noexcept { return batch_.lost; }
+  [[nodiscard]] std::uint64_t incarnation() const noexcept { return batch_.incarnation; }
+
+ protected:
+  BatchBase(couplet_status status, const couplet_batch& batch) : status_(status), batch_(batch) {}
+  couplet_status status_;
+  couplet_batch batch_;
+};
+
 /// Elements of this rank's box; refuses another element type than T.
 template <class T>
 std::size_t box_elements(const SeriesInfo& info) {
@@ -91,9 +193,9 @@ std::size_t box_elements(const SeriesInfo& info) {
 
 /// Writes a series.
 template <Element T>
-class Writer : public detail::Series {
+class Writer : public detail::WritingEnd {
  public:
-  explicit Writer(couplet_series* handle) : Series(handle), elements_(detail::box_elements<T>(describe())) {}
+  explicit Writer(couplet_series* handle) : WritingEnd(handle), elements_(detail::box_elements<T>(describe())) {}
 
   /// Elements of this rank's box.
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
@@ -106,6 +208,18 @@ class Writer : public detail::Series {
     }
     return detail::check(couplet_series_put(handle(), data.data(), step)) == COUPLET_OK;
   }
+  /// This rank's box in a larger or differently ordered array: its first element and the strides, in elements. One copy, too.
+  [[nodiscard]] bool put(const T* first, const std::vector<std::int64_t>& strides, std::int64_t step) {
+    const std::size_t dimensions = describe().shape.size();
+    if (strides.size() != dimensions) {
+      throw Error(COUPLET_ERROR_SHAPE, "put, step " + std::to_string(step) + ": series '" + describe().name + "' has " +
+                                           std::to_string(dimensions) + " dimensions, there are " +
+                                           std::to_string(strides.size()) + " strides");
+    }
+    const Array array(first, strides);
+    const couplet_array one = array.c_array();
+    return detail::check(couplet_series_put_arrays(handle(), &one, 1, step)) == COUPLET_OK;
+  }
   /// The memory of the next slot, to compute in place until publish(); empty: FULL (only where wait_timeout_s is 0).
   [[nodiscard]] std::optional<std::span<T>> claim(std::int64_t step) {
     void* data = nullptr;
@@ -114,7 +228,6 @@ class Writer : public detail::Series {
     }
     return std::span<T>(static_cast<T*>(data), elements_);
   }
-  void publish() { detail::check(couplet_series_publish(handle())); }
 
  private:
   std::size_t elements_;
@@ -122,16 +235,10 @@ class Writer : public detail::Series {
 
 /// What one read returned. The spans are the library's, valid until the next read or close (data: the user's own `out`).
 template <Element T>
-class Batch {
+class Batch : public detail::BatchBase {
  public:
-  Batch(couplet_status status, const couplet_batch& batch) : status_(status), batch_(batch) {}
+  Batch(couplet_status status, const couplet_batch& batch) : BatchBase(status, batch) {}
 
-  /// COUPLET_OK, COUPLET_NOT_YET, COUPLET_END or COUPLET_RESTARTED.
-  [[nodiscard]] couplet_status status() const noexcept { return status_; }
-  [[nodiscard]] bool ended() const noexcept { return status_ == COUPLET_END; }
-  /// Number of steps.
-  [[nodiscard]] std::size_t size() const noexcept { return status_ == COUPLET_OK ? batch_.count : 0; }
-  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   /// All steps, one after the other.
   [[nodiscard]] std::span<const T> data() const noexcept {
     return {static_cast<const T*>(batch_.data), size() * step_elements()};
@@ -140,18 +247,9 @@ class Batch {
   [[nodiscard]] std::span<const T> operator[](std::size_t i) const {
     return data().subspan(i * step_elements(), step_elements());
   }
-  [[nodiscard]] std::span<const std::int64_t> steps() const noexcept { return {batch_.steps, size()}; }
-  [[nodiscard]] std::span<const std::uint64_t> ordinals() const noexcept { return {batch_.ordinals, size()}; }
-  /// 1: the i-th step was replaced while it was copied (only with OpenOptions::torn).
-  [[nodiscard]] std::span<const std::uint8_t> torn() const noexcept { return {batch_.torn, size()}; }
-  /// Steps lost since the last read.
-  [[nodiscard]] std::uint64_t lost() const noexcept { return batch_.lost; }
-  [[nodiscard]] std::uint64_t incarnation() const noexcept { return batch_.incarnation; }
 
  private:
   [[nodiscard]] std::size_t step_elements() const noexcept { return batch_.step_bytes / sizeof(T); }
-  couplet_status status_;
-  couplet_batch batch_;
 };
 
 struct ReadOptions {
@@ -211,6 +309,7 @@ struct OpenOptions {
   std::uint64_t every = 1;  ///< deliver the first step and then every n-th, skip the others
   bool latest = false;      ///< a read gives the at_least newest steps and skips older ones; for Mode::follow
   bool torn = false;        ///< deliver torn steps, marked
+  double interval = 0;      ///< of physical time: deliver the first step of each, skip the others; 0: all
 };
 
 }  // namespace couplet

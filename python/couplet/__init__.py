@@ -13,7 +13,7 @@ from couplet._areas import Area, AreaInfo
 from couplet._couplet import Message, version
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group
 from couplet._requests import Request, waitall, waitany
-from couplet._series import Batch, Reader, Retained, SeriesInfo, Statistics, Writer
+from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Waits, Writer
 from couplet._tasks import ANY_WORKER, Coupler, Requester, Task, Work, Worker, waitany_task
 from couplet._universe import Program, Universe, join
 from couplet.errors import (
@@ -65,6 +65,7 @@ __all__ = [
     "Error",
     "EvictedError",
     "ExistsError",
+    "FieldInfo",
     "ForkedError",
     "Full",
     "Group",
@@ -96,6 +97,7 @@ __all__ = [
     "Universe",
     "UnsupportedError",
     "VersionError",
+    "Waits",
     "Work",
     "Worker",
     "Writer",

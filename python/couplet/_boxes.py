@@ -10,6 +10,27 @@ Bounds = tuple[int, int] | slice
 Box = Sequence[Bounds]
 
 
+def is_one_box(given: Box | Sequence[Box]) -> bool:
+    """Whether these are the bounds of one box, and not a list of boxes."""
+    if len(given) == 0:
+        return False
+    first = given[0]
+    return isinstance(first, slice) or (len(first) > 0 and not isinstance(first[0], Sequence | slice))
+
+
+def split_boxes(boxes: Sequence[Box], dimensions: int, name: str) -> tuple[list[int], list[int], int]:
+    """All starts, all stops, and how many boxes there are."""
+    starts: list[int] = []
+    stops: list[int] = []
+    for box in boxes:
+        start, stop = split_box(box, name)
+        if len(start) != dimensions:
+            raise ShapeError(f"create_series: series '{name}' has {dimensions} dimensions, the box has {len(start)}")
+        starts += start
+        stops += stop
+    return starts, stops, len(boxes)
+
+
 def split_box(box: Box, name: str) -> tuple[list[int], list[int]]:
     """Arrays start and stop."""
     start: list[int] = []

@@ -1,10 +1,10 @@
-"""Writing and reading a series: NumPy arrays in and out."""
+"""Writing and reading a series: NumPy arrays in and out, of one field or of several."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from couplet import _couplet
 from couplet._closing import Closing
 from couplet._elements import dtype_of
-from couplet.errors import ElementTypeError, Full, ShapeError
+from couplet.errors import ArgumentError, ElementTypeError, Full, NotFoundError, ShapeError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
 _ANSWERS: dict[int, Answer] = {0: "ok", 1: "not yet", 3: "end", 4: "restarted"}
@@ -45,8 +45,39 @@ class Statistics:
 
 
 @dataclass(frozen=True)
+class Waits:
+    """How long a writer has waited for holders, and for whom; names are "" before the first wait."""
+
+    count: int
+    total_ns: int
+    last_ns: int
+    longest_ns: int
+    last_for: str
+    longest_for: str
+    last_rank: int
+    """In the universe; -1: of a required program that has not opened, or nobody."""
+    longest_rank: int
+
+
+@dataclass(frozen=True)
+class FieldInfo:
+    """One of the arrays that belong to a step, and the boxes of this rank."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    boxes: tuple[tuple[tuple[int, int], ...], ...]
+    step_bytes: int
+
+    @property
+    def box_shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Extents of this rank's boxes."""
+        return tuple(tuple(stop - start for start, stop in box) for box in self.boxes)
+
+
+@dataclass(frozen=True)
 class SeriesInfo:
-    """What is known about a series, and the box of this rank."""
+    """What is known about a series, and the box of this rank; dtype to step_bytes are of the first field."""
 
     name: str
     program: str
@@ -57,6 +88,8 @@ class SeriesInfo:
     step_bytes: int
     slots: int
     writers: int
+    fields: dict[str, FieldInfo]
+    """By name, in order; "" is the name of a series' only field where it was not given one."""
 
     @property
     def box_shape(self) -> tuple[int, ...]:
@@ -75,7 +108,10 @@ class Retained:
 
 @dataclass(frozen=True)
 class Batch:
-    """The steps of one read, oldest first: data[i] is the box of step steps[i]. Empty unless status is "ok"."""
+    """The steps of one read, oldest first: data[i] is the box of step steps[i]. Empty unless status is "ok".
+
+    Of several fields: batch["density"][i]; data is the first one's.
+    """
 
     data: Any
     steps: NDArray[np.int64]
@@ -84,12 +120,24 @@ class Batch:
     lost: int
     incarnation: int
     status: Answer
+    times: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    """Physical times, NaN where none was said."""
+    fields: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Any:
+        """The steps of a field."""
+        if name not in self.fields:
+            raise NotFoundError(f"there is no field {name!r} in this batch; it has {', '.join(map(repr, self.fields))}")
+        return self.fields[name]
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """Pairs of step and box."""
+        """Pairs of step and box; of several fields: of step and a dict of boxes."""
+        if len(self.fields) > 1:
+            boxes = [{name: data[i] for name, data in self.fields.items()} for i in range(len(self))]
+            return iter([(int(step), box) for step, box in zip(self.steps, boxes, strict=True)])
         return iter([(int(step), self.data[i]) for i, step in enumerate(self.steps)])
 
     @property
@@ -128,16 +176,24 @@ class Series(Closing):
     def describe(self) -> SeriesInfo:
         """Everything that is known."""
         raw = self._handle.describe()
+        fields = {
+            name: FieldInfo(
+                name, dtype_of(code), shape, tuple(tuple(zip(*corners, strict=True)) for corners in boxes), step_bytes
+            )
+            for name, code, shape, boxes, step_bytes in raw["fields"]
+        }
+        first = next(iter(fields.values()))
         return SeriesInfo(
             name=raw["name"],
             program=raw["program"],
             route=raw["route"],
-            dtype=dtype_of(raw["type"]),
-            shape=raw["shape"],
-            box=tuple(zip(raw["start"], raw["stop"], strict=True)),
-            step_bytes=raw["step_bytes"],
+            dtype=first.dtype,
+            shape=first.shape,
+            box=first.boxes[0] if first.boxes else tuple((0, 0) for _ in first.shape),
+            step_bytes=first.step_bytes,
             slots=raw["slots"],
             writers=raw["writers"],
+            fields=fields,
         )
 
     @property
@@ -172,46 +228,96 @@ class Writer(Series):
 
     def __init__(self, handle: _couplet.Series) -> None:
         super().__init__(handle)
-        self._unpublished: tuple[int, NDArray[Any]] | None = None  # claimed, and the block ended with an exception
+        self._unpublished: tuple[int, list[NDArray[Any]]] | None = None  # claimed, and the block ended with an exception
 
-    def put(self, array: Any, step: int) -> None:
+    @property
+    def waits(self) -> Waits:
+        """How long put and claim have waited for holders, and for whom."""
+        return Waits(**self._handle.waits())
+
+    def put(self, array: Any, step: int, time: float | None = None) -> None:
         """Copy this rank's box of `step` (strictly increasing) and publish it.
 
-        One copy of a C-contiguous array; another layout is made contiguous first, which costs a second copy. Waits for
-        holders; raises Full or DeadlineError after wait_timeout, and nothing was written then.
+        Several boxes: a list of arrays; several fields: a dict of arrays, or of lists, by name. Arrays may have any order
+        and gaps (views that leave out ghost cells, transposed ones): they are copied once. time: the physical time of the
+        step. Waits for holders; raises Full or DeadlineError after wait_timeout, and nothing was written then.
         """
-        source = np.ascontiguousarray(array) if isinstance(array, np.ndarray) or not hasattr(array, "shape") else array
-        self._check(source, step)
-        if not self._handle.put(source, step):
+        arrays = self._in_order(array, step)
+        if time is not None:
+            self._handle.set_time(float(time))
+        alone = len(arrays) == 1 and not (isinstance(arrays[0], np.ndarray) and not arrays[0].flags.c_contiguous)
+        done = self._handle.put(arrays[0], step) if alone else self._handle.put_arrays(arrays, step)
+        if not done:
             raise Full(f"put: series '{self.name}', step {step}: holders have not read, and wait_timeout is 0")
 
     @contextmanager
-    def claim(self, step: int) -> Iterator[NDArray[Any]]:
+    def claim(self, step: int, time: float | None = None) -> Iterator[Any]:
         """The memory of the next slot as an array, to compute in place: nothing is copied.
 
-        Its content is undefined at first. It is published when the block ends normally, and read-only then. After an
-        exception it is not published, and must be claimed again for the same step. Not valid once the series is closed.
+        Several boxes: a list of arrays; several fields: a dict of these by name. Their content is undefined at first.
+        They are published when the block ends normally, and read-only then. After an exception they are not published,
+        and must be claimed again for the same step. Not valid once the series is closed.
         """
         if self._unpublished is None or self._unpublished[0] != step:
-            array = self._handle.claim(step, self._handle)
-            if array is None:
+            claimed = self._handle.claim_arrays(step, self._handle)
+            if claimed is None:
                 raise Full(f"claim: series '{self.name}', step {step}: holders have not read, and wait_timeout is 0")
-            self._unpublished = (step, array)
-        slot = self._unpublished[1].view()
+            self._unpublished = (step, claimed)
+        slots = [array.view() for array in self._unpublished[1]]
         try:
-            yield slot
+            yield self._by_name(slots)
         finally:
-            slot.flags.writeable = False
+            for slot in slots:
+                slot.flags.writeable = False
+        if time is not None:
+            self._handle.set_time(float(time))
         self._unpublished = None
         self._handle.publish()
 
-    def _check(self, array: Any, step: int) -> None:
+    def _by_name(self, arrays: list[NDArray[Any]]) -> Any:
+        fields: dict[str, Any] = {}
+        at = 0
+        for name, info in self._info.fields.items():
+            own = arrays[at : at + len(info.boxes)]
+            fields[name] = own[0] if len(own) == 1 else own
+            at += len(own)
+        return fields[""] if list(fields) == [""] else fields
+
+    def _in_order(self, given: Any, step: int) -> list[Any]:
+        """The arrays of all boxes of all fields, checked."""
         where = f"put: series '{self.name}', step {step}"
-        if tuple(array.shape) != self._info.box_shape:
-            extents = tuple(array.shape)
-            raise ShapeError(f"{where}: this rank's box has shape {self._info.box_shape}, the array {extents}")
-        if isinstance(array, np.ndarray) and array.dtype != self.dtype:
-            raise ElementTypeError(f"{where}: the series has elements of {self.dtype}, the array of {array.dtype}")
+        fields = self._info.fields
+        if not isinstance(given, Mapping):
+            if len(fields) > 1:
+                raise ArgumentError(f"{where}: give a dict with the fields {', '.join(map(repr, fields))}")
+            given = {next(iter(fields)): given}
+        if set(given) != set(fields):
+            raise ArgumentError(f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, given))}")
+        arrays: list[Any] = []
+        for name, info in fields.items():
+            own = given[name]
+            several = len(info.boxes) != 1
+            if several and not isinstance(own, list | tuple):
+                raise ArgumentError(f"{where}: {_of(name)}this rank writes {len(info.boxes)} boxes; give a list of arrays")
+            if several and len(own) != len(info.boxes):
+                raise ArgumentError(f"{where}: {_of(name)}{len(own)} arrays for the {len(info.boxes)} boxes of this rank")
+            own = list(own) if several else [own]
+            for array, extents in zip(own, info.box_shapes, strict=True):
+                source = array if hasattr(array, "shape") else np.asarray(array)
+                if tuple(source.shape) != extents:
+                    raise ShapeError(
+                        f"{where}: {_of(name)}this rank's box has shape {extents}, the array {tuple(source.shape)}"
+                    )
+                if isinstance(source, np.ndarray) and source.dtype != info.dtype:
+                    raise ElementTypeError(
+                        f"{where}: {_of(name)}the series has elements of {info.dtype}, the array of {source.dtype}"
+                    )
+                arrays.append(source)
+        return arrays
+
+
+def _of(name: str) -> str:
+    return f"field '{name}': " if name else ""
 
 
 class Reader(Series):
@@ -220,18 +326,20 @@ class Reader(Series):
     def read(self, at_least: int = 1, up_to: int | None = None, timeout: float | None = None, out: Any = None) -> Batch:
         """Read the box of at least `at_least` (waited for) and at most `up_to` (64) steps in one call.
 
-        The data go into `out` (shape (k, *box), k >= up_to; NumPy or DLPack) or into a new array, which costs its page
-        faults: give the same `out` again where speed matters. timeout: seconds, then the batch is empty and its status
-        "not yet"; None waits for ever. Collective over the ranks unless the series was opened with local=True.
+        The data go into `out` (shape (k, *box), k >= up_to, of any order and with gaps; NumPy or DLPack; of several
+        fields a dict by name) or into new arrays, which cost their page faults: give the same `out` again where speed
+        matters. timeout: seconds, then the batch is empty and its status "not yet"; None waits for ever. Collective over
+        the ranks unless the series was opened with local=True.
         """
-        if out is None:
-            steps = 64 if up_to is None else up_to
-            out = np.empty((max(steps, at_least if up_to is None else 0), *self._info.box_shape), self.dtype)
-        self._check_out(out, up_to)
-        status, count, steps_read, ordinals, torn, lost, incarnation = self._handle.read(
-            at_least, len(out) if up_to is None else up_to, -1.0 if timeout is None else timeout, out
+        outs = self._outs(out, at_least, up_to)
+        room = min(len(one) for one in outs)
+        status, count, steps, ordinals, torn, lost, incarnation, times = self._handle.read(
+            at_least, room if up_to is None else up_to, -1.0 if timeout is None else timeout, outs
         )
-        return Batch(out[:count], steps_read, ordinals, torn.view(np.bool_), lost, incarnation, _ANSWERS[status])
+        data = [one[:count] for one in outs]
+        fields = dict(zip(self._info.fields, data, strict=True))
+        answer = _ANSWERS[status]
+        return Batch(data[0], steps, ordinals, torn.view(np.bool_), lost, incarnation, answer, times, fields)
 
     def batches(
         self, up_to: int = 64, at_least: int = 1, timeout: float | None = None, reuse: bool = False
@@ -241,17 +349,35 @@ class Reader(Series):
         Answers come as empty batches: "restarted" (the writer is a new incarnation), and "not yet" after `timeout`
         seconds. reuse: all batches share one array, so that a batch is overwritten by the next; saves the page faults.
         """
-        out = np.empty((up_to, *self._info.box_shape), self.dtype) if reuse else None
+        fields = self._info.fields
+        out = {name: np.empty((up_to, *info.box_shapes[0]), info.dtype) for name, info in fields.items()} if reuse else None
         while True:
             batch = self.read(at_least, up_to, timeout, out)
             if batch.ended:
                 return
             yield batch
 
-    def _check_out(self, out: Any, up_to: int | None) -> None:
+    def _outs(self, out: Any, at_least: int, up_to: int | None) -> list[Any]:
+        """An array for each field, checked."""
         where = f"read: series '{self.name}'"
-        if tuple(out.shape[1:]) != self._info.box_shape or (up_to is not None and len(out) < up_to):
-            wanted = (up_to if up_to is not None else "steps", *self._info.box_shape)
-            raise ShapeError(f"{where}: out has shape {tuple(out.shape)}, needed is {wanted}")
-        if isinstance(out, np.ndarray) and out.dtype != self.dtype:
-            raise ElementTypeError(f"{where}: the series has elements of {self.dtype}, out has {out.dtype}")
+        fields = self._info.fields
+        if out is None:
+            steps = max(64, at_least) if up_to is None else up_to
+            return [np.empty((steps, *info.box_shapes[0]), info.dtype) for info in fields.values()]
+        if not isinstance(out, Mapping):
+            if len(fields) > 1:
+                raise ArgumentError(f"{where}: out is a dict with the fields {', '.join(map(repr, fields))}")
+            out = {next(iter(fields)): out}
+        if set(out) != set(fields):
+            raise ArgumentError(f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, out))}")
+        for name, info in fields.items():
+            one = out[name]
+            extents = info.box_shapes[0]
+            if tuple(one.shape[1:]) != extents or (up_to is not None and len(one) < up_to):
+                wanted = (up_to if up_to is not None else "steps", *extents)
+                raise ShapeError(f"{where}: {_of(name)}out has shape {tuple(one.shape)}, needed is {wanted}")
+            if isinstance(one, np.ndarray) and one.dtype != info.dtype:
+                raise ElementTypeError(
+                    f"{where}: {_of(name)}the series has elements of {info.dtype}, out has {one.dtype}"
+                )
+        return [out[name] for name in fields]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any, Literal
@@ -13,13 +13,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from couplet import _couplet
 from couplet._areas import Area
-from couplet._boxes import Box, split_box
+from couplet._boxes import Box, is_one_box, split_box, split_boxes
 from couplet._closing import Closing
 from couplet._elements import type_of
 from couplet._groups import Group
 from couplet._series import Reader, Writer
 from couplet._tasks import Coupler, Requester, Worker
-from couplet.errors import ArgumentError, ShapeError
+from couplet.errors import ArgumentError
 
 Mode = Literal["hold", "follow"]
 _MODES = {"hold": 0, "follow": 1}
@@ -27,6 +27,11 @@ _STARTS = {"oldest": 0, "newest": 1, "next": 2}
 _FROM_STEP = 3
 _ON_LOST = {"fail": 0, "retry": 1}
 _POLICIES = {"first idle": 0, "round robin": 1}
+# (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes)
+FieldDescription = (
+    tuple[DTypeLike, Sequence[int]]
+    | tuple[DTypeLike, Sequence[int], Box | Sequence[Box] | None]
+)
 
 
 @dataclass(frozen=True)
@@ -114,10 +119,11 @@ class Universe(Closing):
     def create_series(
         self,
         name: str,
-        shape: Sequence[int],
+        shape: Sequence[int] | None = None,
         dtype: DTypeLike = np.float64,
         *,
-        box: Box | None = None,
+        box: Box | Sequence[Box] | None = None,
+        fields: Mapping[str, FieldDescription] | None = None,
         slots: int = 0,
         memory_bytes: int = 0,
         required_readers: str | Iterable[str] = (),
@@ -128,21 +134,22 @@ class Universe(Closing):
     ) -> Writer:
         """Create the series `name`, an array of `shape`, of which this rank writes `box` (default: all of it).
 
+        box may be a list of boxes. fields, instead of shape, dtype and box: several arrays that belong to one step, each
+        (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes) by its name; an empty list: this rank writes none.
         slots: retained steps (0: as many as fit into memory_bytes, by default 256 MiB). required_readers: programs that
         must have opened it before anything unread is overwritten. Times in seconds, None: for ever. Collective over the
         writers (group; default: the program).
         """
         readers = required_readers if isinstance(required_readers, str) else ",".join(required_readers)
-        start, stop = split_box(box, name) if box is not None else ([0] * len(shape), [int(n) for n in shape])
-        if len(start) != len(shape):
-            raise ShapeError(f"create_series: series '{name}' has {len(shape)} dimensions, the box has {len(start)}")
+        if (shape is None) == (fields is None):
+            raise ArgumentError(f"create_series: series '{name}' needs a shape, or fields, and not both")
+        described = fields if fields is not None else {"": (dtype, shape or (), box)}
+        if fields is not None and (not fields or "" in fields):
+            raise ArgumentError(f"create_series: the fields of series '{name}' need names, and there is at least one")
         return Writer(
             self._handle.create_series(
                 name,
-                type_of(dtype),
-                [int(extent) for extent in shape],
-                start,
-                stop,
+                [_field(name, field, *description) for field, description in described.items()],
                 slots,
                 memory_bytes,
                 readers,
@@ -158,6 +165,7 @@ class Universe(Closing):
         name: str,
         *,
         box: Box | None = None,
+        fields: Iterable[str] | Mapping[str, Box | None] | None = None,
         mode: Mode = "hold",
         start: Literal["oldest", "newest", "next"] | int = "oldest",
         dtype: DTypeLike | None = None,
@@ -168,6 +176,7 @@ class Universe(Closing):
         every: int = 1,
         latest: bool = False,
         torn: bool = False,
+        interval: float = 0.0,
     ) -> Reader:
         """Open a series for reading `box` (default: the whole array), waiting until it exists.
 
@@ -176,7 +185,9 @@ class Universe(Closing):
         ranks.
         dtype: what is expected (default: whatever it is). buffer_bytes: local slots for a series of another node.
         every: deliver the first step and then every n-th one. latest: a read gives the `at_least` newest steps and
-        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`.
+        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`. interval: of physical time;
+        the first step of each is delivered. fields: which ones are read, in this order (default: all); a dict gives each
+        its own box.
         """
         if mode not in _MODES:
             raise ArgumentError(f"series '{name}': mode is 'hold' or 'follow', not {mode!r}")
@@ -199,6 +210,8 @@ class Universe(Closing):
                 every,
                 latest,
                 torn,
+                float(interval),
+                _choices(name, fields),
             )
         )
 
@@ -305,6 +318,32 @@ def join(
     from couplet import _mpi
 
     return Universe(_mpi.join(request, comm))
+
+
+def _field(
+    series: str, name: str, dtype: DTypeLike, shape: Sequence[int], box: Box | Sequence[Box] | None = None
+) -> tuple[str, int, list[int], list[int], list[int], int]:
+    """A field as the extension takes it."""
+    extents = [int(extent) for extent in shape]
+    if box is None:
+        return name, type_of(dtype), extents, [0] * len(extents), extents, 1
+    boxes = [box] if is_one_box(box) else box
+    starts, stops, count = split_boxes(boxes, len(extents), series)  # type: ignore[arg-type]
+    return name, type_of(dtype), extents, starts, stops, count
+
+
+def _choices(
+    series: str, fields: Iterable[str] | Mapping[str, Box | None] | None
+) -> list[tuple[str, list[int] | None, list[int] | None]]:
+    """The choice of fields as the extension takes it."""
+    if fields is None:
+        return []
+    if isinstance(fields, str):
+        raise ArgumentError(f"series '{series}': fields is a list of names, not the text {fields!r}")
+    boxes = fields if isinstance(fields, Mapping) else dict.fromkeys(fields)
+    if not boxes:
+        raise ArgumentError(f"series '{series}': no fields are chosen")
+    return [(name, *(split_box(box, series) if box is not None else (None, None))) for name, box in boxes.items()]
 
 
 def _seconds(timeout: float | None) -> float:

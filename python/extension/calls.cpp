@@ -232,6 +232,24 @@ Memory writable_memory(nb::handle object, const char* verb) {
   return describe_memory(nb::ndarray<nb::ro>(array), array.data(), verb);
 }
 
+LooseMemory loose_memory(nb::handle object, bool writable, const char* verb) {
+  nb::ndarray<nb::device::cpu> array;
+  nb::ndarray<nb::ro, nb::device::cpu> readable;
+  LooseMemory loose;
+  if (writable ? nb::try_cast(object, array, false) : nb::try_cast(object, readable, false)) {
+    nb::ndarray<nb::ro> any = writable ? nb::ndarray<nb::ro>(array) : nb::ndarray<nb::ro>(readable);
+    void* const data = writable ? array.data() : const_cast<void*>(static_cast<const void*>(readable.data()));
+    loose.memory = describe_memory(any, data, verb);
+    for (std::size_t dimension = 0; dimension < any.ndim(); ++dimension) {
+      loose.shape.push_back(static_cast<int64_t>(any.shape(dimension)));
+      loose.strides.push_back(any.stride(dimension) * static_cast<int64_t>(any.itemsize()));
+    }
+    return loose;
+  }
+  PyErr_Clear();
+  refuse_object(object, verb, writable ? "a writable array" : "an array");
+}
+
 nb::dlpack::dtype element_type(couplet_type type) {
   for (const ElementType& known : element_types) {
     if (known.type == type) {

@@ -146,6 +146,13 @@ struct Memory {
 };
 Memory read_only_memory(nb::handle object, const char* verb);
 Memory writable_memory(nb::handle object, const char* verb);
+/// The same of any order and with gaps; strides in bytes.
+struct LooseMemory {
+  Memory memory;
+  std::vector<int64_t> strides;
+  std::vector<int64_t> shape;
+};
+LooseMemory loose_memory(nb::handle object, bool writable, const char* verb);
 
 /// The DLPack type of a couplet_type.
 nb::dlpack::dtype element_type(couplet_type type);

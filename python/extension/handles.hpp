@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "calls.hpp"
@@ -48,18 +49,24 @@ struct Series {
 
   [[nodiscard]] nb::dict describe() const;
   [[nodiscard]] nb::dict statistics() const;
+  /// How long a writer has waited, and for whom.
+  [[nodiscard]] nb::dict waits() const;
   [[nodiscard]] nb::object retained() const;
   /// False: full.
   [[nodiscard]] bool put(nb::handle array, int64_t step) const;
-  /// An array over the slot; None: full.
-  [[nodiscard]] nb::object claim(int64_t step, nb::handle owner) const;
   void publish() const;
-  /// (status, count, steps, ordinals, lost, incarnation); the data are in `out`.
-  [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, nb::handle out) const;
+  /// An array for each box of each field, of any order and with gaps. False: full.
+  [[nodiscard]] bool put_arrays(const nb::list& arrays, int64_t step) const;
+  /// Arrays over the boxes of all fields; None: full.
+  [[nodiscard]] nb::object claim_arrays(int64_t step, nb::handle owner) const;
+  void set_time(double time) const;
+  /// (status, count, steps, ordinals, torn, lost, incarnation, times); the data are in `outs`, one array for each field.
+  [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const;
   void close();
 
  private:
   [[nodiscard]] couplet_series_info info(const char* verb) const;
+  [[nodiscard]] std::vector<couplet_field_info> fields(const char* verb) const;
 };
 
 /// One request, for its requester.
@@ -138,6 +145,13 @@ struct Area {
 [[nodiscard]] std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                               int32_t owner, double timeout_s);
 
+/// A field as the package describes it: name ("" for the only one), type, shape, corners of the boxes, how many there are.
+using FieldTuple = std::tuple<std::string, couplet_type, std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>,
+                              int32_t>;
+/// A field to be read: name, start and stop of its box, or none.
+using ChoiceTuple =
+    std::tuple<std::string, std::optional<std::vector<int64_t>>, std::optional<std::vector<int64_t>>>;
+
 struct CreateOptions {
   uint64_t slots;
   uint64_t memory_bytes;
@@ -162,12 +176,12 @@ struct OpenOptions {
   uint64_t every;
   bool latest;
   bool torn;
+  double interval;
+  std::vector<ChoiceTuple> choices;
 };
 
 [[nodiscard]] std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state,
-                                                    const std::string& name, couplet_type type,
-                                                    const std::vector<int64_t>& shape,
-                                                    const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
+                                                    const std::string& name, const std::vector<FieldTuple>& fields,
                                                     const CreateOptions& options);
 [[nodiscard]] std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                                   const OpenOptions& options);

@@ -25,6 +25,54 @@ nb::object copy_to_array(const T* values, uint64_t count) {
   return nb::cast(nb::ndarray<nb::numpy, T>(copy, {static_cast<std::size_t>(count)}, owner));
 }
 
+std::string in_words(const std::vector<int64_t>& extents) {
+  std::string text = "(";
+  for (const int64_t extent : extents) {
+    text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+  }
+  return text + ")";
+}
+
+std::string name_of(const couplet_field_info& field) {
+  return *field.name == '\0' ? std::string("the series") : "field '" + std::string(field.name) + "'";
+}
+
+void check_type(const LooseMemory& given, const couplet_field_info& field, const std::string& where) {
+  if (given.memory.type != field.type && field.type != COUPLET_BYTE) {
+    raise(COUPLET_ERROR_TYPE, where + ": the array's element type is not that of " + name_of(field));
+  }
+}
+
+/// Type and shape of an array for a box that this rank writes.
+void check_loose(const LooseMemory& given, const couplet_field_info& field, int32_t box, const std::string& where) {
+  check_type(given, field, where);
+  std::vector<int64_t> wanted;
+  for (int32_t i = 0; i < field.dimensions; ++i) {
+    const std::ptrdiff_t at = std::ptrdiff_t{box} * field.dimensions + i;
+    wanted.push_back(field.stop[at] - field.start[at]);
+  }
+  if (given.shape != wanted) {
+    raise(COUPLET_ERROR_SHAPE, where + ": this rank's box of " + name_of(field) + " has shape " + in_words(wanted) +
+                                   ", the array " + in_words(given.shape));
+  }
+}
+
+/// The same of an array for up_to steps.
+void check_steps(const LooseMemory& given, const couplet_field_info& field, uint64_t up_to) {
+  check_type(given, field, "read");
+  std::vector<int64_t> wanted = {static_cast<int64_t>(up_to)};
+  for (int32_t i = 0; i < field.dimensions; ++i) {
+    wanted.push_back(field.stop[i] - field.start[i]);
+  }
+  const bool fits = given.shape.size() == wanted.size() && std::equal(wanted.begin() + 1, wanted.end(),
+                                                                      given.shape.begin() + 1) &&
+                    given.shape[0] >= wanted[0];
+  if (!fits) {
+    raise(COUPLET_ERROR_SHAPE, "read: " + name_of(field) + ": out has shape " + in_words(given.shape) + ", needed is " +
+                                   in_words(wanted));
+  }
+}
+
 }  // namespace
 
 couplet_series_info Series::info(const char* verb) const {
@@ -37,6 +85,15 @@ couplet_series_info Series::info(const char* verb) const {
   return info;
 }
 
+std::vector<couplet_field_info> Series::fields(const char* verb) const {
+  std::vector<couplet_field_info> fields(static_cast<std::size_t>(info(verb).field_count));
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    fields[index].struct_bytes = sizeof fields[index];
+    check(unlocked([&] { return couplet_series_describe_field(handle, static_cast<int32_t>(index), &fields[index]); }));
+  }
+  return fields;
+}
+
 nb::dict Series::describe() const {
   const Use use(state, "describe");
   const couplet_series_info info = this->info("describe");
@@ -44,13 +101,40 @@ nb::dict Series::describe() const {
   result["name"] = info.name;
   result["program"] = info.program;
   result["route"] = info.route;
-  result["type"] = info.type;
-  result["shape"] = list_extents(info.shape, info.dimensions);
-  result["start"] = list_extents(info.start, info.dimensions);
-  result["stop"] = list_extents(info.stop, info.dimensions);
-  result["step_bytes"] = info.step_bytes;
   result["slots"] = info.slots;
   result["writers"] = info.writers;
+  nb::list fields;
+  for (const couplet_field_info& field : this->fields("describe")) {
+    nb::list boxes;
+    for (int32_t box = 0; box < field.box_count; ++box) {
+      const std::ptrdiff_t at = std::ptrdiff_t{box} * field.dimensions;
+      boxes.append(nb::make_tuple(list_extents(field.start + at, field.dimensions),
+                                  list_extents(field.stop + at, field.dimensions)));
+    }
+    fields.append(nb::make_tuple(field.name, field.type, list_extents(field.shape, field.dimensions), boxes,
+                                 field.step_bytes));
+  }
+  result["fields"] = fields;
+  return result;
+}
+
+nb::dict Series::waits() const {
+  const Use use(state, "waits");
+  if (handle == nullptr) {
+    raise(COUPLET_ERROR_STATE, "waits: the series is closed");
+  }
+  couplet_series_waits waits{};
+  waits.struct_bytes = sizeof waits;
+  check(unlocked([&] { return couplet_series_waited(handle, &waits); }));
+  nb::dict result;
+  result["count"] = waits.count;
+  result["total_ns"] = waits.total_ns;
+  result["last_ns"] = waits.last_ns;
+  result["longest_ns"] = waits.longest_ns;
+  result["last_for"] = waits.last_for;
+  result["longest_for"] = waits.longest_for;
+  result["last_rank"] = waits.last_rank;
+  result["longest_rank"] = waits.longest_rank;
   return result;
 }
 
@@ -111,19 +195,63 @@ bool Series::put(nb::handle array, int64_t step) const {
   return check(blocking([&] { return couplet_series_put(handle, memory.data, step); })) == COUPLET_OK;
 }
 
-nb::object Series::claim(int64_t step, nb::handle owner) const {
+bool Series::put_arrays(const nb::list& arrays, int64_t step) const {
+  const Use use(state, "put");
+  const std::vector<couplet_field_info> fields = this->fields("put");
+  std::vector<LooseMemory> memory;
+  std::vector<couplet_array> list;
+  memory.reserve(arrays.size());  // the list points into it
+  std::size_t field = 0;
+  int32_t box = 0;
+  for (const nb::handle array : arrays) {
+    memory.push_back(loose_memory(array, false, "put"));
+    const LooseMemory& given = memory.back();
+    for (; field < fields.size() && box >= fields[field].box_count; ++field) {
+      box = 0;
+    }
+    if (field < fields.size()) {
+      check_loose(given, fields[field], box++, "put, step " + std::to_string(step));
+    }
+    list.push_back({given.memory.data, given.strides.data(), given.memory.bytes});
+  }
+  const auto count = static_cast<int32_t>(list.size());
+  return check(blocking([&] { return couplet_series_put_arrays(handle, list.data(), count, step); })) == COUPLET_OK;
+}
+
+nb::object Series::claim_arrays(int64_t step, nb::handle owner) const {
   const Use use(state, "claim");
-  const couplet_series_info info = this->info("claim");
-  void* data = nullptr;
-  if (check(blocking([&] { return couplet_series_claim(handle, step, &data); })) != COUPLET_OK) {
+  const std::vector<couplet_field_info> fields = this->fields("claim");
+  std::size_t count = 0;
+  for (const couplet_field_info& field : fields) {
+    count += static_cast<std::size_t>(field.box_count);
+  }
+  std::vector<void*> memory(count + 1);
+  const auto room = static_cast<int32_t>(count);
+  if (check(blocking([&] { return couplet_series_claim_arrays(handle, step, memory.data(), room); })) != COUPLET_OK) {
     return nb::none();
   }
-  std::vector<std::size_t> extents;
-  for (int32_t i = 0; i < info.dimensions; ++i) {
-    extents.push_back(static_cast<std::size_t>(info.stop[i] - info.start[i]));
+  nb::list arrays;
+  std::size_t at = 0;
+  for (const couplet_field_info& field : fields) {
+    for (int32_t box = 0; box < field.box_count; ++box) {
+      std::vector<std::size_t> extents;
+      for (int32_t i = 0; i < field.dimensions; ++i) {
+        const std::ptrdiff_t corner = std::ptrdiff_t{box} * field.dimensions + i;
+        extents.push_back(static_cast<std::size_t>(field.stop[corner] - field.start[corner]));
+      }
+      arrays.append(nb::cast(nb::ndarray<nb::numpy>(memory[at++], extents.size(), extents.data(), owner, nullptr,
+                                                    element_type(field.type))));
+    }
   }
-  return nb::cast(
-      nb::ndarray<nb::numpy>(data, extents.size(), extents.data(), owner, nullptr, element_type(info.type)));
+  return arrays;
+}
+
+void Series::set_time(double time) const {
+  const Use use(state, "put");
+  if (handle == nullptr) {
+    raise(COUPLET_ERROR_STATE, "put: the series is closed");
+  }
+  check(unlocked([&] { return couplet_series_set_time(handle, time); }));
 }
 
 void Series::publish() const {
@@ -134,20 +262,31 @@ void Series::publish() const {
   check(unlocked([&] { return couplet_series_publish(handle); }));
 }
 
-nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, nb::handle out) const {
-  const Memory memory = writable_memory(out, "read");
+nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const {
   const Use use(state, "read");
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, "read: the series is closed");
+  const std::vector<couplet_field_info> fields = this->fields("read");
+  std::vector<LooseMemory> memory;
+  std::vector<couplet_array> list;
+  memory.reserve(outs.size());
+  for (const nb::handle out : outs) {
+    memory.push_back(loose_memory(out, true, "read"));
+    const LooseMemory& given = memory.back();
+    if (list.size() < fields.size()) {
+      check_steps(given, fields[list.size()], up_to);
+    }
+    list.push_back({given.memory.data, given.strides.data(), given.memory.bytes});
   }
   couplet_batch batch{};
   batch.struct_bytes = sizeof batch;
-  const Outcome outcome = blocking(
-      [&] { return couplet_series_read(handle, at_least, up_to, timeout_s, memory.data, memory.bytes, &batch); });
+  const auto out_count = static_cast<int32_t>(list.size());
+  const Outcome outcome = blocking([&] {
+    return couplet_series_read_arrays(handle, at_least, up_to, timeout_s, list.data(), out_count, &batch);
+  });
   const couplet_status status = check(outcome);
   const uint64_t count = status == COUPLET_OK ? batch.count : 0;
   return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count),
-                        copy_to_array(batch.torn, count), batch.lost, batch.incarnation);
+                        copy_to_array(batch.torn, count), batch.lost, batch.incarnation,
+                        copy_to_array(batch.times, count));
 }
 
 void Series::close() {
@@ -165,9 +304,7 @@ void Series::close() {
 }
 
 std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
-                                      couplet_type type, const std::vector<int64_t>& shape,
-                                      const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
-                                      const CreateOptions& options) {
+                                      const std::vector<FieldTuple>& fields, const CreateOptions& options) {
   Use use(state, "create_series");
   couplet_series_options c;
   couplet_series_options_init(&c);
@@ -186,8 +323,25 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
     if (!readers.empty()) {
       c.required_readers = readers.c_str();
     }
-    return couplet_series_create(lent->handle, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
-                                 start.data(), stop.data(), &c, series.get());
+    if (fields.size() == 1 && std::get<0>(fields[0]).empty() && std::get<5>(fields[0]) == 1) {
+      const auto& [unnamed, type, shape, start, stop, boxes] = fields[0];
+      return couplet_series_create(lent->handle, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
+                                   start.data(), stop.data(), &c, series.get());
+    }
+    std::vector<couplet_field> list;
+    for (const auto& [field, type, shape, start, stop, boxes] : fields) {
+      couplet_field& one = list.emplace_back();
+      couplet_field_init(&one);
+      one.name = field.c_str();
+      one.type = type;
+      one.dimensions = static_cast<int32_t>(shape.size());
+      one.shape = shape.data();
+      one.start = start.empty() ? nullptr : start.data();
+      one.stop = stop.empty() ? nullptr : stop.data();
+      one.box_count = boxes;
+    }
+    return couplet_series_create_fields(lent->handle, name.c_str(), list.data(), static_cast<int32_t>(list.size()), &c,
+                                        series.get());
   };
   const Outcome outcome = interruptible(call, [lent, series](couplet_status) {
     if (*series != nullptr) {
@@ -216,9 +370,25 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
   c.every = options.every;
   c.latest = options.latest ? 1 : 0;
   c.torn = options.torn ? 1 : 0;
+  c.interval = options.interval;
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
-  const auto call = [=, start = options.start, stop = options.stop]() mutable {
+  const auto call = [=, start = options.start, stop = options.stop, choices = options.choices]() mutable {
+    std::vector<couplet_choice> list;
+    for (const auto& [field, first, last] : choices) {
+      couplet_choice& one = list.emplace_back();
+      couplet_choice_init(&one);
+      one.name = field.c_str();
+      if (first && last) {
+        one.start = first->data();
+        one.stop = last->data();
+        one.dimensions = static_cast<int32_t>(first->size());
+      }
+    }
+    if (!list.empty()) {
+      c.fields = list.data();
+      c.field_count = static_cast<int32_t>(list.size());
+    }
     if (start && stop) {
       c.start = start->data();
       c.stop = stop->data();
@@ -244,9 +414,12 @@ void bind_series(nb::module_& module) {
       .def("statistics", &Series::statistics)
       .def("retained", &Series::retained)
       .def("put", &Series::put, nb::arg("array"), nb::arg("step"))
-      .def("claim", &Series::claim, nb::arg("step"), nb::arg("owner"))
       .def("publish", &Series::publish)
-      .def("read", &Series::read, nb::arg("at_least"), nb::arg("up_to"), nb::arg("timeout"), nb::arg("out"))
+      .def("put_arrays", &Series::put_arrays, nb::arg("arrays"), nb::arg("step"))
+      .def("claim_arrays", &Series::claim_arrays, nb::arg("step"), nb::arg("owner"))
+      .def("set_time", &Series::set_time, nb::arg("time"))
+      .def("waits", &Series::waits)
+      .def("read", &Series::read, nb::arg("at_least"), nb::arg("up_to"), nb::arg("timeout"), nb::arg("outs"))
       .def("close", &Series::close);
 }
 

@@ -1,6 +1,7 @@
 #include <dlfcn.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include "handles.hpp"
@@ -204,12 +205,11 @@ std::unique_ptr<Group> create_group(const Universe& universe, const std::string&
   return group;
 }
 
-std::unique_ptr<Series> create(const Universe& universe, const std::string& name, couplet_type type,
-                               const std::vector<int64_t>& shape, const std::vector<int64_t>& start,
-                               const std::vector<int64_t>& stop, uint64_t slots, uint64_t memory_bytes,
+std::unique_ptr<Series> create(const Universe& universe, const std::string& name,
+                               const std::vector<FieldTuple>& fields, uint64_t slots, uint64_t memory_bytes,
                                const std::string& required_readers, double required_timeout, double wait_timeout,
                                double evict_after, const Group* group) {
-  return create_series(universe.state, name, type, shape, start, stop,
+  return create_series(universe.state, name, fields,
                        {slots, memory_bytes, required_readers, required_timeout, wait_timeout, evict_after, group});
 }
 
@@ -217,10 +217,10 @@ std::unique_ptr<Series> open(const Universe& universe, const std::string& name,
                              std::optional<std::vector<int64_t>> start, std::optional<std::vector<int64_t>> stop,
                              int32_t mode, int32_t from, int64_t from_step, bool local, couplet_type type,
                              const Group* group, double timeout, uint64_t buffer_bytes, uint64_t every, bool latest,
-                             bool torn) {
+                             bool torn, double interval, std::vector<ChoiceTuple> choices) {
   return open_series(universe.state, name,
                      {std::move(start), std::move(stop), mode, from, from_step, local, type, group, timeout,
-                      buffer_bytes, every, latest, torn});
+                      buffer_bytes, every, latest, torn, interval, std::move(choices)});
 }
 
 std::unique_ptr<Tasks> tasks(const Universe& universe, const std::string& name, int32_t role, int32_t worker_id,
@@ -261,12 +261,12 @@ void bind_universe(nb::module_& module) {
       .def("group", &universe_group)
       .def("program_group", &program_group)
       .def("create_group", &create_group, nb::arg("name"), nb::arg("ranks"))
-      .def("create_series", &create, nb::arg("name"), nb::arg("type"), nb::arg("shape"), nb::arg("start"),
-           nb::arg("stop"), nb::arg("slots"), nb::arg("memory_bytes"), nb::arg("required_readers"),
+      .def("create_series", &create, nb::arg("name"), nb::arg("fields"), nb::arg("slots"), nb::arg("memory_bytes"), nb::arg("required_readers"),
            nb::arg("required_timeout"), nb::arg("wait_timeout"), nb::arg("evict_after"), nb::arg("group").none())
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
            nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
-           nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"))
+           nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"),
+           nb::arg("interval"), nb::arg("choices"))
       .def("open_tasks", &tasks, nb::arg("name"), nb::arg("role"), nb::arg("worker_id"), nb::arg("group_size"),
            nb::arg("on_lost"), nb::arg("policy"), nb::arg("queue_limit"), nb::arg("couplers"), nb::arg("requesters"),
            nb::arg("workers"))

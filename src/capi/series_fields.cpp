@@ -189,9 +189,6 @@ Status create_fields(couplet_universe* universe, const char* name, const couplet
   for (std::int32_t index = 0; index < field_count; ++index) {
     COUPLET_TRY_VALUE(const auto field, element_of(fields, index, couplet_field_init, function));
     COUPLET_TRY_VALUE(auto made, field_of(field, *group, function));
-    if (made.name.empty()) {
-      return fail(Code::argument, "{}: field {} of series '{}' has no name", function, index, name);
-    }
     specification.fields.push_back(std::move(made));
   }
   return create_series(universe, *group, specification, options, out);

@@ -31,7 +31,7 @@ class Display(Protocol):
     def event(self, event: dict[str, Any]) -> None: ...
     def update(self, universe: Universe, processes: Processes) -> None: ...
     def failure(self, text: str, tail: list[str]) -> None: ...
-    def done(self, status: int, seconds: float) -> None: ...
+    def done(self, status: int, seconds: float, waits: list[SeriesView]) -> None: ...
 
 
 def describe(event: dict[str, Any]) -> str | None:
@@ -55,7 +55,13 @@ def progress_text(series: SeriesView) -> str:
     """``eta: 1200/2000 steps, 35.1 steps/s, nowcast -3``."""
     total = f"/{series.expected}" if series.expected else ""
     readers = "".join(f", {reader.program} {reader.behind} behind" for reader in series.readers)
-    return f"{series.name}: {series.published}{total} steps, {series.rate:.1f} steps/s{readers}"
+    waited = f", {waits_text(series)}" if series.waits else ""
+    return f"{series.name}: {series.published}{total} steps, {series.rate:.1f} steps/s{readers}{waited}"
+
+
+def waits_text(series: SeriesView) -> str:
+    """How long the writer has waited, and for whom."""
+    return f"waited {series.held_s:.1f} s in {series.waits} waits, {series.longest_s:.1f} s for {series.longest_for}"
 
 
 class PlainDisplay:
@@ -97,7 +103,9 @@ class PlainDisplay:
         for line in tail:
             self._say(f"    {line}")
 
-    def done(self, status: int, seconds: float) -> None:
+    def done(self, status: int, seconds: float, waits: list[SeriesView]) -> None:
+        for series in waits:
+            self._say(f"{'couplet':<{self._width}} | series '{series.name}': {series.program} {waits_text(series)}")
         outcome = "all programs ended well" if status == 0 else f"failed with exit status {status}"
         self._say(f"{'couplet':<{self._width}} | {outcome} after {seconds:.1f} s")
 
@@ -160,7 +168,9 @@ class LiveDisplay:
         for line in tail:
             self._console.print(f"    {escape(line)}", highlight=False, soft_wrap=True)
 
-    def done(self, status: int, seconds: float) -> None:
+    def done(self, status: int, seconds: float, waits: list[SeriesView]) -> None:
+        for series in waits:
+            self._prefix("couplet", f"series '{series.name}': {series.program} {waits_text(series)}")
         outcome = "all programs ended well" if status == 0 else f"failed with exit status {status}"
         self._prefix("couplet", f"{outcome} after {seconds:.1f} s")
 

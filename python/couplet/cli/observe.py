@@ -77,6 +77,12 @@ class SeriesFile:
     closed: bool
     writer_waits: bool
     held_ns: int
+    waits: int
+    longest_ns: int
+    longest_for: int | None
+    """Peer; None: a required program that has not opened, or nobody."""
+    longest_program: int
+    """Hash of its name."""
     readers: tuple[ReaderEntry, ...]
 
 
@@ -103,6 +109,9 @@ class SeriesView:
     bytes_retained: int
     expected: int | None = None
     rate: float = 0.0
+    waits: int = 0
+    longest_s: float = 0.0
+    longest_for: str = ""
     readers: list[ReaderView] = field(default_factory=list)
 
     @property
@@ -167,21 +176,22 @@ def read_series_file(path: Path) -> SeriesFile | None:
         published, _wake, _word, closed = struct.unpack_from("=QQII", file, control)
         incarnation = struct.unpack_from("=Q", file, control + 72)[0]
         wanted, _writer_word, used = struct.unpack_from("=QII", file, control + 128)
-        held_ns = struct.unpack_from("=Q", file, control + 208)[0]
+        held_ns, _library_ns, waits, longest_ns, blocker, program = struct.unpack_from("=QQQQQQ", file, control + 208)
+        longest_for = blocker >> 32 if blocker & 0xFFFF == HOLDING else None
         entries = []
         for index in range(min(used, 65536)):
             at = readers_offset + 64 * index
             if at + 64 > len(file):
                 break
-            owner, consumed, _last, program = struct.unpack_from("=QQQQ", file, at)
+            owner, consumed, _last, reader = struct.unpack_from("=QQQQ", file, at)
             if owner & 0xFFFF == HOLDING:
                 relayed = struct.unpack_from("=I", file, at + 36)[0] != 0
-                entries.append(ReaderEntry(owner >> 32, consumed, program, relayed))
+                entries.append(ReaderEntry(owner >> 32, consumed, reader, relayed))
             elif owner & 0xFFFF == RESERVED:
-                entries.append(ReaderEntry(None, consumed, program))
+                entries.append(ReaderEntry(None, consumed, reader))
         return SeriesFile(
             _text(file[128:256]), _text(file[256:384]), writer, slots, step_bytes, published, incarnation,
-            closed != 0, wanted != 0, held_ns, tuple(entries),
+            closed != 0, wanted != 0, held_ns, waits, longest_ns, longest_for, program, tuple(entries),
         )  # fmt: skip
 
 
@@ -235,6 +245,14 @@ class Node:
             program = page.program if page else names.get(entry.program_hash, stranger)
             key = (program, page.rank if page else -1)
             behind[key] = max(behind.get(key, 0), published - min(entry.consumed, published))
+        slowest = max(parts, key=lambda part: part.longest_ns)
+        view.waits = sum(part.waits for part in parts)
+        view.longest_s = slowest.longest_ns / 1e9
+        if view.waits:
+            page = pages.get(slowest.longest_for) if slowest.longest_for is not None else None
+            stranger = "a required reader" if slowest.longest_for is None else f"universe rank {slowest.longest_for}"
+            program = names.get(slowest.longest_program, stranger)
+            view.longest_for = f"{page.program}.{page.rank}" if page else program
         view.readers = [ReaderView(program, rank, steps) for (program, rank), steps in sorted(behind.items())]
         now = time.monotonic()
         then, count = self._before.get(name, (now, published))
@@ -264,6 +282,7 @@ class Universe:
         self._ranks: dict[str, set[int]] = {}
         self._node: Node | None = None
         self._rates: dict[str, float] = {}
+        self._seen: dict[str, SeriesView] = {}
 
     def take(self, event: dict[str, Any]) -> None:
         """Note an event of the hub."""
@@ -289,7 +308,19 @@ class Universe:
         for view in views:
             view.expected = expected.get(view.name)
             view.rate = self._rates[view.name] = view.rate or self._rates.get(view.name, 0.0)
+            seen = self._seen.get(view.name)
+            if seen is not None and seen.longest_s == view.longest_s:  # whoever it was may be gone by now
+                view.longest_for = seen.longest_for
+            self._seen[view.name] = view
         return views
+
+    def look(self) -> None:
+        """See what will be gone when all have left."""
+        self.series({})
+
+    def waits(self) -> list[SeriesView]:
+        """The series whose writers have waited, as they were last seen."""
+        return [view for view in self._seen.values() if view.waits]
 
     def _kept(self, node: Node) -> bool:
         """Whether the hub of this run is in that directory."""

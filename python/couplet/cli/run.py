@@ -44,15 +44,15 @@ def _report(display: Display, one: Running) -> None:
     display.failure(f'program "{one.title}" {how}; its last lines:', list(one.tail))
 
 
-def _watch(processes: Processes, hub: Hub, display: Display, interrupted: _Interrupted) -> int:
+def _watch(processes: Processes, hub: Hub, universe: Universe, display: Display, interrupted: _Interrupted) -> int:
     """Until all have ended, one has failed, or the user has had enough."""
-    universe = Universe(hub.process.pid)
     while not processes.ended():
         processes.pump(0.1)
         for event in hub.events():
             universe.take(event)
             display.event(event)
         display.update(universe, processes)
+        universe.look()
         if interrupted.number:
             display.failure("interrupted: ending all programs", [])
             processes.end_all(GRACE_S)
@@ -89,8 +89,9 @@ def run(configuration: Configuration, display: Display) -> int:
                 with display:
                     for program in configuration.programs:
                         processes.start(program, hub.environment)
-                    status = _watch(processes, hub, display, interrupted)
-                    display.done(status, time.monotonic() - started)
+                    universe = Universe(hub.process.pid)
+                    status = _watch(processes, hub, universe, display, interrupted)
+                    display.done(status, time.monotonic() - started, universe.waits())
                 if status == 0 and not hub.wait(configuration.linger_s + 10.0):
                     display.failure("the universe is not over although all programs have ended", [hub.log()])
                 return status

@@ -34,14 +34,18 @@ def _state(series: SeriesView) -> str:
 
 
 def _series_table(views: list[SeriesView]) -> Table:
-    table = Table("series", "written by", "steps", "steps/s", "retained", "occupancy", "behind", "state", box=None)
+    table = Table(
+        "series", "written by", "steps", "steps/s", "retained", "occupancy", "behind", "waited", "longest", "state",
+        box=None,
+    )  # fmt: skip
     for series in views:
         readers = ", ".join(
             f"{r.program} {r.behind}" if r.rank < 0 else f"{r.program}.{r.rank} {r.behind}" for r in series.readers
         )
         table.add_row(
             series.name, series.program, str(series.published), f"{series.rate:.1f}", bytes_text(series.bytes_retained),
-            f"{series.occupancy:.0%}", readers or "-", _state(series),
+            f"{series.occupancy:.0%}", readers or "-", f"{series.held_s:.1f} s" if series.waits else "-",
+            f"{series.longest_s:.1f} s for {series.longest_for}" if series.waits else "-", _state(series),
         )  # fmt: skip
     return table
 
