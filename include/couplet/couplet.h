@@ -229,10 +229,10 @@ COUPLET_API couplet_status couplet_series_publish(couplet_series* series);
 
 /* One of several arrays that belong to one step, and what of it this rank writes. */
 typedef struct couplet_field {
-  size_t struct_bytes;  /* sizeof(couplet_field): also the distance of the fields in a list */
-  const char* name;     /* 1 to 63 bytes; may be "" where it is the only one */
+  size_t struct_bytes; /* sizeof(couplet_field): also the distance of the fields in a list */
+  const char* name;    /* 1 to 63 bytes; may be "" where it is the only one */
   couplet_type type;
-  int32_t dimensions;   /* of shape and of each box */
+  int32_t dimensions; /* of shape and of each box */
   const int64_t* shape;
   const int64_t* start; /* the boxes, one after the other; both NULL: the whole array, where one rank writes alone */
   const int64_t* stop;
@@ -299,7 +299,8 @@ typedef struct couplet_open_options {
   uint64_t every;        /* n: deliver the first step and then every n-th, skip the others; default 1 */
   int32_t latest; /* 1: a read gives the at_least newest steps, skips older ones; needs COUPLET_FOLLOW; default 0 */
   int32_t torn;   /* 1: deliver torn steps, marked; 0 (default): withhold them, and count them as lost */
-  const couplet_choice* fields; /* to be read, in this order; NULL (default): all. NOT_FOUND names those that there are */
+  const couplet_choice*
+      fields; /* to be read, in this order; NULL (default): all. NOT_FOUND names those that there are */
   int32_t field_count;
   int32_t reserved2;
   double interval; /* of physical time: the first step of each is delivered, the others are skipped; 0 (default): all */
@@ -317,16 +318,16 @@ typedef struct couplet_field_data {
 } couplet_field_data;
 
 typedef struct couplet_batch {
-  size_t struct_bytes;  /* set by the caller: sizeof(couplet_batch) */
-  uint64_t count;       /* steps */
-  const void* data;     /* of the first field, see couplet_field_data */
-  uint64_t step_bytes;  /* of the first field */
-  const int64_t* steps; /* count step indices; until the next read */
-  const uint64_t* ordinals; /* count ordinals; until the next read */
-  uint64_t lost;            /* steps lost since the last read */
-  uint64_t incarnation;     /* of the writer, 0, 1, ... */
-  const uint8_t* torn;      /* count marks, 1: the step was replaced while it was copied; until the next read */
-  const double* times;      /* count physical times, NaN where none was said; until the next read */
+  size_t struct_bytes;              /* set by the caller: sizeof(couplet_batch) */
+  uint64_t count;                   /* steps */
+  const void* data;                 /* of the first field, see couplet_field_data */
+  uint64_t step_bytes;              /* of the first field */
+  const int64_t* steps;             /* count step indices; until the next read */
+  const uint64_t* ordinals;         /* count ordinals; until the next read */
+  uint64_t lost;                    /* steps lost since the last read */
+  uint64_t incarnation;             /* of the writer, 0, 1, ... */
+  const uint8_t* torn;              /* count marks, 1: the step was replaced while it was copied; until the next read */
+  const double* times;              /* count physical times, NaN where none was said; until the next read */
   const couplet_field_data* fields; /* each array is count x box; until the next read */
   uint64_t field_count;
 } couplet_batch;
@@ -351,7 +352,8 @@ typedef struct couplet_series_info {
   couplet_type type;
   int32_t dimensions;
   int64_t shape[COUPLET_MAX_DIMENSIONS];
-  int64_t start[COUPLET_MAX_DIMENSIONS]; /* of this rank's box; type to step_bytes are of the first field, its first box */
+  int64_t
+      start[COUPLET_MAX_DIMENSIONS]; /* of this rank's box; type to step_bytes are of the first field, its first box */
   int64_t stop[COUPLET_MAX_DIMENSIONS];
   uint64_t step_bytes; /* of this rank's boxes */
   uint64_t slots;

@@ -228,7 +228,9 @@ class Writer(Series):
 
     def __init__(self, handle: _couplet.Series) -> None:
         super().__init__(handle)
-        self._unpublished: tuple[int, list[NDArray[Any]]] | None = None  # claimed, and the block ended with an exception
+        self._unpublished: tuple[int, list[NDArray[Any]]] | None = (
+            None  # claimed, and the block ended with an exception
+        )
 
     @property
     def waits(self) -> Waits:
@@ -238,9 +240,9 @@ class Writer(Series):
     def put(self, array: Any, step: int, time: float | None = None) -> None:
         """Copy this rank's box of `step` (strictly increasing) and publish it.
 
-        Several boxes: a list of arrays; several fields: a dict of arrays, or of lists, by name. Arrays may have any order
-        and gaps (views that leave out ghost cells, transposed ones): they are copied once. time: the physical time of the
-        step. Waits for holders; raises Full or DeadlineError after wait_timeout, and nothing was written then.
+        Several boxes: a list of arrays; several fields: a dict of arrays, or of lists, by name. Arrays may have any
+        order and gaps (views that leave out ghost cells, transposed ones): they are copied once. time: the physical
+        time of the step. Waits for holders; raises Full or DeadlineError after wait_timeout, and nothing was written.
         """
         arrays = self._in_order(array, step)
         if time is not None:
@@ -292,15 +294,21 @@ class Writer(Series):
                 raise ArgumentError(f"{where}: give a dict with the fields {', '.join(map(repr, fields))}")
             given = {next(iter(fields)): given}
         if set(given) != set(fields):
-            raise ArgumentError(f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, given))}")
+            raise ArgumentError(
+                f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, given))}"
+            )
         arrays: list[Any] = []
         for name, info in fields.items():
             own = given[name]
             several = len(info.boxes) != 1
             if several and not isinstance(own, list | tuple):
-                raise ArgumentError(f"{where}: {_of(name)}this rank writes {len(info.boxes)} boxes; give a list of arrays")
+                raise ArgumentError(
+                    f"{where}: {_of(name)}this rank writes {len(info.boxes)} boxes; give a list of arrays"
+                )
             if several and len(own) != len(info.boxes):
-                raise ArgumentError(f"{where}: {_of(name)}{len(own)} arrays for the {len(info.boxes)} boxes of this rank")
+                raise ArgumentError(
+                    f"{where}: {_of(name)}{len(own)} arrays for the {len(info.boxes)} boxes of this rank"
+                )
             own = list(own) if several else [own]
             for array, extents in zip(own, info.box_shapes, strict=True):
                 source = array if hasattr(array, "shape") else np.asarray(array)
@@ -328,8 +336,8 @@ class Reader(Series):
 
         The data go into `out` (shape (k, *box), k >= up_to, of any order and with gaps; NumPy or DLPack; of several
         fields a dict by name) or into new arrays, which cost their page faults: give the same `out` again where speed
-        matters. timeout: seconds, then the batch is empty and its status "not yet"; None waits for ever. Collective over
-        the ranks unless the series was opened with local=True.
+        matters. timeout: seconds, then the batch is empty and its status "not yet"; None waits for ever. Collective
+        over the ranks unless the series was opened with local=True.
         """
         outs = self._outs(out, at_least, up_to)
         room = min(len(one) for one in outs)
@@ -350,7 +358,11 @@ class Reader(Series):
         seconds. reuse: all batches share one array, so that a batch is overwritten by the next; saves the page faults.
         """
         fields = self._info.fields
-        out = {name: np.empty((up_to, *info.box_shapes[0]), info.dtype) for name, info in fields.items()} if reuse else None
+        out = (
+            {name: np.empty((up_to, *info.box_shapes[0]), info.dtype) for name, info in fields.items()}
+            if reuse
+            else None
+        )
         while True:
             batch = self.read(at_least, up_to, timeout, out)
             if batch.ended:
@@ -369,7 +381,9 @@ class Reader(Series):
                 raise ArgumentError(f"{where}: out is a dict with the fields {', '.join(map(repr, fields))}")
             out = {next(iter(fields)): out}
         if set(out) != set(fields):
-            raise ArgumentError(f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, out))}")
+            raise ArgumentError(
+                f"{where}: the fields are {', '.join(map(repr, fields))}, not {', '.join(map(repr, out))}"
+            )
         for name, info in fields.items():
             one = out[name]
             extents = info.box_shapes[0]

@@ -28,10 +28,7 @@ _FROM_STEP = 3
 _ON_LOST = {"fail": 0, "retry": 1}
 _POLICIES = {"first idle": 0, "round robin": 1}
 # (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes)
-FieldDescription = (
-    tuple[DTypeLike, Sequence[int]]
-    | tuple[DTypeLike, Sequence[int], Box | Sequence[Box] | None]
-)
+FieldDescription = tuple[DTypeLike, Sequence[int]] | tuple[DTypeLike, Sequence[int], Box | Sequence[Box] | None]
 
 
 @dataclass(frozen=True)
@@ -134,8 +131,8 @@ class Universe(Closing):
     ) -> Writer:
         """Create the series `name`, an array of `shape`, of which this rank writes `box` (default: all of it).
 
-        box may be a list of boxes. fields, instead of shape, dtype and box: several arrays that belong to one step, each
-        (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes) by its name; an empty list: this rank writes none.
+        box may be a list of boxes. fields, instead of shape, dtype and box: several arrays that belong to one step,
+        each (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes) by its name; no boxes: this rank writes none.
         slots: retained steps (0: as many as fit into memory_bytes, by default 256 MiB). required_readers: programs that
         must have opened it before anything unread is overwritten. Times in seconds, None: for ever. Collective over the
         writers (group; default: the program).
@@ -185,9 +182,9 @@ class Universe(Closing):
         ranks.
         dtype: what is expected (default: whatever it is). buffer_bytes: local slots for a series of another node.
         every: deliver the first step and then every n-th one. latest: a read gives the `at_least` newest steps and
-        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`. interval: of physical time;
-        the first step of each is delivered. fields: which ones are read, in this order (default: all); a dict gives each
-        its own box.
+        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`. interval: of physical
+        time; the first step of each is delivered. fields: which ones are read, in this order (default: all); a dict
+        gives each its own box.
         """
         if mode not in _MODES:
             raise ArgumentError(f"series '{name}': mode is 'hold' or 'follow', not {mode!r}")

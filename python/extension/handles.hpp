@@ -146,11 +146,10 @@ struct Area {
                                               int32_t owner, double timeout_s);
 
 /// A field as the package describes it: name ("" for the only one), type, shape, corners of the boxes, how many there are.
-using FieldTuple = std::tuple<std::string, couplet_type, std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>,
-                              int32_t>;
+using FieldTuple =
+    std::tuple<std::string, couplet_type, std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>, int32_t>;
 /// A field to be read: name, start and stop of its box, or none.
-using ChoiceTuple =
-    std::tuple<std::string, std::optional<std::vector<int64_t>>, std::optional<std::vector<int64_t>>>;
+using ChoiceTuple = std::tuple<std::string, std::optional<std::vector<int64_t>>, std::optional<std::vector<int64_t>>>;
 
 struct CreateOptions {
   uint64_t slots;

@@ -64,12 +64,12 @@ void check_steps(const LooseMemory& given, const couplet_field_info& field, uint
   for (int32_t i = 0; i < field.dimensions; ++i) {
     wanted.push_back(field.stop[i] - field.start[i]);
   }
-  const bool fits = given.shape.size() == wanted.size() && std::equal(wanted.begin() + 1, wanted.end(),
-                                                                      given.shape.begin() + 1) &&
+  const bool fits = given.shape.size() == wanted.size() &&
+                    std::equal(wanted.begin() + 1, wanted.end(), given.shape.begin() + 1) &&
                     given.shape[0] >= wanted[0];
   if (!fits) {
-    raise(COUPLET_ERROR_SHAPE, "read: " + name_of(field) + ": out has shape " + in_words(given.shape) + ", needed is " +
-                                   in_words(wanted));
+    raise(COUPLET_ERROR_SHAPE,
+          "read: " + name_of(field) + ": out has shape " + in_words(given.shape) + ", needed is " + in_words(wanted));
   }
 }
 
@@ -111,8 +111,8 @@ nb::dict Series::describe() const {
       boxes.append(nb::make_tuple(list_extents(field.start + at, field.dimensions),
                                   list_extents(field.stop + at, field.dimensions)));
     }
-    fields.append(nb::make_tuple(field.name, field.type, list_extents(field.shape, field.dimensions), boxes,
-                                 field.step_bytes));
+    fields.append(
+        nb::make_tuple(field.name, field.type, list_extents(field.shape, field.dimensions), boxes, field.step_bytes));
   }
   result["fields"] = fields;
   return result;
@@ -279,9 +279,8 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
   couplet_batch batch{};
   batch.struct_bytes = sizeof batch;
   const auto out_count = static_cast<int32_t>(list.size());
-  const Outcome outcome = blocking([&] {
-    return couplet_series_read_arrays(handle, at_least, up_to, timeout_s, list.data(), out_count, &batch);
-  });
+  const Outcome outcome = blocking(
+      [&] { return couplet_series_read_arrays(handle, at_least, up_to, timeout_s, list.data(), out_count, &batch); });
   const couplet_status status = check(outcome);
   const uint64_t count = status == COUPLET_OK ? batch.count : 0;
   return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count),

@@ -1,7 +1,7 @@
 #include <dlfcn.h>
 #include <nanobind/stl/optional.h>
-#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include "handles.hpp"
@@ -205,10 +205,9 @@ std::unique_ptr<Group> create_group(const Universe& universe, const std::string&
   return group;
 }
 
-std::unique_ptr<Series> create(const Universe& universe, const std::string& name,
-                               const std::vector<FieldTuple>& fields, uint64_t slots, uint64_t memory_bytes,
-                               const std::string& required_readers, double required_timeout, double wait_timeout,
-                               double evict_after, const Group* group) {
+std::unique_ptr<Series> create(const Universe& universe, const std::string& name, const std::vector<FieldTuple>& fields,
+                               uint64_t slots, uint64_t memory_bytes, const std::string& required_readers,
+                               double required_timeout, double wait_timeout, double evict_after, const Group* group) {
   return create_series(universe.state, name, fields,
                        {slots, memory_bytes, required_readers, required_timeout, wait_timeout, evict_after, group});
 }
@@ -261,8 +260,9 @@ void bind_universe(nb::module_& module) {
       .def("group", &universe_group)
       .def("program_group", &program_group)
       .def("create_group", &create_group, nb::arg("name"), nb::arg("ranks"))
-      .def("create_series", &create, nb::arg("name"), nb::arg("fields"), nb::arg("slots"), nb::arg("memory_bytes"), nb::arg("required_readers"),
-           nb::arg("required_timeout"), nb::arg("wait_timeout"), nb::arg("evict_after"), nb::arg("group").none())
+      .def("create_series", &create, nb::arg("name"), nb::arg("fields"), nb::arg("slots"), nb::arg("memory_bytes"),
+           nb::arg("required_readers"), nb::arg("required_timeout"), nb::arg("wait_timeout"), nb::arg("evict_after"),
+           nb::arg("group").none())
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
            nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
            nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"),

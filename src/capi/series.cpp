@@ -1,3 +1,5 @@
+#include "capi/series.hpp"
+
 #include <algorithm>
 #include <cstring>
 #include <span>
@@ -5,7 +7,6 @@
 #include "base/types.hpp"
 #include "capi/call.hpp"
 #include "capi/options.hpp"
-#include "capi/series.hpp"
 #include "os/clock.hpp"
 
 namespace {

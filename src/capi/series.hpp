@@ -19,8 +19,9 @@ Result<message::Group*> group_of(couplet_universe* universe, const couplet_group
 Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* shape, const std::int64_t* start,
                                 const std::int64_t* stop, const message::Group& group, const char* function);
 void keep(couplet_universe* universe, std::unique_ptr<couplet_series> made, couplet_series** out);
-Status create_series(couplet_universe* universe, message::Group& group, const series::WriterSpecification& specification,
-                     const couplet_series_options& options, couplet_series** out);
+Status create_series(couplet_universe* universe, message::Group& group,
+                     const series::WriterSpecification& specification, const couplet_series_options& options,
+                     couplet_series** out);
 Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& options, const char* function);
 
 [[nodiscard]] Status wrong_end(const char* function, const char* opened_for);

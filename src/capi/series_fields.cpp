@@ -14,7 +14,7 @@ constexpr double create_timeout_s = 60;
 }
 
 Result<layout::Box> make_box(std::int32_t dimensions, const std::int64_t* start, const std::int64_t* stop,
-                              const char* function) {
+                             const char* function) {
   if (dimensions < 1 || dimensions > COUPLET_MAX_DIMENSIONS) {
     return fail(Code::shape, "{}: {} dimensions; 1 to {} are possible", function, dimensions, COUPLET_MAX_DIMENSIONS);
   }
@@ -26,8 +26,7 @@ Result<layout::Box> make_box(std::int32_t dimensions, const std::int64_t* start,
 }
 
 // A group handle of the same universe, or the program's own.
-Result<message::Group*> group_of(couplet_universe* universe, const couplet_group* group,
-                                                   const char* function) {
+Result<message::Group*> group_of(couplet_universe* universe, const couplet_group* group, const char* function) {
   if (group == nullptr) {
     return universe->groups[1]->group;
   }
@@ -52,9 +51,8 @@ Status wrong_end(const char* function, const char* opened_for) {
 }
 
 // Without start and stop: the whole array, where one rank writes alone.
-Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* shape,
-                                                  const std::int64_t* start, const std::int64_t* stop,
-                                                  const message::Group& group, const char* function) {
+Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* shape, const std::int64_t* start,
+                                const std::int64_t* stop, const message::Group& group, const char* function) {
   if ((start == nullptr) != (stop == nullptr)) {
     return fail(Code::argument, "{}: give both start and stop of the box, or none", function);
   }
@@ -69,8 +67,9 @@ Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* sha
   return make_box(dimensions, zero.data(), shape, function);
 }
 
-Status create_series(couplet_universe* universe, message::Group& group, const series::WriterSpecification& specification,
-                     const couplet_series_options& options, couplet_series** out) {
+Status create_series(couplet_universe* universe, message::Group& group,
+                     const series::WriterSpecification& specification, const couplet_series_options& options,
+                     couplet_series** out) {
   series::WriterOptions wanted;
   wanted.slots = options.slots;
   wanted.memory_bytes = options.memory_bytes;
@@ -160,7 +159,8 @@ Result<series::FieldSpecification> field_of(const couplet_field& field, const me
   specification.name = field.name;
   specification.type = field.type;
   if (field.dimensions < 1 || field.dimensions > COUPLET_MAX_DIMENSIONS) {
-    return fail(Code::shape, "{}: {} dimensions; 1 to {} are possible", where, field.dimensions, COUPLET_MAX_DIMENSIONS);
+    return fail(Code::shape, "{}: {} dimensions; 1 to {} are possible", where, field.dimensions,
+                COUPLET_MAX_DIMENSIONS);
   }
   specification.shape.assign(field.shape, field.shape + field.dimensions);
   if (field.box_count < 0 || (field.start == nullptr && field.stop == nullptr && field.box_count > 1)) {
@@ -176,8 +176,8 @@ Result<series::FieldSpecification> field_of(const couplet_field& field, const me
   return specification;
 }
 
-Status create_fields(couplet_universe* universe, const char* name, const couplet_field* fields, std::int32_t field_count,
-                     const couplet_series_options* given_options, couplet_series** out) {
+Status create_fields(couplet_universe* universe, const char* name, const couplet_field* fields,
+                     std::int32_t field_count, const couplet_series_options* given_options, couplet_series** out) {
   constexpr auto function = "couplet_series_create_fields";
   COUPLET_TRY(given(name, function, "name"));
   COUPLET_TRY(given(fields, function, "fields"));
@@ -216,7 +216,8 @@ Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& 
     wanted.name = choice.name;
     wanted.type = choice.type;
     if ((choice.start == nullptr) != (choice.stop == nullptr)) {
-      return fail(Code::argument, "{}: field '{}': give both start and stop of the box, or none", function, choice.name);
+      return fail(Code::argument, "{}: field '{}': give both start and stop of the box, or none", function,
+                  choice.name);
     }
     if (choice.start != nullptr) {
       COUPLET_TRY_VALUE(wanted.box, make_box(choice.dimensions, choice.start, choice.stop, function));
@@ -282,8 +283,8 @@ couplet_status couplet_series_claim_arrays(couplet_series* series, int64_t step,
     }
     const auto& pieces = series->writer->pieces();
     if (array_count < 0 || static_cast<std::size_t>(array_count) != pieces.size()) {
-      return fail(Code::argument, "{}: room for {} addresses is given, this rank writes {} boxes of series '{}'", function,
-                  array_count, pieces.size(), series->writer->file().geometry().name);
+      return fail(Code::argument, "{}: room for {} addresses is given, this rank writes {} boxes of series '{}'",
+                  function, array_count, pieces.size(), series->writer->file().geometry().name);
     }
     COUPLET_TRY_VALUE(std::byte* const slot, series->writer->claim(step));
     for (std::size_t index = 0; index < pieces.size(); ++index) {

@@ -12,7 +12,8 @@ namespace {
 std::uint64_t offset_bytes(const Box& box, const Box& part, const Strides& strides) {
   std::uint64_t offset = 0;
   for (std::size_t index = 0; index < static_cast<std::size_t>(box.dimensions); ++index) {
-    offset += static_cast<std::uint64_t>(part.start[index] - box.start[index]) * static_cast<std::uint64_t>(strides[index]);
+    offset +=
+        static_cast<std::uint64_t>(part.start[index] - box.start[index]) * static_cast<std::uint64_t>(strides[index]);
   }
   return offset;
 }
@@ -66,12 +67,13 @@ Status check_strides(const Box& box, const Strides& strides, std::string_view wh
   std::uint64_t span = 0;
   for (int dimension = 0; dimension < box.dimensions; ++dimension) {
     const std::int64_t stride = strides[static_cast<std::size_t>(dimension)];
-    const std::uint64_t length = stride < 0 ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
+    const std::uint64_t length =
+        stride < 0 ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
     const auto gaps = static_cast<std::uint64_t>(std::max<std::int64_t>(box.extent(dimension) - 1, 0));
     std::uint64_t reach = 0;
     if (__builtin_mul_overflow(gaps, length, &reach) || reach > most || (span += reach) > most) {
-      return fail(Code::argument, "{}: a stride of {} bytes in dimension {}, which has {} elements", what, stride, dimension,
-                  box.extent(dimension));
+      return fail(Code::argument, "{}: a stride of {} bytes in dimension {}, which has {} elements", what, stride,
+                  dimension, box.extent(dimension));
     }
   }
   return {};

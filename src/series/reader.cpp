@@ -142,7 +142,8 @@ Status Reader::check_read(std::uint64_t at_least, std::uint64_t up_to) const {
                 distance, record_.slots);
   }
   if (options_.interval > 0 && at_least > 1) {
-    return fail(Code::limit, "{}: at_least is {}, but with an interval steps are waited for one by one", title(), at_least);
+    return fail(Code::limit, "{}: at_least is {}, but with an interval steps are waited for one by one", title(),
+                at_least);
   }
   if (const std::uint64_t fewest = fewest_slots(); at_least - 1 > (fewest - 1) / options_.every) {
     return fail(Code::limit,
@@ -171,7 +172,8 @@ Status Reader::check_outs(std::uint64_t up_to, std::span<const Out> outs) const 
       std::copy_n(out.strides + 1, field.box.dimensions, strides.begin());
       COUPLET_TRY(layout::check_strides(field.box, strides, title_of(field) + ": out"));
       for (int dimension = 0; dimension < field.box.dimensions; ++dimension) {
-        if (strides[static_cast<std::size_t>(dimension)] == 0 && field.box.extent(dimension) > 1 && field.step_bytes > 0) {
+        if (strides[static_cast<std::size_t>(dimension)] == 0 && field.box.extent(dimension) > 1 &&
+            field.step_bytes > 0) {
           return fail(Code::argument, "{}: out has a stride of 0 in dimension {}: elements would share their place",
                       title_of(field), dimension);
         }

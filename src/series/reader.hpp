@@ -45,9 +45,10 @@ struct ReaderOptions {
 
 // Where the steps of a field go.
 struct Out {
-  void* data = nullptr;                   // the first element of the first step; nullptr: the reader's own memory
-  std::uint64_t bytes = 0;                // of the memory, where it is dense
-  const std::int64_t* strides = nullptr;  // bytes from step to step, then from element to element; nullptr: dense, C order
+  void* data = nullptr;     // the first element of the first step; nullptr: the reader's own memory
+  std::uint64_t bytes = 0;  // of the memory, where it is dense
+  const std::int64_t* strides =
+      nullptr;  // bytes from step to step, then from element to element; nullptr: dense, C order
 };
 
 // The steps of one field.
@@ -58,11 +59,11 @@ struct FieldData {
 
 struct Batch {
   std::uint64_t count = 0;
-  const std::byte* data = nullptr;  // of the first field
-  std::uint64_t step_bytes = 0;     // of the first field
+  const std::byte* data = nullptr;    // of the first field
+  std::uint64_t step_bytes = 0;       // of the first field
   const FieldData* fields = nullptr;  // in the order of the choice; until the next read
   std::uint64_t field_count = 0;
-  const double* times = nullptr;  // NaN where none was said; until the next read
+  const double* times = nullptr;            // NaN where none was said; until the next read
   const std::int64_t* steps = nullptr;      // until the next read
   const std::uint64_t* ordinals = nullptr;  // until the next read
   const std::uint8_t* torn = nullptr;       // 1: the step was replaced while it was copied; until the next read
@@ -102,13 +103,13 @@ class Reader {
   Status close(std::uint64_t deadline_ns);
 
  private:
-  struct Field {  // chosen
+  struct Field {            // chosen
     std::size_t field = 0;  // in the record
     layout::Box box;        // of this rank
     std::uint64_t element_bytes = 0;
     std::uint64_t step_bytes = 0;
   };
-  struct Piece {  // a box of a writer that overlaps the own one of a field
+  struct Piece {            // a box of a writer that overlaps the own one of a field
     std::size_t field = 0;  // in fields_
     layout::CopyPlan plan;  // from the slot to the step's array
   };
@@ -127,7 +128,7 @@ class Reader {
     std::size_t writer = 0;  // rank among the writers
     std::vector<Piece> pieces;
     std::vector<Piece> arranged;  // the same for this read, where a target is not dense
-    int entry = -1;  // in the reader table, for a holder
+    int entry = -1;               // in the reader table, for a holder
   };
   // What a look at the sources, or a wait, has found.
   enum class Outlook : std::uint8_t { steps, waiting, ended, lost };
@@ -227,7 +228,7 @@ class Reader {
   bool end_told_ = false;
   bool closed_ = false;
   Statistics statistics_;
-  Statistics told_;  // what the process's counters know
+  Statistics told_;                                        // what the process's counters know
   std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // of the fields
   std::vector<Target> targets_;
   bool arranged_ = false;  // some target is not dense

@@ -84,9 +84,8 @@ void Reader::move_step(std::size_t from, std::size_t to) {
       std::memmove(target.step(to), target.step(from), field.step_bytes);
       continue;
     }
-    layout::copy_racing(
-        layout::plan_copy(field.box, target.strides, field.box, target.strides, field.element_bytes), target.step(to),
-        target.step(from), layout::CopyMethod::cached);
+    layout::copy_racing(layout::plan_copy(field.box, target.strides, field.box, target.strides, field.element_bytes),
+                        target.step(to), target.step(from), layout::CopyMethod::cached);
   }
   steps_[to] = steps_[from];
   times_[to] = times_[from];

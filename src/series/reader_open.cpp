@@ -139,8 +139,8 @@ Status Reader::choose_fields() {
     if (std::any_of(fields_.begin(), fields_.end(), [&](const Field& each) { return each.field == index; })) {
       return fail(Code::argument, "{}: field '{}' is chosen twice", title(), choice.name);
     }
-    COUPLET_TRY(choose_field(index, choice.box ? choice.box : options_.box,
-                             choice.type >= 0 ? choice.type : options_.type));
+    COUPLET_TRY(
+        choose_field(index, choice.box ? choice.box : options_.box, choice.type >= 0 ? choice.type : options_.type));
   }
   targets_.resize(fields_.size());
   data_.resize(fields_.size());

@@ -17,7 +17,8 @@ namespace couplet::series {
 [[nodiscard]] std::vector<layout::Box> boxes_of(const wire::SeriesField& field);
 // A field without its place, as place_series takes it.
 [[nodiscard]] wire::SeriesField make_field(const std::string& name, couplet_type type,
-                                           const std::vector<std::int64_t>& shape, const std::vector<layout::Box>& boxes);
+                                           const std::vector<std::int64_t>& shape,
+                                           const std::vector<layout::Box>& boxes);
 
 class SeriesFile {
  public:

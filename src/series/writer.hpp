@@ -36,7 +36,7 @@ struct WriterSpecification {
 
 // Where a box stands in the user's memory.
 struct Array {
-  const void* data = nullptr;                // its first element
+  const void* data = nullptr;             // its first element
   const std::int64_t* strides = nullptr;  // bytes from element to element in each dimension; nullptr: dense, in C order
 };
 
@@ -135,8 +135,8 @@ class Writer {
   double time_ = std::numeric_limits<double>::quiet_NaN();  // of the next step
   double last_time_ = -std::numeric_limits<double>::infinity();
   std::vector<Piece> pieces_;
-  std::uint64_t bytes_ = 0;  // of all of them
-  std::vector<layout::CopyPlan> plans_;  // of a put of several arrays
+  std::uint64_t bytes_ = 0;                // of all of them
+  std::vector<layout::CopyPlan> plans_;    // of a put of several arrays
   std::uint64_t next_examination_ns_ = 0;  // of a blocker: liveness and deadlines
   std::uint64_t hub_missed_since_ns_ = 0;  // by who waits for a required reader to open; 0: it is there
   std::int64_t claimed_step_ = 0;

@@ -109,7 +109,8 @@ bool is_name(const std::string& name, std::size_t longest) {
 
 // "series 'sky'", or with the field where it has a name
 std::string title_of(const std::string& series, const FieldSpecification& field) {
-  return field.name.empty() ? fmt::format("series '{}'", series) : fmt::format("series '{}', field '{}'", series, field.name);
+  return field.name.empty() ? fmt::format("series '{}'", series)
+                            : fmt::format("series '{}', field '{}'", series, field.name);
 }
 
 Status check_field(const std::string& series, const FieldSpecification& field) {
@@ -149,8 +150,8 @@ Status check_specification(const WriterSpecification& specification) {
   std::size_t boxes = 0;
   for (std::size_t index = 0; index < fields.size(); ++index) {
     if (!(fields.size() == 1 && fields[index].name.empty()) && !is_name(fields[index].name, longest_field_name)) {
-      return fail(Code::argument, "series '{}': field {} needs a name of 1 to {} bytes without control characters", name,
-                  index, longest_field_name);
+      return fail(Code::argument, "series '{}': field {} needs a name of 1 to {} bytes without control characters",
+                  name, index, longest_field_name);
     }
     for (std::size_t other = 0; other < index; ++other) {
       if (fields[other].name == fields[index].name) {

@@ -127,7 +127,8 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
       break;
     }
     const auto index = static_cast<std::uint32_t>(blocker);
-    last = {entries[index].owner.load(std::memory_order_relaxed), entries[index].program.load(std::memory_order_relaxed)};
+    last = {entries[index].owner.load(std::memory_order_relaxed),
+            entries[index].program.load(std::memory_order_relaxed)};
     const std::uint64_t now = os::now_ns();
     if (now >=
         next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever

@@ -188,8 +188,8 @@ Status place_series(SeriesGeometry& geometry) {
   std::uint64_t step_bytes = 0;
   for (SeriesField& field : geometry.fields) {
     if (field.name.size() >= series_field_name_bytes) {
-      return fail(Code::limit, "series '{}': the name of field '{}' may have at most {} bytes", geometry.name, field.name,
-                  series_field_name_bytes - 1);
+      return fail(Code::limit, "series '{}': the name of field '{}' may have at most {} bytes", geometry.name,
+                  field.name, series_field_name_bytes - 1);
     }
     step_bytes = (step_bytes + 63) / 64 * 64;
     field.offset_bytes = step_bytes;

@@ -476,8 +476,8 @@ std::vector<Box> shattered(std::mt19937& random, const std::vector<std::int64_t>
     if (box.stop[dimension] - box.start[dimension] < 2) {
       continue;
     }
-    const std::int64_t cut = std::uniform_int_distribution<std::int64_t>(box.start[dimension] + 1,
-                                                                         box.stop[dimension] - 1)(random);
+    const std::int64_t cut =
+        std::uniform_int_distribution<std::int64_t>(box.start[dimension] + 1, box.stop[dimension] - 1)(random);
     Box rest = box;
     box.stop[dimension] = cut;
     rest.start[dimension] = cut;

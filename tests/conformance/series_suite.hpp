@@ -42,7 +42,7 @@ struct Coupling {
   std::vector<layout::Box> writers;
   std::vector<layout::Box> readers;
   std::vector<CoupledField> fields;  // instead of shape, type and boxes
-  std::int64_t steps = 20;  // 3, 8, 13, ...
+  std::int64_t steps = 20;           // 3, 8, 13, ...
   std::uint64_t slots = 4;
   std::uint64_t at_least = 1;
   std::uint64_t up_to = 3;

@@ -55,13 +55,15 @@ def progress_text(series: SeriesView) -> str:
     """``eta: 1200/2000 steps, 35.1 steps/s, nowcast -3``."""
     total = f"/{series.expected}" if series.expected else ""
     readers = "".join(f", {reader.program} {reader.behind} behind" for reader in series.readers)
-    waited = f", {waits_text(series)}" if series.waits else ""
+    waited = f", {waits_text(series)}" if series.wait_count else ""
     return f"{series.name}: {series.published}{total} steps, {series.rate:.1f} steps/s{readers}{waited}"
 
 
 def waits_text(series: SeriesView) -> str:
     """How long the writer has waited, and for whom."""
-    return f"waited {series.held_s:.1f} s in {series.waits} waits, {series.longest_s:.1f} s for {series.longest_for}"
+    return (
+        f"waited {series.held_s:.1f} s in {series.wait_count} waits, {series.longest_s:.1f} s for {series.longest_for}"
+    )
 
 
 class PlainDisplay:

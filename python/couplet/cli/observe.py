@@ -77,7 +77,7 @@ class SeriesFile:
     closed: bool
     writer_waits: bool
     held_ns: int
-    waits: int
+    wait_count: int
     longest_ns: int
     longest_for: int | None
     """Peer; None: a required program that has not opened, or nobody."""
@@ -109,7 +109,7 @@ class SeriesView:
     bytes_retained: int
     expected: int | None = None
     rate: float = 0.0
-    waits: int = 0
+    wait_count: int = 0
     longest_s: float = 0.0
     longest_for: str = ""
     readers: list[ReaderView] = field(default_factory=list)
@@ -246,9 +246,9 @@ class Node:
             key = (program, page.rank if page else -1)
             behind[key] = max(behind.get(key, 0), published - min(entry.consumed, published))
         slowest = max(parts, key=lambda part: part.longest_ns)
-        view.waits = sum(part.waits for part in parts)
+        view.wait_count = sum(part.wait_count for part in parts)
         view.longest_s = slowest.longest_ns / 1e9
-        if view.waits:
+        if view.wait_count:
             page = pages.get(slowest.longest_for) if slowest.longest_for is not None else None
             stranger = "a required reader" if slowest.longest_for is None else f"universe rank {slowest.longest_for}"
             program = names.get(slowest.longest_program, stranger)
@@ -320,7 +320,7 @@ class Universe:
 
     def waits(self) -> list[SeriesView]:
         """The series whose writers have waited, as they were last seen."""
-        return [view for view in self._seen.values() if view.waits]
+        return [view for view in self._seen.values() if view.wait_count]
 
     def _kept(self, node: Node) -> bool:
         """Whether the hub of this run is in that directory."""

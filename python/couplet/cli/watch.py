@@ -44,8 +44,8 @@ def _series_table(views: list[SeriesView]) -> Table:
         )
         table.add_row(
             series.name, series.program, str(series.published), f"{series.rate:.1f}", bytes_text(series.bytes_retained),
-            f"{series.occupancy:.0%}", readers or "-", f"{series.held_s:.1f} s" if series.waits else "-",
-            f"{series.longest_s:.1f} s for {series.longest_for}" if series.waits else "-", _state(series),
+            f"{series.occupancy:.0%}", readers or "-", f"{series.held_s:.1f} s" if series.wait_count else "-",
+            f"{series.longest_s:.1f} s for {series.longest_for}" if series.wait_count else "-", _state(series),
         )  # fmt: skip
     return table
 

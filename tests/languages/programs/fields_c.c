@@ -138,7 +138,7 @@ static void read_series(couplet_universe* universe) {
   fields[1].name = "density";
   REQUIRE(couplet_series_open(universe, "sky", &options, &series) == COUPLET_OK);
   couplet_batch batch = {.struct_bytes = sizeof batch};
-  double turned[2][4][2];  /* the last dimension is the rows */
+  double turned[2][4][2]; /* the last dimension is the rows */
   int32_t level[2][3];
   const int64_t out_strides[3] = {sizeof turned[0], 8, 16};
   const couplet_array outs[2] = {{level, NULL, sizeof level}, {turned, out_strides, 0}};

@@ -51,7 +51,9 @@ def write_series(universe: couplet.Universe) -> None:
     }
     refused(couplet.ArgumentError, "fields", lambda: universe.create_series("sky"))
     refused(couplet.ArgumentError, "fields", lambda: universe.create_series("sky", fields={}))
-    refused(couplet.ShapeError, "1 dim", lambda: universe.create_series("sky", fields={"a": ("f8", (4,), [(0, 4), (0, 2)])}))
+    refused(
+        couplet.ShapeError, "1 dim", lambda: universe.create_series("sky", fields={"a": ("f8", (4,), [(0, 4), (0, 2)])})
+    )
     with universe.create_series("sky", fields=fields, slots=4, required_readers="reader") as series:
         for step in range(10, 10 * STEPS + 1, 10):
             if step % 20 == 0:

@@ -130,7 +130,8 @@ TEST_F(Fields, MistakesAtCreationAreNamed) {
   expect_refused(Code::type, "field 'level': 77");
   specification = sound;
   specification.fields[0].boxes[1] = box_of(0, 4, 1, 6);
-  expect_refused(Code::shape, "field 'density': the boxes [0, 4) x [0, 2) of writer rank 0 and [0, 4) x [1, 6) of rank 0");
+  expect_refused(Code::shape,
+                 "field 'density': the boxes [0, 4) x [0, 2) of writer rank 0 and [0, 4) x [1, 6) of rank 0");
   specification = sound;
   specification.fields[0].boxes.push_back(box_of(4, 5, 0, 6));
   expect_refused(Code::shape, "field 'density': the writer's box");
@@ -191,7 +192,8 @@ TEST_F(Strided, GhostCellsAreLeftOutOnBothSides) {
   std::vector<std::int32_t> with_ghosts((rows + 2 * ghosts) * wide, -1);
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < columns; ++column) {
-      with_ghosts[static_cast<std::size_t>((row + ghosts) * wide + column + ghosts)] = element(9, row * columns + column);
+      with_ghosts[static_cast<std::size_t>((row + ghosts) * wide + column + ghosts)] =
+          element(9, row * columns + column);
     }
   }
   const std::array<std::int64_t, 2> strides = {wide * 4, 4};
@@ -294,8 +296,8 @@ TEST_F(Times, OfOneStepMustAgreeOverTheWriterRanks) {
   const auto creating = [&](int rank) {
     testing::ThreadTeam both(room, rank);
     const layout::Box box = box_of(rank * 3, rank == 0 ? 3 : rows, 0, columns);
-    auto made = Writer::create(rank == 0 ? writer_environment : other, both, {"eta", COUPLET_INT32, {rows, columns}, box},
-                               {.slots = 4}, soon());
+    auto made = Writer::create(rank == 0 ? writer_environment : other, both,
+                               {"eta", COUPLET_INT32, {rows, columns}, box}, {.slots = 4}, soon());
     ASSERT_TRUE(made.ok()) << made.status().text();
     writers[static_cast<std::size_t>(rank)] = std::move(made).value();
   };

@@ -100,10 +100,10 @@ TEST(SeriesFormat, GoldenBytes) {
   EXPECT_EQ(value_at(80), 1440000U);     // step bytes
   EXPECT_EQ(std::memcmp(bytes.data() + 128, "eta", 4), 0);
   EXPECT_EQ(std::memcmp(bytes.data() + 256, "ocean", 6), 0);
-  EXPECT_EQ(value_at(384 + 72), 0U);        // offset of the field
-  EXPECT_EQ(value_at(384 + 80), 1440000U);  // its bytes
-  EXPECT_EQ(value_at(384 + 96), 900U);      // its shape
-  EXPECT_EQ(value_at(544), 450U);           // its box
+  EXPECT_EQ(value_at(384 + 72), 0U);          // offset of the field
+  EXPECT_EQ(value_at(384 + 80), 1440000U);    // its bytes
+  EXPECT_EQ(value_at(384 + 96), 900U);        // its shape
+  EXPECT_EQ(value_at(544), 450U);             // its box
   EXPECT_EQ(value_at(4096 + 8), UINT64_MAX);  // nobody sleeps
 }
 
@@ -123,11 +123,11 @@ TEST(SeriesFormat, EveryFieldIsChecked) {
   ASSERT_EQ(decode_code(sound), Code::ok);
   // offset, value that makes no sense there
   const std::vector<std::pair<std::size_t, std::uint64_t>> damages = {
-      {0, 7},         {24, 1},          {32, 4097},    {40, 64},          {48, UINT64_MAX},  {56, 0},
-      {64, 0},        {64, UINT64_MAX}, {64, 6},       {72, 4096},        {80, 1440001},     {88, UINT64_MAX},
-      {88, 0},        {92, UINT64_MAX}, {100, 2},      {100, UINT64_MAX}, {112, UINT64_MAX}, {384 + 64, 77},
-      {384 + 72, 8},  {384 + 80, 9},    {384 + 88, 0}, {384 + 88, 9},     {384 + 88, 2},     {384 + 92, 2},
-      {384 + 92, 0},  {384 + 96, 10},   {544, 901},    {544 + 64, 901},   {384 + 96, UINT64_MAX}};
+      {0, 7},        {24, 1},          {32, 4097},    {40, 64},          {48, UINT64_MAX},      {56, 0},
+      {64, 0},       {64, UINT64_MAX}, {64, 6},       {72, 4096},        {80, 1440001},         {88, UINT64_MAX},
+      {88, 0},       {92, UINT64_MAX}, {100, 2},      {100, UINT64_MAX}, {112, UINT64_MAX},     {384 + 64, 77},
+      {384 + 72, 8}, {384 + 80, 9},    {384 + 88, 0}, {384 + 88, 9},     {384 + 88, 2},         {384 + 92, 2},
+      {384 + 92, 0}, {384 + 96, 10},   {544, 901},    {544 + 64, 901},   {384 + 96, UINT64_MAX}};
   for (const auto& [offset, value] : damages) {
     auto bytes = sound;
     set(bytes, offset, value);

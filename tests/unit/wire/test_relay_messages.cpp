@@ -44,7 +44,7 @@ TEST(RelayMessages, GoldenSubscription) {
                           0x0B, 0,    0,    0,    0,    0,    0,    0,    0x0C, 0, 0, 0, 0, 0, 0, 0,  // next, window
                           0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,                             // program
                           5,    0,    0,    0,    0,    0,    0,    0,                                // incarnation
-                          4,    1,    0,    0,    0,    0,    0,    0,                                // field, dimensions
+                          4,    1,    0,    0,    0,    0,    0,    0,  // field, dimensions
                           1,    0,    0,    0,    0,    0,    0,    0,    3,    2, 0, 0, 0, 0, 0, 0,  // box
                           'f',  'i',  'e',  't',  'a'}));
   const auto back = decode_subscribe(image);
