@@ -220,6 +220,39 @@ def test_watch_shows_a_running_universe(run: Run) -> None:
     assert "no universe" in nothing.stdout
 
 
+SLOW_READER = """\
+import couplet, pathlib, time
+from couplet.cli.observe import nodes
+with couplet.join("nowcast") as universe:
+    series = universe.series("eta")
+    while not any(view.waits for node in nodes() for view in node.series()):
+        time.sleep(0.01)
+    print("read", sum(len(batch) for batch in series.batches(up_to=8)), flush=True)
+    while not pathlib.Path("enough").exists():
+        time.sleep(0.01)
+"""
+
+
+def test_it_is_said_for_whom_a_writer_waited(run: Run) -> None:
+    run.write(ocean=WRITER, nowcast=SLOW_READER)
+    with run.start() as process:
+        assert process.stdout is not None
+        output = ""
+        while "read 50" not in output:
+            line = process.stdout.readline()
+            assert line, f"couplet run ended early\n{output}"
+            output += line
+        shown = subprocess.run(
+            [COUPLET, "watch", "--once"], env={**run.environment, "COLUMNS": "200"}, capture_output=True, text=True,
+            timeout=60, check=True,
+        ).stdout  # fmt: skip
+        (run.folder / "enough").touch()
+        output += process.communicate(timeout=60)[0]
+        assert process.returncode == 0, output
+    assert re.search(r"eta.*\d\.\d s +\d+\.\d s for nowcast\.0", shown), shown
+    assert re.search(r"series 'eta': ocean waited \d+\.\d s in \d+ waits, \d+\.\d s for nowcast\.0", output), output
+
+
 TALKER = """\
 import couplet, pathlib
 def talk(what):
