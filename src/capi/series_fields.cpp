@@ -310,6 +310,7 @@ couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_le
     }
     COUPLET_TRY(capi::check_count(out_count, outs, function, "arrays"));
     std::vector<series::Out> given;
+    given.reserve(static_cast<std::size_t>(out_count));
     for (std::int32_t index = 0; index < out_count; ++index) {
       given.push_back({outs[index].data, outs[index].bytes, outs[index].strides});
     }

@@ -71,10 +71,12 @@ Status check_strides(const Box& box, const Strides& strides, std::string_view wh
         stride < 0 ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
     const auto gaps = static_cast<std::uint64_t>(std::max<std::int64_t>(box.extent(dimension) - 1, 0));
     std::uint64_t reach = 0;
-    if (__builtin_mul_overflow(gaps, length, &reach) || reach > most || (span += reach) > most) {
+    const bool overflow = __builtin_mul_overflow(gaps, length, &reach) || reach > most - span;
+    if (overflow) {
       return fail(Code::argument, "{}: a stride of {} bytes in dimension {}, which has {} elements", what, stride,
                   dimension, box.extent(dimension));
     }
+    span += reach;
   }
   return {};
 }

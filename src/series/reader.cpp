@@ -354,7 +354,7 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
   const std::uint64_t start = os::now_ns();
   const std::uint64_t held = statistics_.held_ns;
   std::uint64_t kept = 0;
-  const Status status = read_steps(at_least, up_to, deadline_ns, outs, kept);
+  Status status = read_steps(at_least, up_to, deadline_ns, outs, kept);
   if (status.ok()) {
     for (std::size_t index = 0; index < fields_.size(); ++index) {
       data_[index] = {targets_[index].data, fields_[index].step_bytes};

@@ -130,6 +130,7 @@ Status Reader::choose_fields() {
     const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == choice.name; });
     if (found == all.end()) {
       std::vector<std::string_view> names;
+      names.reserve(all.size());
       for (const auto& each : all) {
         names.push_back(each.name);
       }

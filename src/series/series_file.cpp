@@ -16,6 +16,7 @@ layout::Box box_of(const wire::SeriesRange& range, std::size_t dimensions) noexc
 
 std::vector<layout::Box> boxes_of(const wire::SeriesField& field) {
   std::vector<layout::Box> boxes;
+  boxes.reserve(field.boxes.size());
   for (const auto& range : field.boxes) {
     boxes.push_back(box_of(range, field.shape.size()));
   }
@@ -29,6 +30,7 @@ wire::SeriesField make_field(const std::string& name, couplet_type type, const s
   field.type = type;
   field.element_bytes = find_type(type)->element_bytes;
   field.shape = shape;
+  field.boxes.reserve(boxes.size());
   for (const auto& box : boxes) {
     field.boxes.push_back({box.start, box.stop});
   }
