@@ -21,6 +21,7 @@ PAGE_VERSION, SERIES_VERSION = 1, 2
 BYTE_ORDER = 0x01020304
 FIRST_RELAY_PEER = 0x80000000
 HOLDING, RESERVED = 2, 3
+_LOOK_INTERVAL_S = 0.1
 MESSAGE_WAIT_NS, SERIES_HELD_NS, SERIES_READ_WAIT_NS = 20, 33, 35
 _RUN = re.compile(r"[0-9a-f]{16}(-.+)?")
 
@@ -283,6 +284,7 @@ class Universe:
         self._node: Node | None = None
         self._rates: dict[str, float] = {}
         self._seen: dict[str, SeriesView] = {}
+        self._looked = 0.0
 
     def take(self, event: dict[str, Any]) -> None:
         """Note an event of the hub."""
@@ -315,8 +317,10 @@ class Universe:
         return views
 
     def look(self) -> None:
-        """See what will be gone when all have left."""
-        self.series({})
+        """See what will be gone when all have left; at most every tenth of a second."""
+        if time.monotonic() - self._looked >= _LOOK_INTERVAL_S:
+            self._looked = time.monotonic()
+            self.series({})
 
     def waits(self) -> list[SeriesView]:
         """The series whose writers have waited, as they were last seen."""
