@@ -110,7 +110,7 @@ Status Writer::put(const void* data, std::int64_t step) {
   }
   const std::uint64_t start = os::now_ns();
   const std::uint64_t held = statistics_.held_ns;
-  const std::uint64_t bytes = file_->geometry().step_bytes;
+  const std::uint64_t bytes = bytes_;
   if (data == nullptr && bytes > 0) {
     return fail(Code::argument, "series '{}' step {}: no data", file_->geometry().name, step);
   }

@@ -291,8 +291,8 @@ TEST_F(Times, ThatMakeNoSenseAreRefused) {
 
 TEST_F(Times, OfOneStepMustAgreeOverTheWriterRanks) {
   testing::TeamRoom room(2);
-  std::array<std::unique_ptr<Writer>, 2> writers;
   FakeEnvironment other(world, 5, "ocean");
+  std::array<std::unique_ptr<Writer>, 2> writers;
   const auto creating = [&](int rank) {
     testing::ThreadTeam both(room, rank);
     const layout::Box box = box_of(rank * 3, rank == 0 ? 3 : rows, 0, columns);
