@@ -32,13 +32,14 @@ from suite_series import LAUNCHERS, STEP_BYTES, available_bytes, figures, paired
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "bench" / "series_paper"
 BUFFERS = {"4GB": (4 << 30) // STEP_BYTES, "8slots": 8}
-REGIONS = 5  # of the size of the buffer: ours, the ring by hand, the windows of both kinds, the boxes read
+REGIONS = 6  # of the size of the buffer: ours (mapped, window), the ring by hand, both kinds of windows, the boxes read
 LIMITS = ("ring_by_hand/memcpy", "ring_by_hand/streaming")
 FIGURES = {
     "added": ("ours/put", "added"),
     "added-in-place": ("ours/claim", "added"),
     "read": ("ours/put", "read"),
     "end_to_end": ("ours/put", "end_to_end"),
+    "read-window": ("ours/window", "read"),
 }
 Run = dict[str, Any]
 
@@ -53,10 +54,14 @@ def run_job(build: Path, flavour: str, slots: int, rounds: int, sizes: list[int]
     if not program.exists() or shutil.which(launcher[0]) is None:
         say(f"{flavour} left out: {program} or {launcher[0]} is missing")
         return []
+    window = {
+        "COUPLET_MPI_WINDOW_BYTES": str(slots * (STEP_BYTES + 4096) + (1 << 20)),
+        "COUPLET_SERIES_ETAWINDOW_WINDOW": "1",
+    }
     with running_hub(build, "ocean:1,nowcast:1") as hub:
         done = subprocess.run(
             [*launcher, str(program), str(slots), str(rounds), *map(str, sizes)],
-            env={**os.environ, **hub},
+            env={**os.environ, **hub, **window},
             stdout=subprocess.PIPE,
             text=True,
             timeout=3600,

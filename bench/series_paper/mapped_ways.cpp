@@ -107,14 +107,14 @@ class RingByHand final : public Way {
 // ---- ours ----
 
 // One series for both ways of writing it.
-class MappedSeries {
+class OurSeries {
  public:
-  MappedSeries(const Setting& setting, couplet_universe* universe)
-      : series_(setting.rank == 0 ? create_series(universe, "eta", setting.slots)
-                                  : open_series(universe, "eta", setting.waits ? COUPLET_HOLD : COUPLET_FOLLOW, 0)) {}
-  ~MappedSeries() { must(couplet_series_close(series_), "close"); }
-  MappedSeries(const MappedSeries&) = delete;
-  MappedSeries& operator=(const MappedSeries&) = delete;
+  OurSeries(const char* name, const Setting& setting, couplet_universe* universe)
+      : series_(setting.rank == 0 ? create_series(universe, name, setting.slots)
+                                  : open_series(universe, name, setting.waits ? COUPLET_HOLD : COUPLET_FOLLOW, 0)) {}
+  ~OurSeries() { must(couplet_series_close(series_), "close"); }
+  OurSeries(const OurSeries&) = delete;
+  OurSeries& operator=(const OurSeries&) = delete;
   [[nodiscard]] couplet_series* get() const { return series_; }
   std::int64_t next_step() { return step_++; }
   std::uint64_t taken = 0;
@@ -126,7 +126,7 @@ class MappedSeries {
 
 class Ours final : public Way {
  public:
-  Ours(std::string name, const Setting& setting, std::shared_ptr<MappedSeries> series, bool in_place)
+  Ours(std::string name, const Setting& setting, std::shared_ptr<OurSeries> series, bool in_place)
       : Way(std::move(name), setting), series_(std::move(series)), in_place_(in_place) {}
 
   std::byte* begin() override {
@@ -165,16 +165,18 @@ class Ours final : public Way {
   }
 
  private:
-  std::shared_ptr<MappedSeries> series_;
+  std::shared_ptr<OurSeries> series_;
   bool in_place_;
 };
 
 }  // namespace
 
 void add_mapped_ways(const Setting& setting, couplet_universe* universe, Ways& ways) {
-  const auto series = std::make_shared<MappedSeries>(setting, universe);
+  const auto series = std::make_shared<OurSeries>("eta", setting, universe);
   ways.push_back(std::make_unique<Ours>("ours/put", setting, series, false));
   ways.push_back(std::make_unique<Ours>("ours/claim", setting, series, true));
+  const auto window = std::make_shared<OurSeries>(window_series, setting, universe);
+  ways.push_back(std::make_unique<Ours>("ours/window", setting, window, false));
   const auto memory = std::make_shared<RingMemory>(setting);
   ways.push_back(std::make_unique<RingByHand>("ring_by_hand/memcpy", setting, memory, false));
   ways.push_back(std::make_unique<RingByHand>("ring_by_hand/streaming", setting, memory, true));

@@ -2,6 +2,7 @@
 // the box (150,150)-(750,750) of each. Every way of handing over runs in turn, beginning with another one in each round, so
 // that the figures of a round may be compared. Both processes are ranks of one MPI job. Prints one JSON object a run.
 // usage: COUPLET_HUB=... COUPLET_RUN_DIR=... mpirun -n 2 paper.<flavour> SLOTS ROUNDS N...
+#include <couplet/couplet_mpi.h>
 #include <mpi.h>
 
 #include <algorithm>
@@ -101,7 +102,11 @@ void run_all(std::uint64_t slots, int rounds, const std::vector<std::uint64_t>& 
   setting.slots = slots;
   setting.waits = slots < most;
   setting.field = touched_memory(step_bytes);
-  couplet_universe* universe = join(setting.rank == 0 ? "ocean" : "nowcast");
+  couplet_universe* universe = nullptr;
+  if (setting.rank != 0) {
+    setenv("COUPLET_MPI_WINDOW_BYTES", "0", 1);
+  }
+  must(couplet_join_mpi(setting.rank == 0 ? "ocean" : "nowcast", MPI_COMM_SELF, nullptr, &universe), "join");
   {
     std::unique_ptr<Destinations> destinations;
     if (setting.rank == 1) {

@@ -12,6 +12,9 @@
 
 namespace couplet::bench {
 
+// The series that lies in the window of the job, by its setting.
+inline constexpr const char* window_series = "etawindow";
+
 struct Setting {
   int rank = 0;             // 0 writes, 1 reads
   std::uint64_t slots = 0;  // of the buffered ways

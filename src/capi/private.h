@@ -18,6 +18,10 @@ COUPLET_API couplet_status couplet_private_find_program(const char* name, char* 
 /* Takes back a receive that no message has met: *request is NULL then. Otherwise it stays, and ends soon. */
 COUPLET_API couplet_status couplet_private_withdraw(couplet_request** request);
 
+/* The window of the MPI job for series: a couplet::series::Window, which the universe owns from here on. VERSION: `build` is
+ * not couplet::series::window_build of this library. */
+COUPLET_API couplet_status couplet_private_use_window(couplet_universe* universe, const char* build, void* window);
+
 #ifdef __cplusplus
 }
 #endif

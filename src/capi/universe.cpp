@@ -4,6 +4,7 @@
 
 #include "capi/call.hpp"
 #include "capi/options.hpp"
+#include "capi/private.h"
 
 namespace {
 
@@ -76,6 +77,20 @@ void couplet_join_options_init(couplet_join_options* options) {
 
 couplet_status couplet_join(const char* program, const couplet_join_options* options, couplet_universe** universe) {
   return capi::guarded([&] { return join(program, options, universe); });
+}
+
+couplet_status couplet_private_use_window(couplet_universe* universe, const char* build, void* window) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(universe, "couplet_join_mpi"));
+    if (std::string_view(build) != couplet::series::window_build) {
+      return fail(Code::version,
+                  "couplet_join_mpi: libcouplet is {}, and libcouplet_mpi is {}: they are not of one build",
+                  couplet::series::window_build, build);
+    }
+    universe->universe->use_window(
+        std::unique_ptr<couplet::series::Window>(static_cast<couplet::series::Window*>(window)));
+    return {};
+  });
 }
 
 couplet_status couplet_leave(couplet_universe* universe) {

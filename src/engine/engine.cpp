@@ -46,6 +46,7 @@ struct Engine::State {
   bool holes = false;
   unsigned round = 0;
   std::uint64_t last_tick_ns = 0;
+  std::uint64_t longest_sleep_ns = slice_ns;
   // Yielding helps where the peer needs this core: kept up while waits end in it.
   int yield_credit = yield_credit_most;
   unsigned waits_without_yield = 0;
@@ -124,7 +125,7 @@ void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
     doorbell.lower_flag();
     return;
   }
-  const std::uint64_t until = std::min(deadline_ns, last_tick_ns + slice_ns);
+  const std::uint64_t until = std::min({deadline_ns, last_tick_ns + slice_ns, now_ns + longest_sleep_ns});
   const std::uint64_t start_ns = os::now_ns();
   doorbell.sleep(until > now_ns ? until - now_ns : 0, [&](int descriptor) {
     const auto place = watched.find(descriptor);
@@ -200,6 +201,10 @@ void Engine::set_interrupt(std::function<bool()> check) {
 
 bool Engine::interrupted(std::uint64_t now_ns) {
   return state_->ask(now_ns);
+}
+
+void Engine::limit_sleep(std::uint64_t longest_ns) {
+  state_->longest_sleep_ns = longest_ns;
 }
 
 void Engine::set_counters(counters::Counters& counters) {

@@ -81,6 +81,9 @@ class Engine {
     return false;
   }
 
+  // No sleep is longer: for sources that nothing wakes us for (outstanding work of MPI).
+  void limit_sleep(std::uint64_t longest_ns);
+
   // Counts rounds and sleeps from here on; outlives the engine.
   void set_counters(counters::Counters& counters);
 

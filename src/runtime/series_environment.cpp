@@ -8,6 +8,7 @@ namespace couplet::runtime {
 namespace {
 
 constexpr std::uint64_t slice_with_messages_ns = 1'000'000;
+constexpr std::uint64_t slice_with_window_ns = 100'000;
 constexpr int rounds_with_pushes = 16;  // the engine looks at sockets only now and then
 
 using universe::PeerState;
@@ -55,6 +56,10 @@ Result<std::uint64_t> SeriesEnvironment::between_slices() {
   }
   if (engine_.interrupted(os::now_ns())) {
     return Code::interrupted;
+  }
+  if (window_ != nullptr) {
+    window_->progress();
+    return slice_with_window_ns;
   }
   return messenger_.pending() > 0 || pushes_ ? slice_with_messages_ns : series::longest_slice_ns;
 }

@@ -10,6 +10,7 @@
 #include "relay/remote.hpp"
 #include "series/part.hpp"
 #include "series/series.hpp"
+#include "series/window.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::runtime {
@@ -20,6 +21,7 @@ class SeriesEnvironment final : public series::Environment {
                     counters::Counters& counters, std::uint64_t spin_ns)
       : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters), spin_ns_(spin_ns) {}
 
+  void set_window(series::Window* window) noexcept { window_ = window; }
   // Who brings parts of other nodes; nullptr: nobody does. pushes: this process pushes inside its own calls.
   void set_remote(relay::Remote* remote, bool pushes) noexcept {
     remote_ = remote;
@@ -44,6 +46,7 @@ class SeriesEnvironment final : public series::Environment {
   Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
                       std::uint32_t needed, std::uint64_t deadline_ns) override;
   Status wait(const std::function<bool()>& done, std::uint64_t until_ns) override;
+  [[nodiscard]] series::Window* window() noexcept override { return window_; }
 
  private:
   universe::Membership& membership_;
@@ -53,6 +56,7 @@ class SeriesEnvironment final : public series::Environment {
   std::uint64_t spin_ns_;
   relay::Remote* remote_ = nullptr;
   bool pushes_ = false;
+  series::Window* window_ = nullptr;
 };
 
 }  // namespace couplet::runtime

@@ -16,6 +16,7 @@ constexpr double leave_timeout_s = 5;
 constexpr double relay_timeout_s = 10;  // for one that was started, and has not come when its starter leaves
 constexpr int spin_rounds = 4000;
 constexpr double push_timeout_s = 30;
+constexpr std::uint64_t window_nap_ns = 100'000;  // nobody rings when MPI has something to do
 constexpr int pushes_each_call = 64;
 constexpr unsigned calls_between_rounds = 16;
 
@@ -129,7 +130,57 @@ Status Universe::make_messenger() {
   return {};
 }
 
+namespace {
+
+// Waits for anything let MPI move what the other ranks of the job read.
+class WindowProgress final : public engine::Source {
+ public:
+  explicit WindowProgress(series::Window& window) : window_(window) {}
+  int poll(std::uint64_t /*now_ns*/, int /*budget*/) override {
+    window_.progress();
+    return 0;
+  }
+  [[nodiscard]] bool ready() const override { return false; }
+
+ private:
+  series::Window& window_;
+};
+
+}  // namespace
+
+void Universe::use_window(std::unique_ptr<series::Window> window) {
+  window_ = std::move(window);
+  environment_->set_window(window_.get());
+  window_progress_ = std::make_unique<WindowProgress>(*window_);
+  engine_->add(*window_progress_, engine::Rate::often);
+  engine_->limit_sleep(window_nap_ns);
+}
+
+// What others still read from it stays until they leave, too.
+Status Universe::end_window() {
+  if (!window_) {
+    return {};
+  }
+  Status ended;
+  const auto over = [&] {
+    auto all = window_->end();
+    ended = all.status();
+    return !ended.ok() || *all;
+  };
+  const Status waited =
+      engine_->wait(over, os::never, [] { return std::string("the other ranks of the MPI job to leave"); });
+  engine_->remove(*window_progress_);
+  environment_->set_window(nullptr);
+  window_progress_.reset();
+  window_.reset();
+  return waited.ok() ? ended : waited;
+}
+
 Universe::~Universe() {
+  if (window_) {  // never left: MPI may be gone, and what the others read stays
+    engine_->remove(*window_progress_);
+    static_cast<void>(window_.release());
+  }
   environment_.reset();
   areas_.reset();
   if (member_) {
@@ -186,6 +237,7 @@ Status Universe::progress() {
 }
 
 Status Universe::leave() {
+  const Status window_ended = end_window();
   if (node_relay_) {  // nobody else will push what is left
     auto& server = node_relay_->server();
     static_cast<void>(engine_->wait([&] { return server.told_all(); }, os::deadline_after(push_timeout_s),
@@ -200,6 +252,9 @@ Status Universe::leave() {
   const Status flushed = messenger_->flush(deadline_ns);
   reach_->shut(deadline_ns);
   const Status left = member_->leave(os::deadline_after(leave_timeout_s));  // whatever time the peers have taken
+  if (!window_ended.ok()) {
+    return window_ended.within("leaving the window of the MPI job");
+  }
   return flushed.ok() ? left : flushed.within("leaving with messages that could not be sent");
 }
 

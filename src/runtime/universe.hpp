@@ -21,6 +21,7 @@
 #include "runtime/series_environment.hpp"
 #include "runtime/task_environment.hpp"
 #include "series/reader.hpp"
+#include "series/window.hpp"
 #include "series/writer.hpp"
 #include "task/area.hpp"
 #include "task/post.hpp"
@@ -54,12 +55,18 @@ class Universe final {
   task::Areas& areas();
 
   Status progress();
-  // A step was published: pushes it where writers do that inside their calls (relay = in_calls); otherwise nothing.
+  // A step was published: pushes it where writers do that inside their calls (relay = in_calls), and lets others read it in
+  // the window; otherwise nothing.
   void published() {
     if (node_relay_) [[unlikely]] {
       push();
     }
+    if (window_) [[unlikely]] {
+      window_->progress();
+    }
   }
+  // Of the MPI job, once, before there are series. From now on leave() is collective over the job.
+  void use_window(std::unique_ptr<series::Window> window);
   // check: see Engine::set_interrupt.
   void set_interrupt(std::function<bool()> check) { engine_->set_interrupt(std::move(check)); }
   // JSON: links, limits and choices, and why.
@@ -74,6 +81,7 @@ class Universe final {
   Status make_messenger();
   Status make_relay(const universe::JoinWishes& wishes);
   void push();
+  Status end_window();
   void heard_of_loss(channel::PeerId peer, const Status& why);
 
   // In the order of dependence.
@@ -88,6 +96,8 @@ class Universe final {
   unsigned pushed_ = 0;
   std::unique_ptr<relay::Dispatch> relay_frames_;
   std::unique_ptr<RelayStart> relay_start_;
+  std::unique_ptr<series::Window> window_;
+  std::unique_ptr<engine::Source> window_progress_;
   std::unique_ptr<TaskEnvironment> task_environment_;
   std::unique_ptr<task::Post> post_;
   std::unique_ptr<task::Areas> areas_;

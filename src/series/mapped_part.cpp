@@ -41,6 +41,16 @@ bool same_fields(const std::vector<wire::SeriesField>& fields, const std::vector
 
 }  // namespace
 
+Status check_described(const wire::SeriesGeometry& geometry, const universe::SeriesRecord& record, std::size_t part,
+                       const std::string& where) {
+  const auto& described = record.parts[part];
+  if (geometry.name == record.name && geometry.slot_count == record.slots && geometry.writer_peer == described.writer &&
+      same_fields(geometry.fields, record.fields, described.boxes)) {
+    return {};
+  }
+  return fail(Code::protocol, "{}: these are not the slots that the register describes", where);
+}
+
 std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& fields,
                                           const std::vector<FieldWish>& wishes) {
   std::vector<wire::SeriesField> cut;
@@ -76,11 +86,7 @@ Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const u
   if (!file) {
     return file.status().within(context());
   }
-  const auto& geometry = (*file)->geometry();
-  if (geometry.name != record.name || geometry.slot_count != record.slots || geometry.writer_peer != described.writer ||
-      !same_fields(geometry.fields, record.fields, described.boxes)) {
-    return fail(Code::protocol, "{}: {} is not the file that the register describes", context(), described.file);
-  }
+  COUPLET_TRY(check_described((*file)->geometry(), record, part, fmt::format("{}, {}", context(), described.file)));
   return std::unique_ptr<Part>(new MappedPart(environment, std::move(file).value()));
 }
 

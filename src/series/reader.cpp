@@ -398,6 +398,9 @@ Result<Retained> Reader::retained() {
     return fail(Code::state, "{} is closed", title());
   }
   for (;;) {
+    for (Source& source : sources_) {
+      COUPLET_TRY(source.part->poll());
+    }
     const View view = look();
     if (view.published == 0) {
       return Code::not_yet;

@@ -127,8 +127,9 @@ class Reader {
     SeriesFile* file = nullptr;
     std::size_t writer = 0;  // rank among the writers
     std::vector<Piece> pieces;
-    std::vector<Piece> arranged;  // the same for this read, where a target is not dense
-    int entry = -1;               // in the reader table, for a holder
+    std::vector<Piece> arranged;     // the same for this read, where a target is not dense
+    std::vector<Fetch::Look> looks;  // of a part that fetches: what became of each ordinal of a copy
+    int entry = -1;                  // in the reader table, for a holder
   };
   // What a look at the sources, or a wait, has found.
   enum class Outlook : std::uint8_t { steps, waiting, ended, lost };
@@ -156,7 +157,8 @@ class Reader {
   Status choose_fields();
   Status choose_field(std::size_t field, const std::optional<layout::Box>& box, couplet_type type);
   [[nodiscard]] bool reads_part(std::size_t writer) const;
-  [[nodiscard]] std::vector<Piece> pieces_of(const SeriesFile& file, std::span<const Target> targets) const;
+  [[nodiscard]] std::vector<Piece> pieces_of(const wire::SeriesGeometry& geometry,
+                                             std::span<const Target> targets) const;
   Status open_sources(std::uint64_t deadline_ns);
   Status check_coverage(const Field& field) const;
   Status start(From from, std::uint64_t deadline_ns);
@@ -205,6 +207,7 @@ class Reader {
   // Fills targets_ (once for each call) and arranged pieces. memory: no room.
   Status aim(std::span<const Out> outs, std::uint64_t count);
   Result<std::uint64_t> copy_steps(const Plan& plan, std::uint64_t kept, const Status& room);
+  Status fetch_steps(Source& source, std::size_t begin, std::uint64_t count);
   Status copy_step(std::uint64_t ordinal, layout::CopyMethod method, std::size_t at);
   void move_step(std::size_t from, std::size_t to);
   Status combine(const Status& own, std::size_t begin, std::uint64_t count);

@@ -10,6 +10,14 @@
 #include "series/slot_protocol.hpp"
 
 namespace couplet::series {
+namespace {
+
+// As read_label, of a step that was fetched.
+std::optional<Label> label_of(const Fetch::Look& look, std::uint64_t ordinal) noexcept {
+  return look.stamp_before == stamp_there(ordinal) ? std::optional(Label{look.step, look.time_bits}) : std::nullopt;
+}
+
+}  // namespace
 
 // Memory that does not fit or a place for each field, and how boxes of writers come there.
 Status Reader::aim(std::span<const Out> outs, std::uint64_t count) {
@@ -35,26 +43,41 @@ Status Reader::aim(std::span<const Out> outs, std::uint64_t count) {
   }
   arranged_ = arranged;
   for (std::size_t index = 0; arranged && index < sources_.size(); ++index) {
-    sources_[index].arranged = pieces_of(*sources_[index].file, targets_);
+    sources_[index].arranged = pieces_of(sources_[index].part->geometry(), targets_);
   }
   return {};
+}
+
+// All of a copy, into the places from number `begin` on.
+Status Reader::fetch_steps(Source& source, std::size_t begin, std::uint64_t count) {
+  source.looks.assign(begin + count, {});
+  std::vector<Fetch::Piece> pieces;
+  for (const Piece& piece : arranged_ ? source.arranged : source.pieces) {
+    const Target& target = targets_[piece.field];
+    pieces.push_back({&piece.plan, target.step(begin), target.step_stride});
+  }
+  return source.part->fetch({.ordinals = std::span(ordinals_).subspan(begin, count),
+                             .pieces = pieces,
+                             .looks = std::span(source.looks).subspan(begin, count)});
 }
 
 // Ordinal into place number `at` of the targets; its fate into outcome_[at], what the writer calls it into steps_ and times_.
 Status Reader::copy_step(std::uint64_t ordinal, layout::CopyMethod method, std::size_t at) {
   outcome_[at] = outcome_whole;
   for (const Source& source : sources_) {
+    const bool fetched = source.part->fetches();
     const auto& header = source.file->slot_header(ordinal);
-    const auto label = read_label(header, ordinal);
+    const auto label = fetched ? label_of(source.looks[at], ordinal) : read_label(header, ordinal);
     if (!label) {
       outcome_[at] = outcome_gone;
       return {};
     }
-    const std::byte* const slot = source.file->slot(ordinal);
     for (const Piece& piece : arranged_ ? source.arranged : source.pieces) {
-      layout::copy_racing(piece.plan, targets_[piece.field].step(at), slot, method);
+      if (!fetched) {
+        layout::copy_racing(piece.plan, targets_[piece.field].step(at), source.file->slot(ordinal), method);
+      }
     }
-    if (!end_read(header, ordinal)) {
+    if (fetched ? source.looks[at].stamp_after != stamp_there(ordinal) : !end_read(header, ordinal)) {
       outcome_[at] = outcome_torn;
       if (!options_.torn) {
         return {};
@@ -135,8 +158,15 @@ Result<std::uint64_t> Reader::copy_steps(const Plan& plan, std::uint64_t kept, c
   torn_.resize(begin + count);
   const std::uint64_t start = os::now_ns();
   Status status = room;
-  for (std::uint64_t number = 0; number < count && status.ok(); ++number) {
+  for (std::uint64_t number = 0; number < count; ++number) {
     ordinals_[begin + number] = options_.interval > 0 ? by_time_[number] : plan.first + number * options_.every;
+  }
+  for (Source& source : sources_) {
+    if (status.ok() && source.part->fetches()) {
+      status = fetch_steps(source, begin, count);
+    }
+  }
+  for (std::uint64_t number = 0; number < count && status.ok(); ++number) {
     status = copy_step(ordinals_[begin + number], method, begin + number);
   }
   layout::store_fence();

@@ -9,6 +9,7 @@
 #include "series/hold.hpp"
 #include "series/reader.hpp"
 #include "series/slot_protocol.hpp"
+#include "series/window_part.hpp"
 
 namespace couplet::series {
 
@@ -207,11 +208,12 @@ bool Reader::reads_part(std::size_t writer) const {
 }
 
 // targets: where they are not dense; else none.
-std::vector<Reader::Piece> Reader::pieces_of(const SeriesFile& file, std::span<const Target> targets) const {
+std::vector<Reader::Piece> Reader::pieces_of(const wire::SeriesGeometry& geometry,
+                                             std::span<const Target> targets) const {
   std::vector<Piece> pieces;
   for (std::size_t index = 0; index < fields_.size(); ++index) {
     const Field& chosen = fields_[index];
-    const auto& all = file.geometry().fields;
+    const auto& all = geometry.fields;
     const auto& name = record_.fields[chosen.field].name;
     const auto field = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
     const bool dense = targets.empty() || targets[index].dense;
@@ -242,7 +244,9 @@ Status Reader::open_sources(std::uint64_t deadline_ns) {
       continue;
     }
     Result<std::unique_ptr<Part>> part = Code::internal;
-    if (record_.parts[writer].node == environment_.node()) {
+    if (parse_place(record_.parts[writer].file)) {
+      part = open_window_part(environment_, record_, writer, wish, deadline_ns);
+    } else if (record_.parts[writer].node == environment_.node()) {
       part = open_mapped_part(environment_, record_, writer);
     } else {
       part = environment_.open_part(record_, writer, wish, deadline_ns);
@@ -254,7 +258,7 @@ Status Reader::open_sources(std::uint64_t deadline_ns) {
     source.file = &(*part)->file();
     source.part = std::move(part).value();
     source.writer = writer;
-    source.pieces = pieces_of(*source.file, {});
+    source.pieces = pieces_of(source.part->geometry(), {});
     if (options_.mode == Mode::hold) {
       COUPLET_TRY(take_hold(source));
     }
@@ -328,6 +332,10 @@ Status Reader::release_reservations(std::uint64_t deadline_ns) {
   const auto opened = static_cast<std::uint32_t>(team_.size());
   const auto needed = static_cast<std::uint32_t>(std::max(options_.openers, team_.size()));
   for (std::size_t writer = 0; writer < record_.parts.size(); ++writer) {
+    if (parse_place(record_.parts[writer].file)) {
+      COUPLET_TRY(count_opened_in_window(environment_, record_, writer, opened, needed));
+      continue;
+    }
     if (record_.parts[writer].node != environment_.node()) {
       COUPLET_TRY(environment_.count_opened(record_, writer, opened, needed, deadline_ns));
       continue;

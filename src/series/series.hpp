@@ -22,6 +22,7 @@
 namespace couplet::series {
 
 class Part;
+class Window;
 
 enum class Mode : std::uint8_t { hold = COUPLET_HOLD, follow = COUPLET_FOLLOW };
 enum class From : std::uint8_t {
@@ -83,6 +84,8 @@ class Environment {
   // program's reservation ends when `needed` have.
   virtual Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
                               std::uint32_t needed, std::uint64_t deadline_ns) = 0;
+  // Of the MPI job; nullptr: joined without one.
+  [[nodiscard]] virtual Window* window() noexcept { return nullptr; }
   // Moves frames until done() or until_ns (both ok); sleeps meanwhile.
   virtual Status wait(const std::function<bool()>& done, std::uint64_t until_ns) = 0;
 
@@ -137,7 +140,7 @@ struct Retained {
 struct Description {
   std::string name;
   std::string program;
-  std::string route;  // "writer", "mapped" or "relay"
+  std::string route;  // "writer", "mapped", "relay" or "window"
   struct Field {
     std::string name;
     couplet_type type = COUPLET_BYTE;

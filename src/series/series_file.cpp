@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/types.hpp"
 
 namespace couplet::series {
@@ -37,19 +38,27 @@ wire::SeriesField make_field(const std::string& name, couplet_type type, const s
   return field;
 }
 
-SeriesFile::SeriesFile(std::unique_ptr<os::MappedFile> memory, wire::SeriesGeometry geometry)
+SeriesFile::SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry)
     : memory_(std::move(memory)),
       geometry_(std::move(geometry)),
-      control_(&wire::series_control(memory_->data(), geometry_)),
-      readers_(wire::series_readers(memory_->data(), geometry_)),
-      slot_headers_(wire::series_slot_headers(memory_->data(), geometry_)),
-      slots_(memory_->data() + geometry_.slots_offset) {}
+      control_(&wire::series_control(data, geometry_)),
+      readers_(wire::series_readers(data, geometry_)),
+      slot_headers_(wire::series_slot_headers(data, geometry_)),
+      slots_(data + geometry_.slots_offset) {}
+
+Result<std::unique_ptr<SeriesFile>> SeriesFile::create_in(std::span<std::byte> memory, wire::SeriesGeometry geometry) {
+  COUPLET_TRY(wire::place_series(geometry));
+  COUPLET_ASSERT(memory.size() >= geometry.file_bytes);
+  wire::encode_series_header(geometry, memory.first(geometry.file_bytes));
+  return std::unique_ptr<SeriesFile>(new SeriesFile(nullptr, memory.data(), std::move(geometry)));
+}
 
 Result<std::unique_ptr<SeriesFile>> SeriesFile::create(const std::string& path, wire::SeriesGeometry geometry) {
   COUPLET_TRY(wire::place_series(geometry));
   COUPLET_TRY_VALUE(auto memory, os::MappedFile::create(path, geometry.file_bytes));
   wire::encode_series_header(geometry, memory->bytes());
-  return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), std::move(geometry)));
+  std::byte* const data = memory->data();
+  return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), data, std::move(geometry)));
 }
 
 Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path) {
@@ -60,7 +69,8 @@ Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path) {
   if (!geometry) {
     return geometry.status().within(path);
   }
-  return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), std::move(geometry).value()));
+  std::byte* const data = memory->data();
+  return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), data, std::move(geometry).value()));
 }
 
 }  // namespace couplet::series

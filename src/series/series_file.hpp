@@ -1,7 +1,9 @@
 // One writer rank's file, mapped: the typed parts of it that writer, readers and relay work on.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -24,12 +26,13 @@ class SeriesFile {
  public:
   // Makes the file (exists, no_space, limit: nothing is left behind). geometry: without what place_series fills in.
   static Result<std::unique_ptr<SeriesFile>> create(const std::string& path, wire::SeriesGeometry geometry);
+  // The same in memory that outlives it: zero, page aligned, as many bytes as place_series says. Nobody else maps it.
+  static Result<std::unique_ptr<SeriesFile>> create_in(std::span<std::byte> memory, wire::SeriesGeometry geometry);
   // Maps an existing one for reading steps; checks the header and everything it says. Writes go only to its control lines
   // and the reader table.
   static Result<std::unique_ptr<SeriesFile>> open(const std::string& path);
 
   [[nodiscard]] const wire::SeriesGeometry& geometry() const noexcept { return geometry_; }
-  [[nodiscard]] const std::string& path() const noexcept { return memory_->path(); }
   [[nodiscard]] std::uint64_t slots() const noexcept { return geometry_.slot_count; }
   [[nodiscard]] wire::SeriesControl& control() const noexcept { return *control_; }
   [[nodiscard]] wire::SeriesReaderEntry* readers() const noexcept { return readers_; }
@@ -40,12 +43,12 @@ class SeriesFile {
   [[nodiscard]] std::byte* slot(std::uint64_t ordinal) const noexcept {
     return slots_ + ordinal % geometry_.slot_count * geometry_.slot_stride;
   }
-  Status remove() { return memory_->remove(); }
+  Status remove() { return memory_ ? memory_->remove() : Status(); }
 
  private:
-  SeriesFile(std::unique_ptr<os::MappedFile> memory, wire::SeriesGeometry geometry);
+  SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry);
 
-  std::unique_ptr<os::MappedFile> memory_;
+  std::unique_ptr<os::MappedFile> memory_;  // nullptr: somebody else's
   wire::SeriesGeometry geometry_;
   wire::SeriesControl* control_;
   wire::SeriesReaderEntry* readers_;

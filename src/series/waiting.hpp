@@ -2,8 +2,10 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <thread>
 
 #include "os/clock.hpp"
 #include "os/futex.hpp"
@@ -37,6 +39,11 @@ class Waiting {
       os::futex_wait(word, expected, std::min({slice_ns_, longest_slice_ns, end - now}));
     }
     slice_ns_ *= 2;
+    return end_slice();
+  }
+  // The same where nobody wakes us.
+  Status nap(std::uint64_t nap_ns) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns));
     return end_slice();
   }
   // The same for what comes by frames: until done() or the end of a slice.

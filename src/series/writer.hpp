@@ -109,6 +109,7 @@ class Writer {
     double wait_timeout_s = -1;
     double evict_after_s = -1;
     std::uint64_t streaming_bytes = layout::default_streaming_bytes;
+    int window_size = 0;  // ranks of the MPI job in whose window the slots lie; 0: in a file
   };
   Writer(Environment& environment, std::unique_ptr<SeriesFile> file, Settings settings);
 
@@ -121,6 +122,10 @@ class Writer {
   Status wait_for_holders(std::int64_t step, std::uint64_t deadline_ns);
   // Releases the blocker where it is dead, too slow or overdue; an error where the user has to be told.
   Status examine_blocker(std::uint32_t index);
+  // In a window: has the required program opened?
+  [[nodiscard]] bool opened_in_window(std::uint64_t program) const;
+  // In a window readers cannot say when they have read; the writer sees it.
+  void note_reads();
   Status examine_reservation(wire::SeriesReaderEntry& entry);
   [[nodiscard]] std::string describe_blocker(std::uint32_t index) const;
   void note_wait(const Blocker& blocker, std::uint64_t waited_ns);
@@ -135,10 +140,11 @@ class Writer {
   double time_ = std::numeric_limits<double>::quiet_NaN();  // of the next step
   double last_time_ = -std::numeric_limits<double>::infinity();
   std::vector<Piece> pieces_;
-  std::uint64_t bytes_ = 0;                // of all of them
-  std::vector<layout::CopyPlan> plans_;    // of a put of several arrays
-  std::uint64_t next_examination_ns_ = 0;  // of a blocker: liveness and deadlines
-  std::uint64_t hub_missed_since_ns_ = 0;  // by who waits for a required reader to open; 0: it is there
+  std::uint64_t bytes_ = 0;                   // of all of them
+  std::vector<layout::CopyPlan> plans_;       // of a put of several arrays
+  std::vector<std::uint64_t> seen_consumed_;  // in a window: of each entry, and 1
+  std::uint64_t next_examination_ns_ = 0;     // of a blocker: liveness and deadlines
+  std::uint64_t hub_missed_since_ns_ = 0;     // by who waits for a required reader to open; 0: it is there
   std::int64_t claimed_step_ = 0;
   bool claimed_ = false;
   bool closed_ = false;

@@ -8,6 +8,7 @@
 #include "os/host.hpp"
 #include "series/collective.hpp"
 #include "series/slot_protocol.hpp"
+#include "series/window.hpp"
 #include "series/writer.hpp"
 
 namespace couplet::series {
@@ -351,8 +352,15 @@ class WriterCreation {
     settings_.required_deadline_ns = os::deadline_after(settings_.required_timeout_s);
     settings_.required_readers = options_.required_readers ? *options_.required_readers : given.required_readers();
     COUPLET_TRY(check_required());
+    std::uint32_t in_window = 0;
+    COUPLET_TRY(given.take("window", in_window));
+    COUPLET_TRY(in_window != 0 ? choose_window() : Status());
     holders_ =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(holders == 0 ? default_holders : holders, UINT32_MAX));
+    if (window_ != nullptr) {  // reservations first, then an entry for each rank of the job
+      holders_ =
+          static_cast<std::uint32_t>(settings_.required_readers.size()) + static_cast<std::uint32_t>(window_->size());
+    }
     COUPLET_TRY_VALUE(const std::uint64_t slot_bytes, slot_bytes_of());
     if (own_.slots == 0) {
       const std::uint64_t bytes = memory_bytes == 0 ? default_memory_bytes : memory_bytes;
@@ -364,6 +372,29 @@ class WriterCreation {
     own_.peer = environment_.self();
     own_.node = environment_.node();
     own_.file = fmt::format("series-{:016x}-{:08x}-{:016x}", name_hash(specification_.name), own_.peer, unique);
+    return window_ != nullptr ? reserve_window() : Status();
+  }
+
+  Status choose_window() {
+    window_ = environment_.window();
+    if (window_ != nullptr) {
+      return {};
+    }
+    return fail(Code::unsupported,
+                "series '{}' is to lie in the window of the MPI job, but this process has joined without one "
+                "(mpi_window_bytes)",
+                specification_.name);
+  }
+  // As much as the own wish needs: the slots that are agreed on are not more.
+  Status reserve_window() {
+    wire::SeriesGeometry geometry = geometry_of(own_.slots);
+    COUPLET_TRY(wire::place_series(geometry));
+    auto piece = window_->reserve(geometry.file_bytes);
+    if (!piece) {
+      return piece.status().within(fmt::format("series '{}' with {} slots", specification_.name, own_.slots));
+    }
+    window_memory_ = {piece->data, geometry.file_bytes};
+    own_.file = place_text({window_->job(), window_->rank(), piece->offset, geometry.file_bytes});
     return {};
   }
 
@@ -434,7 +465,9 @@ class WriterCreation {
       return fail(Code::limit, "series '{}': {} required readers do not fit into a table of {} holders", record_.name,
                   settings_.required_readers.size(), holders_);
     }
-    auto file = SeriesFile::create(environment_.node_directory() + "/" + own_.file, std::move(geometry));
+    auto file = window_ != nullptr
+                    ? SeriesFile::create_in(window_memory_, std::move(geometry))
+                    : SeriesFile::create(environment_.node_directory() + "/" + own_.file, std::move(geometry));
     if (!file) {
       return file.status().within(fmt::format("series '{}' with {} slots", record_.name, record_.slots));
     }
@@ -445,6 +478,10 @@ class WriterCreation {
       auto& entry = file_->readers()[index];
       entry.program.store(name_hash(name), std::memory_order_relaxed);
       entry.owner.store(pack(owner), std::memory_order_release);
+    }
+    if (window_ != nullptr) {
+      file_->control().released.entries_used.store(holders_, std::memory_order_release);
+      settings_.window_size = window_->size();
     }
     return {};
   }
@@ -474,6 +511,8 @@ class WriterCreation {
   Proposal own_;
   universe::SeriesRecord record_;
   Writer::Settings settings_;
+  Window* window_ = nullptr;  // where the slots are to lie
+  std::span<std::byte> window_memory_;
   std::unique_ptr<SeriesFile> file_;
 };
 

@@ -1,4 +1,7 @@
 // The writer's waiting for holders: who holds, is he alive, too slow or overdue.
+#include <algorithm>
+#include <utility>
+
 #include "series/slot_protocol.hpp"
 #include "series/writer.hpp"
 
@@ -8,6 +11,8 @@ using wire::ReaderState;
 
 namespace {
 constexpr std::uint64_t examination_interval_ns = 20'000'000;
+constexpr std::uint64_t window_interval_ns = 500'000;  // nobody wakes us there
+constexpr std::uint64_t window_nap_ns = 50'000;
 constexpr std::uint64_t half_open_ns =
     2'000'000'000;  // a reader that was opening when the hub died may come to its end
 }  // namespace
@@ -31,8 +36,38 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
                      entry.consumed.load(), ordinal_);
 }
 
+bool Writer::opened_in_window(std::uint64_t program) const {
+  std::uint32_t opened = 0;
+  std::uint32_t needed = UINT32_MAX;
+  const std::uint32_t end = file_->reader_entries();
+  for (std::uint32_t index = end - static_cast<std::uint32_t>(settings_.window_size); index < end; ++index) {
+    const auto& entry = file_->readers()[index];
+    if (entry.program.load(std::memory_order_acquire) == program && entry.opened.load(std::memory_order_relaxed) > 0) {
+      opened += entry.opened.load(std::memory_order_relaxed);
+      needed = std::min(needed, entry.subscription.load(std::memory_order_relaxed));
+    }
+  }
+  return opened >= needed;
+}
+
+void Writer::note_reads() {
+  const std::uint64_t now = os::now_ns();
+  seen_consumed_.resize(file_->reader_entries());
+  for (std::uint32_t index = 0; index < file_->reader_entries(); ++index) {
+    auto& entry = file_->readers()[index];
+    const std::uint64_t consumed = entry.consumed.load(std::memory_order_acquire) + 1;
+    if (std::exchange(seen_consumed_[index], consumed) != consumed) {
+      entry.last_read_ns.store(now, std::memory_order_relaxed);
+    }
+  }
+}
+
 Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
   const Owner seen = owner_of(entry);
+  if (settings_.window_size > 0 && opened_in_window(entry.program.load(std::memory_order_relaxed))) {
+    static_cast<void>(replace_owner(entry, seen, 0));
+    return {};
+  }
   const std::string name = required_name(entry.program.load(std::memory_order_relaxed));
   const Status known = environment_.program_alive(name);
   if (known.code() == Code::peer_lost) {  // came, never opened, and is gone: nobody is left to keep steps for
@@ -132,7 +167,10 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
     const std::uint64_t now = os::now_ns();
     if (now >=
         next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever
-      next_examination_ns_ = now + examination_interval_ns;
+      next_examination_ns_ = now + (settings_.window_size > 0 ? window_interval_ns : examination_interval_ns);
+      if (settings_.window_size > 0) {
+        note_reads();
+      }
       status = examine_blocker(index);
     } else if (waiting.over()) {
       status = waiting.interrupted() ? Status(Code::interrupted)
@@ -140,6 +178,8 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
                    ? Status(Code::full)
                    : fail(Code::timeout, "series '{}' step {}: no slot was free within {} s: {}",
                           file_->geometry().name, step, settings_.wait_timeout_s, describe_blocker(index));
+    } else if (settings_.window_size > 0) {
+      status = waiting.nap(window_nap_ns);
     } else if (!waiting.spin()) {
       if (const auto word = prepare_writer_sleep(control, entries, entry_count, needed)) {
         status = waiting.sleep(control.released.word, *word, settings_.required_deadline_ns);

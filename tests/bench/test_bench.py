@@ -41,7 +41,8 @@ def test_series_paper(mpi: str, tmp_path: Path) -> None:
     """Every way of handing over delivers the right content, of every step."""
     plot = tmp_path / "plot.png"
     cases = bench("series-paper", "--mpi", mpi, "--n", "1", "--buffer", "8slots", "--no-sst", "--plot", str(plot))
-    assert set(cases) == {f"8slots/{mpi}/{figure}" for figure in ("added", "added-in-place", "read", "end_to_end")}
+    wanted = ("added", "added-in-place", "read", "end_to_end", "read-window")
+    assert set(cases) == {f"8slots/{mpi}/{figure}" for figure in wanted}
     for case in cases.values():
         check(case, "series-paper", "ms")
         assert any(way.startswith("get_ring/allocated") for way in case["baselines"])

@@ -284,6 +284,9 @@ void SeriesConformance::SetUp() {
 
 std::vector<Report> SeriesConformance::run(const Coupling& coupling) {
   SeriesWorld world;
+  if (GetParam().prepare) {
+    GetParam().prepare(world);
+  }
   const auto deadline = os::deadline_after(patience_s);
   const auto fields = coupling.all_fields();
   TeamRoom writers(static_cast<int>(fields.front().writers.size()));

@@ -21,6 +21,7 @@ struct SeriesWay {
   std::function<std::unique_ptr<testing::FakeEnvironment>(const testing::SeriesWorld&, channel::PeerId, std::string)>
       reader;
   std::vector<std::string> skips;  // names of tests
+  std::function<void(testing::SeriesWorld&)> prepare = {};
 };
 inline std::ostream& operator<<(std::ostream& out, const SeriesWay& way) {
   return out << way.name;

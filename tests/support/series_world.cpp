@@ -15,6 +15,7 @@
 
 #include "base/assert.hpp"
 #include "os/clock.hpp"
+#include "support/fake_window.hpp"
 
 namespace couplet::testing {
 
@@ -157,6 +158,9 @@ FakeEnvironment::FakeEnvironment(const SeriesWorld& world, channel::PeerId self,
   auto life = os::LifeLock::take(life_path(self, incarnation));
   COUPLET_ASSERT(life.ok());
   life_ = std::move(life).value();
+  if (world.job) {
+    window_ = open_fake_window(world.job, self);
+  }
 }
 
 std::string FakeEnvironment::life_path(channel::PeerId peer, std::uint16_t incarnation) const {

@@ -15,9 +15,12 @@
 #include "os/lock.hpp"
 #include "series/part.hpp"
 #include "series/series.hpp"
+#include "series/window.hpp"
 #include "support/shared_directory.hpp"
 
 namespace couplet::testing {
+
+class FakeJob;
 
 // A fresh node directory, removed with everything in it at the end (by the process that made it).
 class SeriesWorld {
@@ -32,6 +35,8 @@ class SeriesWorld {
   [[nodiscard]] std::vector<std::string> series_files() const;
   // Set before environments are made; "series.eta.slots" -> "4".
   std::map<std::string, std::string, std::less<>> settings;
+  // Its environments are ranks of one MPI job, with a window; nullptr: they are not.
+  std::shared_ptr<FakeJob> job;
 
  private:
   std::unique_ptr<test::SharedDirectory> own_directory_;
@@ -85,6 +90,7 @@ class FakeEnvironment : public series::Environment {
   Status wait(const std::function<bool()>&, std::uint64_t) override {
     return fail(Code::unsupported, "nothing comes by frames here");
   }
+  [[nodiscard]] series::Window* window() noexcept override { return window_.get(); }
 
   // As if the process had died.
   void die() { life_.reset(); }
@@ -104,6 +110,7 @@ class FakeEnvironment : public series::Environment {
   std::uint16_t incarnation_;
   std::unique_ptr<os::LifeLock> life_;
   FileRegistry registry_;
+  std::unique_ptr<series::Window> window_;
 };
 
 // Alone.

@@ -1,13 +1,20 @@
 // Joining from a communicator: rank and size come from MPI, everything else from couplet_join. Compiled once per MPI.
 #include <link.h>
 
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "capi/private.h"
 #include "couplet/couplet_mpi.h"
+#include "os/clock.hpp"
+#include "series/mpi/window.hpp"
 
 namespace {
+
+constexpr double default_window_timeout_s = 60;
 
 couplet_status mpi_error(const char* text) {
   return couplet_private_fail(COUPLET_ERROR_MPI, text);
@@ -64,6 +71,29 @@ couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
   return COUPLET_OK;
 }
 
+// The window of the job, where it is asked for: COUPLET_MPI_WINDOW_BYTES.
+couplet_status open_window(couplet_universe* universe, double timeout_s) {
+  const char* const text = std::getenv("COUPLET_MPI_WINDOW_BYTES");
+  if (text == nullptr || *text == '\0') {
+    return COUPLET_OK;
+  }
+  std::uint64_t bytes = 0;
+  const char* const end = text + std::strlen(text);
+  if (const auto read = std::from_chars(text, end, bytes); read.ec != std::errc() || read.ptr != end) {
+    const std::string why =
+        std::string("couplet_join_mpi: COUPLET_MPI_WINDOW_BYTES is '") + text + "', no number of bytes";
+    return couplet_private_fail(COUPLET_ERROR_CONFIG, why.c_str());
+  }
+  const double patience_s = std::isnan(timeout_s) ? default_window_timeout_s : timeout_s;
+  auto window = couplet::series::open_mpi_window(MPI_COMM_WORLD, bytes, couplet::os::deadline_after(patience_s));
+  if (!window) {
+    return couplet_private_fail(static_cast<couplet_status>(window.code()),
+                                ("couplet_join_mpi: " + window.status().text()).c_str());
+  }
+  return couplet_private_use_window(universe, std::string(couplet::series::window_build).c_str(),
+                                    std::move(window).value().release());
+}
+
 }  // namespace
 
 extern "C" {
@@ -91,6 +121,11 @@ couplet_status couplet_join_mpi(const char* program, MPI_Comm comm, const couple
     return mpi_error("couplet_join_mpi: MPI_Allreduce failed");
   }
   if (worst.status == COUPLET_OK) {
+    if (const couplet_status status = open_window(joined, mine.timeout_s); status != COUPLET_OK) {
+      const std::string text = couplet_error_text();
+      couplet_leave(joined);
+      return couplet_private_fail(status, text.c_str());
+    }
     *universe = joined;
     return COUPLET_OK;
   }

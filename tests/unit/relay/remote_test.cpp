@@ -17,7 +17,7 @@ using testing_fixture::soon;
 using testing_fixture::step_bytes;
 
 constexpr std::uint64_t patience_ns = 200'000'000;
-constexpr std::uint64_t window = 4;
+constexpr std::uint64_t window_steps = 4;
 
 // A process on another node, whose relay is the script of the test.
 class Elsewhere final : public FakeEnvironment, public message::Channels {
@@ -26,7 +26,7 @@ class Elsewhere final : public FakeEnvironment, public message::Channels {
     node_number = 1;
     RemoteOptions options;
     options.patience_ns = patience_ns;
-    options.buffer_bytes = window * wire::series_page_bytes;
+    options.buffer_bytes = window_steps * wire::series_page_bytes;
     remote = std::make_unique<Remote>(*this, static_cast<message::Channels&>(*this), options);
     dispatch = std::make_unique<Dispatch>(nullptr, remote.get());
     start_relay();
@@ -179,7 +179,7 @@ TEST_F(RelayRemote, StepsAndPiecesComeIntoLocalSlots) {
   auto part = opened();
   EXPECT_STREQ(part->route(), "relay");
   EXPECT_EQ(part->first_ordinal(), 3U);
-  EXPECT_EQ(wish_.window, window);
+  EXPECT_EQ(wish_.window, window_steps);
   const auto values = testing_fixture::field(3);
   const auto bytes = std::as_bytes(std::span(values));
   reader_.relay().say(RelayKind::piece, number_, 3, 0, 0, bytes.first(100));
@@ -241,13 +241,13 @@ TEST_F(RelayRemote, MistakesOfARelayEndItsChannelWithASentence) {
 
 TEST_F(RelayRemote, StepsBeyondTheCreditEndTheChannel) {
   auto part = opened();
-  for (std::uint64_t ordinal = 0; ordinal < window; ++ordinal) {
+  for (std::uint64_t ordinal = 0; ordinal < window_steps; ++ordinal) {
     push_step(ordinal);
   }
-  EXPECT_EQ(arrived(*part), window);
+  EXPECT_EQ(arrived(*part), window_steps);
   EXPECT_EQ(reader_.relay().failure(), "");
-  push_step(window);
-  EXPECT_EQ(arrived(*part), window);
+  push_step(window_steps);
+  EXPECT_EQ(arrived(*part), window_steps);
   EXPECT_NE(reader_.relay().failure().find("of ordinal 4"), std::string::npos) << reader_.relay().failure();
 }
 
@@ -299,7 +299,7 @@ TEST_F(RelayRemote, AnotherRelayGoesOnWhereTheLostOneStopped) {
   ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
   EXPECT_EQ(number_, number);
   EXPECT_EQ(wish_.next, 1U);
-  EXPECT_EQ(wish_.window, window - 1);
+  EXPECT_EQ(wish_.window, window_steps - 1);
   push_step(1);
   EXPECT_EQ(series::read_step(part->file().slot_header(1), 1), 1);
 }

@@ -1,0 +1,361 @@
+#include "series/mpi/window.hpp"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "os/clock.hpp"
+#include "os/host.hpp"
+
+namespace couplet::series {
+namespace {
+
+constexpr std::uint64_t page_bytes = 4096;
+constexpr std::uint64_t largest_get = (std::uint64_t{1} << 30) - page_bytes;  // of one call: counts are 32-bit numbers
+constexpr int trials = 3;                                                     // of each way, before one is chosen
+constexpr auto nap = std::chrono::microseconds(50);
+
+// How the steps of a batch are got.
+enum class Way : std::uint8_t { all, step, run };
+constexpr std::array<std::string_view, 3> way_names = {"one call for all steps", "one call for each step",
+                                                       "one call for each row"};
+
+Status mpi_failure(int code, std::string_view call) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0;
+  MPI_Error_string(code, text.data(), &length);
+  return fail(Code::mpi, "{}: {}", call, std::string_view(text.data(), static_cast<std::size_t>(length)));
+}
+Status check(int code, std::string_view call) {
+  return code == MPI_SUCCESS ? Status() : mpi_failure(code, call);
+}
+
+class Type {
+ public:
+  Type() = default;
+  ~Type() {
+    if (type_ != MPI_DATATYPE_NULL && type_ != MPI_BYTE) {
+      MPI_Type_free(&type_);
+    }
+  }
+  Type(const Type&) = delete;
+  Type& operator=(const Type&) = delete;
+
+  Status begin(std::uint64_t run_bytes) {
+    return check(MPI_Type_contiguous(static_cast<int>(run_bytes), MPI_BYTE, &type_), "MPI_Type_contiguous");
+  }
+  Status repeat(std::uint64_t count, std::int64_t stride) {
+    MPI_Datatype outer = MPI_DATATYPE_NULL;
+    COUPLET_TRY(check(MPI_Type_create_hvector(static_cast<int>(count), 1, static_cast<MPI_Aint>(stride), type_, &outer),
+                      "MPI_Type_create_hvector"));
+    MPI_Type_free(&type_);
+    type_ = outer;
+    return {};
+  }
+  Status commit() { return check(MPI_Type_commit(&type_), "MPI_Type_commit"); }
+  [[nodiscard]] MPI_Datatype get() const noexcept { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+};
+
+// The runs of one step, on both sides.
+struct TypePair {
+  Type source;
+  Type target;
+
+  Status build(const layout::CopyPlan& plan) {
+    COUPLET_TRY(source.begin(plan.run_bytes));
+    COUPLET_TRY(target.begin(plan.run_bytes));
+    for (int index = plan.loop_count - 1; index >= 0; --index) {
+      const auto& loop = plan.loops[static_cast<std::size_t>(index)];
+      COUPLET_TRY(repeat(loop.count, static_cast<std::int64_t>(loop.source_stride),
+                         static_cast<std::int64_t>(loop.target_stride)));
+    }
+    return {};
+  }
+  Status repeat(std::uint64_t count, std::int64_t source_stride, std::int64_t target_stride) {
+    COUPLET_TRY(source.repeat(count, source_stride));
+    return target.repeat(count, target_stride);
+  }
+  Status commit() {
+    COUPLET_TRY(source.commit());
+    return target.commit();
+  }
+};
+
+class MpiWindow final : public Window {
+ public:
+  static Result<std::unique_ptr<Window>> open(MPI_Comm job, std::uint64_t bytes, std::uint64_t deadline_ns);
+  ~MpiWindow() override = default;
+
+  [[nodiscard]] std::uint64_t job() const noexcept override { return job_; }
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int size() const noexcept override { return size_; }
+  [[nodiscard]] const std::string& library() const noexcept override { return library_; }
+  Result<Piece> reserve(std::uint64_t bytes) override;
+  Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override;
+  Status put(int rank, std::uint64_t offset, const void* source, std::uint64_t bytes) override;
+  Status get_steps(int rank, const WindowSteps& steps) override;
+  Status complete(int rank) override { return check(MPI_Win_flush(rank, window_), "MPI_Win_flush"); }
+  void progress() noexcept override {
+    int there = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &there, MPI_STATUS_IGNORE);
+  }
+  [[nodiscard]] std::string choices() const override;
+  Result<bool> end() override;
+
+ private:
+  // What was measured for boxes of one form.
+  struct Choice {
+    std::array<int, way_names.size()> tried{};
+    std::array<double, way_names.size()> ns_per_byte{};  // the least
+    [[nodiscard]] Way next() const noexcept;
+    [[nodiscard]] bool settled() const noexcept {
+      return std::all_of(tried.begin(), tried.end(), [](int count) { return count >= trials; });
+    }
+  };
+  using Form = std::pair<std::uint64_t, std::uint64_t>;  // bytes of a run, runs of a step
+
+  Status get_typed(int rank, const WindowSteps& steps, Way way);
+  Status get_all(int rank, const WindowSteps& steps, TypePair& types);
+  Status get_runs(int rank, const WindowSteps& steps);
+
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  MPI_Win window_ = MPI_WIN_NULL;
+  MPI_Request ending_ = MPI_REQUEST_NULL;
+  bool ended_ = false;
+  std::uint64_t job_ = 0;
+  int rank_ = 0;
+  int size_ = 0;
+  std::byte* memory_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  std::uint64_t used_ = 0;
+  std::string library_;
+  std::map<Form, Choice> choices_;
+};
+
+Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t bytes, std::uint64_t deadline_ns) {
+  auto made = std::make_unique<MpiWindow>();
+  MPI_Request everybody = MPI_REQUEST_NULL;
+  COUPLET_TRY(check(MPI_Ibarrier(job, &everybody), "MPI_Ibarrier"));
+  for (int here = 0; here == 0;) {
+    COUPLET_TRY(check(MPI_Test(&everybody, &here, MPI_STATUS_IGNORE), "MPI_Test"));
+    if (here == 0 && os::now_ns() > deadline_ns) {
+      return fail(
+          Code::timeout,
+          "a window was asked for (mpi_window_bytes), and some ranks of the MPI job do not: all programs of the job "
+          "have to ask for it, if only for 0 bytes");
+    }
+    if (here == 0) {
+      std::this_thread::sleep_for(nap);
+    }
+  }
+  COUPLET_TRY(check(MPI_Comm_dup(job, &made->comm_), "MPI_Comm_dup"));
+  MPI_Comm_set_errhandler(made->comm_, MPI_ERRORS_RETURN);
+  MPI_Comm_rank(made->comm_, &made->rank_);
+  MPI_Comm_size(made->comm_, &made->size_);
+  COUPLET_TRY_VALUE(made->job_, os::random_bits());
+  COUPLET_TRY(check(MPI_Bcast(&made->job_, 1, MPI_UINT64_T, 0, made->comm_), "MPI_Bcast"));
+  made->bytes_ = bytes == 0 ? 0 : bytes + page_bytes;  // for a beginning at a page
+  COUPLET_TRY(check(MPI_Win_allocate(static_cast<MPI_Aint>(made->bytes_), 1, MPI_INFO_NULL, made->comm_,
+                                     static_cast<void*>(&made->memory_), &made->window_),
+                    "MPI_Win_allocate"));
+  MPI_Win_set_errhandler(made->window_, MPI_ERRORS_RETURN);
+  COUPLET_TRY(check(MPI_Win_lock_all(MPI_MODE_NOCHECK, made->window_), "MPI_Win_lock_all"));
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  made->library_.assign(text.data(), static_cast<std::size_t>(length));
+  made->library_.resize(std::min(made->library_.find_first_of(",\n"), made->library_.size()));
+  return std::unique_ptr<Window>(std::move(made));
+}
+
+Result<Window::Piece> MpiWindow::reserve(std::uint64_t bytes) {
+  if (used_ == 0) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory_);
+    used_ = (page_bytes - begin % page_bytes) % page_bytes;
+  }
+  const std::uint64_t wanted = (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  const std::uint64_t left = bytes_ - std::min(used_, bytes_);
+  if (wanted > left) {
+    return fail(Code::no_space,
+                "{} bytes are needed in the window of the MPI job, of which this rank has {} left (mpi_window_bytes)",
+                wanted, left / page_bytes * page_bytes);
+  }
+  const Piece piece{memory_ + used_, used_};
+  used_ += wanted;
+  std::memset(piece.data, 0, wanted);
+  return piece;
+}
+
+Status MpiWindow::get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) {
+  auto* out = static_cast<std::byte*>(target);
+  for (std::uint64_t done = 0; done < bytes;) {
+    const auto piece = static_cast<int>(std::min(bytes - done, largest_get));
+    COUPLET_TRY(check(
+        MPI_Get(out + done, piece, MPI_BYTE, rank, static_cast<MPI_Aint>(offset + done), piece, MPI_BYTE, window_),
+        "MPI_Get"));
+    done += static_cast<std::uint64_t>(piece);
+  }
+  return {};
+}
+
+Status MpiWindow::put(int rank, std::uint64_t offset, const void* source, std::uint64_t bytes) {
+  return check(MPI_Put(source, static_cast<int>(bytes), MPI_BYTE, rank, static_cast<MPI_Aint>(offset),
+                       static_cast<int>(bytes), MPI_BYTE, window_),
+               "MPI_Put");
+}
+
+// ---- steps ----
+
+Way MpiWindow::Choice::next() const noexcept {
+  const auto least = std::min_element(tried.begin(), tried.end());
+  if (*least < trials) {
+    return static_cast<Way>(least - tried.begin());
+  }
+  return static_cast<Way>(std::min_element(ns_per_byte.begin(), ns_per_byte.end()) - ns_per_byte.begin());
+}
+
+// The first copies of a form are measured, each way in turn; from then on the fastest way is taken.
+Status MpiWindow::get_steps(int rank, const WindowSteps& steps) {
+  const std::uint64_t step_bytes = steps.plan->bytes();
+  if (step_bytes == 0 || steps.count == 0) {
+    return {};
+  }
+  if (step_bytes > largest_get || steps.plan->run_bytes > largest_get) {
+    return get_runs(rank, steps);
+  }
+  Choice& choice = choices_[{steps.plan->run_bytes, steps.plan->runs()}];
+  const Way way = choice.next();
+  if (choice.settled()) {
+    return get_typed(rank, steps, way);
+  }
+  COUPLET_TRY(complete(rank));
+  const std::uint64_t start = os::now_ns();
+  COUPLET_TRY(get_typed(rank, steps, way));
+  COUPLET_TRY(complete(rank));
+  const double ns_per_byte = static_cast<double>(os::now_ns() - start) / static_cast<double>(step_bytes * steps.count);
+  const auto index = static_cast<std::size_t>(way);
+  double& least = choice.ns_per_byte[index];
+  least = choice.tried[index]++ == 0 ? ns_per_byte : std::min(least, ns_per_byte);
+  return {};
+}
+
+Status MpiWindow::get_typed(int rank, const WindowSteps& steps, Way way) {
+  const layout::CopyPlan& plan = *steps.plan;
+  if (way == Way::run) {
+    return get_runs(rank, steps);
+  }
+  TypePair types;
+  COUPLET_TRY(types.build(plan));
+  if (way == Way::all) {
+    return get_all(rank, steps, types);
+  }
+  COUPLET_TRY(types.commit());
+  for (std::uint64_t step = 0; step < steps.count; ++step) {
+    COUPLET_TRY(
+        check(MPI_Get(steps.target + static_cast<std::int64_t>(step) * steps.target_step + plan.target_offset, 1,
+                      types.target.get(), rank,
+                      static_cast<MPI_Aint>(steps.source_offset + step * steps.source_step + plan.source_offset), 1,
+                      types.source.get(), window_),
+              "MPI_Get"));
+  }
+  return {};
+}
+
+// As many steps in a call as stay below the largest one.
+Status MpiWindow::get_all(int rank, const WindowSteps& steps, TypePair& types) {
+  const layout::CopyPlan& plan = *steps.plan;
+  const std::uint64_t most = std::max<std::uint64_t>(1, largest_get / plan.bytes());
+  const std::uint64_t first = std::min(steps.count, most);
+  const std::uint64_t calls = steps.count / first;
+  COUPLET_TRY(types.repeat(first, static_cast<std::int64_t>(steps.source_step), steps.target_step));
+  COUPLET_TRY(types.commit());
+  for (std::uint64_t call = 0; call < calls; ++call) {
+    const std::uint64_t step = call * first;
+    COUPLET_TRY(
+        check(MPI_Get(steps.target + static_cast<std::int64_t>(step) * steps.target_step + plan.target_offset, 1,
+                      types.target.get(), rank,
+                      static_cast<MPI_Aint>(steps.source_offset + step * steps.source_step + plan.source_offset), 1,
+                      types.source.get(), window_),
+              "MPI_Get"));
+  }
+  const std::uint64_t done = calls * first;
+  if (done == steps.count) {
+    return {};
+  }
+  WindowSteps rest = steps;
+  rest.source_offset += done * steps.source_step;
+  rest.target += static_cast<std::int64_t>(done) * steps.target_step;
+  rest.count -= done;
+  return get_typed(rank, rest, Way::step);
+}
+
+Status MpiWindow::get_runs(int rank, const WindowSteps& steps) {
+  const layout::CopyPlan& plan = *steps.plan;
+  const std::uint64_t runs = plan.runs();
+  for (std::uint64_t step = 0; step < steps.count; ++step) {
+    for (std::uint64_t run = 0; run < runs; ++run) {
+      std::uint64_t source = steps.source_offset + step * steps.source_step + plan.source_offset;
+      std::uint64_t target = plan.target_offset;
+      std::uint64_t left = run;
+      for (int index = plan.loop_count - 1; index >= 0; --index) {
+        const auto& loop = plan.loops[static_cast<std::size_t>(index)];
+        source += left % loop.count * loop.source_stride;
+        target += left % loop.count * loop.target_stride;
+        left /= loop.count;
+      }
+      COUPLET_TRY(get(rank, source, steps.target + static_cast<std::int64_t>(step) * steps.target_step + target,
+                      plan.run_bytes));
+    }
+  }
+  return {};
+}
+
+std::string MpiWindow::choices() const {
+  std::string text;
+  for (const auto& [form, choice] : choices_) {
+    if (!choice.settled()) {
+      continue;
+    }
+    const auto way = static_cast<std::size_t>(choice.next());
+    text += fmt::format("{}{} rows of {} bytes: {} ({:.3g} ms/MB)", text.empty() ? "" : "; ", form.second, form.first,
+                        way_names[way], choice.ns_per_byte[way]);
+  }
+  return text;
+}
+
+// ---- the end ----
+
+Result<bool> MpiWindow::end() {
+  if (ended_) {
+    return true;
+  }
+  if (ending_ == MPI_REQUEST_NULL) {
+    COUPLET_TRY(check(MPI_Win_unlock_all(window_), "MPI_Win_unlock_all"));
+    COUPLET_TRY(check(MPI_Ibarrier(comm_, &ending_), "MPI_Ibarrier"));
+  }
+  int all = 0;
+  COUPLET_TRY(check(MPI_Test(&ending_, &all, MPI_STATUS_IGNORE), "MPI_Test"));
+  if (all == 0) {
+    return false;
+  }
+  ended_ = true;
+  COUPLET_TRY(check(MPI_Win_free(&window_), "MPI_Win_free"));
+  MPI_Comm_free(&comm_);
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Window>> open_mpi_window(MPI_Comm job, std::uint64_t bytes, std::uint64_t deadline_ns) {
+  return MpiWindow::open(job, bytes, deadline_ns);
+}
+
+}  // namespace couplet::series

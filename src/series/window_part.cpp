@@ -1,0 +1,415 @@
+#include "series/window_part.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <thread>
+
+#include "series/hold.hpp"
+#include "series/slot_protocol.hpp"
+
+namespace couplet::series {
+namespace {
+
+using wire::ReaderState;
+
+constexpr std::string_view place_prefix = "window:";
+constexpr std::uint64_t nap_ns = 50'000;  // between two looks into another rank's memory
+
+// What a look into memory that changes finds.
+struct ControlImage {
+  std::array<std::uint64_t, sizeof(wire::SeriesControl) / 8> words{};
+  [[nodiscard]] std::uint64_t at(std::size_t offset) const noexcept { return words[offset / 8]; }
+  [[nodiscard]] std::uint64_t published() const noexcept { return at(offsetof(wire::SeriesPublished, published)); }
+  [[nodiscard]] std::uint64_t claimed() const noexcept {
+    return at(offsetof(wire::SeriesControl, claimed) + offsetof(wire::SeriesClaimed, claimed));
+  }
+  [[nodiscard]] bool closed() const noexcept {
+    std::uint32_t value = 0;
+    std::memcpy(&value, reinterpret_cast<const std::byte*>(words.data()) + offsetof(wire::SeriesPublished, closed),
+                sizeof value);
+    return value != 0;
+  }
+};
+using LineImage = std::array<std::uint64_t, 8>;  // an entry, or a slot header
+
+constexpr std::size_t word_of(std::size_t offset) noexcept {
+  return offset / 8;
+}
+constexpr std::size_t stamp_word = word_of(offsetof(wire::SeriesSlotHeader, stamp));
+constexpr std::size_t step_word = word_of(offsetof(wire::SeriesSlotHeader, step));
+constexpr std::size_t time_word = word_of(offsetof(wire::SeriesSlotHeader, time_bits));
+constexpr std::size_t owner_word = word_of(offsetof(wire::SeriesReaderEntry, owner));
+constexpr std::size_t consumed_word = word_of(offsetof(wire::SeriesReaderEntry, consumed));
+constexpr std::size_t program_word = word_of(offsetof(wire::SeriesReaderEntry, program));
+
+// The reservation of a required program, as it was found.
+struct Reservation {
+  bool stands = false;
+  std::uint64_t consumed = 0;
+};
+
+class WindowPart final : public Part {
+ public:
+  WindowPart(Environment& environment, const WindowPlace& place, std::string title)
+      : environment_(environment), window_(*environment.window()), place_(place), title_(std::move(title)) {}
+  ~WindowPart() override {
+    if (held_) {
+      const std::uint64_t nobody = 0;
+      static_cast<void>(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, owner), nobody));
+    }
+  }
+
+  // The header, and a mirror of everything but the slots.
+  Status open(const universe::SeriesRecord& record, std::size_t part, const PartWish& wish) {
+    COUPLET_TRY(read_header());
+    COUPLET_TRY(check_described(geometry_, record, part, title_));
+    wire::SeriesGeometry mirrored = geometry_;
+    mirrored.fields.clear();
+    for (const FieldWish& field : wish.fields) {
+      mirrored.fields.push_back(geometry_.fields[field.field]);
+      mirrored.fields.back().boxes.clear();
+    }
+    mirrored.reader_entries = 1;
+    COUPLET_TRY(wire::place_series(mirrored));
+    const std::uint64_t bytes = mirrored.file_bytes;
+    COUPLET_TRY_VALUE(std::byte* const data, memory_.reserve(bytes));
+    COUPLET_TRY_VALUE(mirror_, SeriesFile::create_in({data, bytes}, std::move(mirrored)));
+    COUPLET_TRY(poll());
+    return wish.mode == Mode::hold ? hold(wish.from) : Status();
+  }
+  Status settle(std::uint64_t deadline_ns) {
+    while (first_ > wish_ && reserved_) {
+      if (os::now_ns() > deadline_ns) {
+        return fail(Code::timeout, "{}: the writer does not answer to a hold (is it stopped?)", title_);
+      }
+      window_.progress();
+      std::this_thread::yield();
+      COUPLET_TRY(look_at_hold());
+    }
+    return {};
+  }
+
+  [[nodiscard]] const char* route() const noexcept override { return "window"; }
+  [[nodiscard]] SeriesFile& file() noexcept override { return *mirror_; }
+  [[nodiscard]] const wire::SeriesGeometry& geometry() noexcept override { return geometry_; }
+  [[nodiscard]] std::uint64_t first_ordinal() const noexcept override { return first_; }
+  Status alive() override {
+    Status there = environment_.alive(geometry_.writer_peer, static_cast<std::uint16_t>(geometry_.writer_incarnation));
+    if (!there.ok()) {
+      COUPLET_TRY(poll());  // what it has left
+    }
+    return there;
+  }
+  Status poll() override;
+  void released(std::uint64_t consumed) override {
+    if (held_ && consumed > told_consumed_) {
+      told_consumed_ = consumed;
+      static_cast<void>(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed), consumed));
+    }
+  }
+  Status sleep(Waiting& waiting, std::uint64_t /*target*/) override { return waiting.nap(nap_ns); }
+  [[nodiscard]] bool fetches() const noexcept override { return true; }
+  Status fetch(const Fetch& fetch) override;
+
+ private:
+  [[nodiscard]] std::uint64_t entry_offset() const noexcept {
+    return geometry_.readers_offset +
+           window_entry(geometry_.reader_entries, window_.size(), window_.rank()) * sizeof(wire::SeriesReaderEntry);
+  }
+  Status get(std::uint64_t offset, void* target, std::uint64_t bytes) {
+    return window_.get(place_.rank, place_.offset + offset, target, bytes);
+  }
+  Status get_now(std::uint64_t offset, void* target, std::uint64_t bytes) {
+    COUPLET_TRY(get(offset, target, bytes));
+    return window_.complete(place_.rank);
+  }
+  Status put_word(std::uint64_t offset, const std::uint64_t& word) {
+    COUPLET_TRY(window_.put(place_.rank, place_.offset + offset, &word, sizeof word));
+    return window_.complete(place_.rank);
+  }
+  Status read_header();
+  Status get_headers(std::uint64_t begin, std::uint64_t end);
+  Result<Reservation> find_reservation_there();
+  Status hold(From from);
+  Status look_at_hold();
+  Status get_data(const Fetch& fetch);
+
+  Environment& environment_;
+  Window& window_;
+  WindowPlace place_;
+  std::string title_;
+  wire::SeriesGeometry geometry_;  // of the writer's slots
+  os::MemoryBlock memory_;
+  std::unique_ptr<SeriesFile> mirror_;
+  std::vector<LineImage> lines_;
+  bool held_ = false;
+  bool reserved_ = false;  // the own program's reservation stands
+  std::uint64_t wish_ = 0;
+  std::uint64_t first_ = 0;
+  std::uint64_t told_consumed_ = 0;
+};
+
+Status WindowPart::read_header() {
+  wire::SeriesHeaderImage image{};
+  COUPLET_TRY(get_now(0, &image, sizeof image));
+  const std::uint64_t header_bytes = std::max<std::uint64_t>(image.header_bytes, wire::series_page_bytes);
+  if (header_bytes > wire::series_largest_header || image.file_bytes > place_.bytes || header_bytes > place_.bytes) {
+    return fail(Code::protocol, "{}: there is no series at the place that the register describes", title_);
+  }
+  std::vector<std::byte> bytes(header_bytes);
+  COUPLET_TRY(get_now(0, bytes.data(), bytes.size()));
+  auto decoded = wire::decode_series_header(bytes, image.file_bytes);
+  if (!decoded) {
+    return decoded.status().within(title_);
+  }
+  geometry_ = std::move(decoded).value();
+  if (geometry_.reader_entries < static_cast<std::uint32_t>(window_.size())) {
+    return fail(Code::protocol, "{}: its reader table has no entry for each rank of the job", title_);
+  }
+  return {};
+}
+
+// The slot headers of these ordinals into lines_.
+Status WindowPart::get_headers(std::uint64_t begin, std::uint64_t end) {
+  lines_.resize(end - begin);
+  for (std::uint64_t at = begin; at < end;) {
+    const std::uint64_t slot = at % geometry_.slot_count;
+    const std::uint64_t count = std::min(end - at, geometry_.slot_count - slot);
+    COUPLET_TRY(get(geometry_.slot_headers_offset + slot * sizeof(wire::SeriesSlotHeader), &lines_[at - begin],
+                    count * sizeof(LineImage)));
+    at += count;
+  }
+  return window_.complete(place_.rank);
+}
+
+Status WindowPart::poll() {
+  ControlImage control;
+  LineImage entry{};
+  COUPLET_TRY(get(geometry_.control_offset, &control, sizeof control));
+  if (held_) {
+    COUPLET_TRY(get(entry_offset(), &entry, sizeof entry));
+  }
+  COUPLET_TRY(window_.complete(place_.rank));
+  auto& mirrored = mirror_->control();
+  const bool closed = control.closed();
+  if (closed && mirrored.published.closed.load(std::memory_order_relaxed) == 0) {
+    COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));  // what was published before the end
+  }
+  const std::uint64_t known = mirrored.published.published.load(std::memory_order_relaxed);
+  const std::uint64_t published = control.published();
+  if (published > known) {
+    const std::uint64_t begin = std::max(known, oldest_retained(published, geometry_.slot_count));
+    COUPLET_TRY(get_headers(begin, published));
+    for (std::uint64_t ordinal = begin; ordinal < published; ++ordinal) {
+      const LineImage& line = lines_[ordinal - begin];
+      auto& header = mirror_->slot_header(ordinal);
+      header.step.store(static_cast<std::int64_t>(line[step_word]), std::memory_order_relaxed);
+      header.time_bits.store(line[time_word], std::memory_order_relaxed);
+      header.stamp.store(line[stamp_word], std::memory_order_relaxed);
+    }
+    mirrored.published.published.store(published, std::memory_order_release);
+  }
+  mirrored.claimed.claimed.store(std::max(control.claimed(), published), std::memory_order_release);
+  if (closed) {
+    mirrored.published.closed.store(1, std::memory_order_release);
+  }
+  if (held_ && unpack(entry[owner_word]).state == ReaderState::evicted) {
+    auto& own = mirror_->readers()[0];
+    Owner evicted = owner_of(own);
+    evicted.state = ReaderState::evicted;
+    own.owner.store(pack(evicted), std::memory_order_release);
+  }
+  return {};
+}
+
+// ---- holding ----
+
+Result<Reservation> WindowPart::find_reservation_there() {
+  const std::uint32_t others = geometry_.reader_entries - static_cast<std::uint32_t>(window_.size());
+  std::vector<LineImage> entries(others);
+  if (others > 0) {
+    COUPLET_TRY(get_now(geometry_.readers_offset, entries.data(), others * sizeof(LineImage)));
+  }
+  const std::uint64_t program = name_hash(environment_.program());
+  for (const LineImage& entry : entries) {
+    if (unpack(entry[owner_word]).state == ReaderState::reserved && entry[program_word] == program) {
+      return Reservation{true, entry[consumed_word]};
+    }
+  }
+  return Reservation{};
+}
+
+Status WindowPart::hold(From from) {
+  LineImage entry{};
+  COUPLET_TRY(get_now(entry_offset(), &entry, sizeof entry));
+  if (unpack(entry[owner_word]).state == ReaderState::holding) {
+    return fail(Code::limit, "{}: this rank holds it already; in a window a rank may hold a series once", title_);
+  }
+  COUPLET_TRY_VALUE(const Reservation reservation, find_reservation_there());
+  wish_ = wanted_start(*mirror_, from);
+  const bool all = from == From::oldest || from == From::step;
+  reserved_ = reservation.stands && all;
+  if (reserved_) {
+    wish_ = std::min(wish_, reservation.consumed);
+  }
+  const Owner owner{environment_.self(), environment_.incarnation(), ReaderState::holding};
+  COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, program), name_hash(environment_.program())));
+  COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed), wish_));
+  COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, owner), pack(owner)));
+  told_consumed_ = wish_;
+  held_ = true;
+  return look_at_hold();
+}
+
+// From which ordinal on the hold came in time.
+Status WindowPart::look_at_hold() {
+  ControlImage control;
+  COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));
+  first_ = std::max(wish_, oldest_retained(control.claimed(), geometry_.slot_count));
+  if (first_ > wish_ && reserved_) {
+    COUPLET_TRY_VALUE(const Reservation reservation, find_reservation_there());
+    reserved_ = reservation.stands;
+  }
+  return poll();
+}
+
+// ---- fetching ----
+
+Status WindowPart::fetch(const Fetch& fetch) {
+  const std::uint64_t begin = fetch.ordinals.front();
+  const std::uint64_t end = fetch.ordinals.back() + 1;
+  COUPLET_TRY(get_headers(begin, end));
+  for (std::size_t at = 0; at < fetch.ordinals.size(); ++at) {
+    const LineImage& line = lines_[fetch.ordinals[at] - begin];
+    fetch.looks[at] = {line[stamp_word], 0, static_cast<std::int64_t>(line[step_word]), line[time_word]};
+  }
+  COUPLET_TRY(get_data(fetch));
+  COUPLET_TRY(get_headers(begin, end));
+  for (std::size_t at = 0; at < fetch.ordinals.size(); ++at) {
+    fetch.looks[at].stamp_after = lines_[fetch.ordinals[at] - begin][stamp_word];
+  }
+  return {};
+}
+
+// As few calls as there are: steps at equal distances that do not wrap go together.
+Status WindowPart::get_data(const Fetch& fetch) {
+  const auto there = [&](std::size_t at) { return fetch.looks[at].stamp_before == stamp_there(fetch.ordinals[at]); };
+  for (std::size_t at = 0; at < fetch.ordinals.size();) {
+    if (!there(at)) {
+      ++at;
+      continue;
+    }
+    const std::uint64_t slot = fetch.ordinals[at] % geometry_.slot_count;
+    std::uint64_t distance = 1;
+    std::size_t count = 1;
+    for (; at + count < fetch.ordinals.size() && there(at + count); ++count) {
+      const std::uint64_t next = fetch.ordinals[at + count] - fetch.ordinals[at + count - 1];
+      distance = count == 1 ? next : distance;
+      if (next != distance || slot + count * distance >= geometry_.slot_count) {
+        break;
+      }
+    }
+    for (const Fetch::Piece& piece : fetch.pieces) {
+      const WindowSteps steps{.source_offset = place_.offset + geometry_.slots_offset + slot * geometry_.slot_stride,
+                              .source_step = distance * geometry_.slot_stride,
+                              .target = piece.target + static_cast<std::int64_t>(at) * piece.target_step,
+                              .target_step = piece.target_step,
+                              .count = count,
+                              .plan = piece.plan};
+      COUPLET_TRY(window_.get_steps(place_.rank, steps));
+    }
+    at += count;
+  }
+  return window_.complete(place_.rank);
+}
+
+Result<WindowPlace> place_for(Environment& environment, const universe::SeriesRecord& record, std::size_t part,
+                              const std::string& title) {
+  const auto place = parse_place(record.parts[part].file);
+  Window* const window = environment.window();
+  if (!place) {
+    return fail(Code::protocol, "{}: '{}' is no place in a window", title, record.parts[part].file);
+  }
+  if (window == nullptr) {
+    return fail(Code::unsupported,
+                "{} lie in the window of an MPI job; this process has joined without one (mpi_window_bytes)", title);
+  }
+  if (window->job() != place->job) {
+    return fail(Code::unsupported, "{} lie in the window of another MPI job: only ranks of the same job read them",
+                title);
+  }
+  if (place->rank < 0 || place->rank >= window->size()) {
+    return fail(Code::protocol, "{}: rank {} of an MPI job of {} ranks", title, place->rank, window->size());
+  }
+  return *place;
+}
+
+std::string title_of(const universe::SeriesRecord& record, std::size_t part) {
+  return fmt::format("series '{}', slots of writer rank {}", record.name, part);
+}
+
+}  // namespace
+
+std::string place_text(const WindowPlace& place) {
+  return fmt::format("{}{:016x}:{}:{}:{}", place_prefix, place.job, place.rank, place.offset, place.bytes);
+}
+
+std::optional<WindowPlace> parse_place(std::string_view text) {
+  if (!text.starts_with(place_prefix)) {
+    return std::nullopt;
+  }
+  const char* at = text.data() + place_prefix.size();
+  const char* const end = text.data() + text.size();
+  const auto number = [&](auto& value, int base, bool last) {
+    const auto result = std::from_chars(at, end, value, base);
+    const bool good = result.ec == std::errc() && (last ? result.ptr == end : result.ptr != end && *result.ptr == ':');
+    at = last || !good ? result.ptr : result.ptr + 1;
+    return good;
+  };
+  WindowPlace place;
+  if (number(place.job, 16, false) && number(place.rank, 10, false) && number(place.offset, 10, false) &&
+      number(place.bytes, 10, true)) {
+    return place;
+  }
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const universe::SeriesRecord& record,
+                                               std::size_t part, const PartWish& wish, std::uint64_t deadline_ns) {
+  const std::string title = title_of(record, part);
+  COUPLET_TRY_VALUE(const WindowPlace place, place_for(environment, record, part, title));
+  auto made = std::make_unique<WindowPart>(environment, place, title);
+  COUPLET_TRY(made->open(record, part, wish));
+  COUPLET_TRY(made->settle(deadline_ns));
+  return std::unique_ptr<Part>(std::move(made));
+}
+
+Status count_opened_in_window(Environment& environment, const universe::SeriesRecord& record, std::size_t part,
+                              std::uint32_t opened, std::uint32_t needed) {
+  COUPLET_TRY_VALUE(const WindowPlace place, place_for(environment, record, part, title_of(record, part)));
+  Window& window = *environment.window();
+  wire::SeriesHeaderImage image{};
+  COUPLET_TRY(window.get(place.rank, place.offset, &image, sizeof image));
+  COUPLET_TRY(window.complete(place.rank));
+  const std::uint64_t table_end = image.readers_offset + image.reader_entries * sizeof(wire::SeriesReaderEntry);
+  if (image.magic != wire::series_magic || image.readers_offset > place.bytes || table_end > place.bytes ||
+      image.reader_entries < static_cast<std::uint32_t>(window.size())) {
+    return fail(Code::protocol, "{}: there is no series at the place that the register describes",
+                title_of(record, part));
+  }
+  const std::uint64_t entry =
+      place.offset + image.readers_offset +
+      window_entry(image.reader_entries, window.size(), window.rank()) * sizeof(wire::SeriesReaderEntry);
+  struct {
+    std::uint64_t program;
+    std::uint32_t opened;
+    std::uint32_t needed;
+  } const said{name_hash(environment.program()), opened, needed};
+  static_assert(offsetof(wire::SeriesReaderEntry, opened) == offsetof(wire::SeriesReaderEntry, program) + 8 &&
+                offsetof(wire::SeriesReaderEntry, subscription) == offsetof(wire::SeriesReaderEntry, program) + 12);
+  COUPLET_TRY(window.put(place.rank, entry + offsetof(wire::SeriesReaderEntry, program), &said, sizeof said));
+  return window.complete(place.rank);
+}
+
+}  // namespace couplet::series

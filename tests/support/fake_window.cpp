@@ -1,0 +1,72 @@
+#include "support/fake_window.hpp"
+
+#include "layout/copy.hpp"
+
+namespace couplet::testing {
+namespace {
+
+class FakeWindow final : public series::Window {
+ public:
+  FakeWindow(std::shared_ptr<FakeJob> job, int rank) : job_(std::move(job)), rank_(rank) {}
+
+  [[nodiscard]] std::uint64_t job() const noexcept override { return 7; }
+  [[nodiscard]] int rank() const noexcept override { return rank_; }
+  [[nodiscard]] int size() const noexcept override { return FakeJob::ranks; }
+  [[nodiscard]] const std::string& library() const noexcept override { return library_; }
+  Result<Piece> reserve(std::uint64_t bytes) override { return job_->reserve(rank_, bytes); }
+  Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override {
+    layout::copy_run(static_cast<std::byte*>(target), job_->at(rank, offset), bytes, layout::CopyMethod::cached);
+    return {};
+  }
+  Status put(int rank, std::uint64_t offset, const void* source, std::uint64_t bytes) override {
+    layout::copy_run(job_->at(rank, offset), static_cast<const std::byte*>(source), bytes, layout::CopyMethod::cached);
+    return {};
+  }
+  Status get_steps(int rank, const series::WindowSteps& steps) override {
+    for (std::uint64_t step = 0; step < steps.count; ++step) {
+      layout::copy_racing(*steps.plan, steps.target + static_cast<std::int64_t>(step) * steps.target_step,
+                          job_->at(rank, steps.source_offset + step * steps.source_step), layout::CopyMethod::cached);
+    }
+    return {};
+  }
+  Status complete(int /*rank*/) override {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return {};
+  }
+  void progress() noexcept override {}
+  [[nodiscard]] std::string choices() const override { return {}; }
+  Result<bool> end() override { return true; }
+
+ private:
+  std::shared_ptr<FakeJob> job_;
+  int rank_;
+  std::string library_ = "a test";
+};
+
+}  // namespace
+
+int FakeJob::rank_of(channel::PeerId peer) {
+  const std::lock_guard lock(mutex_);
+  return ranks_.try_emplace(peer, static_cast<int>(ranks_.size())).first->second;
+}
+
+Result<series::Window::Piece> FakeJob::reserve(int rank, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  auto block = std::make_unique<os::MemoryBlock>();
+  COUPLET_TRY_VALUE(std::byte* const data, block->reserve(bytes));
+  blocks_[rank].push_back(std::move(block));
+  data_[rank].push_back(data);
+  return series::Window::Piece{data, (data_[rank].size() - 1) * distance};
+}
+
+std::byte* FakeJob::at(int rank, std::uint64_t offset) {
+  const std::lock_guard lock(mutex_);
+  return data_[rank].at(offset / distance) + offset % distance;
+}
+
+std::unique_ptr<series::Window> open_fake_window(std::shared_ptr<FakeJob> job, channel::PeerId self) {
+  const int rank = job->rank_of(self);
+  return std::make_unique<FakeWindow>(std::move(job), rank);
+}
+
+}  // namespace couplet::testing

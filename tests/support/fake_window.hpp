@@ -1,0 +1,35 @@
+// The window of an MPI job among the threads of a test: get and put are copies of memory that is being written.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "channel/channel.hpp"
+#include "os/memory_block.hpp"
+#include "series/window.hpp"
+
+namespace couplet::testing {
+
+// What the ranks of the job share. A process becomes a rank when it first asks.
+class FakeJob {
+ public:
+  static constexpr int ranks = 32;
+
+  [[nodiscard]] int rank_of(channel::PeerId peer);
+  // A new piece of a rank's memory; it stays where it is.
+  Result<series::Window::Piece> reserve(int rank, std::uint64_t bytes);
+  [[nodiscard]] std::byte* at(int rank, std::uint64_t offset);
+
+ private:
+  static constexpr std::uint64_t distance = std::uint64_t{1} << 32;  // between two pieces of a rank, in offsets
+  std::mutex mutex_;
+  std::map<channel::PeerId, int> ranks_;
+  std::vector<std::unique_ptr<os::MemoryBlock>> blocks_[ranks];
+  std::vector<std::byte*> data_[ranks];
+};
+
+[[nodiscard]] std::unique_ptr<series::Window> open_fake_window(std::shared_ptr<FakeJob> job, channel::PeerId self);
+
+}  // namespace couplet::testing
