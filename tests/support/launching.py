@@ -122,6 +122,14 @@ class World:
                 raise AssertionError(f"relays do not end: {relays}")
             time.sleep(0.02)
 
+    def clean(self) -> None:
+        """After a crash: what nobody is left to remove; a process that was killed has its locks for a moment more."""
+        command = [str(BUILD / "libexec" / "couplet" / "couplet-clean")]
+        deadline = time.monotonic() + 5
+        while any(self.run_directory.iterdir()) and time.monotonic() < deadline:
+            subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=30)
+            time.sleep(0.02)
+
     def close(self) -> None:
         """End what still runs; afterwards nothing may be left behind."""
         for process in self.processes:

@@ -80,16 +80,6 @@ def is_kept(relay: int) -> bool:
         return False
 
 
-def clean(world: World) -> None:
-    """What nobody is left to remove; a process that was killed has its locks for a moment more."""
-    deadline = time.monotonic() + 5
-    while any(world.run_directory.iterdir()) and time.monotonic() < deadline:
-        subprocess.run(
-            [str(LIBEXEC / "couplet-clean")], env=world.environment, check=True, capture_output=True, timeout=30
-        )
-        time.sleep(0.02)
-
-
 def wait_for_hub(hub: subprocess.Popen[str], events: Path) -> None:
     try:
         hub.wait(20)
@@ -142,6 +132,6 @@ def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
         for each in processes.values():
             each.close()
     if victim == "everything" or (victim == "hub" and not complete):  # perhaps nobody but the hub had come in
-        clean(world)
+        world.clean()
     left = [str(path) for path in world.run_directory.rglob("*")]
     assert not left, f"left behind after the death of {victim}: {left}"

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
-from launching import BUILD, Ended, World, mpi_environment
+from cotocoa import FLAVOURS, environment, launcher, prefix
+from launching import BUILD, WATCHDOG_S, Ended, World
 
 MakeWorld = Callable[..., World]
-FLAVOURS = ("openmpi", "mpich")
+STEPS = int(os.environ.get("COUPLET_WINDOW_STEPS", "3000"))  # of the followers' test; 100,000 by hand
 
 
 def run(
@@ -23,17 +24,19 @@ def run(
     readers: tuple[int, int],
     *how: str,
     pauses: str = "0",
+    errors: Path | None = None,
     **settings: str,
 ) -> Ended:
-    launcher = shutil.which(f"mpiexec.{flavour}")
     program = BUILD / "tests" / "programs" / f"windows.{flavour}"
-    if launcher is None or not program.exists():
-        pytest.skip(f"mpiexec.{flavour} or {program} is not there")
-    sky = ["-n", str(writers[0] * writers[1]), str(program), "write", *map(str, writers), str(steps), pauses]
-    eye = ["-n", str(readers[0] * readers[1]), str(program), "read", *map(str, readers), *how]
-    environment = {"COUPLET_MPI_WINDOW_BYTES": str(4 << 20), "COUPLET_SERIES_SKY_WINDOW": "1", **settings}
-    process = world.start([launcher, *sky, ":", *eye], **mpi_environment(flavour), **environment)
-    return world.finish(process, 900)
+    if not program.exists():
+        pytest.skip(f"{program} is not built")
+    client = [*prefix(errors), str(program)]
+    sky = ["-n", str(writers[0] * writers[1]), *client, "write", *map(str, writers), str(steps), pauses]
+    eye = ["-n", str(readers[0] * readers[1]), *client, "read", *map(str, readers), *how]
+    settings = {"COUPLET_MPI_WINDOW_BYTES": str(4 << 20), "COUPLET_SERIES_SKY_WINDOW": "1", **settings}
+    command = [launcher(flavour), *sky, ":", *eye]
+    process = world.start(command, **environment(world, flavour, errors), **settings)
+    return world.finish(process, WATCHDOG_S + STEPS / 100)
 
 
 def counts(ended: Ended) -> list[dict[str, int]]:
@@ -66,12 +69,11 @@ def test_holders_lose_nothing(
 @pytest.mark.parametrize("flavour", FLAVOURS)
 @pytest.mark.parametrize("torn", ["0", "1"])
 def test_followers_are_told_what_they_lost(make_world: MakeWorld, flavour: str, torn: str) -> None:
-    steps = int(os.environ.get("COUPLET_WINDOW_STEPS", "3000"))
     world = make_world("sky:1,eye:2")
     found = counts(
-        run(world, flavour, (1, 1), steps, (1, 2), "follow", "1", torn, pauses="1", COUPLET_SERIES_SKY_SLOTS="4")
+        run(world, flavour, (1, 1), STEPS, (1, 2), "follow", "1", torn, pauses="1", COUPLET_SERIES_SKY_SLOTS="4")
     )
-    assert [each["published"] for each in found] == [steps, steps]
+    assert [each["published"] for each in found] == [STEPS, STEPS]
     assert all(each["delivered"] > 0 for each in found)
     if torn == "0":
         assert all(each["mixed"] == each["marked"] == 0 for each in found)
@@ -87,9 +89,13 @@ def test_every_third_step(make_world: MakeWorld, flavour: str) -> None:
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_mistakes_are_named(make_world: MakeWorld, flavour: str) -> None:
+def test_mistakes_are_named(make_world: MakeWorld, flavour: str, tmp_path: Path) -> None:
     world = make_world("sky:1,eye:1")
+    errors = tmp_path / "errors"
     small = {"COUPLET_MPI_WINDOW_BYTES": "4096", "COUPLET_SERIES_SKY_SLOTS": "4"}
-    ended = run(world, flavour, (1, 1), 5, (1, 1), "hold", "1", "0", **small)
+    ended = run(world, flavour, (1, 1), 5, (1, 1), "hold", "1", "0", errors=errors, **small)
     assert ended.status != 0
-    assert "mpi_window_bytes" in ended.errors + ended.output
+    world.kill()
+    world.clean()  # the job was aborted
+    assert "COUPLET_ERROR_NO_SPACE" in errors.read_text()
+    assert "mpi_window_bytes" in errors.read_text()
