@@ -1,0 +1,98 @@
+// Slots in the window of an MPI job: who may read them and how often, and what the register says of them.
+#include "series/window.hpp"
+
+#include "support/fake_window.hpp"
+#include "unit/series/fixture.hpp"
+
+namespace couplet::series {
+namespace {
+
+using namespace testing_fixture;
+
+class InWindow : public ::testing::Test {
+ protected:
+  InWindow() {
+    world.job = std::make_shared<testing::FakeJob>();
+    world.settings["series.eta.window"] = "1";
+  }
+  Result<std::unique_ptr<Writer>> create(FakeEnvironment& environment) {
+    WriterOptions options;
+    options.slots = 4;
+    return Writer::create(environment, team, {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)},
+                          options, soon());
+  }
+  Result<std::unique_ptr<Reader>> open(FakeEnvironment& environment) {
+    return Reader::open(environment, team, "eta", {}, soon());
+  }
+
+  SeriesWorld world;
+  SoloTeam team;
+};
+
+TEST_F(InWindow, HasNoFileAndIsReadOneSidedly) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  auto writer = create(ocean);
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  EXPECT_TRUE(world.series_files().empty());
+  auto reader = open(nowcast);
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  EXPECT_EQ((*reader)->describe().route, "window");
+  for (std::int64_t step = 5; step < 9; ++step) {
+    ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+  }
+  Batch batch;
+  ASSERT_TRUE((*reader)->read(4, 4, soon(), nullptr, 0, batch).ok());
+  ASSERT_EQ(batch.count, 4U);
+  expect_content(batch, box_of(0, rows, 0, columns));
+  EXPECT_EQ((*reader)->retained()->newest_step, 8);
+}
+
+TEST_F(InWindow, OthersAreToldThatTheyCannotReadIt) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  auto writer = create(ocean);
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  SeriesWorld without(world.directory());
+  FakeEnvironment stranger(without, 1, "nowcast");
+  auto reader = open(stranger);
+  EXPECT_EQ(reader.code(), Code::unsupported);
+  EXPECT_NE(reader.status().text().find("mpi_window_bytes"), std::string::npos) << reader.status().text();
+}
+
+TEST_F(InWindow, NeedsAWindow) {
+  world.job = nullptr;
+  FakeEnvironment ocean(world, 0, "ocean");
+  auto writer = create(ocean);
+  EXPECT_EQ(writer.code(), Code::unsupported);
+  EXPECT_NE(writer.status().text().find("'eta'"), std::string::npos) << writer.status().text();
+}
+
+TEST_F(InWindow, ARankHoldsItOnceAtATime) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  auto writer = create(ocean);
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  auto first = open(nowcast);
+  ASSERT_TRUE(first.ok()) << first.status().text();
+  EXPECT_EQ(open(nowcast).code(), Code::limit);
+  ASSERT_TRUE((*first)->close(soon()).ok());
+  EXPECT_TRUE(open(nowcast).ok());
+}
+
+TEST(WindowPlace, IsReadAsItWasWritten) {
+  const std::string text = place_text({.job = 0xABC, .rank = 3, .offset = 8192, .bytes = 1 << 20});
+  EXPECT_EQ(text, "window:0000000000000abc:3:8192:1048576");
+  const auto place = parse_place(text);
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->job, 0xABCU);
+  EXPECT_EQ(place->rank, 3);
+  EXPECT_EQ(place->offset, 8192U);
+  EXPECT_EQ(place->bytes, 1048576U);
+  for (const char* const broken : {"series-1", "window:", "window:1:2:3", "window:1:2:3:", "window:x:2:3:4",
+                                   "window:1:2:3:4:5", "window:1:2:3:4 "}) {
+    EXPECT_FALSE(parse_place(broken)) << broken;
+  }
+}
+
+}  // namespace
+}  // namespace couplet::series
