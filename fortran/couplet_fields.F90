@@ -45,7 +45,7 @@ contains
     type(couplet_field) :: field
     field%name = name
     field%type = type
-    field%shape = int(shape, int64)
+    allocate (field%shape(size(shape)), source=int(shape, int64))
     if (present(boxes)) field%boxes = int(boxes, int64)
   end function
 
