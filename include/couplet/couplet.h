@@ -348,7 +348,7 @@ typedef struct couplet_series_info {
   size_t struct_bytes; /* set by the caller */
   const char* name;
   const char* program; /* of the writer */
-  const char* route;   /* "writer", "mapped" or "relay" */
+  const char* route;   /* "writer", "mapped", "relay" or "window" */
   couplet_type type;
   int32_t dimensions;
   int64_t shape[COUPLET_MAX_DIMENSIONS];

@@ -17,7 +17,7 @@ namespace couplet {
 struct SeriesInfo {
   std::string name;
   std::string program;  ///< of the writer
-  std::string route;    ///< "writer", "mapped" or "relay"
+  std::string route;    ///< "writer", "mapped", "relay" or "window"
   couplet_type type = COUPLET_BYTE;
   std::vector<std::int64_t> shape;
   Box box;  ///< of this rank
