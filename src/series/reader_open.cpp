@@ -293,7 +293,8 @@ Result<std::uint64_t> Reader::start_in(Source& source, From from, std::uint64_t 
     if (!held) {
       return held.status().within(fmt::format("{}: writer rank {}", title(), source.writer));
     }
-    first = *held;
+    // A mirror may show a claim that its writer takes back; such a part has made sure of its hold where the slots are.
+    first = source.part->fetches() ? source.part->first_ordinal() : *held;
   }
   first = std::max(first, source.part->first_ordinal());
   return from == From::step ? find_step(file, first, options_.from_step) : first;

@@ -15,6 +15,7 @@ class FakeWindow final : public series::Window {
   [[nodiscard]] const std::string& library() const noexcept override { return library_; }
   Result<Piece> reserve(std::uint64_t bytes) override { return job_->reserve(rank_, bytes); }
   Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override {
+    job_->before_get();
     layout::copy_run(static_cast<std::byte*>(target), job_->at(rank, offset), bytes, layout::CopyMethod::cached);
     return {};
   }

@@ -1,6 +1,7 @@
 // The window of an MPI job among the threads of a test: get and put are copies of memory that is being written.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -21,6 +22,8 @@ class FakeJob {
   // A new piece of a rank's memory; it stays where it is.
   Result<series::Window::Piece> reserve(int rank, std::uint64_t bytes);
   [[nodiscard]] std::byte* at(int rank, std::uint64_t offset);
+  // Called before each get, to change what it finds.
+  std::function<void()> before_get = [] {};
 
  private:
   static constexpr std::uint64_t distance = std::uint64_t{1} << 32;  // between two pieces of a rank, in offsets

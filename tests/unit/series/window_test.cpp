@@ -1,6 +1,8 @@
 // Slots in the window of an MPI job: who may read them and how often, and what the register says of them.
 #include "series/window.hpp"
 
+#include <random>
+
 #include "support/fake_window.hpp"
 #include "unit/series/fixture.hpp"
 
@@ -15,9 +17,10 @@ class InWindow : public ::testing::Test {
     world.job = std::make_shared<testing::FakeJob>();
     world.settings["series.eta.window"] = "1";
   }
-  Result<std::unique_ptr<Writer>> create(FakeEnvironment& environment) {
+  Result<std::unique_ptr<Writer>> create(FakeEnvironment& environment, std::vector<std::string> required = {}) {
     WriterOptions options;
     options.slots = 4;
+    options.required_readers = std::move(required);
     return Writer::create(environment, team, {"eta", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)},
                           options, soon());
   }
@@ -77,6 +80,35 @@ TEST_F(InWindow, ARankHoldsItOnceAtATime) {
   EXPECT_EQ(open(nowcast).code(), Code::limit);
   ASSERT_TRUE((*first)->close(soon()).ok());
   EXPECT_TRUE(open(nowcast).ok());
+}
+
+// A writer that is held tries again and again, and takes its claim back each time.
+TEST_F(InWindow, AHolderThatOpensDuringSuchAClaimLosesNothing) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  auto writer = create(ocean, {"nowcast"});
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  for (std::int64_t step = 0; step < 4; ++step) {
+    ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+  }
+  const auto record = nowcast.registry().find("eta", -1, soon());
+  const auto place = parse_place(record->parts[0].file);
+  std::byte* const memory = world.job->at(place->rank, place->offset);
+  const auto geometry = wire::decode_series_header({memory, wire::series_page_bytes}, place->bytes);
+  ASSERT_TRUE(geometry.ok()) << geometry.status().text();
+  auto& claimed = reinterpret_cast<wire::SeriesControl*>(memory + geometry->control_offset)->claimed.claimed;
+  std::minstd_rand random(1);
+  for (int round = 0; round < 20; ++round) {
+    world.job->before_get = [&] { claimed = random() % 2 == 0 ? 4 : 5; };
+    auto reader = open(nowcast);
+    world.job->before_get = [] {};
+    claimed = 4;
+    ASSERT_TRUE(reader.ok()) << reader.status().text();
+    Batch batch;
+    ASSERT_TRUE((*reader)->read(1, 4, soon(), nullptr, 0, batch).ok());
+    EXPECT_EQ(batch.count, 4U) << "round " << round;
+    EXPECT_EQ((*reader)->count().first, 0U) << "round " << round;
+  }
 }
 
 TEST(WindowPlace, IsReadAsItWasWritten) {
