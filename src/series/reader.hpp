@@ -198,8 +198,10 @@ class Reader {
   Result<std::uint64_t> choose_by_time(std::uint64_t published, std::uint64_t up_to);
 
   // reader_copy.cpp
-  static constexpr std::int64_t outcome_whole = 2;
-  static constexpr std::int64_t outcome_torn = 1;  // overwritten during the copy
+  static constexpr std::int64_t outcome_whole = 3;
+  static constexpr std::int64_t outcome_torn = 2;  // overwritten during the copy
+  static constexpr std::int64_t outcome_withheld =
+      1;                                           // overwritten while a relay copied it: there is nothing to deliver
   static constexpr std::int64_t outcome_gone = 0;  // overwritten before the copy
   [[nodiscard]] bool delivers(std::int64_t outcome) const noexcept {
     return outcome == outcome_whole || (outcome == outcome_torn && options_.torn);

@@ -69,7 +69,7 @@ Status Reader::copy_step(std::uint64_t ordinal, layout::CopyMethod method, std::
     const auto& header = source.file->slot_header(ordinal);
     const auto label = fetched ? label_of(source.looks[at], ordinal) : read_label(header, ordinal);
     if (!label) {
-      outcome_[at] = outcome_gone;
+      outcome_[at] = !fetched && torn_before(header, ordinal) ? outcome_withheld : outcome_gone;
       return {};
     }
     for (const Piece& piece : arranged_ ? source.arranged : source.pieces) {
@@ -173,7 +173,7 @@ Result<std::uint64_t> Reader::copy_steps(const Plan& plan, std::uint64_t kept, c
   statistics_.copy_ns += os::now_ns() - start;
   COUPLET_TRY(combine(status, begin, count));
   for (std::size_t at = begin; at < begin + count; ++at) {
-    const bool torn = outcome_[at] == outcome_torn;
+    const bool torn = outcome_[at] == outcome_torn || outcome_[at] == outcome_withheld;
     if (!delivers(outcome_[at])) {
       ++statistics_.lost;
       statistics_.lost_torn += torn ? 1U : 0U;

@@ -2,6 +2,7 @@
 #include "relay/remote.hpp"
 
 #include "series/hold.hpp"
+#include "series/reader.hpp"
 #include "unit/relay/fixture.hpp"
 
 namespace couplet::relay {
@@ -68,6 +69,10 @@ class Elsewhere final : public FakeEnvironment, public message::Channels {
       script();
     }
     return {};
+  }
+  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
+                                                  const series::PartWish& wish, std::uint64_t deadline_ns) override {
+    return remote->open_part(record, part, wish, deadline_ns);
   }
   universe::SeriesRegistry& registry() noexcept override { return register_; }
 
@@ -204,6 +209,33 @@ TEST_F(RelayRemote, WhatIsLostAndTornNeverArrives) {
   EXPECT_TRUE(series::torn_before(part->file().slot_header(2), 2));
   push_step(3);
   EXPECT_EQ(series::read_step(part->file().slot_header(3), 3), 3);
+}
+
+// There is nothing of it that could be delivered, also to a reader that has asked for torn steps.
+TEST_F(RelayRemote, AStepThatWasTornInTheRelayIsCountedAsTorn) {
+  ASSERT_TRUE(reader_.registry().announce(record_, soon()).ok());
+  for (const bool torn : {false, true}) {
+    testing::SoloTeam team;
+    series::ReaderOptions options;
+    options.mode = series::Mode::follow;
+    options.torn = torn;
+    auto reader = series::Reader::open(reader_, team, "eta", options, soon());
+    ASSERT_TRUE(reader.ok()) << reader.status().text();
+    push_step(0);
+    reader_.relay().say(RelayKind::lost, number_, 1, 2, 1);
+    reader_.relay().say(RelayKind::lost, number_, 2, 3, 0);
+    push_step(3);
+    series::Batch batch;
+    ASSERT_TRUE((*reader)->read(1, 4, soon(), {}, batch).ok());
+    ASSERT_EQ(batch.count, 2U);
+    EXPECT_EQ(batch.steps[1], 3);
+    EXPECT_EQ(batch.torn[0] + batch.torn[1], 0);
+    const auto counted = (*reader)->count();
+    EXPECT_EQ(counted.lost, 2U);
+    EXPECT_EQ(counted.lost_torn, 1U);
+    EXPECT_EQ(counted.delivered_torn, 0U);
+    EXPECT_EQ(counted.published - counted.first, counted.delivered + counted.lost + counted.pending);
+  }
 }
 
 TEST_F(RelayRemote, ARefusalIsTheAnswerOfOpening) {
