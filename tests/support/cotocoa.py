@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 import time
@@ -11,12 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from launching import BUILD, TESTS, Ended, World, mpi_environment
+from jobs import environment, launcher, prefix
+from launching import BUILD, TESTS, Ended, World
 
-FLAVOURS = ("openmpi", "mpich")
 PROGRAMS = TESTS / "compat" / "cotocoa" / "programs"
-# A launcher may lose what a rank says just before it ends all: it goes to a file.
-APART = 'exec "$@" 2>>"$CLIENT_ERRORS"'
 
 
 @dataclass
@@ -40,13 +37,6 @@ class Client:
         return [str(path), *words]
 
 
-def launcher(flavour: str) -> str:
-    found = shutil.which(f"mpiexec.{flavour}")
-    if found is None:
-        pytest.skip(f"mpiexec.{flavour} is not installed")
-    return found
-
-
 def start_job(
     world: World, flavour: str, clients: Sequence[Client], errors: Path | None = None, **extra: str
 ) -> subprocess.Popen[str]:
@@ -64,19 +54,6 @@ def start_apart(
     """One of them as a launch of its own."""
     command = [launcher(flavour), "-n", str(client.ranks), *prefix(errors), *client.command(flavour)]
     return world.start(command, **environment(world, flavour, errors), **extra)
-
-
-def prefix(errors: Path | None) -> list[str]:
-    return ["sh", "-c", APART, "client"] if errors else []
-
-
-def environment(world: World, flavour: str, errors: Path | None) -> dict[str, str]:
-    """Open MPI leaves its files behind where it is killed: in the test's directory, not in /tmp and /dev/shm."""
-    own = {
-        "OMPI_MCA_btl_vader_backing_directory": str(world.directory),
-        "OMPI_MCA_orte_tmpdir_base": str(world.directory),
-    }
-    return mpi_environment(flavour) | own | ({"CLIENT_ERRORS": str(errors)} if errors else {})
 
 
 def hub_list(clients: Sequence[Client]) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Sequence
 
 import pytest
+from jobs import launcher
 from launching import BUILD, World
 
 KINDS = ("openmpi", "mpich", "none")
@@ -26,9 +26,6 @@ def start_program(
     if not path.exists():
         pytest.skip(f"{path} is not built")
     if kind != "none":
-        launcher = shutil.which(f"mpiexec.{kind}")
-        if launcher is None:
-            pytest.skip(f"mpiexec.{kind} is not installed")
-        return [world.start([*prefix, launcher, "-n", str(ranks), str(path), *words], **extra)]
+        return [world.start([*prefix, launcher(kind), "-n", str(ranks), str(path), *words], **extra)]
     of_rank = [{"COUPLET_RANK": str(rank), "COUPLET_SIZE": str(ranks)} for rank in range(ranks)]
     return [world.start([*prefix, str(path), *words], **extra, **each) for each in of_rank]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cotocoa import FLAVOURS, environment, launcher, prefix
+from jobs import FLAVOURS, environment, launcher, prefix
 from launching import BUILD, WATCHDOG_S, Ended, World
 
 MakeWorld = Callable[..., World]

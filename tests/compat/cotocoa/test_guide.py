@@ -11,7 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from cotocoa import FLAVOURS, launcher, nothing_left
+from cotocoa import nothing_left
+from jobs import FLAVOURS, launcher
 from launching import BUILD, PROJECT, World, mpi_environment
 
 EXAMPLE = PROJECT / "examples" / "cotocoa"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from cotocoa import (
-    FLAVOURS,
     Client,
     failed,
     hub_list,
@@ -20,6 +19,7 @@ from cotocoa import (
     start_apart,
     start_job,
 )
+from jobs import FLAVOURS
 from launching import World
 
 MakeWorld = Callable[..., World]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from cotocoa import FLAVOURS, Client, hub_list, nothing_left, start_apart, start_job
+from cotocoa import Client, hub_list, nothing_left, start_apart, start_job
+from jobs import FLAVOURS
 from launching import World
 
 MakeWorld = Callable[..., World]
