@@ -27,7 +27,7 @@ test:          ## all tests but those of the targets below
 	@tools/bootstrap test
 	@tools/test
 
-stress:        ## the long versions of tests: 200 kills at random moments, messages beyond 2 GB
+stress:        ## the long versions of tests: 100,000 steps under both MPIs, 200 kills at random moments, messages beyond 2 GB
 	@tools/bootstrap test
 	@tools/stress
 

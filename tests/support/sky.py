@@ -1,0 +1,63 @@
+"""Starting the programs "sky" and "eye" (tests/universe/programs/mpi/sky.cpp), and what the eyes have counted."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from jobs import environment, launcher, prefix, program
+from launching import World
+
+Grid = tuple[int, int]  # ranks in each dimension
+
+
+def writes(
+    flavour: str, grid: Grid, steps: int, extent: int = 61, pause_us: int = 0, errors: Path | None = None
+) -> list[str]:
+    """Part of a launcher's command."""
+    words = [*map(str, grid), str(extent), str(steps), str(pause_us)]
+    return [*ranks(grid), *prefix(errors), program("sky", flavour), "write", *words]
+
+
+def reads(
+    flavour: str,
+    grid: Grid,
+    route: str,
+    mode: str,
+    extent: int = 61,
+    every: int = 1,
+    torn: bool = False,
+    errors: Path | None = None,
+) -> list[str]:
+    """Part of a launcher's command. mode: hold or follow."""
+    words = [*map(str, grid), str(extent), route, mode, str(every), str(int(torn))]
+    return [*ranks(grid), *prefix(errors), program("sky", flavour), "read", *words]
+
+
+def ranks(grid: Grid) -> list[str]:
+    return ["-n", str(grid[0] * grid[1])]
+
+
+def start(
+    world: World, flavour: str, *parts: Sequence[str], errors: Path | None = None, **settings: str
+) -> subprocess.Popen[str]:
+    """One job."""
+    command = [launcher(flavour)]
+    for part in parts:
+        command += [":", *part] if len(command) > 1 else part
+    return world.start(command, **environment(world, flavour, errors), **settings)
+
+
+def counts(output: str) -> list[dict[str, int]]:
+    """What each reader rank has counted; the equation has to hold."""
+    found = []
+    for line in output.splitlines():
+        if line.startswith("eye "):
+            values = {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", line)}
+            accounted = values["delivered"] + values["lost"] + values["skipped"] + values["pending"]
+            assert values["published"] - values["first"] == accounted, line
+            found.append(values)
+            print(line)
+    return found
