@@ -21,14 +21,14 @@ SharedMemory::SharedMemory(const std::string& path, std::uint64_t bytes) : bytes
   std::memset(data_, 1, bytes);
 }
 
-SharedMemory::SharedMemory(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+SharedMemory::SharedMemory(const std::string& path, bool writable) {
+  const int file = ::open(path.c_str(), (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC);
   struct stat status {};
   if (file < 0 || fstat(file, &status) != 0) {
     give_up("cannot open " + path);
   }
   bytes_ = static_cast<std::uint64_t>(status.st_size);
-  void* memory = mmap(nullptr, bytes_, PROT_READ, MAP_SHARED | MAP_POPULATE, file, 0);
+  void* memory = mmap(nullptr, bytes_, PROT_READ | (writable ? PROT_WRITE : 0), MAP_SHARED | MAP_POPULATE, file, 0);
   ::close(file);
   if (memory == MAP_FAILED) {
     give_up("cannot map " + path);

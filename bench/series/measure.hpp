@@ -87,7 +87,7 @@ inline std::byte* touched_memory(std::uint64_t bytes) {
 class SharedMemory {
  public:
   SharedMemory(const std::string& path, std::uint64_t bytes);
-  explicit SharedMemory(const std::string& path);  // one that is there, read only
+  explicit SharedMemory(const std::string& path, bool writable = false);  // one that is there
   ~SharedMemory() { munmap(data_, bytes_); }
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -110,10 +110,11 @@ class Destinations {
     if (at_ + count > steps_) {
       at_ = 0;
     }
-    std::byte* data = data_ + at_ * box_bytes;
+    std::byte* data = at(at_);
     at_ += count;
     return data;
   }
+  [[nodiscard]] std::byte* at(std::uint64_t step) const { return data_ + step * box_bytes; }
   // What a user does first: look at what came.
   static void touch(const std::byte* data, std::uint64_t count) {
     volatile std::byte sink{};

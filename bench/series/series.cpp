@@ -26,6 +26,32 @@ bool want(const std::string& name) {
   return wanted.empty() || wanted.contains(name);
 }
 
+// The very slots of ours, for the plain copies: how fast memory is depends on where its pages lie.
+class SlotsOfSeries {
+ public:
+  explicit SlotsOfSeries(bool writable) : file_(find(), writable) {
+    std::memcpy(&header_, file_.data(), sizeof header_);
+  }
+  [[nodiscard]] std::byte* slot(std::uint64_t number) const {
+    return file_.data() + header_.slots_offset + number * header_.slot_stride;
+  }
+  [[nodiscard]] const wire::SeriesControl& control() const {
+    return *reinterpret_cast<const wire::SeriesControl*>(file_.data() + header_.control_offset);
+  }
+
+ private:
+  static std::string find() {
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("COUPLET_RUN_DIR"))) {
+      if (entry.path().filename().string().starts_with("series-")) {
+        return entry.path();
+      }
+    }
+    give_up("the series has no file");
+  }
+  SharedMemory file_;
+  wire::SeriesHeaderImage header_{};
+};
+
 // ---- writing (rank 0) ----
 
 void put(couplet_series* series, const void* field, std::int64_t step) {
@@ -36,13 +62,15 @@ void bench_put(couplet_series* series, std::uint64_t slots, std::byte* field, st
   constexpr int repetitions = 300;
   MPI_Datatype type = box_type(1);
   if (rank == 0) {
-    const SharedMemory reference(std::string(std::getenv("COUPLET_RUN_DIR")) + "/reference", slots * step_bytes);
-    std::uint64_t slot = 0;
-    const auto next_slot = [&] { return reference.data() + (slot++ % slots) * step_bytes; };
+    const SlotsOfSeries ring(true);
+    // Where ours will come that many steps later: the same pages, no longer cached then.
+    const auto slot_ahead = [&](std::int64_t steps) {
+      return ring.slot(static_cast<std::uint64_t>(step + steps) % slots);
+    };
     const std::vector<Method> methods = {
         {"ours", [&] { return 1e3 * timed([&] { put(series, field, step++); }); }},
-        {"copy_memcpy", [&] { return 1e3 * timed([&] { std::memcpy(next_slot(), field, step_bytes); }); }},
-        {"copy_streaming", [&] { return 1e3 * timed([&] { stream_row(next_slot(), field, step_bytes); }); }},
+        {"copy_memcpy", [&] { return 1e3 * timed([&] { std::memcpy(slot_ahead(16), field, step_bytes); }); }},
+        {"copy_streaming", [&] { return 1e3 * timed([&] { stream_row(slot_ahead(32), field, step_bytes); }); }},
         {"mpi_send_box", [&] {
            const double time = 1e3 * timed([&] { MPI_Send(field, 1, type, 1, 0, MPI_COMM_WORLD); });
            MPI_Recv(nullptr, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // the receiver is done, too
@@ -95,7 +123,7 @@ void bench_claim(couplet_series* series, std::int64_t& step) {
 
 // ---- reading (rank 1; rank 0 waits inside MPI, so that MPI makes all the progress it can) ----
 
-// Reads forward, and opens again at the end.
+// Reads forward.
 class SeriesRing {
  public:
   explicit SeriesRing(couplet_universe* universe) : universe_(universe) { open(); }
@@ -103,14 +131,17 @@ class SeriesRing {
   SeriesRing(const SeriesRing&) = delete;
   SeriesRing& operator=(const SeriesRing&) = delete;
   void read(std::uint64_t count, std::byte* out) { read_series(series_, count, out); }
-  void rewind_if_needed(std::uint64_t count) {
-    couplet_series_statistics statistics;
-    statistics.struct_bytes = sizeof statistics;
-    must(couplet_series_count(series_, &statistics), "count");
-    if (statistics.pending < count) {
-      must(couplet_series_close(series_), "close");
-      open();
-    }
+  void rewind() {
+    must(couplet_series_close(series_), "close");
+    open();
+  }
+  // The ordinal of the oldest step.
+  std::uint64_t oldest() {
+    std::uint64_t first = 0;
+    std::uint64_t end = 0;
+    std::int64_t step = 0;
+    must(couplet_series_retained(series_, &first, &end, &step), "retained");
+    return first;
   }
   std::int64_t newest() {
     std::uint64_t first = 0;
@@ -126,60 +157,56 @@ class SeriesRing {
   couplet_series* series_ = nullptr;
 };
 
-// The very slots that ours reads, for the plain copies.
-class SlotsOfSeries {
- public:
-  SlotsOfSeries() : file_(find()) { std::memcpy(&header_, file_.data(), sizeof header_); }
-  [[nodiscard]] const std::byte* slot(std::uint64_t number) const {
-    return file_.data() + header_.slots_offset + number * header_.slot_stride;
-  }
-  [[nodiscard]] const wire::SeriesControl& control() const {
-    return *reinterpret_cast<const wire::SeriesControl*>(file_.data() + header_.control_offset);
-  }
-
- private:
-  static std::string find() {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(std::getenv("COUPLET_RUN_DIR"))) {
-      if (entry.path().filename().string().starts_with("series-")) {
-        return entry.path();
-      }
-    }
-    give_up("the series has no file");
-  }
-  SharedMemory file_;
-  wire::SeriesHeaderImage header_{};
-};
-
-void bench_read(SeriesRing& ring, const SlotsOfSeries& slots, std::uint64_t slot_count, WindowRing& window,
+// What of ours and of the plain copies is compared goes over the same slots into the same destinations, since how fast memory
+// is depends on where its pages lie: a sample is a range of steps, read `count` a call, or (ours_at_k=64) 64 a call. It is
+// larger than the cache, so that nobody finds what another one has left there.
+void bench_read(couplet_universe* universe, const SlotsOfSeries& slots, std::uint64_t slot_count, WindowRing& window,
                 const std::string& window_name, Destinations& destinations, std::uint64_t count) {
-  std::uint64_t at = slot_count / 3;
-  const auto sample = [&](const std::function<void(std::byte*)>& work) {
-    std::byte* out = destinations.next(count);
-    const double time = 1e3 / static_cast<double>(count) * timed([&] { work(out); });
-    Destinations::touch(out, count);
-    return time;
+  constexpr std::uint64_t usual_count = 64;
+  const std::uint64_t range = std::min(std::max(count, usual_count), slot_count);
+  SeriesRing ring(universe);
+  SeriesRing usual(universe);
+  const std::uint64_t oldest = ring.oldest();
+  std::uint64_t at = 0;  // where the range begins
+  const auto sample = [&](std::uint64_t at_once, const auto& work) {
+    double time = 0;
+    for (std::uint64_t done = 0; done < range;) {
+      const std::uint64_t steps = std::min(at_once, range - done);
+      std::byte* out = destinations.at(at + done);
+      time += timed([&] { work(steps, at + done, out); });
+      Destinations::touch(out, steps);
+      done += steps;
+    }
+    return 1e3 * time / static_cast<double>(range);
   };
-  const auto copy = [&](std::byte* out, bool streaming) {
-    at = (at + count) % (slot_count - count + 1);
-    for (std::uint64_t step = 0; step < count; ++step) {
-      copy_box(out + step * box_bytes, slots.slot(at + step) + (box_start * extent + box_start) * 4, box_extent * 4,
-               extent * 4, box_extent, streaming);
+  const auto copy = [&](std::uint64_t steps, std::uint64_t first, std::byte* out, bool streaming) {
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      const std::byte* slot = slots.slot((oldest + first + step) % slot_count);
+      copy_box(out + step * box_bytes, slot + (box_start * extent + box_start) * 4, box_extent * 4, extent * 4,
+               box_extent, streaming);
     }
     fence();
   };
   const std::vector<Method> methods = {
-      {"ours",
-       [&] {
-         ring.rewind_if_needed(count);
-         return sample([&](std::byte* out) { ring.read(count, out); });
-       }},
-      {"copy_memcpy", [&] { return sample([&](std::byte* out) { copy(out, false); }); }},
-      {"copy_streaming", [&] { return sample([&](std::byte* out) { copy(out, true); }); }},
-      {window_name, [&] { return sample([&](std::byte* out) { window.read(count, out); }); }}};
+      {"ours", [&] { return sample(count, [&](auto steps, auto /*first*/, auto* out) { ring.read(steps, out); }); }},
+      {"ours_at_k=64",
+       [&] { return sample(usual_count, [&](auto steps, auto /*first*/, auto* out) { usual.read(steps, out); }); }},
+      {"copy_memcpy",
+       [&] { return sample(count, [&](auto steps, auto first, auto* out) { copy(steps, first, out, false); }); }},
+      {"copy_streaming",
+       [&] { return sample(count, [&](auto steps, auto first, auto* out) { copy(steps, first, out, true); }); }},
+      {window_name,
+       [&] { return sample(count, [&](auto steps, auto /*first*/, auto* out) { window.read(steps, out); }); }}};
   Samples samples;
   const double end = seconds() + seconds_a_case;
-  for (std::size_t round = 0; round < 4 || (round < 300 && seconds() < end); ++round) {
+  for (std::size_t round = 0; round < 5 || (round < 300 && seconds() < end); ++round) {
     take_round(methods, round, samples);
+    at += range;
+    if (at + range > slot_count) {
+      at = 0;
+      ring.rewind();
+      usual.rewind();
+    }
   }
   print("read/k=" + std::to_string(count), "ms", samples);
 }
@@ -226,7 +253,7 @@ void bench_reading(couplet_universe* universe, std::uint64_t slot_count, const s
   std::unique_ptr<Destinations> destinations;
   if (rank == 1) {
     ring = std::make_unique<SeriesRing>(universe);
-    slots = std::make_unique<SlotsOfSeries>();
+    slots = std::make_unique<SlotsOfSeries>(false);
     destinations = std::make_unique<Destinations>(slot_count);
   }
   for (const bool allocated : {false, true}) {
@@ -234,7 +261,7 @@ void bench_reading(couplet_universe* universe, std::uint64_t slot_count, const s
     WindowRing window(rank, slot_count, allocated, field);
     for (const std::uint64_t count : counts) {
       if (rank == 1 && count <= slot_count && want("read/k=" + std::to_string(count))) {
-        bench_read(*ring, *slots, slot_count, window, name, *destinations, count);
+        bench_read(universe, *slots, slot_count, window, name, *destinations, count);
       }
       MPI_Barrier(MPI_COMM_WORLD);
     }
