@@ -23,6 +23,12 @@ std::string Universe::explain() const {
   report["series_of_other_nodes"] = {
       {"relay", relay.empty() ? "auto" : relay},
       {"why", relay.empty() ? "the default: a writer starts the relay of its node" : "the setting relay"}};
+  if (window_) {
+    report["mpi_window"] = {
+        {"library", window_->library()}, {"ranks", window_->size()}, {"memory", window_->sharing()}};
+    const std::string choices = window_->choices();
+    report["mpi_window"]["calls"] = choices.empty() ? "none was measured" : choices;
+  }
   Json peers = Json::array();
   const auto flows = messenger_->report();
   for (const auto& contact : reach_->report()) {

@@ -19,7 +19,7 @@ void wake_writer(SeriesFile& file, std::uint64_t consumed) {
 }
 
 void free_the_dead(SeriesFile& file, const Lives& lives) {
-  for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
+  for (std::uint32_t index = 0; index < file.near_entries(); ++index) {
     auto& entry = file.readers()[index];
     const Owner seen = owner_of(entry);
     if (seen.state != ReaderState::free && seen.state != ReaderState::reserved && !lives(seen)) {
@@ -43,10 +43,10 @@ int find_reservation(const SeriesFile& file, std::uint64_t program) {
 
 int take_hold_entry(SeriesFile& file, Owner owner, std::uint64_t program, const Lives& lives) {
   owner.state = ReaderState::opening;
-  int index = take_entry(file.control(), file.readers(), file.reader_entries(), owner);
+  int index = take_entry(file.control(), file.readers(), file.near_entries(), owner);
   if (index < 0) {
     free_the_dead(file, lives);
-    index = take_entry(file.control(), file.readers(), file.reader_entries(), owner);
+    index = take_entry(file.control(), file.readers(), file.near_entries(), owner);
   }
   if (index >= 0) {
     auto& entry = file.readers()[index];

@@ -9,10 +9,10 @@ namespace {
 
 class MappedPart final : public Part {
  public:
-  MappedPart(Environment& environment, std::unique_ptr<SeriesFile> file)
-      : environment_(environment), file_(std::move(file)) {}
+  MappedPart(Environment& environment, std::unique_ptr<SeriesFile> file, const char* route)
+      : environment_(environment), file_(std::move(file)), route_(route) {}
 
-  [[nodiscard]] const char* route() const noexcept override { return "mapped"; }
+  [[nodiscard]] const char* route() const noexcept override { return route_; }
   [[nodiscard]] SeriesFile& file() noexcept override { return *file_; }
   Status alive() override {
     const auto& geometry = file_->geometry();
@@ -22,6 +22,7 @@ class MappedPart final : public Part {
  private:
   Environment& environment_;
   std::unique_ptr<SeriesFile> file_;
+  const char* route_;
 };
 
 bool same_fields(const std::vector<wire::SeriesField>& fields, const std::vector<universe::SeriesField>& described,
@@ -75,6 +76,10 @@ Status Part::sleep(Waiting& waiting, std::uint64_t target) {
   return {};
 }
 
+std::unique_ptr<Part> make_mapped_part(Environment& environment, std::unique_ptr<SeriesFile> file, const char* route) {
+  return std::make_unique<MappedPart>(environment, std::move(file), route);
+}
+
 Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const universe::SeriesRecord& record,
                                                std::size_t part) {
   const auto& described = record.parts[part];
@@ -87,7 +92,7 @@ Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const u
     return file.status().within(context());
   }
   COUPLET_TRY(check_described((*file)->geometry(), record, part, fmt::format("{}, {}", context(), described.file)));
-  return std::unique_ptr<Part>(new MappedPart(environment, std::move(file).value()));
+  return make_mapped_part(environment, std::move(file).value(), "mapped");
 }
 
 }  // namespace couplet::series

@@ -73,6 +73,10 @@ class Part {
 [[nodiscard]] Status check_described(const wire::SeriesGeometry& geometry, const universe::SeriesRecord& record,
                                      std::size_t part, const std::string& where);
 
+// Of slots that are mapped here.
+[[nodiscard]] std::unique_ptr<Part> make_mapped_part(Environment& environment, std::unique_ptr<SeriesFile> file,
+                                                     const char* route);
+
 // Maps the file of a part on this node. not_found: its steps are gone; protocol: the file is not what the record says.
 Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const universe::SeriesRecord& record,
                                                std::size_t part);

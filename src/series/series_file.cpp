@@ -38,9 +38,11 @@ wire::SeriesField make_field(const std::string& name, couplet_type type, const s
   return field;
 }
 
-SeriesFile::SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry)
+SeriesFile::SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry,
+                       std::uint32_t far_entries)
     : memory_(std::move(memory)),
       geometry_(std::move(geometry)),
+      far_entries_(far_entries),
       control_(&wire::series_control(data, geometry_)),
       readers_(wire::series_readers(data, geometry_)),
       slot_headers_(wire::series_slot_headers(data, geometry_)),
@@ -51,6 +53,18 @@ Result<std::unique_ptr<SeriesFile>> SeriesFile::create_in(std::span<std::byte> m
   COUPLET_ASSERT(memory.size() >= geometry.file_bytes);
   wire::encode_series_header(geometry, memory.first(geometry.file_bytes));
   return std::unique_ptr<SeriesFile>(new SeriesFile(nullptr, memory.data(), std::move(geometry)));
+}
+
+Result<std::unique_ptr<SeriesFile>> SeriesFile::open_in(std::span<std::byte> memory, std::uint32_t far_entries) {
+  auto geometry =
+      wire::decode_series_header(memory.first(std::min(memory.size(), wire::series_largest_header)), memory.size());
+  if (!geometry) {
+    return geometry.status();
+  }
+  if (geometry->reader_entries < far_entries) {
+    return fail(Code::protocol, "its reader table has no entry for each rank of the job");
+  }
+  return std::unique_ptr<SeriesFile>(new SeriesFile(nullptr, memory.data(), std::move(geometry).value(), far_entries));
 }
 
 Result<std::unique_ptr<SeriesFile>> SeriesFile::create(const std::string& path, wire::SeriesGeometry geometry) {

@@ -28,6 +28,9 @@ class SeriesFile {
   static Result<std::unique_ptr<SeriesFile>> create(const std::string& path, wire::SeriesGeometry geometry);
   // The same in memory that outlives it: zero, page aligned, as many bytes as place_series says. Nobody else maps it.
   static Result<std::unique_ptr<SeriesFile>> create_in(std::span<std::byte> memory, wire::SeriesGeometry geometry);
+  // One that is there in such memory, as create_in has made it, for reading steps like open. The last `far_entries` of its
+  // reader table belong to readers that the processor's atomics do not reach.
+  static Result<std::unique_ptr<SeriesFile>> open_in(std::span<std::byte> memory, std::uint32_t far_entries);
   // Maps an existing one for reading steps; checks the header and everything it says. Writes go only to its control lines
   // and the reader table.
   static Result<std::unique_ptr<SeriesFile>> open(const std::string& path);
@@ -37,6 +40,8 @@ class SeriesFile {
   [[nodiscard]] wire::SeriesControl& control() const noexcept { return *control_; }
   [[nodiscard]] wire::SeriesReaderEntry* readers() const noexcept { return readers_; }
   [[nodiscard]] std::uint32_t reader_entries() const noexcept { return geometry_.reader_entries; }
+  // How many of them readers of this node take.
+  [[nodiscard]] std::uint32_t near_entries() const noexcept { return geometry_.reader_entries - far_entries_; }
   [[nodiscard]] wire::SeriesSlotHeader& slot_header(std::uint64_t ordinal) const noexcept {
     return slot_headers_[ordinal % geometry_.slot_count];
   }
@@ -46,10 +51,12 @@ class SeriesFile {
   Status remove() { return memory_ ? memory_->remove() : Status(); }
 
  private:
-  SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry);
+  SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry,
+             std::uint32_t far_entries = 0);
 
   std::unique_ptr<os::MappedFile> memory_;  // nullptr: somebody else's
   wire::SeriesGeometry geometry_;
+  std::uint32_t far_entries_;
   wire::SeriesControl* control_;
   wire::SeriesReaderEntry* readers_;
   wire::SeriesSlotHeader* slot_headers_;

@@ -14,7 +14,7 @@
 namespace couplet::series {
 
 // Library and libcouplet_mpi_* have to be of one build: a class passes between them.
-inline constexpr std::string_view window_build = "window 1, " __VERSION__;
+inline constexpr std::string_view window_build = "window 2, " __VERSION__;
 
 // The same box of several steps: step n from source_offset + n x source_step to target + n x target_step.
 struct WindowSteps {
@@ -40,6 +40,10 @@ class Window {
   // "Open MPI v4.1.4"
   [[nodiscard]] virtual const std::string& library() const noexcept = 0;
 
+  // Where a piece of a rank's memory is mapped here, for loads, stores and the processor's atomics; nullptr: only get and put
+  // reach it.
+  [[nodiscard]] virtual std::byte* memory_of(int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept = 0;
+
   // A page-aligned piece of the own memory, zero, never given back. no_space: says what is left.
   struct Piece {
     std::byte* data = nullptr;
@@ -55,7 +59,9 @@ class Window {
   virtual Status complete(int rank) = 0;
   // Lets MPI do what others wait for.
   virtual void progress() noexcept = 0;
-  // The ways of get_steps that were measured, for `explain`: "one call for all steps (0.31 ms/MB), ..."
+  // For `explain`: whose memory is mapped here, or why nobody's is.
+  [[nodiscard]] virtual std::string sharing() const = 0;
+  // For `explain`: the ways of get_steps that were measured, "one call for all steps (0.31 ms/MB), ..."
   [[nodiscard]] virtual std::string choices() const = 0;
 
   // Collective over the job, and does not block: true when all ranks have begun to end. Then the memory is gone.

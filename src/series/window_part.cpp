@@ -14,6 +14,7 @@ namespace {
 using wire::ReaderState;
 
 constexpr std::string_view place_prefix = "window:";
+constexpr const char* route_name = "window";
 constexpr std::uint64_t nap_ns = 50'000;  // between two looks into another rank's memory
 
 // What a look into memory that changes finds.
@@ -90,7 +91,7 @@ class WindowPart final : public Part {
     return {};
   }
 
-  [[nodiscard]] const char* route() const noexcept override { return "window"; }
+  [[nodiscard]] const char* route() const noexcept override { return route_name; }
   [[nodiscard]] SeriesFile& file() noexcept override { return *mirror_; }
   [[nodiscard]] const wire::SeriesGeometry& geometry() noexcept override { return geometry_; }
   [[nodiscard]] std::uint64_t first_ordinal() const noexcept override { return first_; }
@@ -345,6 +346,17 @@ Result<WindowPlace> place_for(Environment& environment, const universe::SeriesRe
   return *place;
 }
 
+// The slots where they are mapped here; nullptr: they have to be fetched.
+Result<std::unique_ptr<SeriesFile>> mapped_slots(const Window& window, const WindowPlace& place,
+                                                 const std::string& title) {
+  std::byte* const memory = window.memory_of(place.rank, place.offset, place.bytes);
+  if (memory == nullptr) {
+    return std::unique_ptr<SeriesFile>();
+  }
+  auto file = SeriesFile::open_in({memory, place.bytes}, static_cast<std::uint32_t>(window.size()));
+  return file ? std::move(file) : Result<std::unique_ptr<SeriesFile>>(file.status().within(title));
+}
+
 std::string title_of(const universe::SeriesRecord& record, std::size_t part) {
   return fmt::format("series '{}', slots of writer rank {}", record.name, part);
 }
@@ -379,6 +391,11 @@ Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const u
                                                std::size_t part, const PartWish& wish, std::uint64_t deadline_ns) {
   const std::string title = title_of(record, part);
   COUPLET_TRY_VALUE(const WindowPlace place, place_for(environment, record, part, title));
+  COUPLET_TRY_VALUE(auto mapped, mapped_slots(*environment.window(), place, title));
+  if (mapped) {
+    COUPLET_TRY(check_described(mapped->geometry(), record, part, title));
+    return make_mapped_part(environment, std::move(mapped), route_name);
+  }
   auto made = std::make_unique<WindowPart>(environment, place, title);
   COUPLET_TRY(made->open(record, part, wish));
   COUPLET_TRY(made->settle(deadline_ns));
@@ -389,6 +406,11 @@ Status count_opened_in_window(Environment& environment, const universe::SeriesRe
                               std::uint32_t opened, std::uint32_t needed) {
   COUPLET_TRY_VALUE(const WindowPlace place, place_for(environment, record, part, title_of(record, part)));
   Window& window = *environment.window();
+  COUPLET_TRY_VALUE(const auto mapped, mapped_slots(window, place, title_of(record, part)));
+  if (mapped) {
+    count_opened(*mapped, name_hash(environment.program()), opened, needed);
+    return {};
+  }
   wire::SeriesHeaderImage image{};
   COUPLET_TRY(window.get(place.rank, place.offset, &image, sizeof image));
   COUPLET_TRY(window.complete(place.rank));

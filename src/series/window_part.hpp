@@ -1,8 +1,9 @@
-// One writer rank's slots in the window of an MPI job. What a reader looks at often (control lines, slot headers) is
-// mirrored here; the slots themselves are fetched: stamps, data, stamps.
+// One writer rank's slots in the window of an MPI job. On the writer's own node they are mapped, where MPI can, and read like
+// any others. From elsewhere, what a reader looks at often (control lines, slot headers) is mirrored here, and the slots
+// themselves are fetched: stamps, data, stamps.
 //
-// Every rank of the job has an entry of its own in the reader table, the last ones, by its rank in the job: only that rank
-// writes it, so that no entry has to be taken by compare-and-swap, which MPI and the processor do not share. A holder writes
+// Every rank of the job has an entry of its own in the reader table, the last ones, by its rank in the job: a reader that
+// fetches writes only that one, and nobody else does, so that no entry has to be taken by compare-and-swap, which MPI and the processor do not share. A holder writes
 // consumed and then owner; `opened` and `subscription` say how many ranks of a required program have opened and are needed.
 #pragma once
 

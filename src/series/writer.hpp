@@ -109,7 +109,7 @@ class Writer {
     double wait_timeout_s = -1;
     double evict_after_s = -1;
     std::uint64_t streaming_bytes = layout::default_streaming_bytes;
-    int window_size = 0;  // ranks of the MPI job in whose window the slots lie; 0: in a file
+    std::uint32_t far_entries = 0;  // of readers that fetch out of an MPI window
   };
   Writer(Environment& environment, std::unique_ptr<SeriesFile> file, Settings settings);
 
@@ -123,7 +123,7 @@ class Writer {
   // Releases the blocker where it is dead, too slow or overdue; an error where the user has to be told.
   Status examine_blocker(std::uint32_t index);
   // In a window: has the required program opened?
-  [[nodiscard]] bool opened_in_window(std::uint64_t program) const;
+  [[nodiscard]] bool opened_in_window(const wire::SeriesReaderEntry& reservation) const;
   // In a window readers cannot say when they have read; the writer sees it.
   void note_reads();
   Status examine_reservation(wire::SeriesReaderEntry& entry);

@@ -357,10 +357,7 @@ class WriterCreation {
     COUPLET_TRY(in_window != 0 ? choose_window() : Status());
     holders_ =
         static_cast<std::uint32_t>(std::min<std::uint64_t>(holders == 0 ? default_holders : holders, UINT32_MAX));
-    if (window_ != nullptr) {  // reservations first, then an entry for each rank of the job
-      holders_ =
-          static_cast<std::uint32_t>(settings_.required_readers.size()) + static_cast<std::uint32_t>(window_->size());
-    }
+    far_entries_ = window_ != nullptr ? static_cast<std::uint32_t>(window_->size()) : 0;
     COUPLET_TRY_VALUE(const std::uint64_t slot_bytes, slot_bytes_of());
     if (own_.slots == 0) {
       const std::uint64_t bytes = memory_bytes == 0 ? default_memory_bytes : memory_bytes;
@@ -406,7 +403,7 @@ class WriterCreation {
       geometry.fields.push_back(make_field(field.name, field.type, field.shape, field.boxes));
     }
     geometry.slot_count = slots;
-    geometry.reader_entries = holders_;
+    geometry.reader_entries = holders_ + far_entries_;
     return geometry;
   }
   Result<std::uint64_t> slot_bytes_of() const {
@@ -480,8 +477,8 @@ class WriterCreation {
       entry.owner.store(pack(owner), std::memory_order_release);
     }
     if (window_ != nullptr) {
-      file_->control().released.entries_used.store(holders_, std::memory_order_release);
-      settings_.window_size = window_->size();
+      file_->control().released.entries_used.store(holders_ + far_entries_, std::memory_order_release);
+      settings_.far_entries = far_entries_;
     }
     return {};
   }
@@ -507,6 +504,7 @@ class WriterCreation {
   const WriterOptions& options_;
   std::uint64_t deadline_ns_;
   std::uint32_t holders_ = default_holders;
+  std::uint32_t far_entries_ = 0;  // behind those, one for each rank of the job
   std::uint64_t incarnation_ = 0;
   Proposal own_;
   universe::SeriesRecord record_;

@@ -11,7 +11,7 @@ using wire::ReaderState;
 
 namespace {
 constexpr std::uint64_t examination_interval_ns = 20'000'000;
-constexpr std::uint64_t window_interval_ns = 500'000;  // nobody wakes us there
+constexpr std::uint64_t window_interval_ns = 500'000;  // readers of other nodes do not wake us
 constexpr std::uint64_t window_nap_ns = 50'000;
 constexpr std::uint64_t half_open_ns =
     2'000'000'000;  // a reader that was opening when the hub died may come to its end
@@ -36,11 +36,13 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
                      entry.consumed.load(), ordinal_);
 }
 
-bool Writer::opened_in_window(std::uint64_t program) const {
-  std::uint32_t opened = 0;
+// Ranks of other nodes say in entries of their own that they have opened, those of this node in the reservation.
+bool Writer::opened_in_window(const wire::SeriesReaderEntry& reservation) const {
+  const std::uint64_t program = reservation.program.load(std::memory_order_relaxed);
+  std::uint32_t opened = reservation.opened.load(std::memory_order_acquire);
   std::uint32_t needed = UINT32_MAX;
   const std::uint32_t end = file_->reader_entries();
-  for (std::uint32_t index = end - static_cast<std::uint32_t>(settings_.window_size); index < end; ++index) {
+  for (std::uint32_t index = end - settings_.far_entries; index < end; ++index) {
     const auto& entry = file_->readers()[index];
     if (entry.program.load(std::memory_order_acquire) == program && entry.opened.load(std::memory_order_relaxed) > 0) {
       opened += entry.opened.load(std::memory_order_relaxed);
@@ -64,7 +66,7 @@ void Writer::note_reads() {
 
 Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
   const Owner seen = owner_of(entry);
-  if (settings_.window_size > 0 && opened_in_window(entry.program.load(std::memory_order_relaxed))) {
+  if (settings_.far_entries > 0 && opened_in_window(entry)) {
     static_cast<void>(replace_owner(entry, seen, 0));
     return {};
   }
@@ -167,8 +169,8 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
     const std::uint64_t now = os::now_ns();
     if (now >=
         next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever
-      next_examination_ns_ = now + (settings_.window_size > 0 ? window_interval_ns : examination_interval_ns);
-      if (settings_.window_size > 0) {
+      next_examination_ns_ = now + (settings_.far_entries > 0 ? window_interval_ns : examination_interval_ns);
+      if (settings_.far_entries > 0) {
         note_reads();
       }
       status = examine_blocker(index);
@@ -178,11 +180,10 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
                    ? Status(Code::full)
                    : fail(Code::timeout, "series '{}' step {}: no slot was free within {} s: {}",
                           file_->geometry().name, step, settings_.wait_timeout_s, describe_blocker(index));
-    } else if (settings_.window_size > 0) {
-      status = waiting.nap(window_nap_ns);
     } else if (!waiting.spin()) {
       if (const auto word = prepare_writer_sleep(control, entries, entry_count, needed)) {
-        status = waiting.sleep(control.released.word, *word, settings_.required_deadline_ns);
+        const std::uint64_t look_ns = settings_.far_entries > 0 ? now + window_nap_ns : os::never;
+        status = waiting.sleep(control.released.word, *word, std::min(settings_.required_deadline_ns, look_ns));
       }
     }
   }

@@ -13,6 +13,11 @@ class FakeWindow final : public series::Window {
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return FakeJob::ranks; }
   [[nodiscard]] const std::string& library() const noexcept override { return library_; }
+  [[nodiscard]] std::byte* memory_of(int rank, std::uint64_t offset, std::uint64_t /*bytes*/) const noexcept override {
+    const int size = job_->ranks_a_node;
+    return rank / size == rank_ / size ? job_->at(rank, offset) : nullptr;
+  }
+  [[nodiscard]] std::string sharing() const override { return {}; }
   Result<Piece> reserve(std::uint64_t bytes) override { return job_->reserve(rank_, bytes); }
   Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override {
     job_->before_get();

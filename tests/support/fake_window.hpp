@@ -17,6 +17,7 @@ namespace couplet::testing {
 class FakeJob {
  public:
   static constexpr int ranks = 32;
+  int ranks_a_node = 1;  // they map each other's memory
 
   [[nodiscard]] int rank_of(channel::PeerId peer);
   // A new piece of a rank's memory; it stays where it is.

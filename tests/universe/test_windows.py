@@ -5,6 +5,7 @@ That no mixed step goes without its mark: test_whole_steps.py.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,16 +20,24 @@ HELD = {"COUPLET_SERIES_SKY_REQUIRED_READERS": "eye"}
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
+@pytest.mark.parametrize("direct", ["1", "0"], ids=["mapped", "got"])
 @pytest.mark.parametrize(("writers", "readers"), [((1, 1), (1, 1)), ((3, 3), (2, 2)), ((2, 1), (1, 3))])
-def test_holders_lose_nothing(make_world: MakeWorld, flavour: str, writers: Grid, readers: Grid) -> None:
+def test_holders_lose_nothing(make_world: MakeWorld, flavour: str, direct: str, writers: Grid, readers: Grid) -> None:
     world = make_world(f"sky:{writers[0] * writers[1]},eye:{readers[0] * readers[1]}")
     parts = [writes(flavour, writers, 300), reads(flavour, readers, "window", "hold")]
-    process = start(world, flavour, *parts, **IN_WINDOW, **HELD, COUPLET_SERIES_SKY_SLOTS="4")
-    found = counts(world.finish(process).check().output)
+    settings = {**IN_WINDOW, **HELD, "COUPLET_SERIES_SKY_SLOTS": "4", "COUPLET_MPI_WINDOW_DIRECT": direct}
+    ended = world.finish(start(world, flavour, *parts, **settings)).check()
+    found = counts(ended.output)
     assert len(found) == readers[0] * readers[1]
     for each in found:
         assert each["delivered"] == each["published"] == 300
         assert each["lost"] == each["mixed"] == 0
+    if direct == "1":  # what couplet_explain says
+        assert f"the {writers[0] * writers[1] + len(found)} ranks of this node map each other's memory" in ended.output
+        assert '"calls": "none was measured"' in ended.output
+    else:
+        assert "no rank maps another one's memory: not asked for (COUPLET_MPI_WINDOW_DIRECT)" in ended.output
+        assert re.search(r'"calls": "\d+ rows of \d+ bytes: one call for', ended.output)
 
 
 @pytest.mark.parametrize("flavour", FLAVOURS)

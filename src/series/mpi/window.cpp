@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -98,6 +100,7 @@ class MpiWindow final : public Window {
   [[nodiscard]] int rank() const noexcept override { return rank_; }
   [[nodiscard]] int size() const noexcept override { return size_; }
   [[nodiscard]] const std::string& library() const noexcept override { return library_; }
+  [[nodiscard]] std::byte* memory_of(int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept override;
   Result<Piece> reserve(std::uint64_t bytes) override;
   Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override;
   Status put(int rank, std::uint64_t offset, const void* source, std::uint64_t bytes) override;
@@ -107,6 +110,7 @@ class MpiWindow final : public Window {
     int there = 0;
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &there, MPI_STATUS_IGNORE);
   }
+  [[nodiscard]] std::string sharing() const override { return sharing_; }
   [[nodiscard]] std::string choices() const override;
   Result<bool> end() override;
 
@@ -120,14 +124,23 @@ class MpiWindow final : public Window {
       return std::all_of(tried.begin(), tried.end(), [](int count) { return count >= trials; });
     }
   };
+  struct Memory {  // of a rank, as it is mapped here
+    std::byte* data = nullptr;
+    std::uint64_t bytes = 0;
+  };
   using Form = std::pair<std::uint64_t, std::uint64_t>;  // bytes of a run, runs of a step
 
+  Status allocate();
+  Status share();
+  Status map_neighbours();
   Status get_typed(int rank, const WindowSteps& steps, Way way);
   Status get_all(int rank, const WindowSteps& steps, TypePair& types);
   Status get_runs(int rank, const WindowSteps& steps);
 
   MPI_Comm comm_ = MPI_COMM_NULL;
-  MPI_Win window_ = MPI_WIN_NULL;
+  MPI_Comm node_ = MPI_COMM_NULL;
+  MPI_Win shared_ = MPI_WIN_NULL;  // the memory of the ranks of this node, where they share it
+  MPI_Win window_ = MPI_WIN_NULL;  // all ranks
   MPI_Request ending_ = MPI_REQUEST_NULL;
   bool ended_ = false;
   std::uint64_t job_ = 0;
@@ -137,6 +150,8 @@ class MpiWindow final : public Window {
   std::uint64_t bytes_ = 0;
   std::uint64_t used_ = 0;
   std::string library_;
+  std::string sharing_;
+  std::vector<Memory> neighbours_;  // by rank; empty: nothing is shared
   std::map<Form, Choice> choices_;
 };
 
@@ -163,17 +178,92 @@ Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t byte
   COUPLET_TRY_VALUE(made->job_, os::random_bits());
   COUPLET_TRY(check(MPI_Bcast(&made->job_, 1, MPI_UINT64_T, 0, made->comm_), "MPI_Bcast"));
   made->bytes_ = bytes == 0 ? 0 : bytes + page_bytes;  // for a beginning at a page
-  COUPLET_TRY(check(MPI_Win_allocate(static_cast<MPI_Aint>(made->bytes_), 1, MPI_INFO_NULL, made->comm_,
-                                     static_cast<void*>(&made->memory_), &made->window_),
-                    "MPI_Win_allocate"));
-  MPI_Win_set_errhandler(made->window_, MPI_ERRORS_RETURN);
-  COUPLET_TRY(check(MPI_Win_lock_all(MPI_MODE_NOCHECK, made->window_), "MPI_Win_lock_all"));
+  COUPLET_TRY(made->allocate());
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   MPI_Get_library_version(text.data(), &length);
   made->library_.assign(text.data(), static_cast<std::size_t>(length));
   made->library_.resize(std::min(made->library_.find_first_of(",\n"), made->library_.size()));
   return std::unique_ptr<Window>(std::move(made));
+}
+
+// ---- memory ----
+
+Status MpiWindow::allocate() {
+  const char* const wish = std::getenv("COUPLET_MPI_WINDOW_DIRECT");
+  const Status sharing = wish != nullptr && std::string_view(wish) == "0"
+                             ? fail(Code::unsupported, "not asked for (COUPLET_MPI_WINDOW_DIRECT)")
+                             : share();
+  int all_share = sharing.ok() ? 1 : 0;
+  COUPLET_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &all_share, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce"));
+  const auto bytes = static_cast<MPI_Aint>(bytes_);
+  if (all_share != 0) {
+    int count = 0;
+    MPI_Comm_size(node_, &count);
+    sharing_ = fmt::format("the {} ranks of this node map each other's memory", count);
+    COUPLET_TRY(check(MPI_Win_create(memory_, bytes, 1, MPI_INFO_NULL, comm_, &window_), "MPI_Win_create"));
+  } else {
+    sharing_ = "no rank maps another one's memory: " + (sharing.ok() ? "not all nodes can" : sharing.text());
+    neighbours_.clear();
+    COUPLET_TRY(check(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm_, static_cast<void*>(&memory_), &window_),
+                      "MPI_Win_allocate"));
+  }
+  MPI_Win_set_errhandler(window_, MPI_ERRORS_RETURN);
+  return check(MPI_Win_lock_all(MPI_MODE_NOCHECK, window_), "MPI_Win_lock_all");
+}
+
+// Lets the ranks of a node map each other's memory.
+Status MpiWindow::share() {
+  COUPLET_TRY(
+      check(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node_), "MPI_Comm_split_type"));
+  MPI_Comm_set_errhandler(node_, MPI_ERRORS_RETURN);
+  MPI_Info apart = MPI_INFO_NULL;
+  MPI_Info_create(&apart);
+  MPI_Info_set(apart, "alloc_shared_noncontig", "true");
+  const int code =
+      MPI_Win_allocate_shared(static_cast<MPI_Aint>(bytes_), 1, apart, node_, static_cast<void*>(&memory_), &shared_);
+  MPI_Info_free(&apart);
+  COUPLET_TRY(check(code, "MPI_Win_allocate_shared"));
+  return map_neighbours();
+}
+
+Status MpiWindow::map_neighbours() {
+  void* model = nullptr;
+  int known = 0;
+  MPI_Win_get_attr(shared_, MPI_WIN_MODEL, static_cast<void*>(&model), &known);
+  if (known == 0 || *static_cast<int*>(model) != MPI_WIN_UNIFIED) {
+    return fail(Code::unsupported, "windows of this MPI are not of the unified memory model");
+  }
+  int count = 0;
+  MPI_Comm_size(node_, &count);
+  std::vector<int> here(static_cast<std::size_t>(count));
+  std::iota(here.begin(), here.end(), 0);
+  std::vector<int> ranks(here.size());
+  MPI_Group near = MPI_GROUP_NULL;
+  MPI_Group all = MPI_GROUP_NULL;
+  MPI_Comm_group(node_, &near);
+  MPI_Comm_group(comm_, &all);
+  MPI_Group_translate_ranks(near, count, here.data(), all, ranks.data());
+  MPI_Group_free(&near);
+  MPI_Group_free(&all);
+  neighbours_.assign(static_cast<std::size_t>(size_), {});
+  for (int index = 0; index < count; ++index) {
+    MPI_Aint bytes = 0;
+    int unit = 0;
+    Memory& memory = neighbours_[static_cast<std::size_t>(ranks[static_cast<std::size_t>(index)])];
+    COUPLET_TRY(check(MPI_Win_shared_query(shared_, index, &bytes, &unit, static_cast<void*>(&memory.data)),
+                      "MPI_Win_shared_query"));
+    memory.bytes = static_cast<std::uint64_t>(bytes);
+  }
+  return {};
+}
+
+std::byte* MpiWindow::memory_of(int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept {
+  if (neighbours_.empty()) {
+    return nullptr;
+  }
+  const Memory& memory = neighbours_[static_cast<std::size_t>(rank)];
+  return offset <= memory.bytes && bytes <= memory.bytes - offset ? memory.data + offset : nullptr;
 }
 
 Result<Window::Piece> MpiWindow::reserve(std::uint64_t bytes) {
@@ -348,6 +438,12 @@ Result<bool> MpiWindow::end() {
   }
   ended_ = true;
   COUPLET_TRY(check(MPI_Win_free(&window_), "MPI_Win_free"));
+  if (shared_ != MPI_WIN_NULL) {
+    COUPLET_TRY(check(MPI_Win_free(&shared_), "MPI_Win_free"));
+  }
+  if (node_ != MPI_COMM_NULL) {
+    MPI_Comm_free(&node_);
+  }
   MPI_Comm_free(&comm_);
   return true;
 }

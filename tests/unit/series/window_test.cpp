@@ -32,7 +32,7 @@ class InWindow : public ::testing::Test {
   SoloTeam team;
 };
 
-TEST_F(InWindow, HasNoFileAndIsReadOneSidedly) {
+TEST_F(InWindow, HasNoFileAndIsReadFromAnotherNode) {
   FakeEnvironment ocean(world, 0, "ocean");
   FakeEnvironment nowcast(world, 1, "nowcast");
   auto writer = create(ocean);
@@ -109,6 +109,25 @@ TEST_F(InWindow, AHolderThatOpensDuringSuchAClaimLosesNothing) {
     EXPECT_EQ(batch.count, 4U) << "round " << round;
     EXPECT_EQ((*reader)->count().first, 0U) << "round " << round;
   }
+}
+
+TEST_F(InWindow, OnTheWritersNodeARankHoldsItAsOftenAsItLikes) {
+  world.job->ranks_a_node = testing::FakeJob::ranks;
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  auto writer = create(ocean);
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  auto first = open(nowcast);
+  auto second = open(nowcast);
+  ASSERT_TRUE(first.ok() && second.ok()) << second.status().text();
+  EXPECT_EQ((*second)->describe().route, "window");
+  for (std::int64_t step = 0; step < 4; ++step) {
+    ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+  }
+  Batch batch;
+  ASSERT_TRUE((*first)->read(4, 4, soon(), nullptr, 0, batch).ok());
+  ASSERT_TRUE((*second)->read(4, 4, soon(), nullptr, 0, batch).ok());
+  expect_content(batch, box_of(0, rows, 0, columns));
 }
 
 TEST(WindowPlace, IsReadAsItWasWritten) {
