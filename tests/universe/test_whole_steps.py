@@ -43,26 +43,33 @@ def check_holders(found: list[dict[str, int]]) -> None:
         assert each["lost"] == each["mixed"] == each["marked"] == 0, each
 
 
-def windowed(world: World, flavour: str, mode: str, torn: bool = False) -> list[dict[str, int]]:
+# The ranks of a node map each other's window, or get steps by MPI.
+both_ways = pytest.mark.parametrize("direct", ["1", "0"], ids=["mapped", "got"])
+
+
+def windowed(world: World, flavour: str, direct: str, mode: str, torn: bool = False) -> list[dict[str, int]]:
     """Sky and eye are one job."""
     parts = [
         writes(flavour, WRITERS, STEPS, pause_us=PAUSE_US),
         reads(flavour, READERS, "window", mode, torn=torn),
     ]
-    return counts(world.finish(start(world, flavour, *parts, **IN_WINDOW), WITHIN_S).check().output)
+    process = start(world, flavour, *parts, **IN_WINDOW, COUPLET_MPI_WINDOW_DIRECT=direct)
+    return counts(world.finish(process, WITHIN_S).check().output)
 
 
 @pytest.mark.stress
 @pytest.mark.parametrize("torn", [False, True], ids=["withheld", "marked"])
+@both_ways
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_followers_in_a_window(make_world: MakeWorld, flavour: str, torn: bool) -> None:
-    check_followers(windowed(make_world("sky:1,eye:2"), flavour, "follow", torn), torn)
+def test_followers_in_a_window(make_world: MakeWorld, flavour: str, direct: str, torn: bool) -> None:
+    check_followers(windowed(make_world("sky:1,eye:2"), flavour, direct, "follow", torn), torn)
 
 
 @pytest.mark.stress
+@both_ways
 @pytest.mark.parametrize("flavour", FLAVOURS)
-def test_holders_in_a_window(make_world: MakeWorld, flavour: str) -> None:
-    check_holders(windowed(make_world("sky:1,eye:2"), flavour, "hold"))
+def test_holders_in_a_window(make_world: MakeWorld, flavour: str, direct: str) -> None:
+    check_holders(windowed(make_world("sky:1,eye:2"), flavour, direct, "hold"))
 
 
 def relayed(world: World, sky: str, eye: str, mode: str, extent: int, torn: bool = False) -> list[dict[str, int]]:
