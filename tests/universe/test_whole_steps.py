@@ -48,9 +48,9 @@ both_ways = pytest.mark.parametrize("direct", ["1", "0"], ids=["mapped", "got"])
 
 
 def windowed(world: World, flavour: str, direct: str, mode: str, torn: bool = False) -> list[dict[str, int]]:
-    """Sky and eye are one job."""
+    """Sky and eye are one job. Got steps need longer pauses: each of three gets waits for the writer."""
     parts = [
-        writes(flavour, WRITERS, STEPS, pause_us=PAUSE_US),
+        writes(flavour, WRITERS, STEPS, pause_us=PAUSE_US if direct == "1" else 8 * PAUSE_US),
         reads(flavour, READERS, "window", mode, torn=torn),
     ]
     process = start(world, flavour, *parts, **IN_WINDOW, COUPLET_MPI_WINDOW_DIRECT=direct)
