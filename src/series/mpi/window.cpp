@@ -37,21 +37,25 @@ Status check(int code, std::string_view call) {
   return code == MPI_SUCCESS ? Status() : mpi_failure(code, call);
 }
 
+// Bytes at distances. What turns out to lie without a gap is one run: MPIs do not see that by themselves, and pack twice.
 class Type {
  public:
   Type() = default;
   ~Type() {
-    if (type_ != MPI_DATATYPE_NULL && type_ != MPI_BYTE) {
+    if (type_ != MPI_DATATYPE_NULL) {
       MPI_Type_free(&type_);
     }
   }
   Type(const Type&) = delete;
   Type& operator=(const Type&) = delete;
 
-  Status begin(std::uint64_t run_bytes) {
-    return check(MPI_Type_contiguous(static_cast<int>(run_bytes), MPI_BYTE, &type_), "MPI_Type_contiguous");
-  }
+  void begin(std::uint64_t run_bytes) noexcept { run_bytes_ = run_bytes; }
   Status repeat(std::uint64_t count, std::int64_t stride) {
+    if (type_ == MPI_DATATYPE_NULL && (count == 1 || stride == static_cast<std::int64_t>(run_bytes_))) {
+      run_bytes_ *= count;
+      return {};
+    }
+    COUPLET_TRY(end_run());
     MPI_Datatype outer = MPI_DATATYPE_NULL;
     COUPLET_TRY(check(MPI_Type_create_hvector(static_cast<int>(count), 1, static_cast<MPI_Aint>(stride), type_, &outer),
                       "MPI_Type_create_hvector"));
@@ -59,11 +63,22 @@ class Type {
     type_ = outer;
     return {};
   }
-  Status commit() { return check(MPI_Type_commit(&type_), "MPI_Type_commit"); }
+  Status commit() {
+    COUPLET_TRY(end_run());
+    return check(MPI_Type_commit(&type_), "MPI_Type_commit");
+  }
   [[nodiscard]] MPI_Datatype get() const noexcept { return type_; }
 
  private:
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  Status end_run() {
+    if (type_ != MPI_DATATYPE_NULL) {
+      return {};
+    }
+    return check(MPI_Type_contiguous(static_cast<int>(run_bytes_), MPI_BYTE, &type_), "MPI_Type_contiguous");
+  }
+
+  std::uint64_t run_bytes_ = 0;
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;  // none yet: all is one run
 };
 
 // The runs of one step, on both sides.
@@ -72,8 +87,8 @@ struct TypePair {
   Type target;
 
   Status build(const layout::CopyPlan& plan) {
-    COUPLET_TRY(source.begin(plan.run_bytes));
-    COUPLET_TRY(target.begin(plan.run_bytes));
+    source.begin(plan.run_bytes);
+    target.begin(plan.run_bytes);
     for (int index = plan.loop_count - 1; index >= 0; --index) {
       const auto& loop = plan.loops[static_cast<std::size_t>(index)];
       COUPLET_TRY(repeat(loop.count, static_cast<std::int64_t>(loop.source_stride),
