@@ -4,7 +4,7 @@
 //        sky.<flavour> read ROWS COLUMNS EXTENT ROUTE hold|follow EVERY TORN
 // ROWS, COLUMNS: grid of the ranks. EXTENT: of the first dimension, the other is 22 more; the slots are a setting. PAUSE_US: after
 // every eighth step or so the writer lets the library work, and sleeps, for a random time up to this; 0: never. A reader prints
-// what it counted, and the first one what couplet_explain says. Whatever is wrong ends the job.
+// what it counted, and the first one, to stderr, what couplet_explain says. Whatever is wrong ends the job.
 #include <couplet/couplet_mpi.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -173,12 +173,12 @@ void read(couplet_universe* universe, const Box& box, const Wish& wish, int rank
   must(couplet_series_close(series), "close");
 }
 
+// Apart from the counts: a launcher may put lines of one rank into a long text of another.
 void explain(couplet_universe* universe) {
   std::string text(1 << 16, '\0');
   std::size_t needed = 0;
   must(couplet_explain(universe, text.data(), text.size(), &needed), "explain");
-  std::printf("%s\n", text.c_str());
-  std::fflush(stdout);
+  std::fprintf(stderr, "%s\n", text.c_str());
 }
 
 }  // namespace
