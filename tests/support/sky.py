@@ -29,10 +29,11 @@ def reads(
     extent: int = 61,
     every: int = 1,
     torn: bool = False,
+    at_once: int = 0,
     errors: Path | None = None,
 ) -> list[str]:
-    """Part of a launcher's command. mode: hold or follow."""
-    words = [*map(str, grid), str(extent), route, mode, str(every), str(int(torn))]
+    """Part of a launcher's command. mode: hold or follow; at_once: steps of each read, else one to five."""
+    words = [*map(str, grid), str(extent), route, mode, str(every), str(int(torn)), str(at_once)]
     return [*ranks(grid), *prefix(errors), program("sky", flavour), "read", *words]
 
 

@@ -1,14 +1,15 @@
 // A series "sky" that program "sky" writes and program "eye" reads: in one MPI job, through its window, or each in a job of its
 // own. Every element of a step tells which step and place it is of, and a reader looks at all of them.
 // usage: sky.<flavour> write ROWS COLUMNS EXTENT STEPS PAUSE_US
-//        sky.<flavour> read ROWS COLUMNS EXTENT ROUTE hold|follow EVERY TORN
+//        sky.<flavour> read ROWS COLUMNS EXTENT ROUTE hold|follow EVERY TORN AT_ONCE
 // ROWS, COLUMNS: grid of the ranks. EXTENT: of the first dimension, the other is 22 more; the slots are a setting. PAUSE_US: after
-// every eighth step or so the writer lets the library work, and sleeps, for a random time up to this; 0: never. A reader prints
-// what it counted, and the first one, to stderr, what couplet_explain says. Whatever is wrong ends the job.
+// every eighth step or so the writer lets the library work, and sleeps, for a random time up to this; 0: never. AT_ONCE:
+// steps of each read; 0: one to five, as chance will have it. A reader prints what it counted, and the first one, to stderr, what couplet_explain says. Whatever is wrong ends the job.
 #include <couplet/couplet_mpi.h>
 #include <mpi.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -101,6 +102,7 @@ struct Wish {
   bool hold = true;
   std::uint64_t every = 1;
   bool torn = false;
+  std::uint64_t at_once = 0;
 };
 
 couplet_series* open(couplet_universe* universe, const Box& box, const Wish& wish) {
@@ -112,6 +114,9 @@ couplet_series* open(couplet_universe* universe, const Box& box, const Wish& wis
   options.dimensions = 2;
   options.every = wish.every;
   options.torn = wish.torn ? 1 : 0;
+  if (wish.at_once > 0) {  // slots of the reader's node, where the series is of another one
+    options.buffer_bytes = std::max<std::uint64_t>(2, wish.at_once) * (box.elements() * 4 + 8192);
+  }
   couplet_series* series = nullptr;
   must(couplet_series_open(universe, "sky", &options, &series), "open");
   couplet_series_info info{};
@@ -165,7 +170,9 @@ void read(couplet_universe* universe, const Box& box, const Wish& wish, int rank
   for (;;) {
     couplet_batch batch{};
     batch.struct_bytes = sizeof batch;
-    if (must(couplet_series_read(series, 1, 1 + random() % 5, -1, nullptr, 0, &batch), "read") == COUPLET_END) break;
+    const std::uint64_t least = wish.at_once > 0 ? wish.at_once : 1;
+    const std::uint64_t most = wish.at_once > 0 ? wish.at_once : 1 + random() % 5;
+    if (must(couplet_series_read(series, least, most, -1, nullptr, 0, &batch), "read") == COUPLET_END) break;
     look(batch, box, seen);
     if (random() % (wish.hold ? 64 : 4) == 0) usleep(static_cast<useconds_t>(random() % 300));
   }
@@ -186,7 +193,7 @@ void explain(couplet_universe* universe) {
 int main(int count, char** words) {
   MPI_Init(&count, &words);
   const bool writes = count == 7 && std::strcmp(words[1], "write") == 0;
-  if (!writes && count != 9) give_up("see the usage");
+  if (!writes && count != 10) give_up("see the usage");
   const int grid_rows = std::atoi(words[2]);
   const int grid_columns = std::atoi(words[3]);
   const std::int64_t extent = std::atoll(words[4]);
@@ -204,7 +211,7 @@ int main(int count, char** words) {
     const Box part = {{7, 5}, {whole.stop[0], whole.stop[1] - 3}};
     read(universe, cell(rank, grid_rows, grid_columns, part),
          {words[5], std::strcmp(words[6], "hold") == 0, static_cast<std::uint64_t>(std::atoll(words[7])),
-          std::atoi(words[8]) != 0},
+          std::atoi(words[8]) != 0, static_cast<std::uint64_t>(std::atoll(words[9]))},
          rank);
     if (rank == 0) explain(universe);
   }
