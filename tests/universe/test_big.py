@@ -43,8 +43,7 @@ def test_a_big_message(make_world: Callable[..., World], way: str) -> None:
         assert peer["link"] == way.split()[0], (rank, explained)
 
 
-# Extent of a step, steps, how many a read: a read beyond 2^31 bytes, and steps beyond 2^30, the most that MPI is asked for
-# at a time.
+# Extent of a step, steps, how many a read: a read beyond 2^31 bytes, and steps beyond 2^30, more than MPI is asked for.
 SHAPES = (
     {"reads": (2000, 150, 150), "steps": (16400, 3, 1)} if STRESS else {"reads": (200, 150, 150), "steps": (1640, 3, 1)}
 )
