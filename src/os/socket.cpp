@@ -263,6 +263,24 @@ Result<Endpoint> peer_endpoint(const Descriptor& socket) {
   return own_endpoint(socket, true);
 }
 
+void allow_unread(const Descriptor& socket) noexcept {
+  const int never = 0;
+  static_cast<void>(::setsockopt(socket.number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never));
+}
+
+std::uint32_t silent_ms(const Descriptor& socket) noexcept {
+  constexpr std::uint8_t unanswered_probes = 3;  // of a window that was full; answered ones do not count
+  constexpr std::uint8_t retransmissions = 2;
+  tcp_info info{};
+  socklen_t bytes = sizeof info;
+  if (::getsockopt(socket.number(), IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) {
+    return 0;
+  }
+  const bool due =
+      info.tcpi_probes >= unanswered_probes || (info.tcpi_unacked > 0 && info.tcpi_retransmits >= retransmissions);
+  return due ? info.tcpi_last_ack_recv : 0;
+}
+
 Status socket_failure(int error, std::string_view what) {
   switch (error) {
     case ECONNRESET:

@@ -23,7 +23,7 @@ struct Endpoint {
 };
 
 struct SocketOptions {
-  std::uint32_t user_timeout_ms = 3000;  // no answer for so long: the peer is lost, with time to tell it within 5 s
+  std::uint32_t user_timeout_ms = 3000;  // to connect, and for the peer to read what is sent: see allow_unread()
   int keepalive_idle_s = 1;              // silence before the first probe; then one each second
   int keepalive_probes = 2;
   int buffer_bytes = 0;  // of both directions; 0: the system's own adjustment
@@ -55,6 +55,12 @@ Result<Endpoint> peer_endpoint(const Descriptor& socket);
 // Bytes moved; not_yet: none can be now; end: the peer has closed (receive only); peer_lost: reset, timed out; system.
 Result<std::size_t> send_some(const Descriptor& socket, const void* data, std::size_t bytes);
 Result<std::size_t> receive_some(const Descriptor& socket, void* data, std::size_t bytes);
+// From now on the peer may leave what is sent unread for as long as it likes: user_timeout_ms holds no more. A system that is
+// gone is then found by silent_ms(), or by keepalive when nothing is on its way.
+void allow_unread(const Descriptor& socket) noexcept;
+// Since when the peer's system has answered nothing, though it ought to have; 0: nothing is due. The system of a process that
+// reads nothing answers.
+[[nodiscard]] std::uint32_t silent_ms(const Descriptor& socket) noexcept;
 // The Status for an errno of a connected socket: peer_lost where the connection is gone, else system.
 [[nodiscard]] Status socket_failure(int error, std::string_view what);
 

@@ -9,10 +9,14 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "os/clock.hpp"
 #include "os/error.hpp"
 
 namespace couplet::link {
 namespace {
+
+constexpr std::uint64_t look_interval_ns = 250'000'000;
+constexpr std::uint32_t longest_silence_ms = 3000;  // with time to tell it within 5 s
 
 // The last frame of a direction, and the only one that belongs to the link: "no more will come".
 constexpr std::uint8_t goodbye_kind = wire::frame_kind(wire::FrameFamily::channel, 15);
@@ -101,6 +105,7 @@ class TcpLane final : public Lane {
   Fill fill_sealed();
   Fill open_records();
   Fill receive(iovec* parts, int count, std::size_t& received);
+  void look_for_silence();
   void set_failure(Status why);
 
   os::Descriptor socket_;
@@ -128,6 +133,7 @@ class TcpLane final : public Lane {
   std::unique_ptr<wire::RecordSeal> send_seal_;
   std::unique_ptr<Sealed> receive_seal_;
   Status shut_here_{Code::state, "tcp: this side has shut the lane"};
+  std::uint64_t next_look_ns_ = 0;  // for silence
   Status failure_;
 };
 
@@ -311,6 +317,18 @@ void TcpLane::shut() noexcept {
 
 // ---- receiving --------------------------------------------------------------------------------------------------------
 
+// TCP_USER_TIMEOUT would take a peer that computes, and reads nothing meanwhile, for one that is gone.
+void TcpLane::look_for_silence() {
+  const std::uint64_t now = os::now_ns();
+  if (now < next_look_ns_ || !failure_.ok()) {
+    return;
+  }
+  next_look_ns_ = now + look_interval_ns;
+  if (const std::uint32_t silent = os::silent_ms(socket_); silent >= longest_silence_ms) {
+    set_failure(fail(Code::peer_lost, "tcp: the peer's system has answered nothing for {} ms", silent));
+  }
+}
+
 int TcpLane::poll(FrameReceiver& receiver, int budget) {
   if (!failure_.ok()) {
     return -1;
@@ -329,6 +347,9 @@ int TcpLane::poll(FrameReceiver& receiver, int budget) {
     } else if (step == Step::failed || fill() != Fill::some) {
       break;
     }
+  }
+  if (frames == 0) {
+    look_for_silence();
   }
   more_staged_ = interrupted && (stage_.size() != 0 || (receive_seal_ && receive_seal_->bytes.size() != 0));
   return frames == 0 && !failure_.ok() ? -1 : frames;
@@ -512,6 +533,9 @@ Result<std::unique_ptr<Lane>> make_tcp_lane(os::Descriptor socket, const TcpOpti
   if (options.largest_payload == 0 || options.largest_payload > most_bytes || options.stage_bytes > most_bytes) {
     return fail(Code::limit, "tcp: largest payload {} and stage {}: at most {} bytes", options.largest_payload,
                 options.stage_bytes, most_bytes);
+  }
+  if (options.unread) {
+    os::allow_unread(socket);
   }
   auto lane = std::make_unique<TcpLane>(std::move(socket), options);
   if (keys) {

@@ -29,6 +29,7 @@ struct TcpOptions {
   std::uint64_t eager_bytes = 64U << 10U;
   std::uint32_t checked_payload_bytes = 4096;  // payloads up to this are covered by the check sum
   std::uint32_t stage_bytes = 128U << 10U;     // received with one system call; at least two records
+  bool unread = true;  // a peer may compute, and leave a full socket unread for as long as it likes
 };
 
 // Takes a connected, non-blocking socket. keys: encrypt. early: what was read from the socket beyond the handshake, at most
