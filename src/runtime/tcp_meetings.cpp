@@ -9,13 +9,21 @@
 #include "runtime/session_keys.hpp"
 
 namespace couplet::runtime {
+namespace {
+constexpr std::uint64_t longest_look_ns = 200'000'000;  // of a process that looks at each tick
+constexpr std::uint64_t neglect_ns = 1'000'000'000;
+}  // namespace
 
 struct TcpMeetings::Meeting {
   bool own_call = false;
   bool yielded = false;  // own call only: the peer's call survives, wait for it
   channel::PeerId peer = channel::no_peer;
   std::uint16_t incarnation = 0;
-  std::uint64_t deadline_ns = 0;
+  os::Endpoint target;  // own call only
+  // How long it was waited for, by a process that looked: one that computes is late itself.
+  std::uint64_t waited_ns = 0;
+  std::uint64_t looked_ns = 0;
+  bool neglected = false;                         // this process has let the other one wait
   std::unique_ptr<link::TcpConnector> connector;  // while connecting
   os::Descriptor socket;
   std::optional<channel::Handshake> handshake;
@@ -64,11 +72,21 @@ Status TcpMeetings::call(channel::PeerId peer, std::uint16_t incarnation, const 
   meeting->own_call = true;
   meeting->peer = peer;
   meeting->incarnation = incarnation;
-  meeting->deadline_ns = os::now_ns() + call_patience_ns;
-  COUPLET_TRY_VALUE(meeting->connector, link::TcpConnector::open(target));
-  COUPLET_TRY(engine_.watch(meeting->connector->descriptor(), true, *this));
-  meeting->watched = meeting->connector->descriptor();
+  meeting->target = target;
+  COUPLET_TRY(dial(*meeting));
   meetings_.push_back(std::move(meeting));
+  return {};
+}
+
+Status TcpMeetings::dial(Meeting& meeting) {
+  meeting.handshake.reset();
+  meeting.socket.close();
+  meeting.waited_ns = 0;
+  meeting.looked_ns = os::now_ns();
+  meeting.neglected = false;
+  COUPLET_TRY_VALUE(meeting.connector, link::TcpConnector::open(meeting.target));
+  COUPLET_TRY(engine_.watch(meeting.connector->descriptor(), true, *this));
+  meeting.watched = meeting.connector->descriptor();
   return {};
 }
 
@@ -98,7 +116,7 @@ int TcpMeetings::take_callers(std::uint64_t now_ns) {
     }
     auto meeting = std::make_unique<Meeting>();
     meeting->socket = std::move(*socket);
-    meeting->deadline_ns = now_ns + caller_patience_ns;
+    meeting->looked_ns = now_ns;
     const auto from = os::peer_endpoint(meeting->socket);
     const std::string name = "a connection from " + (from ? os::endpoint_text(*from) : std::string("somewhere"));
     meeting->handshake.emplace(channel::Handshake::accept(secret_, self_, name));
@@ -128,26 +146,37 @@ int TcpMeetings::poll(std::uint64_t now_ns, int /*budget*/) {
   return work;
 }
 
+// Somebody who is connected answers when it comes to it, or is reported lost; a caller may be anybody.
+bool TcpMeetings::is_late(Meeting& meeting, std::uint64_t now_ns) {
+  const std::uint64_t gap_ns = now_ns - std::min(now_ns, std::exchange(meeting.looked_ns, now_ns));
+  meeting.waited_ns += std::min(gap_ns, longest_look_ns);
+  meeting.neglected = meeting.neglected || gap_ns > neglect_ns;
+  if (!meeting.own_call) {
+    return meeting.waited_ns > caller_patience_ns;
+  }
+  return meeting.connector && meeting.waited_ns > call_patience_ns;
+}
+
 bool TcpMeetings::drive(Meeting& meeting, std::uint64_t now_ns) {
   if (meeting.own_call && meeting.peer == channel::no_peer) {
     unwatch(meeting);
     return false;  // another connection has made this call superfluous
   }
-  if (now_ns > meeting.deadline_ns) {
-    give_up(meeting, fail(Code::peer_lost, "{} has not answered within {} s", host_.meeting_name(meeting.peer),
-                          call_patience_ns / 1'000'000'000));
-    return false;
-  }
   if (meeting.yielded) {
     return true;
   }
+  const bool late = is_late(meeting, now_ns);
   Status status = meeting.connector ? connect(meeting) : Status();
   if (status.ok()) {
     status = channel::drive_handshake(*meeting.handshake, meeting.socket, host_.meeting_name(meeting.peer),
                                       [&](channel::Handshake& /*handshake*/) { decide(meeting); });
   }
   if (status.code() == Code::not_yet) {
-    return true;
+    if (late) {
+      give_up(meeting, fail(Code::peer_lost, "{} has not answered within {} s", host_.meeting_name(meeting.peer),
+                            call_patience_ns / 1'000'000'000));
+    }
+    return !late;
   }
   if (status.ok()) {
     conclude(meeting);
@@ -158,6 +187,13 @@ bool TcpMeetings::drive(Meeting& meeting, std::uint64_t now_ns) {
     meeting.yielded = true;
     meeting.socket.close();
     return true;
+  }
+  if (meeting.own_call && meeting.neglected && meeting.handshake && status.code() == Code::peer_lost) {
+    unwatch(meeting);
+    status = dial(meeting);  // who was called had to take us for a stranger that says nothing
+    if (status.ok()) {
+      return true;
+    }
   }
   give_up(meeting, status);
   return false;

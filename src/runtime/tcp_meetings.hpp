@@ -31,8 +31,8 @@ class MeetingHost {
 };
 
 inline constexpr std::size_t most_unproven_callers = 64;
-inline constexpr std::uint64_t caller_patience_ns = 5'000'000'000;
-inline constexpr std::uint64_t call_patience_ns = 10'000'000'000;
+inline constexpr std::uint64_t caller_patience_ns = 5'000'000'000;  // with a stranger
+inline constexpr std::uint64_t call_patience_ns = 10'000'000'000;   // with a host, until there is a connection
 
 class TcpMeetings final : public engine::Source {
  public:
@@ -59,6 +59,8 @@ class TcpMeetings final : public engine::Source {
   void listen(bool wanted);
   // False: the meeting is over, one way or the other.
   bool drive(Meeting& meeting, std::uint64_t now_ns);
+  Status dial(Meeting& meeting);
+  static bool is_late(Meeting& meeting, std::uint64_t now_ns);
   Status connect(Meeting& meeting);
   void decide(Meeting& meeting);
   void conclude(Meeting& meeting);
