@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from common.hub import running_hub
-from suite_series import LAUNCHERS, STEP_BYTES, available_bytes, figures, paired_ratio, rounded
+from suite_series import BOX_BYTES, LAUNCHERS, STEP_BYTES, available_bytes, figures, paired_ratio, rounded
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "bench" / "series_paper"
 BUFFERS = {"4GB": (4 << 30) // STEP_BYTES, "8slots": 8}
-REGIONS = 6  # of the size of the buffer: ours (mapped, window), the ring by hand, both kinds of windows, the boxes read
+REGIONS = 5  # of the size of the buffer: ours (mapped, window), the ring by hand, both kinds of windows; and the boxes read
 LIMITS = ("ring_by_hand/memcpy", "ring_by_hand/streaming")
 FIGURES = {
     "added": ("ours/put", "added"),
@@ -187,7 +187,7 @@ def wanted_slots(buffers: Iterable[str]) -> dict[str, int]:
     """The sizes that fit into memory, all regions at a time."""
     chosen = {}
     for name in buffers:
-        needed = BUFFERS[name] * STEP_BYTES * REGIONS
+        needed = BUFFERS[name] * (REGIONS * STEP_BYTES + BOX_BYTES)
         if needed > min(available_bytes(), 2 * shutil.disk_usage("/dev/shm").free):
             say(f"SKIPPED the buffer of {name}: {needed >> 30} GiB of memory are needed")
         else:
