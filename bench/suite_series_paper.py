@@ -32,7 +32,8 @@ from suite_series import BOX_BYTES, LAUNCHERS, STEP_BYTES, available_bytes, figu
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "bench" / "series_paper"
 BUFFERS = {"4GB": (4 << 30) // STEP_BYTES, "8slots": 8}
-REGIONS = 5  # of the size of the buffer: ours (mapped, window), the ring by hand, both kinds of windows; and the boxes read
+# Of the size of the buffer: ours (mapped, window), the ring by hand, both kinds of windows; beside them the boxes read.
+REGIONS = 5
 LIMITS = ("ring_by_hand/memcpy", "ring_by_hand/streaming")
 FIGURES = {
     "added": ("ours/put", "added"),
