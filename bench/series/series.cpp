@@ -247,7 +247,7 @@ void bench_newest(SeriesRing* ring, const SlotsOfSeries* slots, WindowRing& wind
 }
 
 void bench_reading(couplet_universe* universe, std::uint64_t slot_count, const std::byte* field) {
-  constexpr std::uint64_t counts[] = {1, 8, 64, 256, 700, 1300};
+  constexpr std::uint64_t counts[] = {1, 8, 64, 256, 700, 1300, 1500};  // the last one is beyond 2^31 bytes
   std::unique_ptr<SeriesRing> ring;
   std::unique_ptr<SlotsOfSeries> slots;
   std::unique_ptr<Destinations> destinations;
