@@ -135,20 +135,15 @@ class SeriesRing {
     must(couplet_series_close(series_), "close");
     open();
   }
-  // The ordinal of the oldest step.
-  std::uint64_t oldest() {
+  struct Retained {
     std::uint64_t first = 0;
     std::uint64_t end = 0;
-    std::int64_t step = 0;
-    must(couplet_series_retained(series_, &first, &end, &step), "retained");
-    return first;
-  }
-  std::int64_t newest() {
-    std::uint64_t first = 0;
-    std::uint64_t end = 0;
-    std::int64_t step = 0;
-    must(couplet_series_retained(series_, &first, &end, &step), "retained");
-    return step;
+    std::int64_t newest = 0;
+  };
+  Retained retained() {
+    Retained range;
+    must(couplet_series_retained(series_, &range.first, &range.end, &range.newest), "retained");
+    return range;
   }
 
  private:
@@ -166,7 +161,7 @@ void bench_read(couplet_universe* universe, const SlotsOfSeries& slots, std::uin
   const std::uint64_t range = std::min(std::max(count, usual_count), slot_count);
   SeriesRing ring(universe);
   SeriesRing usual(universe);
-  const std::uint64_t oldest = ring.oldest();
+  const std::uint64_t oldest = ring.retained().first;
   std::uint64_t at = 0;  // where the range begins
   const auto sample = [&](std::uint64_t at_once, const auto& work) {
     double time = 0;
@@ -217,7 +212,7 @@ void bench_newest(SeriesRing* ring, const SlotsOfSeries* slots, WindowRing& wind
   for (int repetition = 0; rank == 1 && repetition < 300; ++repetition) {
     samples["ours"].push_back(1e6 / turns * timed([&] {
                                 for (int turn = 0; turn < turns; ++turn) {
-                                  ring->newest();
+                                  static_cast<void>(ring->retained());
                                 }
                               }));
     samples["limit_cache_line"].push_back(1e6 / turns * timed([&] {

@@ -31,13 +31,16 @@ def test_a_reader_on_another_node(make_world: Callable[..., World], encrypt: boo
     nowcast.leave(ocean)
 
 
+def two_over_sockets(make_world: Callable[..., World]) -> tuple[Guest, Guest]:
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, program, 0, 1, COUPLET_LINKS="self,tcp") for program in ("ocean", "nowcast"))
+    return ocean.ready(), nowcast.ready()
+
+
 @pytest.mark.parametrize("looks", [0, 20])
 def test_a_receiver(make_world: Callable[..., World], looks: int) -> None:
     """It is called for the first time, or in the middle of being called, over a socket."""
-    world = make_world("ocean:1,nowcast:1")
-    ocean, nowcast = (Guest(world, program, 0, 1, COUPLET_LINKS="self,tcp") for program in ("ocean", "nowcast"))
-    ocean.ready()
-    nowcast.ready()
+    ocean, nowcast = two_over_sockets(make_world)
     nowcast.get("data = np.zeros(1 << 22)")
     nowcast.get("request = universe.group.Irecv(data, universe.find_rank('ocean'), 1)")
     ocean.get("sent = universe.group.Isend(np.arange(1 << 22, dtype='f8'), universe.find_rank('nowcast'), 1)")
@@ -52,10 +55,7 @@ def test_a_receiver(make_world: Callable[..., World], looks: int) -> None:
 
 def test_a_sender(make_world: Callable[..., World]) -> None:
     """It begins to call over a socket, and computes before it has been answered."""
-    world = make_world("ocean:1,nowcast:1")
-    ocean, nowcast = (Guest(world, program, 0, 1, COUPLET_LINKS="self,tcp") for program in ("ocean", "nowcast"))
-    ocean.ready()
-    nowcast.ready()
+    ocean, nowcast = two_over_sockets(make_world)
     ocean.get("sent = universe.group.Isend(np.arange(1 << 22, dtype='f8'), universe.find_rank('nowcast'), 1)")
     nowcast.get("data = np.zeros(1 << 22)")
     nowcast.say("universe.group.Recv(data, universe.find_rank('ocean'), 1)")

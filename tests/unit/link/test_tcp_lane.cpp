@@ -221,56 +221,54 @@ TEST(TcpLane, BytesThatCameWithTheHandshakeAreTheFirstFrames) {
   EXPECT_EQ(make_tcp_lane(os::Descriptor(), options, std::nullopt, too_much).code(), Code::limit);
 }
 
-TEST(TcpLane, AFullSocketTakesAPartAndSaysSo) {
+// The client has sent until no more went; its last frame went in part.
+struct FullSocket {
+  FullSocket() {
+    for (; answer == 1 && number < 1000; ++number) {
+      sending.begin(number, 1U << 20U);
+      answer = sending.push(*pair.client);
+    }
+  }
+  void expect_all_to_arrive() {
+    CheckingReceiver receiver(true);
+    EXPECT_TRUE(eventually([&] {
+      static_cast<void>(pair.server->poll(receiver, 4));
+      if (answer == 0) {
+        answer = sending.push(*pair.client);
+      }
+      return receiver.frames == number || answer < 0;
+    }));
+    EXPECT_TRUE(receiver.good);
+  }
+
   TcpPair pair;
   Sending sending;
   std::uint32_t number = 0;
   int answer = 1;
-  for (; answer == 1 && number < 1000; ++number) {
-    sending.begin(number, 1U << 20U);
-    answer = sending.push(*pair.client);
-  }
-  ASSERT_EQ(answer, 0);
+};
+
+TEST(TcpLane, AFullSocketTakesAPartAndSaysSo) {
+  FullSocket full;
+  TcpPair& pair = full.pair;
+  ASSERT_EQ(full.answer, 0);
   EXPECT_TRUE(pair.client->want_write());
   EXPECT_FALSE(pair.client->writable());
-  CheckingReceiver receiver(true);
-  ASSERT_TRUE(eventually([&] {
-    static_cast<void>(pair.server->poll(receiver, 4));
-    if (answer == 0) {
-      answer = sending.push(*pair.client);
-    }
-    return receiver.frames == number || answer < 0;
-  }));
-  EXPECT_TRUE(receiver.good);
+  full.expect_all_to_arrive();
   EXPECT_FALSE(pair.client->want_write());
 }
 
 // It computes for longer than a system that is gone would be waited for.
 TEST(TcpLane, APeerThatReadsNothingForLongIsNotLost) {
-  TcpPair pair;
-  Sending sending;
-  std::uint32_t number = 0;
-  int answer = 1;
-  for (; answer == 1 && number < 1000; ++number) {
-    sending.begin(number, 1U << 20U);
-    answer = sending.push(*pair.client);
-  }
-  ASSERT_EQ(answer, 0);
+  FullSocket full;
+  TcpPair& pair = full.pair;
+  ASSERT_EQ(full.answer, 0);
   CheckingReceiver nothing(true);
   for (const std::uint64_t end = os::now_ns() + 5'000'000'000; os::now_ns() < end;) {
     pollfd ended{.fd = pair.client->descriptor(), .events = POLLOUT, .revents = 0};
     static_cast<void>(::poll(&ended, 1, 100));
     ASSERT_EQ(pair.client->poll(nothing, 4), 0) << pair.client->failure().text();
   }
-  CheckingReceiver receiver(true);
-  ASSERT_TRUE(eventually([&] {
-    static_cast<void>(pair.server->poll(receiver, 4));
-    if (answer == 0) {
-      answer = sending.push(*pair.client);
-    }
-    return receiver.frames == number || answer < 0;
-  }));
-  EXPECT_TRUE(receiver.good);
+  full.expect_all_to_arrive();
 }
 
 TEST(TcpConnector, NobodyListens) {
