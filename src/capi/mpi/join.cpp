@@ -71,7 +71,7 @@ couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
   return COUPLET_OK;
 }
 
-// The window of the job, where it is asked for: COUPLET_MPI_WINDOW_BYTES.
+// The window of the job, where it is asked for: COUPLET_MPI_WINDOW_BYTES, COUPLET_MPI_WINDOW_DIRECT.
 couplet_status open_window(couplet_universe* universe, double timeout_s) {
   const char* const text = std::getenv("COUPLET_MPI_WINDOW_BYTES");
   if (text == nullptr || *text == '\0') {
@@ -85,7 +85,10 @@ couplet_status open_window(couplet_universe* universe, double timeout_s) {
     return couplet_private_fail(COUPLET_ERROR_CONFIG, why.c_str());
   }
   const double patience_s = std::isnan(timeout_s) ? default_window_timeout_s : timeout_s;
-  auto window = couplet::series::open_mpi_window(MPI_COMM_WORLD, bytes, couplet::os::deadline_after(patience_s));
+  const char* const direct = std::getenv("COUPLET_MPI_WINDOW_DIRECT");
+  auto window =
+      couplet::series::open_mpi_window(MPI_COMM_WORLD, bytes, direct == nullptr || std::string_view(direct) != "0",
+                                       couplet::os::deadline_after(patience_s));
   if (!window) {
     return couplet_private_fail(static_cast<couplet_status>(window.code()),
                                 ("couplet_join_mpi: " + window.status().text()).c_str());

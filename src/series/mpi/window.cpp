@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -108,7 +107,8 @@ struct TypePair {
 
 class MpiWindow final : public Window {
  public:
-  static Result<std::unique_ptr<Window>> open(MPI_Comm job, std::uint64_t bytes, std::uint64_t deadline_ns);
+  static Result<std::unique_ptr<Window>> open(MPI_Comm job, std::uint64_t bytes, bool direct,
+                                              std::uint64_t deadline_ns);
   ~MpiWindow() override = default;
 
   [[nodiscard]] std::uint64_t job() const noexcept override { return job_; }
@@ -145,7 +145,7 @@ class MpiWindow final : public Window {
   };
   using Form = std::pair<std::uint64_t, std::uint64_t>;  // bytes of a run, runs of a step
 
-  Status allocate();
+  Status allocate(bool direct);
   Status share();
   Status map_neighbours();
   Status get_typed(int rank, const WindowSteps& steps, Way way);
@@ -170,7 +170,8 @@ class MpiWindow final : public Window {
   std::map<Form, Choice> choices_;
 };
 
-Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t bytes, std::uint64_t deadline_ns) {
+Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t bytes, bool direct,
+                                                std::uint64_t deadline_ns) {
   auto made = std::make_unique<MpiWindow>();
   MPI_Request everybody = MPI_REQUEST_NULL;
   COUPLET_TRY(check(MPI_Ibarrier(job, &everybody), "MPI_Ibarrier"));
@@ -193,7 +194,7 @@ Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t byte
   COUPLET_TRY_VALUE(made->job_, os::random_bits());
   COUPLET_TRY(check(MPI_Bcast(&made->job_, 1, MPI_UINT64_T, 0, made->comm_), "MPI_Bcast"));
   made->bytes_ = bytes == 0 ? 0 : bytes + page_bytes;  // for a beginning at a page
-  COUPLET_TRY(made->allocate());
+  COUPLET_TRY(made->allocate(direct));
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   MPI_Get_library_version(text.data(), &length);
@@ -204,11 +205,8 @@ Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t byte
 
 // ---- memory ----
 
-Status MpiWindow::allocate() {
-  const char* const wish = std::getenv("COUPLET_MPI_WINDOW_DIRECT");
-  const Status sharing = wish != nullptr && std::string_view(wish) == "0"
-                             ? fail(Code::unsupported, "not asked for (COUPLET_MPI_WINDOW_DIRECT)")
-                             : share();
+Status MpiWindow::allocate(bool direct) {
+  const Status sharing = direct ? share() : fail(Code::unsupported, "not asked for (COUPLET_MPI_WINDOW_DIRECT)");
   int all_share = sharing.ok() ? 1 : 0;
   COUPLET_TRY(check(MPI_Allreduce(MPI_IN_PLACE, &all_share, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce"));
   const auto bytes = static_cast<MPI_Aint>(bytes_);
@@ -220,6 +218,9 @@ Status MpiWindow::allocate() {
   } else {
     sharing_ = "no rank maps another one's memory: " + (sharing.ok() ? "not all nodes can" : sharing.text());
     neighbours_.clear();
+    if (shared_ != MPI_WIN_NULL) {
+      COUPLET_TRY(check(MPI_Win_free(&shared_), "MPI_Win_free"));
+    }
     COUPLET_TRY(check(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm_, static_cast<void*>(&memory_), &window_),
                       "MPI_Win_allocate"));
   }
@@ -465,8 +466,9 @@ Result<bool> MpiWindow::end() {
 
 }  // namespace
 
-Result<std::unique_ptr<Window>> open_mpi_window(MPI_Comm job, std::uint64_t bytes, std::uint64_t deadline_ns) {
-  return MpiWindow::open(job, bytes, deadline_ns);
+Result<std::unique_ptr<Window>> open_mpi_window(MPI_Comm job, std::uint64_t bytes, bool direct,
+                                                std::uint64_t deadline_ns) {
+  return MpiWindow::open(job, bytes, direct, deadline_ns);
 }
 
 }  // namespace couplet::series
