@@ -62,7 +62,8 @@ void forget_affinity() {
   static_cast<void>(sched_setaffinity(0, sizeof all, &all));
 }
 
-Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpListener>& listener, double timeout_s) {
+Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpListener>& listener, double timeout_s,
+                                                   bool hub_is_up) {
   universe::JoinWishes wishes;
   wishes.program = "relay";
   wishes.rank = 0;
@@ -71,6 +72,7 @@ Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpList
   wishes.timeout_given = true;
   COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
   options.relay = true;
+  options.hub_is_up = hub_is_up;
   options.make_lane = runtime::tcp_control_lanes();
   options.listen = [&listener](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
     os::Endpoint local = towards_hub;
@@ -95,10 +97,10 @@ bool inhabited(universe::Membership& membership) {
   return false;
 }
 
-Status serve(double join_timeout_s) {
+Status serve(double join_timeout_s, bool hub_is_up) {
   StopSignals stop;
   std::unique_ptr<link::TcpListener> listener;
-  COUPLET_TRY_VALUE(const auto membership, join(listener, join_timeout_s));
+  COUPLET_TRY_VALUE(const auto membership, join(listener, join_timeout_s, hub_is_up));
   counters::Counters counters(membership->page().counters());
   engine::Engine engine(membership->doorbell(), engine::Patience{});
   engine.set_counters(counters);
@@ -127,9 +129,9 @@ Status serve(double join_timeout_s) {
   return waited.ok() ? left : waited;
 }
 
-int run(double join_timeout_s) {
+int run(double join_timeout_s, bool hub_is_up) {
   try {
-    const Status status = serve(join_timeout_s);
+    const Status status = serve(join_timeout_s, hub_is_up);
     if (status.ok() || status.code() == Code::exists) {
       return status.ok() ? exit_over : exit_exists;
     }
@@ -168,7 +170,7 @@ int keep() {
     }
     if (relay == 0) {
       sigprocmask(SIG_UNBLOCK, &signals, nullptr);
-      return run(join_timeout_s);
+      return run(join_timeout_s, true);  // a member has asked for a relay
     }
     const int status = wait_for(relay, signals);
     const bool again = join_timeout_s >= 0;
@@ -209,6 +211,6 @@ int main(int count, char** arguments) {
     return exit_over;
   }
   forget_affinity();
-  const int status = detach ? keep() : run(-1);
+  const int status = detach ? keep() : run(-1, false);
   return status == exit_exists ? exit_over : status;
 }

@@ -19,8 +19,9 @@ namespace couplet::universe {
 struct JoinOptions {
   std::string hub;  // "host:port"
   channel::Secret secret;
-  bool encrypt = false;  // demand it, whatever the hub says
-  bool relay = false;    // identity then means nothing
+  bool encrypt = false;    // demand it, whatever the hub says
+  bool relay = false;      // identity then means nothing
+  bool hub_is_up = false;  // it was there a moment ago: where nobody listens, nobody will
   std::uint16_t lowest_version = channel::lowest_protocol_version;
   std::uint16_t highest_version = channel::highest_protocol_version;
   Identity identity;

@@ -99,7 +99,7 @@ Status Member::join() {
 // A hub that does not listen yet is tried again for a while: launchers start things in any order.
 Status Member::connect(std::uint64_t deadline_ns) {
   COUPLET_TRY_VALUE(const auto hub, os::resolve(options_.hub));
-  const auto until = std::min(deadline_ns, os::now_ns() + connect_patience_ns);
+  const auto until = options_.hub_is_up ? 0 : std::min(deadline_ns, os::now_ns() + connect_patience_ns);
   while (true) {
     auto status = connect_once(hub, std::max(deadline_ns, os::now_ns() + second_ns));
     if (status.code() != Code::hub_lost || os::now_ns() >= until) {
