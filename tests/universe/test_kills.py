@@ -80,6 +80,15 @@ def is_kept(relay: int) -> bool:
         return False
 
 
+def kept_relay(world: World) -> int:
+    """The one that a keeper has started, once there is one."""
+    deadline = time.monotonic() + WITHIN_S
+    while not (relays := [each for each in world.relays() if is_kept(each)]):
+        assert time.monotonic() < deadline, "no keeper has started a relay"
+        time.sleep(0.001)
+    return relays[0]
+
+
 def wait_for_hub(hub: subprocess.Popen[str], events: Path) -> None:
     try:
         hub.wait(20)
@@ -135,3 +144,32 @@ def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
         world.clean()
     left = [str(path) for path in world.run_directory.rglob("*")]
     assert not left, f"left behind after the death of {victim}: {left}"
+
+
+@pytest.mark.parametrize("mode", ["hold", "follow"])
+def test_each_relay_is_killed_soon(make_world: MakeWorld, tmp_path: Path, mode: str) -> None:
+    """Also while the reader meets it: the reader goes on with the last one."""
+    choose = random.Random(SEED)
+    world = make_world("ocean:1,nowcast:1", "--events", str(tmp_path / "events"))
+    program = str(BUILD / "tests" / "programs" / "endure")
+    ocean = Process(world.start([program, "ocean", mode], standard_input=True))
+    nowcast = Process(world.start([program, "nowcast", mode], standard_input=True, COUPLET_NODE="elsewhere"))
+    try:
+        for _ in range(5):  # a keeper gives up after 10 that lived less than a second
+            relay = kept_relay(world)
+            time.sleep(choose.random() * 0.15)
+            with contextlib.suppress(ProcessLookupError):  # the hub had not heard yet of the end of the one before
+                os.kill(relay, signal.SIGKILL)
+        for each in (nowcast, ocean) * 20:  # more turns than there are slots
+            assert not goes_on(each, time.monotonic() + WITHIN_S), each.said
+        for each in (nowcast, ocean):
+            each.say("stop")
+        for each in (nowcast, ocean):
+            each.process.wait(20)
+            assert each.hear(5) == "stopped", each.said
+        wait_for_hub(world.processes[0], tmp_path / "events")
+        world.wait_for_relays()
+    finally:
+        world.kill()
+        for each in (ocean, nowcast):
+            each.close()

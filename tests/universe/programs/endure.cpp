@@ -30,9 +30,9 @@ void require(bool condition, const std::string& what) {
 /// What this process is told, line by line, without waiting.
 class Orders {
  public:
-  /// After each turn of the work; false: stop.
-  bool go_on() {
-    if (++turns_ == 1) {
+  /// After each turn of the work (worked: it was one, and not only a wait that has ended); false: stop.
+  bool go_on(bool worked = true) {
+    if (worked && ++turns_ == 1) {
       say("running");
     }
     for (pollfd input{STDIN_FILENO, POLLIN, 0}; poll(&input, 1, 0) > 0;) {
@@ -91,7 +91,7 @@ void read(couplet::Universe& universe, bool hold) {
       require(std::all_of(batch[n].begin(), batch[n].end(), [&](std::int64_t each) { return each == step; }),
               "step " + std::to_string(step) + " is whole");
     }
-    static_cast<void>(orders.go_on());  // ends with the series
+    static_cast<void>(orders.go_on(batch.size() > 0));  // ends with the series
   }
   const couplet::Statistics counts = series.statistics();
   require(counts.published - counts.first == counts.delivered + counts.lost + counts.skipped + counts.pending,
