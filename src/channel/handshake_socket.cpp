@@ -37,6 +37,9 @@ Status drive_handshake(Handshake& handshake, const os::Descriptor& socket, std::
     switch (handshake.state()) {
       case HandshakeState::deciding:
         decide(handshake);
+        if (handshake.state() == HandshakeState::deciding) {
+          return Code::not_yet;
+        }
         break;
       case HandshakeState::failed:  // it is told that as far as it can be
         return status.code() == Code::not_yet ? status : handshake.failure();

@@ -226,6 +226,16 @@ int Engine::poll(int budget) {
   return work;
 }
 
+void Engine::look_at_all() {
+  State& state = *state_;
+  if (state.walking > 0) {
+    return;
+  }
+  state.poll_all(state.often, round_budget);
+  state.poll_all(state.seldom, round_budget);
+  state.tick(os::now_ns());
+}
+
 // One round: the focus, and the others when it is their turn. True: done.
 template <typename Done>
 bool Engine::State::round_of(Wait& wait, unsigned number, Source* first, const Done& done) {

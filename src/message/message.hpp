@@ -157,6 +157,9 @@ class Messenger final : public channel::FrameHandler {
   void lose(Flow& flow, const Status& why);
   void lose_any_source();
   [[nodiscard]] Status all_others_lost(const Group& group) const;
+  [[nodiscard]] Status senders_left(const Request& request) const;
+  bool take_arrived(Request& request);
+  void look_for_returned();
   [[nodiscard]] Status loss_of(const Flow& flow, const Status& why) const;
   Request* take_request();
   void give_request(Request* request);

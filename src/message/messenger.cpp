@@ -115,6 +115,11 @@ void Messenger::peer_returned(channel::PeerId peer) {
   flow.helps = true;
 }
 
+// Who calls again and again until a lost peer is back gets errors at once, and has to hear of its return all the same.
+void Messenger::look_for_returned() {
+  if (engine_ != nullptr) engine_->look_at_all();
+}
+
 // Makes the flow ready for sending as far as it can be now.
 Status Messenger::settle(Flow& flow) {
   if (flow.channel == nullptr) {

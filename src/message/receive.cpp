@@ -114,16 +114,27 @@ Request* Messenger::irecv_internal(Group& group, std::uint32_t context, std::str
 void Messenger::begin_receive(Request& request) {
   ++pending_;
   ++request.group->pending;
-  if (request.flow != nullptr ? !request.flow->arrivals.empty() : !arrivals_.empty()) {
-    if (Arrival* arrival = find_arrival(request)) return take_arrival(request, *arrival);
-  }
-  if (lost_peers_ > 0) {
-    if (request.flow != nullptr && request.flow->lost) return finish(request, request.flow->loss);
-    if (request.flow == nullptr) {
-      if (Status status = all_others_lost(*request.group); !status.ok()) return finish(request, std::move(status));
-    }
+  if (take_arrived(request)) return;
+  if (lost_peers_ > 0 && !senders_left(request).ok()) {
+    look_for_returned();
+    if (take_arrived(request)) return;
+    if (Status status = senders_left(request); !status.ok()) return finish(request, std::move(status));
   }
   post(request);
+}
+
+bool Messenger::take_arrived(Request& request) {
+  if (request.flow != nullptr ? request.flow->arrivals.empty() : arrivals_.empty()) return false;
+  Arrival* arrival = find_arrival(request);
+  if (arrival == nullptr) return false;
+  take_arrival(request, *arrival);
+  return true;
+}
+
+// Peer_lost: nobody can send what it receives.
+Status Messenger::senders_left(const Request& request) const {
+  if (request.flow == nullptr) return all_others_lost(*request.group);
+  return request.flow->lost ? request.flow->loss : Status();
 }
 
 void Messenger::post(Request& request) {

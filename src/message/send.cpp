@@ -128,6 +128,7 @@ Status Messenger::send_internal(Group& group, std::uint32_t context, std::string
 // Starts it; an error means that the request was never made.
 Status Messenger::begin_send(Request& request) {
   Flow& flow = *request.flow;
+  if (flow.lost) look_for_returned();
   if (!flow.lost && !flow.fast) COUPLET_TRY(settle(flow));
   const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;
   const bool small = request.bytes <= flow.eager_bytes;

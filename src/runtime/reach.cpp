@@ -103,6 +103,9 @@ void Reach::retire(channel::PeerId peer) {
     table_.forget(peer, fail(Code::peer_lost, "{} came again", old->peer_name()));
     old->poll(1);
   }
+  if (meetings_) {
+    meetings_->hang_up(peer);
+  }
   contacts_.erase(peer);
 }
 
@@ -163,36 +166,59 @@ void Reach::adopt(channel::PeerId peer, std::uint16_t incarnation, std::unique_p
 }
 
 int Reach::take_knocks() {
-  auto knocks = membership_.page().take_knocks(channel::first_relay_peer);
-  knocks.insert(knocks.end(), open_knocks_.begin(), open_knocks_.end());
-  open_knocks_.clear();
-  for (const channel::PeerId peer : knocks) {
-    if (!answer_knock(peer)) {
-      open_knocks_.push_back(peer);
-    }
+  auto knocks = known_knocks();
+  if (membership_.page().knocked()) {
+    const auto fresh = membership_.page().take_knocks(channel::first_relay_peer);
+    knocks.insert(knocks.end(), fresh.begin(), fresh.end());
   }
-  return static_cast<int>(knocks.size() - open_knocks_.size());
+  for (const channel::PeerId peer : knocks) {
+    answer_knock(peer);
+  }
+  return static_cast<int>(knocks.size());
 }
 
-bool Reach::answer_knock(channel::PeerId peer) {
+void Reach::answer_knock(channel::PeerId peer) {
+  if (!shm_) {
+    return;
+  }
   const auto& info = membership_.peer(peer);
-  if (info.state == PeerState::absent || !shm_) {
-    return !shm_;
+  Result<std::unique_ptr<link::Lane>> lane = Code::unsupported;
+  if (info.state == PeerState::present) {
+    lane = shm_->accept(shm_peer(peer));
   }
-  auto lane = shm_->accept(shm_peer(peer));
-  if (lane) {  // else it has gone again, or this side had joined the ring already
+  if (lane) {
     adopt(peer, info.incarnation, std::move(*lane), "memory is shared: it came with a ring");
-  }
-  return true;
+  } else if (lane.code() == Code::unsupported) {  // the hub has not told us yet who that is
+    open_knocks_[peer] = {info.state, info.incarnation};
+  }  // else it has gone again, or this side had joined the ring already
+}
+
+std::vector<channel::PeerId> Reach::known_knocks() {
+  std::vector<channel::PeerId> known;
+  std::erase_if(open_knocks_, [&](const auto& entry) {
+    const auto& info = membership_.peer(entry.first);
+    const bool changed = info.state != entry.second.state || info.incarnation != entry.second.incarnation;
+    if (changed) {
+      known.push_back(entry.first);
+    }
+    return changed;
+  });
+  return known;
 }
 
 Status Reach::may_enter(const channel::HandshakePeer& peer) {
   const auto& info = membership_.peer(peer.id);
-  if (peer.incarnation < info.incarnation || (peer.incarnation == info.incarnation && gone(info))) {
+  if (peer.incarnation > info.incarnation) {
+    return Code::not_yet;  // what the hub says of the one before comes first
+  }
+  if (peer.incarnation < info.incarnation || gone(info)) {
     return fail(Code::peer_lost, "{} counts as lost here", membership_.peer_name(peer.id));
   }
   const channel::Channel* const known = knows(peer.id, peer.incarnation) ? table_.find(peer.id) : nullptr;
-  if (known != nullptr && known->state() != channel::ChannelState::opening) {
+  if (known != nullptr && known->state() == channel::ChannelState::failed) {
+    return fail(Code::peer_lost, "the connection has broken: {}", known->failure().text());
+  }
+  if (known != nullptr && known->state() == channel::ChannelState::open) {
     return fail(Code::exists, "there is a channel already");
   }
   return {};
@@ -246,7 +272,9 @@ void Reach::look_for_returned() {
   for (auto entry = lost_.begin(); entry != lost_.end();) {
     const auto& info = membership_.peer(entry->first);
     if (info.state == PeerState::present && info.incarnation != entry->second) {
-      retire(entry->first);
+      if (!knows(entry->first, info.incarnation)) {
+        retire(entry->first);
+      }
       if (messenger_ != nullptr && entry->first < channel::first_relay_peer) {
         messenger_->peer_returned(entry->first);
       }

@@ -64,6 +64,11 @@ class Reach final : public message::Channels, private channel::Connector, privat
     bool waiting = false;  // for the peer to be there
     std::string why;       // this link
   };
+  // A knock of somebody who the membership does not know yet: as which incarnation it knew that peer.
+  struct OpenKnock {
+    universe::PeerState state;
+    std::uint16_t incarnation = 0;
+  };
   // Looks for those who come: knocks, members that were absent, and those that came again.
   class Arrivals final : public engine::Source {
    public:
@@ -86,8 +91,9 @@ class Reach final : public message::Channels, private channel::Connector, privat
   void adopt(channel::PeerId peer, std::uint16_t incarnation, std::unique_ptr<link::Lane> lane, std::string why);
   void retire(channel::PeerId peer);
   int take_knocks();
-  // False: this knock has to wait until the membership knows who it is.
-  bool answer_knock(channel::PeerId peer);
+  void answer_knock(channel::PeerId peer);
+  // Takes those out that may be answered now.
+  [[nodiscard]] std::vector<channel::PeerId> known_knocks();
   void look_for_absent();
   void look_for_returned();
   void count();
@@ -105,7 +111,7 @@ class Reach final : public message::Channels, private channel::Connector, privat
   message::Messenger* messenger_ = nullptr;
   std::map<channel::PeerId, Contact> contacts_;
   std::map<channel::PeerId, std::uint16_t> lost_;  // incarnation that was lost
-  std::vector<channel::PeerId> open_knocks_;
+  std::map<channel::PeerId, OpenKnock> open_knocks_;
   channel::ChannelTable table_;
   engine::ChannelSources sources_;
   Arrivals arrivals_{*this};

@@ -12,11 +12,12 @@ namespace couplet::runtime {
 namespace {
 constexpr std::uint64_t longest_look_ns = 200'000'000;  // of a process that looks at each tick
 constexpr std::uint64_t neglect_ns = 1'000'000'000;
+constexpr std::uint64_t yield_ns = 100'000'000;  // for the call of the other end, before the next one of our own
 }  // namespace
 
 struct TcpMeetings::Meeting {
   bool own_call = false;
-  bool yielded = false;  // own call only: the peer's call survives, wait for it
+  bool yielded = false;  // own call only: the peer has a connection; wait for it, or for its end
   channel::PeerId peer = channel::no_peer;
   std::uint16_t incarnation = 0;
   os::Endpoint target;  // own call only
@@ -81,6 +82,7 @@ Status TcpMeetings::call(channel::PeerId peer, std::uint16_t incarnation, const 
 Status TcpMeetings::dial(Meeting& meeting) {
   meeting.handshake.reset();
   meeting.socket.close();
+  meeting.yielded = false;
   meeting.waited_ns = 0;
   meeting.looked_ns = os::now_ns();
   meeting.neglected = false;
@@ -88,6 +90,14 @@ Status TcpMeetings::dial(Meeting& meeting) {
   COUPLET_TRY(engine_.watch(meeting.connector->descriptor(), true, *this));
   meeting.watched = meeting.connector->descriptor();
   return {};
+}
+
+void TcpMeetings::hang_up(channel::PeerId peer) {
+  for (const auto& meeting : meetings_) {
+    if (meeting->own_call && meeting->peer == peer) {
+      meeting->peer = channel::no_peer;
+    }
+  }
 }
 
 // Callers that cannot be taken now do not keep us awake: they are looked at again at each tick.
@@ -162,11 +172,14 @@ bool TcpMeetings::drive(Meeting& meeting, std::uint64_t now_ns) {
     unwatch(meeting);
     return false;  // another connection has made this call superfluous
   }
-  if (meeting.yielded) {
+  const bool late = is_late(meeting, now_ns);
+  if (meeting.yielded && meeting.waited_ns < yield_ns) {
     return true;
   }
-  const bool late = is_late(meeting, now_ns);
-  Status status = meeting.connector ? connect(meeting) : Status();
+  Status status = meeting.yielded ? dial(meeting) : Status();
+  if (status.ok() && meeting.connector) {
+    status = connect(meeting);
+  }
   if (status.ok()) {
     status = channel::drive_handshake(*meeting.handshake, meeting.socket, host_.meeting_name(meeting.peer),
                                       [&](channel::Handshake& /*handshake*/) { decide(meeting); });
@@ -185,6 +198,7 @@ bool TcpMeetings::drive(Meeting& meeting, std::uint64_t now_ns) {
   if (meeting.own_call && status.code() == Code::exists) {
     unwatch(meeting);
     meeting.yielded = true;
+    meeting.waited_ns = 0;
     meeting.socket.close();
     return true;
   }
@@ -214,6 +228,9 @@ Status TcpMeetings::connect(Meeting& meeting) {
 void TcpMeetings::decide(Meeting& meeting) {
   const auto& peer = meeting.handshake->peer();
   Status may = host_.may_enter(peer);
+  if (may.code() == Code::not_yet) {
+    return;
+  }
   const Meeting* own = own_call_to(peer.id);
   if (may.ok() && own != nullptr && !own->yielded && !channel::connection_wins(peer.id, self_.id)) {
     may = fail(Code::exists, "both have called; the call of the lower number stands");

@@ -20,7 +20,8 @@ namespace couplet::runtime {
 class MeetingHost {
  public:
   virtual ~MeetingHost() = default;
-  // A proven caller: ok, or why not (exists: there is a channel already; peer_lost: not a member any more).
+  // A proven caller: ok, or why not (exists: there is a channel already; peer_lost: not a member any more; not_yet: not a
+  // member so far, to be asked again).
   virtual Status may_enter(const channel::HandshakePeer& peer) = 0;
   // A lane to `peer`, ready.
   virtual void met(channel::PeerId peer, std::unique_ptr<link::Lane> lane, const channel::HandshakePeer& proven) = 0;
@@ -44,6 +45,8 @@ class TcpMeetings final : public engine::Source {
   ~TcpMeetings() override;
 
   Status call(channel::PeerId peer, std::uint16_t incarnation, const os::Endpoint& target);
+  // Calls to `peer` are not wanted any more.
+  void hang_up(channel::PeerId peer);
 
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override { return false; }

@@ -30,6 +30,9 @@ struct HandshakeSocket : ::testing::Test {
   Status drive_far(const Status& verdict = {}) {
     return drive_handshake(called, far, "a connection from here", [&](Handshake& handshake) {
       ++decisions;
+      if (verdict.code() == Code::not_yet) {
+        return;
+      }
       if (verdict.ok()) {
         handshake.accept_peer();
       } else {
@@ -62,6 +65,19 @@ TEST_F(HandshakeSocket, goes_on_until_it_is_done_and_leaves_what_follows) {
   std::array<char, 8> next{};
   ASSERT_EQ(::recv(near.number(), next.data(), next.size(), 0), 5);
   EXPECT_STREQ(next.data(), "frame");
+}
+
+TEST_F(HandshakeSocket, who_has_not_decided_is_asked_again) {
+  EXPECT_EQ(drive_near().code(), Code::not_yet);
+  EXPECT_EQ(drive_far().code(), Code::not_yet);
+  EXPECT_EQ(drive_near().code(), Code::not_yet);
+  for (int time = 1; time <= 3; ++time) {
+    EXPECT_EQ(drive_far(Code::not_yet).code(), Code::not_yet);
+    EXPECT_EQ(decisions, time);
+    EXPECT_EQ(drive_near().code(), Code::not_yet);  // it has not been told anything
+  }
+  EXPECT_TRUE(drive_far().ok());
+  EXPECT_TRUE(drive_near().ok());
 }
 
 TEST_F(HandshakeSocket, a_refusal_reaches_the_caller) {
