@@ -32,10 +32,12 @@ def prefix(errors: Path | None) -> list[str]:
     return ["sh", "-c", APART, "client"] if errors else []
 
 
+def session(world: World) -> dict[str, str]:
+    """A directory for the next launch alone: where two launchers of Open MPI make the same one at once, one fails."""
+    return {"OMPI_MCA_orte_tmpdir_base": str(world.directory / f"session-{len(world.processes)}")}
+
+
 def environment(world: World, flavour: str, errors: Path | None = None) -> dict[str, str]:
     """Open MPI leaves its files behind where it is killed: in the test's directory, not in /tmp and /dev/shm."""
-    own = {
-        "OMPI_MCA_btl_vader_backing_directory": str(world.directory),
-        "OMPI_MCA_orte_tmpdir_base": str(world.directory),
-    }
-    return mpi_environment(flavour) | own | ({"CLIENT_ERRORS": str(errors)} if errors else {})
+    own = {"OMPI_MCA_btl_vader_backing_directory": str(world.directory)}
+    return mpi_environment(flavour) | own | session(world) | ({"CLIENT_ERRORS": str(errors)} if errors else {})

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 
 import pytest
-from jobs import launcher
+from jobs import launcher, session
 from launching import BUILD, World
 
 KINDS = ("openmpi", "mpich", "none")
@@ -26,6 +26,6 @@ def start_program(
     if not path.exists():
         pytest.skip(f"{path} is not built")
     if kind != "none":
-        return [world.start([*prefix, launcher(kind), "-n", str(ranks), str(path), *words], **extra)]
+        return [world.start([*prefix, launcher(kind), "-n", str(ranks), str(path), *words], **session(world), **extra)]
     of_rank = [{"COUPLET_RANK": str(rank), "COUPLET_SIZE": str(ranks)} for rank in range(ranks)]
     return [world.start([*prefix, str(path), *words], **extra, **each) for each in of_rank]

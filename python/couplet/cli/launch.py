@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from functools import cache
+from pathlib import Path
 
 from couplet.cli.configuration import Program
 
@@ -14,6 +15,8 @@ _EXECUTABLES = {
     "mpich": ("mpiexec.mpich", "mpirun.mpich", "mpiexec.hydra"),
     "slurm": ("srun",),
 }
+# Where Open MPI's launcher puts its session directory: on its own node, or on all.
+_SESSION_DIRECTORIES = ("OMPI_MCA_orte_local_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
 
 
 @cache
@@ -46,6 +49,9 @@ def environment(program: Program, universe: dict[str, str], rank: int | None) ->
         result["COUPLET_SIZE"] = str(program.ranks)
     if program.launcher == "openmpi" and os.geteuid() == 0:
         result["OMPI_ALLOW_RUN_AS_ROOT"] = result["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    if program.launcher == "openmpi" and not any(name in result for name in _SESSION_DIRECTORIES):
+        # Where two launchers that start at once make the same directory in /tmp, one of them fails.
+        result[_SESSION_DIRECTORIES[0]] = str(Path(universe["COUPLET_SECRET_FILE"]).parent / program.name)
     return result
 
 
