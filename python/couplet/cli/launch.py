@@ -15,8 +15,8 @@ _EXECUTABLES = {
     "mpich": ("mpiexec.mpich", "mpirun.mpich", "mpiexec.hydra"),
     "slurm": ("srun",),
 }
-# Where Open MPI's launcher puts its session directory: on its own node, or on all.
-_SESSION_DIRECTORIES = ("OMPI_MCA_orte_local_tmpdir_base", "OMPI_MCA_orte_tmpdir_base")
+# Where Open MPI's launcher puts its session directory: on all nodes, or on some. It takes one of them.
+_SESSION_DIRECTORIES = tuple(f"OMPI_MCA_orte_{where}tmpdir_base" for where in ("", "local_", "remote_"))
 
 
 @cache
