@@ -48,5 +48,6 @@ while True:
     worker.CTCAW_complete()
 worker.CTCAW_prof_stop()
 if worker.subrank == 0:
-    print(f"worker {number}: {done} requests", flush=True)
+    sys.stdout.write(f"worker {number}: {done} requests\n")  # in one piece: the launcher mixes what ranks write
+    sys.stdout.flush()
 worker.CTCAW_finalize()
