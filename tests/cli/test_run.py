@@ -223,11 +223,19 @@ def test_watch_shows_a_running_universe(run: Run) -> None:
 SLOW_READER = """\
 import couplet, pathlib, time
 from couplet.cli.observe import nodes
+def waiting_with(published):
+    while True:
+        for view in (view for node in nodes() for view in node.series()):
+            if view.waits and view.published == published:
+                return view
+        time.sleep(0.01)
 with couplet.join("nowcast") as universe:
     series = universe.series("eta")
-    while not any(view.waits for node in nodes() for view in node.series()):
-        time.sleep(0.01)
-    print("read", sum(len(batch) for batch in series.batches(up_to=8)), flush=True)
+    waiting_with(published=4)  # perhaps still for this program to open the series
+    steps = len(series.read(up_to=1))
+    longest_s = waiting_with(published=5).longest_s  # certainly for this reader
+    time.sleep(longest_s + 0.1)
+    print("read", steps + sum(len(batch) for batch in series.batches(up_to=8)), flush=True)
     while not pathlib.Path("enough").exists():
         time.sleep(0.01)
 """
