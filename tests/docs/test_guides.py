@@ -8,7 +8,6 @@ A code block after ``<!-- file: PATH -->`` has to be that file.
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from launching import BUILD, PROJECT, World, mpi_environment
+from needs import built, compiler, launcher
 
 BLOCK = re.compile(r"<!-- (program|output|file): ([^>]+?) -->\n```(\w+)\n(.*?)```\n", re.DOTALL)
 SUFFIXES = {"c": ".c", "cpp": ".cpp", "fortran": ".f90", "python": ".py"}
@@ -50,14 +50,9 @@ def programs(page: Path) -> list[Example]:
 
 def compiler_for(example: Example, flavour: str) -> list[str]:
     """The command without source and target; skips where the compiler is missing."""
-    plain = {"c": ["cc", "-std=c11"], "cpp": ["c++", "-std=c++20"], "fortran": ["gfortran"]}
-    wrapper = {"c": "mpicc", "cpp": "mpicxx", "fortran": "mpifort"}
-    command = plain[example.language]
-    if example.ranks:
-        command = [f"{wrapper[example.language]}.{flavour}", *command[1:]]
-    if shutil.which(command[0]) is None:
-        pytest.skip(f"{command[0]} is not installed")
-    return [*command, "-Wall", "-I", str(PROJECT / "include")]
+    standard = {"c": ["-std=c11"], "cpp": ["-std=c++20"]}
+    command = compiler(example.language, flavour if example.ranks else None)
+    return [command, *standard.get(example.language, []), "-Wall", "-I", str(PROJECT / "include")]
 
 
 def libraries_for(example: Example, flavour: str) -> list[str]:
@@ -87,10 +82,7 @@ def build(example: Example, directory: Path, flavour: str) -> list[str]:
         assert done.returncode == 0, f"{' '.join(words)}\n{done.stderr}"
     if not example.ranks:
         return command
-    launcher = f"mpiexec.{flavour}"
-    if shutil.which(launcher) is None:
-        pytest.skip(f"{launcher} is not installed")
-    return [launcher, "-n", str(example.ranks), *command]
+    return [launcher(flavour), "-n", str(example.ranks), *command]
 
 
 def cases() -> list[tuple[str, str]]:
@@ -126,10 +118,7 @@ def test_shown_files_are_the_files(page: Path) -> None:
 def story(name: str) -> list[str]:
     if name.endswith(".py"):
         return [sys.executable, str(PROJECT / "examples" / "story" / name)]
-    program = BUILD / "examples" / "story" / name
-    if not program.exists():
-        pytest.skip(f"{program} is not built")
-    return [str(program)]
+    return [built(BUILD / "examples" / "story" / name, name.partition("_")[2])]
 
 
 @pytest.mark.parametrize("reader", ["nowcast_c", "nowcast.py"])

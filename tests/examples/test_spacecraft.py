@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from needs import built
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "spacecraft"
@@ -21,8 +22,7 @@ def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the example has run."""
-    if not (BUILD / "magnetosphere").exists():
-        pytest.skip(f"{BUILD}/magnetosphere is not built")
+    built(BUILD / "magnetosphere", "fortran", "openmpi")
     folder = tmp_path_factory.mktemp("spacecraft")
     (folder / "output").mkdir()
     toml = (EXAMPLE / "coupled.toml").read_text()

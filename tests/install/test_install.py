@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from launching import mpi_environment
+from needs import built, compiler
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("COUPLET_BUILD_DIR", PROJECT / "build" / "release"))
@@ -88,8 +89,7 @@ def test_four_languages_tell_one_story(story: Path, python: Path, tmp_path: Path
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
 def test_clients_of_cotocoa(prefix: Path, python: Path, tmp_path: Path, flavour: str) -> None:
     """Built with pkg-config and the MPI's wrappers; the worker in Python comes from the wheel."""
-    if shutil.which(f"mpifort.{flavour}") is None:
-        pytest.skip(f"mpifort.{flavour} is not installed")
+    compiler("fortran", flavour)
     search = {**os.environ, "PKG_CONFIG_PATH": str(next(prefix.glob("lib*/**/pkgconfig")))}
     flags = run(["pkg-config", "--cflags", "--libs", f"couplet-cotocoa-{flavour}"], env=search).split()
     for wrapper, source, libraries in (
@@ -116,8 +116,6 @@ def test_clients_of_cotocoa(prefix: Path, python: Path, tmp_path: Path, flavour:
 
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
 def test_each_mpi_gets_its_own_library(story: Path, flavour: str) -> None:
-    program = story / f"versions_{flavour}"
-    if not program.exists():
-        pytest.skip(f"libcouplet_mpi_{flavour} was not built")
+    program = built(story / f"versions_{flavour}", "c", flavour)
     output = run([f"mpiexec.{flavour}", "-n", "1", program])
     assert {"openmpi": "Open MPI", "mpich": "MPICH"}[flavour] in output

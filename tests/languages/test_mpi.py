@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from launching import BUILD, TESTS, World, mpi_environment
+from needs import built, launcher
 
 PROGRAMS = TESTS / "languages" / "programs"
 
 
 def under_mpi(flavour: str, ranks: int, command: list[str]) -> list[str]:
-    launcher = f"mpiexec.{flavour}"
-    if shutil.which(launcher) is None:
-        pytest.skip(f"{launcher} is not installed")
-    return [launcher, "-n", str(ranks), *command]
+    return [launcher(flavour), "-n", str(ranks), *command]
 
 
-def compiled(name: str, flavour: str) -> str:
-    path = BUILD / "tests" / "programs" / f"{name}.{flavour}"
-    if not path.exists():
-        pytest.skip(f"{path} is not built")
-    return str(path)
+def compiled(name: str, language: str, flavour: str) -> str:
+    return built(BUILD / "tests" / "programs" / f"{name}_{language}.{flavour}", language, flavour)
 
 
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
@@ -34,7 +28,7 @@ def test_join_with_a_communicator(make_world: Callable[..., World], flavour: str
     if how == "python":
         command = [sys.executable, str(PROGRAMS / "join_python.py")]
     else:
-        command = [compiled("join_cpp" if how == "cpp" else "join_fortran", flavour), how]
+        command = [compiled("join", "cpp" if how == "cpp" else "fortran", flavour), how]
     process = world.start(under_mpi(flavour, 2, command), **mpi_environment(flavour))
     assert world.finish(process).check().output == f"joined: {how}\n"
 
@@ -43,7 +37,7 @@ def test_join_with_a_communicator(make_world: Callable[..., World], flavour: str
 def test_an_error_without_ierr_aborts_the_job(make_world: Callable[..., World], flavour: str, tmp_path: Path) -> None:
     world = make_world("team:2")
     said = tmp_path / "errors"  # a launcher may lose what a rank says just before it aborts
-    program = ["sh", "-c", f'exec "{compiled("join_fortran", flavour)}" abort 2>>"{said}"']
+    program = ["sh", "-c", f'exec "{compiled("join", "fortran", flavour)}" abort 2>>"{said}"']
     ended = world.finish(world.start(under_mpi(flavour, 2, program)))
     assert ended.status != 0
     assert "went on" not in ended.output
@@ -59,7 +53,7 @@ def test_joining_before_mpi_is_there(make_world: Callable[..., World], flavour: 
     if language == "python":
         command = [sys.executable, str(PROGRAMS / "early_python.py")]
     else:
-        command = [compiled(f"early_{language}", flavour)]
+        command = [compiled("early", language, flavour)]
     ended = world.finish(world.start(command, **mpi_environment(flavour))).check()
     assert ended.output.startswith("-14 couplet_join_mpi: MPI is not initialised")
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-from jobs import environment, launcher, prefix
+from jobs import environment, prefix
 from launching import BUILD, TESTS, Ended, World
+from needs import built, launcher
 
 PROGRAMS = TESTS / "compat" / "cotocoa" / "programs"
 
@@ -27,14 +27,12 @@ class Client:
     words: Sequence[object] = ()
 
     def command(self, flavour: str) -> list[str]:
-        """Skips aloud where it is not built for that MPI."""
+        """Skips aloud where that MPI is missing."""
         words = [str(word) for word in self.words]
         if self.language == "python":
             return [sys.executable, str(PROGRAMS / f"{self.program}.py"), *words]
         path = BUILD / "tests" / "compat" / flavour / f"{self.program}_{self.language}"
-        if not path.exists():
-            pytest.skip(f"{path} is not built")
-        return [str(path), *words]
+        return [built(path, self.language, flavour), *words]
 
 
 def start_job(

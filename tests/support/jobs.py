@@ -1,31 +1,14 @@
-"""Words for starting jobs of an MPI: its launcher, what stands before a program, and the environment."""
+"""Words for starting jobs of an MPI: what stands before a program, and the environment."""
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pytest
-from launching import BUILD, World, mpi_environment
+from launching import World, mpi_environment
 
 FLAVOURS = ("openmpi", "mpich")
 # A launcher may lose what a rank says just before it ends all: it goes to a file.
 APART = 'exec "$@" 2>>"$CLIENT_ERRORS"'
-
-
-def launcher(flavour: str) -> str:
-    found = shutil.which(f"mpiexec.{flavour}")
-    if found is None:
-        pytest.skip(f"mpiexec.{flavour} is not installed")
-    return found
-
-
-def program(name: str, flavour: str) -> str:
-    """A program of tests/universe/programs/mpi; skips aloud where it is not built for that MPI."""
-    path = BUILD / "tests" / "programs" / f"{name}.{flavour}"
-    if not path.exists():
-        pytest.skip(f"{path} is not built")
-    return str(path)
 
 
 def prefix(errors: Path | None) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
+from needs import built
 
 TESTS = Path(__file__).resolve().parent.parent
 PROJECT = TESTS.parent
@@ -22,13 +22,10 @@ WATCHDOG_S = 60.0
 
 
 def command_for(program: str, language: str) -> list[str]:
-    """How to start a program of tests/languages/programs; skips where its compiler was missing."""
+    """How to start a program of tests/languages/programs; skips aloud where its compiler is missing."""
     if language == "python":
         return [sys.executable, str(TESTS / "languages" / "programs" / f"{program}_python.py")]
-    path = BUILD / "tests" / "programs" / f"{program}_{language}"
-    if not path.exists():
-        pytest.skip(f"{path} is not built (no compiler for {language}?)")
-    return [str(path)]
+    return [built(BUILD / "tests" / "programs" / f"{program}_{language}", language)]
 
 
 @dataclass

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Sequence
 
-import pytest
-from jobs import launcher, session
+from jobs import session
 from launching import BUILD, World
+from needs import built, launcher
 
 KINDS = ("openmpi", "mpich", "none")
 
@@ -22,10 +22,9 @@ def start_program(
     **extra: str,
 ) -> list[subprocess.Popen[str]]:
     """One launch under an MPI; without one a process for each rank. Skips aloud where the MPI is missing."""
-    path = BUILD / "tests" / "programs" / (name if kind == "none" else f"{name}.{kind}")
-    if not path.exists():
-        pytest.skip(f"{path} is not built")
+    flavour = None if kind == "none" else kind
+    path = built(BUILD / "tests" / "programs" / (f"{name}.{flavour}" if flavour else name), "cpp", flavour)
     if kind != "none":
-        return [world.start([*prefix, launcher(kind), "-n", str(ranks), str(path), *words], **session(world), **extra)]
+        return [world.start([*prefix, launcher(kind), "-n", str(ranks), path, *words], **session(world), **extra)]
     of_rank = [{"COUPLET_RANK": str(rank), "COUPLET_SIZE": str(ranks)} for rank in range(ranks)]
-    return [world.start([*prefix, str(path), *words], **extra, **each) for each in of_rank]
+    return [world.start([*prefix, path, *words], **extra, **each) for each in of_rank]

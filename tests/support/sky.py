@@ -7,8 +7,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from jobs import environment, launcher, prefix, program
-from launching import World
+from jobs import environment, prefix
+from launching import BUILD, World
+from needs import built, launcher
 
 Grid = tuple[int, int]  # ranks in each dimension
 
@@ -18,7 +19,7 @@ def writes(
 ) -> list[str]:
     """Part of a launcher's command."""
     words = [*map(str, grid), str(extent), str(steps), str(pause_us)]
-    return [*ranks(grid), *prefix(errors), program("sky", flavour), "write", *words]
+    return [*ranks(grid), *prefix(errors), program(flavour), "write", *words]
 
 
 def reads(
@@ -34,7 +35,11 @@ def reads(
 ) -> list[str]:
     """Part of a launcher's command. mode: hold or follow; at_once: steps of each read, else one to five."""
     words = [*map(str, grid), str(extent), route, mode, str(every), str(int(torn)), str(at_once)]
-    return [*ranks(grid), *prefix(errors), program("sky", flavour), "read", *words]
+    return [*ranks(grid), *prefix(errors), program(flavour), "read", *words]
+
+
+def program(flavour: str) -> str:
+    return built(BUILD / "tests" / "programs" / f"sky.{flavour}", "cpp", flavour)
 
 
 def ranks(grid: Grid) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shutil
 import socket
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from launching import BUILD, World, read_line
 from members import Member
+from needs import installed
 
 MakeWorld = Callable[..., World]
 
@@ -228,9 +228,7 @@ LAUNCHERS = {
 @pytest.mark.parametrize("name", LAUNCHERS)
 def test_rank_and_size_come_from_the_launcher(make_world: MakeWorld, name: str) -> None:
     program, options = LAUNCHERS[name]
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"{program} is not installed")
+    path = installed(program)
     world = make_world("ocean:2,nowcast:1")
     nowcast = Member(world, "nowcast", 0, 1)
     launched = Member(world, "ocean", launcher=[path, *options])

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 from cotocoa import nothing_left
-from jobs import FLAVOURS, launcher
+from jobs import FLAVOURS
 from launching import BUILD, PROJECT, World, mpi_environment
+from needs import installed, launcher
 
 EXAMPLE = PROJECT / "examples" / "cotocoa"
 PLATE = ["mpifort", "plate.f90", "plate", "-lctca", "-lctca_f", "-lctca_mod"]
@@ -27,10 +28,8 @@ def mean() -> float:
 
 
 def build(directory: Path, flavour: str, wrapper: str, source: str, program: str, *libraries: str) -> None:
-    compiler = shutil.which(f"{wrapper}.{flavour}")
+    compiler = installed(f"{wrapper}.{flavour}")
     library = BUILD / "lib" / "couplet" / flavour
-    if compiler is None or not (library / "libctca_mod.so").exists():
-        pytest.skip(f"no {wrapper}.{flavour}, or no libctca for it")
     cotocoa = PROJECT / "compat" / "cotocoa"
     modules = BUILD / "compat" / "cotocoa" / "modules" / flavour
     command = [compiler, str(EXAMPLE / source), "-o", program, "-I", str(cotocoa), "-I", str(modules)]

@@ -1,0 +1,36 @@
+"""What a machine may lack: tests that need it are skipped aloud, but fail where only the build has left it out."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+COMPILERS = {"c": "cc", "cpp": "c++", "fortran": "gfortran"}
+WRAPPERS = {"c": "mpicc", "cpp": "mpicxx", "fortran": "mpifort"}
+
+
+def installed(name: str) -> str:
+    """The path of a program of the system."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def compiler(language: str, flavour: str | None = None) -> str:
+    """Of this MPI, where one is given."""
+    return installed(COMPILERS[language] if flavour is None else f"{WRAPPERS[language]}.{flavour}")
+
+
+def launcher(flavour: str) -> str:
+    """Of this MPI."""
+    return installed(f"mpiexec.{flavour}")
+
+
+def built(path: Path, language: str, flavour: str | None = None) -> str:
+    """A program of the build tree, which is there wherever its compiler is."""
+    compiler(language, flavour)
+    assert path.exists(), f"{path} is not built"
+    return str(path)
