@@ -17,22 +17,20 @@ struct Piece {
   std::uint64_t bytes = 0;
 };
 
-std::uint64_t piece_count(std::uint64_t message_bytes) noexcept {
-  const std::uint64_t piece = wire::shared_piece_bytes(message_bytes);
-  return (message_bytes + piece - 1) / piece;
-}
-
 // none: all are taken, or the word has gone on to another message.
-std::optional<Piece> claim_piece(std::atomic<std::uint64_t>& word, std::uint32_t round, std::uint64_t message_bytes) {
+std::optional<Piece> claim_piece(std::atomic<std::uint64_t>& word, std::uint32_t round, std::uint64_t message_bytes,
+                                 bool from_back) {
   const std::uint64_t bytes = wire::shared_piece_bytes(message_bytes);
-  const std::uint64_t first = wire::shared_round(round);
-  const std::uint64_t end = first + piece_count(message_bytes);
+  const std::uint64_t count = wire::shared_piece_count(message_bytes);
   std::uint64_t seen = word.load(std::memory_order_acquire);
-  while (seen >= first && seen < end) {
-    if (word.compare_exchange_weak(seen, seen + 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
-      const std::uint64_t offset = (seen - first) * bytes;
-      return Piece{.offset = offset, .bytes = std::min(bytes, message_bytes - offset)};
+  wire::SharedPieces pieces = wire::unpack_shared_pieces(seen);
+  while (pieces.round == round && pieces.taken() < count) {
+    const std::uint64_t number = from_back ? count - 1 - pieces.from_back : pieces.from_front;
+    ++(from_back ? pieces.from_back : pieces.from_front);
+    if (word.compare_exchange_weak(seen, wire::pack(pieces), std::memory_order_acq_rel, std::memory_order_acquire)) {
+      return Piece{.offset = number * bytes, .bytes = std::min(bytes, message_bytes - number * bytes)};
     }
+    pieces = wire::unpack_shared_pieces(seen);
   }
   return std::nullopt;
 }
@@ -51,7 +49,7 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
   const std::uint64_t bytes = request.result.bytes;
   flow.shared_round = std::max(flow.shared_round + 1, 1U);
   request.peer_cookie = cookie;
-  word.store(wire::shared_round(flow.shared_round), std::memory_order_release);
+  word.store(wire::pack({.round = flow.shared_round}), std::memory_order_release);
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::share);
   header.payload_bytes = wire::envelope_bytes;
@@ -64,7 +62,7 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
 
   std::uint64_t own = 0;
   std::uint64_t own_bytes = 0;
-  while (const auto piece = claim_piece(word, flow.shared_round, bytes)) {
+  while (const auto piece = claim_piece(word, flow.shared_round, bytes, self_ > flow.peer)) {
     ++own;
     own_bytes += piece->bytes;
     const Status status =
@@ -76,9 +74,13 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
     }
   }
   counters_.add(Counter::message_bytes_read_directly, own_bytes);
-  const std::uint64_t claimed = word.exchange(0, std::memory_order_acq_rel) - wire::shared_round(flow.shared_round);
-  if (claimed <= own || claimed > piece_count(bytes)) return shared_copied(request, request.whole);
-  request.moved = claimed - own;
+  const wire::SharedPieces pieces = wire::unpack_shared_pieces(word.exchange(0, std::memory_order_acq_rel));
+  if (pieces.taken() == own) return shared_copied(request, request.whole);
+  if (pieces.round != flow.shared_round || pieces.taken() < own || pieces.taken() > wire::shared_piece_count(bytes)) {
+    flow.helps = false;  // the other side has broken the word
+    return shared_copied(request, false);
+  }
+  request.moved = pieces.taken() - own;
   request.stage = Stage::shared;
   flow.sharing = &request;
   flow.active.push_back(request);
@@ -105,7 +107,7 @@ Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std
   if (flow.reach != Reach::proven || word == nullptr || options_.spin_rounds == 0) return {};
   std::uint64_t claimed = 0;
   std::uint64_t copied = 0;
-  while (const auto piece = claim_piece(*word, header.context, request->bytes)) {
+  while (const auto piece = claim_piece(*word, header.context, request->bytes, self_ > flow.peer)) {
     ++claimed;
     const os::ProcessRun run{.address = envelope->address + piece->offset, .bytes = piece->bytes};
     if (!os::write_process(flow.process, std::span(&run, 1), request->data + piece->offset).ok()) break;

@@ -29,15 +29,33 @@ inline constexpr std::uint8_t message_kind_mask = 0x7;
 inline constexpr std::uint8_t message_big_endian = 0x8;
 inline constexpr bool own_big_endian = std::endian::native == std::endian::big;
 
-// Sharing: both sides copy a large message, piece by piece. Which pieces are taken stands in a word that both see (in the ring
-// of a shm lane): the round in the upper half, how many were claimed in the lower; a round of 0: no message is shared.
-[[nodiscard]] constexpr std::uint64_t shared_round(std::uint32_t round) noexcept {
-  return std::uint64_t{round} << 32U;
+// Sharing: both sides copy a large message, piece by piece: the one with the lower number in the universe from the front, the
+// other one from the back. What is taken stands in a word that both see (in the ring of a shm lane).
+struct SharedPieces {
+  std::uint32_t round = 0;  // 0: no message is shared
+  std::uint16_t from_front = 0;
+  std::uint16_t from_back = 0;
+  [[nodiscard]] constexpr std::uint64_t taken() const noexcept { return std::uint64_t{from_front} + from_back; }
+};
+[[nodiscard]] constexpr std::uint64_t pack(const SharedPieces& pieces) noexcept {
+  return std::uint64_t{pieces.round} << 32U | std::uint64_t{pieces.from_back} << 16U | pieces.from_front;
+}
+[[nodiscard]] constexpr SharedPieces unpack_shared_pieces(std::uint64_t word) noexcept {
+  return {.round = static_cast<std::uint32_t>(word >> 32U),
+          .from_front = static_cast<std::uint16_t>(word),
+          .from_back = static_cast<std::uint16_t>(word >> 16U)};
 }
 inline constexpr std::uint64_t least_shared_bytes = std::uint64_t{256} << 10U;
 inline constexpr std::uint64_t most_shared_bytes = std::uint64_t{1} << 48U;
+inline constexpr std::uint64_t most_shared_pieces = std::uint64_t{1} << 15U;
 [[nodiscard]] constexpr std::uint64_t shared_piece_bytes(std::uint64_t message_bytes) noexcept {
-  return message_bytes < std::uint64_t{4} << 20U ? std::uint64_t{128} << 10U : std::uint64_t{256} << 10U;
+  const std::uint64_t usual = std::uint64_t{message_bytes < std::uint64_t{1} << 20U ? 128U : 256U} << 10U;
+  const std::uint64_t of_huge = (message_bytes + most_shared_pieces - 1) / most_shared_pieces;
+  return usual < of_huge ? of_huge : usual;
+}
+[[nodiscard]] constexpr std::uint64_t shared_piece_count(std::uint64_t message_bytes) noexcept {
+  const std::uint64_t piece = shared_piece_bytes(message_bytes);
+  return (message_bytes + piece - 1) / piece;
 }
 
 // What one eager message takes of the receiver's payload credit beyond its bytes, so that empty messages are bounded too.

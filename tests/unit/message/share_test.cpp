@@ -17,7 +17,7 @@ using test::Parties;
 using test::Party;
 
 constexpr std::uint64_t large = (std::uint64_t{64} << 20U) + 1000;  // the last piece is a short one
-constexpr std::uint64_t piece_bytes = wire::shared_piece_bytes(large);
+constexpr std::uint64_t count = wire::shared_piece_count(large);
 
 std::vector<std::uint32_t> numbers(std::uint64_t bytes, std::uint32_t first) {
   std::vector<std::uint32_t> data(bytes / 4);
@@ -99,8 +99,9 @@ TEST(Share, AMissingPieceIsNoticed) {
     std::thread thief([&] {
       while (!over && counters.get(Counter::message_bytes_written_directly) == before) std::this_thread::yield();
       std::uint64_t seen = word.load();
-      const std::uint64_t end = ((seen >> 32U) << 32U) + large / piece_bytes;
-      while (!over && !taken && seen != 0 && seen < end) taken = word.compare_exchange_strong(seen, seen + 1);
+      while (!over && !taken && seen != 0 && wire::unpack_shared_pieces(seen).taken() < count) {
+        taken = word.compare_exchange_strong(seen, seen + 1);
+      }
     });
     std::fill(got.begin(), got.end(), 0);
     const auto data = numbers(large, ++round);

@@ -47,11 +47,20 @@ TEST(message_format, golden_kinds) {
 }
 
 TEST(message_format, golden_sharing) {
-  EXPECT_EQ(shared_round(7), 0x700000000U);
+  constexpr SharedPieces pieces{.round = 7, .from_front = 2, .from_back = 3};
+  EXPECT_EQ(pack(pieces), 0x700030002U);
+  EXPECT_EQ(pack(unpack_shared_pieces(0x700030002U)), 0x700030002U);
+  EXPECT_EQ(pieces.taken(), 5U);
   EXPECT_EQ(least_shared_bytes, 262144U);
   EXPECT_EQ(shared_piece_bytes(least_shared_bytes), 131072U);
-  EXPECT_EQ(shared_piece_bytes((4U << 20U) - 1), 131072U);
-  EXPECT_EQ(shared_piece_bytes(4U << 20U), 262144U);
+  EXPECT_EQ(shared_piece_bytes((1U << 20U) - 1), 131072U);
+  EXPECT_EQ(shared_piece_bytes(1U << 20U), 262144U);
+  EXPECT_EQ(shared_piece_count(1U << 20U), 4U);
+  EXPECT_EQ(shared_piece_count((1U << 20U) + 1), 5U);
+  EXPECT_EQ(shared_piece_bytes(std::uint64_t{8} << 30U), 262144U);
+  EXPECT_EQ(shared_piece_bytes(most_shared_bytes), std::uint64_t{1} << 33U);
+  EXPECT_EQ(shared_piece_count(most_shared_bytes), most_shared_pieces);
+  EXPECT_LE(shared_piece_count(most_shared_bytes - 1), most_shared_pieces);
 }
 
 TEST(message_format, an_envelope_of_another_size_is_refused) {
