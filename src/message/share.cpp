@@ -75,11 +75,13 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
   }
   counters_.add(Counter::message_bytes_read_directly, own_bytes);
   const wire::SharedPieces pieces = wire::unpack_shared_pieces(word.exchange(0, std::memory_order_acq_rel));
-  if (pieces.taken() == own) return shared_copied(request, request.whole);
-  if (pieces.round != flow.shared_round || pieces.taken() < own || pieces.taken() > wire::shared_piece_count(bytes)) {
-    flow.helps = false;  // the other side has broken the word
+  const bool sound = pieces.round == flow.shared_round && pieces.taken() >= own &&
+                     (pieces.taken() == wire::shared_piece_count(bytes) || !request.whole);
+  if (!sound) {  // the other side has broken the word
+    flow.helps = false;
     return shared_copied(request, false);
   }
+  if (pieces.taken() == own) return shared_copied(request, request.whole);
   request.moved = pieces.taken() - own;
   request.stage = Stage::shared;
   flow.sharing = &request;

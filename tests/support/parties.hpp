@@ -82,6 +82,7 @@ class LaneMessengers final : public MessageWorld {
   LaneMessengers(LaneKind kind, int size, const message::MessengerOptions& options = {}, const Parties::Wrap& wrap = {})
       : parties_(kind, size, options, wrap), alive_(static_cast<std::size_t>(size), true) {}
   message::Messenger& operator[](int rank) override { return *parties_[rank].messenger; }
+  channel::Channel& channel(int rank, int peer) { return parties_[rank].channel(peer); }
   [[nodiscard]] int size() const noexcept override { return static_cast<int>(alive_.size()); }
   int poll() override;
   bool run_until(const std::function<bool()>& done) override;

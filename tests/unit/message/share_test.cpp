@@ -117,5 +117,38 @@ TEST(Share, AMissingPieceIsNoticed) {
   EXPECT_EQ(counters.get(Counter::message_bytes_written_directly), written);
 }
 
+// Somebody writes into the word what does not belong there: what has been copied so far is not taken for all.
+TEST(Share, ABrokenWordIsNoticed) {
+  test::LaneMessengers world(LaneKind::shm, 2, MessengerOptions{});  // one thread
+  const std::uint64_t deadline_ns = os::deadline_after(30);
+  std::atomic<std::uint64_t>& word = *world.channel(0, 1).shared_word(link::Way::outgoing);
+  bool broken = false;
+  for (std::uint32_t round = 0; !broken && os::now_ns() < deadline_ns; ++round) {
+    std::atomic<bool> over = false;
+    std::thread vandal([&] {
+      while (!over && !broken) {
+        std::uint64_t seen = word.load();
+        auto pieces = wire::unpack_shared_pieces(seen);
+        ++pieces.round;
+        broken = seen != 0 && word.compare_exchange_strong(seen, wire::pack(pieces));
+      }
+    });
+    std::vector<std::uint32_t> got(large / 4);
+    const auto data = numbers(large, round);
+    Request* sending = nullptr;
+    Request* receiving = nullptr;
+    ASSERT_TRUE(
+        world[0].isend(world[0].universe_group(), data.data(), data.size(), COUPLET_UINT32, 1, 3, &sending).ok());
+    ASSERT_TRUE(
+        world[1].irecv(world[1].universe_group(), got.data(), got.size(), COUPLET_UINT32, 0, 3, &receiving).ok());
+    ASSERT_TRUE(world.finish(1, &receiving).ok());
+    over = true;
+    vandal.join();
+    ASSERT_TRUE(world.finish(0, &sending).ok());
+    ASSERT_EQ(got, data);
+  }
+  EXPECT_TRUE(broken);
+}
+
 }  // namespace
 }  // namespace couplet::message
