@@ -57,116 +57,19 @@ std::string Member::peer_name(channel::PeerId id) const {
   return fmt::format("universe rank {} (which does not exist)", id);
 }
 
-// ---- liveness
-
-void Member::on_lost(std::function<void(channel::PeerId, const Status&)> handler) {
-  handlers_.push_back(std::move(handler));
-}
-
-Status Member::alive(channel::PeerId id) {
-  if (const auto* const info = find_peer(id);
-      info != nullptr && info->state == PeerState::present && info->node == node_ && id != id_) {
-    look_at_lock(id);
-  }
-  const auto state = peer(id).state;
-  if (state == PeerState::left) {
-    return fail(Code::peer_lost, "{} has left the universe", peer_name(id));
-  }
-  if (state == PeerState::lost) {
-    return {Code::peer_lost, loss_texts_[id]};
-  }
-  return {};
-}
-
-bool Member::lock_is_free(channel::PeerId id, const PeerInfo& /*info*/) {
-  auto& probe = probes_[id];
-  if (probe == nullptr) {
-    auto opened = os::LockProbe::open(os::page_path(directory_->path(), id));
-    if (!opened.ok()) {
-      return opened.code() == Code::not_found;
-    }
-    probe = std::move(*opened);
-  }
-  return !probe->held();
-}
-
-void Member::look_at_lock(channel::PeerId id) {
-  if (!lock_is_free(id, peer(id))) {
-    return;
-  }
-  const auto incarnation = peer(id).incarnation;
-  hear();  // a peer that left in good order has told the hub first
-  if (peer(id).state != PeerState::present || peer(id).incarnation != incarnation) {
-    return;
-  }
-  const auto page_gone = os::LockProbe::open(os::page_path(directory_->path(), id)).code() == Code::not_found;
-  if (page_gone && hub_status_.ok()) {
-    return;
-  }  // it left; the hub's word is on its way
-  if (page_gone) {
-    lose(id, PeerState::left, {});
-  } else {
-    lose(id, PeerState::lost,
-         fmt::format("{} is lost: its process (pid {}) has ended without leaving", peer_name(id), peer(id).process));
-  }
-}
-
-void Member::tick(std::uint64_t /*now_ns*/) {
-  std::vector<channel::PeerId> watched;
-  watched.reserve(probes_.size());
-  for (const auto& [id, probe] : probes_) {
-    watched.push_back(id);
-  }
-  for (const auto id : watched) {
-    if (peer(id).state == PeerState::present) {
-      look_at_lock(id);
-    }
-  }
-}
-
-void Member::lose(channel::PeerId id, PeerState state, const std::string& text) {
-  auto* const info = find_peer(id);
-  if (info == nullptr || info->state == PeerState::left || info->state == PeerState::lost) {
-    return;
-  }
-  const bool was_present = info->state == PeerState::present;
-  info->state = state;
-  probes_.erase(id);
-  if (state == PeerState::lost) {
-    loss_texts_[id] = text;
-  }
-  if (was_present) {
-    const auto left = state == PeerState::left;
-    losses_.push_back(
-        {id, left ? fail(Code::peer_lost, "{} has left the universe", peer_name(id)) : Status(Code::peer_lost, text)});
-  }
-}
-
-void Member::tell_losses() {
-  if (handlers_.empty()) {
-    return;  // kept for the first one: somebody may be lost before join has returned
-  }
-  const auto losses = std::exchange(losses_, {});
-  for (const auto& loss : losses) {
-    for (const auto& handler : handlers_) {
-      handler(loss.id, loss.why);
-    }
-  }
-}
-
 // ---- what the hub says
 
 int Member::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
-  const bool losses = !losses_.empty();
+  const bool losses = liveness_.has_news();
   const int work = connection_ == nullptr ? 0 : connection_->poll();
   hear();
-  tell_losses();
+  liveness_.tell();
   watch();
   return work + (losses ? 1 : 0);
 }
 
 bool Member::ready() const {
-  return (!losses_.empty() && !handlers_.empty()) || (connection_ != nullptr && connection_->ready());
+  return liveness_.has_news() || (connection_ != nullptr && connection_->ready());
 }
 
 void Member::hear() {
@@ -210,28 +113,7 @@ void Member::update_peer(channel::PeerId id, const PeerInfo& info, const std::st
   if (id >= ranks_.size() && id < channel::first_relay_peer) {
     return;
   }
-  auto& known = id < ranks_.size() ? ranks_[id] : relays_[id];
-  if (info.incarnation < known.incarnation) {
-    return;
-  }
-  if (info.state == PeerState::present) {
-    if (info.incarnation != known.incarnation) {
-      lose(id, PeerState::lost, fmt::format("{} is lost: it was started again", peer_name(id)));
-      probes_.erase(id);
-    } else if (known.state == PeerState::lost) {
-      return;  // its lock has told more than the hub knew
-    }
-    known = info;
-    return;
-  }
-  if (known.state == PeerState::present) {
-    lose(id, info.state, text.empty() ? fmt::format("{} is lost", peer_name(id)) : text);
-  } else if (known.state == PeerState::absent) {
-    known = info;
-    if (info.state == PeerState::lost) {
-      loss_texts_[id] = text.empty() ? fmt::format("{} is lost", peer_name(id)) : text;
-    }
-  }
+  liveness_.hub_says(id, id < ranks_.size() ? ranks_[id] : relays_[id], info, text);
 }
 
 void Member::hub_lost(const Status& why) {

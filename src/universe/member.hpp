@@ -6,17 +6,17 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "universe/control_connection.hpp"
 #include "universe/join.hpp"
+#include "universe/liveness.hpp"
 #include "universe/membership.hpp"
 #include "universe/node_directory.hpp"
 
 namespace couplet::universe {
 
-class Member final : public Membership, public SeriesRegistry, public engine::Source {
+class Member final : public Membership, public SeriesRegistry, public engine::Source, private Liveness::Host {
  public:
   explicit Member(JoinOptions options);
   ~Member() override;
@@ -48,8 +48,8 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Status attach(engine::Engine* engine) override;
   [[nodiscard]] Status hub() const override { return hub_status_; }
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
-  void on_lost(std::function<void(channel::PeerId, const Status&)> handler) override;
-  Status alive(channel::PeerId id) override;
+  void on_lost(Liveness::Handler handler) override { liveness_.on_lost(std::move(handler)); }
+  Status alive(channel::PeerId id) override { return liveness_.alive(id); }
   Status leave(std::uint64_t deadline_ns) override;
 
   // SeriesRegistry
@@ -64,13 +64,13 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   // engine::Source
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override;
-  void tick(std::uint64_t now_ns) override;
+  void tick(std::uint64_t /*now_ns*/) override { liveness_.tick(); }
 
  private:
-  struct Loss {
-    channel::PeerId id;
-    Status why;
-  };
+  // Liveness::Host; peer_name is above
+  [[nodiscard]] PeerInfo* find_peer(channel::PeerId id) noexcept override;
+  void hear() override;
+  [[nodiscard]] bool hub_answers() const noexcept override { return hub_status_.ok(); }
 
   // member_join.cpp
   Status connect(std::uint64_t deadline_ns);
@@ -83,7 +83,6 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void watch();
 
   // member.cpp: what the hub says
-  void hear();
   Status take(const ControlConnection::Arrived& arrived);
   Status take_table(const std::string& payload);
   void hub_lost(const Status& why);
@@ -99,11 +98,6 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void heard(OverMessage& message);
   void say(const MemberMessage& message);
   void update_peer(channel::PeerId id, const PeerInfo& info, const std::string& text);
-  void lose(channel::PeerId id, PeerState state, const std::string& text);
-  [[nodiscard]] PeerInfo* find_peer(channel::PeerId id) noexcept;
-  [[nodiscard]] bool lock_is_free(channel::PeerId id, const PeerInfo& info);
-  void look_at_lock(channel::PeerId id);
-  void tell_losses();
 
   // member_registry.cpp
   Result<AnswerMessage> ask(RequestId request, const MemberMessage& message, std::uint64_t deadline_ns,
@@ -136,10 +130,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   std::vector<PeerInfo> ranks_;
   std::map<channel::PeerId, PeerInfo> relays_;
   std::vector<std::string> node_names_;
-  std::unordered_map<channel::PeerId, std::string> loss_texts_;
-  std::unordered_map<channel::PeerId, std::unique_ptr<os::LockProbe>> probes_;  // of peers that somebody asked about
-  std::vector<Loss> losses_;                                                    // not yet told
-  std::vector<std::function<void(channel::PeerId, const Status&)>> handlers_;
+  Liveness liveness_{*this};
 
   RequestId next_request_ = 1;
   std::map<RequestId, std::optional<AnswerMessage>> answers_;

@@ -155,6 +155,7 @@ Status Member::enter_node() {
 }
 
 Status Member::present() {
+  liveness_.enter(directory_->path(), id_, node_);
   PresentMessage message;
   COUPLET_TRY_VALUE(message.memory_nonce, os::random_bits());
   message.process = os::process_id();
@@ -235,7 +236,7 @@ Status Member::wait_on_socket(const std::function<bool()>& done, std::uint64_t d
   const auto begin = os::now_ns();
   while (true) {
     hear();
-    tell_losses();
+    liveness_.tell();
     if (done()) {
       return {};
     }
@@ -265,7 +266,7 @@ Status Member::leave(std::uint64_t deadline_ns) {
   static_cast<void>(attach(nullptr));
   connection_->shut();
   connection_->poll();
-  probes_.clear();
+  liveness_.stop_looking();
   return status;
 }
 
