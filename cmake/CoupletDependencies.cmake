@@ -4,4 +4,5 @@ find_package(fmt REQUIRED)                          # libfmt-dev
 find_package(nlohmann_json REQUIRED)                # nlohmann-json3-dev
 find_package(PkgConfig REQUIRED)                    # pkg-config
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)  # libsodium-dev
+pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto>=3)  # libssl-dev: AES-GCM at the speed of the processor
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)  # libxxhash-dev

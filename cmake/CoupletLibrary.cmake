@@ -29,7 +29,7 @@ endfunction()
 add_library(couplet_internal INTERFACE)  # what code inside the library needs to compile and link
 target_include_directories(couplet_internal INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 target_link_libraries(couplet_internal INTERFACE
-  couplet_flags fmt::fmt nlohmann_json::nlohmann_json PkgConfig::SODIUM PkgConfig::XXHASH Threads::Threads ${CMAKE_DL_LIBS})
+  couplet_flags fmt::fmt nlohmann_json::nlohmann_json PkgConfig::SODIUM PkgConfig::CRYPTO PkgConfig::XXHASH Threads::Threads ${CMAKE_DL_LIBS})
 
 add_library(couplet_objects OBJECT ${sources})
 target_link_libraries(couplet_objects PUBLIC couplet_internal)

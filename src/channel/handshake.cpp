@@ -61,27 +61,28 @@ constexpr wire::ByteOrder own_byte_order =
 
 }  // namespace
 
-Nonce fresh_nonce() noexcept {
+Ephemeral fresh_ephemeral() noexcept {
   COUPLET_ASSERT(sodium_init() >= 0);
-  Nonce nonce;
-  randombytes_buf(nonce.data(), nonce.size());
-  return nonce;
+  Ephemeral ephemeral;
+  randombytes_buf(ephemeral.nonce.data(), ephemeral.nonce.size());
+  randombytes_buf(ephemeral.private_key.bytes().data(), ephemeral.private_key.bytes().size());
+  return ephemeral;
 }
 
-Handshake::Handshake(const Secret& secret, const HandshakeSelf& self, std::string name, const Nonce& nonce,
+Handshake::Handshake(const Secret& secret, const HandshakeSelf& self, std::string name, const Ephemeral& ephemeral,
                      bool initiator)
     : secret_(secret),
       self_(self),
       name_(std::move(name)),
-      nonce_(nonce),
+      ephemeral_(ephemeral),
       initiator_(initiator),
       expected_(initiator ? HandshakeMessage::challenge : HandshakeMessage::hello) {
   COUPLET_ASSERT(sodium_init() >= 0);
 }
 
 Handshake Handshake::initiate(const Secret& secret, const HandshakeSelf& self, const HandshakeTarget& target,
-                              std::string name, const Nonce& nonce) {
-  Handshake handshake(secret, self, std::move(name), nonce, true);
+                              std::string name, const Ephemeral& ephemeral) {
+  Handshake handshake(secret, self, std::move(name), ephemeral, true);
   handshake.target_ = target;
   auto hello = wire::encode_hello(handshake.own_hello(target.id, target.incarnation), HandshakeMessage::hello);
   handshake.sign(hello, label_hello);
@@ -90,8 +91,9 @@ Handshake Handshake::initiate(const Secret& secret, const HandshakeSelf& self, c
   return handshake;
 }
 
-Handshake Handshake::accept(const Secret& secret, const HandshakeSelf& self, std::string name, const Nonce& nonce) {
-  return {secret, self, std::move(name), nonce, false};
+Handshake Handshake::accept(const Secret& secret, const HandshakeSelf& self, std::string name,
+                            const Ephemeral& ephemeral) {
+  return {secret, self, std::move(name), ephemeral, false};
 }
 
 wire::HandshakeHello Handshake::own_hello(PeerId target, std::uint16_t target_incarnation) const {
@@ -106,7 +108,9 @@ wire::HandshakeHello Handshake::own_hello(PeerId target, std::uint16_t target_in
   hello.source = self_.id;
   hello.target = target;
   hello.target_incarnation = target_incarnation;
-  hello.nonce = nonce_;
+  hello.nonce = ephemeral_.nonce;
+  static_assert(wire::handshake_key_bytes == crypto_scalarmult_BYTES && secret_bytes == crypto_scalarmult_SCALARBYTES);
+  crypto_scalarmult_base(hello.ephemeral_key.data(), ephemeral_.private_key.bytes().data());
   return hello;
 }
 
@@ -245,7 +249,9 @@ void Handshake::take_proof() {
   if (status.ok() && self_.id != no_peer && hello.source == self_.id) {
     status = couplet::fail(Code::exists, "it presents itself as {}, which is this process", peer_text(self_.id));
   }
-  make_keys();
+  if (!make_keys(hello)) {
+    return;
+  }
   state_ = HandshakeState::deciding;
   if (!status.ok()) {
     refuse(status);
@@ -277,7 +283,9 @@ void Handshake::take_challenge() {
   const auto challenge = wire::decode_hello(std::span<const std::byte, wire::handshake_hello_bytes>(input_));
   transcript_.insert(transcript_.end(), input_.begin(), input_.end());
   fill_peer(challenge);
-  make_keys();
+  if (!make_keys(challenge)) {
+    return;
+  }
   auto proof = wire::encode_proof();
   sign(proof, label_proof);
   queue(std::move(proof));  // also where this end gives up now: the other one sees why by itself
@@ -343,11 +351,24 @@ Status Handshake::check_peer(const wire::HandshakeHello& hello) {
   return {};
 }
 
-void Handshake::make_keys() {
-  const SecretBytes to_acceptor(mac(label_key_to_acceptor, {}));
-  const SecretBytes to_initiator(mac(label_key_to_initiator, {}));
+// The shared value of the two ephemeral keys goes into the session keys, and the private key is wiped. False: the peer's
+// public key is one with which every private key gives the same shared value, and the handshake has failed.
+bool Handshake::make_keys(const wire::HandshakeHello& hello) {
+  SecretBytes shared;
+  const int answer =
+      crypto_scalarmult(shared.bytes().data(), ephemeral_.private_key.bytes().data(), hello.ephemeral_key.data());
+  ephemeral_.private_key.wipe();
+  if (answer != 0) {
+    peer_ = HandshakePeer();
+    fail(Code::protocol, "its ephemeral key makes no secret");
+    return false;
+  }
+  const auto shared_bytes = std::as_bytes(std::span(shared.bytes()));
+  const SecretBytes to_acceptor(mac(label_key_to_acceptor, shared_bytes));
+  const SecretBytes to_initiator(mac(label_key_to_initiator, shared_bytes));
   peer_.send_key = initiator_ ? to_acceptor : to_initiator;
   peer_.receive_key = initiator_ ? to_initiator : to_acceptor;
+  return true;
 }
 
 void Handshake::fail(Code code, std::string_view text) {

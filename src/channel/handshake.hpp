@@ -35,7 +35,14 @@ enum Feature : std::uint64_t {
 };
 
 using Nonce = std::array<std::uint8_t, wire::handshake_nonce_bytes>;
-[[nodiscard]] Nonce fresh_nonce() noexcept;
+
+// The random values of one end of one connection. They exist only while the handshake runs: whoever learns the secret later
+// cannot compute the session keys of a connection that it has recorded (forward secrecy).
+struct Ephemeral {
+  Nonce nonce{};
+  SecretBytes private_key;  // X25519
+};
+[[nodiscard]] Ephemeral fresh_ephemeral() noexcept;
 
 // Who speaks.
 struct HandshakeSelf {
@@ -79,9 +86,9 @@ class Handshake {
  public:
   // name: of the other end, for sentences: "program 'ocean' rank 1", "a connection from 10.0.0.7".
   static Handshake initiate(const Secret& secret, const HandshakeSelf& self, const HandshakeTarget& target,
-                            std::string name, const Nonce& nonce = fresh_nonce());
+                            std::string name, const Ephemeral& ephemeral = fresh_ephemeral());
   static Handshake accept(const Secret& secret, const HandshakeSelf& self, std::string name,
-                          const Nonce& nonce = fresh_nonce());
+                          const Ephemeral& ephemeral = fresh_ephemeral());
 
   [[nodiscard]] HandshakeState state() const noexcept { return state_; }
   // Why it failed: authentication, version (names both ranges), protocol, or what the peer's refuse() was given.
@@ -102,7 +109,8 @@ class Handshake {
   void refuse(const Status& why);
 
  private:
-  Handshake(const Secret& secret, const HandshakeSelf& self, std::string name, const Nonce& nonce, bool initiator);
+  Handshake(const Secret& secret, const HandshakeSelf& self, std::string name, const Ephemeral& ephemeral,
+            bool initiator);
 
   [[nodiscard]] wire::HandshakeHello own_hello(PeerId target, std::uint16_t target_incarnation) const;
   void take_message();
@@ -113,7 +121,7 @@ class Handshake {
   void take_verdict();
   [[nodiscard]] Status check_peer(const wire::HandshakeHello& hello);
   void fill_peer(const wire::HandshakeHello& hello);
-  void make_keys();
+  [[nodiscard]] bool make_keys(const wire::HandshakeHello& hello);
   void queue(std::vector<std::byte> message);
   void sign(std::vector<std::byte>& message, std::string_view label) const;
   [[nodiscard]] bool signature_right(std::string_view label) const;
@@ -125,7 +133,7 @@ class Handshake {
   HandshakeSelf self_;
   HandshakeTarget target_;
   std::string name_;
-  Nonce nonce_;
+  Ephemeral ephemeral_;
   bool initiator_;
   HandshakeState state_ = HandshakeState::talking;
   wire::HandshakeMessage expected_;

@@ -82,6 +82,10 @@ Status make_secret_file(const std::string& path) {
 }  // namespace
 
 SecretBytes::~SecretBytes() {
+  wipe();
+}
+
+void SecretBytes::wipe() noexcept {
   sodium_memzero(bytes_.data(), bytes_.size());
 }
 

@@ -23,6 +23,8 @@ class SecretBytes {
   SecretBytes(const SecretBytes&) noexcept = default;
   SecretBytes& operator=(const SecretBytes&) noexcept = default;
   ~SecretBytes();
+  // Overwrites the bytes with zeros.
+  void wipe() noexcept;
   [[nodiscard]] const std::array<std::uint8_t, secret_bytes>& bytes() const noexcept { return bytes_; }
   [[nodiscard]] std::array<std::uint8_t, secret_bytes>& bytes() noexcept { return bytes_; }
 

@@ -20,7 +20,9 @@ constexpr std::size_t at_source = 32;
 constexpr std::size_t at_target = 36;
 constexpr std::size_t at_target_incarnation = 40;
 constexpr std::size_t at_nonce = 48;
-static_assert(at_nonce + handshake_nonce_bytes + handshake_mac_bytes == handshake_hello_bytes);
+constexpr std::size_t at_ephemeral_key = 80;
+static_assert(at_nonce + handshake_nonce_bytes == at_ephemeral_key);
+static_assert(at_ephemeral_key + handshake_key_bytes + handshake_mac_bytes == handshake_hello_bytes);
 // In a verdict.
 constexpr std::size_t at_code = 8;
 constexpr std::size_t at_reason = 16;
@@ -78,6 +80,7 @@ std::vector<std::byte> encode_hello(const HandshakeHello& hello, HandshakeMessag
   put(image, at_target, hello.target);
   put(image, at_target_incarnation, hello.target_incarnation);
   std::memcpy(image.data() + at_nonce, hello.nonce.data(), hello.nonce.size());
+  std::memcpy(image.data() + at_ephemeral_key, hello.ephemeral_key.data(), hello.ephemeral_key.size());
   return image;
 }
 
@@ -94,6 +97,7 @@ HandshakeHello decode_hello(std::span<const std::byte, handshake_hello_bytes> im
   hello.target = get<std::uint32_t>(image, at_target);
   hello.target_incarnation = get<std::uint16_t>(image, at_target_incarnation);
   std::memcpy(hello.nonce.data(), image.data() + at_nonce, hello.nonce.size());
+  std::memcpy(hello.ephemeral_key.data(), image.data() + at_ephemeral_key, hello.ephemeral_key.size());
   return hello;
 }
 

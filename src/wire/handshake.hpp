@@ -13,15 +13,16 @@
 namespace couplet::wire {
 
 inline constexpr std::size_t handshake_prefix_bytes = 8;
-inline constexpr std::size_t handshake_hello_bytes = 112;
+inline constexpr std::size_t handshake_hello_bytes = 144;
 inline constexpr std::size_t handshake_proof_bytes = 40;
 inline constexpr std::size_t handshake_mac_bytes = 32;
 inline constexpr std::size_t handshake_nonce_bytes = 32;
+inline constexpr std::size_t handshake_key_bytes = 32;      // a public key of X25519
 inline constexpr std::size_t handshake_reason_bytes = 512;  // the longest sentence of a verdict
 inline constexpr std::size_t handshake_verdict_bytes = 48;  // without its sentence
 inline constexpr std::size_t handshake_most_bytes = handshake_verdict_bytes + handshake_reason_bytes;
 inline constexpr std::array<std::uint8_t, 4> handshake_magic = {0xC7, 'C', 'P', 'L'};
-inline constexpr std::uint8_t handshake_layout = 1;
+inline constexpr std::uint8_t handshake_layout = 2;
 
 enum class HandshakeMessage : std::uint8_t { hello = 1, challenge = 2, proof = 3, verdict = 4, refused = 5 };
 enum class ByteOrder : std::uint8_t { little = 1, big = 2 };
@@ -48,6 +49,7 @@ struct HandshakeHello {
   std::uint32_t target = 0;
   std::uint16_t target_incarnation = 0;
   std::array<std::uint8_t, handshake_nonce_bytes> nonce{};
+  std::array<std::uint8_t, handshake_key_bytes> ephemeral_key{};  // public, made for this connection only
 };
 
 using HandshakeMac = std::array<std::uint8_t, handshake_mac_bytes>;

@@ -1,6 +1,10 @@
 #include "wire/seal.hpp"
 
+#include <openssl/evp.h>
 #include <sodium.h>
+
+#include <cstring>
+#include <string_view>
 
 #include "base/assert.hpp"
 
@@ -8,12 +12,9 @@ namespace couplet::wire {
 namespace {
 
 constexpr std::size_t nonce_bytes = 12;
-static_assert(crypto_aead_aes256gcm_NPUBBYTES == nonce_bytes &&
-              crypto_aead_chacha20poly1305_ietf_NPUBBYTES == nonce_bytes);
-static_assert(crypto_aead_aes256gcm_KEYBYTES == seal_key_bytes &&
-              crypto_aead_chacha20poly1305_ietf_KEYBYTES == seal_key_bytes);
-static_assert(crypto_aead_aes256gcm_ABYTES == record_tag_bytes &&
-              crypto_aead_chacha20poly1305_ietf_ABYTES == record_tag_bytes);
+constexpr std::string_view label_next_key = "couplet next key";
+
+using Nonce = std::array<unsigned char, nonce_bytes>;
 
 const unsigned char* raw(const std::byte* bytes) noexcept {
   return reinterpret_cast<const unsigned char*>(bytes);
@@ -36,64 +37,113 @@ std::size_t load_length(const std::byte* prefix) noexcept {
   return length;
 }
 
+const EVP_CIPHER* algorithm_of(Cipher cipher) noexcept {
+  return cipher == Cipher::chacha20_poly1305 ? EVP_chacha20_poly1305() : EVP_aes_256_gcm();
+}
+
+struct FreeContext {
+  void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
+};
+
 }  // namespace
 
 bool cipher_available(Cipher cipher) {
   if (sodium_init() < 0) {
     return false;
   }
-  return cipher == Cipher::chacha20_poly1305 ||
-         (cipher == Cipher::aes256_gcm && crypto_aead_aes256gcm_is_available() == 1);
+  const bool aes = cipher == Cipher::aes256_gcm || cipher == Cipher::aes256_gmac;
+  return cipher == Cipher::chacha20_poly1305 || (aes && crypto_aead_aes256gcm_is_available() == 1);
 }
 
+// The calls of libcrypto below cannot fail but for lack of memory, which the first use of the context has taken: their
+// answers are asserted, since to go on without encryption is never an answer.
 struct RecordSeal::State {
-  crypto_aead_aes256gcm_state aes;  // first: it wants 16-byte alignment
+  std::unique_ptr<EVP_CIPHER_CTX, FreeContext> context;
   Cipher cipher = Cipher::chacha20_poly1305;
   SealKey key{};
   std::uint64_t records = 0;
+  std::uint64_t key_lifetime = records_per_key;
 
-  [[nodiscard]] std::array<unsigned char, nonce_bytes> next_nonce() noexcept {
-    std::array<unsigned char, nonce_bytes> nonce{};
+  ~State() { sodium_memzero(key.data(), key.size()); }
+
+  [[nodiscard]] bool use_key(bool encrypt) noexcept {
+    return EVP_CipherInit_ex(context.get(), nullptr, nullptr, key.data(), nullptr, encrypt ? 1 : 0) == 1;
+  }
+  // The key that follows; this one cannot be computed from it.
+  void replace_key() noexcept {
+    SealKey next;
+    crypto_generichash(next.data(), next.size(), reinterpret_cast<const unsigned char*>(label_next_key.data()),
+                       label_next_key.size(), key.data(), key.size());
+    key = next;
+    sodium_memzero(next.data(), next.size());
+  }
+  // Makes the context ready for the next record: its nonce is the number of the record.
+  void begin(bool encrypt) noexcept {
+    const bool renew = records != 0 && records % key_lifetime == 0;
+    if (renew) {
+      replace_key();
+    }
+    if (renew || records == 0) {
+      COUPLET_ASSERT(use_key(encrypt));
+    }
+    Nonce nonce{};
     for (std::size_t index = 0; index < sizeof records; ++index) {
       nonce[index] = static_cast<unsigned char>(records >> (8 * index));
     }
     ++records;
-    return nonce;
+    COUPLET_ASSERT(EVP_CipherInit_ex(context.get(), nullptr, nullptr, nullptr, nonce.data(), encrypt ? 1 : 0) == 1);
+  }
+  // Adds bytes that are authenticated and not encrypted.
+  void authenticate(std::span<const std::byte> bytes) noexcept {
+    int length = 0;
+    COUPLET_ASSERT(
+        EVP_CipherUpdate(context.get(), nullptr, &length, raw(bytes.data()), static_cast<int>(bytes.size())) == 1);
+  }
+  // Moves the text through the cipher, or, where it is only authenticated, as it is.
+  void pass(std::span<const std::byte> from, std::byte* to) noexcept {
+    if (cipher == Cipher::aes256_gmac) {
+      authenticate(from);
+      std::memcpy(to, from.data(), from.size());
+      return;
+    }
+    int length = 0;
+    COUPLET_ASSERT(EVP_CipherUpdate(context.get(), raw(to), &length, raw(from.data()), static_cast<int>(from.size())) ==
+                   1);
   }
 };
 
 RecordSeal::RecordSeal(std::unique_ptr<State> state) : state_(std::move(state)) {}
-RecordSeal::~RecordSeal() {
-  sodium_memzero(state_.get(), sizeof *state_);
-}
+RecordSeal::~RecordSeal() = default;
 
-Result<std::unique_ptr<RecordSeal>> RecordSeal::make(Cipher cipher, const SealKey& key) {
+Result<std::unique_ptr<RecordSeal>> RecordSeal::make(Cipher cipher, const SealKey& key, std::uint64_t key_lifetime) {
   if (!cipher_available(cipher)) {
     return fail(Code::unsupported, "this processor cannot encrypt with cipher {}", static_cast<int>(cipher));
   }
   auto state = std::make_unique<State>();
   state->cipher = cipher;
   state->key = key;
-  if (cipher == Cipher::aes256_gcm) {
-    crypto_aead_aes256gcm_beforenm(&state->aes, key.data());
+  state->key_lifetime = key_lifetime;
+  state->context.reset(EVP_CIPHER_CTX_new());
+  if (state->context == nullptr ||
+      EVP_CipherInit_ex(state->context.get(), algorithm_of(cipher), nullptr, nullptr, nullptr, 1) != 1) {
+    return fail(Code::unsupported, "the system's libcrypto does not offer cipher {}", static_cast<int>(cipher));
   }
   return std::unique_ptr<RecordSeal>(new RecordSeal(std::move(state)));
 }
 
 std::size_t RecordSeal::seal(std::span<const std::byte> plain, std::byte* record) noexcept {
   COUPLET_ASSERT(!plain.empty() && plain.size() <= record_plain_bytes);
-  const auto nonce = state_->next_nonce();
   store_length(record, plain.size() + record_tag_bytes);
   std::byte* const body = record + record_prefix_bytes;
-  unsigned long long sealed = 0;
-  if (state_->cipher == Cipher::aes256_gcm) {
-    crypto_aead_aes256gcm_encrypt_afternm(raw(body), &sealed, raw(plain.data()), plain.size(), raw(record),
-                                          record_prefix_bytes, nullptr, nonce.data(), &state_->aes);
-  } else {
-    crypto_aead_chacha20poly1305_ietf_encrypt(raw(body), &sealed, raw(plain.data()), plain.size(), raw(record),
-                                              record_prefix_bytes, nullptr, nonce.data(), state_->key.data());
-  }
-  return record_prefix_bytes + static_cast<std::size_t>(sealed);
+  std::byte* const tag = body + plain.size();
+  state_->begin(true);
+  state_->authenticate({record, record_prefix_bytes});
+  state_->pass(plain, body);
+  int length = 0;
+  EVP_CIPHER_CTX* const context = state_->context.get();
+  COUPLET_ASSERT(EVP_CipherFinal_ex(context, raw(tag), &length) == 1);
+  COUPLET_ASSERT(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, record_tag_bytes, tag) == 1);
+  return record_prefix_bytes + plain.size() + record_tag_bytes;
 }
 
 Result<std::size_t> RecordSeal::record_length(std::span<const std::byte> bytes) {
@@ -102,7 +152,7 @@ Result<std::size_t> RecordSeal::record_length(std::span<const std::byte> bytes) 
   }
   const std::size_t length = load_length(bytes.data());
   if (length <= record_tag_bytes || length > record_bytes - record_prefix_bytes) {
-    return fail(Code::protocol, "an encrypted record of {} bytes", length);
+    return fail(Code::protocol, "a sealed record of {} bytes", length);
   }
   return record_prefix_bytes + length;
 }
@@ -110,22 +160,20 @@ Result<std::size_t> RecordSeal::record_length(std::span<const std::byte> bytes) 
 Result<std::size_t> RecordSeal::open(std::span<const std::byte> record, std::byte* plain) {
   COUPLET_ASSERT(record.size() > record_prefix_bytes + record_tag_bytes && record.size() <= record_bytes);
   const std::uint64_t number = state_->records;
-  const auto nonce = state_->next_nonce();
-  const auto body = record.subspan(record_prefix_bytes);
-  unsigned long long opened = 0;
-  int answer = 0;
-  if (state_->cipher == Cipher::aes256_gcm) {
-    answer = crypto_aead_aes256gcm_decrypt_afternm(raw(plain), &opened, nullptr, raw(body.data()), body.size(),
-                                                   raw(record.data()), record_prefix_bytes, nonce.data(), &state_->aes);
-  } else {
-    answer = crypto_aead_chacha20poly1305_ietf_decrypt(raw(plain), &opened, nullptr, raw(body.data()), body.size(),
-                                                       raw(record.data()), record_prefix_bytes, nonce.data(),
-                                                       state_->key.data());
+  const auto body = record.subspan(record_prefix_bytes, plain_length(record.size()));
+  std::array<std::byte, record_tag_bytes> tag;
+  std::memcpy(tag.data(), body.data() + body.size(), tag.size());
+  state_->begin(false);
+  state_->authenticate(record.first(record_prefix_bytes));
+  state_->pass(body, plain);
+  int length = 0;
+  std::array<unsigned char, record_tag_bytes> nothing{};
+  EVP_CIPHER_CTX* const context = state_->context.get();
+  COUPLET_ASSERT(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, record_tag_bytes, tag.data()) == 1);
+  if (EVP_CipherFinal_ex(context, nothing.data(), &length) != 1) {
+    return fail(Code::protocol, "sealed record {} was changed, lost or repeated on the way", number);
   }
-  if (answer != 0) {
-    return fail(Code::protocol, "encrypted record {} was changed, lost or repeated on the way", number);
-  }
-  return static_cast<std::size_t>(opened);
+  return body.size();
 }
 
 }  // namespace couplet::wire

@@ -1,6 +1,7 @@
-// Encryption of a byte stream: records of at most 64 KiB, each sealed with a key of its direction and a counter.
-// Invariants: a record that was changed, dropped, repeated or moved does not open; keys never repeat a counter.
-// Format in docs/formats/tcp.md. Tests: tests/unit/link.
+// Protection of a byte stream: records of at most 64 KiB, each sealed with a key of its direction and a counter.
+// Invariants: a record that was changed, dropped, repeated or moved does not open; no key is used twice with one counter; a
+// key seals at most records_per_key records and is then replaced by one from which it cannot be computed.
+// Format in docs/formats/tcp.md. Tests: tests/unit/wire, tests/unit/link.
 #pragma once
 
 #include <array>
@@ -13,7 +14,8 @@
 
 namespace couplet::wire {
 
-enum class Cipher : std::uint8_t { aes256_gcm = 1, chacha20_poly1305 = 2 };
+// aes256_gmac authenticates and does not encrypt: the text travels as it is, followed by a keyed tag.
+enum class Cipher : std::uint8_t { aes256_gcm = 1, chacha20_poly1305 = 2, aes256_gmac = 3 };
 inline constexpr std::size_t seal_key_bytes = 32;
 using SealKey = std::array<std::uint8_t, seal_key_bytes>;
 
@@ -21,26 +23,35 @@ inline constexpr std::size_t record_prefix_bytes = 4;  // length of what follows
 inline constexpr std::size_t record_tag_bytes = 16;
 inline constexpr std::size_t record_bytes = 64U << 10U;  // the longest, with prefix and tag
 inline constexpr std::size_t record_plain_bytes = record_bytes - record_prefix_bytes - record_tag_bytes;
+// 64 GiB of the longest records: a thousandth of what AES-GCM allows for one key.
+inline constexpr std::uint64_t records_per_key = std::uint64_t{1} << 20U;
 
-// Can this processor do it? ChaCha20-Poly1305 always.
+// Returns whether this processor has the instructions that make the cipher fast and its time independent of the data.
+// ChaCha20-Poly1305 needs none.
 [[nodiscard]] bool cipher_available(Cipher cipher);
 
 // One direction of a connection. Both ends count records on their own.
 class RecordSeal {
  public:
-  // unsupported: not with this processor.
-  static Result<std::unique_ptr<RecordSeal>> make(Cipher cipher, const SealKey& key);
+  // `key_lifetime` is the number of records after which the key is replaced; both ends must use the same (tests shorten it).
+  // Returns unsupported if this processor lacks what the cipher needs.
+  static Result<std::unique_ptr<RecordSeal>> make(Cipher cipher, const SealKey& key,
+                                                  std::uint64_t key_lifetime = records_per_key);
   ~RecordSeal();
   RecordSeal(const RecordSeal&) = delete;
   RecordSeal& operator=(const RecordSeal&) = delete;
 
   // Writes the record of `plain` (1 to record_plain_bytes bytes) to `record`, which has room for it; returns its bytes.
   std::size_t seal(std::span<const std::byte> plain, std::byte* record) noexcept;
-  // Bytes of the record that begins here, 0: the prefix is not complete. protocol: no record is that long or short.
+  // Returns the bytes of the record that begins here, or 0 if its prefix is not complete. protocol: no record has that length.
   static Result<std::size_t> record_length(std::span<const std::byte> bytes);
-  // Opens a whole record into `plain` (room for record_plain_bytes); returns the bytes. protocol: not sealed with this key
-  // and counter.
+  // Opens a whole record into `plain` (room for plain_length(record)); returns the bytes. protocol: the record was not sealed
+  // with this key and counter; what `plain` holds then is undefined.
   Result<std::size_t> open(std::span<const std::byte> record, std::byte* plain);
+  // Returns how many bytes open() gives for a whole record of so many bytes.
+  [[nodiscard]] static constexpr std::size_t plain_length(std::size_t record_length) noexcept {
+    return record_length - record_prefix_bytes - record_tag_bytes;
+  }
 
  private:
   struct State;

@@ -20,11 +20,18 @@ namespace {
 
 const channel::Secret secret{std::array<std::uint8_t, channel::secret_bytes>{1, 2, 3}};
 
+channel::Ephemeral ephemeral_of(std::uint8_t byte) {
+  channel::Ephemeral ephemeral;
+  ephemeral.nonce[0] = byte;
+  ephemeral.private_key.bytes().fill(byte);
+  return ephemeral;
+}
+
 Handshake caller() {
-  return Handshake::initiate(secret, {.id = 3, .run_id = 77}, {.id = 8}, "rank 8", channel::Nonce{1});
+  return Handshake::initiate(secret, {.id = 3, .run_id = 77}, {.id = 8}, "rank 8", ephemeral_of(1));
 }
 Handshake called() {
-  return Handshake::accept(secret, {.id = 8, .run_id = 77}, "a connection", channel::Nonce{2});
+  return Handshake::accept(secret, {.id = 8, .run_id = 77}, "a connection", ephemeral_of(2));
 }
 
 std::vector<std::byte> output_of(Handshake& handshake) {

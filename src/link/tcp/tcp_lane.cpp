@@ -25,6 +25,9 @@ constexpr std::uint8_t goodbye_kind = wire::frame_kind(wire::FrameFamily::channe
 constexpr std::uint32_t long_payload_bytes = 32U << 10U;
 constexpr std::size_t stage_bytes_between_long = 4096;
 
+// Records of a long payload that are sealed before they are sent with one system call.
+constexpr std::size_t records_together = 4;
+
 using Buffer = std::unique_ptr<std::byte[]>;
 
 // Received bytes in the order in which they came, in one piece.
@@ -97,6 +100,7 @@ class TcpLane final : public Lane {
   std::int64_t push_plain(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   std::int64_t push_sealed(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   bool flush();
+  void make_pending_room(std::size_t bytes);
   Step take_frame(FrameReceiver& receiver);
   Step begin_frame(FrameReceiver& receiver);
   Step finish_frame(FrameReceiver& receiver, std::span<const std::byte> payload);
@@ -110,8 +114,9 @@ class TcpLane final : public Lane {
 
   os::Descriptor socket_;
   LaneTraits traits_;
-  // Sending. The pending bytes are an encrypted record, or the goodbye.
+  // Sending. The pending bytes are sealed records, or the goodbye.
   Buffer pending_bytes_;
+  std::size_t pending_room_ = 0;
   Buffer gather_;
   std::size_t pending_ = 0;
   std::size_t pending_sent_ = 0;
@@ -247,14 +252,23 @@ bool TcpLane::flush() {
   return true;
 }
 
+// Only while nothing is pending.
+void TcpLane::make_pending_room(std::size_t bytes) {
+  if (pending_room_ < bytes) {
+    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
+    pending_room_ = bytes;
+  }
+}
+
 std::int64_t TcpLane::push_sealed(const wire::FrameHeader& header, std::span<const std::byte> payload,
                                   std::uint64_t offset) {
   const std::uint64_t total = wire::frame_header_bytes + payload.size();
-  if (!pending_bytes_) {
-    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_bytes);
-  }
   std::uint64_t at = offset;
-  while (at < total && flush()) {
+  if (!flush()) {
+    return failure_.ok() ? 0 : -1;
+  }
+  make_pending_room((total > wire::record_plain_bytes ? records_together : 1) * wire::record_bytes);
+  while (at < total && (pending_ + wire::record_bytes <= pending_room_ || flush())) {
     std::size_t bytes = 0;
     std::span<const std::byte> plain;
     if (at < wire::frame_header_bytes) {
@@ -272,7 +286,7 @@ std::int64_t TcpLane::push_sealed(const wire::FrameHeader& header, std::span<con
       bytes = std::min<std::size_t>(payload.size() - sent, wire::record_plain_bytes);
       plain = payload.subspan(sent, bytes);
     }
-    pending_ = send_seal_->seal(plain, pending_bytes_.get());
+    pending_ += send_seal_->seal(plain, pending_bytes_.get() + pending_);
     at += bytes;
   }
   static_cast<void>(failure_.ok() && flush());
@@ -297,14 +311,12 @@ void TcpLane::shut() noexcept {
   wire::seal_frame(goodbye, {}, false);
   std::array<std::byte, wire::frame_header_bytes> image;
   wire::encode_frame(goodbye, image);
-  if (!pending_bytes_) {
-    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_bytes);
-  }
   if (send_seal_ && !flush()) {
     closed_ = true;  // a record waits: without its end the peer sees a lost connection, which is true
     ::shutdown(socket_.number(), SHUT_WR);
     return;
   }
+  make_pending_room(wire::record_bytes);
   if (send_seal_) {
     pending_ = send_seal_->seal(image, pending_bytes_.get());
   } else {
@@ -511,17 +523,26 @@ TcpLane::Fill TcpLane::open_records() {
   if (*length == 0 || *length > sealed.size()) {
     return Fill::none;
   }
-  stage_.make_room(stage_.size() + wire::record_plain_bytes);
-  if (stage_.room_bytes() < wire::record_plain_bytes) {
-    return Fill::none;
+  // A record that holds nothing but payload is opened straight to the payload's place.
+  const bool direct = in_frame_ && place_ != nullptr && stage_.size() == 0 &&
+                      wire::RecordSeal::plain_length(*length) <= header_.payload_bytes - received_;
+  if (!direct) {
+    stage_.make_room(stage_.size() + wire::record_plain_bytes);
+    if (stage_.room_bytes() < wire::record_plain_bytes) {
+      return Fill::none;
+    }
   }
-  const auto plain = receive_seal_->seal->open({sealed.data(), *length}, stage_.room());
+  const auto plain = receive_seal_->seal->open({sealed.data(), *length}, direct ? place_ + received_ : stage_.room());
   if (!plain.ok()) {
     set_failure(plain.status().within("tcp"));
     return Fill::failed;
   }
   sealed.take(*length);
-  stage_.end += *plain;
+  if (direct) {
+    received_ += static_cast<std::uint32_t>(*plain);
+  } else {
+    stage_.end += *plain;
+  }
   return Fill::some;
 }
 

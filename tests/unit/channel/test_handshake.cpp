@@ -1,5 +1,6 @@
 // The handshake: what both ends learn, and every way in which somebody may not get in.
 #include <gtest/gtest.h>
+#include <sodium.h>
 
 #include <cstring>
 
@@ -15,10 +16,11 @@ Secret secret_of(std::uint8_t byte) {
   return Secret(bytes);
 }
 
-Nonce nonce_of(std::uint8_t byte) {
-  Nonce nonce;
-  nonce.fill(byte);
-  return nonce;
+Ephemeral ephemeral_of(std::uint8_t nonce_byte, std::uint8_t key_byte) {
+  Ephemeral ephemeral;
+  ephemeral.nonce.fill(nonce_byte);
+  ephemeral.private_key.bytes().fill(key_byte);
+  return ephemeral;
 }
 
 constexpr std::uint64_t run = 0x1234567890ABCDEF;
@@ -99,7 +101,8 @@ TEST(Handshake, both_ends_learn_who_the_other_is) {
   }
 }
 
-// The whole conversation, computed apart from this code with Python's hashlib.blake2b (docs/formats/handshake.md).
+// The whole conversation, computed apart from this code in Python, with hashlib.blake2b and X25519 as in RFC 7748
+// (docs/formats/handshake.md).
 TEST(Handshake, golden_bytes) {
   const auto hex = [](std::span<const std::byte> bytes) {
     std::string text;
@@ -108,31 +111,31 @@ TEST(Handshake, golden_bytes) {
     }
     return text;
   };
-  auto first = Handshake::initiate(secret_of(1), rank(3), {.id = 8}, "rank 8", nonce_of(0xA1));
-  auto second = Handshake::accept(secret_of(1), rank(8), "a connection", nonce_of(0xB2));
+  auto first = Handshake::initiate(secret_of(1), rank(3), {.id = 8}, "rank 8", ephemeral_of(0xA1, 0xA3));
+  auto second = Handshake::accept(secret_of(1), rank(8), "a connection", ephemeral_of(0xB2, 0xB4));
   const auto hello = take_output(first);
   EXPECT_EQ(hex(hello),
-            "c743504c010170000101010001000000efcdab907856341200000000000000000300000008000000ffff000000000000"
-            "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a102d723e92cb27a51363a8910d496829f"
-            "db1dffd7f4a10834fee91bb3668a9656");
+            "c743504c020190000101010001000000efcdab907856341200000000000000000300000008000000ffff000000000000"
+            "a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a1a15fc2f8a124437afcee7d4567fe31e02c"
+            "2d042939de96f07b06e28c0c4c3af7403df6ec2ee1a60fab969d53a1222ddce3a570175b88348dbc62a7ed719d8afb4a");
   second.input(hello);
   const auto challenge = take_output(second);
   EXPECT_EQ(hex(challenge),
-            "c743504c010270000101010001000000efcdab9078563412000000000000000008000000030000000000000000000000"
-            "b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b22c86edacd1c8945801b3347ba6bd65e8"
-            "8699a6817ff306b6c7465adec307edbc");
+            "c743504c020290000101010001000000efcdab9078563412000000000000000008000000030000000000000000000000"
+            "b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2b2472a870bb4b0106f9ae3d0b4b0dcbd55"
+            "b1cf48214083882e78dba2680ea93250cbc49bb02e075af7bdc13de2000353b5720b6f17156606ae9f3654a2b1b8cde1");
   first.input(challenge);
   const auto proof = take_output(first);
-  EXPECT_EQ(hex(proof), "c743504c010328008cd17995451f3d69ca5790bfaa36b3360e27e9ea35588404efe288e46548a7d1");
+  EXPECT_EQ(hex(proof), "c743504c020328009ae5b1603587fd083a4912e5d0d5369991976de72840808ffc0cecd400f0b96d");
   second.input(proof);
   ASSERT_EQ(second.state(), HandshakeState::deciding);
   second.accept_peer();
   EXPECT_EQ(hex(second.output()),
-            "c743504c01043000000000000000000089fb1e0f947286eff7e2728b6664cd6493ecc473ff46435b8cfdaa9592a83199");
+            "c743504c020430000000000000000000929bb7a1cc94a7352314875a951205438b37ea167d8b205ec77ab4e7d25bfd79");
   EXPECT_EQ(hex(std::as_bytes(std::span(first.peer().send_key.bytes()))),
-            "43533c7e7459082718db756b29a29c9ab2044d5ea4fee675fe6bf254d068eb2e");
+            "d5eaf78ae1b5483d955822478b593f8b1aaf049e10c2073eac90aa21032166aa");
   EXPECT_EQ(hex(std::as_bytes(std::span(first.peer().receive_key.bytes()))),
-            "180d19c44a4fb68884b7a7cb32e5d58c85993a7becb5020c58c29c27d77192a1");
+            "dfc1aa4e5e01a1775d857003e06579015e13e55a54449ab3b96b0a76b68a938d");
 }
 
 TEST(Handshake, keys_are_of_one_connection_only) {
@@ -326,6 +329,51 @@ TEST(Handshake, somebody_with_the_own_identity_is_refused) {
   EXPECT_EQ(first.failure().code(), Code::exists);
 }
 
+TEST(Handshake, a_recorded_conversation_and_the_secret_do_not_give_the_session_keys) {
+  // The same secret and nonces, and so everything that is said except the public keys and hashes: the keys of the session
+  // depend on private keys that were never sent.
+  const auto session_key = [](std::uint8_t caller_key, std::uint8_t called_key) {
+    auto first = Handshake::initiate(secret_of(1), rank(3), {.id = 8}, "rank 8", ephemeral_of(1, caller_key));
+    auto second = Handshake::accept(secret_of(1), rank(8), "a connection", ephemeral_of(2, called_key));
+    talk(first, second);
+    EXPECT_EQ(first.state(), HandshakeState::done);
+    EXPECT_EQ(first.peer().send_key.bytes(), second.peer().receive_key.bytes());
+    return first.peer().send_key.bytes();
+  };
+  EXPECT_NE(session_key(3, 4), session_key(5, 4));
+  EXPECT_NE(session_key(3, 4), session_key(3, 5));
+}
+
+TEST(Handshake, an_ephemeral_key_that_makes_no_secret_is_refused) {
+  // A member that knows the secret sends the public key 0, with which every shared value is 0.
+  const auto sign = [](std::string_view label, std::span<const std::byte> said, std::span<std::byte> message) {
+    std::vector<std::byte> text(1, static_cast<std::byte>(label.size()));
+    const auto labelled = std::as_bytes(std::span(label));
+    text.insert(text.end(), labelled.begin(), labelled.end());
+    text.insert(text.end(), said.begin(), said.end());
+    text.insert(text.end(), message.begin(), message.end() - 32);
+    const auto secret = secret_of(1);
+    crypto_generichash(reinterpret_cast<unsigned char*>(message.last(32).data()), 32,
+                       reinterpret_cast<const unsigned char*>(text.data()), text.size(), secret.bytes().data(),
+                       secret_bytes);
+  };
+  auto first = caller();
+  auto hello = take_output(first);
+  std::memset(hello.data() + 80, 0, 32);
+  sign("couplet hello", {}, hello);
+  auto second = called();
+  second.input(hello);
+  const auto challenge = take_output(second);
+  auto said = hello;
+  said.insert(said.end(), challenge.begin(), challenge.end());
+  auto proof = wire::encode_proof();
+  sign("couplet proof", said, proof);
+  second.input(proof);
+  EXPECT_EQ(second.state(), HandshakeState::failed);
+  EXPECT_EQ(second.failure().code(), Code::protocol);
+  EXPECT_EQ(second.peer().id, no_peer);
+}
+
 // Attacks by somebody who does not know the secret but hears everything.
 
 TEST(HandshakeAttack, reflection) {
@@ -353,7 +401,7 @@ TEST(HandshakeAttack, reflection) {
   second.input(take_output(first));
   auto challenge = take_output(second);
   std::vector<std::byte> proof = wire::encode_proof();
-  std::memcpy(proof.data() + 8, challenge.data() + 80, 32);
+  std::memcpy(proof.data() + 8, challenge.data() + challenge.size() - 32, 32);
   second.input(proof);
   EXPECT_EQ(second.failure().code(), Code::authentication);
 }

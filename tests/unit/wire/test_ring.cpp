@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "wire/ring.hpp"
-#include "wire/seal.hpp"
 
 namespace couplet::wire {
 namespace {
@@ -69,41 +68,6 @@ TEST(Ring, ShapesOutOfBounds) {
   EXPECT_EQ(check_ring_shape({12, least_bulk_bytes}).code(), Code::limit);
   EXPECT_EQ(check_ring_shape({8, least_bulk_bytes / 2}).code(), Code::limit);
   EXPECT_EQ(check_ring_shape({8, most_bulk_bytes * 2}).code(), Code::limit);
-}
-
-std::string hexadecimal(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    text += fmt::format("{:02x}", std::to_integer<unsigned>(byte));
-  }
-  return text;
-}
-
-// Golden bytes of the second record of a direction.
-TEST(Seal, RecordsAreWhatTheFormatPageSays) {
-  SealKey key;
-  for (std::size_t index = 0; index < key.size(); ++index) {
-    key[index] = static_cast<std::uint8_t>(index);
-  }
-  const struct {
-    Cipher cipher;
-    const char* record;
-  } golden[] = {
-      {Cipher::aes256_gcm, "170000008143f74fc8ca98b6dcb9be8907afec96d5679870fa2c07"},
-      {Cipher::chacha20_poly1305, "17000000f7500e9ea886e8b2e004abf42091eabb2d6308288f15c7"},
-  };
-  for (const auto& [cipher, record] : golden) {
-    if (!cipher_available(cipher)) {
-      std::printf("  SKIPPED cipher %d: not with this processor\n", static_cast<int>(cipher));
-      continue;
-    }
-    auto seal = RecordSeal::make(cipher, key).value();
-    std::vector<std::byte> image(record_bytes);
-    const auto plain = std::as_bytes(std::span("couplet", 7));
-    seal->seal(plain, image.data());
-    const std::size_t bytes = seal->seal(plain, image.data());
-    EXPECT_EQ(hexadecimal({image.data(), bytes}), record);
-  }
 }
 
 }  // namespace
