@@ -28,7 +28,7 @@ const link::LaneTraits opening_traits{.name = "opening", .largest_payload = 16U 
 
 }  // namespace
 
-Channel::Channel(PeerId peer, std::string peer_name, const Handlers& handlers)
+Channel::Channel(PeerId peer, std::string peer_name, const Handlers& handlers, const ChannelOptions& /*options*/)
     : handlers_(handlers), peer_(peer), peer_name_(std::move(peer_name)) {
   COUPLET_ASSERT(handlers_[static_cast<std::size_t>(wire::FrameFamily::channel)] == nullptr);
   end_.owner = this;
@@ -312,6 +312,7 @@ bool Channel::ready() const noexcept {
     case ChannelState::failed:
       return !told_;
     case ChannelState::opening:
+    case ChannelState::broken:
       break;
   }
   return false;

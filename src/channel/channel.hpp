@@ -38,6 +38,9 @@ class FrameHandler {
   [[nodiscard]] virtual std::byte* place(Channel& channel, const wire::FrameHeader& header) = 0;
   // A frame in order. An error (protocol, limit) fails the channel.
   virtual Status arrived(Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) = 0;
+  // The lane broke before the frame that place() was asked for had arrived: that memory is no longer written to. The frame comes
+  // again from its start (place() may be asked again), or the channel fails.
+  virtual void unplaced(Channel& /*channel*/, const wire::FrameHeader& /*header*/) {}
   // The channel has failed (or ended: code end); called once, after every Outgoing was finished.
   virtual void lost(Channel& channel, const Status& why) = 0;
 };
@@ -56,8 +59,14 @@ struct Outgoing {
   void* owner = nullptr;
 };
 
-// opening: no lane yet; what is sent is queued. failed: also after a good end (failure() has code end).
-enum class ChannelState : std::uint8_t { opening, open, failed };
+// opening: no lane yet; what is sent is queued. broken: it has lost its lanes and waits for another one, which loses nothing;
+// what is sent is queued. failed: also after a good end (failure() has code end).
+enum class ChannelState : std::uint8_t { opening, open, broken, failed };
+
+struct ChannelOptions {
+  // Tells this channel from every other one that the peer may have known. 0: the loss of a lane fails the channel.
+  std::uint64_t session = 0;
+};
 
 class Channel final : private link::FrameReceiver {
  public:
@@ -65,7 +74,7 @@ class Channel final : private link::FrameReceiver {
   static constexpr std::size_t try_send_bytes = std::size_t{64} << 10;
 
   // peer_name is for sentences: "program 'nowcast' rank 0 on host a". Handlers outlive the channel.
-  Channel(PeerId peer, std::string peer_name, const Handlers& handlers);
+  Channel(PeerId peer, std::string peer_name, const Handlers& handlers, const ChannelOptions& options = {});
   // Finishes what is still queued with code `state`; the lanes end without a goodbye unless shut() had been called and the
   // queue was empty. Tells no handler.
   ~Channel() override;
@@ -97,7 +106,12 @@ class Channel final : private link::FrameReceiver {
   int poll(int budget);
   // Second look before sleeping: would poll do something?
   [[nodiscard]] bool ready() const noexcept;
+  // Something is queued, or was sent over a lane that may break and is not acknowledged yet.
   [[nodiscard]] bool sending() const noexcept { return first_outgoing_ != nullptr; }
+  // The peer is to say soon what it has received: for those who wait until nothing is sending() any more.
+  void ask_acknowledgement() noexcept {}
+  // While broken: why the last lane was lost.
+  [[nodiscard]] const Status& broken_why() const noexcept { return broken_why_; }
   // Fails the channel from above (peer known to be dead, protocol error found by a handler). The next poll tells.
   void fail(const Status& why);
   // Good order: no more frames from here (what is queued still goes); the peer's handlers get `end`, and so do ours when the
@@ -155,6 +169,7 @@ class Channel final : private link::FrameReceiver {
   PeerId peer_;
   std::string peer_name_;
   Status failure_;
+  Status broken_why_;
   Outgoing end_;                            // the goodbye
   Outgoing rest_;                           // of a frame that try_send gave and the lane took in part
   std::unique_ptr<std::byte[]> rest_copy_;  // its payload; made when first needed

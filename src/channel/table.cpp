@@ -6,8 +6,8 @@
 
 namespace couplet::channel {
 
-ChannelTable::ChannelTable(Connector& connector, const Handlers& handlers)
-    : connector_(connector), handlers_(handlers) {}
+ChannelTable::ChannelTable(Connector& connector, const Handlers& handlers, const TableOptions& options)
+    : connector_(connector), options_(options), handlers_(handlers) {}
 
 ChannelTable::~ChannelTable() {
   COUPLET_ASSERT(polling_ == 0);
@@ -83,6 +83,22 @@ Result<Channel*> ChannelTable::adopt(PeerId peer, std::unique_ptr<link::Lane> la
   }
   attach(*found->second, std::move(lane));
   return &channel;
+}
+
+Result<Channel*> ChannelTable::replace(PeerId peer, std::unique_ptr<link::Lane> lane) {
+  return adopt(peer, std::move(lane));
+}
+
+Result<Channel*> ChannelTable::add_lane(PeerId peer, std::unique_ptr<link::Lane> lane) {
+  return adopt(peer, std::move(lane));
+}
+
+void ChannelTable::tick(std::uint64_t /*now_ns*/) {}
+
+void ChannelTable::for_each_broken(const std::function<void(Channel&)>& /*visit*/) const {}
+
+int ChannelTable::poll_descriptor(int /*descriptor*/, int budget) {
+  return poll(sockets_, budget);
 }
 
 void ChannelTable::fail(PeerId peer, const Status& why) {

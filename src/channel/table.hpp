@@ -23,6 +23,9 @@ class Connector {
   // A lane to the peer. not_yet: it is being made and will be given to adopt() (or fail() is called). Otherwise why the peer
   // cannot be reached. Must not block.
   virtual Result<std::unique_ptr<link::Lane>> connect(PeerId peer) = 0;
+  // A lane for a channel that has lost its last one because of `why` (TableOptions::resume). As connect(). Called once for each
+  // loss, never from inside a channel's poll. An error, also the default answer, fails the channel.
+  virtual Result<std::unique_ptr<link::Lane>> reconnect(PeerId /*peer*/, const Status& why) { return why; }
   // For sentences: "program 'nowcast' rank 0 on host a".
   [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
 };
@@ -36,10 +39,17 @@ class Watcher {
   virtual void unwatch(int descriptor) = 0;
 };
 
+struct TableOptions {
+  // If true, a channel whose last lane has broken waits for another one (Connector::reconnect), and then loses nothing.
+  bool resume = false;
+  // How long it waits, counted while somebody polls; UINT64_MAX: as long as nobody fails it.
+  std::uint64_t patience_ns = 60'000'000'000;
+};
+
 class ChannelTable {
  public:
   // All outlive the table.
-  ChannelTable(Connector& connector, const Handlers& handlers);
+  ChannelTable(Connector& connector, const Handlers& handlers, const TableOptions& options = {});
   ~ChannelTable();
   ChannelTable(const ChannelTable&) = delete;
   ChannelTable& operator=(const ChannelTable&) = delete;
@@ -54,6 +64,15 @@ class ChannelTable {
   // A lane that the peer has asked for, or that the connector promised: opens a new channel, or the one that is opening.
   // exists: there is an open one; the lane is shut.
   Result<Channel*> adopt(PeerId peer, std::unique_ptr<link::Lane> lane);
+  // As adopt, for a peer that has lost its last lane before we have lost ours: an open channel that may resume goes on over the new
+  // lane, and its old ones are dropped.
+  Result<Channel*> replace(PeerId peer, std::unique_ptr<link::Lane> lane);
+  // One more lane for an open channel.
+  Result<Channel*> add_lane(PeerId peer, std::unique_ptr<link::Lane> lane);
+  // Asks for lanes for channels that have broken, and fails those that have waited for longer than the patience.
+  void tick(std::uint64_t now_ns);
+  // Channels that wait for a lane.
+  void for_each_broken(const std::function<void(Channel&)>& visit) const;
   // Fails the channel, if there is one.
   void fail(PeerId peer, const Status& why);
   // The peer has come again: its failed channel is put aside, so that find_or_open and adopt make a new one. A channel that
@@ -69,6 +88,8 @@ class ChannelTable {
   [[nodiscard]] bool memory_ready() const noexcept { return ready(memory_); }
   // Channels over descriptors: a system call each.
   int poll_sockets(int budget) { return poll(sockets_, budget); }
+  // The one whose descriptor is ready.
+  int poll_descriptor(int descriptor, int budget);
   [[nodiscard]] bool sockets_ready() const noexcept { return ready(sockets_); }
   // nullptr: nobody sleeps. Told about all descriptors that there are.
   void set_watcher(Watcher* watcher);
@@ -94,6 +115,7 @@ class ChannelTable {
   void sweep(Group& group);
 
   Connector& connector_;
+  TableOptions options_;
   Handlers handlers_;
   Watcher* watcher_ = nullptr;
   std::vector<std::unique_ptr<Entry>> entries_;

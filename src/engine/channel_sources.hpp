@@ -28,7 +28,9 @@ class ChannelSources final : private channel::Watcher {
    public:
     explicit Sockets(channel::ChannelTable& table) : table_(table) {}
     int poll(std::uint64_t /*now_ns*/, int budget) override { return table_.poll_sockets(budget); }
+    int woken(int descriptor, int budget) override { return table_.poll_descriptor(descriptor, budget); }
     [[nodiscard]] bool ready() const override { return table_.sockets_ready(); }
+    void tick(std::uint64_t now_ns) override { table_.tick(now_ns); }
 
    private:
     channel::ChannelTable& table_;

@@ -130,7 +130,7 @@ void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
   doorbell.sleep(until > now_ns ? until - now_ns : 0, [&](int descriptor) {
     const auto place = watched.find(descriptor);
     if (place != watched.end()) {
-      place->second->poll(0, round_budget);
+      place->second->woken(descriptor, round_budget);
     }
   });
   counters->add(counters::Counter::sleeps);

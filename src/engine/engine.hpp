@@ -27,6 +27,8 @@ class Source {
   // Does what can be done now, at most about `budget` items; returns how much was done. Never blocks. now_ns: 0 where nobody
   // has looked at the clock; what depends on time belongs into tick().
   virtual int poll(std::uint64_t now_ns, int budget) = 0;
+  // A watched descriptor (Engine::watch) of this source is ready. Like poll, for what belongs to that descriptor.
+  virtual int woken(int /*descriptor*/, int budget) { return poll(0, budget); }
   // Second look before sleeping: would poll do something?
   [[nodiscard]] virtual bool ready() const = 0;
   // Called about every 100 ms while somebody waits: liveness of peers, time limits.

@@ -25,6 +25,8 @@ struct LaneTraits {
   bool same_memory = false;                    // the peer's memory may be reachable by process_vm_readv
   std::uint32_t largest_payload = 0;           // of one frame
   std::uint64_t eager_bytes = 0;               // good default limit below which a message is sent without asking
+  // The lane can end while both processes live (a cut cable, a reset), so that a channel may have to go on over another one.
+  bool may_break = false;
 };
 
 inline constexpr std::uint32_t most_unplaced_bytes = 1023;

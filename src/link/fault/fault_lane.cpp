@@ -26,6 +26,7 @@ class FaultLane final : public Lane, private FrameReceiver {
     traits_.checked = true;
     traits_.checked_payload_bytes = UINT32_MAX;
     traits_.same_memory = false;
+    traits_.may_break = true;
   }
 
   [[nodiscard]] const LaneTraits& traits() const noexcept override { return traits_; }

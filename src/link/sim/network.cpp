@@ -95,7 +95,8 @@ class SimLane final : public Lane {
                .checked_payload_bytes = UINT32_MAX,
                .same_memory = false,
                .largest_payload = network_->options.largest_payload,
-               .eager_bytes = network_->options.eager_bytes};
+               .eager_bytes = network_->options.eager_bytes,
+               .may_break = true};
   }
   ~SimLane() override {
     in_->target_gone = true;

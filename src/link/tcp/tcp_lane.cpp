@@ -73,7 +73,8 @@ class TcpLane final : public Lane {
                 .checked_payload_bytes = options.checked_payload_bytes,
                 .same_memory = false,
                 .largest_payload = options.largest_payload,
-                .eager_bytes = options.eager_bytes},
+                .eager_bytes = options.eager_bytes,
+                .may_break = true},
         stage_(std::max<std::size_t>(options.stage_bytes, 2 * wire::record_bytes)) {}
   ~TcpLane() override;
 
