@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from couplet import _couplet
 from couplet._couplet import Message
-from couplet.errors import DeadlineError, Error
+from couplet.errors import ArgumentError, DeadlineError, Error
 
 # What follows when a part of a request is done: the next part, or None when that was the last.
 NextPart = Callable[[Message], "_couplet.Request | None"]
@@ -42,7 +43,7 @@ class Request:
 
         Raises DeadlineError after `timeout` seconds; the request is pending then, and may be waited for again.
         """
-        limit = None if timeout is None else time.monotonic() + timeout
+        limit = _limit(timeout)
         while self.pending:
             try:
                 message = self._part.wait(_left(limit))
@@ -97,13 +98,22 @@ class Request:
         return self._message
 
 
+def _limit(timeout: float | None) -> float | None:
+    """When a wait of `timeout` seconds ends; None, as for a negative or infinite timeout: never."""
+    if timeout is None or timeout < 0 or timeout == math.inf:
+        return None
+    if math.isnan(timeout):
+        raise ArgumentError("timeout must be a number of seconds, not NaN")
+    return time.monotonic() + timeout
+
+
 def _left(limit: float | None) -> float:
     return -1.0 if limit is None else max(0.0, limit - time.monotonic())
 
 
 def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:
     """Wait for all and return each one's result; raise the first error in their order, after all are done."""
-    limit = None if timeout is None else time.monotonic() + timeout
+    limit = _limit(timeout)
     results: list[Any] = []
     first: Error | None = None
     for request in requests:
@@ -119,7 +129,7 @@ def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[A
 
 def waitany(requests: Sequence[Request], timeout: float | None = None) -> tuple[int, Any]:
     """Index and result of one request that has become done; (-1, None) where none is pending."""
-    limit = None if timeout is None else time.monotonic() + timeout
+    limit = _limit(timeout)
     while waiting := [(index, request) for index, request in enumerate(requests) if request.pending]:
         try:
             found, message = _couplet.waitany([request._part for _, request in waiting], _left(limit))

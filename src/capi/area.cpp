@@ -64,6 +64,7 @@ couplet_status couplet_area_open(couplet_universe* universe, const char* name, i
   return capi::call(universe, function, [&]() -> Status {
     COUPLET_TRY(capi::given(name, function, "name"));
     COUPLET_TRY(capi::given(area, function, "area"));
+    COUPLET_TRY(capi::check_timeout(timeout_s, function));
     if (owner < 0 || owner >= universe->universe->membership().size()) {
       return fail(Code::argument, "{}: owner {} is no rank of the universe, which has 0 to {}", function, owner,
                   universe->universe->membership().size() - 1);
@@ -77,14 +78,16 @@ couplet_status couplet_area_open(couplet_universe* universe, const char* name, i
 
 couplet_status couplet_area_read(couplet_area* area, uint64_t offset, uint64_t count, void* data, double timeout_s,
                                  uint64_t* stamp) {
-  return capi::call(area, "couplet_area_read", [&] {
+  return capi::call(area, "couplet_area_read", [&]() -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_area_read"));
     return area->area->read({std::nullopt, offset, count}, data, couplet::os::deadline_after(timeout_s), stamp);
   });
 }
 
 couplet_status couplet_area_write(couplet_area* area, uint64_t offset, uint64_t count, const void* data,
                                   double timeout_s, uint64_t* stamp) {
-  return capi::call(area, "couplet_area_write", [&] {
+  return capi::call(area, "couplet_area_write", [&]() -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_area_write"));
     return area->area->write({std::nullopt, offset, count}, data, couplet::os::deadline_after(timeout_s), stamp);
   });
 }
@@ -92,6 +95,7 @@ couplet_status couplet_area_write(couplet_area* area, uint64_t offset, uint64_t 
 couplet_status couplet_area_read_box(couplet_area* area, const int64_t* start, const int64_t* stop, void* data,
                                      double timeout_s, uint64_t* stamp) {
   return capi::call(area, "couplet_area_read_box", [&]() -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_area_read_box"));
     COUPLET_TRY_VALUE(const auto part, box_part(area, start, stop, "couplet_area_read_box"));
     return area->area->read(part, data, couplet::os::deadline_after(timeout_s), stamp);
   });
@@ -100,14 +104,17 @@ couplet_status couplet_area_read_box(couplet_area* area, const int64_t* start, c
 couplet_status couplet_area_write_box(couplet_area* area, const int64_t* start, const int64_t* stop, const void* data,
                                       double timeout_s, uint64_t* stamp) {
   return capi::call(area, "couplet_area_write_box", [&]() -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_area_write_box"));
     COUPLET_TRY_VALUE(const auto part, box_part(area, start, stop, "couplet_area_write_box"));
     return area->area->write(part, data, couplet::os::deadline_after(timeout_s), stamp);
   });
 }
 
 couplet_status couplet_area_begin(couplet_area* area, double timeout_s) {
-  return capi::call(area, "couplet_area_begin",
-                    [&] { return area->area->begin(couplet::os::deadline_after(timeout_s)); });
+  return capi::call(area, "couplet_area_begin", [&]() -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_area_begin"));
+    return area->area->begin(couplet::os::deadline_after(timeout_s));
+  });
 }
 
 couplet_status couplet_area_end(couplet_area* area) {

@@ -1,6 +1,7 @@
 #include <span>
 
 #include "capi/call.hpp"
+#include "capi/options.hpp"
 #include "capi/private.h"
 #include "os/clock.hpp"
 
@@ -91,6 +92,7 @@ couplet_status couplet_irecv(couplet_group* group, void* data, uint64_t count, c
 
 couplet_status couplet_wait(couplet_request** request, double timeout_s, couplet_message* message) {
   return on_requests(request == nullptr ? -1 : 1, request, "couplet_wait", [&](couplet_universe* universe) -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_wait"));
     return universe == nullptr
                ? Status()
                : messenger_of(universe).wait(inner(request), couplet::os::deadline_after(timeout_s), message);
@@ -118,6 +120,7 @@ couplet_status couplet_private_withdraw(couplet_request** request) {
 couplet_status couplet_waitall(int32_t count, couplet_request** requests, double timeout_s, couplet_status* statuses,
                                couplet_message* messages) {
   return on_requests(count, requests, "couplet_waitall", [&](couplet_universe* universe) -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_waitall"));
     if (universe == nullptr) {
       std::fill_n(statuses, statuses == nullptr ? 0 : count, COUPLET_OK);
       return {};
@@ -130,6 +133,7 @@ couplet_status couplet_waitall(int32_t count, couplet_request** requests, double
 couplet_status couplet_waitany(int32_t count, couplet_request** requests, double timeout_s, int32_t* index,
                                couplet_message* message) {
   return on_requests(count, requests, "couplet_waitany", [&](couplet_universe* universe) -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_waitany"));
     COUPLET_TRY(capi::given(index, "couplet_waitany", "index"));
     if (universe == nullptr) {
       *index = -1;

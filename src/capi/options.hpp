@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <string>
 #include <string_view>
@@ -39,6 +40,12 @@ Status give(Struct* target, Struct result, const char* function) {
   result.struct_bytes = target->struct_bytes;
   std::memcpy(target, &result, bytes);
   return {};
+}
+
+// A time in seconds that a user gives: negative, infinite and huge values are unlimited, but NaN is no time.
+inline Status check_timeout(double seconds, const char* function, const char* what = "timeout_s") {
+  return std::isnan(seconds) ? fail(Code::argument, "{}: {} must be a number of seconds, not NaN", function, what)
+                             : Status();
 }
 
 // "a, b" as names.

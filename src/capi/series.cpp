@@ -36,6 +36,7 @@ Status create(couplet_universe* universe, const char* name, couplet_type type, s
 
 couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options& options, const char* function) {
   series::ReaderOptions wanted;
+  COUPLET_TRY(capi::check_timeout(options.timeout_s, function));
   if ((options.start == nullptr) != (options.stop == nullptr)) {
     return fail(Code::argument, "{}: give both start and stop of the box, or none", function);
   }

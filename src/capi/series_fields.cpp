@@ -70,6 +70,10 @@ Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* sha
 Status create_series(couplet_universe* universe, message::Group& group,
                      const series::WriterSpecification& specification, const couplet_series_options& options,
                      couplet_series** out) {
+  constexpr auto function = "couplet_series_create";
+  COUPLET_TRY(capi::check_timeout(options.required_timeout_s, function, "required_timeout_s"));
+  COUPLET_TRY(capi::check_timeout(options.wait_timeout_s, function, "wait_timeout_s"));
+  COUPLET_TRY(capi::check_timeout(options.evict_after_s, function, "evict_after_s"));
   series::WriterOptions wanted;
   wanted.slots = options.slots;
   wanted.memory_bytes = options.memory_bytes;

@@ -150,6 +150,7 @@ couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const i
     if (!tasks->requester) {
       return other_role(function, "requester");
     }
+    COUPLET_TRY(capi::check_timeout(timeout_s, function));
     COUPLET_TRY_VALUE(const auto content,
                       content_of(parameters, parameter_count, payload, payload_count, type, function));
     return tasks->requester->submit(worker, content, couplet::os::deadline_after(timeout_s),
@@ -158,7 +159,8 @@ couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const i
 }
 
 couplet_status couplet_task_wait(couplet_task** one, double timeout_s) {
-  return on_tasks(one == nullptr ? -1 : 1, one, "couplet_task_wait", [&](task::Requester* requester) {
+  return on_tasks(one == nullptr ? -1 : 1, one, "couplet_task_wait", [&](task::Requester* requester) -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_task_wait"));
     return requester == nullptr ? Status() : requester->wait(inner(one), couplet::os::deadline_after(timeout_s));
   });
 }
@@ -174,6 +176,7 @@ couplet_status couplet_task_test(couplet_task** one, int32_t* done) {
 
 couplet_status couplet_task_waitany(int32_t count, couplet_task** tasks, double timeout_s, int32_t* index) {
   return on_tasks(count, tasks, "couplet_task_waitany", [&](task::Requester* requester) -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_task_waitany"));
     COUPLET_TRY(capi::given(index, "couplet_task_waitany", "index"));
     if (requester == nullptr) {
       *index = -1;
@@ -189,6 +192,7 @@ couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expect
   constexpr auto function = "couplet_task_next";
   return capi::call(tasks, function, [&]() -> Status {
     COUPLET_TRY(capi::given(info, function, "info"));
+    COUPLET_TRY(capi::check_timeout(timeout_s, function));
     COUPLET_TRY(give_info(info, {}));  // before anything is taken: is it a struct of ours?
     COUPLET_TRY_VALUE(const auto wanted, capi::complete(expected, couplet_task_expectation_init, function));
     task::Incoming incoming;
@@ -237,6 +241,7 @@ couplet_status couplet_task_dispatch(couplet_tasks* tasks, uint64_t id, int32_t 
 
 couplet_status couplet_task_run(couplet_tasks* tasks, double timeout_s) {
   return capi::call(tasks, "couplet_task_run", [&]() -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_task_run"));
     return tasks->coupler ? tasks->coupler->run(couplet::os::deadline_after(timeout_s))
                           : other_role("couplet_task_run", "coupler");
   });

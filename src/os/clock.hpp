@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "base/seconds.hpp"
+
 namespace couplet::os {
 
 inline constexpr std::uint64_t never = UINT64_MAX;
@@ -16,9 +18,14 @@ inline constexpr std::uint64_t never = UINT64_MAX;
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-// now + seconds; never where seconds < 0.
+// The time that is `seconds` after `now_ns`. `never` if seconds is negative, infinite or more than the clock can count.
+// NaN also gives `never`; whoever takes a time from a user refuses NaN before (capi::check_timeout).
+[[nodiscard]] constexpr std::uint64_t deadline_after(double seconds, std::uint64_t now_ns) noexcept {
+  const std::uint64_t length_ns = seconds >= 0 ? nanoseconds_of(seconds) : never;
+  return length_ns > max_countable_ns || now_ns > max_countable_ns - length_ns ? never : now_ns + length_ns;
+}
 [[nodiscard]] inline std::uint64_t deadline_after(double seconds) noexcept {
-  return seconds < 0 ? never : now_ns() + static_cast<std::uint64_t>(seconds * 1e9);
+  return deadline_after(seconds, now_ns());
 }
 
 inline void pause() noexcept {

@@ -80,7 +80,7 @@ Status Member::join() {
   message.program = options_.identity.program;
   message.rank = options_.identity.rank;
   message.size = options_.identity.size;
-  message.timeout_s = options_.timeout_s < 0 ? -1 : options_.timeout_s;
+  message.timeout_s = deadline == os::never ? -1 : options_.timeout_s;
   message.host = options_.node_name.empty() ? os::host_name() : options_.node_name;
   say(message);
   const auto step = [&](const auto& done, const char* what) -> Status {

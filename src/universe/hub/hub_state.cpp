@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "os/clock.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -15,8 +16,7 @@ std::shared_ptr<const std::string> shared(std::string text) {
 }
 
 std::uint64_t deadline(std::uint64_t now_ns, double timeout_s) noexcept {
-  constexpr double most_s = 1e9;
-  return timeout_s < 0 || timeout_s > most_s ? UINT64_MAX : now_ns + static_cast<std::uint64_t>(timeout_s * 1e9);
+  return os::deadline_after(timeout_s, now_ns);
 }
 
 }  // namespace
