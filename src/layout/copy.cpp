@@ -123,14 +123,15 @@ bool has_avx512() noexcept {
 bool has_avx2() noexcept {
   return __builtin_cpu_supports("avx2") != 0;
 }
-#else
-void copy_rows_memcpy(std::byte* target, std::uint64_t target_stride, const std::byte* source,
-                      std::uint64_t source_stride, std::uint64_t row_bytes, std::uint64_t rows) noexcept {
+#endif
+
+// For processors that have no kernel of their own; compiled everywhere, so that it is tested everywhere.
+COUPLET_RACY void copy_rows_memcpy(std::byte* target, std::uint64_t target_stride, const std::byte* source,
+                                   std::uint64_t source_stride, std::uint64_t row_bytes, std::uint64_t rows) noexcept {
   for (std::uint64_t row = 0; row < rows; ++row) {
-    std::memcpy(target + row * target_stride, source + row * source_stride, row_bytes);
+    std::memcpy(target + signed_bytes(row * target_stride), source + signed_bytes(row * source_stride), row_bytes);
   }
 }
-#endif
 bool always() noexcept {
   return true;
 }
@@ -147,9 +148,8 @@ constexpr std::array kernels = {
     Kernel{"avx512", has_avx512, copy_rows_cached_avx512, copy_rows_streaming_avx512},
     Kernel{"avx2", has_avx2, copy_rows_cached_avx2, copy_rows_streaming_avx2},
     Kernel{"x86-64", always, copy_rows_cached_plain, copy_rows_streaming_plain},
-#else
-    Kernel{"memcpy", always, copy_rows_memcpy, copy_rows_memcpy},
 #endif
+    Kernel{"memcpy", always, copy_rows_memcpy, copy_rows_memcpy},
 };
 
 // nullptr where rows are not as long as one element.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/types.hpp"
+#include "layout/overlap.hpp"
 #include "os/host.hpp"
 #include "series/collective.hpp"
 #include "series/slot_protocol.hpp"
@@ -176,24 +177,19 @@ struct OwnedBox {
 
 // Two boxes of a field that share an element, the lower rank first.
 std::optional<std::pair<OwnedBox, OwnedBox>> find_overlap(const std::vector<Proposal>& proposals, std::size_t field) {
-  std::vector<OwnedBox> all;
+  std::vector<layout::Box> boxes;
+  std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < proposals.size(); ++rank) {
-    for (const auto& box : proposals[rank].specification.fields[field].boxes) {
-      if (!box.empty()) {
-        all.push_back({rank, box});
-      }
-    }
+    const auto& own = proposals[rank].specification.fields[field].boxes;
+    boxes.insert(boxes.end(), own.begin(), own.end());
+    ranks.resize(boxes.size(), rank);
   }
-  std::sort(all.begin(), all.end(),
-            [](const OwnedBox& a, const OwnedBox& b) { return a.box.start[0] < b.box.start[0]; });
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    for (std::size_t j = i + 1; j < all.size() && all[j].box.start[0] < all[i].box.stop[0]; ++j) {
-      if (layout::intersect(all[i].box, all[j].box)) {
-        return all[i].rank <= all[j].rank ? std::pair(all[i], all[j]) : std::pair(all[j], all[i]);
-      }
-    }
+  const auto found = layout::find_overlap(boxes);
+  if (!found) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  return std::pair(OwnedBox{ranks[found->first], boxes[found->first]},
+                   OwnedBox{ranks[found->second], boxes[found->second]});
 }
 
 Status check_fields_agree(const std::string& series, const std::vector<FieldSpecification>& first,

@@ -148,6 +148,39 @@ TEST(Copy, EveryKernelCopiesEveryLengthAndAlignmentAndNoByteMore) {
   }
 }
 
+// The portable kernel added strides as unsigned numbers, and is compiled on every processor so that this is seen everywhere.
+TEST(Copy, EveryKernelFollowsStridesThatLeadBack) {
+  constexpr std::uint64_t rows = 6;
+  for (const char* name : {"avx512", "avx2", "x86-64", "memcpy"}) {
+    for (const CopyMethod method : {CopyMethod::cached, CopyMethod::streaming}) {
+      const RowsKernel kernel = find_copy_kernel(name, method);
+      if (kernel == nullptr) {
+        ASSERT_NE(std::string_view(name), "memcpy");
+        continue;  // another processor's
+      }
+      for (const std::uint64_t row_bytes : {5U, 24U, 300U, 2048U}) {
+        Bytes source(rows * row_bytes);
+        for (std::size_t at = 0; at < source.size(); ++at) {
+          source[at] = static_cast<std::byte>(at * 7 + at / 253);
+        }
+        Bytes expected(source.size());
+        for (std::uint64_t row = 0; row < rows; ++row) {
+          std::memcpy(expected.data() + (rows - 1 - row) * row_bytes, source.data() + row * row_bytes, row_bytes);
+        }
+        const std::uint64_t back = std::uint64_t{0} - row_bytes;
+        Bytes target(source.size());
+        kernel(target.data() + (rows - 1) * row_bytes, back, source.data(), row_bytes, row_bytes, rows);
+        store_fence();
+        ASSERT_EQ(target, expected) << name << " target leads back, row " << row_bytes;
+        target.assign(source.size(), std::byte{0});
+        kernel(target.data(), row_bytes, source.data() + (rows - 1) * row_bytes, back, row_bytes, rows);
+        store_fence();
+        ASSERT_EQ(target, expected) << name << " source leads back, row " << row_bytes;
+      }
+    }
+  }
+}
+
 TEST(Copy, TheKernelInUseHasAName) {
   EXPECT_NE(find_copy_kernel(copy_kernel_name(), CopyMethod::streaming), nullptr);
   EXPECT_EQ(find_copy_kernel("none", CopyMethod::cached), nullptr);
