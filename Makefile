@@ -1,5 +1,5 @@
 # Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
-.PHONY: help build demo demo-spacecraft test stress bench check check-model fuzz fuzz-short asan tsan format install clean
+.PHONY: help build demo demo-spacecraft test stress chaos bench check check-model fuzz fuzz-short asan tsan format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -30,6 +30,11 @@ test:          ## all tests but those of the targets below
 stress:        ## the long versions of tests: 100,000 steps under both MPIs, 200 kills at random moments, messages beyond 2 GB
 	@tools/bootstrap test
 	@tools/stress
+
+chaos:         ## real processes under seeded faults, and a checker of their histories; SECONDS=600, SEED=n
+	@tools/bootstrap test
+	@tools/build release
+	@tools/chaos/run --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
 
 bench:         ## the benchmarks, one JSON object a line
 	@tools/bootstrap bench

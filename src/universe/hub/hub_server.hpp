@@ -1,13 +1,11 @@
 // The hub on sockets: turns connections into what HubState hears, and what it says into bytes. One thread, one place to
 // sleep; never blocks on a client.
 // Above: runtime/main_hub. Below: hub_state, control_connection, os.
-// Invariants: connections that have not proven the secret are bounded, and an honest one always finds a place
-// (channel/unproven); a client that reads nothing costs a bounded amount and stays, for as long as its system answers; the hub
-// is a process of its node and keeps the node directory.
+// Invariants: at most most_unproven connections that have not proven the secret, each for at most unproven_ns; a client that
+// takes nothing is dropped when its queue is full; the hub is a process of its node and keeps the node directory.
 // Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -18,7 +16,6 @@
 
 #include "base/status.hpp"
 #include "channel/secret.hpp"
-#include "channel/unproven.hpp"
 #include "os/doorbell.hpp"
 #include "os/socket.hpp"
 #include "universe/control_connection.hpp"
@@ -27,11 +24,8 @@
 
 namespace couplet::universe {
 
-// How long a connection may take to prove the secret, as long as nobody needs its place.
-inline constexpr std::uint64_t max_unproven_ns = 60'000'000'000;
-inline constexpr std::size_t max_unproven = 4096;
-// A client for which more waits is told no more changes; it gets the state anew when it reads again.
-inline constexpr std::size_t default_max_behind_bytes = 1U << 20U;
+inline constexpr std::size_t most_unproven = 64;
+inline constexpr std::uint64_t unproven_ns = 5'000'000'000;
 
 struct HubServerOptions {
   HubSettings hub;  // run_id 0: a random one
@@ -40,8 +34,7 @@ struct HubServerOptions {
   LaneMaker make_lane;
   bool encrypt = false;
   std::string run_directory;
-  std::string node_name;  // COUPLET_NODE
-  std::size_t max_behind_bytes = default_max_behind_bytes;
+  std::string node_name;                         // COUPLET_NODE
   std::string events;                            // file that events are appended to; "": none
   std::function<void(const std::string&)> note;  // what whoever runs the hub should know
 };
@@ -56,8 +49,6 @@ class HubServer {
   // Where it listens.
   [[nodiscard]] const os::Endpoint& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] std::uint64_t run_id() const noexcept { return run_id_; }
-  // How often a client read so little that changes were kept from it. Any thread may ask.
-  [[nodiscard]] std::uint64_t times_behind() const noexcept { return times_behind_.load(std::memory_order_relaxed); }
   // Works until the universe is over, or until stop_descriptor (-1: none) is readable: then tells the members and ends.
   Status run(int stop_descriptor);
   // From now on `descriptor`, a pipe or socket, says whether somebody still wants the universe: after its other end has been
@@ -74,21 +65,15 @@ class HubServer {
     bool watched_write = false;
     bool proven = false;
     bool shut = false;
-    bool behind = false;            // reads too little: see HubState::fell_behind
-    std::uint64_t deadline_ns = 0;  // when shut: to take what is left
+    std::uint64_t deadline_ns = 0;  // to prove itself, or, when shut, to take what is left
   };
 
   HubServer(HubServerOptions options, os::Descriptor listener, const os::Endpoint& endpoint);
   Status open_events();
-  void accept_callers(std::uint64_t now_ns);
-  void accept_caller(os::Descriptor socket, std::uint64_t now_ns);
-  void out_of_descriptors(const Status& why, std::uint64_t now_ns);
+  void accept_all(std::uint64_t now_ns);
   void serve(ConnectionId id, std::uint64_t now_ns);
   void hear(ConnectionId id, Client& client, std::uint64_t now_ns);
   void drop(ConnectionId id, const std::string& why, std::uint64_t now_ns);
-  void drop_late(std::uint64_t now_ns);
-  void look_for_silence(std::uint64_t now_ns);
-  [[nodiscard]] bool held_back(const Client& client) const noexcept;
   void speak(std::uint64_t now_ns);
   void write_events();
   void watch(ConnectionId id, Client& client);
@@ -101,7 +86,6 @@ class HubServer {
   os::Endpoint endpoint_;
   bool listening_ = false;
   bool orphaned_ = false;
-  bool noted_no_descriptor_ = false;
   std::uint64_t deaf_until_ns_ = 0;  // no descriptor was left for a caller
   std::unique_ptr<HubState> state_;
   std::unique_ptr<NodeDirectory> directory_;
@@ -109,14 +93,10 @@ class HubServer {
   std::unique_ptr<os::Doorbell> doorbell_;
   os::Descriptor events_;
   ConnectionId next_id_ = 1;
-  channel::Unproven unproven_;
+  std::size_t unproven_ = 0;
   std::map<ConnectionId, Client> clients_;
   std::map<int, ConnectionId> by_descriptor_;
-  std::set<ConnectionId> busy_;        // have more to be looked at without their descriptor saying so
-  std::set<ConnectionId> shut_;        // have been told to go
-  std::set<ConnectionId> unanswered_;  // were sent something that their system may not have acknowledged
-  std::uint64_t next_look_ns_ = 0;     // at these
-  std::atomic<std::uint64_t> times_behind_{0};
+  std::set<ConnectionId> busy_;  // have more to be looked at without their descriptor saying so
   std::uint64_t over_since_ns_ = 0;
 };
 

@@ -1,0 +1,404 @@
+"""The checker of chaos runs finds nothing in handmade histories of a good run, and each thing that is made wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chaos.check import check
+from chaos.histories import SECOND, Call, Finding, Harm, Life, Run, parse_history
+from chaos.plan import Fault, Plan, Program
+
+MS = SECOND // 1000
+STEPS = 6
+
+
+def call(name: str, begin_ms: int, end_ms: int | None, status: str = "OK", text: str = "", **facts: Any) -> Call:
+    end_ns = None if end_ms is None else end_ms * MS
+    return Call(name, begin_ms * MS, end_ns, status if end_ms is not None else "", text, facts=facts)
+
+
+def put(step: int, begin_ms: int, end_ms: int, status: str = "OK", text: str = "") -> Call:
+    return call("put", begin_ms, end_ms, status, text, k="eta", step=step, wait=2.0)
+
+
+def step(number: int, ordinal: int, life: int = 0, **facts: Any) -> dict[str, Any]:
+    return {"step": number, "ordinal": ordinal, "life": life, **facts}
+
+
+def read(
+    begin_ms: int, end_ms: int | None, *steps: dict[str, Any], status: str = "OK", text: str = "", lost: int = 0
+) -> Call:
+    facts: dict[str, Any] = {"h": "eta", "timeout": 1.0, "at_least": 1}
+    if status == "OK":
+        facts |= {"count": len(steps), "lost": lost, "steps": list(steps)}
+    return call("read", begin_ms, end_ms, status, text, **facts)
+
+
+def count(
+    begin_ms: int, delivered: int, lost: int = 0, published: int = STEPS, pending: int = 0, skipped: int = 0
+) -> Call:
+    sums = {"delivered": delivered, "lost": lost, "published": published, "pending": pending, "skipped": skipped}
+    return call("count", begin_ms, begin_ms, h="eta", first=0, **sums)
+
+
+def writing() -> Life:
+    life = Life("ocean", 0, 0, 0, "a", 1 * MS, 5000 * MS, 0)
+    create = call("create", 20, 21, k="eta", life=0, slots=4, required="reader", evict=-1.0)
+    puts = [put(10 * index, 100 + 100 * index, 101 + 100 * index) for index in range(STEPS)]
+    life.calls = [call("join", 2, 10, timeout=20.0), create, *puts]
+    life.calls += [call("close", 4000, 4001, h="eta"), call("leave", 4002, 4003)]
+    return life
+
+
+def reading(rank: int = 0) -> Life:
+    life = Life("reader", rank, 1 + rank, 0, "b", 1 * MS, 6000 * MS, 0)
+    opened = {"k": "eta", "h": "eta", "mode": "hold", "every": 1, "latest": 0, "from": "oldest", "local": 0}
+    life.calls = [call("join", 2, 10, timeout=20.0), call("open", 30, 40, **opened, timeout=10.0, route="mapped")]
+    life.calls += [read(50 + 100 * index, 110 + 100 * index, step(10 * index, index)) for index in range(STEPS)]
+    life.calls += [read(4000, 4010, status="END"), count(4011, STEPS)]
+    life.calls += [call("close", 4012, 4013, h="eta"), call("leave", 4014, 4015)]
+    return life
+
+
+def talking() -> tuple[Life, Life]:
+    """ping/0 sends three messages to pong/0."""
+    ping = Life("ping", 0, 2, 0, "a", 1 * MS, 5000 * MS, 0)
+    pong = Life("pong", 0, 3, 0, "a", 1 * MS, 6000 * MS, 0)
+    ping.calls, pong.calls = [call("join", 2, 10, timeout=20.0)], [call("join", 2, 10, timeout=20.0)]
+    for index in range(3):
+        at = 100 + 10 * index
+        ping.calls += [
+            call("isend", at, at, f=">pong/0/1", seq=index),
+            call("sent", at, at + 1, f=">pong/0/1", seq=index, timeout=2.0),
+        ]
+        label = {"sender": 2, "life": 0, "got": index, "last": 0, "words": 1}
+        pong.calls += [call("irecv", at, at, f="<ping/0/1", seq=index)]
+        pong.calls += [call("received", at, at + 2, f="<ping/0/1", seq=index, timeout=2.0, **label)]
+    ping.calls.append(call("leave", 300, 301))
+    pong.calls.append(call("leave", 400, 401))
+    return ping, pong
+
+
+def good_run() -> Run:
+    programs = tuple(Program(name, 1, "a", ("join",)) for name in ("ocean", "reader", "ping", "pong"))
+    run = Run(Plan(1, programs, ()), [writing(), reading(), *talking()], [])
+    run.actors_ended_ns = 7000 * MS
+    return run
+
+
+def life_of(run: Run, program: str) -> Life:
+    return next(life for life in run.lives if life.program == program)
+
+
+def calls_of(run: Run, program: str, name: str) -> list[Call]:
+    return [each for each in life_of(run, program).calls if each.name == name]
+
+
+def replace_reads(run: Run, *reads: Call, counted: int | None = None) -> None:
+    """Other reads after opening; the count fits them if it is told."""
+    life = life_of(run, "reader")
+    tail = [] if counted is None else [count(60_000, counted)]
+    life.calls = [*life.calls[:2], *reads, *tail]
+    life.ended_ns = max(each.end_ns or 0 for each in life.calls) + MS
+    run.actors_ended_ns = max(run.actors_ended_ns, life.ended_ns)
+
+
+Mutation = Callable[[Run], None]
+
+
+def crash(run: Run) -> None:
+    life_of(run, "reader").exit_code = -11
+
+
+def hang(run: Run) -> None:
+    calls_of(run, "reader", "read")[2].end_ns = 300_000 * MS
+
+
+def hang_to_the_end(run: Run) -> None:
+    life = life_of(run, "pong")
+    life.calls[-1].end_ns, life.calls[-1].status = None, ""
+    life.ended_at_deadline, life.ended_ns = True, 75_000 * MS
+
+
+def compute_in_read(run: Run) -> None:
+    calls_of(run, "reader", "read")[2].cpu_us = 4_000_000
+
+
+def give_up_early(run: Run) -> None:
+    replace_reads(run, read(50, 60, status="NOT_YET"))
+
+
+def strange(run: Run) -> None:
+    replace_reads(run, read(50, 60, status="ERROR_INTERNAL", text="impossible"))
+
+
+def accuse_the_living(run: Run) -> None:
+    text = "series 'eta': program 'ocean' rank 0 (universe rank 0) on host a is lost"
+    replace_reads(run, read(50, 60, status="ERROR_PEER_LOST", text=text))
+
+
+def accuse_the_relay(run: Run) -> None:
+    replace_reads(run, read(50, 60, status="ERROR_PEER_LOST", text="the relay of node a over tcp: receiving failed"))
+
+
+def lose_the_hub(run: Run) -> None:
+    calls_of(run, "reader", "open")[0].status = "ERROR_HUB_LOST"
+
+
+def join_slowly(run: Run) -> None:
+    join = calls_of(run, "reader", "join")[0]
+    join.end_ns = 12_000 * MS
+
+
+def join_never(run: Run) -> None:
+    join = calls_of(run, "reader", "join")[0]
+    join.status = "ERROR_TIMEOUT"
+    join.end_ns = 20_010 * MS
+
+
+def wrong_contents(run: Run) -> None:
+    bad = {"step": 20, "place": 5, "value": "00ff", "life": 0, "of_step": 60}
+    calls_of(run, "reader", "read")[2].facts["steps"][0]["bad"] = bad
+
+
+def invent(run: Run) -> None:
+    replace_reads(run, read(50, 110, step(0, 0)), read(150, 210, step(70, 1)))
+
+
+def invent_before_put(run: Run) -> None:
+    replace_reads(run, read(50, 60, step(0, 0)))
+
+
+def other_order(run: Run) -> None:
+    replace_reads(run, read(50, 310, step(10, 0)))
+
+
+def twice(run: Run) -> None:
+    replace_reads(run, read(50, 110, step(0, 0)), read(150, 210, step(0, 0)))
+
+
+def gap(run: Run) -> None:
+    replace_reads(run, read(50, 110, step(0, 0)), read(150, 410, step(30, 3)))
+
+
+def holder_loses(run: Run) -> None:
+    replace_reads(run, read(50, 110, step(0, 0)), read(150, 410, step(30, 3), lost=2))
+
+
+def required_begins_late(run: Run) -> None:
+    replace_reads(run, read(50, 410, step(30, 3)))
+
+
+def wrong_sum(run: Run) -> None:
+    calls_of(run, "reader", "count")[0].facts["pending"] = 1
+
+
+def wrong_number_delivered(run: Run) -> None:
+    calls_of(run, "reader", "count")[0].facts.update(delivered=5, lost=0, pending=1)
+
+
+def end_early(run: Run) -> None:
+    replace_reads(run, read(50, 110, step(0, 0)), read(900, 910, status="END"))
+    life_of(run, "reader").calls.append(count(950, 1, published=1))
+
+
+def empty(run: Run) -> None:
+    replace_reads(run, read(50, 110))
+
+
+def starve(run: Run) -> None:
+    waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(30)]
+    writer = life_of(run, "ocean")
+    writer.calls, writer.ended_ns = writer.calls[:-2], 60_000 * MS
+    replace_reads(run, read(50, 110, step(0, 0)), *waits)
+
+
+def writer_dies_unnoticed(run: Run) -> None:
+    waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(30)]
+    writer = life_of(run, "ocean")
+    writer.calls, writer.ended_ns, writer.killed_ns = writer.calls[:-2], 900 * MS, 900 * MS
+    run.harms.append(Harm("kill", "ocean/0", 900 * MS, 900 * MS))
+    steps = [step(10 * index, index) for index in range(STEPS)]
+    replace_reads(run, read(50, 700, *steps), *waits)
+
+
+def evict_without_reason(run: Run) -> None:
+    calls_of(run, "ocean", "create")[0].facts["evict"] = 1.0
+    replace_reads(run, read(50, 110, step(0, 0)), read(3000, 3010, status="ERROR_EVICTED"))
+
+
+def hold_up_for_nobody(run: Run) -> None:
+    reader, writer = life_of(run, "reader"), life_of(run, "ocean")
+    writer.calls[-2:-2] = [put(60, 20_000, 22_000, "ERROR_TIMEOUT", "program 'reader' rank 0 holds")]
+    writer.ended_ns = reader.ended_ns = 30_000 * MS
+    reader.calls = reader.calls[:-4]
+    reader.calls += [read(20_000 - 500 + 1000 * i, 20_500 + 1000 * i, status="NOT_YET") for i in range(4)]
+    run.actors_ended_ns = 30_000 * MS
+
+
+def ranks_differ(run: Run) -> None:
+    other = reading(1)
+    other.number = 9
+    next(each for each in other.calls if each.name == "read").facts["steps"] = [step(10, 1)]
+    run.lives.append(other)
+
+
+def damage_message(run: Run) -> None:
+    calls_of(run, "pong", "received")[1].facts["bad"] = "word 1"
+
+
+def misroute_message(run: Run) -> None:
+    calls_of(run, "pong", "received")[1].facts["sender"] = 1
+
+
+def message_twice(run: Run) -> None:
+    calls_of(run, "pong", "received")[1].facts["got"] = 0
+
+
+def message_overtakes(run: Run) -> None:
+    calls_of(run, "pong", "received")[1].facts["got"] = 2
+
+
+def message_lost_after_leave(run: Run) -> None:
+    last = calls_of(run, "pong", "received")[2]
+    last.status, last.text = "ERROR_PEER_LOST", "program 'ping' rank 0 (universe rank 2) on host a has left"
+
+
+def message_stuck(run: Run) -> None:
+    pong = life_of(run, "pong")
+    pong.calls = pong.calls[:-2]
+    for index in range(8):
+        at = 1000 + 2000 * index
+        pong.calls.append(call("received", at, at + 2000, "ERROR_TIMEOUT", f="<ping/0/1", seq=2, timeout=2.0))
+    pong.ended_ns = run.actors_ended_ns = 20_000 * MS
+
+
+def both_wait(run: Run) -> None:
+    ping = life_of(run, "ping")
+    message_stuck(run)
+    ping.calls = ping.calls[:-2]
+    for index in range(8):
+        at = 1000 + 2000 * index
+        ping.calls.append(call("sent", at, at + 2000, "ERROR_TIMEOUT", f=">pong/0/1", seq=2, timeout=2.0))
+    ping.ended_ns = 20_000 * MS
+
+
+def death_unnoticed(run: Run) -> None:
+    ping = life_of(run, "ping")
+    message_stuck(run)
+    ping.calls, ping.killed_ns, ping.ended_ns, ping.exit_code = ping.calls[:3], 150 * MS, 150 * MS, -9
+    run.harms.append(Harm("kill", "ping/0", 150 * MS, 150 * MS))
+
+
+def area_torn(run: Run) -> None:
+    life_of(run, "pong").calls.insert(1, call("read_area", 20, 21, k="board", timeout=2.0, wrong=3))
+
+
+def leave_files(run: Run) -> None:
+    run.left_files = ["run-a/x"]
+
+
+def leave_a_process(run: Run) -> None:
+    run.left_processes = ["couplet-relay"]
+
+
+def hub_stays(run: Run) -> None:
+    run.hub_ended = False
+
+
+def remove_a_thesis(run: Run) -> None:
+    run.removed_innocents = ["run-a/thesis"]
+
+
+MUTANTS: dict[Mutation, str] = {
+    **{crash: "crash", hang: "hang", hang_to_the_end: "hang", compute_in_read: "hang"},
+    **{give_up_early: "gave-up-early", strange: "strange-error", lose_the_hub: "hub-not-found-again"},
+    **{accuse_the_living: "living-declared-dead", accuse_the_relay: "living-declared-dead"},
+    **{
+        join_slowly: "join-slow",
+        join_never: "join-failed",
+        wrong_contents: "wrong-contents",
+        area_torn: "wrong-contents",
+    },
+    **{
+        invent: "invented-step",
+        invent_before_put: "invented-step",
+        other_order: "wrong-order",
+        twice: "delivered-twice",
+    },
+    **{gap: "silent-gap", holder_loses: "holder-lost", required_begins_late: "holder-lost", wrong_sum: "accounting"},
+    **{wrong_number_delivered: "accounting", end_early: "end-too-early", empty: "empty-ok", starve: "reader-starved"},
+    **{writer_dies_unnoticed: "death-unnoticed", evict_without_reason: "evicted-wrongly"},
+    **{hold_up_for_nobody: "held-for-nobody", ranks_differ: "ranks-differ", damage_message: "message-damaged"},
+    **{misroute_message: "message-misrouted", message_twice: "message-twice", message_overtakes: "message-lost"},
+    **{message_lost_after_leave: "message-lost", message_stuck: "message-stuck", both_wait: "message-stuck"},
+    **{death_unnoticed: "death-unnoticed", leave_files: "left-behind", leave_a_process: "left-behind"},
+    **{hub_stays: "left-behind", remove_a_thesis: "removed-of-others"},
+}
+
+
+def kinds(findings: list[Finding]) -> set[str]:
+    return {finding.kind for finding in findings}
+
+
+def test_a_good_run_has_no_findings() -> None:
+    assert check(good_run()) == []
+
+
+@pytest.mark.parametrize("mutate", MUTANTS, ids=lambda mutate: mutate.__name__)
+def test_each_thing_that_is_wrong_is_found(mutate: Mutation) -> None:
+    run = good_run()
+    mutate(run)
+    findings = check(run)
+    assert MUTANTS[mutate] in kinds(findings), findings
+
+
+def test_what_a_fault_explains_is_no_finding() -> None:
+    """The writer was killed: its readers may say so. A process that was stopped is late."""
+    run = good_run()
+    writer = life_of(run, "ocean")
+    writer.calls, writer.killed_ns, writer.ended_ns, writer.exit_code = writer.calls[:-2], 900 * MS, 900 * MS, -9
+    text = "series 'eta': program 'ocean' rank 0 (universe rank 0) on host a is lost"
+    steps = [step(10 * index, index) for index in range(STEPS)]
+    late = read(1000, 21_000, status="ERROR_PEER_LOST", text=text)
+    replace_reads(run, read(50, 700, *steps), late, counted=STEPS)
+    run.harms = [Harm("kill", "ocean/0", 900 * MS, 900 * MS), Harm("stop", "reader/0", 1000 * MS, 20_000 * MS)]
+    assert check(run) == []
+
+
+def test_a_stuck_message_is_excused_while_the_cable_is_cut() -> None:
+    run = good_run()
+    message_stuck(run)
+    ping = life_of(run, "ping")
+    ping.node, ping.calls, ping.ended_ns = "b", ping.calls[:-1], 20_000 * MS
+    life_of(run, "pong").node = "b"
+    assert "message-stuck" in kinds(check(run))
+    run.harms = [Harm("cut", "a-b", 900 * MS, 12_000 * MS)]
+    assert "message-stuck" in kinds(check(run)), "both are on one node"
+    life_of(run, "pong").node = "a"
+    assert "message-stuck" not in kinds(check(run))
+
+
+def test_a_hub_that_was_killed_may_be_missed_until_it_is_back() -> None:
+    run = good_run()
+    lose_the_hub(run)
+    run.harms = [Harm("kill", "hub", 20 * MS, 20 * MS)]
+    assert "hub-not-found-again" not in kinds(check(run))
+    run.plan = Plan(1, run.plan.programs, (Fault("kill", "hub", 0.02, 0.2, again=True),))
+    assert "hub-not-found-again" not in kinds(check(run))
+    opened = calls_of(run, "reader", "open")[0]
+    opened.begin_ns, opened.end_ns = 30_000 * MS, 30_001 * MS
+    assert "hub-not-found-again" in kinds(check(run))
+
+
+def test_a_history_that_a_kill_has_cut_is_read_to_its_last_whole_line() -> None:
+    lines = (
+        '{"t":1,"e":"o","n":0,"c":"start"}\n{"t":2,"e":"b","n":1,"c":"join","timeout":20.0}\n'
+        '{"t":5,"e":"e","n":1,"c":"join","s":"OK","cpu_us":7}\n{"t":9,"e":"b","n":2,"c":"leave"}\n{"t":12,"e":"e","n":'
+    )
+    calls, why = parse_history(lines)
+    assert [(each.name, each.end_ns, each.status) for each in calls] == [("join", 5, "OK"), ("leave", None, "")]
+    assert why == ""

@@ -1,0 +1,70 @@
+"""Plans of the chaos tool: made from a seed, written and read, and shrunk."""
+
+from __future__ import annotations
+
+from chaos.generate import generate
+from chaos.plan import Fault, Plan, Program, pieces_of, without
+from chaos.shrink import shrink
+
+ENOUGH_S = 60.0
+
+
+def test_a_seed_is_one_plan() -> None:
+    for seed in range(200):
+        plan = generate(seed)
+        assert plan == generate(seed)
+        assert Plan.from_json(plan.to_json()) == plan
+        assert plan.describe()
+
+
+def test_seeds_make_all_kinds_of_faults_and_verbs() -> None:
+    plans = [generate(seed) for seed in range(400)]
+    kinds = {fault.kind for plan in plans for fault in plan.faults}
+    wanted = {"kill", "stop", "slow", "cut", "reset", "flood", "idle_sockets", "files", "memory", "fill"}
+    assert kinds == wanted
+    assert {fault.target for plan in plans for fault in plan.faults} >= {"hub", "relay:a", "relay:b", "a-b", "hub-a"}
+    verbs = {line.split()[0] for plan in plans for program in plan.programs for line in program.script}
+    assert verbs >= {
+        "create",
+        "put",
+        "open",
+        "read",
+        "send",
+        "receive",
+        "submit",
+        "work",
+        "create_area",
+        "idle",
+        "leave",
+    }
+
+
+def make_plan() -> Plan:
+    programs = [
+        Program(f"p{index}", 1, "a", ("join", *(f"idle s={n}" for n in range(8)), "leave")) for index in range(4)
+    ]
+    faults = [Fault("stop", f"p{index % 4}/0", float(index)) for index in range(8)]
+    return Plan(7, tuple(programs), tuple(faults))
+
+
+def test_a_plan_shrinks_to_what_a_finding_needs() -> None:
+    def fails(plan: Plan) -> bool:
+        lines = {line for program in plan.programs if program.name == "p2" for line in program.script}
+        return {"idle s=3", "idle s=6"} <= lines and any(fault.at_s == 6.0 for fault in plan.faults)
+
+    smaller = shrink(make_plan(), fails, ENOUGH_S)
+    assert [program.name for program in smaller.programs] == ["p2"]
+    assert smaller.programs[0].script == ("join", "idle s=3", "idle s=6", "leave")
+    assert [fault.at_s for fault in smaller.faults] == [6.0]
+
+
+def test_shrinking_ends_with_its_time() -> None:
+    plan = make_plan()
+    assert shrink(plan, lambda _: True, 0.0) == plan
+
+
+def test_a_fault_goes_with_its_program() -> None:
+    plan = make_plan()
+    smaller = without(plan, {piece for piece in pieces_of(plan) if piece.kind == "program" and piece.first == 1})
+    assert len(smaller.programs) == 3
+    assert all(fault.target != "p1/0" for fault in smaller.faults)

@@ -1,0 +1,46 @@
+"""The checker: everything that must not happen, over the histories of one run. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import chain
+
+from chaos.check_calls import check_calls
+from chaos.check_messages import check_messages
+from chaos.check_series import check_series
+from chaos.evidence import Evidence
+from chaos.histories import Finding, Run
+
+MAX_OF_A_KIND = 3
+
+
+def check(run: Run) -> list[Finding]:
+    """The findings; of those of one kind in one place only the first."""
+    evidence = Evidence(run)
+    found: dict[Finding, None] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for finding in chain(check_calls(evidence), check_messages(evidence), check_series(evidence), check_left(run)):
+        key = (finding.kind, finding.where.split(" at ")[0])
+        seen[key] += 1
+        if seen[key] <= MAX_OF_A_KIND:
+            found.setdefault(finding)
+    return list(found)
+
+
+def complete(run: Run) -> bool:
+    """Whether every required rank has joined: a hub waits for those that have not."""
+    joined = {life.name for life in run.lives for call in life.calls if call.name == "join" and call.status == "OK"}
+    return all(f"{program.name}/{rank}" in joined for _, program, rank in run.plan.actors() if program.required)
+
+
+def check_left(run: Run) -> Iterator[Finding]:
+    """What is left behind, and what was taken away that was not ours."""
+    for text in run.left_processes:
+        yield Finding("left-behind", f"process {text}")
+    if run.left_files:
+        yield Finding("left-behind", f"files {', '.join(run.left_files[:4])} ({len(run.left_files)} in all)")
+    if not run.hub_ended and complete(run):
+        yield Finding("left-behind", "the hub does not end, though every process of the universe has")
+    for text in run.removed_innocents:
+        yield Finding("removed-of-others", f"{text}, which belonged to nobody of this universe")

@@ -1,0 +1,150 @@
+"""Checks of single calls: none outlasts its time or gives up early, no error is strange or accuses the living."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.evidence import Evidence
+from chaos.histories import SECOND, Call, Finding, Life
+
+MARGIN_S = 8.0  # of a call beyond its timeout: the machine may be busy
+MARGIN_CPU_S = 2.0  # the same for the processor time of the call, which a busy machine does not change
+UNTIMED_S = {"isend": 5.0, "irecv": 5.0, "count": 5.0, "close": 40.0, "leave": 40.0, "create": 40.0}
+JOIN_SLOW_S = 10.0
+ALWAYS_STRANGE = (
+    *("ERROR_ARGUMENT", "ERROR_TYPE", "ERROR_SHAPE", "ERROR_STEP", "ERROR_FORKED", "ERROR_THREAD", "ERROR_CONFIG"),
+    *("ERROR_MPI", "ERROR_TRUNCATED", "ERROR_AUTHENTICATION", "ERROR_VERSION", "ERROR_PROTOCOL", "ERROR_INTERNAL"),
+)
+SHORTAGE = ("ERROR_MEMORY", "ERROR_LIMIT", "ERROR_NO_SPACE", "ERROR_SYSTEM")
+
+
+def check_calls(evidence: Evidence) -> Iterator[Finding]:
+    for life in evidence.run.lives:
+        yield from check_end(life)
+        for call in life.calls:
+            yield from check_time(evidence, life, call)
+            yield from check_status(evidence, life, call)
+
+
+def where(life: Life, call: Call) -> str:
+    return f"{life.name} life {life.life}, {call.name} at {call.begin_ns}"
+
+
+def check_end(life: Life) -> Iterator[Finding]:
+    code = life.exit_code
+    if life.killed_ns is not None or life.ended_at_deadline or code in (0, None):
+        return
+    if code == 3:  # no memory for its own buffers: the fault hit the actor, not the library
+        return
+    last = f" in {life.calls[-1].name}" if life.calls and life.calls[-1].end_ns is None else ""
+    what = f"ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
+    yield Finding("crash", f"{life.name} {what}{last}", f"life {life.life}")
+
+
+def allowed_s(life: Life, call: Call) -> float | None:
+    if call.name == "put":
+        wait = float(call.facts.get("wait", 0))
+        return wait if wait >= 0 else None
+    if "timeout" in call.facts:
+        timeout = float(call.facts["timeout"])
+        return timeout if 0 <= timeout < 1e6 else None
+    if call.name == "idle":
+        return None
+    return UNTIMED_S.get(call.name, 40.0)
+
+
+def check_time(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
+    allowed = allowed_s(life, call)
+    timeout = call.facts.get("timeout", call.facts.get("wait", 0))
+    waits = call.status in ("NOT_YET", "ERROR_TIMEOUT") and timeout > 0.05 and not is_required_timeout(call)
+    if waits and call.seconds < 0.9 * min(timeout, 1e6) - 0.05:
+        text = f"{call.name} with a timeout of {timeout} s: {call.status} after {call.seconds:.3f} s: {call.text}"
+        yield Finding("gave-up-early", text, where(life, call))
+    if allowed is None:
+        return
+    end_ns = evidence.end_of(life, call)
+    seconds = (end_ns - call.begin_ns) / SECOND - evidence.stopped_s(life.name, call.begin_ns, end_ns)
+    outcome = f"returned {call.status}" if call.end_ns else f"had not returned when it was killed ({life.stacks})"
+    if seconds > allowed + MARGIN_S:
+        text = f"{call.name} {call.facts.get('k') or call.facts.get('h') or call.facts.get('f') or ''}"
+        yield Finding("hang", f"{text} took {seconds:.1f} s, allowed are {allowed} s; it {outcome}", where(life, call))
+    elif call.cpu_us / 1e6 > allowed + MARGIN_CPU_S:
+        text = f"{call.name} computed for {call.cpu_us / 1e6:.1f} s, its timeout is {allowed} s; it {outcome}"
+        yield Finding("hang", text, where(life, call))
+
+
+def is_required_timeout(call: Call) -> bool:
+    return call.name == "put" and "required reader" in call.text
+
+
+def check_status(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
+    status, end_ns = call.status, evidence.end_of(life, call)
+    if call.name == "join":
+        yield from check_join(evidence, life, call)
+        return
+    if status in ALWAYS_STRANGE:
+        yield Finding("strange-error", f"{call.name} of {life.name}: {status}: {call.text}", where(life, call))
+    short = evidence.run.plan.memory_mib or evidence.harmed(("files", "memory", "fill"), life.started_ns, end_ns)
+    if status in SHORTAGE and not short:
+        yield Finding("strange-error", f"{call.name} of {life.name}: {status}: {call.text}", where(life, call))
+    if status == "ERROR_PEER_LOST" or (call.name in ("received", "sent") and "is lost" in call.text):
+        yield from check_culprit(evidence, life, call)
+    if status == "ERROR_HUB_LOST":
+        yield from check_hub_lost(evidence, life, call)
+    if call.facts.get("wrong"):
+        yield Finding("wrong-contents", f"{call.name}: {call.facts['wrong']} words are wrong", where(life, call))
+
+
+def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
+    """A peer that is named as lost must have ended or left; a relay must have been killed."""
+    end_ns = evidence.end_of(life, call)
+    named = [name for name in evidence.named_in(call.text) if evidence.lives(name)]
+    if named and not any(evidence.was_gone(name, end_ns) for name in named):
+        text = f"{call.name} of {life.name} says that {named[0]} is lost, which lives: {call.text}"
+        yield Finding("living-declared-dead", text, where(life, call))
+    elif not named and "relay" in call.text:
+        killed = any(harm.kind == "kill" and harm.target.startswith("relay") for harm in evidence.run.harms)
+        if not killed:
+            text = f"{call.name} of {life.name} says that a relay is lost, which nobody has killed: {call.text}"
+            yield Finding("living-declared-dead", text, where(life, call))
+
+
+def check_hub_lost(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
+    """A hub that lives and can be reached again must be found again."""
+    end_ns = evidence.end_of(life, call)
+    for harm in evidence.run.harms:
+        if harm.target == "hub" and harm.kind == "kill":
+            started_again = any(f.kind == "kill" and f.target == "hub" and f.again for f in evidence.run.plan.faults)
+            if not started_again or harm.overlaps(call.begin_ns, end_ns, 2 * 8 * SECOND):
+                return
+    if evidence.harmed(("cut",), call.begin_ns, end_ns, "hub-") or evidence.harmed(("reset",), call.begin_ns, end_ns):
+        return
+    if evidence.harmed(("stop", "slow", "files", "memory"), call.begin_ns, end_ns, "hub"):
+        return
+    killed = any(harm.target == "hub" and harm.kind == "kill" for harm in evidence.run.harms)
+    text = f"{call.name} of {life.name}, though the hub {'is back' if killed else 'lives'}: {call.text}"
+    yield Finding("hub-not-found-again", text, where(life, call))
+
+
+def check_join(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
+    """Nobody is kept out while the hub and all whom it waits for are well."""
+    end_ns = evidence.end_of(life, call)
+    begin_ns = evidence.run.begun_ns
+    hurt = any(
+        harm.kind not in ("flood", "idle_sockets") and harm.overlaps(begin_ns, end_ns)
+        for harm in evidence.run.harms
+        if harm.kind != "kill" or harm.target != life.name
+    )
+    over_ns = evidence.run.hub_ended_ns  # a program that comes again when all others have ended finds no hub
+    if hurt or call.status == "ERROR_EXISTS" or (over_ns is not None and over_ns < end_ns):
+        return
+    others = [one.calls[0].begin_ns for one in evidence.run.lives if one.calls and one.life == 0]
+    if len(others) < sum(1 for _ in evidence.run.plan.actors()):
+        return  # somebody was not started yet
+    seconds = (end_ns - max(call.begin_ns, *others)) / SECOND
+    if call.status == "OK" and seconds > JOIN_SLOW_S:
+        yield Finding(
+            "join-slow", f"{life.name} joined after {seconds:.1f} s, when all others were there", where(life, call)
+        )
+    elif call.status not in ("OK", "") and end_ns > max(others):
+        yield Finding("join-failed", f"{life.name}: {call.status}: {call.text}", where(life, call))

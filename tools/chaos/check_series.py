@@ -1,0 +1,370 @@
+"""Checks of series: steps are those that were put, whole, in order, once; a holder loses nothing; sums are right."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from chaos.evidence import Evidence
+from chaos.histories import SECOND, Call, Finding, Life
+
+STARVED_S = 12.0  # steps were there so long, and the reader got none of them
+UNNOTICED_S = 12.0  # 5 s are promised
+HELD_FOR_NOBODY_S = 1.5
+
+
+@dataclass
+class Made:
+    """A series as one life of its writing program made it; steps by rank, in the order of their puts."""
+
+    name: str
+    program: str
+    life: int
+    options: dict[str, Any]
+    puts: dict[int, list[Call]] = field(default_factory=dict)
+    writers: list[Life] = field(default_factory=list)
+
+    @cached_property
+    def steps(self) -> list[int]:
+        """Of rank 0, in order: an ordinal is an index into it."""
+        return [call.facts["step"] for call in self.puts.get(0, []) if call.status == "OK"]
+
+    @cached_property
+    def begun(self) -> dict[int, int]:
+        """When the first rank began to put each step."""
+        times: dict[int, int] = {}
+        for calls in self.puts.values():
+            for call in calls:
+                times[call.facts["step"]] = min(call.begin_ns, times.get(call.facts["step"], call.begin_ns))
+        return times
+
+    @cached_property
+    def published(self) -> list[list[int]]:
+        """For each rank, when it had published its first step, its second, and so on."""
+        return [[call.end_ns or 0 for call in calls if call.status == "OK"] for calls in self.puts.values()]
+
+    def published_before(self, time_ns: int) -> int:
+        """How many steps all ranks had put by then."""
+        counts = [bisect_right(times, time_ns) for times in self.published]
+        return min(counts) if len(counts) == len(self.writers) and counts else 0
+
+
+@dataclass
+class Reading:
+    """One open series of one process, from open to close."""
+
+    life: Life
+    opened: Call
+    reads: list[Call] = field(default_factory=list)
+    counts: list[Call] = field(default_factory=list)
+    closed: Call | None = None
+
+    @property
+    def name(self) -> str:
+        return str(self.opened.facts["k"])
+
+    @property
+    def holds(self) -> bool:
+        return bool(self.opened.facts["mode"] == "hold")
+
+    @property
+    def takes_all(self) -> bool:
+        return bool(self.opened.facts["every"] == 1 and not self.opened.facts["latest"])
+
+    def place(self, call: Call) -> str:
+        return f"{self.life.name} life {self.life.life}, series {self.name} at {call.begin_ns}"
+
+
+def check_series(evidence: Evidence) -> Iterator[Finding]:
+    made = series_made(evidence)
+    readings = [reading for life in evidence.run.lives for reading in readings_of(life)]
+    for reading in readings:
+        mine = [one for one in made if one.name == reading.name]
+        yield from check_steps(reading, mine)
+        yield from check_losses(reading, mine)
+        yield from check_sums(reading, mine)
+        yield from check_progress(evidence, reading, mine)
+    yield from check_ranks(evidence, readings)
+    yield from check_holding(evidence, made, readings)
+
+
+def series_made(evidence: Evidence) -> list[Made]:
+    found: dict[tuple[str, str, int], Made] = {}
+    for life in evidence.run.lives:
+        for call in life.calls:
+            if call.name == "create" and call.status == "OK":
+                key = (call.facts["k"], life.program, life.life)
+                made = found.setdefault(key, Made(call.facts["k"], life.program, life.life, call.facts))
+                made.puts.setdefault(life.rank, [])
+                made.writers.append(life)
+            elif call.name == "put" and (call.facts["k"], life.program, life.life) in found:
+                found[call.facts["k"], life.program, life.life].puts.setdefault(life.rank, []).append(call)
+    return list(found.values())
+
+
+def readings_of(life: Life) -> list[Reading]:
+    found: list[Reading] = []
+    current: dict[str, Reading] = {}
+    for call in life.calls:
+        handle = call.facts.get("h", "")
+        if call.name == "open" and call.status == "OK":
+            current[handle] = Reading(life, call)
+            found.append(current[handle])
+        elif handle in current and call.name == "read":
+            current[handle].reads.append(call)
+        elif handle in current and call.name == "count":
+            current[handle].counts.append(call)
+        elif handle in current and call.name == "close":
+            current.pop(handle).closed = call
+        elif call.name == "leave":
+            current.clear()
+    return found
+
+
+def delivered(reading: Reading) -> Iterator[tuple[Call, dict[str, Any]]]:
+    for call in reading.reads:
+        if call.status == "OK":
+            for step in call.facts["steps"]:
+                yield call, step
+
+
+def check_steps(reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """Contents, provenance and order."""
+    last: dict[int, int] = {}
+    for call in reading.reads:
+        if call.status == "OK" and not call.facts["steps"]:
+            yield Finding("empty-ok", "read answered OK without a step", reading.place(call))
+    for call, step in delivered(reading):
+        place = reading.place(call)
+        if "bad" in step:
+            bad = step["bad"]
+            is_of = (
+                f"is of step {bad['of_step']} of life {bad['life']}" if bad["of_step"] >= 0 else "is of no step near it"
+            )
+            text = (
+                f"step {step['step']} of life {step['life']}: element {bad['place']} is {bad['value']}, which {is_of}"
+            )
+            yield Finding("wrong-contents", text, place)
+            continue
+        if step["life"] < 0:
+            continue
+        source = next((one for one in made if one.life == step["life"]), None)
+        begun_ns = source.begun.get(step["step"]) if source else None
+        if source is None or begun_ns is None or begun_ns > (call.end_ns or 0):
+            yield Finding("invented-step", f"step {step['step']} of life {step['life']} was not put", place)
+            continue
+        steps = source.steps
+        if step["ordinal"] < len(steps) and steps[step["ordinal"]] != step["step"]:
+            text = f"step {step['step']} has ordinal {step['ordinal']}, which is step {steps[step['ordinal']]}"
+            yield Finding("wrong-order", text, place)
+        if step["ordinal"] <= last.get(step["life"], -1):
+            yield Finding("delivered-twice", f"ordinal {step['ordinal']} after {last[step['life']]}", place)
+        last[step["life"]] = step["ordinal"]
+
+
+def check_losses(reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """Who holds and lives loses nothing; what is left out is counted."""
+    restarted = any(call.status == "RESTARTED" for call in reading.reads)
+    evicted = any(call.status == "ERROR_EVICTED" for call in reading.reads)
+    if evicted:
+        yield from check_eviction(reading, made)
+    lost, gaps = 0, 0
+    previous: dict[str, Any] | None = None
+    for call in reading.reads:
+        if call.status != "OK":
+            continue
+        lost += call.facts["lost"]
+        if reading.holds and call.facts["lost"] and not restarted and not evicted:
+            yield Finding("holder-lost", f"a holder lost {call.facts['lost']} steps", reading.place(call))
+        for step in call.facts["steps"]:
+            if previous and previous["life"] == step["life"] and reading.takes_all:
+                gaps += max(0, step["ordinal"] - previous["ordinal"] - 1)
+            previous = step
+        if gaps > lost and not restarted:
+            yield Finding("silent-gap", f"{gaps} steps were passed over, {lost} are counted", reading.place(call))
+            break
+    first = next((step for _, step in delivered(reading)), None)
+    if first and reading.holds and reading.takes_all and reading.life.life == 0 and first["ordinal"] > 0:
+        source = next((one for one in made if one.life == first["life"]), None)
+        earlier = any(call.name == "open" and call.begin_ns < reading.opened.begin_ns for call in reading.life.calls)
+        if source and reading.life.program in source.options["required"].split(",") and not earlier:
+            in_time = (
+                reading.opened.end_ns is not None and reading.opened.end_ns - source.writers[0].started_ns < 25 * SECOND
+            )
+            if reading.opened.facts["from"] == "oldest" and in_time and source.life == 0:
+                text = f"the first step of a required reader is ordinal {first['ordinal']}"
+                yield Finding("holder-lost", text, reading.place(reading.opened))
+
+
+def check_eviction(reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    call = next(one for one in reading.reads if one.status == "ERROR_EVICTED")
+    limits = [float(one.options["evict"]) for one in made]
+    limit = max(limits, default=-1)
+    longest = max(
+        (
+            put.seconds
+            for one in made
+            for puts in one.puts.values()
+            for put in puts
+            if put.begin_ns < call.begin_ns + SECOND
+        ),
+        default=0,
+    )
+    if limit < 0:
+        yield Finding("evicted-wrongly", f"nobody asked for it: {call.text}", reading.place(call))
+    elif longest < 0.5 * limit:
+        text = f"evict after {limit} s, but no put was held up for longer than {longest:.2f} s"
+        yield Finding("evicted-wrongly", text, reading.place(call))
+
+
+def check_sums(reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    restarted = any(call.status == "RESTARTED" for call in reading.reads)
+    for call in reading.counts:
+        if call.status != "OK":
+            continue
+        f = call.facts
+        right = f["delivered"] + f["lost"] + f["skipped"] + f["pending"]
+        if f["published"] - f["first"] != right:
+            parts = ", ".join(
+                f"{key} {f[key]}" for key in ("published", "first", "delivered", "lost", "skipped", "pending")
+            )
+            yield Finding("accounting", f"the sum is wrong: {parts}", reading.place(call))
+        handed_out = sum(
+            one.facts["count"] for one in reading.reads if one.status == "OK" and one.begin_ns < call.begin_ns
+        )
+        if not restarted and f["delivered"] != handed_out:
+            text = f"{handed_out} steps were handed out, {f['delivered']} are counted as delivered"
+            yield Finding("accounting", text, reading.place(call))
+        if reading.holds and f["lost"] and not restarted and not any("EVICTED" in one.status for one in reading.reads):
+            yield Finding("holder-lost", f"a holder has lost {f['lost']} steps", reading.place(call))
+    ended = next((call for call in reading.reads if call.status == "END"), None)
+    if ended and reading.counts and reading.counts[-1].status == "OK" and not restarted:
+        lives = {step["life"] for _, step in delivered(reading) if step["life"] >= 0}
+        sources = [one for one in made if one.life in lives]
+        published = reading.counts[-1].facts["published"]
+        if len(sources) == 1 and published < sources[0].published_before(ended.begin_ns):
+            text = f"END with {published} steps, {sources[0].published_before(ended.begin_ns)} were published"
+            yield Finding("end-too-early", text, reading.place(ended))
+
+
+def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """Steps that are there are given; the end of a writer is told."""
+    position, life, since_ns = -1, 0, None
+    for call in reading.reads:
+        if call.status == "OK" and call.facts["steps"]:
+            position, life, since_ns = call.facts["steps"][-1]["ordinal"], call.facts["steps"][-1]["life"], None
+            continue
+        if call.status not in ("NOT_YET", "ERROR_PEER_LOST"):
+            since_ns = None
+            continue
+        since_ns = since_ns or call.begin_ns
+        source = next((one for one in made if one.life == max(life, 0)), None)
+        if source is None or not source.writers or not reading.takes_all:
+            continue
+        if len({one.life for one in made}) > 1:
+            continue  # which of them it waits for is its own affair
+        end_ns = evidence.end_of(reading.life, call)
+        names = [reading.life.name, *(writer.name for writer in source.writers)]
+        old_ns = max(since_ns, end_ns - int((STARVED_S + 1) * SECOND))
+        if position >= 0 and source.published_before(old_ns) > position + call.facts["at_least"]:
+            calm_s = evidence.calm_s(old_ns, end_ns, names)
+            if calm_s > STARVED_S:
+                text = (
+                    f"no step for {calm_s:.1f} s after ordinal {position}; {source.published_before(old_ns)} were there"
+                )
+                yield Finding("reader-starved", f"{text}; last answer {call.status} {call.text}", reading.place(call))
+                return
+        yield from check_writer_gone(evidence, reading, call, source, since_ns)
+
+
+def check_writer_gone(
+    evidence: Evidence, reading: Reading, call: Call, source: Made, since_ns: int
+) -> Iterator[Finding]:
+    gone = [evidence.gone_for_good_ns(writer.name) for writer in source.writers]
+    times = [time for time in gone if time is not None]
+    if not times or call.status != "NOT_YET":
+        return
+    end_ns = evidence.end_of(reading.life, call)
+    begin_ns = max(since_ns, min(times))
+    cut = [harm for harm in evidence.run.harms if harm.kind in ("cut", "stop", "slow", "reset")]
+    waited_s = (end_ns - begin_ns) / SECOND
+    if waited_s > UNNOTICED_S and not any(harm.overlaps(begin_ns, end_ns, 8 * SECOND) for harm in cut):
+        text = f"{reading.life.name} waited {waited_s:.1f} s for steps of {source.program}, which was gone"
+        yield Finding("death-unnoticed", text, reading.place(call))
+
+
+def check_ranks(evidence: Evidence, readings: list[Reading]) -> Iterator[Finding]:
+    """All ranks of a collective reader get the same steps."""
+    groups: dict[tuple[str, int, str, int], list[Reading]] = {}
+    seen: dict[tuple[str, int], int] = {}
+    for reading in readings:
+        if reading.opened.facts["local"]:
+            continue
+        key = (reading.life.name, reading.life.life)
+        seen[key] = seen.get(key, -1) + 1
+        groups.setdefault((reading.life.program, reading.life.life, reading.name, seen[key]), []).append(reading)
+    for group in groups.values():
+        sequences = [[(step["step"], step["ordinal"]) for _, step in delivered(one)] for one in group]
+        for (one, first), (other, second) in pairwise(zip(group, sequences, strict=True)):
+            for left, right in zip(first, second, strict=False):
+                if left != right:
+                    text = f"{one.life.name} got (step, ordinal) {left}, {other.life.name} got {right}"
+                    yield Finding("ranks-differ", text, one.place(one.opened))
+                    break
+
+
+def check_holding(evidence: Evidence, made: list[Made], readings: list[Reading]) -> Iterator[Finding]:
+    """A writer that is held up is held up by somebody: a reader that holds and is not waiting in read itself."""
+    for one in made:
+        for writer in one.writers:
+            for put in one.puts.get(writer.rank, []):
+                if put.status not in ("ERROR_TIMEOUT", "FULL") or put.seconds < HELD_FOR_NOBODY_S:
+                    continue
+                reason = why_held(evidence, one, put, readings)
+                if reason:
+                    text = f"{writer.name} was held up for {put.seconds:.1f} s, {reason}: {put.text}"
+                    yield Finding("held-for-nobody", text, f"series {one.name} at {put.begin_ns}")
+
+
+def why_held(evidence: Evidence, made: Made, put: Call, readings: list[Reading]) -> str:
+    """Empty if somebody may hold the writer up during this put; else why nobody does."""
+    begin_ns, end_ns = put.begin_ns, put.end_ns or evidence.end_ns
+    names = {life.name for life in evidence.run.lives}
+    if evidence.calm_s(begin_ns, end_ns, names) < HELD_FOR_NOBODY_S:
+        return ""
+    for program in filter(None, made.options["required"].split(",")):
+        mine = [life for life in evidence.run.lives if life.program == program]
+        ranks = next((p.ranks for p in evidence.run.plan.programs if p.name == program), 0)
+        opened = {
+            r.life.rank
+            for r in readings
+            if r.life.program == program and r.name == made.name and (r.opened.end_ns or end_ns) < begin_ns
+        }
+        ended = {life.rank for life in mine if life.ended_ns is not None and life.ended_ns < begin_ns - 5 * SECOND}
+        if len(opened | ended) < ranks:
+            return ""
+    for reading in readings:
+        if reading.name != made.name or not reading.holds or reading.opened.begin_ns > end_ns:
+            continue
+        closed_ns = reading.closed.end_ns if reading.closed else reading.life.ended_ns
+        if closed_ns is not None and closed_ns < begin_ns:
+            continue
+        if not waited_all_the_time(evidence, reading, begin_ns, end_ns):
+            return ""
+    return "while every reader that holds was waiting for a step or gone"
+
+
+def waited_all_the_time(evidence: Evidence, reading: Reading, begin_ns: int, end_ns: int) -> bool:
+    """Whether it was in read, and got nothing, for nearly all the time between."""
+    inside = 0
+    for call in reading.reads:
+        first, last = max(call.begin_ns, begin_ns), min(evidence.end_of(reading.life, call), end_ns)
+        if last > first:
+            if call.status not in ("NOT_YET", "") or call.end_ns is None:
+                return False
+            inside += last - first
+    return inside > 0.9 * (end_ns - begin_ns)

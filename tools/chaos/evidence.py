@@ -1,0 +1,97 @@
+"""Questions that the checks ask about a run: who lived when, and for how long nothing was done to them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from chaos.histories import SECOND, Call, Harm, Life, Run
+
+SETTLE_NS = 8 * SECOND  # so long after a fault its consequences are excused
+NAMED = re.compile(r"program '(\w+)' rank (\d+)")
+HURTS_A_PROCESS = ("kill", "stop", "slow", "files", "memory")
+
+
+class Evidence:
+    """A run with its questions."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.end_ns = max([run.actors_ended_ns, *(life.ended_ns or 0 for life in run.lives)])
+        self.node_of = {life.name: life.node for life in run.lives}
+
+    def lives(self, name: str) -> list[Life]:
+        return [life for life in self.run.lives if life.name == name]
+
+    def end_of(self, life: Life, call: Call) -> int:
+        """When the call returned, or its process ended without."""
+        return call.end_ns or life.ended_ns or self.end_ns
+
+    def harms_to(self, names: Iterable[str]) -> Iterator[Harm]:
+        """Faults that may excuse something between these actors: to them, to what is between them, to their nodes."""
+        wanted = set(names)
+        nodes = {self.node_of.get(name, "a") for name in wanted}
+        for harm in self.run.harms:
+            if harm.target in wanted and harm.kind in HURTS_A_PROCESS:
+                yield harm
+            elif harm.kind == "cut":
+                if set(harm.target.split("-")) <= nodes | {"hub"}:
+                    yield harm
+            elif harm.kind in ("reset", "fill"):
+                if harm.target in nodes:
+                    yield harm
+            elif harm.target.startswith(("hub", "relay:")) and harm.kind in HURTS_A_PROCESS:
+                yield harm
+
+    def calm_s(self, begin_ns: int, end_ns: int, names: Iterable[str]) -> float:
+        """Seconds between two times in which no fault was in force among them, nor had been shortly before."""
+        excused = sorted(
+            (max(harm.from_ns, begin_ns), min((harm.until_ns or self.end_ns) + SETTLE_NS, end_ns))
+            for harm in self.harms_to(names)
+            if harm.overlaps(begin_ns, end_ns, SETTLE_NS)
+        )
+        calm, at = 0, begin_ns
+        for first, last in excused:
+            calm += max(0, first - at)
+            at = max(at, last)
+        return max(0, calm + end_ns - at) / SECOND if end_ns > begin_ns else 0.0
+
+    def stopped_s(self, name: str, begin_ns: int, end_ns: int) -> float:
+        """Seconds between two times in which a process was stopped, or mostly stopped."""
+        total = 0
+        for harm in self.run.harms:
+            if harm.target == name and harm.kind in ("stop", "slow") and harm.overlaps(begin_ns, end_ns):
+                total += min(harm.until_ns or self.end_ns, end_ns) - max(harm.from_ns, begin_ns)
+        return total / SECOND
+
+    def was_gone(self, name: str, until_ns: int) -> bool:
+        """Whether a process of this name had ended, or had begun to leave, by then."""
+        for life in self.lives(name):
+            if life.ended_ns is not None and life.ended_ns <= until_ns + SECOND:
+                return True
+            if life.killed_ns is not None and life.killed_ns <= until_ns:
+                return True
+            if any(call.name == "leave" and call.begin_ns <= until_ns for call in life.calls):
+                return True
+        return False
+
+    def joined_ns(self, life: Life) -> int | None:
+        return next((call.end_ns for call in life.calls if call.name == "join" and call.status == "OK"), None)
+
+    def gone_for_good_ns(self, name: str) -> int | None:
+        """When the last process of this name died or left, if it did so before the run ended and did not come again."""
+        lives = self.lives(name)
+        if not lives or lives[-1].ended_at_deadline:
+            return None
+        last = lives[-1]
+        return last.left_ns() or last.killed_ns or last.ended_ns
+
+    def named_in(self, text: str) -> list[str]:
+        return [f"{program}/{rank}" for program, rank in NAMED.findall(text)]
+
+    def harmed(self, kinds: Iterable[str], begin_ns: int, end_ns: int, target: str = "") -> bool:
+        """Whether such a fault was in force between two times, or shortly before."""
+        return any(
+            harm.kind in kinds and harm.target.startswith(target) and harm.overlaps(begin_ns, end_ns, SETTLE_NS)
+            for harm in self.run.harms
+        )

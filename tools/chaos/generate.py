@@ -1,0 +1,229 @@
+"""Makes a plan from a seed.
+
+What is hard in a real run is made likely: series with few slots, readers of all kinds, processes that compute for long,
+that come and go, that have other settings than their peers; and faults while they are at it.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from chaos.plan import Fault, Plan, Program
+
+IDLE_S = (0.3, 1.0, 3.0, 7.0, 7.0)
+SIZES = (8, 8, 64, 1024, 65536, 1 << 20, 4 << 20)
+
+
+class Writer:
+    """A series and who writes it."""
+
+    def __init__(self, random: Random, number: int) -> None:
+        self.name = f"ocean{number}"
+        self.series = f"eta{number}"
+        self.ranks = random.choice((1, 1, 2))
+        self.large = random.random() < 0.15
+        self.elements = 1 << 21 if self.large else random.choice((64, 1000, 40000))
+        self.grain = 512 if self.large else 1
+        self.slots = random.choice((2, 3, 4, 8))
+        self.evict = random.choice((1.0, 2.0)) if random.random() < 0.15 else -1.0
+        self.required: list[str] = []
+
+
+def idle(random: Random) -> str:
+    return f"idle s={random.choice(IDLE_S)}"
+
+
+def write_lines(random: Random, writer: Writer) -> list[str]:
+    required = f" required={','.join(writer.required)}" if writer.required else ""
+    evict = f" evict={writer.evict}" if writer.evict > 0 else ""
+    made = f"create series={writer.series} elements={writer.elements} grain={writer.grain} slots={writer.slots}"
+    lines = [made + required + evict]
+    claim = " claim=1" if writer.large or random.random() < 0.3 else ""
+    for _ in range(random.choice((1, 2, 3))):
+        pause_us = 0 if writer.large else random.choice((0, 500, 5000, 20000, 50000))
+        seconds = random.choice((2, 4, 6))
+        lines.append(f"put series={writer.series} steps=100000 seconds={seconds} pause_us={max(pause_us, 200)}{claim}")
+        if random.random() < 0.4:
+            lines.append(idle(random))
+    return lines
+
+
+def read_lines(random: Random, writer: Writer, holds: bool) -> list[str]:
+    words = [f"open series={writer.series} grain={writer.grain} mode={'hold' if holds else 'follow'}"]
+    if random.random() < 0.2:
+        words.append(f"every={random.choice((2, 5))}")
+    elif not holds and random.random() < 0.3:
+        words.append("latest=1")
+    if random.random() < 0.2:
+        words.append(f"from={random.choice(('newest', 'next'))}")
+    if random.random() < 0.3:
+        half = writer.elements // 2
+        words.append(random.choice((f"start=0 stop={half}", f"start={half // 2} stop={half + half // 2}")))
+    words.append(f"timeout={random.choice((10, 15))}")
+    lines = [" ".join(words)]
+    two = writer.slots >= 4 and not any(word.startswith("every") for word in words) and random.random() < 0.25
+    for _ in range(random.choice((1, 1, 2))):
+        usual = random.random() < 0.96
+        timeout = random.choice(("0.1", "0.5", "2", "5") if usual else ("inf", "1e12"))
+        read = (
+            f"read series={writer.series} timeout={timeout} patience=12 pause_us={random.choice((0, 0, 1000, 10000))}"
+        )
+        read += f" at_least=2 up_to={random.choice((2, 4))}" if two else f" up_to={random.choice((1, 4, 16))}"
+        if random.random() < 0.4:
+            read += f" reads={random.choice((5, 20, 100))}"
+        lines.append(read)
+        if random.random() < 0.35:
+            lines.append(idle(random))
+    if random.random() < 0.25:
+        lines += [f"close series={writer.series}", *([idle(random)] if random.random() < 0.5 else [])]
+        lines += [" ".join(words), f"read series={writer.series} timeout=1 patience=8"]
+    return lines
+
+
+def make_readers(random: Random, writer: Writer, count: int, first: int) -> list[Program]:
+    programs = []
+    for index in range(count):
+        name = f"reader{first + index}"
+        holds = random.random() < 0.6
+        if holds and random.random() < 0.6:
+            writer.required.append(name)
+            if random.random() < 0.15:
+                writer.required.append(name)
+        lines = ["join timeout=20"]
+        if random.random() < 0.2:
+            lines.append(idle(random))
+        lines += read_lines(random, writer, holds)
+        lines.append("leave" + (f" pause={random.choice((0.1, 1))}" if random.random() < 0.3 else ""))
+        if random.random() < 0.3:  # it comes again
+            lines += ["join timeout=20", *read_lines(random, writer, random.random() < 0.7), "leave"]
+        ranks = random.choice((1, 1, 2))
+        late = random.random() < 0.15
+        start_s = round(random.uniform(0.5, 4.0), 1) if late else 0.0
+        programs.append(Program(name, ranks, random.choice("ab"), tuple(lines), links(random), start_s, not late))
+    return programs
+
+
+def links(random: Random) -> dict[str, str]:
+    """Now and then a program with settings of its own."""
+    return {"COUPLET_LINKS": "self,tcp"} if random.random() < 0.2 else {}
+
+
+def make_talkers(random: Random, first: int) -> list[Program]:
+    """Programs that exchange messages in rounds, so that nobody waits for a message that comes only after its own."""
+    names = [f"talker{first + index}" for index in range(random.choice((2, 2, 3)))]
+    scripts: dict[str, list[str]] = {name: ["join timeout=20"] for name in names}
+    area = random.random() < 0.25
+    if area:
+        scripts[names[0]].append("create_area area=board elements=64")
+    for _ in range(random.choice((2, 4, 6))):
+        sender, receiver = random.sample(names, 2)
+        size, tag, count = random.choice(SIZES), random.choice((1, 2)), random.choice((1, 3, 20))
+        count = 1 if size > 65536 else count
+        for name in names:
+            if random.random() < 0.45:
+                scripts[name].append(idle(random))
+        last = " last=1" if random.random() < 0.1 else ""
+        scripts[sender].append(f"send peer={receiver} tag={tag} count={count} bytes={size} pause_us=500{last}")
+        scripts[receiver].append(f"receive peer={sender} tag={tag} count={count} bytes={size}")
+        if area and random.random() < 0.5:
+            scripts[names[1]].append(f"open_area area=board peer={names[0]} timeout=5")
+            scripts[names[1]].append(f"{random.choice(('read_area', 'write_area'))} area=board count=20 pause_us=1000")
+    for name in names:
+        if random.random() < 0.15:
+            scripts[name].append(idle(random))
+        scripts[name].append("leave")
+    return [Program(name, 1, random.choice("aab"), tuple(scripts[name]), links(random)) for name in names]
+
+
+def make_tasks(random: Random) -> list[Program]:
+    roles = {"requester": "a", "coupler": random.choice("ab"), "worker": random.choice("ab")}
+    scripts: dict[str, list[str]] = {}
+    for role in roles:
+        extra = " requesters=requester" if role == "coupler" else ""
+        scripts[role] = ["join timeout=20", f"open_tasks tasks=jobs role={role} couplers=coupler{extra}"]
+    for _ in range(random.choice((2, 4))):
+        words = random.choice((16, 5000, 200000))
+        scripts["requester"] += [f"submit tasks=jobs count={random.choice((3, 10))} words={words}", idle(random)]
+        if random.random() < 0.2:
+            scripts[random.choice(("coupler", "worker"))].append(idle(random))
+    scripts["coupler"].append("work tasks=jobs role=coupler seconds=15")
+    scripts["worker"].append(f"work tasks=jobs role=worker seconds=15 pause_us={random.choice((0, 20000, 200000))}")
+    for lines in scripts.values():
+        lines += ["close_tasks tasks=jobs", "leave"]
+    return [Program(role, 1, node, tuple(scripts[role])) for role, node in roles.items()]
+
+
+def make_churn(random: Random) -> Program:
+    rounds = random.choice((10, 40, 120))
+    return Program("churn", 1, random.choice("ab"), tuple(["join timeout=20", "leave"] * rounds), {}, 1.0, False)
+
+
+def make_fault(random: Random, targets: list[str], limited: bool) -> Fault:
+    kinds = [
+        "kill",
+        "kill",
+        "kill",
+        "stop",
+        "stop",
+        "cut",
+        "cut",
+        "cut",
+        "reset",
+        "reset",
+        "slow",
+        "flood",
+        "idle_sockets",
+    ]
+    kinds += ["files", "memory", "kill_hub", "kill_hub", "relay", "relay"] + (
+        ["fill", "fill", "fill"] if limited else []
+    )
+    kind = random.choice(kinds)
+    at_s = round(random.uniform(0.2, 8.0), 2)
+    for_s = random.choice((0.2, 0.5, 1.0, 3.0, 4.5, 6.0))
+    actor = random.choice(targets)
+    if kind == "kill":
+        return Fault("kill", actor, at_s, random.choice((0.05, 0.3, 2.0)), again=random.random() < 0.6)
+    if kind == "kill_hub":
+        return Fault("kill", "hub", at_s, random.choice((0.2, 2.0)), again=random.random() < 0.5)
+    if kind == "relay":
+        return Fault(random.choice(("kill", "stop", "stop", "slow")), f"relay:{random.choice('aab')}", at_s, for_s)
+    if kind == "cut":
+        return Fault("cut", random.choice(("a-b", "a-b", "hub-a", "hub-b")), at_s, for_s)
+    if kind == "reset":
+        return Fault("reset", random.choice(("a", "b", "hub")), at_s)
+    if kind in ("flood", "idle_sockets"):
+        target = random.choice(("hub", actor))
+        amount = random.choice((20, 100, 300)) if kind == "flood" else random.choice((100, 300))
+        return Fault(kind, target, random.choice((0.0, at_s)), 6.0, amount)
+    if kind == "fill":
+        return Fault("fill", random.choice("ab"), at_s, for_s, random.choice((0, 64, 512)))
+    amount = random.choice((0, 1, 3)) if kind == "files" else random.choice((1, 8, 32)) if kind == "memory" else 0
+    return Fault(kind, random.choice((actor, actor, "hub")) if kind == "stop" else actor, at_s, for_s, amount)
+
+
+def generate(seed: int) -> Plan:
+    random = Random(seed)
+    programs: list[Program] = []
+    shape = random.choice(("series", "series", "series", "messages", "messages", "both", "both", "tasks"))
+    if shape in ("series", "both"):
+        for number in range(1 if shape == "both" else random.choice((1, 1, 2))):
+            writer = Writer(random, number)
+            readers = make_readers(random, writer, random.choice((1, 2, 3)), 3 * number)
+            lines = ["join timeout=20", *write_lines(random, writer), "leave"]
+            programs.append(Program(writer.name, writer.ranks, "a", tuple(lines), links(random)))
+            programs += readers
+    if shape in ("messages", "both"):
+        programs += make_talkers(random, 0)
+    if shape == "tasks":
+        programs += make_tasks(random)
+    targets = [f"{program.name}/{rank}" for program in programs for rank in range(program.ranks)]
+    if random.random() < 0.2:
+        programs.append(make_churn(random))
+    memory_mib = random.choice((24, 64)) if random.random() < 0.15 else 0
+    if any("elements=2097152" in line for program in programs for line in program.script):
+        memory_mib = 0
+    faults = [make_fault(random, targets, memory_mib > 0) for _ in range(random.choice((0, 1, 2, 3, 3, 4, 5)))]
+    faults.sort(key=lambda fault: fault.at_s)
+    settings = {"COUPLET_RELAY": "in_calls"} if random.random() < 0.15 else {}
+    small_buffers, neighbours = random.random() < 0.2, random.random() < 0.1
+    return Plan(seed, tuple(programs), tuple(faults), settings, small_buffers, memory_mib, neighbours)

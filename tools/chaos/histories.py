@@ -1,0 +1,141 @@
+"""What a run leaves for the checker: the life of each process, the faults as they happened, what was left behind."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from chaos.plan import Plan
+
+SECOND = 1_000_000_000
+
+
+@dataclass
+class Call:
+    """One call of an actor; end_ns is None if it has not returned before the process ended."""
+
+    name: str
+    begin_ns: int
+    end_ns: int | None = None
+    status: str = ""
+    text: str = ""
+    cpu_us: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        return ((self.end_ns or self.begin_ns) - self.begin_ns) / SECOND
+
+
+@dataclass
+class Life:
+    """One process of an actor, from its start to its end."""
+
+    program: str
+    rank: int
+    number: int
+    life: int
+    node: str
+    started_ns: int = 0
+    ended_ns: int | None = None
+    exit_code: int | None = None  # negative: a signal
+    killed_ns: int | None = None  # by a fault of the plan
+    ended_at_deadline: bool = False  # it still ran when the run was ended by force
+    stacks: str = ""
+    calls: list[Call] = field(default_factory=list)
+    stopped_itself: str = ""  # why the actor gave up, if it did
+
+    @property
+    def name(self) -> str:
+        return f"{self.program}/{self.rank}"
+
+    def left_ns(self) -> int | None:
+        """When it had left for the last time in good order, if it did and did not join again."""
+        for call in reversed(self.calls):
+            if call.name == "leave" and call.status == "OK":
+                return call.end_ns
+            if call.name in ("join", "leave"):
+                return None
+        return None
+
+    def gone_ns(self) -> int | None:
+        """When the process ended."""
+        return self.ended_ns
+
+
+@dataclass
+class Harm:
+    """A fault as it happened. until_ns is None if it lasted to the end of the run."""
+
+    kind: str
+    target: str
+    from_ns: int
+    until_ns: int | None = None
+    note: str = ""
+
+    def overlaps(self, begin_ns: int, end_ns: int, after_ns: int = 0) -> bool:
+        """Whether it was in force between two times; after_ns: so long after its end still counts."""
+        return self.from_ns <= end_ns and (self.until_ns is None or self.until_ns + after_ns >= begin_ns)
+
+
+@dataclass
+class Run:
+    """Everything that the checker sees."""
+
+    plan: Plan
+    lives: list[Life]
+    harms: list[Harm]
+    begun_ns: int = 0
+    actors_ended_ns: int = 0
+    hub_ended: bool = True  # by itself, within its time after the last actor
+    hub_ended_ns: int | None = None  # when it was seen to have ended by itself, if that was before the last actor
+    left_processes: list[str] = field(default_factory=list)
+    left_files: list[str] = field(default_factory=list)
+    removed_innocents: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what could not be done here
+
+    def lives_of(self, name: str) -> list[Life]:
+        return [life for life in self.lives if life.name == name]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that must not happen. `kind` says what is broken, in a word that stays while a plan shrinks."""
+
+    kind: str
+    text: str
+    where: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}" + (f" [{self.where}]" if self.where else "")
+
+
+def parse_history(text: str) -> tuple[list[Call], str]:
+    """The calls of one process, and why it stopped itself ("" if it did not)."""
+    calls: list[Call] = []
+    why = ""
+    for line in text.splitlines():
+        try:
+            facts = json.loads(line)
+        except ValueError:  # cut by a kill
+            continue
+        time_ns, event, name = facts.pop("t"), facts.pop("e"), facts.pop("c")
+        facts.pop("n", None)
+        if event == "b":
+            calls.append(Call(name, time_ns, facts=facts))
+        elif event == "e" and calls:
+            call = calls[-1]
+            call.end_ns = time_ns
+            call.status, call.text = facts.pop("s"), facts.pop("text", "")
+            call.cpu_us = facts.pop("cpu_us", 0)
+            call.facts.update(facts)
+        elif event == "o" and name == "stop":
+            why = facts.get("why", "")
+    return calls, why
+
+
+def read_history(path: Path, life: Life) -> None:
+    if path.exists():
+        life.calls, life.stopped_itself = parse_history(path.read_text(errors="replace"))

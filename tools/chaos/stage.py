@@ -1,0 +1,258 @@
+"""The stage of one run: directories, secret, hub, relays and actors as processes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from chaos.histories import Life, read_history
+from chaos.network import Network
+from chaos.plan import Plan, Program
+from chaos.tree import BuiltTree
+
+INNOCENT = "0123456789abcdef"  # looks like a directory of a run, and is somebody else's
+
+
+@dataclass
+class Actor:
+    """One rank of a program; each of its processes is a life."""
+
+    number: int
+    program: Program
+    rank: int
+    process: subprocess.Popen[bytes] | None = None
+    lives: list[Life] = field(default_factory=list)
+    due_s: float | None = None  # when it is started (again)
+
+    @property
+    def name(self) -> str:
+        return f"{self.program.name}/{self.rank}"
+
+
+class Stage:
+    """Processes and files of one run, below one directory."""
+
+    def __init__(self, tree: BuiltTree, plan: Plan, network: Network, directory: Path) -> None:
+        self.tree, self.plan, self.network, self.directory = tree, plan, network, directory
+        self.actors = [Actor(number, program, rank) for number, program, rank in plan.actors()]
+        self.hub: subprocess.Popen[bytes] | None = None
+        self.hub_port = 0
+        self.hub_ended_ns: int | None = None
+        self.mounted: list[Path] = []
+        self.notes: list[str] = []
+        self.secret = directory / "secret"
+        self.secret.touch(mode=0o600)
+        self.secret.write_text(secrets.token_hex(32) + "\n")
+        self.run_id = secrets.token_hex(8)
+        self.keeps_run = tree.hub_has("--run ")
+        for node in ("a", "b"):
+            self.prepare_node(node)
+
+    def run_directory(self, node: str) -> Path:
+        return self.directory / f"run-{node}"
+
+    def prepare_node(self, node: str) -> None:
+        path = self.run_directory(node)
+        path.mkdir(mode=0o700)
+        if self.plan.memory_mib:
+            options = ["-t", "tmpfs", "-o", f"size={self.plan.memory_mib}m,mode=0700", "tmpfs"]
+            done = subprocess.run(["mount", *options, str(path)], capture_output=True, text=True)
+            if done.returncode == 0:
+                self.mounted.append(path)
+            else:
+                self.notes.append(f"SKIPPED a small shared memory: {done.stderr.strip()}")
+        if self.plan.neighbours:
+            innocent = path / INNOCENT
+            innocent.mkdir(mode=0o700)
+            (innocent / "thesis").write_text("of somebody else\n")
+
+    def environment(self, node: str, extra: dict[str, str]) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("COUPLET_")}
+        return {
+            **kept,
+            "COUPLET_HUB": f"{self.network.hub_address(node)}:{self.hub_port}",
+            "COUPLET_SECRET_FILE": str(self.secret),
+            "COUPLET_RUN_DIR": str(self.run_directory(node)),
+            "COUPLET_NODE": node,
+            **self.plan.settings,
+            **extra,
+        }
+
+    def start_hub(self) -> None:
+        """At first, and again at the same address."""
+        programs = ",".join(f"{each.name}:{each.ranks}" + ("" if each.required else "?") for each in self.plan.programs)
+        address = "0.0.0.0" if self.network.real else "127.0.0.1"
+        command = [*self.network.prefix("hub"), str(self.tree.program("couplet-hub")), "--programs", programs]
+        command += ["--listen", f"{address}:{self.hub_port}", "--secret-file", str(self.secret)]
+        if self.keeps_run:
+            command += ["--run", self.run_id]
+        with (self.directory / "hub.log").open("ab") as log:
+            environment = self.environment("a", {}) | {"COUPLET_RUN_DIR": str(self.directory)}
+            self.hub = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment)
+        assert self.hub.stdout is not None
+        line = self.hub.stdout.readline().decode().strip()
+        if not line.startswith("COUPLET_HUB="):
+            self.notes.append(f"the hub did not start: {(self.directory / 'hub.log').read_text()[-300:]}")
+            return
+        self.hub_ended_ns = None
+        self.hub_port = int(line.rsplit(":", 1)[1])
+
+    def start_actor(self, actor: Actor) -> None:
+        life = len(actor.lives)
+        script = self.directory / f"{actor.number}.script"
+        script.write_text("\n".join(actor.program.lines(actor.rank)) + "\n")
+        history = self.history(actor, life)
+        words = [actor.program.name, actor.rank, actor.program.ranks, life, self.plan.seed, actor.number]
+        command = [*self.network.prefix(actor.program.node), str(self.tree.actor), *map(str, words), str(script)]
+        with (self.directory / "actors.log").open("ab") as log:
+            actor.process = subprocess.Popen(
+                [*command, str(history)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.directory,
+                env=self.environment(actor.program.node, actor.program.environment),
+            )
+        facts = Life(actor.program.name, actor.rank, actor.number, life, actor.program.node)
+        facts.started_ns = time.monotonic_ns()
+        actor.lives.append(facts)
+
+    def history(self, actor: Actor, life: int) -> Path:
+        return self.directory / f"{actor.program.name}-{actor.rank}-{life}.jsonl"
+
+    def look(self) -> bool:
+        """Notes who has ended. True while an actor runs or is to be started."""
+        busy = False
+        if self.hub is not None and self.hub_ended_ns is None and self.hub.poll() is not None:
+            self.hub_ended_ns = time.monotonic_ns()
+        for actor in self.actors:
+            if actor.process is not None:
+                code = actor.process.poll()
+                if code is not None:
+                    actor.lives[-1].ended_ns, actor.lives[-1].exit_code = time.monotonic_ns(), code
+                    actor.process = None
+            busy = busy or actor.process is not None or actor.due_s is not None
+        return busy
+
+    def pids_of(self, target: str) -> list[int]:
+        """Of an actor, "hub" or "relay:NODE" (the process that serves, not the one that keeps it)."""
+        if target == "hub":
+            return [self.hub.pid] if self.hub is not None and self.hub.poll() is None else []
+        if target.startswith("relay:"):
+            return self.relays(target.split(":")[1])
+        return [a.process.pid for a in self.actors if a.name == target and a.process is not None]
+
+    def relays(self, node: str | None = None) -> list[int]:
+        """Relays of this run; of one node: those that serve it (a keeper has a child)."""
+        found: dict[int, int] = {}
+        directories = [self.run_directory(node)] if node else [self.run_directory("a"), self.run_directory("b")]
+        ours = [f"COUPLET_RUN_DIR={path}".encode() for path in directories]
+        for each in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if (each / "comm").read_text() != "couplet-relay\n":
+                    continue
+                environment = (each / "environ").read_bytes().split(b"\0")
+                if any(one in environment for one in ours):
+                    found[int(each.name)] = int((each / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        keepers = set(found.values()) if node else set()
+        return sorted(set(found) - keepers)
+
+    def listening(self, target: str) -> tuple[str, int] | None:
+        """Host, seen from the node of the attacker, and port of the hub or of a member."""
+        if target == "hub":
+            return (self.network.hub_address("b"), self.hub_port)
+        pids = self.pids_of(target)
+        sockets = set()
+        for pid in pids[:1]:
+            with contextlib.suppress(OSError):
+                for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+                    with contextlib.suppress(OSError):
+                        sockets.add(str(descriptor.readlink()))
+                for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
+                    row = line.split()
+                    if row[3] == "0A" and f"socket:[{row[9]}]" in sockets:
+                        host, port = row[1].split(":")
+                        return socket.inet_ntoa(bytes.fromhex(host)[::-1]), int(port, 16)
+        return None
+
+    def end_by_force(self) -> None:
+        """What still runs, with where each of its threads was."""
+        for actor in self.actors:
+            if actor.process is None:
+                continue
+            life = actor.lives[-1]
+            life.ended_at_deadline = life.killed_ns is None
+            with contextlib.suppress(OSError):
+                base = Path(f"/proc/{actor.process.pid}")
+                life.stacks = f"{(base / 'wchan').read_text()} {(base / 'syscall').read_text().split()[0]}"
+            actor.process.send_signal(signal.SIGKILL)
+            actor.process.wait(20)
+        self.look()
+
+    def histories(self) -> list[Life]:
+        lives = []
+        for actor in self.actors:
+            for life in actor.lives:
+                read_history(self.history(actor, life.life), life)
+                lives.append(life)
+        return lives
+
+    def wait_for_hub(self, seconds: float) -> bool:
+        """Whether it ends by itself."""
+        if self.hub is None:
+            return True
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.hub.wait(seconds)
+            return True
+        self.hub.kill()
+        self.hub.wait(20)
+        return False
+
+    def wait_for_relays(self, seconds: float) -> list[str]:
+        """Those that do not end by themselves."""
+        end = time.monotonic() + seconds
+        while (left := self.relays()) and time.monotonic() < end:
+            time.sleep(0.05)
+        for pid in left:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        return [f"couplet-relay (pid {pid})" for pid in left]
+
+    def left_files(self, clean: bool) -> list[str]:
+        """Files in the run directories; after couplet-clean, if processes have been killed."""
+        left: list[str] = []
+        for node in ("a", "b"):
+            path = self.run_directory(node)
+            end = time.monotonic() + 5
+            while True:
+                if clean:
+                    command = [str(self.tree.program("couplet-clean"))]
+                    subprocess.run(command, env=self.environment(node, {}), capture_output=True, timeout=30)
+                found = [one for one in path.rglob("*") if INNOCENT not in one.parts and one.name != "filler"]
+                if not found or time.monotonic() > end:
+                    break
+                time.sleep(0.1)
+            left += [str(one.relative_to(self.directory)) for one in found]
+        return left
+
+    def removed_innocents(self) -> list[str]:
+        if not self.plan.neighbours:
+            return []
+        paths = [self.run_directory(node) / INNOCENT / "thesis" for node in ("a", "b")]
+        return [str(path.relative_to(self.directory)) for path in paths if not path.exists()]
+
+    def close(self) -> None:
+        self.end_by_force()
+        self.wait_for_hub(0)
+        self.wait_for_relays(0)
+        for path in self.mounted:
+            subprocess.run(["umount", "-l", str(path)], capture_output=True)
+        shutil.rmtree(self.directory, ignore_errors=True)
