@@ -2,6 +2,7 @@
 
 #include <sched.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -65,6 +66,12 @@ int usable_cores() {
 
 std::uint32_t process_id() noexcept {
   return static_cast<std::uint32_t>(::getpid());
+}
+
+std::size_t descriptor_limit() noexcept {
+  constexpr std::size_t least = 256;  // that every system allows
+  rlimit files{};
+  return ::getrlimit(RLIMIT_NOFILE, &files) == 0 ? static_cast<std::size_t>(files.rlim_cur) : least;
 }
 
 std::string run_directory() {

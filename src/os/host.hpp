@@ -1,6 +1,7 @@
 // Facts about this host and process.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -15,6 +16,8 @@ namespace couplet::os {
 // Cores that this process may use: affinity, and the quota of its control group where there is one; at least 1.
 [[nodiscard]] int usable_cores();
 [[nodiscard]] std::uint32_t process_id() noexcept;
+// How many files and sockets this process may have open.
+[[nodiscard]] std::size_t descriptor_limit() noexcept;
 // Base of the node directories: COUPLET_RUN_DIR, else /dev/shm/couplet-<uid>.
 [[nodiscard]] std::string run_directory();
 // Random bits from the system, fit for nonces.

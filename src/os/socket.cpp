@@ -3,10 +3,12 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -279,6 +281,11 @@ std::uint32_t silent_ms(const Descriptor& socket) noexcept {
   const bool due =
       info.tcpi_probes >= unanswered_probes || (info.tcpi_unacked > 0 && info.tcpi_retransmits >= retransmissions);
   return due ? info.tcpi_last_ack_recv : 0;
+}
+
+std::size_t unanswered_bytes(int socket) noexcept {
+  int bytes = 0;
+  return ::ioctl(socket, SIOCOUTQ, &bytes) == 0 && bytes > 0 ? static_cast<std::size_t>(bytes) : 0;
 }
 
 Status socket_failure(int error, std::string_view what) {

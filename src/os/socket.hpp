@@ -61,6 +61,8 @@ void allow_unread(const Descriptor& socket) noexcept;
 // Since when the peer's system has answered nothing, though it ought to have; 0: nothing is due. The system of a process that
 // reads nothing answers.
 [[nodiscard]] std::uint32_t silent_ms(const Descriptor& socket) noexcept;
+// Bytes that were sent and that the peer's system has not acknowledged; 0 if that cannot be found out.
+[[nodiscard]] std::size_t unanswered_bytes(int socket) noexcept;
 // The Status for an errno of a connected socket: peer_lost where the connection is gone, else system.
 [[nodiscard]] Status socket_failure(int error, std::string_view what);
 

@@ -8,8 +8,6 @@ universe::LaneMaker tcp_control_lanes() {
   return [](os::Descriptor socket, const channel::HandshakePeer& peer, std::uint32_t largest_payload) {
     link::TcpOptions options;
     options.largest_payload = largest_payload;
-    options.unread =
-        false;  // what it is told is little, and a system that is gone has to be found without anybody looking
     return link::make_tcp_lane(std::move(socket), options, session_keys(peer));
   };
 }

@@ -16,7 +16,8 @@ ControlConnection::ControlConnection(os::Descriptor socket, const os::Endpoint& 
       target_(target),
       handshake_(std::move(handshake)),
       name_(std::move(name)),
-      make_lane_(make_lane) {
+      make_lane_(make_lane),
+      first_wanted_(handshake_.wanted()) {
   handlers_[static_cast<std::size_t>(wire::FrameFamily::control)] = this;
 }
 
@@ -74,7 +75,7 @@ int ControlConnection::poll() {
   if (state_ == State::handshake) {
     work += poll_handshake();
   }
-  if (state_ == State::open && arrived_.size() < most_arrived_messages) {
+  if (state_ == State::open && !full()) {
     work += channel_->poll(frames_per_poll);
   }
   return work;
@@ -137,6 +138,7 @@ std::optional<ControlConnection::Arrived> ControlConnection::take() {
   }
   auto first = std::move(arrived_.front());
   arrived_.pop_front();
+  arrived_bytes_ -= first.payload.size();
   return first;
 }
 
@@ -167,6 +169,10 @@ void ControlConnection::sent(channel::Outgoing& outgoing, const Status& /*status
   auto* const connection = queued->connection;
   connection->queued_bytes_ -= queued->payload->size();
   connection->queue_.erase(queued->place);
+}
+
+bool ControlConnection::unanswered() const noexcept {
+  return state_ == State::open && (sending() || os::unanswered_bytes(descriptor()) > 0);
 }
 
 void ControlConnection::shut() noexcept {
@@ -204,6 +210,7 @@ Status ControlConnection::arrived(channel::Channel& /*channel*/, const wire::Fra
     return couplet::fail(Code::limit, "a control message of {} bytes, at most {} are allowed", payload.size(),
                          most_json_bytes);
   }
+  arrived_bytes_ += payload.size();
   arrived_.push_back({kind, std::string(reinterpret_cast<const char*>(payload.data()), payload.size())});
   return {};
 }

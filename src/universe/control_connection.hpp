@@ -24,6 +24,9 @@ namespace couplet::universe {
 inline constexpr std::uint32_t control_payload_bytes = 2U << 20U;  // largest frame
 inline constexpr std::size_t most_queued_bytes = 256U << 20U;      // to one peer
 inline constexpr std::size_t most_arrived_messages = 1024;         // not yet taken; no more are read then
+inline constexpr std::size_t max_arrived_bytes = 4U << 20U;        // likewise; at least one message
+// Of the system's buffer in each direction: many members may be stopped at the same time.
+inline constexpr int control_socket_bytes = 256 << 10;
 
 class ControlConnection final : private channel::FrameHandler {
  public:
@@ -66,6 +69,17 @@ class ControlConnection final : private channel::FrameHandler {
   // Queues a message; ignored when ended.
   void send(ControlKind kind, std::shared_ptr<const std::string> payload);
   [[nodiscard]] bool sending() const noexcept { return !queue_.empty(); }
+  // What is queued here, without what the system has taken.
+  [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
+  // Does the peer's system still owe an answer to something that was sent? Whoever asks has to poll() now and then, since only
+  // a look can tell a system that is gone from a peer that does not read. One system call.
+  [[nodiscard]] bool unanswered() const noexcept;
+  // Nothing more is read before something has been taken.
+  [[nodiscard]] bool full() const noexcept {
+    return arrived_.size() >= most_arrived_messages || arrived_bytes_ >= max_arrived_bytes;
+  }
+  // While in the handshake: has the other end said anything?
+  [[nodiscard]] bool spoke() const noexcept { return handshake_.wanted() != first_wanted_; }
   // No more will be sent; the connection ends when everything queued has gone.
   void shut() noexcept;
   void fail(const Status& why);
@@ -102,6 +116,8 @@ class ControlConnection final : private channel::FrameHandler {
   std::list<Queued> queue_;
   std::size_t queued_bytes_ = 0;
   std::deque<Arrived> arrived_;
+  std::size_t arrived_bytes_ = 0;
+  std::size_t first_wanted_;  // by the handshake, before anything has come
   std::unique_ptr<channel::Channel> channel_;
 };
 

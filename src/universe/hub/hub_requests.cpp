@@ -186,7 +186,7 @@ void HubState::tell_series(const std::vector<SeriesBook::Change>& changes) {
       continue;
     }
     for (const auto reader : change.readers) {
-      if (const auto connection = connection_of(reader); connection != 0) {
+      if (const auto connection = connection_of(reader); connection != 0 && !misses(connection)) {
         say(connection, SeriesMessage{record->name, record->program, record->incarnation, record->closed});
       }
     }

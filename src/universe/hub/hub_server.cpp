@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -15,10 +16,12 @@
 namespace couplet::universe {
 namespace {
 
-constexpr int listen_backlog = 1024;
+constexpr int listen_backlog = 4096;   // the system may allow less
 constexpr int messages_per_turn = 64;  // of one connection
+constexpr int callers_per_turn = 256;
 constexpr std::uint64_t last_words_ns = 2'000'000'000;
 constexpr std::uint64_t tick_ns = 100'000'000;
+constexpr std::uint64_t silence_look_ns = 250'000'000;
 // What is neither a connection nor a caller, in by_descriptor_.
 constexpr ConnectionId stop_wish = 0;
 constexpr ConnectionId lifeline = UINT32_MAX;
@@ -34,6 +37,12 @@ std::string why_gone(const Status& failure) {
   }
 }
 
+// Callers that have proven nothing may not use up the descriptors that members need.
+channel::UnprovenLimits unproven_limits() {
+  constexpr std::size_t share = 4;
+  return {.max_callers = std::clamp<std::size_t>(os::descriptor_limit() / share, 1, max_unproven)};
+}
+
 double seconds_since_1970() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
@@ -41,7 +50,11 @@ double seconds_since_1970() {
 }  // namespace
 
 HubServer::HubServer(HubServerOptions options, os::Descriptor listener, const os::Endpoint& endpoint)
-    : options_(std::move(options)), run_id_(options_.hub.run_id), listener_(std::move(listener)), endpoint_(endpoint) {}
+    : options_(std::move(options)),
+      run_id_(options_.hub.run_id),
+      listener_(std::move(listener)),
+      endpoint_(endpoint),
+      unproven_(unproven_limits()) {}
 
 HubServer::~HubServer() = default;
 
@@ -123,7 +136,7 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
     serve(id, now);
   }
   if (called) {
-    accept_all(now);  // after those who have ended: a number of theirs may be used again
+    accept_callers(now);  // after those who have ended: a number of theirs may be used again
   }
   if (orphaned_ && clients_.empty()) {
     stop("who started the hub is gone, and nobody is left");
@@ -141,45 +154,66 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
   return !clients_.empty() && now < over_since_ns_ + last_words_ns;
 }
 
-void HubServer::accept_all(std::uint64_t now_ns) {
-  while (unproven_ < most_unproven && !state_->over()) {
-    auto socket = os::accept_tcp(listener_);
-    if (!socket.ok()) {
-      if (socket.code() != Code::not_yet) {  // most likely the limit of open files
-        if (deaf_until_ns_ == 0 && options_.note) {
-          options_.note(socket.status().text());
-        }
-        deaf_until_ns_ = now_ns + tick_ns;
-      }
-      break;
+void HubServer::accept_callers(std::uint64_t now_ns) {
+  for (int count = 0; count < callers_per_turn && unproven_.has_room(now_ns) && !state_->over(); ++count) {
+    auto socket = os::accept_tcp(listener_, {.buffer_bytes = control_socket_bytes});
+    if (socket.ok()) {
+      accept_caller(std::move(*socket), now_ns);
+      continue;
     }
-    const auto from = os::peer_endpoint(*socket);
-    channel::HandshakeSelf self;
-    self.role = wire::Role::hub;
-    self.id = channel::hub_peer;
-    self.run_id = run_id_;
-    self.features = handshake_features(options_.encrypt);
-    const auto id = next_id_++;
-    auto& client = clients_[id];
-    client.connection = ControlConnection::accept(
-        std::move(*socket), options_.secret, self,
-        fmt::format("the connection from {}", from.ok() ? os::endpoint_text(*from) : std::string("somewhere")),
-        options_.make_lane);
-    client.deadline_ns = now_ns + unproven_ns;
-    ++unproven_;
-    watch(id, client);
-    serve(id, now_ns);
+    if (socket.code() != Code::not_yet) {
+      out_of_descriptors(socket.status(), now_ns);
+    }
+    return;
+  }
+}
+
+void HubServer::accept_caller(os::Descriptor socket, std::uint64_t now_ns) {
+  const auto from = os::peer_endpoint(socket);
+  channel::HandshakeSelf self;
+  self.role = wire::Role::hub;
+  self.id = channel::hub_peer;
+  self.run_id = run_id_;
+  self.features = handshake_features(options_.encrypt);
+  const auto id = next_id_++;
+  const auto displaced = unproven_.admit(id, from.ok() ? from->address : os::Endpoint{}.address, now_ns);
+  if (displaced) {
+    drop(static_cast<ConnectionId>(*displaced), "its place was needed", now_ns);
+  }
+  auto& client = clients_[id];
+  client.connection = ControlConnection::accept(
+      std::move(socket), options_.secret, self,
+      fmt::format("the connection from {}", from.ok() ? os::endpoint_text(*from) : std::string("somewhere")),
+      options_.make_lane);
+  watch(id, client);
+  serve(id, now_ns);
+}
+
+// Most likely the limit of open files: somebody who has proven nothing gives its own back; if there is nobody, the hub is deaf
+// for a moment.
+void HubServer::out_of_descriptors(const Status& why, std::uint64_t now_ns) {
+  if (!std::exchange(noted_no_descriptor_, true) && options_.note) {
+    options_.note(why.text());
+  }
+  if (const auto victim = unproven_.victim()) {
+    drop(static_cast<ConnectionId>(*victim), "its descriptor was needed", now_ns);
+  } else {
+    deaf_until_ns_ = now_ns + tick_ns;
   }
 }
 
 void HubServer::watch(ConnectionId id, Client& client) {
-  const int descriptor = client.connection->descriptor();
+  // What a client says that does not read its answers waits in its socket, and is looked at when it has read some.
+  const bool deaf = held_back(client) && client.connection->full();
+  const int descriptor = deaf ? -1 : client.connection->descriptor();
   const bool write = client.connection->wants_write();
   if (descriptor == client.descriptor && write == client.watched_write) {
     return;
   }
   if (descriptor != client.descriptor) {
-    by_descriptor_.erase(client.descriptor);
+    if (by_descriptor_.erase(client.descriptor) != 0 && client.descriptor == client.connection->descriptor()) {
+      doorbell_->unwatch(client.descriptor);
+    }
   }
   if (descriptor >= 0) {
     static_cast<void>(doorbell_->watch(descriptor, write));
@@ -199,22 +233,33 @@ void HubServer::serve(ConnectionId id, std::uint64_t now_ns) {
   connection.poll();
   if (!client.proven && connection.state() == ControlConnection::State::open) {
     client.proven = true;
-    --unproven_;
+    unproven_.remove(id);
     state_->connected(id, now_ns);
+  } else if (!client.proven && connection.spoke()) {
+    unproven_.spoke(id);
   }
   hear(id, client, now_ns);
   if (connection.state() == ControlConnection::State::ended) {
     drop(id, why_gone(connection.failure()), now_ns);
     return;
   }
-  if (connection.ready()) {
+  if (client.behind && !connection.sending()) {
+    client.behind = false;
+    state_->caught_up(id);
+  }
+  if (connection.ready() && !held_back(client)) {
     busy_.insert(id);
   }
   watch(id, client);
 }
 
+// It does not read what it is told, so that no more of what it says is listened to.
+bool HubServer::held_back(const Client& client) const noexcept {
+  return client.connection->queued_bytes() > options_.max_behind_bytes;
+}
+
 void HubServer::hear(ConnectionId id, Client& client, std::uint64_t now_ns) {
-  for (int count = 0; count < messages_per_turn; ++count) {
+  for (int count = 0; count < messages_per_turn && !held_back(client); ++count) {
     const auto arrived = client.connection->take();
     if (!arrived) {
       return;
@@ -234,15 +279,16 @@ void HubServer::drop(ConnectionId id, const std::string& why, std::uint64_t now_
   const auto found = clients_.find(id);
   if (found->second.proven) {
     state_->disconnected(id, why, now_ns);
-  } else {
-    --unproven_;
   }
+  unproven_.remove(id);
   by_descriptor_.erase(found->second.descriptor);
   if (found->second.descriptor >= 0) {
     doorbell_->unwatch(found->second.descriptor);
   }
   clients_.erase(found);
   busy_.erase(id);
+  shut_.erase(id);
+  unanswered_.erase(id);
 }
 
 void HubServer::speak(std::uint64_t now_ns) {
@@ -253,8 +299,15 @@ void HubServer::speak(std::uint64_t now_ns) {
     }
     auto& client = found->second;
     client.connection->send(output.kind, std::move(output.payload));
+    unanswered_.insert(output.to);
+    if (!client.behind && held_back(client)) {
+      client.behind = true;
+      times_behind_.fetch_add(1, std::memory_order_relaxed);
+      state_->fell_behind(output.to);
+    }
     if (output.last) {
       client.shut = true;
+      shut_.insert(output.to);
       client.deadline_ns = now_ns + last_words_ns;
       client.connection->shut();
     }
@@ -263,16 +316,44 @@ void HubServer::speak(std::uint64_t now_ns) {
 }
 
 void HubServer::look_at_time(std::uint64_t now_ns) {
+  drop_late(now_ns);
+  if (now_ns >= next_look_ns_) {
+    next_look_ns_ = now_ns + silence_look_ns;
+    look_for_silence(now_ns);
+  }
+  listen(unproven_.has_room(now_ns) && !state_->over() && now_ns >= deaf_until_ns_);
+}
+
+void HubServer::drop_late(std::uint64_t now_ns) {
   std::vector<ConnectionId> late;
-  for (const auto& [id, client] : clients_) {
-    if ((!client.proven || client.shut) && now_ns >= client.deadline_ns) {
+  for (const auto id : shut_) {
+    if (now_ns >= clients_.at(id).deadline_ns) {
       late.push_back(id);
     }
   }
   for (const auto id : late) {
     drop(id, "it was silent for too long", now_ns);
   }
-  listen(unproven_ < most_unproven && !state_->over() && now_ns >= deaf_until_ns_);
+  while (const auto oldest = unproven_.oldest()) {
+    if (now_ns < unproven_.oldest_since_ns() + max_unproven_ns) {
+      break;
+    }
+    drop(static_cast<ConnectionId>(*oldest), "it has not proven the secret", now_ns);
+  }
+}
+
+// A member that is stopped reads nothing for as long as it likes, but its system answers. Only a look at the connection finds
+// that the system is gone while something is on its way; otherwise keepalive does.
+void HubServer::look_for_silence(std::uint64_t now_ns) {
+  const auto looked_at = std::vector<ConnectionId>(unanswered_.begin(), unanswered_.end());
+  for (const auto id : looked_at) {
+    const auto found = clients_.find(id);
+    if (found == clients_.end() || !found->second.connection->unanswered()) {
+      unanswered_.erase(id);
+    } else {
+      serve(id, now_ns);
+    }
+  }
 }
 
 // Callers that cannot be taken now do not keep the hub awake.

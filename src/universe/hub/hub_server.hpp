@@ -1,11 +1,13 @@
 // The hub on sockets: turns connections into what HubState hears, and what it says into bytes. One thread, one place to
 // sleep; never blocks on a client.
 // Above: runtime/main_hub. Below: hub_state, control_connection, os.
-// Invariants: at most most_unproven connections that have not proven the secret, each for at most unproven_ns; a client that
-// takes nothing is dropped when its queue is full; the hub is a process of its node and keeps the node directory.
+// Invariants: connections that have not proven the secret are bounded, and an honest one always finds a place
+// (channel/unproven); a client that reads nothing costs a bounded amount and stays, for as long as its system answers; the hub
+// is a process of its node and keeps the node directory.
 // Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,6 +18,7 @@
 
 #include "base/status.hpp"
 #include "channel/secret.hpp"
+#include "channel/unproven.hpp"
 #include "os/doorbell.hpp"
 #include "os/socket.hpp"
 #include "universe/control_connection.hpp"
@@ -24,8 +27,11 @@
 
 namespace couplet::universe {
 
-inline constexpr std::size_t most_unproven = 64;
-inline constexpr std::uint64_t unproven_ns = 5'000'000'000;
+// How long a connection may take to prove the secret, as long as nobody needs its place.
+inline constexpr std::uint64_t max_unproven_ns = 60'000'000'000;
+inline constexpr std::size_t max_unproven = 4096;
+// A client for which more waits is told no more changes; it gets the state anew when it reads again.
+inline constexpr std::size_t default_max_behind_bytes = 1U << 20U;
 
 struct HubServerOptions {
   HubSettings hub;  // run_id 0: a random one
@@ -34,7 +40,8 @@ struct HubServerOptions {
   LaneMaker make_lane;
   bool encrypt = false;
   std::string run_directory;
-  std::string node_name;                         // COUPLET_NODE
+  std::string node_name;  // COUPLET_NODE
+  std::size_t max_behind_bytes = default_max_behind_bytes;
   std::string events;                            // file that events are appended to; "": none
   std::function<void(const std::string&)> note;  // what whoever runs the hub should know
 };
@@ -49,6 +56,8 @@ class HubServer {
   // Where it listens.
   [[nodiscard]] const os::Endpoint& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] std::uint64_t run_id() const noexcept { return run_id_; }
+  // How often a client read so little that changes were kept from it. Any thread may ask.
+  [[nodiscard]] std::uint64_t times_behind() const noexcept { return times_behind_.load(std::memory_order_relaxed); }
   // Works until the universe is over, or until stop_descriptor (-1: none) is readable: then tells the members and ends.
   Status run(int stop_descriptor);
   // From now on `descriptor`, a pipe or socket, says whether somebody still wants the universe: after its other end has been
@@ -65,15 +74,21 @@ class HubServer {
     bool watched_write = false;
     bool proven = false;
     bool shut = false;
-    std::uint64_t deadline_ns = 0;  // to prove itself, or, when shut, to take what is left
+    bool behind = false;            // reads too little: see HubState::fell_behind
+    std::uint64_t deadline_ns = 0;  // when shut: to take what is left
   };
 
   HubServer(HubServerOptions options, os::Descriptor listener, const os::Endpoint& endpoint);
   Status open_events();
-  void accept_all(std::uint64_t now_ns);
+  void accept_callers(std::uint64_t now_ns);
+  void accept_caller(os::Descriptor socket, std::uint64_t now_ns);
+  void out_of_descriptors(const Status& why, std::uint64_t now_ns);
   void serve(ConnectionId id, std::uint64_t now_ns);
   void hear(ConnectionId id, Client& client, std::uint64_t now_ns);
   void drop(ConnectionId id, const std::string& why, std::uint64_t now_ns);
+  void drop_late(std::uint64_t now_ns);
+  void look_for_silence(std::uint64_t now_ns);
+  [[nodiscard]] bool held_back(const Client& client) const noexcept;
   void speak(std::uint64_t now_ns);
   void write_events();
   void watch(ConnectionId id, Client& client);
@@ -86,6 +101,7 @@ class HubServer {
   os::Endpoint endpoint_;
   bool listening_ = false;
   bool orphaned_ = false;
+  bool noted_no_descriptor_ = false;
   std::uint64_t deaf_until_ns_ = 0;  // no descriptor was left for a caller
   std::unique_ptr<HubState> state_;
   std::unique_ptr<NodeDirectory> directory_;
@@ -93,10 +109,14 @@ class HubServer {
   std::unique_ptr<os::Doorbell> doorbell_;
   os::Descriptor events_;
   ConnectionId next_id_ = 1;
-  std::size_t unproven_ = 0;
+  channel::Unproven unproven_;
   std::map<ConnectionId, Client> clients_;
   std::map<int, ConnectionId> by_descriptor_;
-  std::set<ConnectionId> busy_;  // have more to be looked at without their descriptor saying so
+  std::set<ConnectionId> busy_;        // have more to be looked at without their descriptor saying so
+  std::set<ConnectionId> shut_;        // have been told to go
+  std::set<ConnectionId> unanswered_;  // were sent something that their system may not have acknowledged
+  std::uint64_t next_look_ns_ = 0;     // at these
+  std::atomic<std::uint64_t> times_behind_{0};
   std::uint64_t over_since_ns_ = 0;
 };
 

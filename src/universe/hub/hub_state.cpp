@@ -69,6 +69,38 @@ void HubState::disconnected(ConnectionId connection, const std::string& why, std
   check_over(now_ns);
 }
 
+void HubState::fell_behind(ConnectionId connection) {
+  if (const auto found = clients_.find(connection); found != clients_.end()) {
+    found->second.behind = true;
+  }
+}
+
+void HubState::caught_up(ConnectionId connection) {
+  const auto found = clients_.find(connection);
+  if (found == clients_.end()) {
+    return;
+  }
+  auto& client = found->second;
+  client.behind = false;
+  if (!std::exchange(client.missed, false) || client.phase != Phase::released || over_) {
+    return;
+  }
+  for (auto output : welcome_now()) {
+    output.to = connection;
+    outputs_.push_back(std::move(output));
+  }
+  for (const auto* const record : series_.read_by(client.peer)) {
+    say(connection, SeriesMessage{record->name, record->program, record->incarnation, record->closed});
+  }
+}
+
+// True: the connection is behind, and is not told this change.
+bool HubState::misses(ConnectionId connection) {
+  auto& client = clients_[connection];
+  client.missed = client.missed || client.behind;
+  return client.behind;
+}
+
 void HubState::tick(std::uint64_t now_ns) {
   if (over_) {
     return;
@@ -535,7 +567,7 @@ void HubState::say(ConnectionId connection, const HubMessage& message, bool last
 void HubState::say_all_released(const HubMessage& message) {
   std::shared_ptr<const std::string> bytes;
   for (const auto& [connection, client] : clients_) {
-    if (client.phase != Phase::released) {
+    if (client.phase != Phase::released || misses(connection)) {
       continue;
     }
     if (bytes == nullptr) {

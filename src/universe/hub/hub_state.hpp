@@ -69,6 +69,9 @@ class HubState {
   void broken(ConnectionId connection, const Status& why, std::uint64_t now_ns);
   // The connection has ended; why is for the sentence that the others get.
   void disconnected(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
+  // The connection reads too little: it is told no more changes until it has caught up, and then the state of everything.
+  void fell_behind(ConnectionId connection);
+  void caught_up(ConnectionId connection);
   // Deadlines; to be called a few times a second.
   void tick(std::uint64_t now_ns);
   // The hub was told to end.
@@ -88,6 +91,8 @@ class HubState {
   struct Client {
     Phase phase = Phase::fresh;
     bool relay = false;
+    bool behind = false;  // reads too little
+    bool missed = false;  // ... and was not told a change
     std::int32_t program = -1;
     std::int32_t rank = -1;
     std::int32_t node = -1;
@@ -133,6 +138,7 @@ class HubState {
   void place(ConnectionId connection, Client& client);
   void release();
   [[nodiscard]] std::vector<HubOutput> welcome_now() const;
+  [[nodiscard]] bool misses(ConnectionId connection);
   [[nodiscard]] bool may_go(const Client& client) const;
   void gone(ConnectionId connection, Client& client, PeerState state, const std::string& why, std::uint64_t now_ns);
   void vacate(ConnectionId connection, const Client& client);

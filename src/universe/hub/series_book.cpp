@@ -158,6 +158,16 @@ bool SeriesBook::reads(channel::PeerId peer) const {
                      [&](const auto& item) { return item.second.readers.contains(peer); });
 }
 
+std::vector<const SeriesRecord*> SeriesBook::read_by(channel::PeerId peer) const {
+  std::vector<const SeriesRecord*> records;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.readers.contains(peer)) {
+      records.push_back(&entry.record);
+    }
+  }
+  return records;
+}
+
 std::vector<std::string> SeriesBook::awaited() const {
   std::vector<std::string> names;
   for (const auto& [name, entry] : entries_) {

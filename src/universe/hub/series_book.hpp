@@ -44,6 +44,7 @@ class SeriesBook {
   [[nodiscard]] std::uint64_t lingers_until_ns() const;
   [[nodiscard]] std::vector<channel::PeerId> readers_of(const std::string& name) const;
   [[nodiscard]] bool reads(channel::PeerId peer) const;
+  [[nodiscard]] std::vector<const SeriesRecord*> read_by(channel::PeerId peer) const;
   // "program 'follower' (series 'eta')": required readers that have not come.
   [[nodiscard]] std::vector<std::string> awaited() const;
 

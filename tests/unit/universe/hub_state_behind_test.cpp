@@ -1,0 +1,81 @@
+// A connection that reads too little is told no changes, and then the state of everything.
+#include "hub_world.hpp"
+
+namespace couplet::universe {
+namespace {
+
+SeriesRecord record_of(channel::PeerId writer) {
+  SeriesRecord record;
+  record.name = "eta";
+  record.program = "nowcast";
+  record.fields = {{"", COUPLET_DOUBLE, {4}}};
+  record.slots = 2;
+  SeriesPart part;
+  part.writer = writer;
+  part.boxes = {{{1, {0}, {4}}}};
+  part.file = "series-eta";
+  record.parts.push_back(part);
+  return record;
+}
+
+class HubStateBehind : public ::testing::Test {
+ protected:
+  HubStateBehind() : ocean_(world_.join("ocean", 0, 1)), nowcast_(world_.join("nowcast", 0, 1)) {
+    other_ = world_.join("other", 0, 1);
+    world_.send(nowcast_, AnnounceMessage{1, record_of(1)});
+    world_.send(ocean_, NoteMessage{1, SeriesNote::reader_opened, "eta"});
+  }
+  void change() {
+    world_.send(nowcast_, NoteMessage{2, SeriesNote::writer_closed, "eta"});
+    world_.send(nowcast_, AnnounceMessage{3, record_of(1)});
+  }
+  HubWorld world_{"ocean:1,nowcast:1,other:1"};
+  ConnectionId ocean_;
+  ConnectionId nowcast_;
+  ConnectionId other_;
+};
+
+TEST_F(HubStateBehind, ItIsToldNoChangesAndThenTheState) {
+  world_.hub().fell_behind(ocean_);
+  const auto changes = world_.all<SeriesMessage>(ocean_).size();
+  const auto table_bytes = world_.table_bytes(ocean_);
+  change();
+  world_.cut(other_);
+  EXPECT_EQ(world_.all<SeriesMessage>(ocean_).size(), changes);
+  EXPECT_TRUE(world_.all<PeerMessage>(ocean_).empty());
+  EXPECT_EQ(world_.all<PeerMessage>(nowcast_).size(), 1U) << "the others are told";
+
+  world_.hub().caught_up(ocean_);
+  world_.pump();
+  ASSERT_EQ(world_.all<SeriesMessage>(ocean_).size(), changes + 1);
+  EXPECT_EQ(world_.last<SeriesMessage>(ocean_).incarnation, 1U);
+  EXPECT_FALSE(world_.last<SeriesMessage>(ocean_).closed);
+  ASSERT_GT(world_.table_bytes(ocean_), table_bytes);
+  EXPECT_EQ(world_.table(ocean_).back().peer, 2U);
+  EXPECT_EQ(world_.table(ocean_).back().state, static_cast<std::uint8_t>(PeerState::lost));
+}
+
+TEST_F(HubStateBehind, ItIsToldNothingIfNothingHasChanged) {
+  const auto table_bytes = world_.table_bytes(ocean_);
+  world_.hub().fell_behind(ocean_);
+  world_.hub().caught_up(ocean_);
+  world_.pump();
+  EXPECT_EQ(world_.table_bytes(ocean_), table_bytes);
+}
+
+TEST_F(HubStateBehind, ItIsAnsweredAndMayEnd) {
+  world_.hub().fell_behind(ocean_);
+  world_.send(ocean_, FindMessage{7, "eta", -1, false});
+  EXPECT_EQ(world_.last<AnswerMessage>(ocean_).request, 7U);
+  world_.cut(other_);
+  world_.send(ocean_, LeaveMessage{});
+  EXPECT_TRUE(world_.has<GoodbyeMessage>(ocean_));
+  world_.hub().caught_up(ocean_);
+  world_.pump();
+  world_.cut(ocean_);
+  world_.hub().caught_up(ocean_);
+  world_.hub().fell_behind(ocean_);
+}
+
+}  // namespace
+}  // namespace couplet::universe

@@ -1,0 +1,72 @@
+"""Connections that say nothing keep nobody out of a universe."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import pytest
+from launching import World
+from members import Member
+
+MAX_OPEN = 2000  # of the flood; the hub has closed older ones, or may
+
+
+@contextlib.contextmanager
+def flood(port: int, source: str, rate: int) -> Iterator[None]:
+    """So many connections a second from an address of this host, over which nothing is said."""
+    stop = threading.Event()
+    opened: deque[socket.socket] = deque()
+
+    def run() -> None:
+        began = time.monotonic()
+        count = 0
+        while not stop.is_set():
+            while count < (time.monotonic() - began) * rate:
+                caller = socket.socket()
+                caller.setblocking(False)
+                caller.bind((source, 0))
+                with contextlib.suppress(BlockingIOError):
+                    caller.connect(("127.0.0.1", port))
+                opened.append(caller)
+                count += 1
+                if len(opened) > MAX_OPEN:
+                    opened.popleft().close()
+            stop.wait(0.01)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        while len(opened) < min(rate, MAX_OPEN):
+            time.sleep(0.01)
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        for caller in opened:
+            caller.close()
+
+
+@pytest.mark.parametrize("source", ["127.0.0.1", "127.0.0.2"], ids=["same-address", "other-address"])
+@pytest.mark.parametrize("rate", [100, 1000])
+def test_a_flood_of_silent_connections_keeps_nobody_out(
+    make_world: Callable[..., World], rate: int, source: str
+) -> None:
+    """Programs join and leave meanwhile."""
+    world = make_world("ocean:4,nowcast:1")
+    port = int(world.environment["COUPLET_HUB"].rpartition(":")[2])
+    with flood(port, source, rate):
+        members = [Member(world, "ocean", rank, 4) for rank in range(4)]
+        members.append(Member(world, "nowcast", 0, 1))
+        for member in members:
+            member.joined()
+        members[0].kill()
+        assert members[4].ask("lost").startswith("lost 0 program 'ocean' rank 0")
+        again = Member(world, "ocean", 0, 4)
+        again.joined()
+        for member in [again, *members[1:]]:
+            member.leave()
