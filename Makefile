@@ -1,5 +1,5 @@
 # Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
-.PHONY: help build demo demo-spacecraft test stress chaos bench check check-model fuzz fuzz-short asan tsan format install clean
+.PHONY: help build demo demo-spacecraft test stress chaos bench bench-against check check-model fuzz fuzz-short asan tsan format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -41,6 +41,10 @@ bench:         ## the benchmarks, one JSON object a line
 	@tools/build release
 	@tools/install-python
 	@tools/bench
+
+bench-against: ## this tree against another commit, samples in pairs: BASE=<commit> SUITES="message series"
+	@tools/bootstrap bench
+	@tools/bench-against $(BASE) $(SUITES)
 
 check:         ## formatting, layers, sizes, linters, types, symbols, headers, documents
 	@tools/bootstrap check

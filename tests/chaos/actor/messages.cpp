@@ -102,7 +102,8 @@ void Actor::receive(const Action& action) {
   if (!find_peer(action, peer)) {
     return;
   }
-  flow.buffer.resize(std::clamp<std::uint64_t>(action.count("bytes", 8) / 8, 1, max_message_words));
+  // Large enough for any message: one that was given up for the moment may be followed by one of another size.
+  flow.buffer.resize(max_message_words);
   for (std::uint64_t index = 0; index < action.count("count", 1); ++index) {
     if (flow.request == nullptr) {
       history_.begin("irecv", piece(",\"f\":\"%s\",\"from\":%d,\"seq\":%llu", key.c_str(), peer,
