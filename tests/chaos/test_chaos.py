@@ -28,6 +28,9 @@ def chaos(*words: str) -> None:
 OF_THE_DAY = (int(time.strftime("%Y%m%d")),) if os.environ.get("COUPLET_STRESS") else ()
 
 
+pytestmark = pytest.mark.stress
+
+
 @pytest.mark.parametrize("seed", [*FIXED_SEEDS, *OF_THE_DAY])
 def test_a_run_of_a_seed_has_no_findings(seed: int, tmp_path: Path) -> None:
     print(f"seed {seed}")

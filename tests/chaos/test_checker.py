@@ -402,3 +402,12 @@ def test_a_history_that_a_kill_has_cut_is_read_to_its_last_whole_line() -> None:
     calls, why = parse_history(lines)
     assert [(each.name, each.end_ns, each.status) for each in calls] == [("join", 5, "OK"), ("leave", None, "")]
     assert why == ""
+
+
+def test_a_busy_machine_excuses_what_is_slow() -> None:
+    run = good_run()
+    hang(run)
+    run.harms = [Harm("busy", "machine", 5000 * MS, 299_000 * MS)]
+    assert "hang" not in kinds(check(run))
+    message_stuck(run)
+    assert "message-stuck" not in kinds(check(run))

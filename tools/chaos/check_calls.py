@@ -131,7 +131,7 @@ def check_join(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     end_ns = evidence.end_of(life, call)
     begin_ns = evidence.run.begun_ns
     hurt = any(
-        harm.kind not in ("flood", "idle_sockets") and harm.overlaps(begin_ns, end_ns)
+        harm.kind not in ("flood", "idle_sockets", "busy") and harm.overlaps(begin_ns, end_ns)
         for harm in evidence.run.harms
         if harm.kind != "kill" or harm.target != life.name
     )
@@ -141,7 +141,8 @@ def check_join(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     others = [one.calls[0].begin_ns for one in evidence.run.lives if one.calls and one.life == 0]
     if len(others) < sum(1 for _ in evidence.run.plan.actors()):
         return  # somebody was not started yet
-    seconds = (end_ns - max(call.begin_ns, *others)) / SECOND
+    since_ns = max(call.begin_ns, *others)
+    seconds = (end_ns - since_ns) / SECOND - evidence.stopped_s(life.name, since_ns, end_ns)
     if call.status == "OK" and seconds > JOIN_SLOW_S:
         yield Finding(
             "join-slow", f"{life.name} joined after {seconds:.1f} s, when all others were there", where(life, call)

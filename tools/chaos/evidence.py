@@ -12,6 +12,10 @@ NAMED = re.compile(r"program '(\w+)' rank (\d+)")
 HURTS_A_PROCESS = ("kill", "stop", "slow", "files", "memory")
 
 
+def settle_ns(harm: Harm) -> int:
+    return SECOND if harm.kind == "busy" else SETTLE_NS
+
+
 class Evidence:
     """A run with its questions."""
 
@@ -32,7 +36,7 @@ class Evidence:
         wanted = set(names)
         nodes = {self.node_of.get(name, "a") for name in wanted}
         for harm in self.run.harms:
-            if harm.target in wanted and harm.kind in HURTS_A_PROCESS:
+            if harm.kind == "busy" or harm.target in wanted and harm.kind in HURTS_A_PROCESS:
                 yield harm
             elif harm.kind == "cut":
                 if set(harm.target.split("-")) <= nodes | {"hub"}:
@@ -46,9 +50,9 @@ class Evidence:
     def calm_s(self, begin_ns: int, end_ns: int, names: Iterable[str]) -> float:
         """Seconds between two times in which no fault was in force among them, nor had been shortly before."""
         excused = sorted(
-            (max(harm.from_ns, begin_ns), min((harm.until_ns or self.end_ns) + SETTLE_NS, end_ns))
+            (max(harm.from_ns, begin_ns), min((harm.until_ns or self.end_ns) + settle_ns(harm), end_ns))
             for harm in self.harms_to(names)
-            if harm.overlaps(begin_ns, end_ns, SETTLE_NS)
+            if harm.overlaps(begin_ns, end_ns, settle_ns(harm))
         )
         calm, at = 0, begin_ns
         for first, last in excused:
@@ -57,10 +61,11 @@ class Evidence:
         return max(0, calm + end_ns - at) / SECOND if end_ns > begin_ns else 0.0
 
     def stopped_s(self, name: str, begin_ns: int, end_ns: int) -> float:
-        """Seconds between two times in which a process was stopped, or mostly stopped."""
+        """Seconds between two times in which a process was stopped, or mostly stopped, or the machine was busy."""
         total = 0
         for harm in self.run.harms:
-            if harm.target == name and harm.kind in ("stop", "slow") and harm.overlaps(begin_ns, end_ns):
+            stopped = harm.target == name and harm.kind in ("stop", "slow")
+            if (stopped or harm.kind == "busy") and harm.overlaps(begin_ns, end_ns):
                 total += min(harm.until_ns or self.end_ns, end_ns) - max(harm.from_ns, begin_ns)
         return total / SECOND
 

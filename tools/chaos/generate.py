@@ -6,7 +6,9 @@ that come and go, that have other settings than their peers; and faults while th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
+from re import sub
 
 from chaos.plan import Fault, Plan, Program
 
@@ -201,8 +203,74 @@ def make_fault(random: Random, targets: list[str], limited: bool) -> Fault:
     return Fault(kind, random.choice((actor, actor, "hub")) if kind == "stop" else actor, at_s, for_s, amount)
 
 
+def crowd(random: Random, plan: Plan) -> Plan:
+    """Members that come and go, while others compute for long and sockets hold little."""
+    node, rounds = random.choice("ab"), random.choice((100, 300))
+    script = tuple(["join timeout=20", "leave"] * rounds)
+    churns = tuple(Program(f"crowd{n}", 1, node, script, {}, 1.0, False) for n in range(random.choice((1, 2))))
+    programs = []
+    for program in plan.programs:
+        lines = list(program.script)
+        if random.random() < 0.5:
+            lines.insert(random.randrange(1, len(lines)), f"idle s={random.choice((10, 14))}")
+        programs.append(replace(program, script=tuple(lines)))
+    return replace(plan, programs=(*programs, *churns), small_buffers=random.random() < 0.7)
+
+
+def orphans(random: Random, plan: Plan) -> Plan:
+    """The hub dies for good, and somebody else after it."""
+    at_s = round(random.uniform(0.5, 5.0), 2)
+    names = [f"{program.name}/0" for program in plan.programs if program.required]
+    later = Fault("kill", random.choice(names), round(at_s + random.uniform(0.1, 3.0), 2))
+    return replace(plan, faults=(Fault("kill", "hub", at_s), later, *plan.faults[:1]))
+
+
+def siege(random: Random, plan: Plan) -> Plan:
+    """Nobody has joined yet when the flood begins."""
+    rate = random.choice((20, 100, 300))
+    flood = Fault("flood", "hub", 0.0, 15.0, rate)
+    programs = tuple(replace(program, start_s=program.start_s + 2.0) for program in plan.programs)
+    return replace(plan, programs=programs, faults=(flood, *plan.faults[:1]))
+
+
+def heavy_relay(random: Random, plan: Plan) -> Plan:
+    """Whoever writes is started again while its relay is slow, stopped or away."""
+    writers = [program.name for program in plan.programs if program.name.startswith("ocean")]
+    if not writers:
+        return plan
+    at_s = round(random.uniform(1.0, 4.0), 2)
+    kill = Fault("kill", f"{random.choice(writers)}/0", at_s, random.choice((0.05, 0.3, 1.0)), again=True)
+    hurt = Fault(random.choice(("stop", "slow", "kill")), "relay:a", round(at_s + random.uniform(-0.3, 0.6), 2), 3.0)
+    programs = tuple(replace(p, node="b") if p.name.startswith("reader") else p for p in plan.programs)
+    return replace(plan, programs=programs, faults=(kill, hurt, *plan.faults[:1]), settings={})
+
+
+def rush(random: Random, plan: Plan) -> Plan:
+    """Large steps without a pause, and readers that are slower than their writer."""
+    programs = []
+    for program in plan.programs:
+        lines = [sub(r"elements=\d+ grain=\d+", "elements=2097152 grain=512", line) for line in program.script]
+        lines = [sub(r"grain=1 mode=hold", "grain=512 mode=follow", line) for line in lines]
+        lines = [sub(r"grain=1 mode=follow", "grain=512 mode=follow", line) for line in lines]
+        lines = [sub(r" (start|stop)=\d+", "", line) for line in lines]
+        lines = [sub(r"pause_us=\d+( claim=1)?$", "pause_us=0 claim=1", line) for line in lines]
+        programs.append(replace(program, script=tuple(sub(r" required=\S+", "", line) for line in lines)))
+    return replace(plan, programs=tuple(programs), memory_mib=0)
+
+
+THEMES = (crowd, orphans, siege, heavy_relay, rush)
+FIRST_SEED_WITH_THEMES = 10_000  # those below keep the plans that docs/chaos.md names
+
+
 def generate(seed: int) -> Plan:
     random = Random(seed)
+    plan = generate_plain(random, seed)
+    if seed >= FIRST_SEED_WITH_THEMES and random.random() < 0.6:
+        plan = random.choice(THEMES)(random, plan)
+    return plan
+
+
+def generate_plain(random: Random, seed: int) -> Plan:
     programs: list[Program] = []
     shape = random.choice(("series", "series", "series", "messages", "messages", "both", "both", "tasks"))
     if shape in ("series", "both"):
