@@ -232,7 +232,8 @@ def evict_without_reason(run: Run) -> None:
 
 def hold_up_for_nobody(run: Run) -> None:
     reader, writer = life_of(run, "reader"), life_of(run, "ocean")
-    writer.calls[-2:-2] = [put(60, 20_000, 22_000, "ERROR_TIMEOUT", "program 'reader' rank 0 holds")]
+    text = "program 'reader' rank 0 holds"
+    writer.calls[-2:-2] = [put(60, 18_000 + at, 20_000 + at, "ERROR_TIMEOUT", text) for at in (0, 2000)]
     writer.ended_ns = reader.ended_ns = 30_000 * MS
     reader.calls = reader.calls[:-4]
     reader.calls += [read(20_000 - 500 + 1000 * i, 20_500 + 1000 * i, status="NOT_YET") for i in range(4)]

@@ -321,9 +321,10 @@ def check_holding(evidence: Evidence, made: list[Made], readings: list[Reading])
     """A writer that is held up is held up by somebody: a reader that holds and is not waiting in read itself."""
     for one in made:
         for writer in one.writers:
-            for put in one.puts.get(writer.rank, []):
-                if put.status not in ("ERROR_TIMEOUT", "FULL") or put.seconds < HELD_FOR_NOBODY_S:
-                    continue
+            for before, put in pairwise(one.puts.get(writer.rank, [])):
+                both = {before.status, put.status} <= {"ERROR_TIMEOUT", "FULL"}
+                if not both or put.seconds < HELD_FOR_NOBODY_S:
+                    continue  # once may be a relay that is just starting
                 reason = why_held(evidence, one, put, readings)
                 if reason:
                     text = f"{writer.name} was held up for {put.seconds:.1f} s, {reason}: {put.text}"
