@@ -403,6 +403,7 @@ def test_a_history_that_a_kill_has_cut_is_read_to_its_last_whole_line() -> None:
     calls, why = parse_history(lines)
     assert [(each.name, each.end_ns, each.status) for each in calls] == [("join", 5, "OK"), ("leave", None, "")]
     assert why == ""
+    assert parse_history(lines, ahead_ns=1)[0][0].begin_ns == 1, "its clock was ahead"
 
 
 def test_a_busy_machine_excuses_what_is_slow() -> None:

@@ -19,7 +19,7 @@ from chaos.plan import Plan
 from chaos.shrink import shrink
 from chaos.tree import PROJECT, BuiltTree
 
-CLOCK = "SKIPPED jumps of the clock: the clock is the host's, and not for a test to set"
+CLOCK = "SKIPPED jumps of the time of day: that clock is the host's, and not for a test to set"
 
 
 def kinds(findings: list[Finding]) -> str:

@@ -267,6 +267,8 @@ def generate(seed: int) -> Plan:
     plan = generate_plain(random, seed)
     if seed >= FIRST_SEED_WITH_THEMES and random.random() < 0.6:
         plan = random.choice(THEMES)(random, plan)
+    if seed >= FIRST_SEED_WITH_THEMES and random.random() < 0.3:
+        plan = replace(plan, clock_ahead_s=random.choice((60, 86_400, 10_000_000)))
     return plan
 
 

@@ -112,8 +112,8 @@ class Finding:
         return f"{self.kind}: {self.text}" + (f" [{self.where}]" if self.where else "")
 
 
-def parse_history(text: str) -> tuple[list[Call], str]:
-    """The calls of one process, and why it stopped itself ("" if it did not)."""
+def parse_history(text: str, ahead_ns: int = 0) -> tuple[list[Call], str]:
+    """The calls of one process, whose clock may be ahead, and why it stopped itself ("" if it did not)."""
     calls: list[Call] = []
     why = ""
     for line in text.splitlines():
@@ -121,7 +121,7 @@ def parse_history(text: str) -> tuple[list[Call], str]:
             facts = json.loads(line)
         except ValueError:  # cut by a kill
             continue
-        time_ns, event, name = facts.pop("t"), facts.pop("e"), facts.pop("c")
+        time_ns, event, name = facts.pop("t") - ahead_ns, facts.pop("e"), facts.pop("c")
         facts.pop("n", None)
         if event == "b":
             calls.append(Call(name, time_ns, facts=facts))
@@ -136,6 +136,6 @@ def parse_history(text: str) -> tuple[list[Call], str]:
     return calls, why
 
 
-def read_history(path: Path, life: Life) -> None:
+def read_history(path: Path, life: Life, ahead_ns: int = 0) -> None:
     if path.exists():
-        life.calls, life.stopped_itself = parse_history(path.read_text(errors="replace"))
+        life.calls, life.stopped_itself = parse_history(path.read_text(errors="replace"), ahead_ns)

@@ -67,6 +67,7 @@ class Plan:
     settings: dict[str, str] = field(default_factory=dict)
     small_buffers: bool = False
     memory_mib: int = 0  # of the shared memory of each node; 0: as much as there is
+    clock_ahead_s: int = 0  # of the monotonic clock of node b, as if it had been started so much earlier
     neighbours: bool = False  # directories of somebody else lie beside those of the run
 
     def actors(self) -> Iterator[tuple[int, Program, int]]:
@@ -92,6 +93,8 @@ class Plan:
         lines = [f"seed {self.seed}  settings {self.settings or 'none'}"]
         if self.small_buffers or self.memory_mib:
             lines[0] += f"  small socket buffers: {self.small_buffers}  shared memory: {self.memory_mib or 'all'} MiB"
+        if self.clock_ahead_s:
+            lines[0] += f"  clock of node b ahead: {self.clock_ahead_s} s"
         for program in self.programs:
             extra = f" {program.environment}" if program.environment else ""
             lines.append(
