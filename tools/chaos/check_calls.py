@@ -10,7 +10,7 @@ from chaos.histories import SECOND, Call, Finding, Life
 MARGIN_S = 8.0  # of a call beyond its timeout: the machine may be busy
 MARGIN_CPU_S = 2.0  # the same for the processor time of the call, which a busy machine does not change
 UNTIMED_S = {"isend": 5.0, "irecv": 5.0, "count": 5.0, "close": 40.0, "leave": 40.0, "create": 40.0}
-JOIN_SLOW_S = 10.0
+JOIN_SLOW_S = 6.0
 ALWAYS_STRANGE = (
     *("ERROR_ARGUMENT", "ERROR_TYPE", "ERROR_SHAPE", "ERROR_STEP", "ERROR_FORKED", "ERROR_THREAD", "ERROR_CONFIG"),
     *("ERROR_MPI", "ERROR_TRUNCATED", "ERROR_AUTHENTICATION", "ERROR_VERSION", "ERROR_PROTOCOL", "ERROR_INTERNAL"),
