@@ -13,7 +13,6 @@ module couplet_arrays_module
   type :: array_entry
     type(c_ptr) :: address = c_null_ptr                ! of the first element of the part
     integer(c_int32_t) :: type = -1
-    integer(int64) :: bytes = 0                         ! of the part
     integer(int64), allocatable :: extents(:)           ! of the part, Fortran's order
     integer(int64), allocatable :: strides(:)           ! bytes, the slowest dimension first
   end type
@@ -68,7 +67,6 @@ contains
     end if
     allocate (entry%extents(n), entry%strides(n))
     stride = int(c_type_bytes(code), int64)
-    entry%bytes = stride * product(end - begin + 1)
     offset = 0
     do i = 1, n
       entry%extents(i) = end(i) - begin(i) + 1
@@ -99,7 +97,8 @@ contains
     allocate (list(size(entries)), strides(couplet_max_dimensions + 1, size(entries)))
     do i = 1, size(entries)
       strides(:size(entries(i)%strides), i) = entries(i)%strides
-      list(i) = c_array(entries(i)%address, c_loc(strides(1, i)), entries(i)%bytes)
+      ! No bound: the extents of the caller's array were checked before.
+      list(i) = c_array(entries(i)%address, c_loc(strides(1, i)), 0_int64)
     end do
   end function
 end module

@@ -253,7 +253,7 @@ COUPLET_API couplet_status couplet_series_create_fields(couplet_universe* univer
 typedef struct couplet_array {
   void* data;             /* only read by put */
   const int64_t* strides; /* read: of the steps first, then one for each dimension; put: one for each dimension */
-  uint64_t bytes;         /* read: of the memory, where strides is NULL; otherwise not looked at */
+  uint64_t bytes;         /* read: of the memory; with strides: from its lowest to its highest byte, 0: not stated */
 } couplet_array;
 
 /* Puts one array for each box of each field, in the order of creation; copied once, whatever the strides are. */

@@ -274,7 +274,8 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     if (list.size() < fields.size()) {
       check_steps(given, fields[list.size()], up_to);
     }
-    list.push_back({given.memory.data, given.strides.data(), given.memory.bytes});
+    // Strided memory reaches over more than its own bytes; check_steps has seen that all elements are there.
+    list.push_back({given.memory.data, given.strides.data(), given.strides.empty() ? given.memory.bytes : 0});
   }
   couplet_batch batch{};
   batch.struct_bytes = sizeof batch;

@@ -68,12 +68,14 @@ Status open(couplet_universe* universe, const char* name, const couplet_open_opt
   COUPLET_TRY(capi::given(out, function, "series"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_open_options_init, function));
   COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
-  COUPLET_TRY_VALUE(auto wanted, reader_options(options, function));
   auto made = std::make_unique<couplet_series>();
   COUPLET_TRY_VALUE(made->team, universe->universe->reading_team(*group, name, options.local != 0));
-  wanted.openers = options.local != 0 ? group->size() : 0;
-  COUPLET_TRY_VALUE(made->reader, series::Reader::open(universe->universe->environment(), *made->team, name, wanted,
-                                                       couplet::os::deadline_after(options.timeout_s)));
+  auto wanted = reader_options(options, function);  // wrong ones are told to the other ranks, which wait for this one
+  if (wanted) {
+    wanted->openers = options.local != 0 ? group->size() : 0;
+  }
+  COUPLET_TRY_VALUE(made->reader, series::Reader::open_checked(universe->universe->environment(), *made->team, name,
+                                                               wanted, couplet::os::deadline_after(options.timeout_s)));
   capi::keep(universe, std::move(made), out);
   return {};
 }

@@ -9,27 +9,10 @@
 
 #include "os/descriptor.hpp"
 #include "os/error.hpp"
+#include "os/populate.hpp"
 
 namespace couplet::os {
 namespace {
-
-// Fills the page tables. The kernel's way where it has one (Linux 5.14), else one access a page.
-void populate_pages(std::byte* data, std::size_t bytes, bool write) {
-#ifdef MADV_POPULATE_WRITE
-  if (::madvise(data, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0) {
-    return;
-  }
-#endif
-  const auto page_bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  for (std::size_t offset = 0; offset < bytes; offset += page_bytes) {
-    auto* const touched = reinterpret_cast<volatile char*>(data + offset);
-    if (write) {
-      __atomic_fetch_or(touched, char{0}, __ATOMIC_RELAXED);
-    } else {
-      static_cast<void>(*touched);
-    }
-  }
-}
 
 Result<std::byte*> map(int descriptor, const std::string& path, std::size_t bytes, bool write) {
   const int protection = write ? PROT_READ | PROT_WRITE : PROT_READ;

@@ -1,5 +1,6 @@
 #include "series/collective.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <vector>
 
@@ -18,19 +19,8 @@ Status decode(const std::string& text) {
   return {static_cast<Code>(code), at < text.size() ? text.substr(at + 1) : std::string()};
 }
 
-}  // namespace
-
-Status agree_on_status(message::Team& team, const Status& own, std::string_view who, std::uint64_t deadline_ns) {
-  if (team.size() == 1) {
-    return own;
-  }
-  std::int64_t fine = own.ok() ? 1 : 0;
-  if (Status status = team.minimum({&fine, 1}, deadline_ns); !status.ok()) {
-    return own.ok() ? status : own;
-  }
-  if (fine == 1) {
-    return {};
-  }
+// Some member has failed: the own status, or that of the first one that failed.
+Status tell_failure(message::Team& team, const Status& own, std::string_view who, std::uint64_t deadline_ns) {
   auto texts = team.gather(encode(own), deadline_ns);
   if (!own.ok()) {
     return own;
@@ -44,6 +34,37 @@ Status agree_on_status(message::Team& team, const Status& own, std::string_view 
     }
   }
   return fail(Code::internal, "a member of the team failed and would not say how");
+}
+
+}  // namespace
+
+Status agree_on_status(message::Team& team, const Status& own, std::string_view who, std::uint64_t deadline_ns) {
+  if (team.size() == 1) {
+    return own;
+  }
+  std::int64_t fine = own.ok() ? 1 : 0;
+  if (Status status = team.minimum({&fine, 1}, deadline_ns); !status.ok()) {
+    return own.ok() ? status : own;
+  }
+  return fine == 1 ? Status() : tell_failure(team, own, who, deadline_ns);
+}
+
+Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
+                          std::uint64_t deadline_ns) {
+  if (alone()) {
+    return own;
+  }
+  const Status mine = own.ok() ? environment_.before_agreement(point) : own;
+  words_.assign(1, mine.ok() ? 1 : 0);
+  words_.insert(words_.end(), values.begin(), values.end());
+  if (Status status = team_.minimum(words_, deadline_ns); !status.ok()) {
+    return mine.ok() ? status : mine;
+  }
+  if (words_.front() != 1) {
+    return tell_failure(team_, mine, "reader rank", deadline_ns);
+  }
+  std::copy(words_.begin() + 1, words_.end(), values.begin());
+  return {};
 }
 
 }  // namespace couplet::series

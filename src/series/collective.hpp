@@ -1,10 +1,14 @@
 // What a collective call of writers or readers agrees on.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/status.hpp"
 #include "message/agree.hpp"
+#include "series/series.hpp"
 
 namespace couplet::series {
 
@@ -12,5 +16,38 @@ namespace couplet::series {
 // one that failed, with "<who> <rank>: " in front.
 [[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view who,
                                      std::uint64_t deadline_ns);
+
+// The points at which the ranks of a reader agree, in the order of the sequences in which they come:
+//   open:    choice, then per incarnation of the series record, sources, start; then opened
+//   restart: record, sources, start, opened (nobody leaves the old incarnation before all have passed the last one)
+//   read:    plan (times, if the reader has an interval), copies (mismatch, if the writers disagree), again as long as steps are missing
+// Between two points a rank does its own work and leaves no sequence, whatever goes wrong: it brings the failure to the
+// next point, where all find out and all leave.
+enum class AgreementPoint : std::uint8_t { choice, record, sources, start, opened, plan, times, copies, mismatch };
+inline constexpr AgreementPoint last_agreement_point = AgreementPoint::mismatch;
+
+// The ranks of a reader. The team is reached only through this class, and each of its calls takes the outcome of the own work
+// since the last one.
+class Agreement {
+ public:
+  Agreement(message::Team& team, Environment& environment) : team_(team), environment_(environment) {}
+
+  [[nodiscard]] int rank() const noexcept { return team_.rank(); }
+  [[nodiscard]] int size() const noexcept { return team_.size(); }
+  [[nodiscard]] bool alone() const noexcept { return team_.size() == 1; }
+
+  // ok if every member brings ok: then `values`, as many on each, are the minima over the members. Otherwise as agree_on_status,
+  // and `values` are unspecified.
+  [[nodiscard]] Status minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
+                               std::uint64_t deadline_ns);
+  [[nodiscard]] Status status(AgreementPoint point, const Status& own, std::uint64_t deadline_ns) {
+    return minimum(point, own, {}, deadline_ns);
+  }
+
+ private:
+  message::Team& team_;
+  Environment& environment_;
+  std::vector<std::int64_t> words_;
+};
 
 }  // namespace couplet::series

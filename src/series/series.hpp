@@ -23,6 +23,7 @@ namespace couplet::series {
 
 class Part;
 class Window;
+enum class AgreementPoint : std::uint8_t;  // series/collective.hpp
 
 enum class Mode : std::uint8_t { hold = COUPLET_HOLD, follow = COUPLET_FOLLOW };
 enum class From : std::uint8_t {
@@ -72,6 +73,8 @@ class Environment {
   // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may be
   // (ns; short while requests are outstanding); interrupted ends the wait, and is answered; an error ends it.
   virtual Result<std::uint64_t> between_slices() = 0;
+  // Called before the ranks of a reader agree. A failure counts as one of this rank's own work: tests let ranks fail so.
+  virtual Status before_agreement(AgreementPoint /*point*/) { return {}; }
   // Of the process; its own where nobody gives others.
   [[nodiscard]] virtual counters::Counters& counters() noexcept { return own_counters_; }
   // How long a wait looks at memory before it sleeps; 0 where ranks of this node exceed its cores.

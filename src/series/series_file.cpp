@@ -4,6 +4,7 @@
 
 #include "base/assert.hpp"
 #include "base/types.hpp"
+#include "os/populate.hpp"
 
 namespace couplet::series {
 
@@ -76,7 +77,7 @@ Result<std::unique_ptr<SeriesFile>> SeriesFile::create(const std::string& path, 
 }
 
 Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path) {
-  COUPLET_TRY_VALUE(auto memory, os::MappedFile::open(path, os::Access::read_write));
+  COUPLET_TRY_VALUE(auto memory, os::MappedFile::open(path, os::Access::read_write, false));
   const auto bytes = memory->bytes();
   auto geometry =
       wire::decode_series_header(bytes.first(std::min(bytes.size(), wire::series_largest_header)), bytes.size());
@@ -84,6 +85,7 @@ Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path) {
     return geometry.status().within(path);
   }
   std::byte* const data = memory->data();
+  os::populate_pages(data, geometry->slots_offset, true);  // the slots are the business of whoever reads them
   return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), data, std::move(geometry).value()));
 }
 

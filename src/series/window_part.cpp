@@ -15,6 +15,7 @@ using wire::ReaderState;
 
 constexpr std::string_view place_prefix = "window:";
 constexpr const char* route_name = "window";
+constexpr std::uint64_t max_ordinal_there = (std::uint64_t{1} << 52) - 1;
 constexpr std::uint64_t nap_ns = 50'000;  // between two looks into another rank's memory
 
 // What a look into memory that changes finds.
@@ -131,6 +132,7 @@ class WindowPart final : public Part {
   }
   Status read_header();
   Status get_headers(std::uint64_t begin, std::uint64_t end);
+  Status mirror_headers(std::uint64_t begin, std::uint64_t end, ControlImage& control);
   Result<Reservation> find_reservation_there();
   Status hold(From from);
   Status look_at_hold();
@@ -184,6 +186,26 @@ Status WindowPart::get_headers(std::uint64_t begin, std::uint64_t end) {
   return window_.complete(place_.rank);
 }
 
+// Labels of published ordinals. A get moves words in any order, so that a stamp may come with the label of the step that
+// replaces it. The writer claims an ordinal before it changes the label of the one that it replaces: where a later look at what is claimed
+// does not reach so far, the label is the ordinal's own. A holder's steps are not replaced.
+Status WindowPart::mirror_headers(std::uint64_t begin, std::uint64_t end, ControlImage& control) {
+  COUPLET_TRY(get_headers(begin, end));
+  if (!held_) {
+    COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));
+  }
+  const std::uint64_t oldest = held_ ? 0 : oldest_retained(control.claimed(), geometry_.slot_count);
+  for (std::uint64_t ordinal = begin; ordinal < end; ++ordinal) {
+    const LineImage& line = lines_[ordinal - begin];
+    auto& header = mirror_->slot_header(ordinal);
+    header.step.store(static_cast<std::int64_t>(line[step_word]), std::memory_order_relaxed);
+    header.time_bits.store(line[time_word], std::memory_order_relaxed);
+    const std::uint64_t replaced = stamp_writing(ordinal + geometry_.slot_count);
+    header.stamp.store(ordinal < oldest ? replaced : line[stamp_word], std::memory_order_relaxed);
+  }
+  return {};
+}
+
 Status WindowPart::poll() {
   ControlImage control;
   LineImage entry{};
@@ -199,16 +221,11 @@ Status WindowPart::poll() {
   }
   const std::uint64_t known = mirrored.published.published.load(std::memory_order_relaxed);
   const std::uint64_t published = control.published();
+  if (published > max_ordinal_there) {
+    return fail(Code::protocol, "{}: its control line says {} steps published", title_, published);
+  }
   if (published > known) {
-    const std::uint64_t begin = std::max(known, oldest_retained(published, geometry_.slot_count));
-    COUPLET_TRY(get_headers(begin, published));
-    for (std::uint64_t ordinal = begin; ordinal < published; ++ordinal) {
-      const LineImage& line = lines_[ordinal - begin];
-      auto& header = mirror_->slot_header(ordinal);
-      header.step.store(static_cast<std::int64_t>(line[step_word]), std::memory_order_relaxed);
-      header.time_bits.store(line[time_word], std::memory_order_relaxed);
-      header.stamp.store(line[stamp_word], std::memory_order_relaxed);
-    }
+    COUPLET_TRY(mirror_headers(std::max(known, oldest_retained(published, geometry_.slot_count)), published, control));
     mirrored.published.published.store(published, std::memory_order_release);
   }
   mirrored.claimed.claimed.store(std::max(control.claimed(), published), std::memory_order_release);
@@ -288,7 +305,17 @@ Status WindowPart::fetch(const Fetch& fetch) {
   COUPLET_TRY(get_data(fetch));
   COUPLET_TRY(get_headers(begin, end));
   for (std::size_t at = 0; at < fetch.ordinals.size(); ++at) {
-    fetch.looks[at].stamp_after = lines_[fetch.ordinals[at] - begin][stamp_word];
+    const std::uint64_t ordinal = fetch.ordinals[at];
+    Fetch::Look& look = fetch.looks[at];
+    look.stamp_after = lines_[ordinal - begin][stamp_word];
+    if (look.stamp_after == stamp_there(ordinal)) {
+      continue;
+    }
+    // It was replaced meanwhile, and the label may be that of the other step: what was mirrored before is its own.
+    const auto label = read_label(mirror_->slot_header(ordinal), ordinal);
+    look.stamp_before = label ? look.stamp_before : look.stamp_after;
+    look.step = label ? label->step : 0;
+    look.time_bits = label ? label->time_bits : wire::no_time;
   }
   return {};
 }

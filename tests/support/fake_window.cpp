@@ -1,5 +1,7 @@
 #include "support/fake_window.hpp"
 
+#include <algorithm>
+
 #include "layout/copy.hpp"
 
 namespace couplet::testing {
@@ -20,8 +22,13 @@ class FakeWindow final : public series::Window {
   [[nodiscard]] std::string sharing() const override { return {}; }
   Result<Piece> reserve(std::uint64_t bytes) override { return job_->reserve(rank_, bytes); }
   Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override {
+    constexpr std::uint64_t word = 8;
     job_->before_get();
-    layout::copy_run(static_cast<std::byte*>(target), job_->at(rank, offset), bytes, layout::CopyMethod::cached);
+    auto* const to = static_cast<std::byte*>(target);
+    const std::uint64_t first = std::min(word, bytes);
+    layout::copy_run(to, job_->at(rank, offset), first, layout::CopyMethod::cached);
+    job_->within_get(bytes);
+    layout::copy_run(to + first, job_->at(rank, offset) + first, bytes - first, layout::CopyMethod::cached);
     return {};
   }
   Status put(int rank, std::uint64_t offset, const void* source, std::uint64_t bytes) override {

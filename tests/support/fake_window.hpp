@@ -25,6 +25,8 @@ class FakeJob {
   [[nodiscard]] std::byte* at(int rank, std::uint64_t offset);
   // Called before each get, to change what it finds.
   std::function<void()> before_get = [] {};
+  // Called between the first word of each get and the others, which a get moves in any order.
+  std::function<void(std::uint64_t bytes)> within_get = [](std::uint64_t) {};
 
  private:
   static constexpr std::uint64_t distance = std::uint64_t{1} << 32;  // between two pieces of a rank, in offsets

@@ -194,6 +194,9 @@ Result<std::uint64_t> FakeEnvironment::between_slices() {
   if (interrupt) {
     return Code::not_yet;
   }
+  if (interrupt_now) {
+    return Code::interrupted;
+  }
   return series::longest_slice_ns;
 }
 

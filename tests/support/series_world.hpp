@@ -95,6 +95,7 @@ class FakeEnvironment : public series::Environment {
   // As if the process had died.
   void die() { life_.reset(); }
   bool interrupt = false;       // the next slice ends the wait
+  bool interrupt_now = false;   // the next slice says that there was an interrupt
   std::string gone_program;     // program_alive() says peer_lost for it
   bool hub_gone = false;        // program_alive() says hub_lost for all others
   std::string unknown_program;  // ... and not_found for it

@@ -130,6 +130,59 @@ TEST_F(InWindow, OnTheWritersNodeARankHoldsItAsOftenAsItLikes) {
   expect_content(batch, box_of(0, rows, 0, columns));
 }
 
+// A get moves the words of a slot header in any order: here the stamp comes before the slot is replaced, the label after it.
+TEST_F(InWindow, AStampDoesNotComeWithTheLabelOfAnotherStep) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  auto writer = create(ocean);
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  options.from = From::step;
+  options.from_step = 45;
+  auto reader = Reader::open(nowcast, team, "eta", options, soon());
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  ASSERT_TRUE((*writer)->put(field(10).data(), 10).ok());
+  std::int64_t step = 20;
+  world.job->within_get = [&](std::uint64_t bytes) {
+    for (; bytes == sizeof(wire::SeriesSlotHeader) && step <= 50; step += 10) {  // ordinals 1 to 4, and 4 replaces 0
+      ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+    }
+  };
+  Batch batch;
+  ASSERT_TRUE((*reader)->read(1, 1, soon(), nullptr, 0, batch).ok());
+  EXPECT_EQ(batch.steps[0], 50);
+  expect_content(batch, box_of(0, rows, 0, columns));
+  expect_equation((*reader)->count());
+}
+
+// A step that is delivered torn still has its own number.
+TEST_F(InWindow, ATornStepHasItsOwnLabel) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  auto writer = create(ocean);
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  options.torn = true;
+  auto reader = Reader::open(nowcast, team, "eta", options, soon());
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  ASSERT_TRUE((*writer)->put(field(10).data(), 10).ok());
+  int headers = 0;
+  std::int64_t step = 20;
+  world.job->within_get = [&](std::uint64_t bytes) {
+    headers += bytes == sizeof(wire::SeriesSlotHeader) ? 1 : 0;
+    for (; headers == 2 && step <= 50; step += 10) {  // the first look of the copy
+      ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+    }
+  };
+  Batch batch;
+  ASSERT_TRUE((*reader)->read(1, 1, soon(), nullptr, 0, batch).ok());
+  EXPECT_EQ(batch.torn[0], 1);
+  EXPECT_EQ(batch.steps[0], 10);
+  expect_equation((*reader)->count());
+}
+
 TEST(WindowPlace, IsReadAsItWasWritten) {
   const std::string text = place_text({.job = 0xABC, .rank = 3, .offset = 8192, .bytes = 1 << 20});
   EXPECT_EQ(text, "window:0000000000000abc:3:8192:1048576");

@@ -1,0 +1,302 @@
+#include "series/attachment.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "layout/source_ranges.hpp"
+#include "os/populate.hpp"
+#include "series/hold.hpp"
+#include "series/slot_protocol.hpp"
+#include "series/window_part.hpp"
+
+namespace couplet::series {
+
+using wire::ReaderState;
+
+Result<std::unique_ptr<Attachment>> Attachment::make(Environment& environment, const ReaderOptions& options,
+                                                     universe::SeriesRecord record) {
+  std::unique_ptr<Attachment> made(new Attachment(environment, options, std::move(record)));
+  COUPLET_TRY(made->check_record());
+  COUPLET_TRY(made->choose_fields());
+  for (std::size_t writer = 0; writer < made->record_.parts.size(); ++writer) {
+    if (made->reads_part(writer)) {
+      made->sources_.emplace_back().writer = writer;
+    }
+  }
+  COUPLET_ASSERT(
+      !made->sources_.empty());  // a box that nobody writes is refused, an empty one follows the first writer
+  return made;
+}
+
+Attachment::~Attachment() {
+  for (Source& source : sources_) {
+    if (source.entry >= 0) {
+      give_up_hold(*source.file, source.entry, owner());
+    }
+  }
+}
+
+// ---- connecting ----
+
+Result<std::unique_ptr<Part>> Attachment::open_part(std::size_t writer, From from, std::uint64_t deadline_ns) {
+  PartWish wish{{}, options_.mode, from, options_.from_step, options_.buffer_bytes};
+  for (const ChosenField& field : fields_) {
+    wish.fields.push_back({field.field, field.box});
+  }
+  if (parse_place(record_.parts[writer].file)) {
+    return open_window_part(environment_, record_, writer, wish, deadline_ns);
+  }
+  if (record_.parts[writer].node == environment_.node()) {
+    return open_mapped_part(environment_, record_, writer);
+  }
+  return environment_.open_part(record_, writer, wish, deadline_ns);
+}
+
+namespace {
+
+constexpr std::uint64_t max_gap_bytes = 64 << 10;
+constexpr std::size_t max_ranges = 256;
+
+// Of a slot, what is going to be read.
+std::vector<layout::ByteRange> ranges_of(const std::vector<Piece>& pieces) {
+  std::vector<layout::ByteRange> all;
+  for (const Piece& piece : pieces) {
+    const auto ranges = layout::source_ranges(piece.plan, max_gap_bytes, max_ranges);
+    all.insert(all.end(), ranges.begin(), ranges.end());
+  }
+  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  std::vector<layout::ByteRange> merged;
+  for (const auto& range : all) {
+    const bool apart = merged.empty() || range.begin > merged.back().end + max_gap_bytes;
+    if (apart && merged.size() < max_ranges) {
+      merged.push_back(range);
+    }
+    merged.back().end = std::max(merged.back().end, range.end);
+  }
+  return merged;
+}
+
+// Filling page tables takes 290 ms/GiB, which the first reads would spend otherwise.
+void populate(const SeriesFile& file, const std::vector<Piece>& pieces) {
+  for (const auto& range : ranges_of(pieces)) {
+    for (std::uint64_t slot = 0; slot < file.slots(); ++slot) {
+      os::populate_pages(file.slot(slot) + range.begin, range.end - range.begin, false);
+    }
+  }
+}
+
+}  // namespace
+
+Status Attachment::connect(From from, std::uint64_t deadline_ns) {
+  for (Source& source : sources_) {
+    if (source.state != Source::State::attaching) {
+      continue;
+    }
+    COUPLET_TRY_VALUE(auto part, open_part(source.writer, from, deadline_ns));
+    source.file = &part->file();
+    source.part = std::move(part);
+    source.pieces = pieces_of(source.part->geometry(), {});
+    if (record_.parts[source.writer].node == environment_.node() && !source.part->fetches()) {
+      populate(*source.file, source.pieces);
+    }
+    if (options_.mode == Mode::hold) {
+      if (Status held = take_hold(source); !held.ok()) {
+        source.part.reset();
+        source.file = nullptr;
+        return held;
+      }
+    }
+    source.state = Source::State::attached;
+  }
+  return {};
+}
+
+Status Attachment::take_hold(Source& source) {
+  source.entry = take_hold_entry(*source.file, owner(), name_hash(environment_.program()), [&](const Owner& other) {
+    return environment_.alive(other.peer, other.incarnation).ok();
+  });
+  if (source.entry < 0) {
+    return fail(Code::limit, "{}: writer rank {} has {} holders already, more do not fit (setting series.{}.holders)",
+                title(), source.writer, source.file->reader_entries(), record_.name);
+  }
+  return {};
+}
+
+Owner Attachment::owner() const {
+  return {environment_.self(), environment_.incarnation(), ReaderState::opening};
+}
+
+Result<std::uint64_t> Attachment::start_in(Source& source, From from, std::uint64_t deadline_ns) {
+  SeriesFile& file = *source.file;
+  COUPLET_TRY(source.part->poll());
+  std::uint64_t first = wanted_start(file, from);
+  if (source.entry >= 0) {
+    auto held = hold_from(file, source.entry, owner(), name_hash(environment_.program()), from, deadline_ns);
+    if (!held) {
+      return held.status().within(fmt::format("{}: writer rank {}", title(), source.writer));
+    }
+    // A mirror may show a claim that its writer takes back; such a part has made sure of its hold where the slots are.
+    first = source.part->fetches() ? source.part->first_ordinal() : *held;
+  }
+  first = std::max(first, source.part->first_ordinal());
+  if (from != From::step) {
+    return first;
+  }
+  const std::uint64_t published = file.control().published.published.load(std::memory_order_acquire);
+  return find_step(file, std::max(first, oldest_retained(published, file.slots())), options_.from_step);
+}
+
+Result<std::uint64_t> Attachment::start(From from, std::uint64_t deadline_ns) {
+  std::uint64_t first = 0;
+  for (Source& source : sources_) {
+    COUPLET_TRY_VALUE(const std::uint64_t own, start_in(source, from, deadline_ns));
+    first = std::max(first, own);
+  }
+  if (first > max_ordinal) {
+    return fail(Code::protocol, "{}: its control lines say that it begins at ordinal {}", title(), first);
+  }
+  return first;
+}
+
+// Every local opener counts itself, the first rank of a team counts all; in the files of all writers, whether or not this
+// rank reads them.
+Status Attachment::count_openers(int rank, int size, std::uint64_t deadline_ns) {
+  const bool awaited = std::find(record_.required_readers.begin(), record_.required_readers.end(),
+                                 environment_.program()) != record_.required_readers.end();
+  if (rank != 0 || !awaited) {
+    return {};
+  }
+  const std::uint64_t program = name_hash(environment_.program());
+  const auto opened = static_cast<std::uint32_t>(size);
+  const auto needed = static_cast<std::uint32_t>(std::max(options_.openers, size));
+  for (std::size_t writer = 0; writer < record_.parts.size(); ++writer) {
+    if (parse_place(record_.parts[writer].file)) {
+      COUPLET_TRY(count_opened_in_window(environment_, record_, writer, opened, needed));
+      continue;
+    }
+    if (record_.parts[writer].node != environment_.node()) {
+      COUPLET_TRY(environment_.count_opened(record_, writer, opened, needed, deadline_ns));
+      continue;
+    }
+    const auto mapped =
+        std::find_if(sources_.begin(), sources_.end(), [&](const Source& s) { return s.writer == writer; });
+    if (mapped != sources_.end()) {
+      count_opened(*mapped->file, program, opened, needed);
+    } else if (auto part = open_mapped_part(environment_, record_, writer)) {
+      count_opened((*part)->file(), program, opened, needed);
+    }
+  }
+  return {};
+}
+
+// ---- looking ----
+
+Status Attachment::poll() {
+  for (Source& source : sources_) {
+    COUPLET_TRY(source.part->poll());
+  }
+  return {};
+}
+
+Result<Sight> Attachment::look() const {
+  Sight sight;
+  sight.published = UINT64_MAX;
+  for (std::size_t index = 0; index < sources_.size(); ++index) {
+    const Source& source = sources_[index];
+    const auto& control = source.file->control();
+    // closed is read first: what is published then is all there will be
+    const bool closed = control.published.closed.load(std::memory_order_acquire) != 0;
+    const std::uint64_t published = control.published.published.load(std::memory_order_acquire);
+    const std::uint64_t claimed = control.claimed.claimed.load(std::memory_order_acquire);
+    if (published > max_ordinal || claimed > max_ordinal) {
+      return fail(Code::protocol, "{}: the control line of writer rank {} says {} steps published, {} claimed", title(),
+                  source.writer, published, claimed);
+    }
+    sight.oldest = std::max(sight.oldest, oldest_retained(claimed, source.file->slots()));
+    if (published < sight.published || (published == sight.published && closed)) {
+      sight.published = published;
+      sight.limiting = index;
+      sight.ended = closed;
+    }
+  }
+  sight.oldest = std::min(sight.oldest, sight.published);
+  return sight;
+}
+
+// What a writer has left is looked at after it was found to be gone: it may have published and closed until then.
+const Source* Attachment::find_lost(std::uint64_t published) {
+  for (Source& source : sources_) {
+    const auto& control = source.file->control().published;
+    if (control.published.load(std::memory_order_acquire) <= published && !source.part->alive().ok() &&
+        control.closed.load(std::memory_order_acquire) == 0 &&
+        control.published.load(std::memory_order_acquire) <= published) {
+      source.state = Source::State::lost;
+      return &source;
+    }
+  }
+  return nullptr;
+}
+
+Status Attachment::check_holds() const {
+  for (const Source& source : sources_) {
+    if (source.entry >= 0 && owner_of(source.file->readers()[source.entry]).state == ReaderState::evicted) {
+      return fail(Code::evicted,
+                  "{}: this reader ({}) held writer rank {} up for longer than evict_after and was released", title(),
+                  environment_.peer_name(environment_.self()), source.writer);
+    }
+  }
+  return {};
+}
+
+void Attachment::release(std::uint64_t needed) {
+  needed = std::min(needed, max_ordinal);
+  for (Source& source : sources_) {
+    if (source.entry >= 0) {
+      consume(*source.file, source.entry, needed);
+    }
+    source.part->released(needed);
+  }
+}
+
+std::uint64_t Attachment::claimed() const noexcept {
+  std::uint64_t most = 0;
+  for (const Source& source : sources_) {
+    most = std::max(most, source.file->control().claimed.claimed.load(std::memory_order_acquire));
+  }
+  return std::min(most, max_ordinal);
+}
+
+std::uint64_t Attachment::published() noexcept {
+  std::uint64_t least = max_ordinal;
+  for (const Source& source : sources_) {
+    least = std::min(least, source.part->published());
+  }
+  return least;
+}
+
+// The newest step that can still be named; the one that was published last may just be being replaced.
+Result<Retained> Attachment::retained(const Sight& sight) const {
+  std::uint64_t first = sight.oldest;
+  for (const Source& source : sources_) {
+    first = std::max(first, source.part->first_ordinal());
+  }
+  const SeriesFile& file = *sources_[sight.limiting].file;
+  const std::uint64_t oldest = sight.published > file.slots() ? sight.published - file.slots() : 0;
+  for (std::uint64_t end = sight.published; end > oldest; --end) {
+    if (const auto step = read_step(file.slot_header(end - 1), end - 1)) {
+      return Retained{std::min(first, sight.published), sight.published, *step};
+    }
+  }
+  return Code::not_yet;
+}
+
+std::uint64_t Attachment::fewest_slots() const {
+  std::uint64_t fewest = record_.slots;
+  for (const Source& source : sources_) {
+    fewest = std::min(fewest, source.file->slots());
+  }
+  return fewest;
+}
+
+}  // namespace couplet::series

@@ -1,0 +1,143 @@
+// What one reader rank has of one incarnation of a series: the fields and boxes of its choice, and a source for each writer
+// whose boxes it touches. It is made from a record of the register, connects its sources one by one (and may be asked again
+// for those that were not there in time), and gives up its holds when it ends. It agrees with nobody.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "series/part.hpp"
+#include "series/reader_options.hpp"
+#include "series/series.hpp"
+#include "series/slot_protocol.hpp"
+
+namespace couplet::series {
+
+// No ordinal is larger: what a mapped or received control line says beyond it is garbage.
+inline constexpr std::uint64_t max_ordinal = (std::uint64_t{1} << 52) - 1;
+
+struct ChosenField {
+  std::size_t field = 0;  // in the record
+  layout::Box box;        // of this rank
+  std::uint64_t element_bytes = 0;
+  std::uint64_t step_bytes = 0;
+};
+
+// Where the steps of a chosen field go in a read.
+struct Target {
+  std::byte* data = nullptr;
+  std::int64_t step_stride = 0;
+  layout::Strides strides{};
+  bool dense = true;
+  [[nodiscard]] std::byte* step(std::size_t at) const noexcept {
+    return data + static_cast<std::int64_t>(at) * step_stride;
+  }
+};
+
+// A box of a writer that overlaps the own one of a field.
+struct Piece {
+  std::size_t field = 0;  // among the chosen ones
+  layout::CopyPlan plan;  // from the slot to the step's array
+};
+
+// A writer rank that this rank reads.
+struct Source {
+  enum class State : std::uint8_t {
+    attaching,  // its part is not open yet
+    attached,
+    lost  // its writer (or its relay) is gone; what it has published stays readable
+  };
+  State state = State::attaching;
+  std::size_t writer = 0;  // rank among the writers
+  std::unique_ptr<Part> part;
+  SeriesFile* file = nullptr;
+  std::vector<Piece> pieces;
+  std::vector<Piece> arranged;     // the same for this read, if a target is not dense
+  std::vector<Fetch::Look> looks;  // of a part that fetches: what became of each ordinal of a copy
+  int entry = -1;                  // in the reader table, for a holder
+};
+
+// What all sources together have.
+struct Sight {
+  std::uint64_t published = 0;  // by all sources
+  std::uint64_t oldest = 0;     // the first ordinal that no source's writer has overwritten
+  std::size_t limiting = 0;     // the source that has published least
+  bool ended = false;           // that one is closed: no more will come
+};
+
+class Attachment {
+ public:
+  // Nothing is connected yet. protocol: the record makes no sense; not_found, argument, type, shape: the choice does not fit.
+  static Result<std::unique_ptr<Attachment>> make(Environment& environment, const ReaderOptions& options,
+                                                  universe::SeriesRecord record);
+  ~Attachment();
+  Attachment(const Attachment&) = delete;
+  Attachment& operator=(const Attachment&) = delete;
+
+  // Opens the parts that are not open yet, and takes holds. timeout: a part was not there at the deadline; what was opened stays
+  // open for the next call.
+  Status connect(From from, std::uint64_t deadline_ns);
+  // The first ordinal that this rank can read; holds from there on.
+  Result<std::uint64_t> start(From from, std::uint64_t deadline_ns);
+  // This rank is the one that counts all that have opened, if the program is required; in the files of all writers.
+  Status count_openers(int rank, int size, std::uint64_t deadline_ns);
+
+  // Moves what parts of other nodes have received.
+  Status poll();
+  // protocol: a control line holds what no writer writes there.
+  [[nodiscard]] Result<Sight> look() const;
+  // The source whose writer was gone before it closed or published more than `published`; nullptr: none.
+  [[nodiscard]] const Source* find_lost(std::uint64_t published);
+  // evicted: a hold of this reader is not its own any more.
+  [[nodiscard]] Status check_holds() const;
+  // Ordinals below `needed` are no longer needed.
+  void release(std::uint64_t needed);
+  // The largest ordinal that a writer has claimed so far, plus one.
+  [[nodiscard]] std::uint64_t claimed() const noexcept;
+  // As far as is known: what all writers have published.
+  [[nodiscard]] std::uint64_t published() noexcept;
+  // not_yet: no step can be named now.
+  [[nodiscard]] Result<Retained> retained(const Sight& sight) const;
+
+  [[nodiscard]] const universe::SeriesRecord& record() const noexcept { return record_; }
+  [[nodiscard]] const std::vector<ChosenField>& fields() const noexcept { return fields_; }
+  [[nodiscard]] std::uint64_t step_bytes() const noexcept { return step_bytes_; }  // of all fields
+  [[nodiscard]] std::vector<Source>& sources() noexcept { return sources_; }
+  [[nodiscard]] const std::vector<Source>& sources() const noexcept { return sources_; }
+  [[nodiscard]] std::uint64_t fewest_slots() const;
+  // From boxes of a writer's file into the targets; no targets: dense ones.
+  [[nodiscard]] std::vector<Piece> pieces_of(const wire::SeriesGeometry& geometry,
+                                             std::span<const Target> targets) const;
+  [[nodiscard]] std::string title() const;
+  [[nodiscard]] std::string title_of(const ChosenField& field) const;
+  [[nodiscard]] Description describe() const;
+
+ private:
+  Attachment(Environment& environment, const ReaderOptions& options, universe::SeriesRecord record)
+      : environment_(environment), options_(options), record_(std::move(record)) {}
+
+  // attachment_choice.cpp
+  [[nodiscard]] Status check_record() const;
+  Status choose_fields();
+  Status choose_field(std::size_t field, const std::optional<layout::Box>& box, couplet_type type);
+  [[nodiscard]] Status check_coverage(const ChosenField& field) const;
+  [[nodiscard]] bool reads_part(std::size_t writer) const;
+
+  Result<std::unique_ptr<Part>> open_part(std::size_t writer, From from, std::uint64_t deadline_ns);
+  Status take_hold(Source& source);
+  Result<std::uint64_t> start_in(Source& source, From from, std::uint64_t deadline_ns);
+  [[nodiscard]] Owner owner() const;
+
+  Environment& environment_;
+  const ReaderOptions& options_;
+  universe::SeriesRecord record_;
+  std::vector<ChosenField> fields_;
+  std::uint64_t step_bytes_ = 0;
+  std::vector<Source> sources_;
+};
+
+}  // namespace couplet::series

@@ -1,0 +1,110 @@
+// Copies the steps of a batch into the targets of a read. Each step is looked at before and after its copy, and what became of it is
+// its outcome; all ranks then keep the same steps.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "os/memory_block.hpp"
+#include "series/attachment.hpp"
+#include "series/collective.hpp"
+#include "series/pace.hpp"
+#include "series/reader_options.hpp"
+#include "series/step_selection.hpp"
+
+namespace couplet::series {
+
+// In order: of the outcomes on several ranks the first one counts for all.
+enum class Outcome : std::uint8_t {
+  left,      // not copied: the time of the read was over, or the steps before end the batch
+  mismatch,  // the writers disagree about the step or the time of this ordinal
+  gone,      // overwritten before the copy
+  withheld,  // overwritten while a relay copied it: there is nothing to deliver
+  torn,      // overwritten during the copy
+  whole
+};
+
+// When a read has to stop between two copies.
+class ReadLimit {
+ public:
+  ReadLimit(Environment& environment, std::uint64_t deadline_ns)
+      : environment_(environment), deadline_ns_(deadline_ns) {}
+  // Looks at the clock and, at intervals, for an interrupt. True: the read is over.
+  Result<bool> reached();
+  [[nodiscard]] std::uint64_t deadline_ns() const noexcept { return deadline_ns_; }
+  [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
+  void interrupt() noexcept { interrupted_ = true; }
+
+ private:
+  Environment& environment_;
+  std::uint64_t deadline_ns_;
+  std::uint64_t looked_ns_ = 0;
+  bool interrupted_ = false;
+};
+
+class BatchCopy {
+ public:
+  explicit BatchCopy(const ReaderOptions& options) : options_(options) {}
+  BatchCopy(const BatchCopy&) = delete;
+  BatchCopy& operator=(const BatchCopy&) = delete;
+
+  // argument: the arrays do not fit to the fields and `up_to` steps.
+  static Status check(const Attachment& attachment, std::uint64_t up_to, std::span<const Out> outs);
+  // A place for `count` steps of each field. memory: there is none.
+  Status aim(Attachment& attachment, std::span<const Out> outs, std::uint64_t count);
+  // Drops the steps from number `kept` on.
+  void shrink(std::size_t kept);
+
+  // Copies the chosen ordinals behind the `begin` steps that are there, if there is room for them. Every choice gets an outcome,
+  // also after an error.
+  Status copy(Attachment& attachment, const std::vector<StepSelection::Choice>& choices, std::size_t begin,
+              const Status& room, ReadLimit& limit);
+  // All ranks come to the same outcomes; `own` is what copy() has said.
+  Status agree(Agreement& agreement, const Attachment& attachment, const Status& own, std::size_t begin);
+  [[nodiscard]] Outcome outcome(std::size_t at) const noexcept { return static_cast<Outcome>(outcomes_[at]); }
+  [[nodiscard]] bool delivers(std::size_t at) const noexcept {
+    return outcome(at) == Outcome::whole || (outcome(at) == Outcome::torn && options_.torn);
+  }
+  // What the writers disagree about, as found by this rank or agreed by all; ok: this rank saw nothing.
+  [[nodiscard]] const Status& disagreement() const noexcept { return disagreement_; }
+  // Step `from` takes the place `to` of one that is not delivered.
+  void keep(const Attachment& attachment, std::size_t from, std::size_t to);
+  // Of the copies that were made; for followers.
+  [[nodiscard]] const Pace::Copied& copied() const noexcept { return copied_; }
+
+  [[nodiscard]] const std::vector<FieldData>& data(const Attachment& attachment);
+  [[nodiscard]] const double* times() const noexcept { return times_.data(); }
+  [[nodiscard]] const std::int64_t* steps() const noexcept { return steps_.data(); }
+  [[nodiscard]] const std::uint64_t* ordinals() const noexcept { return ordinals_.data(); }
+  [[nodiscard]] const std::uint8_t* torn() const noexcept { return torn_.data(); }
+  [[nodiscard]] double time(std::size_t at) const noexcept { return times_[at]; }
+
+ private:
+  Status fetch(Source& source, std::size_t begin, std::size_t count);
+  Status copy_step(Attachment& attachment, std::size_t at, layout::CopyMethod method);
+  [[nodiscard]] Status compare_label(const Attachment& attachment, const Source& source, const Label& label,
+                                     std::size_t at) const;
+  // False: the step was replaced meanwhile, and the copy was given up.
+  bool copy_piece(const Piece& piece, const Source& source, std::size_t at, bool sliced,
+                  layout::CopyMethod method) const;
+
+  const ReaderOptions& options_;
+  std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // of the fields
+  std::vector<Target> targets_;
+  bool arranged_ = false;  // some target is not dense
+  std::vector<FieldData> data_;
+  std::vector<std::int64_t> steps_;
+  std::vector<double> times_;
+  std::vector<std::uint64_t> ordinals_;
+  std::vector<std::uint8_t> torn_;
+  std::vector<std::uint8_t> outcomes_;
+  std::vector<std::int64_t> votes_;
+  std::vector<Fetch::Piece> fetched_;
+  Status disagreement_;
+  Pace::Copied copied_;
+};
+
+}  // namespace couplet::series

@@ -1,0 +1,52 @@
+#include "series/pace.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace couplet::series {
+namespace {
+
+// A reader that copies faster than this loses less by being overtaken now and then than by jumping ahead each time.
+constexpr double least_that_matters = 0.5;
+constexpr double growth_when_overtaken = 1.25;
+constexpr double decay = 0.25;  // of the distance to a smaller measurement
+constexpr double max_claims_per_copy = 1e6;
+
+}  // namespace
+
+void Pace::note(const Copied& copied) noexcept {
+  if (copied.steps == 0) {
+    return;
+  }
+  double measured = static_cast<double>(copied.claimed) / static_cast<double>(copied.steps);
+  if (copied.overtaken) {  // the copy was stopped, and would have taken longer
+    measured = std::max(measured, claims_per_copy_ * growth_when_overtaken);
+  }
+  measured = std::min(measured, max_claims_per_copy);
+  claims_per_copy_ = measured > claims_per_copy_ ? measured : claims_per_copy_ + (measured - claims_per_copy_) * decay;
+}
+
+Pace::Advice Pace::advise(std::uint64_t slack, std::uint64_t steps, std::uint64_t every) const noexcept {
+  if (claims_per_copy_ <= least_that_matters) {
+    return {slack, UINT64_MAX};
+  }
+  const auto gain = static_cast<double>(every);  // ordinals that a copied step moves the reader ahead
+  const auto needed_for = [&](double count) { return claims_per_copy_ * count - gain * (count - 1); };
+  double ahead = static_cast<double>(slack);
+  if (ahead < claims_per_copy_) {
+    const double needed = std::max(claims_per_copy_, needed_for(static_cast<double>(steps)));
+    ahead = std::ceil(needed) + (claims_per_copy_ > 1 ? 1 : 0);
+  }
+  Advice advice{static_cast<std::uint64_t>(ahead), UINT64_MAX};
+  if (claims_per_copy_ > gain) {
+    const double most = (ahead - gain) / (claims_per_copy_ - gain);
+    advice.max_steps = most < 1 ? 1 : static_cast<std::uint64_t>(std::min(most, 1e9));
+  }
+  return advice;
+}
+
+bool Pace::needs_fresh_step(std::uint64_t slots) const noexcept {
+  return claims_per_copy_ > 1 && std::ceil(claims_per_copy_) + 1 >= static_cast<double>(slots);
+}
+
+}  // namespace couplet::series

@@ -1,0 +1,178 @@
+// Going over to a new incarnation of a series, and what can go wrong there: nothing is delivered that was not written.
+#include <thread>
+
+#include "unit/series/fixture.hpp"
+
+namespace couplet::series {
+namespace {
+
+using namespace testing_fixture;
+
+// A reader whose writers are on another node. The relay there is late: so many times a part cannot be opened.
+class LateRelay final : public FakeEnvironment {
+ public:
+  LateRelay(const SeriesWorld& world, channel::PeerId self) : FakeEnvironment(world, self, "nowcast") {}
+  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part, const PartWish&,
+                                          std::uint64_t) override {
+    if (late[part] > 0) {
+      --late[part];
+      return fail(Code::timeout, "the relay has not started");
+    }
+    COUPLET_TRY_VALUE(auto file, SeriesFile::open(node_directory() + "/" + record.parts[part].file));
+    return make_mapped_part(*this, std::move(file), "relay");
+  }
+  std::array<int, 2> late{};
+};
+
+class Restart : public Series {
+ protected:
+  Restart() {
+    writer_environment.node_number = 1;
+    second_environment.node_number = 1;
+  }
+  // One writer rank for each environment, each with a part of the rows.
+  std::vector<std::unique_ptr<Writer>> create_on_both(std::uint64_t slots) {
+    testing::TeamRoom room(2);
+    std::vector<std::unique_ptr<Writer>> writers(2);
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < 2; ++rank) {
+      threads.emplace_back([&, rank] {
+        testing::ThreadTeam both(room, rank);
+        FakeEnvironment& environment = rank == 0 ? writer_environment : second_environment;
+        WriterOptions options;
+        options.slots = slots;
+        const layout::Box box = rank == 0 ? box_of(0, 3, 0, columns) : box_of(3, rows, 0, columns);
+        auto made = Writer::create(environment, both, {"eta", COUPLET_INT32, {rows, columns}, box}, options, soon());
+        EXPECT_TRUE(made.ok()) << made.status().text();
+        writers[static_cast<std::size_t>(rank)] = std::move(made).value();
+      });
+    }
+    for (auto& thread : threads) {
+      thread.join();
+    }
+    return writers;
+  }
+  static void put_part(Writer& writer, int rank, std::int64_t step) {
+    const auto values = field(step);
+    ASSERT_TRUE(writer.put(values.data() + (rank == 0 ? 0 : 3 * columns), step).ok());
+  }
+  std::unique_ptr<Reader> open_late(ReaderOptions options = {}) {
+    auto reader = Reader::open(far_reader, team, "eta", options, soon());
+    EXPECT_TRUE(reader.ok()) << reader.status().text();
+    return reader.ok() ? std::move(reader).value() : nullptr;
+  }
+  // Reads what `writer` has put, its end, and closes it.
+  static void finish(Reader& reader, std::unique_ptr<Writer> writer) {
+    Batch batch;
+    ASSERT_TRUE(writer->close(soon()).ok());
+    while (read(reader, 1, 8, batch).ok()) {
+    }
+  }
+
+  FakeEnvironment second_environment{world, 2, "ocean"};
+  LateRelay far_reader{world, 3};
+  Batch batch;
+};
+
+TEST_F(Restart, ARelayThatIsLateMakesNoStepsOutOfNothing) {
+  auto writer = create(8);
+  auto reader = open_late();
+  put(*writer, 1);
+  finish(*reader, std::move(writer));
+  writer = create(8);
+  far_reader.late[0] = 2;
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const Status status = read(*reader, 1, 8, batch, 0);
+    EXPECT_EQ(status.code(), Code::not_yet) << status.text();
+    expect_equation(reader->count());
+  }
+  EXPECT_EQ(reader->count().delivered, 1U);
+  EXPECT_EQ(read(*reader, 1, 8, batch).code(), Code::restarted);
+  EXPECT_EQ(read(*reader, 1, 8, batch, 0).code(), Code::not_yet);  // nothing was put
+  put(*writer, 7);
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  ASSERT_EQ(batch.count, 1U);
+  EXPECT_EQ(batch.steps[0], 7);
+  EXPECT_EQ(batch.incarnation, 1U);
+  expect_content(batch, box_of(0, rows, 0, columns));
+  expect_equation(reader->count());
+}
+
+TEST_F(Restart, OneLatePartGivesNoHalfSteps) {
+  auto writers = create_on_both(8);
+  auto reader = open_late();
+  for (int rank = 0; rank < 2; ++rank) {
+    put_part(*writers[static_cast<std::size_t>(rank)], rank, 1);
+  }
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  for (auto& writer : writers) {
+    ASSERT_TRUE(writer->close(soon()).ok());
+  }
+  EXPECT_EQ(read(*reader, 1, 8, batch).code(), Code::end);
+  writers.clear();
+  writers = create_on_both(8);
+  far_reader.late[1] = 1;
+  for (std::int64_t step = 10; step < 13; ++step) {
+    put_part(*writers[0], 0, step);
+    put_part(*writers[1], 1, step);
+  }
+  EXPECT_EQ(read(*reader, 1, 8, batch, 0).code(), Code::not_yet);
+  EXPECT_EQ(read(*reader, 1, 8, batch).code(), Code::restarted);
+  ASSERT_TRUE(read(*reader, 3, 8, batch).ok());
+  EXPECT_EQ(batch.count, 3U);
+  EXPECT_EQ(batch.steps[0], 10);
+  expect_content(batch, box_of(0, rows, 0, columns));
+  EXPECT_EQ(reader->count().lost, 0U);  // the part that was there in time was held meanwhile
+  expect_equation(reader->count());
+}
+
+TEST_F(Restart, ALateRelayDoesNotCrashAReaderWithAnInterval) {
+  auto writer = create(8);
+  ReaderOptions options;
+  options.interval = 1;
+  auto reader = open_late(options);
+  ASSERT_TRUE(writer->set_time(0.5).ok());
+  put(*writer, 1);
+  finish(*reader, std::move(writer));
+  writer = create(8);
+  far_reader.late[0] = 1;
+  EXPECT_EQ(read(*reader, 1, 8, batch, 0).code(), Code::not_yet);
+  EXPECT_EQ(read(*reader, 1, 8, batch).code(), Code::restarted);
+  ASSERT_TRUE(writer->set_time(0.5).ok());
+  put(*writer, 3);
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  EXPECT_EQ(batch.steps[0], 3);
+}
+
+TEST_F(Restart, ASeriesOfAnotherShapeIsRefusedAndNothingIsInvented) {
+  auto writer = create(8);
+  ReaderOptions options;
+  options.box = box_of(0, rows, 0, columns);
+  auto reader = open_late(options);
+  put(*writer, 1);
+  finish(*reader, std::move(writer));
+  WriterOptions few;
+  few.slots = 4;
+  auto smaller =
+      Writer::create(writer_environment, team,
+                     {"eta", COUPLET_INT32, {rows - 1, columns}, box_of(0, rows - 1, 0, columns)}, few, soon());
+  ASSERT_TRUE(smaller.ok()) << smaller.status().text();
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Status status = read(*reader, 1, 8, batch, 0);
+    EXPECT_EQ(status.code(), Code::shape) << status.text();
+    EXPECT_NE(status.text().find("incarnation 1"), std::string::npos) << status.text();
+    expect_equation(reader->count());
+  }
+  EXPECT_EQ(reader->count().delivered, 1U);
+  ASSERT_TRUE((*smaller)->close(soon()).ok());
+  smaller->reset();
+  writer = create(8);  // the next incarnation fits again
+  put(*writer, 5);
+  EXPECT_EQ(read(*reader, 1, 8, batch).code(), Code::restarted);
+  ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
+  EXPECT_EQ(batch.steps[0], 5);
+  EXPECT_EQ(batch.incarnation, 2U);
+}
+
+}  // namespace
+}  // namespace couplet::series
