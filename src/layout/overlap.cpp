@@ -18,7 +18,15 @@ class OverlapSearch {
   std::optional<Overlap> run() {
     std::vector<std::uint32_t> all;
     all.reserve(boxes_.size());
+    const auto dimensions = static_cast<std::size_t>(boxes_.empty() ? 0 : boxes_.front().dimensions);
+    ends_.resize(dimensions);
+    for (auto& ends : ends_) {
+      ends.reserve(boxes_.size());
+    }
     for (std::size_t index = 0; index < boxes_.size(); ++index) {
+      for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+        ends_[dimension].push_back({boxes_[index].start[dimension], boxes_[index].stop[dimension]});
+      }
       if (!boxes_[index].empty()) {
         all.push_back(static_cast<std::uint32_t>(index));
       }
@@ -27,6 +35,10 @@ class OverlapSearch {
   }
 
  private:
+  struct Ends {
+    std::int64_t start;
+    std::int64_t stop;
+  };
   struct Cut {
     std::size_t dimension = 0;
     std::int64_t at = 0;
@@ -43,11 +55,12 @@ class OverlapSearch {
     }
     std::vector<std::uint32_t> below;
     std::vector<std::uint32_t> above;
+    const auto& ends = ends_[cut.dimension];
     for (const std::uint32_t index : some) {
-      if (boxes_[index].start[cut.dimension] < cut.at) {
+      if (ends[index].start < cut.at) {
         below.push_back(index);
       }
-      if (boxes_[index].stop[cut.dimension] > cut.at) {
+      if (ends[index].stop > cut.at) {
         above.push_back(index);
       }
     }
@@ -58,11 +71,11 @@ class OverlapSearch {
 
   [[nodiscard]] Cut best_cut(const std::vector<std::uint32_t>& some) {
     Cut best;
-    const auto dimensions = static_cast<std::size_t>(boxes_[some.front()].dimensions);
-    for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
+    for (std::size_t dimension = 0; dimension < ends_.size(); ++dimension) {
+      const auto& ends = ends_[dimension];
       starts_.clear();
       for (const std::uint32_t index : some) {
-        starts_.push_back(boxes_[index].start[dimension]);
+        starts_.push_back(ends[index].start);
       }
       const auto middle = starts_.begin() + static_cast<std::ptrdiff_t>(starts_.size() / 2);
       std::nth_element(starts_.begin(), middle, starts_.end());
@@ -70,8 +83,8 @@ class OverlapSearch {
       std::size_t below = 0;
       std::size_t above = 0;
       for (const std::uint32_t index : some) {
-        below += boxes_[index].start[dimension] < cut.at ? 1U : 0U;
-        above += boxes_[index].stop[dimension] > cut.at ? 1U : 0U;
+        below += ends[index].start < cut.at ? 1U : 0U;
+        above += ends[index].stop > cut.at ? 1U : 0U;
       }
       cut.larger_side = std::max(below, above);
       if (cut.larger_side < best.larger_side) {
@@ -112,6 +125,8 @@ class OverlapSearch {
   }
 
   std::span<const Box> boxes_;
+  std::vector<std::vector<Ends>>
+      ends_;  // of each dimension, of each box: what is looked at again and again, close together
   std::vector<std::int64_t> starts_;
 };
 

@@ -199,7 +199,7 @@ Status Attachment::poll() {
   return {};
 }
 
-Result<Sight> Attachment::look() const {
+Result<Sight> Attachment::look(bool with_oldest) const {
   Sight sight;
   sight.published = UINT64_MAX;
   for (std::size_t index = 0; index < sources_.size(); ++index) {
@@ -208,7 +208,7 @@ Result<Sight> Attachment::look() const {
     // closed is read first: what is published then is all there will be
     const bool closed = control.published.closed.load(std::memory_order_acquire) != 0;
     const std::uint64_t published = control.published.published.load(std::memory_order_acquire);
-    const std::uint64_t claimed = control.claimed.claimed.load(std::memory_order_acquire);
+    const std::uint64_t claimed = with_oldest ? control.claimed.claimed.load(std::memory_order_acquire) : 0;
     if (published > max_ordinal || claimed > max_ordinal) {
       return fail(Code::protocol, "{}: the control line of writer rank {} says {} steps published, {} claimed", title(),
                   source.writer, published, claimed);

@@ -64,7 +64,7 @@ struct Source {
 // What all sources together have.
 struct Sight {
   std::uint64_t published = 0;  // by all sources
-  std::uint64_t oldest = 0;     // the first ordinal that no source's writer has overwritten
+  std::uint64_t oldest = 0;     // the first ordinal that no source's writer has overwritten, if it was asked for
   std::size_t limiting = 0;     // the source that has published least
   bool ended = false;           // that one is closed: no more will come
 };
@@ -88,8 +88,8 @@ class Attachment {
 
   // Moves what parts of other nodes have received.
   Status poll();
-  // protocol: a control line holds what no writer writes there.
-  [[nodiscard]] Result<Sight> look() const;
+  // with_oldest: also at what is claimed, which holders need not know. protocol: a control line holds what no writer writes there.
+  [[nodiscard]] Result<Sight> look(bool with_oldest) const;
   // The source whose writer was gone before it closed or published more than `published`; nullptr: none.
   [[nodiscard]] const Source* find_lost(std::uint64_t published);
   // evicted: a hold of this reader is not its own any more.

@@ -51,14 +51,14 @@ Status Reader::check_read(const Request& request) const {
 
 // What this rank sees now; passes what is lost or below the first wanted step.
 Status Reader::note_sight(View& view) {
-  COUPLET_TRY_VALUE(view.sight, attachment_->look());
+  COUPLET_TRY_VALUE(view.sight, attachment_->look(options_.mode == Mode::follow));
   if (options_.mode == Mode::follow) {
     selection_.pass_lost(view.sight.oldest);
   }
   const SeriesFile& file = *attachment_->sources().front().file;
   bool passed = selection_.pass_steps_below(file, view.sight.published);
   if (options_.interval > 0) {
-    COUPLET_TRY_VALUE(const bool scanned, selection_.scan(file, view.sight.published, attachment_->title()));
+    COUPLET_TRY_VALUE(const bool scanned, selection_.scan(*attachment_, view.sight.published));
     passed = passed || scanned;
   }
   if (passed) {
@@ -239,7 +239,7 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
 Result<Reader::View> Reader::look_for_steps(const Request& request, std::uint64_t kept, ReadLimit& limit) {
   if (Status sound = check_read(request); !sound.ok()) {
     if (sound.code() == Code::evicted) {
-      if (const auto sight = attachment_->look()) {
+      if (const auto sight = attachment_->look(true)) {
         selection_.pass_lost(sight->oldest);
       }
     }
@@ -251,9 +251,10 @@ Result<Reader::View> Reader::look_for_steps(const Request& request, std::uint64_
 // Takes turns until at_least steps are kept. What was kept before something goes wrong is delivered, and the next read says
 // what is wrong.
 Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept) {
-  for (bool tried = false;;) {
+  bool tried = false;
+  for (bool first = true;; first = false) {
     Result<View> view = look_for_steps(request, kept, limit);
-    if (view && tried) {
+    if (view && !first) {
       auto over = limit.reached();
       view->over = !over || *over;
     }
@@ -347,7 +348,7 @@ Result<Retained> Reader::retained() {
   }
   COUPLET_TRY(attachment_->check_holds());
   COUPLET_TRY(attachment_->poll());
-  COUPLET_TRY_VALUE(const Sight sight, attachment_->look());
+  COUPLET_TRY_VALUE(const Sight sight, attachment_->look(true));
   return attachment_->retained(sight);
 }
 

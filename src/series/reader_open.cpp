@@ -166,7 +166,7 @@ Status Reader::restart(std::uint64_t deadline_ns) {
         fmt::format("series '{}' was created again (incarnation {}), and this reader cannot go over to it: {}", name_,
                     incarnation, first.status().text()));
   }
-  const auto sight = attachment_->look();
+  const auto sight = attachment_->look(false);
   if (sight) {
     selection_.pass_lost(sight->published);  // what other ranks could not read any more
   }

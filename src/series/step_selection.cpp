@@ -116,7 +116,8 @@ std::int64_t StepSelection::window_of(double time) const noexcept {
   return static_cast<std::int64_t>(std::clamp(window, -most, most));
 }
 
-Result<bool> StepSelection::scan(const SeriesFile& file, std::uint64_t published, const std::string& title) {
+Result<bool> StepSelection::scan(const Attachment& attachment, std::uint64_t published) {
+  const SeriesFile& file = *attachment.sources().front().file;
   const std::uint64_t before = scanned_;
   scanned_ = std::max(scanned_, next_);
   for (; scanned_ < published; ++scanned_) {
@@ -126,7 +127,7 @@ Result<bool> StepSelection::scan(const SeriesFile& file, std::uint64_t published
     }
     if (label->time_bits == wire::no_time) {
       return fail(Code::argument, "{}: step {} has no physical time, by which this reader could choose (interval)",
-                  title, label->step);
+                  attachment.title(), label->step);
     }
     if (window_of(std::bit_cast<double>(label->time_bits)) > window_) {
       break;

@@ -39,7 +39,7 @@ class StepSelection {
   bool pass_steps_below(const SeriesFile& file, std::uint64_t published);
 
   // Of an interval: looks for the next chosen one. True: it has passed some. argument: a step has no physical time.
-  Result<bool> scan(const SeriesFile& file, std::uint64_t published, const std::string& title);
+  Result<bool> scan(const Attachment& attachment, std::uint64_t published);
   // Of an interval: what this rank makes of the ordinals [next, published), for agreement; at most as many as `slots`.
   [[nodiscard]] std::vector<std::int64_t> judge(const SeriesFile& file, std::uint64_t published,
                                                 std::uint64_t slots) const;
