@@ -105,6 +105,48 @@ def test_several_threads_where_that_was_asked_for(join_here: Callable[..., World
         assert received[0] == 5
 
 
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 2e10, -1.0])
+def test_a_timeout_without_end_does_not_end_at_once(join_here: Callable[..., World], timeout: float) -> None:
+    join_here("solo:1")
+    with couplet.join("solo", multiple_threads=True) as universe:
+        writer = universe.create_series("eta", (3,), slots=2)
+        reader = universe.series("eta", timeout=timeout)
+        read: list[couplet.Batch] = []
+        received = np.zeros(1)
+
+        def wait() -> None:
+            read.append(reader.read(timeout=timeout))
+            universe.group.Recv(received, 0, 1, timeout=timeout)
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+        for _ in range(100):  # the other thread comes in between, and waits
+            universe.progress()
+        writer.put(np.ones(3), 1)
+        universe.group.Send(np.array([5.0]), 0, 1)
+        waiting.join(60)
+        assert not waiting.is_alive()
+        assert (len(read[0]), received[0]) == (1, 5)
+
+
+def test_a_timeout_that_is_no_number_is_refused(solo: couplet.Universe) -> None:
+    nan = float("nan")
+    writer = solo.create_series("eta", (3,), slots=2)
+    writer.put(np.ones(3), 1)
+    reader = solo.series("eta")
+    for call in (
+        lambda: reader.read(timeout=nan),
+        lambda: solo.series("eta", timeout=nan),
+        lambda: solo.create_series("zeta", (3,), wait_timeout=nan),
+        lambda: solo.open_area("a", 0, timeout=nan),
+        lambda: solo.group.Irecv(np.zeros(1), 0, 1).wait(nan),
+        lambda: solo.group.Send(np.zeros(1), 0, 2, timeout=nan),
+    ):
+        with pytest.raises(couplet.ArgumentError, match="NaN"):
+            call()
+    assert len(reader.read()) == 1
+
+
 def test_a_dropped_request_keeps_its_buffer(solo: couplet.Universe) -> None:
     """The message arrives though Python has let go of request and array; nothing else is overwritten."""
     group = solo.group
