@@ -216,6 +216,16 @@ def starve(run: Run) -> None:
     replace_reads(run, read(50, 110, step(0, 0)), *waits)
 
 
+def follow_in_vain(run: Run) -> None:
+    """200 steps of 8 MB, one every 10 ms, in 8 slots: of each second a follower at 1 GB/s could copy 125."""
+    writer, reader = life_of(run, "ocean"), life_of(run, "reader")
+    writer.calls[2:-2] = [put(index, 100 + 10 * index, 101 + 10 * index) for index in range(200)]
+    calls_of(run, "ocean", "create")[0].facts.update(slots=8, required="")
+    calls_of(run, "reader", "open")[0].facts.update(mode="follow", bytes=8_000_000)
+    waits = [read(100 + 1000 * index, 1100 + 1000 * index, status="NOT_YET") for index in range(2)]
+    reader.calls = [*reader.calls[:2], *waits, read(2200, 2300, step(199, 199), lost=199)]
+
+
 def writer_dies_unnoticed(run: Run) -> None:
     waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(30)]
     writer = life_of(run, "ocean")
@@ -332,6 +342,7 @@ MUTANTS: dict[Mutation, str] = {
     },
     **{gap: "silent-gap", holder_loses: "holder-lost", required_begins_late: "holder-lost", wrong_sum: "accounting"},
     **{wrong_number_delivered: "accounting", end_early: "end-too-early", empty: "empty-ok", starve: "reader-starved"},
+    **{follow_in_vain: "follower-starved"},
     **{writer_dies_unnoticed: "death-unnoticed", evict_without_reason: "evicted-wrongly"},
     **{hold_up_for_nobody: "held-for-nobody", ranks_differ: "ranks-differ", damage_message: "message-damaged"},
     **{misroute_message: "message-misrouted", message_twice: "message-twice", message_overtakes: "message-lost"},

@@ -15,6 +15,9 @@ from chaos.histories import SECOND, Call, Finding, Life
 STARVED_S = 12.0  # steps were there so long, and the reader got none of them
 UNNOTICED_S = 12.0  # 5 s are promised
 HELD_FOR_NOBODY_S = 1.5
+SLOW_BYTES_S = 1e9  # any machine copies faster than that
+MIN_STEPS = 100  # that a writer has put while a follower read: fewer say nothing
+MIN_SHARE = 0.05  # of the steps that it could have copied at that speed
 
 
 @dataclass
@@ -88,6 +91,7 @@ def check_series(evidence: Evidence) -> Iterator[Finding]:
         yield from check_losses(reading, mine)
         yield from check_sums(reading, mine)
         yield from check_progress(evidence, reading, mine)
+        yield from check_follower(evidence, reading, mine)
     yield from check_ranks(evidence, readings)
     yield from check_holding(evidence, made, readings)
 
@@ -279,6 +283,30 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
                 yield Finding("reader-starved", f"{text}; last answer {call.status} {call.text}", reading.place(call))
                 return
         yield from check_writer_gone(evidence, reading, call, source, since_ns)
+
+
+def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """A follower that is slower than its writer gets a fair part of the steps, if each stays long enough."""
+    waits = [call for call in reading.reads if call.status in ("OK", "NOT_YET", "END") and call.end_ns]
+    if reading.holds or not reading.takes_all or len(made) != 1 or not waits:
+        return
+    source, begin_ns, end_ns = made[0], waits[0].begin_ns, waits[-1].end_ns or 0
+    writer_end_ns = min((times[-1] for times in source.published if times), default=0)
+    span_s = (min(end_ns, writer_end_ns) - begin_ns) / SECOND
+    published = source.published_before(end_ns) - source.published_before(begin_ns)
+    copy_s = reading.opened.facts.get("bytes", 0) / SLOW_BYTES_S
+    if published < MIN_STEPS or span_s <= 0 or copy_s <= 0:
+        return
+    if source.options["slots"] * span_s / published < 2 * copy_s:
+        return  # gone before anybody could have copied it
+    inside_s = sum(call.seconds for call in waits if call.begin_ns < writer_end_ns)
+    names = [reading.life.name, *(writer.name for writer in source.writers)]
+    inside_s = min(inside_s, evidence.calm_s(begin_ns, min(end_ns, writer_end_ns), names))
+    possible = min(published, inside_s / copy_s)
+    got = sum(1 for _ in delivered(reading))
+    if possible > MIN_STEPS / 2 and got < MIN_SHARE * possible:
+        text = f"a follower got {got} of {published} steps; at a gigabyte a second it could have copied {possible:.0f}"
+        yield Finding("follower-starved", text, reading.place(reading.opened))
 
 
 def check_writer_gone(

@@ -246,14 +246,16 @@ def heavy_relay(random: Random, plan: Plan) -> Plan:
 
 
 def rush(random: Random, plan: Plan) -> Plan:
-    """Large steps without a pause, and readers that are slower than their writer."""
+    """Large steps in quick succession, and readers that are slower than their writer."""
     programs = []
     for program in plan.programs:
         lines = [sub(r"elements=\d+ grain=\d+", "elements=2097152 grain=512", line) for line in program.script]
         lines = [sub(r"grain=1 mode=hold", "grain=512 mode=follow", line) for line in lines]
         lines = [sub(r"grain=1 mode=follow", "grain=512 mode=follow", line) for line in lines]
         lines = [sub(r" (start|stop)=\d+", "", line) for line in lines]
-        lines = [sub(r"pause_us=\d+( claim=1)?$", "pause_us=0 claim=1", line) for line in lines]
+        lines = [sub(r"slots=\d+", "slots=8", line) for line in lines]
+        pause_us = random.choice((0, 2000, 5000, 5000, 10000))
+        lines = [sub(r"pause_us=\d+( claim=1)?$", f"pause_us={pause_us} claim=1", line) for line in lines]
         programs.append(replace(program, script=tuple(sub(r" required=\S+", "", line) for line in lines)))
     return replace(plan, programs=tuple(programs), memory_mib=0)
 

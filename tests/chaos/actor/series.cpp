@@ -146,7 +146,8 @@ void Actor::open(const Action& action) {
   if (status == COUPLET_OK && couplet_series_describe(opened.series, &info) == COUPLET_OK) {
     opened.first = info.start[0];
     opened.stop = info.stop[0];
-    history_.end(status, piece(",\"route\":\"%s\"", info.route));
+    history_.end(status, piece(",\"route\":\"%s\",\"bytes\":%llu", info.route,
+                               static_cast<unsigned long long>(info.step_bytes)));
     opened_[handle] = std::move(opened);
     return;
   }
