@@ -237,16 +237,15 @@ void Messenger::prove_reach(Flow& flow, const wire::Envelope& envelope) {
   } else if (envelope.process == 0) {
     flow.reach_reason = "the sender does not offer its memory";
   } else {
-    std::array<std::uint8_t, 16> nonce{};
-    const Status status = os::read_process(envelope.process, envelope.nonce_address, nonce.data(), nonce.size());
-    if (status.ok() && nonce == envelope.nonce) {
+    auto memory =
+        os::ProcessMemory::open(envelope.process, {.address = envelope.nonce_address, .bytes = envelope.nonce});
+    if (memory.ok()) {
       flow.reach = Reach::proven;
-      flow.process = envelope.process;
+      flow.memory = std::move(*memory);
       flow.reach_reason = fmt::format("its nonce was read from process {}", envelope.process);
       return;
     }
-    flow.reach_reason = status.ok() ? fmt::format("process {} is another one here", envelope.process)
-                                    : fmt::format("its nonce could not be read: {}", status.text());
+    flow.reach_reason = fmt::format("its nonce could not be read: {}", memory.status().text());
   }
   flow.reach = Reach::refused;
 }

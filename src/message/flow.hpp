@@ -15,6 +15,7 @@
 #include "couplet/couplet.h"
 #include "message/chain.hpp"
 #include "message/group.hpp"
+#include "os/process_memory.hpp"
 #include "wire/message.hpp"
 
 namespace couplet::message {
@@ -117,11 +118,11 @@ struct Flow {
   std::uint64_t envelopes = 0;  // that nobody has asked for
   RequestChain posted;
   ArrivalChain arrivals;
-  Request* placed = nullptr;   // an eager message is arriving straight in its buffer
-  Arrival* placing = nullptr;  // an eager message is arriving in the pool
-  bool dropping = false;       // an eager message is arriving that does not fit its receive
-  RequestChain active;         // matched receives and sends that are not complete
-  std::uint32_t process = 0;   // whose memory was proven
+  Request* placed = nullptr;                  // an eager message is arriving straight in its buffer
+  Arrival* placing = nullptr;                 // an eager message is arriving in the pool
+  bool dropping = false;                      // an eager message is arriving that does not fit its receive
+  RequestChain active;                        // matched receives and sends that are not complete
+  std::unique_ptr<os::ProcessMemory> memory;  // while reach is proven
   // of the message from this peer that both sides copy; one at a time
   std::uint32_t shared_round = 0;
   Request* sharing = nullptr;

@@ -112,6 +112,7 @@ void Messenger::peer_returned(channel::PeerId peer) {
   flow.credit = options_.payload_credit_bytes;
   flow.owed = 0;
   flow.reach = Reach::unknown;
+  flow.memory.reset();
   flow.helps = true;
 }
 

@@ -290,7 +290,7 @@ void Messenger::ask_for_pieces(Request& request, std::uint64_t cookie) {
 // False: it could not be read; then it is copied in pieces, from now on also what follows.
 bool Messenger::read_memory(Request& request, std::uint64_t address) {
   Flow& flow = *request.flow;
-  const Status status = os::read_process(flow.process, address, request.data, request.result.bytes);
+  const Status status = flow.memory->read(address, request.data, request.result.bytes);
   if (status.ok()) {
     counters_.add(Counter::message_bytes_read_directly, request.result.bytes);
     return true;
@@ -301,6 +301,7 @@ bool Messenger::read_memory(Request& request, std::uint64_t address) {
 
 void Messenger::refuse_reach(Flow& flow, const Status& why) {
   flow.reach = Reach::refused;
+  flow.memory.reset();
   flow.reach_reason = fmt::format("reading the sender's memory failed: {}", why.text());
 }
 

@@ -65,8 +65,7 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
   while (const auto piece = claim_piece(word, flow.shared_round, bytes, self_ > flow.peer)) {
     ++own;
     own_bytes += piece->bytes;
-    const Status status =
-        os::read_process(flow.process, address + piece->offset, request.data + piece->offset, piece->bytes);
+    const Status status = flow.memory->read(address + piece->offset, request.data + piece->offset, piece->bytes);
     if (!status.ok()) {
       refuse_reach(flow, status);
       request.whole = false;
@@ -112,7 +111,7 @@ Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std
   while (const auto piece = claim_piece(*word, header.context, request->bytes, self_ > flow.peer)) {
     ++claimed;
     const os::ProcessRun run{.address = envelope->address + piece->offset, .bytes = piece->bytes};
-    if (!os::write_process(flow.process, std::span(&run, 1), request->data + piece->offset).ok()) break;
+    if (!flow.memory->write(std::span(&run, 1), request->data + piece->offset).ok()) break;
     ++copied;
     counters_.add(Counter::message_bytes_written_directly, piece->bytes);
   }

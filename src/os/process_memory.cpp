@@ -1,10 +1,14 @@
 #include "os/process_memory.hpp"
 
+#include <poll.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "os/error.hpp"
 
@@ -13,6 +17,16 @@ namespace {
 
 // One call moves less than 2 GiB; smaller pieces let signals through.
 constexpr std::uint64_t piece_bytes = 256ULL << 20U;
+
+// Linux 5.3; the number is the same on all processors.
+Descriptor open_handle(std::uint32_t process) noexcept {
+#ifdef SYS_pidfd_open
+  return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0)));
+#else
+  static_cast<void>(process);
+  return {};
+#endif
+}
 
 Status read_failure(int error, std::uint32_t process, std::uint64_t address, std::uint64_t bytes) {
   switch (error) {
@@ -62,36 +76,94 @@ Status move_runs(std::uint32_t process, std::span<const ProcessRun> runs, std::b
 
 }  // namespace
 
-Status read_process(std::uint32_t process, std::span<const ProcessRun> runs, void* local) {
-  return move_runs(process, runs, static_cast<std::byte*>(local),
-                   [process](const iovec* here, const iovec* remote, std::size_t count) {
-                     return ::process_vm_readv(static_cast<pid_t>(process), here, 1, remote, count, 0);
-                   });
+Result<std::unique_ptr<ProcessMemory>> ProcessMemory::open(std::uint32_t process, const MemoryProof& proof) {
+  auto memory = std::unique_ptr<ProcessMemory>(new ProcessMemory(process, proof, open_handle(process)));
+  MemoryProof seen = proof;
+  seen.bytes = {};
+  const iovec local{seen.bytes.data(), proof.size};
+  const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(proof.address)), proof.size};
+  const ssize_t moved =
+      retry_interrupted([&] { return ::process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0); });
+  if (moved < 0) {
+    return read_failure(errno, process, proof.address, proof.size);
+  }
+  if (static_cast<std::size_t>(moved) != proof.size || seen.bytes != proof.bytes) {
+    return fail(Code::unsupported, "process {} is another one here", process);
+  }
+  if (!memory->lives()) {
+    return memory->has_ended();
+  }
+  return memory;
 }
 
-Status write_process(std::uint32_t process, std::span<const ProcessRun> runs, const void* local) {
-  auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(local));  // NOLINT: only read
-  return move_runs(process, runs, bytes, [process](const iovec* here, const iovec* remote, std::size_t count) {
-    return ::process_vm_writev(static_cast<pid_t>(process), here, 1, remote, count, 0);
-  });
+// Without a handle: the proof alone tells.
+bool ProcessMemory::lives() const noexcept {
+  if (!handle_.mine()) {
+    return true;
+  }
+  pollfd entry{handle_.number(), POLLIN, 0};
+  return retry_interrupted([&] { return ::poll(&entry, 1, 0); }) == 0;
 }
 
-Status read_process(std::uint32_t process, std::uint64_t address, void* target, std::uint64_t bytes) {
+Status ProcessMemory::has_ended() const {
+  return fail(Code::peer_lost, "process {} has ended, or runs another program now", process_);
+}
+
+Status ProcessMemory::still_the_same() const {
+  auto seen = proof_.bytes;
+  seen.fill(0);
+  const iovec local{seen.data(), proof_.size};
+  const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(proof_.address)), proof_.size};
+  const ssize_t moved =
+      retry_interrupted([&] { return ::process_vm_readv(static_cast<pid_t>(process_), &local, 1, &remote, 1, 0); });
+  const bool same = moved == static_cast<ssize_t>(proof_.size) && seen == proof_.bytes && lives();
+  return same ? Status() : has_ended();
+}
+
+// The proof is read by the same call as the last piece, so that both come from one and the same memory.
+Status ProcessMemory::read(std::uint64_t address, void* target, std::uint64_t bytes) const {
   auto* place = static_cast<std::byte*>(target);
+  auto seen = proof_.bytes;
+  seen.fill(0);
   while (bytes > 0) {
     const auto piece = static_cast<std::size_t>(std::min(bytes, piece_bytes));
-    const iovec local{place, piece};
-    const iovec remote{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), piece};
-    const ssize_t moved =
-        retry_interrupted([&] { return ::process_vm_readv(static_cast<pid_t>(process), &local, 1, &remote, 1, 0); });
+    const std::array<iovec, 2> local{{{place, piece}, {seen.data(), proof_.size}}};
+    const std::array<iovec, 2> remote{
+        {{reinterpret_cast<void*>(static_cast<std::uintptr_t>(address)), piece},
+         {reinterpret_cast<void*>(static_cast<std::uintptr_t>(proof_.address)), proof_.size}}};
+    const std::size_t parts = piece == bytes ? 2 : 1;
+    const ssize_t moved = retry_interrupted(
+        [&] { return ::process_vm_readv(static_cast<pid_t>(process_), local.data(), parts, remote.data(), parts, 0); });
     if (moved <= 0) {
-      return read_failure(moved < 0 ? errno : EFAULT, process, address, bytes);
+      return read_failure(moved < 0 ? errno : EFAULT, process_, address, bytes);
     }
-    place += moved;
-    address += static_cast<std::uint64_t>(moved);
-    bytes -= static_cast<std::uint64_t>(moved);
+    const auto taken = std::min(static_cast<std::size_t>(moved), piece);
+    place += taken;
+    address += taken;
+    bytes -= taken;
+    if (bytes == 0) {
+      const bool same = static_cast<std::size_t>(moved) == piece + proof_.size && seen == proof_.bytes && lives();
+      return same ? Status() : has_ended();
+    }
   }
   return {};
+}
+
+Status ProcessMemory::read(std::span<const ProcessRun> runs, void* local) const {
+  COUPLET_TRY(move_runs(process_, runs, static_cast<std::byte*>(local),
+                        [this](const iovec* here, const iovec* remote, std::size_t count) {
+                          return ::process_vm_readv(static_cast<pid_t>(process_), here, 1, remote, count, 0);
+                        }));
+  return still_the_same();
+}
+
+Status ProcessMemory::write(std::span<const ProcessRun> runs, const void* local) const {
+  COUPLET_TRY(still_the_same());
+  auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(local));  // NOLINT: only read
+  COUPLET_TRY(move_runs(process_, runs, bytes, [this](const iovec* here, const iovec* remote, std::size_t count) {
+    return ::process_vm_writev(static_cast<pid_t>(process_), here, 1, remote, count, 0);
+  }));
+  return still_the_same();
 }
 
 }  // namespace couplet::os

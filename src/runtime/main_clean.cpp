@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "os/clock.hpp"
 #include "os/host.hpp"
 #include "universe/node_directory.hpp"
 
@@ -9,9 +10,11 @@ namespace {
 
 constexpr const char* usage =
     "usage: couplet-clean [--dry-run]\n"
-    "Removes the run directories on this node in which no process lives any more, below COUPLET_RUN_DIR or\n"
-    "/dev/shm/couplet-<uid>. Living runs are never touched.\n\n"
+    "Removes the run directories of this user on this node in which no process lives any more, below COUPLET_RUN_DIR\n"
+    "or /dev/shm/couplet-<uid>. Living runs, and what is not a run directory, are never touched.\n\n"
     "Exit status: 0; 1 something could not be done; 2 wrong options.\n";
+
+constexpr double max_lock_wait_s = 60;
 
 }  // namespace
 
@@ -30,7 +33,7 @@ int main(int count, char** arguments) {
     }
     dry_run = true;
   }
-  const auto report = universe::clean(os::run_directory(), dry_run);
+  const auto report = universe::clean(os::run_directory(), dry_run, {os::deadline_after(max_lock_wait_s)});
   if (!report.ok()) {
     std::fprintf(stderr, "couplet-clean: %s\n", report.status().text().c_str());
     return 1;

@@ -42,7 +42,8 @@ Status serve(universe::HubCommand command) {
   if (command.until_input_ends) {
     COUPLET_TRY(server->end_with(STDIN_FILENO));
   }
-  std::printf("COUPLET_HUB=%s\n", os::endpoint_text(server->endpoint()).c_str());
+  std::printf("COUPLET_HUB=%s\nCOUPLET_RUN=%016llx\n", os::endpoint_text(server->endpoint()).c_str(),
+              static_cast<unsigned long long>(server->run_id()));
   std::fflush(stdout);
   return server->run(stop.number());
 }

@@ -5,14 +5,7 @@ namespace couplet::runtime {
 using counters::Counter;
 
 Status process_alive(universe::Membership& membership, channel::PeerId peer, std::uint16_t incarnation) {
-  const auto& info = membership.peer(peer);
-  if (info.incarnation != incarnation) {
-    return fail(Code::peer_lost, "{} is gone, and came again", membership.peer_name(peer));
-  }
-  if (info.state == universe::PeerState::left) {
-    return fail(Code::peer_lost, "{} has left", membership.peer_name(peer));
-  }
-  return membership.alive(peer);
+  return membership.alive(peer, incarnation);
 }
 
 Result<std::unique_ptr<NodeRelay>> NodeRelay::open(universe::Membership& membership, engine::Engine& engine,

@@ -192,7 +192,8 @@ bool RelayStart::awaited() const {
 
 Status RelayStart::start() {
   COUPLET_TRY_VALUE(const std::string path, find_helper("couplet-relay"));
-  std::vector<std::pair<std::string, std::string>> changes;
+  std::vector<std::pair<std::string, std::string>> changes = {
+      {"COUPLET_RUN", fmt::format("{:016x}", membership_.run_id())}};
   if (!wishes_.hub.empty()) {
     changes.emplace_back("COUPLET_HUB", wishes_.hub);
   }

@@ -51,9 +51,10 @@ Status SeriesEnvironment::program_alive(std::string_view program) {
 }
 
 Result<std::uint64_t> SeriesEnvironment::between_slices() {
-  for (int round = 0; round < (pushes_ ? rounds_with_pushes : 1); ++round) {
+  for (int round = 1; round < (pushes_ ? rounds_with_pushes : 1); ++round) {
     engine_.poll();
   }
+  engine_.look_at_all();  // who has died is looked for by time, and here a round may be a tenth of a second
   if (engine_.interrupted(os::now_ns())) {
     return Code::interrupted;
   }

@@ -28,6 +28,12 @@ class TaskEnvironment final : public task::Environment {
     const auto state = membership_.peer(peer).state;
     return state == universe::PeerState::left || state == universe::PeerState::lost;
   }
+  Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
+    return membership_.alive(peer, incarnation);
+  }
+  [[nodiscard]] std::uint16_t incarnation(channel::PeerId peer) const noexcept override {
+    return membership_.peer(peer).incarnation;
+  }
 
  private:
   universe::Membership& membership_;

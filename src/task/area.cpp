@@ -12,7 +12,8 @@
 namespace couplet::task {
 namespace {
 
-constexpr std::uint64_t nap_ns = 1'000'000;  // between two looks at an area that somebody writes
+constexpr std::uint64_t nap_ns = 1'000'000;           // between two looks at an area that somebody writes
+constexpr std::uint64_t owner_look_ns = 100'000'000;  // between two looks at whether the owner lives: a system call
 
 // fn(offset in the area, offset in the user's array, bytes)
 template <typename Function>
@@ -78,14 +79,19 @@ wire::AreaHeaderImage& Area::header() const noexcept {
   return wire::area_header(file_->data());
 }
 
-Status Area::usable() const {
+// The memory of a mapped area outlives its owner, so that nothing but a look at the owner tells of its death.
+Status Area::usable() {
   if (closed_) {
     return fail(Code::state, "{} is closed", title());
   }
-  if (route_ != Route::own && areas_.post_.environment().gone(owner_)) {
-    return fail(Code::peer_lost, "{}: its owner is gone", title());
+  if (route_ == Route::own) {
+    return {};
   }
-  return {};
+  if (const auto now = os::now_ns(); owner_lost_.ok() && now >= next_look_ns_) {
+    next_look_ns_ = now + owner_look_ns;
+    owner_lost_ = areas_.post_.environment().alive(owner_, owner_incarnation_);
+  }
+  return owner_lost_.ok() ? Status() : owner_lost_.within(fmt::format("{}: its owner is gone", title()));
 }
 
 // Source: the area; target: the user's array.
@@ -120,28 +126,44 @@ Status Area::move(const layout::CopyPlan& plan, std::byte* local, bool writing) 
   for_each_run(plan, [&](std::uint64_t area, std::uint64_t /*local*/, std::uint64_t run_bytes) {
     runs.push_back({address_ + area, run_bytes});
   });
-  const Status moved = writing ? os::write_process(process_, runs, local) : os::read_process(process_, runs, local);
+  const Status moved = writing ? memory_->write(runs, local) : memory_->read(runs, local);
   return moved.ok() ? moved : moved.within(title());
 }
 
 // ---- stamps: how often it was written, and who writes ----
 
+std::uint64_t Area::own_mark() const noexcept {
+  const Environment& environment = areas_.post_.environment();
+  return wire::area_mark(environment.self(), environment.incarnation(environment.self()));
+}
+
+// peer_lost: whoever has put that mark into the stamp has died, or has come again since.
+Status Area::writer_lives(std::uint64_t mark) const {
+  Environment& environment = areas_.post_.environment();
+  const auto rank = static_cast<channel::PeerId>(wire::area_mark_rank(mark));
+  const auto newest = environment.incarnation(rank);
+  const auto behind = (newest - wire::area_mark_incarnation(mark)) & wire::area_incarnation_mask;
+  if (behind > wire::area_incarnation_mask / 2) {
+    return {};  // later than what the hub has told of until now
+  }
+  // Only the owner keeps an area for longer than a call, so that this process's mark in another's is a remnant.
+  if (behind != 0 || (rank == environment.self() && owner_ != rank)) {
+    return fail(Code::peer_lost, "an earlier incarnation of {} has ended", environment.peer_name(rank));
+  }
+  return rank == environment.self() ? Status() : environment.alive(rank, newest);
+}
+
 Status Area::lock() {
   auto& image = header();
-  const Environment& environment = areas_.post_.environment();
-  const std::uint64_t self = environment.self();
   std::uint64_t stamp = image.stamp.load(std::memory_order_acquire);
   std::uint64_t count = wire::area_count(stamp);
   if (const std::uint64_t writer = wire::area_writer(stamp); writer != 0) {
-    // Only the owner keeps an area for longer than a call; this rank's mark in another's is of an earlier incarnation.
-    const auto rank = static_cast<channel::PeerId>(writer - 1);
-    const bool dead = rank == self ? owner_ != self : environment.gone(rank);
-    if (!dead) {
+    if (writer_lives(writer).ok()) {
       return Code::not_yet;
     }
     ++count;  // taken over: nobody sees it free before this write is over
   }
-  if (!image.stamp.compare_exchange_strong(stamp, wire::area_stamp(count, self + 1), std::memory_order_acq_rel)) {
+  if (!image.stamp.compare_exchange_strong(stamp, wire::area_stamp(count, own_mark()), std::memory_order_acq_rel)) {
     return Code::not_yet;
   }
   std::atomic_thread_fence(std::memory_order_release);
@@ -163,10 +185,10 @@ Status Area::try_read(const layout::CopyPlan& plan, std::byte* data, std::uint64
   auto& image = header();
   const std::uint64_t before = image.stamp.load(std::memory_order_acquire);
   if (wire::area_writer(before) != 0 && !writing_) {
-    const auto writer = static_cast<channel::PeerId>(wire::area_writer(before) - 1);
-    if (areas_.post_.environment().gone(writer)) {
-      return fail(Code::peer_lost, "{}: {} died while it wrote it", title(),
-                  areas_.post_.environment().peer_name(writer));
+    const auto mark = wire::area_writer(before);
+    if (const auto lives = writer_lives(mark); !lives.ok()) {
+      const auto writer = areas_.post_.environment().peer_name(wire::area_mark_rank(mark));
+      return lives.within(fmt::format("{}: {} died while it wrote it", title(), writer));
     }
     return Code::not_yet;
   }
@@ -207,13 +229,16 @@ Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadli
     if (now >= deadline_ns) {
       return fail(Code::timeout, "{}: somebody writes it all the time", title());
     }
-    areas_.post_.environment().engine().poll();
+    auto& engine = areas_.post_.environment().engine();
+    engine.poll();
+    if (engine.interrupted(now)) {
+      return Code::interrupted;
+    }
     const std::uint64_t wait_ns = std::min(nap_ns, deadline_ns - now);
     if (file_) {
       os::futex_wait(header().word, word, wait_ns);
     } else {
-      static_cast<void>(
-          areas_.post_.environment().engine().wait([] { return false; }, now + wait_ns, [] { return std::string(); }));
+      static_cast<void>(engine.wait([] { return false; }, now + wait_ns, [] { return std::string(); }));
     }
     COUPLET_TRY(usable());
   }
@@ -277,6 +302,7 @@ Status Area::close() {
     static_cast<void>(end());
   }
   closed_ = true;
+  areas_.opened_.erase(this);
   if (route_ == Route::own) {
     areas_.own_.erase(number_);
     if (file_) {

@@ -14,6 +14,7 @@
 
 #include "layout/copy_plan.hpp"
 #include "os/mapped_file.hpp"
+#include "os/process_memory.hpp"
 #include "task/post.hpp"
 #include "wire/area_format.hpp"
 
@@ -53,7 +54,7 @@ class Area {
   [[nodiscard]] std::byte* memory() const noexcept { return data_; }
 
   // data: as many elements as the part has, in C order. shape: outside the area; peer_lost: its owner is gone, or somebody
-  // died while he wrote; timeout: a stamped area is being written, or an owner that serves makes no call. stamp (may be
+  // died while it wrote; timeout: a stamped area is being written, or an owner that serves makes no call; interrupted. stamp (may be
   // nullptr): how often it has been written, for stamped areas.
   Status read(const Part& part, void* data, std::uint64_t deadline_ns, std::uint64_t* stamp);
   Status write(const Part& part, const void* data, std::uint64_t deadline_ns, std::uint64_t* stamp);
@@ -67,7 +68,9 @@ class Area {
   friend class Areas;
   Area(Areas& areas, AreaSpecification specification) : areas_(areas), specification_(std::move(specification)) {}
   [[nodiscard]] std::string title() const;
-  [[nodiscard]] Status usable() const;
+  Status usable();
+  [[nodiscard]] std::uint64_t own_mark() const noexcept;
+  [[nodiscard]] Status writer_lives(std::uint64_t mark) const;
   [[nodiscard]] Result<layout::CopyPlan> plan(const Part& part) const;
   [[nodiscard]] wire::AreaHeaderImage& header() const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept;
@@ -83,13 +86,16 @@ class Area {
   Areas& areas_;
   AreaSpecification specification_;
   channel::PeerId owner_ = 0;
-  std::int32_t number_ = 0;  // the owner's
+  std::uint16_t owner_incarnation_ = 0;
+  Status owner_lost_;               // ok while it lives
+  std::uint64_t next_look_ns_ = 0;  // at whether the owner lives
+  std::int32_t number_ = 0;         // the owner's
   Route route_ = Route::own;
   std::unique_ptr<os::MappedFile> file_;
   std::byte* data_ = nullptr;
-  std::uint32_t process_ = 0;  // Route::memory
-  std::uint64_t address_ = 0;
-  bool writing_ = false;  // between begin and end
+  std::unique_ptr<os::ProcessMemory> memory_;  // Route::memory
+  std::uint64_t address_ = 0;                  // likewise
+  bool writing_ = false;                       // between begin and end
   bool closed_ = false;
 };
 
@@ -130,6 +136,7 @@ class Areas final : public Listener {
   Post& post_;
   std::uint64_t space_;
   std::map<std::int32_t, Area*> own_;
+  std::set<Area*> opened_;  // of others
   std::int32_t next_area_ = 0;
   std::vector<Question> questions_;  // for areas that do not exist yet
   std::map<std::uint64_t, Call> calls_;

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t longest_name = 255;
 // Letter::numbers of `described`: where the area is.
-enum Described : std::size_t { stamped, process, address, nonce_address, nonce, node, shape_start };
+enum Described : std::size_t { stamped, process, address, nonce_address, nonce, node, incarnation, shape_start };
 // Letter::numbers of `read` and `write`: a box as start, stop; or -1, offset, count.
 constexpr std::int64_t by_offset = -1;
 
@@ -140,7 +140,8 @@ void Areas::describe(channel::PeerId target, std::uint64_t number, const Area& a
                     own_memory ? static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(area.data_)) : 0,
                     static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(&nonce_)),
                     static_cast<std::int64_t>(nonce_),
-                    post_.environment().node()};
+                    post_.environment().node(),
+                    post_.environment().incarnation(post_.environment().self())};
   letter.numbers.insert(letter.numbers.end(), area.specification_.shape.begin(), area.specification_.shape.end());
   static_cast<void>(post_.send(target, letter));
 }
@@ -188,9 +189,11 @@ Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::Peer
   COUPLET_TRY(check(specification));
   std::unique_ptr<Area> area(new Area(*this, std::move(specification)));
   area->owner_ = owner;
+  area->owner_incarnation_ = static_cast<std::uint16_t>(described.numbers[incarnation]);
   area->number_ = described.worker;
   area->route_ = Route::served;
   reach(*area, described);
+  opened_.insert(area.get());
   return area;
 }
 
@@ -212,14 +215,16 @@ void Areas::reach(Area& area, const Letter& described) {
     area.route_ = Route::mapped;
     return;
   }
-  std::uint64_t seen = 0;
   const auto pid = static_cast<std::uint32_t>(described.numbers[process]);
-  if (!os::read_process(pid, static_cast<std::uint64_t>(described.numbers[nonce_address]), &seen, sizeof seen).ok() ||
-      seen != nonce_there) {
+  os::MemoryProof proof{.address = static_cast<std::uint64_t>(described.numbers[nonce_address]),
+                        .size = sizeof nonce_there};
+  std::memcpy(proof.bytes.data(), &nonce_there, sizeof nonce_there);
+  auto memory = os::ProcessMemory::open(pid, proof);
+  if (!memory.ok()) {
     return;
   }
   area.file_ = std::move(file).value();
-  area.process_ = pid;
+  area.memory_ = std::move(memory).value();
   area.address_ = static_cast<std::uint64_t>(described.numbers[address]);
   area.route_ = Route::memory;
 }
@@ -238,7 +243,8 @@ Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t d
     return !own.lost.ok() || (own.letter && !(asking && own.letter->kind == LetterKind::unknown));
   };
   if (status.ok() && !answered()) {
-    status = post_.environment().engine().wait(answered, deadline_ns, [] { return std::string("the owner"); });
+    status = post_.environment().engine().wait(
+        answered, deadline_ns, [] { return std::string("the owner"); }, nullptr, true);
   }
   Call call = std::move(own);
   calls_.erase(number);
@@ -365,6 +371,9 @@ void Areas::letter(channel::PeerId source, Letter letter) {
 
 void Areas::lost(channel::PeerId peer, const Status& why) {
   std::erase_if(questions_, [peer](const Question& question) { return question.source == peer; });
+  for (Area* const area : opened_) {
+    area->next_look_ns_ = area->owner_ == peer ? 0 : area->next_look_ns_;  // which incarnation it was, the look tells
+  }
   for (auto& [number, call] : calls_) {
     if (call.owner == peer) {
       call.lost = fail(Code::peer_lost, "the owner of the area is gone: {}", why.text());

@@ -89,8 +89,8 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
     return in_hand == entries_.size() && parked_.empty();
   };
   if (!something()) {
-    const Status waited =
-        post_.environment().engine().wait(something, deadline_ns, [] { return std::string("a request"); });
+    const Status waited = post_.environment().engine().wait(
+        something, deadline_ns, [] { return std::string("a request"); }, nullptr, true);
     if (!waited.ok()) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
     }
@@ -157,8 +157,8 @@ Status Coupler::run(std::uint64_t deadline_ns) {
     }
   }
   pump();
-  const Status waited = post_.environment().engine().wait([this] { return over(); }, deadline_ns,
-                                                          [] { return std::string("the requesters to close"); });
+  const Status waited = post_.environment().engine().wait(
+      [this] { return over(); }, deadline_ns, [] { return std::string("the requesters to close"); }, nullptr, true);
   automatic_ = false;
   if (!waited.ok()) {
     return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;

@@ -26,8 +26,13 @@ class Environment {
   [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
   [[nodiscard]] virtual const std::string& node_directory() const noexcept = 0;
   [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;
-  // Has that rank left, or is it lost?
+  // Has that rank left, or is it lost, as far as this process has been told?
   [[nodiscard]] virtual bool gone(channel::PeerId peer) const noexcept = 0;
+  // ok while that incarnation of the rank may still answer; otherwise peer_lost, which names it and says how that was found
+  // out. Looks at its lock if it is on this node: one system call.
+  virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
+  // The newest incarnation of the rank that is known.
+  [[nodiscard]] virtual std::uint16_t incarnation(channel::PeerId peer) const noexcept = 0;
 };
 
 }  // namespace couplet::task

@@ -17,6 +17,22 @@ bool begins(wire::LetterKind kind) noexcept {
          kind == LetterKind::goodbye || kind == LetterKind::withdraw || kind == LetterKind::ask;
 }
 
+// What it costs to keep a letter.
+std::uint64_t cost_of(const wire::Letter& letter) noexcept {
+  return Post::kept_letter_bytes + letter.payload.size() + letter.text.size() +
+         letter.numbers.size() * sizeof(std::int64_t);
+}
+
+// Texts are for people: one that is too long for a letter loses its end.
+std::string cut(const std::string& text) {
+  constexpr std::string_view sign = " ... (cut)";
+  std::size_t bytes = wire::largest_letter_text - sign.size();
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) {  // inside a character
+    --bytes;
+  }
+  return text.substr(0, bytes).append(sign);
+}
+
 }  // namespace
 
 std::uint64_t space_of(std::string_view kind, std::string_view name) {
@@ -45,8 +61,23 @@ Status Post::send(channel::PeerId target, const wire::Letter& letter) {
   if (environment_.gone(target)) {
     return fail(Code::peer_lost, "{} is gone", environment_.peer_name(target));
   }
+  if (const auto senseless = senseless_.find(target); senseless != senseless_.end()) {
+    return senseless->second;
+  }
+  if (letter.numbers.size() > wire::largest_letter_numbers) {
+    return fail(Code::limit, "{} numbers for {}, at most {} fit into a letter", letter.numbers.size(),
+                environment_.peer_name(target), wire::largest_letter_numbers);
+  }
+  std::string image;
+  if (letter.text.size() > wire::largest_letter_text) {
+    wire::Letter shorter = letter;
+    shorter.text = cut(letter.text);
+    image = wire::encode_letter(shorter);
+  } else {
+    image = wire::encode_letter(letter);
+  }
   auto& messenger = environment_.messenger();
-  return messenger.send_internal(messenger.universe_group(), post_context, wire::encode_letter(letter),
+  return messenger.send_internal(messenger.universe_group(), post_context, std::move(image),
                                  static_cast<std::int32_t>(target), 0);
 }
 
@@ -60,7 +91,7 @@ Status Post::listen(std::uint64_t space, Listener& listener) {
     const std::vector<Kept> letters = std::move(found->second);
     kept_.erase(found);
     for (const Kept& kept : letters) {
-      kept_bytes_ -= kept.letter.payload.size();
+      kept_bytes_ -= cost_of(kept.letter);
       listener.letter(kept.source, kept.letter);
     }
   }
@@ -76,8 +107,8 @@ void Post::end(std::uint64_t space) {
   ended_.insert(space);
 }
 
-// A worker group that came late has nothing to do; a request is not taken.
-void Post::turn_away(channel::PeerId source, const wire::Letter& letter) {
+// A worker group that came late has nothing to do; a request is not taken; there is no such area.
+void Post::turn_away(channel::PeerId source, const wire::Letter& letter, const Status& why) {
   wire::Letter answer;
   answer.space = letter.space;
   answer.number = letter.number;
@@ -85,10 +116,12 @@ void Post::turn_away(channel::PeerId source, const wire::Letter& letter) {
     answer.kind = wire::LetterKind::end;
   } else if (letter.kind == wire::LetterKind::submit) {
     answer.kind = wire::LetterKind::taken;
-    answer.code = COUPLET_ERROR_PEER_LOST;
-    answer.text = fmt::format("{} dispatches no more", environment_.peer_name(environment_.self()));
+    answer.code = static_cast<std::int32_t>(why.code());
+    answer.text = why.text();
+  } else if (letter.kind == wire::LetterKind::ask) {
+    answer.kind = wire::LetterKind::unknown;
   } else {
-    return;
+    return;  // nobody waits for an answer to it
   }
   static_cast<void>(send(source, answer));
 }
@@ -97,16 +130,45 @@ void Post::deliver(channel::PeerId source, wire::Letter letter) {
   const auto found = listeners_.find(letter.space);
   if (found != listeners_.end()) {
     found->second->letter(source, std::move(letter));
-  } else if (ended_.contains(letter.space)) {
-    turn_away(source, letter);
-  } else if (begins(letter.kind) && kept_bytes_ + letter.payload.size() <= largest_kept_bytes) {
-    kept_bytes_ += letter.payload.size();
-    auto& kept = kept_[letter.space];
-    kept.push_back({source, std::move(letter)});
+    return;
+  }
+  const std::string self = environment_.peer_name(environment_.self());
+  if (ended_.contains(letter.space)) {
+    turn_away(source, letter, fail(Code::peer_lost, "{} dispatches no more", self));
+    return;
+  }
+  if (!begins(letter.kind)) {
+    return;
+  }
+  if (kept_bytes_ + cost_of(letter) > largest_kept_bytes) {
+    turn_away(source, letter,
+              fail(Code::limit, "{} has not opened the tasks, and keeps {} bytes for them already", self, kept_bytes_));
+    return;
+  }
+  kept_bytes_ += cost_of(letter);
+  auto& kept = kept_[letter.space];
+  kept.push_back({source, std::move(letter)});
+}
+
+// Whoever sends what makes no sense speaks another language: what is waited for from it will not come.
+void Post::lose(channel::PeerId peer, const Status& why) {
+  if (senseless_.contains(peer)) {
+    return;
+  }
+  auto senseless = fail(Code::protocol, "{} sends what makes no sense: {}", environment_.peer_name(peer), why.text());
+  senseless_.emplace(peer, senseless);
+  const auto listeners = listeners_;  // who is told may stop listening
+  for (const auto& [space, listener] : listeners) {
+    if (listeners_.contains(space)) {
+      listener->lost(peer, senseless);
+    }
   }
 }
 
 void Post::lost(channel::PeerId peer, const Status& why) {
+  if (senseless_.erase(peer) != 0) {
+    return;  // everybody has been told
+  }
   const auto listeners = listeners_;  // who is told may stop listening
   for (const auto& [space, listener] : listeners) {
     if (listeners_.contains(space)) {
@@ -130,8 +192,11 @@ int Post::poll(std::uint64_t /*now_ns*/, int budget) {
     receive();
     ++work;
     auto letter = wire::decode_letter(image);
-    if (letter) {
-      deliver(static_cast<channel::PeerId>(message.source), std::move(letter).value());
+    const auto source = static_cast<channel::PeerId>(message.source);
+    if (!letter) {
+      lose(source, letter.status());
+    } else if (!senseless_.contains(source)) {
+      deliver(source, std::move(letter).value());
     }
   }
   return work;

@@ -52,7 +52,8 @@ Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t de
   if (done()) {
     return {};
   }
-  return post_.environment().engine().wait(done, deadline_ns, [&] { return what; });
+  return post_.environment().engine().wait(
+      done, deadline_ns, [&] { return what; }, nullptr, true);
 }
 
 // Until the coupler has taken it, has objected, or is gone (then task.done and not taken).

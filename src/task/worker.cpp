@@ -95,8 +95,8 @@ Worker::~Worker() {
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };
   if (!something()) {
-    const Status waited =
-        post_.environment().engine().wait(something, deadline_ns, [] { return std::string("a task"); });
+    const Status waited = post_.environment().engine().wait(
+        something, deadline_ns, [] { return std::string("a task"); }, nullptr, true);
     if (!waited.ok()) {
       return waited.code() == Code::timeout ? Status(Code::not_yet) : waited;
     }

@@ -18,6 +18,8 @@ namespace couplet::universe {
 
 struct JoinOptions {
   std::string hub;  // "host:port"
+  // The run that the hub has to serve; any_run: whichever it serves. A hub's address may be that of another universe by now.
+  std::uint64_t expected_run = channel::any_run;
   channel::Secret secret;
   bool encrypt = false;    // demand it, whatever the hub says
   bool relay = false;      // identity then means nothing
@@ -36,7 +38,7 @@ struct JoinOptions {
 };
 
 // What the environment says where the caller has said nothing: program "" is COUPLET_PROGRAM, rank and size -1 are the
-// launcher's (else 0 of 1), hub "" is COUPLET_HUB, secret_file "" is COUPLET_SECRET_FILE or the user's own (made on first
+// launcher's (else 0 of 1), hub "" is COUPLET_HUB (and COUPLET_RUN, if it is set, is the run that it has to serve), secret_file "" is COUPLET_SECRET_FILE or the user's own (made on first
 // use), no timeout given is COUPLET_JOIN_TIMEOUT (else 60). config error that says what is missing.
 struct JoinWishes {
   std::string program;
@@ -51,7 +53,7 @@ struct JoinWishes {
 Result<JoinOptions> join_options(const JoinWishes& wishes);
 
 // timeout: names the programs and ranks that are missing; not_found, exists, mismatch, argument: what the hub does not
-// like about the identity; authentication; version; hub_lost: nobody answers there, or no more; interrupted.
+// like about the identity; mismatch: the hub serves another run; authentication; version; hub_lost: nobody answers there, or no more; interrupted.
 Result<std::unique_ptr<Membership>> join(JoinOptions options);
 
 }  // namespace couplet::universe

@@ -2,9 +2,20 @@
 
 #include <utility>
 
+#include "os/clock.hpp"
 #include "os/process_page.hpp"
 
 namespace couplet::universe {
+namespace {
+
+// Everybody on the node is looked at once in a round. With more than max_looks_per_tick * 10 peers a round takes longer.
+constexpr std::uint64_t round_ns = 1'000'000'000;
+constexpr std::size_t max_looks_per_tick = 64;
+// A page goes in good order only, so that its peer has ended: whether it has left or is lost, the hub knows. If the hub says
+// nothing for so long (it may be stopped), the peer counts as one that has left.
+constexpr std::uint64_t max_wait_for_word_ns = 3'000'000'000;
+
+}  // namespace
 
 void Liveness::enter(const std::string& node_directory, channel::PeerId self, std::uint16_t node) {
   node_directory_ = node_directory;
@@ -18,7 +29,7 @@ Status Liveness::alive(channel::PeerId id) {
     return {};
   }
   if (entry->state == PeerState::present && entry->node == node_ && id != self_) {
-    look_at_lock(id, *entry);
+    look_at_lock(id, *entry, true);
   }
   if (entry->state == PeerState::left) {
     return fail(Code::peer_lost, "{} has left the universe", host_.peer_name(id));
@@ -29,20 +40,46 @@ Status Liveness::alive(channel::PeerId id) {
   return {};
 }
 
-bool Liveness::lock_is_free(channel::PeerId id) {
-  auto& probe = probes_[id];
-  if (probe == nullptr) {
-    auto opened = os::LockProbe::open(os::page_path(node_directory_, id));
-    if (!opened.ok()) {
-      return opened.code() == Code::not_found;
-    }
-    probe = std::move(*opened);
+Status Liveness::alive(channel::PeerId id, std::uint16_t incarnation) {
+  const auto* entry = host_.find_peer(id);
+  if (entry == nullptr) {
+    return {};
   }
-  return !probe->held();
+  if (entry->incarnation < incarnation) {
+    host_.hear();
+  }
+  if (entry->incarnation > incarnation) {
+    return fail(Code::peer_lost, "{} is gone, and was started again", host_.peer_name(id));
+  }
+  if (entry->incarnation == incarnation && entry->state != PeerState::absent) {
+    return alive(id);
+  }
+  const auto page = os::PeerPage::open(node_directory_, id);
+  if (page.ok() && (*page)->header().incarnation == incarnation && !(*page)->owner_lives()) {
+    return fail(Code::peer_lost, "{} is lost: its process has ended without leaving", host_.peer_name(id));
+  }
+  return {};
 }
 
-void Liveness::look_at_lock(channel::PeerId id, PeerInfo& entry) {
-  if (!lock_is_free(id)) {
+bool Liveness::lock_is_free(channel::PeerId id, bool keep_probe) {
+  const auto kept = probes_.find(id);
+  if (kept != probes_.end()) {
+    return !kept->second->held();
+  }
+  auto opened = os::LockProbe::open(os::page_path(node_directory_, id));
+  if (!opened.ok()) {
+    return opened.code() == Code::not_found;
+  }
+  const bool held = (*opened)->held();
+  if (keep_probe) {
+    probes_.emplace(id, std::move(*opened));
+  }
+  return !held;
+}
+
+void Liveness::look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe) {
+  if (!lock_is_free(id, keep_probe)) {
+    page_gone_since_ns_.erase(id);
     return;
   }
   const auto incarnation = entry.incarnation;
@@ -52,7 +89,11 @@ void Liveness::look_at_lock(channel::PeerId id, PeerInfo& entry) {
   }
   const auto page_gone = os::LockProbe::open(os::page_path(node_directory_, id)).code() == Code::not_found;
   if (page_gone && host_.hub_answers()) {
-    return;  // it left; the hub's word is on its way
+    const auto now = os::now_ns();
+    const auto since = page_gone_since_ns_.emplace(id, now).first->second;
+    if (now < since + max_wait_for_word_ns) {
+      return;
+    }
   }
   if (page_gone) {
     lose(id, PeerState::left, {});
@@ -62,7 +103,7 @@ void Liveness::look_at_lock(channel::PeerId id, PeerInfo& entry) {
   }
 }
 
-void Liveness::tick() {
+void Liveness::tick(std::uint64_t now_ns) {
   std::vector<channel::PeerId> watched;
   watched.reserve(probes_.size());
   for (const auto& [id, probe] : probes_) {
@@ -71,7 +112,29 @@ void Liveness::tick() {
   for (const auto id : watched) {
     auto* const entry = host_.find_peer(id);
     if (entry != nullptr && entry->state == PeerState::present) {
-      look_at_lock(id, *entry);
+      look_at_lock(id, *entry, true);
+    }
+  }
+  look_around(now_ns);
+}
+
+void Liveness::look_around(std::uint64_t now_ns) {
+  if (node_directory_.empty()) {
+    return;
+  }
+  if (round_.empty()) {
+    if (now_ns < next_round_ns_) {
+      return;
+    }
+    next_round_ns_ = now_ns + round_ns;
+    round_ = host_.peers_on(node_);
+  }
+  for (std::size_t count = 0; count < max_looks_per_tick && !round_.empty(); ++count) {
+    const auto id = round_.back();
+    round_.pop_back();
+    auto* const entry = host_.find_peer(id);
+    if (id != self_ && entry != nullptr && entry->state == PeerState::present) {
+      look_at_lock(id, *entry, false);
     }
   }
 }
@@ -84,6 +147,7 @@ void Liveness::lose(channel::PeerId id, PeerState state, const std::string& text
   const bool was_present = entry->state == PeerState::present;
   entry->state = state;
   probes_.erase(id);
+  page_gone_since_ns_.erase(id);
   if (state == PeerState::lost) {
     loss_texts_[id] = text;
   }

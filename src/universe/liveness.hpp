@@ -32,6 +32,8 @@ class Liveness {
     // Takes everything that the hub has said until now; may call back into hub_says().
     virtual void hear() = 0;
     [[nodiscard]] virtual bool hub_answers() const noexcept = 0;
+    // Everybody present on `node`, relays too.
+    [[nodiscard]] virtual std::vector<channel::PeerId> peers_on(std::uint16_t node) const = 0;
   };
   using Handler = std::function<void(channel::PeerId, const Status&)>;
 
@@ -44,15 +46,23 @@ class Liveness {
   // From now on locks of `node_directory` count as proofs. Called once, when the own place is known.
   void enter(const std::string& node_directory, channel::PeerId self, std::uint16_t node);
   // No peer is looked at any longer: this process leaves.
-  void stop_looking() noexcept { probes_.clear(); }
+  void stop_looking() noexcept {
+    probes_.clear();
+    round_.clear();
+    node_directory_.clear();
+  }
 
   // Adds a handler of losses: called once for each incarnation that has left or is lost, from tell().
   void on_lost(Handler handler) { handlers_.push_back(std::move(handler)); }
   // ok while `id` may still answer; otherwise peer_lost with its name and how that was found out. If it is on this node, its
   // lock is looked at now, and again in each tick.
   Status alive(channel::PeerId id);
-  // Looks again at the locks of the peers that somebody has asked about.
-  void tick();
+  // The same for one incarnation: peer_lost also if the universe knows a later one. An incarnation that the hub has not told
+  // of yet counts as alive, unless its page in the node directory proves that it has ended.
+  Status alive(channel::PeerId id, std::uint16_t incarnation);
+  // To be called about ten times a second while somebody waits. Looks again at the locks of the peers that somebody has asked
+  // about, and in turn at those of all others on this node: nobody needs to know for whom a wait waits, also without a hub.
+  void tick(std::uint64_t now_ns);
   // The hub describes `id` anew. entry: where the table stores it. text: why it is lost, or empty.
   void hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
   // Tells the handlers about the losses that they have not heard of. Without a handler they are kept.
@@ -67,8 +77,9 @@ class Liveness {
   };
 
   void lose(channel::PeerId id, PeerState state, const std::string& text);
-  void look_at_lock(channel::PeerId id, PeerInfo& entry);
-  [[nodiscard]] bool lock_is_free(channel::PeerId id);
+  void look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe);
+  void look_around(std::uint64_t now_ns);
+  [[nodiscard]] bool lock_is_free(channel::PeerId id, bool keep_probe);
 
   Host& host_;
   std::string node_directory_;
@@ -76,7 +87,10 @@ class Liveness {
   std::uint16_t node_ = 0;
   std::unordered_map<channel::PeerId, std::string> loss_texts_;
   std::unordered_map<channel::PeerId, std::unique_ptr<os::LockProbe>> probes_;  // of peers that somebody asked about
-  std::vector<Loss> losses_;                                                    // not yet told
+  std::unordered_map<channel::PeerId, std::uint64_t> page_gone_since_ns_;       // the hub has not said why
+  std::vector<channel::PeerId> round_;                                          // on this node, to be looked at
+  std::uint64_t next_round_ns_ = 0;
+  std::vector<Loss> losses_;  // not yet told
   std::vector<Handler> handlers_;
 };
 

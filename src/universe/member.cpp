@@ -34,6 +34,22 @@ const PeerInfo& Member::peer(channel::PeerId id) const noexcept {
   return info == nullptr ? absent_peer : *info;
 }
 
+std::vector<channel::PeerId> Member::peers_on(std::uint16_t node) const {
+  const auto there = [&](const PeerInfo& info) { return info.state == PeerState::present && info.node == node; };
+  std::vector<channel::PeerId> peers;
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if (there(ranks_[rank])) {
+      peers.push_back(static_cast<channel::PeerId>(rank));
+    }
+  }
+  for (const auto& [relay, info] : relays_) {
+    if (there(info)) {
+      peers.push_back(relay);
+    }
+  }
+  return peers;
+}
+
 std::string_view Member::node_name(std::uint16_t node) const noexcept {
   return node < node_names_.size() ? std::string_view(node_names_[node]) : std::string_view("unknown");
 }

@@ -50,6 +50,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
   void on_lost(Liveness::Handler handler) override { liveness_.on_lost(std::move(handler)); }
   Status alive(channel::PeerId id) override { return liveness_.alive(id); }
+  Status alive(channel::PeerId id, std::uint16_t incarnation) override { return liveness_.alive(id, incarnation); }
   Status leave(std::uint64_t deadline_ns) override;
 
   // SeriesRegistry
@@ -64,18 +65,19 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   // engine::Source
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override;
-  void tick(std::uint64_t /*now_ns*/) override { liveness_.tick(); }
+  void tick(std::uint64_t now_ns) override { liveness_.tick(now_ns); }
 
  private:
   // Liveness::Host; peer_name is above
   [[nodiscard]] PeerInfo* find_peer(channel::PeerId id) noexcept override;
   void hear() override;
   [[nodiscard]] bool hub_answers() const noexcept override { return hub_status_.ok(); }
+  [[nodiscard]] std::vector<channel::PeerId> peers_on(std::uint16_t node) const override;
 
   // member_join.cpp
   Status connect(std::uint64_t deadline_ns);
   Status connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns);
-  Status enter_node();
+  Status enter_node(std::uint64_t deadline_ns);
   Status present();
   Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what,
               bool interruptible = false);

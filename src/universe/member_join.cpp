@@ -2,6 +2,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "counters/counters.hpp"
@@ -26,6 +27,17 @@ void sleep_on(int descriptor, bool write, std::uint64_t timeout_ns) {
   static_cast<void>(::poll(&entry, descriptor >= 0 ? 1 : 0, static_cast<int>(timeout_ns / 1'000'000 + 1)));
 }
 
+// COUPLET_RUN: 16 hexadecimal digits; any_run where it is not set.
+Result<std::uint64_t> run_from_environment() {
+  const auto text = environment("COUPLET_RUN");
+  std::uint64_t run = channel::any_run;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), run, 16);
+  if (!text.empty() && (error != std::errc() || end != text.data() + text.size() || run == channel::any_run)) {
+    return fail(Code::config, "COUPLET_RUN is '{}', expected the hexadecimal number of a run", text);
+  }
+  return run;
+}
+
 }  // namespace
 
 Result<JoinOptions> join_options(const JoinWishes& wishes) {
@@ -37,6 +49,9 @@ Result<JoinOptions> join_options(const JoinWishes& wishes) {
   options.hub = wishes.hub.empty() ? environment("COUPLET_HUB") : wishes.hub;
   if (options.hub.empty()) {
     return fail(Code::config, "joining needs the hub's address: an argument, or COUPLET_HUB=host:port");
+  }
+  if (wishes.hub.empty() || wishes.hub == environment("COUPLET_HUB")) {
+    COUPLET_TRY_VALUE(options.expected_run, run_from_environment());
   }
   if ((wishes.rank < 0) != (wishes.size < 0)) {
     return fail(Code::argument, "rank {} and size {}: give both, or neither", wishes.rank, wishes.size);
@@ -90,7 +105,7 @@ Status Member::join() {
     return status;
   };
   COUPLET_TRY(step([&] { return admitted_.has_value(); }, "the hub's answer"));
-  COUPLET_TRY(enter_node());
+  COUPLET_TRY(enter_node(deadline));
   COUPLET_TRY(step([&] { return placed_; }, "the sizes of all programs"));
   COUPLET_TRY(present());
   return step([&] { return complete_; }, "all programs that are needed");
@@ -119,6 +134,7 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   }
   channel::HandshakeSelf self;
   self.role = options_.relay ? wire::Role::relay : wire::Role::rank;
+  self.run_id = options_.expected_run;
   self.features = handshake_features(options_.encrypt);
   self.lowest_version = options_.lowest_version;
   self.highest_version = options_.highest_version;
@@ -139,6 +155,10 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   }
   hub_status_ = {};
   const auto why = connection_->failure();
+  if (why.code() == Code::mismatch) {
+    return fail(Code::mismatch, "the hub at {} serves another universe than COUPLET_RUN asks for: {}", options_.hub,
+                why.text());
+  }
   const bool told = why.code() == Code::authentication || why.code() == Code::version || why.code() == Code::protocol;
   if (told || connected) {
     return told ? why : fail(Code::hub_lost, "no hub at {}: {}", options_.hub, why.text());
@@ -146,10 +166,11 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   return fail(Code::hub_lost, "no hub at {}: {}", options_.hub, why.text());
 }
 
-Status Member::enter_node() {
+Status Member::enter_node(std::uint64_t deadline_ns) {
   run_id_ = admitted_->run_id;
   settings_ = std::move(admitted_->settings);
-  COUPLET_TRY_VALUE(directory_, NodeDirectory::enter(options_.run_directory, run_id_, options_.node_name));
+  const LockWait wait{std::max(deadline_ns, os::now_ns() + second_ns), options_.interrupted};
+  COUPLET_TRY_VALUE(directory_, NodeDirectory::enter(options_.run_directory, run_id_, options_.node_name, wait));
   say(NodeMessage{directory_->key()});
   return {};
 }

@@ -94,6 +94,8 @@ class Membership {
   virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler) = 0;
   // ok while `id` may still answer; peer_lost with its name and how it was found out. Looks at its lock when on this node.
   virtual Status alive(channel::PeerId id) = 0;
+  // The same for one incarnation of it: peer_lost also if a later one is known.
+  virtual Status alive(channel::PeerId id, std::uint16_t incarnation) = 0;
   // Says goodbye to the hub (the slots of a writer stay where the contract says so).
   virtual Status leave(std::uint64_t deadline_ns) = 0;
 };

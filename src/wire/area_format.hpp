@@ -13,12 +13,27 @@
 namespace couplet::wire {
 
 inline constexpr std::uint64_t area_magic = 0x3141455241435443;  // "CTCAREA1"
-inline constexpr std::uint32_t area_version = 1;
+inline constexpr std::uint32_t area_version = 2;
 inline constexpr std::size_t area_page_bytes = 4096;
-inline constexpr int area_writer_bits = 24;
+inline constexpr int area_rank_bits = 21;        // universe rank + 1
+inline constexpr int area_incarnation_bits = 7;  // the low ones
+inline constexpr int area_writer_bits = area_rank_bits + area_incarnation_bits;
 inline constexpr std::uint64_t area_writer_mask = (std::uint64_t{1} << area_writer_bits) - 1;
+inline constexpr std::uint64_t area_rank_mask = (std::uint64_t{1} << area_rank_bits) - 1;
+inline constexpr std::uint64_t area_incarnation_mask = (std::uint64_t{1} << area_incarnation_bits) - 1;
 
-// A stamp's two halves, in one word so that they are never seen apart. writer: universe rank + 1; 0: nobody writes.
+// Who writes: one incarnation of a universe rank. Never 0, which means nobody.
+[[nodiscard]] constexpr std::uint64_t area_mark(std::uint32_t rank, std::uint16_t incarnation) noexcept {
+  return (incarnation & area_incarnation_mask) << area_rank_bits | (std::uint64_t{rank} + 1);
+}
+[[nodiscard]] constexpr std::uint32_t area_mark_rank(std::uint64_t mark) noexcept {
+  return static_cast<std::uint32_t>((mark & area_rank_mask) - 1);
+}
+[[nodiscard]] constexpr std::uint64_t area_mark_incarnation(std::uint64_t mark) noexcept {
+  return mark >> area_rank_bits & area_incarnation_mask;
+}
+
+// A stamp's two halves, in one word so that they are never seen apart. writer: a mark; 0: nobody writes.
 [[nodiscard]] constexpr std::uint64_t area_stamp(std::uint64_t count, std::uint64_t writer) noexcept {
   return count << area_writer_bits | writer;
 }

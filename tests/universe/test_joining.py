@@ -134,6 +134,21 @@ def test_nobody_at_the_hub_address(make_world: MakeWorld) -> None:
     assert answer.startswith(f"error COUPLET_ERROR_HUB_LOST no hub at 127.0.0.1:{port}"), answer
 
 
+def test_a_hub_of_another_universe_is_not_joined(make_world: MakeWorld) -> None:
+    """An address may be that of another universe's hub by now: it was joined silently."""
+    world = make_world("ocean:1")
+    hub = world.environment["COUPLET_HUB"]
+    run = read_line(world.processes[0], 10).strip().removeprefix("COUPLET_RUN=")
+    answer = Member(world, "ocean", 0, 1, COUPLET_RUN="00000000000000ff").hear()
+    assert answer.startswith(f"error COUPLET_ERROR_MISMATCH the hub at {hub} serves another universe"), answer
+    assert "00000000000000ff" in answer and run in answer, answer
+    answer = Member(world, "ocean", 0, 1, COUPLET_RUN="mine").hear()
+    assert answer.startswith("error COUPLET_ERROR_CONFIG COUPLET_RUN is 'mine'"), answer
+    ocean = Member(world, "ocean", 0, 1, COUPLET_RUN=run)
+    ocean.joined()
+    ocean.leave()
+
+
 def test_a_late_program_is_let_in(make_world: MakeWorld) -> None:
     world = make_world("ocean:1,follower:2?")
     ocean = Member(world, "ocean", 0, 1)

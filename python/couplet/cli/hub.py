@@ -44,9 +44,8 @@ class Hub:
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True
         )
-        address = self._announced()
         self.environment = {
-            "COUPLET_HUB": address,
+            **self._announced(),
             "COUPLET_SECRET_FILE": str(secret),
             "COUPLET_JOIN_TIMEOUT": str(configuration.timeout_s),
         }
@@ -55,16 +54,17 @@ class Hub:
         if configuration.interface:
             self.environment["COUPLET_INTERFACE"] = configuration.interface
 
-    def _announced(self, timeout_s: float = 10.0) -> str:
-        """The address that the hub prints when it listens."""
+    def _announced(self, timeout_s: float = 10.0) -> dict[str, str]:
+        """The hub's address and its run, which it prints when it listens, as variables for those who join."""
         assert self.process.stdout is not None
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             ready, _, _ = select.select([self.process.stdout], [], [], 0.1)
             if ready:
-                line = self.process.stdout.readline().strip()
-                if line.startswith("COUPLET_HUB="):
-                    return line.removeprefix("COUPLET_HUB=")
+                lines = [self.process.stdout.readline().strip() for _ in range(2)]  # it prints both at once
+                said = dict(line.split("=", 1) for line in lines if "=" in line)
+                if said.keys() == {"COUPLET_HUB", "COUPLET_RUN"}:
+                    return said
             if self.process.poll() is not None:
                 break
         self.stop()

@@ -118,7 +118,8 @@ Status take_option(const std::string& option, const std::string& value, HubComma
 
 const char* hub_usage() noexcept {
   return "usage: couplet-hub --programs ocean:2,nowcast:1,follower:1? [options]\n"
-         "The rendezvous of a universe. Prints COUPLET_HUB=host:port when it listens; ends when the universe is "
+         "The rendezvous of a universe. Prints COUPLET_HUB=host:port and COUPLET_RUN=id when it listens; ends when it "
+         "is "
          "over.\n\n"
          "  --programs LIST     name:size each; 'name:size?' may come late or never; 'name': its first rank says the "
          "size\n"

@@ -21,6 +21,7 @@ constexpr int messages_per_turn = 64;  // of one connection
 constexpr int callers_per_turn = 256;
 constexpr std::uint64_t last_words_ns = 2'000'000'000;
 constexpr std::uint64_t tick_ns = 100'000'000;
+constexpr std::uint64_t max_lock_wait_ns = 60'000'000'000;  // for the run directory
 constexpr std::uint64_t silence_look_ns = 250'000'000;
 // What is neither a connection nor a caller, in by_descriptor_.
 constexpr ConnectionId stop_wish = 0;
@@ -70,7 +71,8 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   auto server = std::unique_ptr<HubServer>(new HubServer(std::move(options), std::move(listener), endpoint));
   COUPLET_TRY(server->open_events());
   COUPLET_TRY_VALUE(server->directory_,
-                    NodeDirectory::enter(server->options_.run_directory, server->run_id_, server->options_.node_name));
+                    NodeDirectory::enter(server->options_.run_directory, server->run_id_, server->options_.node_name,
+                                         {os::now_ns() + max_lock_wait_ns}));
   const auto bell = os::bell_path(server->directory_->path(), channel::hub_peer);
   COUPLET_TRY(os::remove_file(bell));
   COUPLET_TRY_VALUE(server->doorbell_, os::Doorbell::open(bell, server->flag_));

@@ -10,7 +10,6 @@
 #include "os/fork.hpp"
 #include "os/futex.hpp"
 #include "os/host.hpp"
-#include "os/process_memory.hpp"
 #include "support/child.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -219,42 +218,6 @@ TEST(Fork, AChildKnowsAndHasNoneOfOurDescriptors) {
   EXPECT_EQ(fork_generation(), generation);
   EXPECT_TRUE(null.mine());
   EXPECT_EQ(::access((directory / "bell").c_str(), F_OK), 0);
-}
-
-TEST(ProcessMemory, ReadsAnyRangeOfAnotherProcess) {
-  struct Block {
-    std::atomic<bool> filled{false};
-    std::uint64_t address = 0;
-  };
-  const SharedMemory<Block> shared;
-  constexpr std::size_t bytes = (3U << 20U) + 17;
-  Child child([&] {
-    std::vector<unsigned char> memory(bytes);
-    for (std::size_t index = 0; index < bytes; ++index) {
-      memory[index] = static_cast<unsigned char>(index * 7);
-    }
-    shared->address = reinterpret_cast<std::uint64_t>(memory.data());
-    shared->filled = true;
-    ::pause();
-    return 0;
-  });
-  ASSERT_TRUE(eventually([&] { return shared->filled.load(); }));
-  std::vector<unsigned char> copy(bytes);
-  const auto process = static_cast<std::uint32_t>(child.process());
-  const Status read = read_process(process, shared->address, copy.data(), bytes);
-  if (read.code() == Code::unsupported) {
-    GTEST_SKIP() << "process_vm_readv is not allowed here";
-  }
-  ASSERT_TRUE(read.ok()) << read.text();
-  bool same = true;
-  for (std::size_t index = 0; index < bytes; ++index) {
-    same = same && copy[index] == static_cast<unsigned char>(index * 7);
-  }
-  EXPECT_TRUE(same);
-  EXPECT_EQ(read_process(process, 4096, copy.data(), 10).code(), Code::protocol);
-  EXPECT_TRUE(read_process(process, 0, copy.data(), 0).ok());
-  child.kill();
-  EXPECT_EQ(read_process(process, shared->address, copy.data(), bytes).code(), Code::peer_lost);
 }
 
 TEST(Host, SaysWhatItKnows) {

@@ -336,6 +336,50 @@ TEST(Tasks, WorkersAndRequestsThatComeAfterTheCouplerHasClosedAreTurnedAway) {
   });
 }
 
+// The letter was longer than its reader accepts, was dropped there, and the requester waited for ever.
+TEST(Tasks, ATextThatIsTooLongForALetterLosesItsEnd) {
+  run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {
+    const std::string text = std::string(wire::largest_letter_text - 11, 'x') + "\u00e9 and so on";
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(0, {}, soon(), &task));
+      const Status status = tasks->wait(&task, soon());
+      EXPECT_EQ(status.code(), Code::limit);
+      EXPECT_LE(status.text().size(), wire::largest_letter_text);
+      EXPECT_NE(status.text().find("xxx ... (cut)"), std::string::npos) << status.text().substr(65000);
+      ASSERT_FINE(tasks->close());
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      Incoming task;
+      ASSERT_FINE(coupler->next(soon(), task));
+      ASSERT_FINE(coupler->complete(task.id, {Code::limit, text}));
+      EXPECT_EQ(coupler->next(soon(), task).code(), Code::end);
+    }
+  });
+}
+
+TEST(Tasks, ALetterThatMakesNoSenseEndsTheWaitForItsSender) {
+  run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {
+    if (program == "sim") {
+      auto tasks = open_requester(rank);
+      Task* task = nullptr;
+      ASSERT_FINE(tasks->submit(0, {}, soon(), &task));
+      const Status status = tasks->wait(&task, soon());
+      EXPECT_EQ(status.code(), Code::peer_lost);
+      EXPECT_NE(status.text().find("rank 1 sends what makes no sense"), std::string::npos) << status.text();
+      EXPECT_EQ(tasks->submit(0, {}, soon(), &task).code(), Code::protocol);
+    } else if (program == "coupler") {
+      auto coupler = open_coupler(rank);
+      Incoming task;
+      ASSERT_FINE(coupler->next(soon(), task));
+      auto& messenger = *rank.party.messenger;
+      const std::uint32_t context = message::internal_context | 0x7461736B;  // of letters
+      ASSERT_FINE(messenger.send_internal(messenger.universe_group(), context, "no letter", 0, 0));
+    }
+  });
+}
+
 TEST(Tasks, MisuseIsAnError) {
   std::atomic<int> ended{0};
   run_programs({{"sim", 1}, {"coupler", 1}, {"work", 3}}, [&](const std::string& program, Rank& rank) {

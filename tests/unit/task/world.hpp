@@ -29,8 +29,18 @@ class TestEnvironment final : public Environment {
   [[nodiscard]] const std::string& node_directory() const noexcept override { return directory_; }
   [[nodiscard]] std::uint16_t node() const noexcept override { return node_; }
   [[nodiscard]] bool gone(channel::PeerId peer) const noexcept override { return gone_ == static_cast<int>(peer); }
+  Status alive(channel::PeerId peer, std::uint16_t incarnation) override {
+    if (gone_ == static_cast<int>(peer) || incarnation != this->incarnation(peer)) {
+      return fail(Code::peer_lost, "rank {} is lost", peer);
+    }
+    return {};
+  }
+  [[nodiscard]] std::uint16_t incarnation(channel::PeerId peer) const noexcept override {
+    return restarted_ == static_cast<int>(peer) ? 1 : 0;
+  }
 
   int gone_ = -1;
+  int restarted_ = -1;
   std::uint16_t node_ = 0;
 
  private:

@@ -1,0 +1,28 @@
+// The file `node` of a node directory: who made the directory, and for which run. It alone makes a directory one of ours.
+// Used by node_directory. Format: docs/formats/node-directory.md. Tests: tests/unit/universe/test_node_directory.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+
+namespace couplet::universe {
+
+struct NodeFacts {
+  std::uint64_t run_id = 0;
+  std::string boot_id;
+  std::string host;
+  std::string key;
+};
+
+inline constexpr int node_facts_version = 1;
+inline constexpr const char* node_facts_file = "node";
+
+// The facts of `directory`. not_found: there is no such file; protocol: it is no sound file of this version, or does not belong
+// to this user. Symbolic links are not followed.
+Result<NodeFacts> read_node_facts(const std::string& directory);
+// The file appears complete, or not at all.
+Status write_node_facts(const std::string& directory, const NodeFacts& facts);
+
+}  // namespace couplet::universe

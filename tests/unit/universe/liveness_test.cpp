@@ -1,0 +1,181 @@
+// Who is alive, without a hub and without sockets: pages in a directory, and processes that die.
+#include "universe/liveness.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "os/clock.hpp"
+#include "os/process_page.hpp"
+#include "support/child.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace couplet::universe {
+namespace {
+
+constexpr std::uint64_t second_ns = 1'000'000'000;
+constexpr channel::PeerId self = 0;
+constexpr channel::PeerId ocean = 1;
+constexpr channel::PeerId nowcast = 2;
+
+class LivenessTest : public ::testing::Test, public Liveness::Host {
+ protected:
+  LivenessTest() : liveness_(*this) {
+    for (const auto id : {self, ocean, nowcast}) {
+      table_[id].state = PeerState::present;
+    }
+    liveness_.enter(directory_.path(), self, 0);
+  }
+  PeerInfo* find_peer(channel::PeerId id) noexcept override {
+    const auto found = table_.find(id);
+    return found == table_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] std::string peer_name(channel::PeerId id) const override { return fmt::format("rank {}", id); }
+  void hear() override { ++heard_; }
+  [[nodiscard]] bool hub_answers() const noexcept override { return hub_answers_; }
+  [[nodiscard]] std::vector<channel::PeerId> peers_on(std::uint16_t node) const override {
+    std::vector<channel::PeerId> peers;
+    for (const auto& [id, info] : table_) {
+      if (info.node == node && info.state == PeerState::present) {
+        peers.push_back(id);
+      }
+    }
+    return peers;
+  }
+
+  [[nodiscard]] std::unique_ptr<os::ProcessPage> page_of(channel::PeerId id, std::uint16_t incarnation = 0) {
+    os::PageOwner owner;
+    owner.peer = id;
+    owner.incarnation = incarnation;
+    auto page = os::ProcessPage::create(directory_.path(), owner);
+    EXPECT_TRUE(page.ok()) << page.status().text();
+    return page.ok() ? std::move(*page) : nullptr;
+  }
+  // The page of a process that was killed.
+  void dead_page_of(channel::PeerId id, std::uint16_t incarnation = 0) {
+    test::Child child([&] {
+      const auto page = page_of(id, incarnation);
+      ::pause();
+      return 0;
+    });
+    EXPECT_TRUE(test::eventually([&] { return os::is_locked(os::page_path(directory_.path(), id)); }));
+    child.kill();
+  }
+  // What the handlers are told by ticks, as "<peer>: <text>".
+  std::vector<std::string> told_in(double seconds) {
+    if (!listens_) {
+      liveness_.on_lost(
+          [this](channel::PeerId id, const Status& why) { told_.push_back(fmt::format("{}: {}", id, why.text())); });
+      listens_ = true;
+    }
+    const auto until_ns = now_ns_ + static_cast<std::uint64_t>(seconds * 1e9);
+    for (; now_ns_ < until_ns; now_ns_ += second_ns / 10) {
+      liveness_.tick(now_ns_);
+      liveness_.tell();
+    }
+    return std::exchange(told_, {});
+  }
+
+  test::TemporaryDirectory directory_;
+  std::map<channel::PeerId, PeerInfo> table_;
+  bool hub_answers_ = false;
+  int heard_ = 0;
+  std::uint64_t now_ns_ = second_ns;
+  bool listens_ = false;
+  std::vector<std::string> told_;
+  Liveness liveness_;
+};
+
+// Only peers that somebody had asked about were looked at: a receive from another one never ended.
+TEST_F(LivenessTest, EverybodyOnTheNodeIsLookedAtWithoutAHub) {
+  const auto page = page_of(nowcast);
+  dead_page_of(ocean);
+  const auto told = told_in(2);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].find("1: rank 1 is lost: its process"), 0U) << told[0];
+  EXPECT_EQ(liveness_.alive(ocean).code(), Code::peer_lost);
+  EXPECT_TRUE(liveness_.alive(nowcast).ok());
+  EXPECT_TRUE(told_in(2).empty()) << "it is told once";
+}
+
+TEST_F(LivenessTest, PeersOfOtherNodesAreTheHubsBusiness) {
+  table_[ocean].node = 1;
+  table_[nowcast].node = 1;
+  dead_page_of(ocean);  // of somebody else with that number
+  EXPECT_TRUE(told_in(2).empty());
+  EXPECT_TRUE(liveness_.alive(ocean).ok());
+}
+
+TEST_F(LivenessTest, ManyPeersAreLookedAtInTurn) {
+  const auto page = page_of(nowcast);
+  for (channel::PeerId id = 3; id < 300; ++id) {
+    table_[id].state = PeerState::present;
+    table_[id].node = 1;
+  }
+  table_[299].node = 0;
+  const auto first = page_of(ocean);
+  dead_page_of(299);
+  ASSERT_EQ(told_in(2).size(), 1U);
+}
+
+TEST_F(LivenessTest, APageThatIsGoneMeansThatItsPeerHasLeft) {
+  page_of(ocean).reset();
+  const auto page = page_of(nowcast);
+  EXPECT_EQ(told_in(2), std::vector<std::string>{"1: rank 1 has left the universe"});
+  EXPECT_EQ(liveness_.alive(ocean).code(), Code::peer_lost);
+}
+
+// The hub knows whether it has left or is lost, but it may be stopped.
+TEST_F(LivenessTest, AHubThatSaysNothingIsNotWaitedForLong) {
+  hub_answers_ = true;
+  const auto page = page_of(nowcast);
+  EXPECT_TRUE(liveness_.alive(ocean).ok()) << "its word may be on its way";
+  EXPECT_TRUE(test::eventually([&] { return !liveness_.alive(ocean).ok(); }));
+  EXPECT_GT(heard_, 1) << "the hub is listened to first";
+}
+
+TEST_F(LivenessTest, EachIncarnationLivesForItself) {
+  const auto page = page_of(nowcast);
+  table_[ocean].incarnation = 3;
+  const auto third = page_of(ocean, 3);
+  EXPECT_TRUE(liveness_.alive(ocean, 3).ok());
+  const auto earlier = liveness_.alive(ocean, 2);
+  EXPECT_EQ(earlier.code(), Code::peer_lost);
+  EXPECT_NE(earlier.text().find("rank 1 is gone, and was started again"), std::string::npos) << earlier.text();
+  EXPECT_TRUE(liveness_.alive(ocean, 4).ok()) << "the hub has not told of it yet";
+  EXPECT_GT(heard_, 0);
+}
+
+TEST_F(LivenessTest, AnIncarnationThatTheHubHasNotToldOfMayBeDeadAlready) {
+  dead_page_of(ocean, 4);
+  EXPECT_EQ(liveness_.alive(ocean, 4).code(), Code::peer_lost);
+}
+
+TEST_F(LivenessTest, ALossIsKeptUntilSomebodyListens) {
+  hub_answers_ = true;
+  PeerInfo gone = table_[ocean];
+  gone.state = PeerState::lost;
+  liveness_.hub_says(ocean, table_[ocean], gone, "rank 1 is lost: its host has burnt down");
+  liveness_.tell();
+  EXPECT_FALSE(liveness_.has_news());
+  const auto page = page_of(nowcast);
+  EXPECT_EQ(told_in(0.2), std::vector<std::string>{"1: rank 1 is lost: its host has burnt down"});
+}
+
+TEST_F(LivenessTest, ALaterIncarnationEndsTheEarlierOne) {
+  hub_answers_ = true;
+  const auto page = page_of(nowcast);
+  const auto again_page = page_of(ocean, 1);
+  PeerInfo again = table_[ocean];
+  again.incarnation = 1;
+  liveness_.hub_says(ocean, table_[ocean], again, {});
+  EXPECT_EQ(told_in(0.2), std::vector<std::string>{"1: rank 1 is lost: it was started again"});
+  EXPECT_TRUE(liveness_.alive(ocean).ok());
+  again.state = PeerState::lost;
+  again.incarnation = 0;
+  liveness_.hub_says(ocean, table_[ocean], again, "an old tale");
+  EXPECT_TRUE(liveness_.alive(ocean).ok());
+}
+
+}  // namespace
+}  // namespace couplet::universe

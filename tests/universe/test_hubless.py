@@ -1,0 +1,93 @@
+"""Without a hub, or with one that is stopped, everybody who waits for a process that dies is told so by its name."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+from launching import World
+from quartet import Guest
+
+MakeWorld = Callable[..., World]
+ANY_SOURCE = -1
+# What nowcast waits with; what each of the two does before the hub is gone.
+WAITS = {
+    "receive": ("universe.group.Recv(np.zeros(1), 0, 1)", "1", "1"),
+    "any-source": (f"universe.group.Recv(np.zeros(1), {ANY_SOURCE}, 1)", "1", "1"),
+    "large-send": ("universe.group.Send(np.zeros(1 << 22), 0, 1)", "1", "1"),
+    "series": (
+        "reader.read(1, 1)",
+        "series = universe.create_series('eta', (4,), 'f8')",
+        "reader = universe.series('eta', mode='hold')",
+    ),
+    "area": (
+        "all(area.read() is not None for _ in iter(int, 1))",
+        "area = universe.create_area('field', (4,), 'f8')",
+        "area = universe.open_area('field', 0)",
+    ),
+    "task": (
+        "requester.submit(0, timeout=None)",
+        "coupler = universe.coupler('tasks', requesters=['nowcast'], workers=['ocean'])",
+        "requester = universe.requester('tasks', couplers='ocean')",
+    ),
+}
+
+
+@pytest.fixture(params=[signal.SIGKILL, signal.SIGSTOP], ids=["dead-hub", "stopped-hub"])
+def gone_hub(request: pytest.FixtureRequest) -> Iterator[Callable[[World], None]]:
+    """Makes the hub of a world silent."""
+    silenced: list[World] = []
+
+    def silence(world: World) -> None:
+        world.processes[0].send_signal(request.param)
+        silenced.append(world)
+
+    yield silence
+    for world in silenced:
+        world.processes[0].send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_death_is_told_to_who_waits(make_world: MakeWorld, gone_hub: Callable[[World], None], wait: str) -> None:
+    """They have never talked to each other before, unless what they wait with needs it."""
+    line, of_ocean, of_nowcast = WAITS[wait]
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, program, 0, 1) for program in ("ocean", "nowcast"))
+    ocean.ready()
+    nowcast.ready()
+    if wait == "area":  # its owner answers
+        ocean.get(of_ocean)
+        ocean.say("all(universe.progress() is None for _ in iter(int, 1))")
+        nowcast.get(of_nowcast)
+    else:
+        ocean.get(of_ocean)
+        nowcast.get(of_nowcast)
+    gone_hub(world)
+    nowcast.say(line)
+    ocean.process.kill()
+    ocean.process.wait()
+    answer = nowcast.hear()
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST "), answer
+    assert "program 'ocean' rank 0 (universe rank 0)" in answer, answer
+    if wait == "series":
+        nowcast.ask("reader.close()")  # the hub cannot be told
+    world.processes[0].send_signal(signal.SIGCONT)
+    nowcast.leave()
+
+
+def test_leaving_is_seen_when_the_hub_is_stopped(make_world: MakeWorld) -> None:
+    """The hub cannot tell: the page that is gone does."""
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, program, 0, 1) for program in ("ocean", "nowcast"))
+    ocean.ready()
+    nowcast.ready()
+    world.processes[0].send_signal(signal.SIGSTOP)
+    nowcast.say("universe.group.Recv(np.zeros(1), 0, 1)")
+    assert ocean.process.stdin is not None
+    ocean.process.stdin.close()
+    answer = nowcast.hear()
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST ") and "program 'ocean' rank 0" in answer, answer
+    ocean.process.wait()
+    world.processes[0].send_signal(signal.SIGCONT)
+    nowcast.leave()
