@@ -216,6 +216,19 @@ def starve(run: Run) -> None:
     replace_reads(run, read(50, 110, step(0, 0)), *waits)
 
 
+def restart_unnoticed(run: Run) -> None:
+    first, again = life_of(run, "ocean"), writing()
+    first.calls, first.killed_ns, first.ended_ns = first.calls[:-2], 900 * MS, 900 * MS
+    again.life, again.started_ns, again.ended_ns = 1, 1000 * MS, 40_000 * MS
+    again.calls = [call("join", 1001, 1010, timeout=20.0)]
+    again.calls.append(call("create", 1020, 1021, k="eta", life=1, slots=4, required="", evict=-1.0))
+    again.calls += [put(10 * index, 1100 + 100 * index, 1101 + 100 * index) for index in range(STEPS)]
+    run.lives.append(again)
+    run.harms.append(Harm("kill", "ocean/0", 900 * MS, 900 * MS))
+    waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(11)]
+    replace_reads(run, read(50, 700, *(step(10 * index, index) for index in range(STEPS))), *waits)
+
+
 def follow_in_vain(run: Run) -> None:
     """200 steps of 8 MB, one every 10 ms, in 8 slots: of each second a follower at 1 GB/s could copy 125."""
     writer, reader = life_of(run, "ocean"), life_of(run, "reader")
@@ -342,7 +355,7 @@ MUTANTS: dict[Mutation, str] = {
     },
     **{gap: "silent-gap", holder_loses: "holder-lost", required_begins_late: "holder-lost", wrong_sum: "accounting"},
     **{wrong_number_delivered: "accounting", end_early: "end-too-early", empty: "empty-ok", starve: "reader-starved"},
-    **{follow_in_vain: "follower-starved"},
+    **{follow_in_vain: "follower-starved", restart_unnoticed: "restart-unnoticed"},
     **{writer_dies_unnoticed: "death-unnoticed", evict_without_reason: "evicted-wrongly"},
     **{hold_up_for_nobody: "held-for-nobody", ranks_differ: "ranks-differ", damage_message: "message-damaged"},
     **{misroute_message: "message-misrouted", message_twice: "message-twice", message_overtakes: "message-lost"},

@@ -14,8 +14,9 @@ from chaos.histories import SECOND, Call, Finding, Life
 
 STARVED_S = 12.0  # steps were there so long, and the reader got none of them
 UNNOTICED_S = 12.0  # 5 s are promised
+RESTART_S = 8.0  # for a reader to be told that its writer has come again
 HELD_FOR_NOBODY_S = 1.5
-SLOW_BYTES_S = 1e9  # any machine copies faster than that
+SLOW_BYTES_S = {"mapped": 1e9, "relay": 1e8}  # any machine copies, and sends to another process, faster than that
 MIN_STEPS = 100  # that a writer has put while a follower read: fewer say nothing
 MIN_SHARE = 0.05  # of the steps that it could have copied at that speed
 
@@ -91,6 +92,7 @@ def check_series(evidence: Evidence) -> Iterator[Finding]:
         yield from check_losses(reading, mine)
         yield from check_sums(reading, mine)
         yield from check_progress(evidence, reading, mine)
+        yield from check_restart(evidence, reading, mine)
         yield from check_follower(evidence, reading, mine)
     yield from check_ranks(evidence, readings)
     yield from check_holding(evidence, made, readings)
@@ -285,6 +287,32 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
         yield from check_writer_gone(evidence, reading, call, source, since_ns)
 
 
+def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
+    """A reader is told within a time that its writer has come again, and is given the new steps."""
+    newest = max(made, key=lambda one: one.life, default=None)
+    if newest is None or newest.life == 0 or not any(newest.published):
+        return
+    there_ns = max(times[0] for times in newest.published if times)
+    others = [harm for harm in evidence.harms_to([reading.life.name, f"{newest.program}/0"]) if harm.kind != "kill"]
+    since_ns: int | None = None
+    for call in reading.reads:
+        if call.status not in ("NOT_YET", "ERROR_PEER_LOST") or not call.end_ns:
+            since_ns = None
+            told = call.status in ("RESTARTED", "END") or any(
+                s["life"] == newest.life for s in call.facts.get("steps", [])
+            )
+            if told:
+                return
+            continue
+        since_ns = since_ns or call.begin_ns
+        begin_ns = max(since_ns, there_ns)
+        waited_s = (call.end_ns - begin_ns) / SECOND
+        if waited_s > RESTART_S and not any(harm.overlaps(begin_ns, call.end_ns, 8 * SECOND) for harm in others):
+            text = f"{waited_s:.1f} s after steps of life {newest.life} of {newest.program} were there, read answers"
+            yield Finding("restart-unnoticed", f"{text} {call.status} {call.text}", reading.place(call))
+            return
+
+
 def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
     """A follower that is slower than its writer gets a fair part of the steps, if each stays long enough."""
     waits = [call for call in reading.reads if call.status in ("OK", "NOT_YET", "END") and call.end_ns]
@@ -294,7 +322,8 @@ def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> It
     writer_end_ns = min((times[-1] for times in source.published if times), default=0)
     span_s = (min(end_ns, writer_end_ns) - begin_ns) / SECOND
     published = source.published_before(end_ns) - source.published_before(begin_ns)
-    copy_s = reading.opened.facts.get("bytes", 0) / SLOW_BYTES_S
+    speed = SLOW_BYTES_S.get(reading.opened.facts.get("route", ""), 1e8)
+    copy_s = reading.opened.facts.get("bytes", 0) / speed
     if published < MIN_STEPS or span_s <= 0 or copy_s <= 0:
         return
     if source.options["slots"] * span_s / published < 2 * copy_s:
@@ -305,7 +334,7 @@ def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> It
     possible = min(published, inside_s / copy_s)
     got = sum(1 for _ in delivered(reading))
     if possible > MIN_STEPS / 2 and got < MIN_SHARE * possible:
-        text = f"a follower got {got} of {published} steps; at a gigabyte a second it could have copied {possible:.0f}"
+        text = f"a follower got {got} of {published} steps; at {speed / 1e9} GB/s it could have copied {possible:.0f}"
         yield Finding("follower-starved", text, reading.place(reading.opened))
 
 
