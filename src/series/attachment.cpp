@@ -240,7 +240,16 @@ const Source* Attachment::find_lost(std::uint64_t published) {
 
 Status Attachment::check_holds() const {
   for (const Source& source : sources_) {
-    if (source.entry >= 0 && owner_of(source.file->readers()[source.entry]).state == ReaderState::evicted) {
+    if (source.entry < 0) {
+      continue;
+    }
+    const Owner seen = owner_of(source.file->readers()[source.entry]);
+    if (seen.peer != environment_.self() || seen.incarnation != environment_.incarnation() ||
+        seen.state == ReaderState::free) {
+      return fail(Code::evicted, "{}: the hold of this reader ({}) on writer rank {} was released in its name", title(),
+                  environment_.peer_name(environment_.self()), source.writer);
+    }
+    if (seen.state == ReaderState::evicted) {
       return fail(Code::evicted,
                   "{}: this reader ({}) held writer rank {} up for longer than evict_after and was released", title(),
                   environment_.peer_name(environment_.self()), source.writer);

@@ -179,6 +179,51 @@ TEST_F(Disagreement, BetweenReaderRanksIsToldToAllAndPassed) {
   second.join();
 }
 
+// A holder whose entry was freed in its name went on with "OK, lost 4".
+TEST_F(Garbage, AHolderThatWasReleasedIsToldBeforeAnythingIsDelivered) {
+  auto writer = create(2);
+  auto reader = open();
+  put(*writer, 1);
+  put(*writer, 2);
+  ASSERT_EQ(owner_of(writer->file().readers()[0]).peer, reader_environment.self());
+  writer->file().readers()[0].owner.store(0);
+  for (std::int64_t step = 3; step < 6; ++step) {
+    const Status status = read(*reader, 1, 2, batch, 0);
+    EXPECT_EQ(status.code(), Code::evicted);
+    EXPECT_NE(status.text().find("writer rank 0 was released"), std::string::npos) << status.text();
+    EXPECT_EQ(reader->retained().code(), Code::evicted);
+    expect_equation(reader->count());
+    put(*writer, step);
+  }
+  EXPECT_EQ(read(*reader, 1, 2, batch, 0).code(), Code::evicted);
+  EXPECT_EQ(reader->count().delivered, 0U);
+  EXPECT_EQ(reader->count().lost, 3U);  // the two newest are still there
+  reader.reset();                       // which gives up nothing of another reader
+}
+
+// The same while it copies: what it has copied is not delivered.
+TEST_F(Garbage, AHolderThatIsReleasedDuringItsCopyDeliversNothing) {
+  class Releasing final : public Copier {
+   public:
+    void copy(const layout::CopyPlan& plan, std::byte* target, const std::byte* source,
+              layout::CopyMethod method) noexcept override {
+      layout::copy_racing(plan, target, source, method);
+      file->readers()[0].owner.store(0);
+    }
+    const SeriesFile* file = nullptr;
+  };
+  auto writer = create(2);
+  Releasing releasing;
+  releasing.file = &writer->file();
+  ReaderOptions options;
+  options.copier = &releasing;
+  auto reader = open(options);
+  put(*writer, 1);
+  EXPECT_EQ(read(*reader, 1, 2, batch, 0).code(), Code::evicted);
+  EXPECT_EQ(reader->count().delivered, 0U);
+  expect_equation(reader->count());
+}
+
 TEST_F(Garbage, StridedMemoryHasABoundAndAPlaceForEachStep) {
   auto writer = create(4);
   auto reader = open();
