@@ -43,6 +43,7 @@ class OverlapSearch {
     std::size_t dimension = 0;
     std::int64_t at = 0;
     std::size_t larger_side = SIZE_MAX;  // how many boxes
+    std::size_t both_sides = SIZE_MAX;   // together
   };
 
   std::optional<Overlap> search(std::vector<std::uint32_t> some) {
@@ -50,7 +51,8 @@ class OverlapSearch {
       return compare_all(some);
     }
     const Cut cut = best_cut(some);
-    if (cut.larger_side >= some.size()) {
+    // A cut has to part the boxes, and must not copy many of them to both sides: otherwise the sides would double again and again.
+    if (cut.larger_side > some.size() - some.size() / 4 || cut.both_sides > some.size() + some.size() / 4) {
       return sweep(some);
     }
     std::vector<std::uint32_t> below;
@@ -79,7 +81,7 @@ class OverlapSearch {
       }
       const auto middle = starts_.begin() + static_cast<std::ptrdiff_t>(starts_.size() / 2);
       std::nth_element(starts_.begin(), middle, starts_.end());
-      Cut cut{dimension, *middle, 0};
+      Cut cut{dimension, *middle, 0, 0};
       std::size_t below = 0;
       std::size_t above = 0;
       for (const std::uint32_t index : some) {
@@ -87,7 +89,9 @@ class OverlapSearch {
         above += ends[index].stop > cut.at ? 1U : 0U;
       }
       cut.larger_side = std::max(below, above);
-      if (cut.larger_side < best.larger_side) {
+      cut.both_sides = below + above;
+      if (cut.both_sides < best.both_sides ||
+          (cut.both_sides == best.both_sides && cut.larger_side < best.larger_side)) {
         best = cut;
       }
     }

@@ -11,8 +11,11 @@ namespace couplet::series {
 namespace {
 
 constexpr std::uint64_t restart_look_ns = 200'000'000;  // how long the registry may take to know of a new incarnation
+// The parts of a new incarnation get at least so much time, also in a read with a short timeout: local slots of 256 MiB take
+// longer to make than such a read lasts, and what is not finished would begin anew in each.
+constexpr std::uint64_t attach_patience_ns = 4'000'000'000;
 // Ranks that have used up the time of open wait so much longer for each other.
-constexpr std::uint64_t agreement_grace_ns = 10'000'000'000;
+constexpr std::uint64_t agreement_grace_ns = 2'000'000'000;
 
 std::uint64_t later(std::uint64_t deadline_ns, std::uint64_t by_ns) noexcept {
   return deadline_ns > os::never - by_ns ? os::never : deadline_ns + by_ns;
@@ -154,15 +157,14 @@ Status Reader::restart(std::uint64_t deadline_ns) {
   const std::uint64_t look_ns = os::now_ns() + restart_look_ns;
   auto record = agree_on_record(static_cast<std::int64_t>(incarnation_), look_ns, os::never);
   if (!record) {
-    return record.code() == Code::timeout || record.code() == Code::interrupted ? Status(Code::not_yet)
-                                                                                : record.status();
+    return record.code() == Code::timeout ? Status(Code::not_yet) : record.status();
   }
   const std::uint64_t incarnation = record->incarnation;
-  auto first = attach(std::move(record).value(), From::oldest, std::max(deadline_ns, look_ns), os::never);
+  const std::uint64_t patience_ns = os::now_ns() + attach_patience_ns;
+  auto first = attach(std::move(record).value(), From::oldest, std::max(deadline_ns, patience_ns), os::never);
   if (!first) {
-    const bool again = first.code() == Code::timeout || first.code() == Code::interrupted;
     return Status(
-        again ? Code::not_yet : first.code(),
+        first.code() == Code::timeout ? Code::not_yet : first.code(),
         fmt::format("series '{}' was created again (incarnation {}), and this reader cannot go over to it: {}", name_,
                     incarnation, first.status().text()));
   }

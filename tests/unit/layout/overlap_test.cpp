@@ -97,6 +97,40 @@ TEST(FindOverlap, AgreesWithComparingAllPairs) {
   EXPECT_LT(disjoint, 290);
 }
 
+// Leaves of a random tree of cuts: most planes cut many of them. A search that copies boxes to both sides of such planes
+// without a bound takes 2^n steps.
+TEST(FindOverlap, LeavesOfRandomCutsAreDisjoint) {
+  std::mt19937 random(5);
+  std::vector<Box> boxes = {make({0, 0, 0, 0}, {1 << 20, 1 << 20, 1 << 20, 1 << 20})};
+  while (boxes.size() < 3000) {
+    const std::size_t at = random() % boxes.size();
+    const std::size_t dimension = random() % 4;
+    Box& lower = boxes[at];
+    if (lower.stop[dimension] - lower.start[dimension] < 2) {
+      continue;
+    }
+    Box upper = lower;
+    const std::int64_t middle = lower.start[dimension] + (lower.stop[dimension] - lower.start[dimension]) / 2;
+    lower.stop[dimension] = middle;
+    upper.start[dimension] = middle;
+    boxes.push_back(upper);
+  }
+  EXPECT_FALSE(find_overlap(boxes));
+  Box wrong = boxes.front();
+  wrong.start[0] = wrong.stop[0] - 1;
+  boxes.push_back(wrong);
+  EXPECT_TRUE(find_overlap(boxes));
+}
+
+// No plane parts boxes around one point.
+TEST(FindOverlap, BoxesAroundOnePointAreFoundAtOnce) {
+  std::vector<Box> boxes;
+  for (std::int64_t size = 1; size < 2000; ++size) {
+    boxes.push_back(make({-size, -size, -size}, {size, size, size}));
+  }
+  EXPECT_TRUE(find_overlap(boxes));
+}
+
 // Bars along each of three axes, none of which meets another: planes part them only with many cuts.
 TEST(FindOverlap, CrossingBarsAreDisjoint) {
   std::vector<Box> boxes;
