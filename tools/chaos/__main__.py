@@ -50,7 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="tools/chaos/run", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=None, help="of the first run; default: from the date")
-    parser.add_argument("--runs", type=int, default=1_000_000, help="at most so many")
+    parser.add_argument("--runs", type=int, help="at most so many (default: of a plan 1)")
     parser.add_argument("--tree", type=Path, default=PROJECT, help="the checkout whose build is tried")
     parser.add_argument("--plan", type=Path, help="a plan from a file instead of a seed")
     parser.add_argument("--show", action="store_true", help="print the plan of the seed and end")
@@ -62,12 +62,13 @@ def main() -> int:
     if options.show:
         print(generate(first).describe())
         return 0
+    most = options.runs or (1 if options.plan else 1_000_000)
     tree = BuiltTree(options.tree.resolve())
     tree.compile_actor()
     print(CLOCK)
     end, failed, runs = time.monotonic() + options.seconds, 0, 0
     notes: set[str] = set()
-    while runs < options.runs and (runs == 0 or time.monotonic() < end):
+    while runs < most and (runs == 0 or time.monotonic() < end):
         plan = Plan.from_json(options.plan.read_text()) if options.plan else generate(first + runs)
         runs += 1
         kept = options.keep / str(plan.seed)

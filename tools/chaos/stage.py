@@ -254,6 +254,8 @@ class Stage:
                     command = [str(self.tree.program("couplet-clean"))]
                     subprocess.run(command, env=self.environment(node, {}), capture_output=True, timeout=30)
                 found = [one for one in path.rglob("*") if INNOCENT not in one.parts and one.name != "filler"]
+                if self.plan.neighbours:  # the lock of the base stays as long as somebody else may use it
+                    found = [one for one in found if one != path / "lock"]
                 if not found or time.monotonic() > end:
                     break
                 time.sleep(0.1)
