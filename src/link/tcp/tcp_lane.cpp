@@ -25,9 +25,6 @@ constexpr std::uint8_t goodbye_kind = wire::frame_kind(wire::FrameFamily::channe
 constexpr std::uint32_t long_payload_bytes = 32U << 10U;
 constexpr std::size_t stage_bytes_between_long = 4096;
 
-// Records of a long payload that are sealed before they are sent with one system call.
-constexpr std::size_t records_together = 4;
-
 using Buffer = std::unique_ptr<std::byte[]>;
 
 // Received bytes in the order in which they came, in one piece.
@@ -101,7 +98,6 @@ class TcpLane final : public Lane {
   std::int64_t push_plain(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   std::int64_t push_sealed(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   bool flush();
-  void make_pending_room(std::size_t bytes);
   Step take_frame(FrameReceiver& receiver);
   Step begin_frame(FrameReceiver& receiver);
   Step finish_frame(FrameReceiver& receiver, std::span<const std::byte> payload);
@@ -115,9 +111,8 @@ class TcpLane final : public Lane {
 
   os::Descriptor socket_;
   LaneTraits traits_;
-  // Sending. The pending bytes are sealed records, or the goodbye.
+  // Sending. The pending bytes are a sealed record, or the goodbye.
   Buffer pending_bytes_;
-  std::size_t pending_room_ = 0;
   Buffer gather_;
   std::size_t pending_ = 0;
   std::size_t pending_sent_ = 0;
@@ -253,23 +248,14 @@ bool TcpLane::flush() {
   return true;
 }
 
-// Only while nothing is pending.
-void TcpLane::make_pending_room(std::size_t bytes) {
-  if (pending_room_ < bytes) {
-    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    pending_room_ = bytes;
-  }
-}
-
 std::int64_t TcpLane::push_sealed(const wire::FrameHeader& header, std::span<const std::byte> payload,
                                   std::uint64_t offset) {
   const std::uint64_t total = wire::frame_header_bytes + payload.size();
-  std::uint64_t at = offset;
-  if (!flush()) {
-    return failure_.ok() ? 0 : -1;
+  if (!pending_bytes_) {
+    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_bytes);
   }
-  make_pending_room((total > wire::record_plain_bytes ? records_together : 1) * wire::record_bytes);
-  while (at < total && (pending_ + wire::record_bytes <= pending_room_ || flush())) {
+  std::uint64_t at = offset;
+  while (at < total && flush()) {
     std::size_t bytes = 0;
     std::span<const std::byte> plain;
     if (at < wire::frame_header_bytes) {
@@ -287,7 +273,7 @@ std::int64_t TcpLane::push_sealed(const wire::FrameHeader& header, std::span<con
       bytes = std::min<std::size_t>(payload.size() - sent, wire::record_plain_bytes);
       plain = payload.subspan(sent, bytes);
     }
-    pending_ += send_seal_->seal(plain, pending_bytes_.get() + pending_);
+    pending_ = send_seal_->seal(plain, pending_bytes_.get());
     at += bytes;
   }
   static_cast<void>(failure_.ok() && flush());
@@ -312,12 +298,14 @@ void TcpLane::shut() noexcept {
   wire::seal_frame(goodbye, {}, false);
   std::array<std::byte, wire::frame_header_bytes> image;
   wire::encode_frame(goodbye, image);
+  if (!pending_bytes_) {
+    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_bytes);
+  }
   if (send_seal_ && !flush()) {
     closed_ = true;  // a record waits: without its end the peer sees a lost connection, which is true
     ::shutdown(socket_.number(), SHUT_WR);
     return;
   }
-  make_pending_room(wire::record_bytes);
   if (send_seal_) {
     pending_ = send_seal_->seal(image, pending_bytes_.get());
   } else {
