@@ -61,6 +61,30 @@ constexpr wire::ByteOrder own_byte_order =
 
 }  // namespace
 
+std::string_view protection_name(Protection protection) noexcept {
+  switch (protection) {
+    case Protection::none:
+      return "none";
+    case Protection::authenticated:
+      return "authenticated";
+    case Protection::encrypted:
+      break;
+  }
+  return "encrypted";
+}
+
+std::uint64_t features_of(Protection protection) noexcept {
+  switch (protection) {
+    case Protection::none:
+      return 0;
+    case Protection::authenticated:
+      return feature_authentication;
+    case Protection::encrypted:
+      break;
+  }
+  return feature_encryption;
+}
+
 Ephemeral fresh_ephemeral() noexcept {
   COUPLET_ASSERT(sodium_init() >= 0);
   Ephemeral ephemeral;
@@ -324,7 +348,10 @@ void Handshake::fill_peer(const wire::HandshakeHello& hello) {
   peer_.version = std::min(hello.highest_version, self_.highest_version);
   peer_.features = hello.features;
   const std::uint64_t both = hello.features & self_.features;
-  peer_.encrypt = ((hello.features | self_.features) & feature_encryption) != 0;
+  const std::uint64_t either = hello.features | self_.features;
+  peer_.protection = (either & feature_encryption) != 0       ? Protection::encrypted
+                     : (either & feature_authentication) != 0 ? Protection::authenticated
+                                                              : Protection::none;
   peer_.aes256_gcm = (both & feature_aes256_gcm) != 0;
   peer_.cma = (both & feature_cma) != 0;
   peer_.same_byte_order = hello.byte_order == own_byte_order;

@@ -29,9 +29,10 @@ inline constexpr std::uint64_t any_run = 0;
 inline constexpr std::uint16_t any_incarnation = 0xFFFF;
 
 enum Feature : std::uint64_t {
-  feature_encryption = 1,  // demanded: by either side is enough
-  feature_aes256_gcm = 2,  // the processor has it; used when both have it, else ChaCha20-Poly1305
-  feature_cma = 4,         // process_vm_readv is allowed
+  feature_encryption = 1,      // demanded: by either side is enough
+  feature_aes256_gcm = 2,      // the processor has it; used when both have it, else ChaCha20-Poly1305
+  feature_cma = 4,             // process_vm_readv is allowed
+  feature_authentication = 8,  // a keyed tag on everything is demanded: by either side is enough
 };
 
 using Nonce = std::array<std::uint8_t, wire::handshake_nonce_bytes>;
@@ -43,6 +44,13 @@ struct Ephemeral {
   SecretBytes private_key;  // X25519
 };
 [[nodiscard]] Ephemeral fresh_ephemeral() noexcept;
+
+// How the bytes that follow a handshake are protected on their way: not at all, against change, or also against reading.
+enum class Protection : std::uint8_t { none, authenticated, encrypted };
+// "none", "authenticated", "encrypted".
+[[nodiscard]] std::string_view protection_name(Protection protection) noexcept;
+// The features that demand it.
+[[nodiscard]] std::uint64_t features_of(Protection protection) noexcept;
 
 // Who speaks.
 struct HandshakeSelf {
@@ -68,11 +76,11 @@ struct HandshakePeer {
   PeerId id = no_peer;
   std::uint16_t incarnation = 0;
   std::uint64_t run_id = any_run;
-  std::uint16_t version = 0;   // agreed
-  std::uint64_t features = 0;  // of the peer
-  bool encrypt = false;        // agreed
-  bool aes256_gcm = false;     // ... and with what
-  bool cma = false;            // both allow it
+  std::uint16_t version = 0;                 // agreed
+  std::uint64_t features = 0;                // of the peer
+  Protection protection = Protection::none;  // agreed: the stronger of both demands
+  bool aes256_gcm = false;                   // both have AES-256-GCM
+  bool cma = false;                          // both allow it
   bool same_byte_order = true;
   SecretBytes send_key;  // of this connection, one for each direction
   SecretBytes receive_key;

@@ -15,7 +15,7 @@ std::string Universe::explain() const {
   report["node"] = {{"name", std::string(member_->node_name(member_->node()))},
                     {"directory", member_->node_directory()},
                     {"usable_cores", os::usable_cores()}};
-  report["encrypted_tcp"] = member_->encrypt();
+  report["tcp_protection"] = channel::protection_name(member_->protection());
   report["waiting"] = {{"spin_us", static_cast<double>(patience_.spin_ns) / 1e3},
                        {"yield_us", static_cast<double>(patience_.yield_ns) / 1e3},
                        {"why", patience_.spin_ns == 0 ? "more processes than cores" : "a core for each process"}};

@@ -31,10 +31,7 @@ channel::HandshakeSelf handshake_self(const universe::Membership& membership) {
   self.role = self.id >= channel::first_relay_peer ? wire::Role::relay : wire::Role::rank;
   self.incarnation = membership.peer(self.id).incarnation;
   self.run_id = membership.run_id();
-  self.features = channel::feature_cma;
-  if (membership.encrypt()) {
-    self.features |= channel::feature_encryption;
-  }
+  self.features = channel::feature_cma | channel::features_of(membership.protection());
   if (crypto_aead_aes256gcm_is_available() != 0) {
     self.features |= channel::feature_aes256_gcm;
   }

@@ -8,12 +8,14 @@
 
 namespace couplet::runtime {
 
-// None: the two do not encrypt.
+// None: the bytes go unprotected. Two that cannot both compute AES-256-GMAC quickly encrypt instead, which protects more.
 [[nodiscard]] inline std::optional<link::SessionKeys> session_keys(const channel::HandshakePeer& peer) {
-  if (!peer.encrypt) {
+  if (peer.protection == channel::Protection::none) {
     return std::nullopt;
   }
-  return link::SessionKeys{.cipher = peer.aes256_gcm ? wire::Cipher::aes256_gcm : wire::Cipher::chacha20_poly1305,
+  const auto aes =
+      peer.protection == channel::Protection::encrypted ? wire::Cipher::aes256_gcm : wire::Cipher::aes256_gmac;
+  return link::SessionKeys{.cipher = peer.aes256_gcm ? aes : wire::Cipher::chacha20_poly1305,
                            .send = peer.send_key.bytes(),
                            .receive = peer.receive_key.bytes()};
 }

@@ -8,11 +8,8 @@
 
 namespace couplet::universe {
 
-[[nodiscard]] inline std::uint64_t handshake_features(bool encrypt) {
-  std::uint64_t features = 0;
-  if (encrypt) {
-    features |= channel::feature_encryption;
-  }
+[[nodiscard]] inline std::uint64_t handshake_features(channel::Protection protection) {
+  std::uint64_t features = channel::features_of(protection);
   if (wire::cipher_available(wire::Cipher::aes256_gcm)) {
     features |= channel::feature_aes256_gcm;
   }

@@ -21,8 +21,8 @@ struct JoinOptions {
   // The run that the hub has to serve; any_run: whichever it serves. A hub's address may be that of another universe by now.
   std::uint64_t expected_run = channel::any_run;
   channel::Secret secret;
-  bool encrypt = false;    // demand it, whatever the hub says
-  bool relay = false;      // identity then means nothing
+  channel::Protection protection = channel::Protection::none;  // at least this, whatever the hub says
+  bool relay = false;                                          // identity then means nothing
   bool hub_is_up = false;  // it was there a moment ago: where nobody listens, nobody will
   std::uint16_t lowest_version = channel::lowest_protocol_version;
   std::uint16_t highest_version = channel::highest_protocol_version;

@@ -44,7 +44,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] os::ProcessPage& page() noexcept override { return *page_; }
   [[nodiscard]] os::Doorbell& doorbell() noexcept override { return *doorbell_; }
   [[nodiscard]] const channel::Secret& secret() const noexcept override { return options_.secret; }
-  [[nodiscard]] bool encrypt() const noexcept override { return encrypt_; }
+  [[nodiscard]] channel::Protection protection() const noexcept override { return protection_; }
   Status attach(engine::Engine* engine) override;
   [[nodiscard]] Status hub() const override { return hub_status_; }
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
@@ -126,7 +126,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   std::uint16_t node_ = 0;
   std::uint16_t incarnation_ = 0;
   std::uint64_t run_id_ = 0;
-  bool encrypt_ = false;
+  channel::Protection protection_ = channel::Protection::none;
   SettingMap settings_;
   std::vector<ProgramInfo> programs_;
   std::vector<PeerInfo> ranks_;

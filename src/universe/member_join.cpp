@@ -135,7 +135,7 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   channel::HandshakeSelf self;
   self.role = options_.relay ? wire::Role::relay : wire::Role::rank;
   self.run_id = options_.expected_run;
-  self.features = handshake_features(options_.encrypt);
+  self.features = handshake_features(options_.protection);
   self.lowest_version = options_.lowest_version;
   self.highest_version = options_.highest_version;
   connection_ = ControlConnection::initiate(std::move(*socket), hub, options_.secret, self,
@@ -147,7 +147,7 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   };
   auto status = wait(done, deadline_ns, fmt::format("an answer of the hub at {}", options_.hub));
   if (connection_->state() == ControlConnection::State::open) {
-    encrypt_ = connection_->peer().encrypt;
+    protection_ = connection_->peer().protection;
     return {};
   }
   if (hub_status_.ok()) {

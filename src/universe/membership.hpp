@@ -15,6 +15,7 @@
 
 #include "base/status.hpp"
 #include "channel/channel.hpp"
+#include "channel/handshake.hpp"
 #include "channel/secret.hpp"
 #include "engine/engine.hpp"
 #include "os/process_page.hpp"
@@ -79,9 +80,9 @@ class Membership {
   // The own page in the node directory: knocks of peers, counters; and the doorbell to sleep on. They live as long as this.
   [[nodiscard]] virtual os::ProcessPage& page() noexcept = 0;
   [[nodiscard]] virtual os::Doorbell& doorbell() noexcept = 0;
-  // What the universe's processes prove to each other, and whether they encrypt.
+  // What the universe's processes prove to each other, and how they protect what goes over sockets.
   [[nodiscard]] virtual const channel::Secret& secret() const noexcept = 0;
-  [[nodiscard]] virtual bool encrypt() const noexcept = 0;
+  [[nodiscard]] virtual channel::Protection protection() const noexcept = 0;
   // From here on the engine polls the connection to the hub, and calls that wait let everything else move. nullptr: no more.
   virtual Status attach(engine::Engine* engine) = 0;
   // ok while the hub answers; hub_lost and why.

@@ -12,10 +12,12 @@ COMPUTES = "__import__('time').sleep({})"
 STEPS = 12
 
 
-@pytest.mark.parametrize("encrypt", [False, True], ids=["plain", "encrypted"])
-def test_a_reader_on_another_node(make_world: Callable[..., World], encrypt: bool) -> None:
+@pytest.mark.parametrize(
+    "protection", [[], ["--authenticate"], ["--encrypt"]], ids=["plain", "authenticated", "encrypted"]
+)
+def test_a_reader_on_another_node(make_world: Callable[..., World], protection: list[str]) -> None:
     """Steps fill the connection from the relay meanwhile."""
-    world = make_world("ocean:1,nowcast:1", *(["--encrypt"] if encrypt else []))
+    world = make_world("ocean:1,nowcast:1", *protection)
     ocean = Guest(world, "ocean", 0, 1)
     nowcast = Guest(world, "nowcast", 0, 1, COUPLET_NODE="elsewhere")
     ocean.ready()

@@ -74,6 +74,7 @@ class Configuration:
     timeout_s: float = 60.0
     linger_s: float = 0.0
     encrypt: bool = False
+    authenticate: bool = False
     listen: str = "127.0.0.1:0"
     links: list[str] = field(default_factory=list)
     interface: str | None = None
@@ -100,6 +101,7 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "timeout": ((int, float), "seconds"),
         "linger": ((int, float), "seconds"),
         "encrypt": ((bool,), "true or false"),
+        "authenticate": ((bool,), "true or false"),
         "listen": ((str,), '"host:port"'),
         "links": ((list,), 'a list such as ["self", "shm", "tcp"]'),
         "interface": ((str,), "a network interface or address"),
@@ -287,6 +289,7 @@ def load(path: Path) -> Configuration:
         timeout_s=universe.get("timeout", 60.0),
         linger_s=universe.get("linger", 0.0),
         encrypt=universe.get("encrypt", False),
+        authenticate=universe.get("authenticate", False),
         listen=universe.get("listen", "127.0.0.1:0"),
         links=universe.get("links", []),
         interface=universe.get("interface"),

@@ -40,6 +40,8 @@ class Hub:
             command += ["--linger", str(configuration.linger_s)]
         if configuration.encrypt:
             command.append("--encrypt")
+        if configuration.authenticate:
+            command.append("--authenticate")
         self._log = (scratch / "hub.log").open("w+")
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True

@@ -12,6 +12,11 @@
 namespace couplet::universe {
 namespace {
 
+// The strongest demand counts, in whatever order they come.
+void demand(HubServerOptions& options, channel::Protection protection) noexcept {
+  options.protection = std::max(options.protection, protection);
+}
+
 using Json = nlohmann::json;
 
 Result<std::string> read_text(const std::string& path) {
@@ -77,8 +82,11 @@ Status read_config(const std::string& path, HubCommand& command) {
     return settings.status().within("--config: " + path);
   }
   command.server.hub.settings = std::move(*settings);
+  if (setting_value(command.server.hub.settings, "authenticate") == "true") {
+    demand(command.server, channel::Protection::authenticated);
+  }
   if (setting_value(command.server.hub.settings, "encrypt") == "true") {
-    command.server.encrypt = true;
+    demand(command.server, channel::Protection::encrypted);
   }
   return {};
 }
@@ -126,6 +134,7 @@ const char* hub_usage() noexcept {
          "  --listen HOST:PORT  where to listen (127.0.0.1:0; port 0: any free one)\n"
          "  --secret-file FILE  the universe's secret (COUPLET_SECRET_FILE, else the user's own, made on first use)\n"
          "  --encrypt           encrypt what goes over networks\n"
+         "  --authenticate      protect what goes over networks against change, not against reading\n"
          "  --config FILE       settings of the universe as JSON, also 'programs'\n"
          "  --events FILE       append what happens as JSON lines\n"
          "  --linger SECONDS    bound on waiting for readers after the last writer has ended\n"
@@ -155,8 +164,9 @@ Result<HubCommand> parse_hub_command(std::span<const char* const> arguments) {
       command.until_input_ends = true;
       continue;
     }
-    if (option == "--encrypt") {
-      command.server.encrypt = true;
+    if (option == "--encrypt" || option == "--authenticate") {
+      demand(command.server,
+             option == "--encrypt" ? channel::Protection::encrypted : channel::Protection::authenticated);
       continue;
     }
     const auto equals = option.find('=');

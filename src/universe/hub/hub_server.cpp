@@ -64,7 +64,8 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   while (options.hub.run_id == 0) {
     COUPLET_TRY_VALUE(options.hub.run_id, os::random_bits());
   }
-  options.hub.settings["encrypt"] = options.encrypt ? "true" : "false";
+  options.hub.settings["encrypt"] = options.protection == channel::Protection::encrypted ? "true" : "false";
+  options.hub.settings["authenticate"] = options.protection == channel::Protection::authenticated ? "true" : "false";
   COUPLET_TRY_VALUE(const auto wanted, os::resolve(options.listen));
   COUPLET_TRY_VALUE(auto listener, os::listen_tcp(wanted, listen_backlog));
   COUPLET_TRY_VALUE(const auto endpoint, os::local_endpoint(listener));
@@ -176,7 +177,7 @@ void HubServer::accept_caller(os::Descriptor socket, std::uint64_t now_ns) {
   self.role = wire::Role::hub;
   self.id = channel::hub_peer;
   self.run_id = run_id_;
-  self.features = handshake_features(options_.encrypt);
+  self.features = handshake_features(options_.protection);
   const auto id = next_id_++;
   const auto displaced = unproven_.admit(id, from.ok() ? from->address : os::Endpoint{}.address, now_ns);
   if (displaced) {

@@ -38,7 +38,7 @@ struct HubServerOptions {
   std::string listen = "127.0.0.1:0";
   channel::Secret secret;
   LaneMaker make_lane;
-  bool encrypt = false;
+  channel::Protection protection = channel::Protection::none;
   std::string run_directory;
   std::string node_name;  // COUPLET_NODE
   std::size_t max_behind_bytes = default_max_behind_bytes;

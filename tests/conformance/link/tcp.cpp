@@ -28,11 +28,20 @@ std::unique_ptr<Connection> connect(const std::optional<link::SessionKeys>& keys
   return connection;
 }
 
-std::unique_ptr<Connection> connect_encrypted() {
-  link::SessionKeys keys;
+std::unique_ptr<Connection> connect_sealed(wire::Cipher cipher) {
+  link::SessionKeys keys{.cipher = cipher};
   keys.send.fill(1);
   keys.receive.fill(2);
   return connect(keys);
+}
+
+std::unique_ptr<Connection> connect_encrypted() {
+  return connect_sealed(wire::Cipher::chacha20_poly1305);
+}
+
+std::unique_ptr<Connection> connect_authenticated() {
+  const bool available = wire::cipher_available(wire::Cipher::aes256_gmac);
+  return connect_sealed(available ? wire::Cipher::aes256_gmac : wire::Cipher::chacha20_poly1305);
 }
 
 std::unique_ptr<Connection> connect_plain() {
@@ -43,5 +52,6 @@ std::unique_ptr<Connection> connect_plain() {
 
 COUPLET_LINK_CONFORMS(tcp, connect_plain);
 COUPLET_LINK_CONFORMS(tcp_encrypted, connect_encrypted);
+COUPLET_LINK_CONFORMS(tcp_authenticated, connect_authenticated);
 
 }  // namespace couplet::conformance

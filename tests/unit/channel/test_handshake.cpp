@@ -88,7 +88,7 @@ TEST(Handshake, both_ends_learn_who_the_other_is) {
     EXPECT_EQ(second.peer().role, wire::Role::rank);
     for (const Handshake* end : {&first, &second}) {
       EXPECT_EQ(end->peer().version, 1);
-      EXPECT_TRUE(end->peer().encrypt);
+      EXPECT_EQ(end->peer().protection, Protection::encrypted);
       EXPECT_FALSE(end->peer().aes256_gcm);
       EXPECT_TRUE(end->peer().cma);
       EXPECT_TRUE(end->peer().same_byte_order);

@@ -27,12 +27,13 @@ inline channel::Secret secret_of(std::uint8_t byte) {
 // A hub in a thread; ends with its universe, or when it is told.
 class Hub {
  public:
-  Hub(const std::string& programs, const std::string& base, bool encrypt = false, HubServerOptions options = {})
+  Hub(const std::string& programs, const std::string& base, channel::Protection protection = channel::Protection::none,
+      HubServerOptions options = {})
       : stop_(::eventfd(0, EFD_CLOEXEC)) {
     options.hub.programs = *parse_programs(programs);
     options.secret = secret_of(7);
     options.make_lane = runtime::tcp_control_lanes();
-    options.encrypt = encrypt;
+    options.protection = protection;
     options.run_directory = base;
     auto server = HubServer::open(std::move(options));
     EXPECT_TRUE(server.ok()) << server.status().text();

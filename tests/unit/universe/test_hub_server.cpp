@@ -14,15 +14,15 @@ const LaneMaker lanes = runtime::tcp_control_lanes();
 
 TEST_F(HubServerTest, TwoUniversesInOneProcess) {
   Hub first("solo:1", base_);
-  Hub second("solo:1", base_, true);
+  Hub second("solo:1", base_, channel::Protection::encrypted);
   auto here = join(options(first, "solo"));
   auto there = join(options(second, "solo"));
   ASSERT_TRUE(here.ok()) << here.status().text();
   ASSERT_TRUE(there.ok()) << there.status().text();
   EXPECT_NE((*here)->run_id(), (*there)->run_id());
   EXPECT_NE((*here)->node_directory(), (*there)->node_directory());
-  EXPECT_FALSE((*here)->encrypt());
-  EXPECT_TRUE((*there)->encrypt());
+  EXPECT_EQ((*here)->protection(), channel::Protection::none);
+  EXPECT_EQ((*there)->protection(), channel::Protection::encrypted);
   leave(**here);
   EXPECT_TRUE((*there)->hub().ok());
   EXPECT_TRUE((*there)->alive(0).ok());
