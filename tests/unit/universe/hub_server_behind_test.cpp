@@ -23,7 +23,7 @@ class ComputingMember : public HubServerTest {
  protected:
   // ocean has opened the series 'eta' of nowcast and makes no call until the test says so.
   void begin(HubServerOptions options = {}) {
-    hub_ = std::make_unique<Hub>("ocean:1,nowcast:1,other:1", base_, false, std::move(options));
+    hub_ = std::make_unique<Hub>("ocean:1,nowcast:1,other:1", base_, channel::Protection::none, std::move(options));
     std::thread nowcast([&] { nowcast_ = take(join(this->options(*hub_, "nowcast"))); });
     std::thread other([&] { other_ = take(join(this->options(*hub_, "other"))); });
     ocean_ = take(join(this->options(*hub_, "ocean")));
