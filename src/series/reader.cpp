@@ -336,7 +336,7 @@ Status Reader::nothing_left(Outlook outlook, std::uint64_t deadline_ns) {
   }
   if (const Source* const gone = attachment_->find_lost(selection_.next())) {
     return gone->part->alive().within(
-        fmt::format("series '{}': the writer is gone, {} steps were published", name_, selection_.next()));
+        fmt::format("series '{}': no more than {} steps can be read", name_, selection_.next()));
   }
   return fail(Code::peer_lost, "series '{}': a writer of another reader rank is gone, {} steps were published", name_,
               selection_.next());

@@ -168,10 +168,7 @@ Status Reader::restart(std::uint64_t deadline_ns) {
         fmt::format("series '{}' was created again (incarnation {}), and this reader cannot go over to it: {}", name_,
                     incarnation, first.status().text()));
   }
-  const auto sight = attachment_->look(false);
-  if (sight) {
-    selection_.pass_lost(sight->published);  // what other ranks could not read any more
-  }
+  selection_.pass_lost(attachment_->published());  // what other ranks could not read, or a relay had announced only
   accounting_.pass_incarnation(selection_.next());
   adopt(*first, From::oldest);
   accounting_.lose(*first);  // of the new incarnation, overwritten before it was found

@@ -8,6 +8,20 @@ namespace {
 
 using namespace testing_fixture;
 
+// The slots of a writer whose relay has announced more steps than it has pushed.
+class AnnouncedPart final : public Part {
+ public:
+  AnnouncedPart(std::unique_ptr<SeriesFile> file, std::uint64_t more) : file_(std::move(file)), more_(more) {}
+  [[nodiscard]] const char* route() const noexcept override { return "relay"; }
+  [[nodiscard]] SeriesFile& file() noexcept override { return *file_; }
+  Status alive() override { return {}; }
+  [[nodiscard]] std::uint64_t published() noexcept override { return Part::published() + more_; }
+
+ private:
+  std::unique_ptr<SeriesFile> file_;
+  std::uint64_t more_;
+};
+
 // A reader whose writers are on another node. The relay there is late: so many times a part cannot be opened.
 class LateRelay final : public FakeEnvironment {
  public:
@@ -19,9 +33,13 @@ class LateRelay final : public FakeEnvironment {
       return fail(Code::timeout, "the relay has not started");
     }
     COUPLET_TRY_VALUE(auto file, SeriesFile::open(node_directory() + "/" + record.parts[part].file));
+    if (announced > 0) {
+      return std::unique_ptr<Part>(std::make_unique<AnnouncedPart>(std::move(file), std::exchange(announced, 0)));
+    }
     return make_mapped_part(*this, std::move(file), "relay");
   }
   std::array<int, 2> late{};
+  std::uint64_t announced = 0;  // steps of the part that is opened next
 };
 
 class Restart : public Series {
@@ -142,6 +160,21 @@ TEST_F(Restart, ALateRelayDoesNotCrashAReaderWithAnInterval) {
   put(*writer, 3);
   ASSERT_TRUE(read(*reader, 1, 8, batch).ok());
   EXPECT_EQ(batch.steps[0], 3);
+}
+
+TEST_F(Restart, WhatARelayHadAnnouncedIsLostAndDoesNotVanish) {
+  auto writer = create(8);
+  far_reader.announced = 2;
+  auto reader = open_late();
+  put(*writer, 1);
+  finish(*reader, std::move(writer));
+  EXPECT_EQ(reader->count().pending, 2U);
+  writer = create(8);
+  put(*writer, 7);
+  EXPECT_EQ(read(*reader, 1, 8, batch).code(), Code::restarted);
+  EXPECT_EQ(reader->count().published, 4U);
+  EXPECT_EQ(reader->count().lost, 2U);
+  expect_equation(reader->count());
 }
 
 TEST_F(Restart, ASeriesOfAnotherShapeIsRefusedAndNothingIsInvented) {
