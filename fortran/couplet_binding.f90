@@ -36,7 +36,7 @@ module couplet_binding
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: slots, memory_bytes
     type(c_ptr) :: required_readers
-    real(c_double) :: required_timeout_s, wait_timeout_s, evict_after_s
+    real(c_double) :: required_timeout_s, wait_timeout_s, evict_after_held_s
     type(c_ptr) :: group
   end type
 

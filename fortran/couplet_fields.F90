@@ -60,7 +60,7 @@ contains
 
   ! Creates the series `name` of these fields; the other arguments as those of universe%create_series.
   subroutine couplet_create_fields(universe, name, fields, series, slots, memory_bytes, required_readers, &
-                                   required_timeout, wait_timeout, evict_after, group, ierr)
+                                   required_timeout, wait_timeout, evict_after_held, group, ierr)
     type(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_field), intent(in) :: fields(:)
@@ -68,7 +68,7 @@ contains
     integer, intent(in), optional :: slots
     integer(int64), intent(in), optional :: memory_bytes
     character(len=*), intent(in), optional :: required_readers
-    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
     integer, intent(out), optional :: ierr
     type(c_series_options) :: options
@@ -79,7 +79,7 @@ contains
     integer(c_int32_t) :: status
     integer :: i
     call fill_series_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
-                             evict_after, group)
+                             evict_after_held, group)
     do i = 1, size(fields)
       if (.not. fits(name, fields(i))) then
         call refuse(couplet_error_shape, "series '"//trim(name)//"', field "//quoted(fields(i)%name)// &

@@ -32,7 +32,7 @@ module couplet_universes
     procedure :: create_group => universe_create_group
     procedure, private :: create_series_int32, create_series_int64, open_series_int32, open_series_int64, open_series_whole
     ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers, required_timeout,
-    !                             wait_timeout, evict_after, group, ierr])
+    !                             wait_timeout, evict_after_held, group, ierr])
     generic :: create_series => create_series_int32, create_series_int64
     ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
     !      latest, torn, interval, ierr])
@@ -223,7 +223,7 @@ contains
   ! An array of extents `shape`, of which this rank writes box(1,:) to box(2,:) (1-based, inclusive; last < first: nothing).
   ! type: of the elements, default couplet_real64. Times in seconds, negative: for ever. Collective over the writers.
   subroutine create_series_int64(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
-                                 required_timeout, wait_timeout, evict_after, group, ierr)
+                                 required_timeout, wait_timeout, evict_after_held, group, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int64), intent(in) :: shape(:), box(:, :)
@@ -232,7 +232,7 @@ contains
     integer, intent(in), optional :: slots
     integer(int64), intent(in), optional :: memory_bytes
     character(len=*), intent(in), optional :: required_readers
-    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
     integer, intent(out), optional :: ierr
     type(c_series_options) :: options
@@ -242,7 +242,7 @@ contains
     integer(c_int32_t) :: element, status
     logical :: fits
     call fill_series_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
-                             evict_after, group)
+                             evict_after_held, group)
     element = couplet_real64
     if (present(type)) element = type
     call turn_box(name, size(shape), box, start, stop, fits, ierr)
@@ -258,13 +258,13 @@ contains
 
   ! For couplet_fields too. The text has to outlive the options.
   subroutine fill_series_options(options, text, slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
-                                 evict_after, group)
+                                 evict_after_held, group)
     type(c_series_options), intent(out) :: options
     type(c_string), intent(inout), target :: text
     integer, intent(in), optional :: slots
     integer(int64), intent(in), optional :: memory_bytes
     character(len=*), intent(in), optional :: required_readers
-    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
     call c_series_options_init(options)
     if (present(slots)) options%slots = slots
@@ -272,12 +272,12 @@ contains
     options%required_readers = to_c(text%letters, required_readers)
     if (present(required_timeout)) options%required_timeout_s = required_timeout
     if (present(wait_timeout)) options%wait_timeout_s = wait_timeout
-    if (present(evict_after)) options%evict_after_s = evict_after
+    if (present(evict_after_held)) options%evict_after_held_s = evict_after_held
     if (present(group)) options%group = group%handle
   end subroutine
 
   subroutine create_series_int32(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
-                                 required_timeout, wait_timeout, evict_after, group, ierr)
+                                 required_timeout, wait_timeout, evict_after_held, group, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int32), intent(in) :: shape(:), box(:, :)
@@ -286,11 +286,11 @@ contains
     integer, intent(in), optional :: slots
     integer(int64), intent(in), optional :: memory_bytes
     character(len=*), intent(in), optional :: required_readers
-    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
     integer, intent(out), optional :: ierr
     call create_series_int64(universe, name, int(shape, int64), int(box, int64), series, type, slots, memory_bytes, &
-                             required_readers, required_timeout, wait_timeout, evict_after, group, ierr)
+                             required_readers, required_timeout, wait_timeout, evict_after_held, group, ierr)
   end subroutine
 
   ! Opens a series for reading the box box(1,:) to box(2,:) (1-based, inclusive), waiting until it exists. mode: couplet_hold

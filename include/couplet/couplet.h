@@ -55,8 +55,9 @@ enum {
   /* errors: the request is lost */
   COUPLET_ERROR_TIMEOUT = -101,   /* the deadline has passed */
   COUPLET_ERROR_TRUNCATED = -102, /* the message is longer than the receive buffer */
-  COUPLET_ERROR_EVICTED = -103,   /* this holder was stopped for longer than evict_after */
-  COUPLET_ERROR_MISMATCH = -104,  /* the ranks of one program do not agree */
+  COUPLET_ERROR_EVICTED =
+      -103, /* this holder kept the writer waiting for longer than evict_after_held, or its hold was released */
+  COUPLET_ERROR_MISMATCH = -104, /* the ranks of one program do not agree */
   /* errors: the peer is lost */
   COUPLET_ERROR_PEER_LOST = -201,
   COUPLET_ERROR_AUTHENTICATION = -202, /* wrong secret */
@@ -209,8 +210,8 @@ typedef struct couplet_series_options {
   const char* required_readers; /* program names, comma separated; NULL: COUPLET_REQUIRED_READERS_<SERIES>, else none */
   double required_timeout_s;    /* for required readers to open; < 0 (default): for ever */
   double wait_timeout_s;        /* for holders, in put and claim; < 0 (default): for ever; 0: answer FULL at once */
-  double evict_after_s;         /* release a holder that has not read for so long; < 0 (default): never */
-  couplet_group* group;         /* writers; NULL: all ranks of the program */
+  double evict_after_held_s; /* release a holder that has kept this writer waiting for so long; < 0 (default): never */
+  couplet_group* group;      /* writers; NULL: all ranks of the program */
 } couplet_series_options;
 COUPLET_API void couplet_series_options_init(couplet_series_options* options);
 

@@ -264,7 +264,7 @@ class Universe {
     c.required_readers = detail::text_or_null(options.required_readers);
     c.required_timeout_s = options.required_timeout_s;
     c.wait_timeout_s = options.wait_timeout_s;
-    c.evict_after_s = options.evict_after_s;
+    c.evict_after_held_s = options.evict_after_held_s;
     c.group = options.group.handle();
     return c;
   }

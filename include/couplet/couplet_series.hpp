@@ -285,7 +285,7 @@ struct SeriesOptions {
   std::string required_readers = {};  ///< comma separated; empty: the environment
   double required_timeout_s = for_ever;
   double wait_timeout_s = for_ever;
-  double evict_after_s = for_ever;
+  double evict_after_held_s = for_ever;
   Group group = {};  ///< writers; empty: all ranks of the program
 };
 

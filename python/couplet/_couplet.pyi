@@ -112,7 +112,7 @@ class Universe:
         required_readers: str,
         required_timeout: float,
         wait_timeout: float,
-        evict_after: float,
+        evict_after_held: float,
         group: Group | None,
     ) -> Series: ...
     def open_series(

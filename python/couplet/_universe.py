@@ -126,7 +126,7 @@ class Universe(Closing):
         required_readers: str | Iterable[str] = (),
         required_timeout: float | None = None,
         wait_timeout: float | None = None,
-        evict_after: float | None = None,
+        evict_after_held: float | None = None,
         group: Group | None = None,
     ) -> Writer:
         """Create the series `name`, an array of `shape`, of which this rank writes `box` (default: all of it).
@@ -152,7 +152,7 @@ class Universe(Closing):
                 readers,
                 _seconds(required_timeout),
                 _seconds(wait_timeout),
-                _seconds(evict_after),
+                _seconds(evict_after_held),
                 group._handle if group is not None else None,
             )
         )

@@ -138,7 +138,7 @@ class TruncatedError(Error, BufferError):
 
 
 class EvictedError(Error, RuntimeError):
-    """This holder was stopped for longer than evict_after."""
+    """This holder kept the writer waiting for longer than evict_after_held, or its hold was released."""
 
     code = -103
     status = "COUPLET_ERROR_EVICTED"

@@ -157,7 +157,7 @@ struct CreateOptions {
   std::string required_readers;
   double required_timeout_s;
   double wait_timeout_s;
-  double evict_after_s;
+  double evict_after_held_s;
   const Group* group;
 };
 

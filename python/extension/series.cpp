@@ -314,7 +314,7 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
   }
   c.required_timeout_s = options.required_timeout_s;
   c.wait_timeout_s = options.wait_timeout_s;
-  c.evict_after_s = options.evict_after_s;
+  c.evict_after_held_s = options.evict_after_held_s;
   c.group = options.group != nullptr ? options.group->handle : nullptr;
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);

@@ -113,7 +113,7 @@ void couplet_series_options_init(couplet_series_options* options) {
   options->struct_bytes = sizeof *options;
   options->required_timeout_s = -1;
   options->wait_timeout_s = -1;
-  options->evict_after_s = -1;
+  options->evict_after_held_s = -1;
 }
 
 void couplet_open_options_init(couplet_open_options* options) {

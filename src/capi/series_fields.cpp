@@ -73,7 +73,7 @@ Status create_series(couplet_universe* universe, message::Group& group,
   constexpr auto function = "couplet_series_create";
   COUPLET_TRY(capi::check_timeout(options.required_timeout_s, function, "required_timeout_s"));
   COUPLET_TRY(capi::check_timeout(options.wait_timeout_s, function, "wait_timeout_s"));
-  COUPLET_TRY(capi::check_timeout(options.evict_after_s, function, "evict_after_s"));
+  COUPLET_TRY(capi::check_timeout(options.evict_after_held_s, function, "evict_after_held_s"));
   series::WriterOptions wanted;
   wanted.slots = options.slots;
   wanted.memory_bytes = options.memory_bytes;
@@ -82,7 +82,7 @@ Status create_series(couplet_universe* universe, message::Group& group,
   }
   wanted.required_timeout_s = options.required_timeout_s;
   wanted.wait_timeout_s = options.wait_timeout_s;
-  wanted.evict_after_s = options.evict_after_s;
+  wanted.evict_after_held_s = options.evict_after_held_s;
   auto made = std::make_unique<couplet_series>();
   COUPLET_TRY_VALUE(made->writer, universe->universe->create_series(group, specification, wanted,
                                                                     os::deadline_after(create_timeout_s)));

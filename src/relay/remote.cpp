@@ -112,6 +112,7 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   source.wish.mode = static_cast<std::uint8_t>(wish.mode);
   source.wish.from = static_cast<std::uint8_t>(wish.from);
   source.wish.from_step = wish.from_step;
+  source.wish.latest = wish.latest;
   source.wish.window = slots;
   source.wish.program = series::name_hash(environment_.program());
   source.wish.series_incarnation = record.incarnation;

@@ -100,7 +100,9 @@ Status RemotePart::alive() {
     case State::refused:
       return why_;
     case State::broken:
-      return line_.given_up() ? fail(Code::peer_lost, "{}: {}", source_.title, line_.why().text()) : Status();
+      return line_.given_up() ? fail(Code::peer_lost, "{}: the connection to {} is lost: {}", source_.title,
+                                     remote_.environment_.peer_name(line_.server()), line_.why().text())
+                              : Status();
   }
   if (!writer_gone_) {
     return {};

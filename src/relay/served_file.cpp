@@ -2,27 +2,41 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <system_error>
 
-#include "os/clock.hpp"
-#include "os/futex.hpp"
 #include "series/slot_protocol.hpp"
+#include "series/waiting.hpp"
 
 namespace couplet::relay {
 namespace {
 
 // A fast writer is not asked to wake us for each step.
 constexpr std::uint64_t pause_between_wakes_ns = 50'000;
+// The reader that was to pass a wake-up on may die before it does.
+constexpr std::uint64_t slice_ns = 50'000'000;
+constexpr std::uint64_t idle_slice_ns = 60'000'000'000;  // nothing is waited for
+// With more files than the kernel sleeps on at once, the others are looked at that often.
+constexpr std::uint64_t slice_of_many_ns = 1'000'000;
 
 }  // namespace
 
-Result<std::unique_ptr<PublicationWatch>> PublicationWatch::open(wire::SeriesPublished& control,
-                                                                 const os::Descriptor& bell) {
-  std::unique_ptr<PublicationWatch> watch(new PublicationWatch(control, bell));
+ServedFile::News ServedFile::news() const {
+  const auto& control = file->control().published;
+  News now;
+  now.closed =
+      control.closed.load(std::memory_order_acquire) != 0;  // first: what is published then is all there will be
+  now.writer_gone = writer_gone;
+  now.published = control.published.load(std::memory_order_acquire);
+  return now;
+}
+
+Result<std::unique_ptr<PublicationWatch>> PublicationWatch::open(const os::Descriptor& bell) {
+  std::unique_ptr<PublicationWatch> watch(new PublicationWatch(bell));
   try {
     watch->thread_ = std::thread([self = watch.get()] { self->run(); });
   } catch (const std::system_error& error) {  // a limit of threads or of memory
-    return fail(Code::limit, "cannot start a thread that watches a series: {}", error.code().message());
+    return fail(Code::limit, "cannot start the thread that watches series: {}", error.code().message());
   }
   return watch;
 }
@@ -31,58 +45,66 @@ PublicationWatch::~PublicationWatch() {
   if (!thread_.joinable()) {
     return;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    stop_ = true;
-  }
-  changed_.notify_one();
-  control_.word.fetch_add(1, std::memory_order_release);  // also where it is about to sleep
-  os::futex_wake(control_.word);
+  stop_ = true;
+  changed_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(changed_);
   thread_.join();
 }
 
-void PublicationWatch::ask(std::uint64_t target) {
+void PublicationWatch::ask(const std::shared_ptr<series::SeriesFile>& file, std::uint64_t target) {
   {
     const std::lock_guard lock(mutex_);
-    if (target_ == target) {
+    Wish& wish = wishes_[file.get()];
+    if (wish.file && wish.target <= target) {
       return;
     }
-    target_ = target;
+    wish = {file, target};
   }
-  changed_.notify_one();
+  changed_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(changed_);
 }
 
-// True: it is there.
-bool PublicationWatch::sleep(std::uint64_t target) {
-  while (!stop_) {
-    const auto word = series::prepare_sleep(control_, target);
-    if (!word || stop_) {
-      return !word;
+bool PublicationWatch::look() {
+  std::vector<std::shared_ptr<series::SeriesFile>> done;  // unmapped after the lock, if nobody else has them
+  sleeps_.clear();
+  words_.assign(1, {&changed_, changed_.load(std::memory_order_acquire)});
+  bool rings = false;
+  const std::lock_guard lock(mutex_);
+  for (auto item = wishes_.begin(); item != wishes_.end();) {
+    Wish& wish = item->second;
+    const bool wanted = wish.file.use_count() > 1;  // else its last subscription is over
+    auto& control = wish.file->control().published;
+    const auto word = wanted ? series::prepare_sleep(control, wish.target) : std::nullopt;
+    if (word) {
+      words_.push_back({&control.word, *word});
+      sleeps_.push_back(wish.file);
+      ++item;
+      continue;
     }
-    os::futex_wait(control_.word, *word, os::never);
+    rings = rings || wanted;
+    done.push_back(std::move(wish.file));
+    item = wishes_.erase(item);
   }
-  return false;
+  return rings;
+}
+
+void PublicationWatch::sleep() {
+  const bool many = words_.size() > os::max_futex_wishes;
+  const std::uint64_t longest_ns = sleeps_.empty() ? idle_slice_ns : slice_ns;
+  os::futex_wait_any(std::span(words_).first(std::min(words_.size(), os::max_futex_wishes)),
+                     many ? slice_of_many_ns : longest_ns);
+  for (const auto& file : sleeps_) {
+    series::pass_wake_on(file->control().published);
+  }
 }
 
 void PublicationWatch::run() {
-  for (;;) {
-    std::uint64_t target = 0;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stop_ || target_ != 0; });
-      if (stop_) {
-        return;
+  while (!stop_) {
+    if (!look()) {
+      if (!stop_) {  // looked at after `changed_`, so that the sleep below ends if it is set later
+        sleep();
       }
-      target = target_;
-    }
-    if (!sleep(target)) {
-      return;
-    }
-    {
-      const std::lock_guard lock(mutex_);
-      if (target_ == target) {
-        target_ = 0;
-      }
+      continue;
     }
     const std::uint64_t one = 1;
     static_cast<void>(!::write(bell_.number(), &one, sizeof one));

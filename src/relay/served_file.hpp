@@ -1,49 +1,75 @@
-// One writer's file as the relay serves it: mapped once for all subscribers, and a thread that sleeps on the writer's word
-// while nobody has anything to push.
+// A writer's file as the relay serves it, mapped once for all subscribers; and the thread that sleeps on the words of all
+// writers while nobody has anything to push.
 #pragma once
 
-#include <condition_variable>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
 
 #include "os/descriptor.hpp"
+#include "os/futex.hpp"
 #include "series/series_file.hpp"
 
 namespace couplet::relay {
 
-// Turns the futex of a series file into a descriptor that can be waited for with others.
+class Subscription;
+
+// Turns the futexes of series files into one descriptor that can be waited for with others.
 class PublicationWatch {
  public:
-  // bell: an eventfd, written to when what was asked for is there. All outlive the watch. limit: no thread.
-  static Result<std::unique_ptr<PublicationWatch>> open(wire::SeriesPublished& control, const os::Descriptor& bell);
+  // bell: an eventfd, written to when something that was asked for is there; it outlives the watch. limit: no thread.
+  static Result<std::unique_ptr<PublicationWatch>> open(const os::Descriptor& bell);
   ~PublicationWatch();
   PublicationWatch(const PublicationWatch&) = delete;
   PublicationWatch& operator=(const PublicationWatch&) = delete;
 
-  // Rings once when `target` steps are published, or the series is closed.
-  void ask(std::uint64_t target);
+  // Rings once when `target` steps are published, or the series is closed. Of several targets the lowest one counts, so that
+  // a subscriber that waits for a far one delays nobody.
+  void ask(const std::shared_ptr<series::SeriesFile>& file, std::uint64_t target);
 
  private:
-  PublicationWatch(wire::SeriesPublished& control, const os::Descriptor& bell) : control_(control), bell_(bell) {}
+  struct Wish {
+    std::shared_ptr<series::SeriesFile> file;
+    std::uint64_t target = 0;
+  };
+  explicit PublicationWatch(const os::Descriptor& bell) : bell_(bell) {}
   void run();
-  bool sleep(std::uint64_t target);
+  // Takes the wishes that have come true off the list, and fills sleeps_ for the others. True: some have.
+  bool look();
+  void sleep();
 
-  wire::SeriesPublished& control_;
   const os::Descriptor& bell_;
   std::mutex mutex_;
-  std::condition_variable changed_;
-  std::uint64_t target_ = 0;  // 0: nothing is asked for
+  std::unordered_map<const series::SeriesFile*, Wish> wishes_;
+  std::atomic<std::uint32_t> changed_ = 0;  // grows when wishes_ or stop_ have changed
   std::atomic<bool> stop_ = false;
+  std::vector<std::shared_ptr<series::SeriesFile>> sleeps_;  // of the thread
+  std::vector<os::FutexWish> words_;                         // ... changed_, then those of sleeps_
   std::thread thread_;
 };
 
 struct ServedFile {
-  std::unique_ptr<series::SeriesFile> file;
-  std::unique_ptr<PublicationWatch> watch;  // nullptr: whoever polls looks for himself
+  // What a poll can see of the writer's progress.
+  struct News {
+    std::uint64_t published = 0;
+    bool closed = false;
+    bool writer_gone = false;
+    bool operator==(const News&) const = default;
+  };
+  [[nodiscard]] News news() const;
+
+  std::shared_ptr<series::SeriesFile> file;
   bool writer_gone = false;
+  News seen;  // when `idle` were last looked at
+  std::unordered_set<Subscription*>
+      idle;  // subscriptions that have nothing to push until there is news, credit or room
 };
 
 }  // namespace couplet::relay

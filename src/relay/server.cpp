@@ -16,7 +16,6 @@ using wire::RelayKind;
 
 namespace {
 
-constexpr std::uint64_t hold_patience_ns = 1'000'000'000;
 constexpr int take_budget = 16;
 constexpr int turns_each = 4;  // frames of one subscription before the next one has its turn
 
@@ -28,7 +27,7 @@ void release_leftover(series::SeriesFile& file, const series::Owner& owner, std:
     const std::uint32_t of = entry.subscription.load(std::memory_order_relaxed);
     const bool hold = seen.state == wire::ReaderState::opening || seen.state == wire::ReaderState::holding;
     if (hold && seen.peer == owner.peer && seen.incarnation == owner.incarnation && (of == number || of == 0)) {
-      series::give_up_hold(file, static_cast<int>(index), seen);
+      series::give_up_hold(file, {static_cast<int>(index), seen});
     }
   }
 }
@@ -65,13 +64,16 @@ Result<std::unique_ptr<Server>> Server::open(ServerHost& host, const ServerOptio
       return os::system_failure(errno, "cannot make an eventfd");
     }
     server->bell_ = os::Descriptor(number);
+    COUPLET_TRY_VALUE(server->watch_, PublicationWatch::open(server->bell_));
   }
   return server;
 }
 
 Server::~Server() {
-  for (const auto& subscription : subscriptions_) {
-    subscription->end();
+  for (const auto& [channel, numbered] : subscriptions_) {
+    for (const auto& [number, subscription] : numbered) {
+      subscription->end();
+    }
   }
 }
 
@@ -82,72 +84,164 @@ int Server::poll(int budget) {
     std::uint64_t rung = 0;
     static_cast<void>(!::read(bell_.number(), &rung, sizeof rung));
   }
+  look_at_files();
   int work = 0;
-  const std::size_t count = subscriptions_.size();
-  for (std::size_t idle = 0; idle < count && work < budget; ++turn_) {
-    Subscription& subscription = *subscriptions_[turn_ % count];
-    const std::uint64_t steps = subscription.pushed_steps;
-    const std::uint64_t bytes = subscription.pushed_bytes;
-    int moved = 0;
-    while (moved < turns_each && subscription.push()) {
-      ++moved;
-    }
-    pushed_steps_ += subscription.pushed_steps - steps;
-    pushed_bytes_ += subscription.pushed_bytes - bytes;
-    work += moved;
-    idle = moved == 0 ? idle + 1 : 0;
-    if (moved == 0 && subscription.waits() && subscription.served()->watch) {
-      subscription.served()->watch->ask(subscription.next() + 1);
+  while (!active_.empty() && work < budget) {
+    Subscription& subscription = *active_.front();
+    active_.pop_front();
+    subscription.active = false;
+    work += push(subscription);
+    if (subscription.over()) {
+      retire(subscription);
     }
   }
   sweep();
   return work;
 }
 
+int Server::push(Subscription& subscription) {
+  const std::uint64_t steps = subscription.pushed_steps;
+  const std::uint64_t bytes = subscription.pushed_bytes;
+  int moved = 0;
+  while (moved < turns_each && subscription.push()) {
+    ++moved;
+  }
+  pushed_steps_ += subscription.pushed_steps - steps;
+  pushed_bytes_ += subscription.pushed_bytes - bytes;
+  if (moved == turns_each) {
+    activate(subscription);
+  } else if (!subscription.over() && subscription.served()) {  // until there is news, credit, or a frame is free again
+    subscription.served()->idle.insert(&subscription);
+    if (watch_ && subscription.waits()) {
+      watch_->ask(subscription.served()->file, subscription.next() + 1);
+    }
+  }
+  return moved;
+}
+
+void Server::activate(Subscription& subscription) {
+  if (!subscription.active && !subscription.over()) {
+    subscription.active = true;
+    active_.push_back(&subscription);
+  }
+}
+
+void Server::look_at_files() {
+  for (const auto& [name, served] : files_) {
+    const ServedFile::News now = served->news();
+    if (now != served->seen) {
+      served->seen = now;
+      for (Subscription* const subscription : served->idle) {
+        activate(*subscription);
+      }
+      served->idle.clear();
+    }
+  }
+}
+
 void Server::take_credit() {
-  for (std::size_t index = 0; index < subscriptions_.size(); ++index) {  // new ones may come, lost ones go
-    subscriptions_[index]->channel().poll(take_budget);
+  std::vector<channel::Channel*> channels;  // subscriptions may come and go meanwhile
+  channels.reserve(subscriptions_.size());
+  for (const auto& [channel, numbered] : subscriptions_) {
+    channels.push_back(&numbered.begin()->second->channel());
+  }
+  for (channel::Channel* const channel : channels) {
+    if (subscriptions_.contains(channel)) {
+      channel->poll(take_budget);
+    }
+  }
+}
+
+void Server::add(std::unique_ptr<Subscription> subscription) {
+  activate(*subscription);
+  auto& place = subscriptions_[&subscription->channel()][subscription->number()];
+  COUPLET_ASSERT(!place);
+  place = std::move(subscription);
+  ++count_;
+}
+
+void Server::retire(Subscription& subscription) {
+  if (subscription.active) {
+    std::erase(active_, &subscription);
+  }
+  if (subscription.served()) {
+    subscription.served()->idle.erase(&subscription);
+  }
+  const auto found = subscriptions_.find(&subscription.channel());
+  auto node = found->second.extract(subscription.number());
+  ending_.push_back(std::move(node.mapped()));
+  --count_;
+  if (found->second.empty()) {
+    subscriptions_.erase(found);
   }
 }
 
 void Server::sweep() {
-  std::erase_if(subscriptions_, [](const auto& subscription) {
+  if (ending_.empty()) {
+    return;
+  }
+  const std::size_t gone = std::erase_if(ending_, [](const auto& subscription) {
     if (!subscription->finished()) {
       return false;
     }
     subscription->give_up();
     return true;
   });
-  std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
+  if (gone > 0) {
+    std::erase_if(files_, [](const auto& entry) { return entry.second.use_count() == 1; });
+  }
 }
 
 bool Server::ready() const {
-  return std::any_of(subscriptions_.begin(), subscriptions_.end(),
-                     [](const auto& subscription) { return subscription->ready() || subscription->finished(); });
+  return !active_.empty() || std::any_of(files_.begin(), files_.end(), [](const auto& entry) {
+    return !entry.second->idle.empty() && entry.second->news() != entry.second->seen;
+  }) || std::any_of(ending_.begin(), ending_.end(), [](const auto& subscription) { return subscription->finished(); });
 }
 
 bool Server::told_all() const {
-  return std::all_of(subscriptions_.begin(), subscriptions_.end(),
-                     [](const auto& subscription) { return subscription->told_all(); });
+  return std::all_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& item) {
+    return std::all_of(item.second.begin(), item.second.end(),
+                       [](const auto& numbered) { return numbered.second->told_all(); });
+  });
 }
 
 void Server::tick() {
-  for (const auto& [name, entry] : files_) {
-    if (const auto served = entry.lock(); served && !served->writer_gone) {
+  for (const auto& [name, served] : files_) {
+    if (!served->writer_gone) {
       const auto& geometry = served->file->geometry();
       served->writer_gone =
           !host_.alive(geometry.writer_peer, static_cast<std::uint16_t>(geometry.writer_incarnation)).ok();
     }
+    for (Subscription* const subscription : served->idle) {  // its hold may have been released
+      if (subscription->ready()) {
+        activate(*subscription);
+      }
+    }
   }
+  look_at_left_holds();
+}
+
+void Server::look_at_left_holds() {
+  std::erase_if(left_holds_, [&](const LeftHold& left) {
+    auto& file = *left.served->file;
+    const bool stands = series::look_at_hold(file, left.hold) == series::HoldState::held;
+    if (stands && !host_.alive(left.hold.owner.peer, left.hold.owner.incarnation).ok()) {
+      series::give_up_hold(file, left.hold);
+      return true;
+    }
+    return !stands;
+  });
 }
 
 // ---- frames ----
 
 Subscription* Server::find(const channel::Channel& channel, std::uint32_t number) const {
-  const auto found = std::find_if(subscriptions_.begin(), subscriptions_.end(), [&](const auto& subscription) {
-    return &subscription->channel() == &channel && subscription->number() == number && !subscription->over();
-  });
-  return found == subscriptions_.end() ? nullptr : found->get();
+  const auto of_channel = subscriptions_.find(&channel);
+  if (of_channel == subscriptions_.end()) {
+    return nullptr;
+  }
+  const auto found = of_channel->second.find(number);
+  return found == of_channel->second.end() ? nullptr : found->second.get();
 }
 
 Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
@@ -163,11 +257,16 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
       subscribe(channel, header.context, wire::decode_subscribe(payload));
       return {};
     case RelayKind::credit:
-      return known == nullptr ? Status() : known->credit(header.first, header.second);
+      if (known == nullptr) {
+        return {};
+      }
+      activate(*known);
+      return known->credit(header.first, header.second);
     case RelayKind::unsubscribe:
       if (known != nullptr) {
         known->give_up();
         known->end();
+        retire(*known);
       }
       return {};
     case RelayKind::opened: {
@@ -176,8 +275,10 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
         return fail(Code::protocol, "a note about readers without a number");
       }
       count_opened(opened);
-      subscriptions_.push_back(std::make_unique<Subscription>(channel, 0, options_.piece_bytes));
-      subscriptions_.back()->confirm(header.first);
+      auto note = std::make_unique<Subscription>(as_activation(), channel, 0, options_.piece_bytes);
+      note->confirm(header.first);
+      note->push();
+      ending_.push_back(std::move(note));
       return {};
     }
     default:
@@ -185,12 +286,21 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
   }
 }
 
+// The reader may live, and go on over another connection: its holds stand as they do when the relay itself is killed.
 void Server::lost(channel::Channel& channel) {
-  for (const auto& subscription : subscriptions_) {
-    if (&subscription->channel() == &channel) {
-      subscription->give_up();
-      subscription->end();
+  const auto found = subscriptions_.find(&channel);
+  std::vector<Subscription*> lost;
+  if (found != subscriptions_.end()) {
+    for (const auto& [number, subscription] : found->second) {
+      lost.push_back(subscription.get());
     }
+  }
+  for (Subscription* const subscription : lost) {
+    if (subscription->hold().taken()) {
+      left_holds_.push_back({subscription->served(), subscription->leave_hold()});
+    }
+    subscription->end();
+    retire(*subscription);
   }
   sweep();  // every frame has been given back: the channel may go
 }
@@ -198,29 +308,23 @@ void Server::lost(channel::Channel& channel) {
 // ---- subscribing ----
 
 Result<std::shared_ptr<ServedFile>> Server::serve(const std::string& name) {
-  auto& entry = files_[name];
-  if (auto served = entry.lock()) {
-    return served;
+  const auto found = files_.find(name);
+  if (found != files_.end()) {
+    return found->second;
   }
   COUPLET_TRY_VALUE(auto file, series::SeriesFile::open(host_.node_directory() + "/" + name));
   auto served = std::make_shared<ServedFile>();
   served->file = std::move(file);
-  if (options_.watch) {
-    auto watch = PublicationWatch::open(served->file->control().published, bell_);
-    if (!watch.ok()) {
-      return watch.status().within(name);
-    }
-    served->watch = std::move(*watch);
-  }
-  entry = served;
+  served->seen = served->news();
+  files_[name] = served;
   return served;
 }
 
 void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> wish) {
-  auto subscription = std::make_unique<Subscription>(channel, number, options_.piece_bytes);
+  auto subscription = std::make_unique<Subscription>(as_activation(), channel, number, options_.piece_bytes);
   Status status = wish.status();
-  if (status.ok() && subscriptions_.size() >= options_.most_subscriptions) {
-    status = fail(Code::limit, "the relay has {} subscribers already", subscriptions_.size());
+  if (status.ok() && subscriptions() >= options_.most_subscriptions) {
+    status = fail(Code::limit, "the relay has {} subscribers already", subscriptions());
   }
   if (status.ok()) {
     status = begin(*subscription, *wish);
@@ -229,7 +333,7 @@ void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<w
     subscription->give_up();
     subscription->refuse(std::move(status));
   }
-  subscriptions_.push_back(std::move(subscription));
+  add(std::move(subscription));
 }
 
 Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
@@ -243,6 +347,9 @@ Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
   }
   COUPLET_TRY_VALUE(const auto wishes, wishes_of(wish, file.geometry()));
   COUPLET_TRY_VALUE(const std::uint64_t first, start(subscription, wish, served));
+  if (static_cast<series::Mode>(wish.mode) == series::Mode::follow) {
+    subscription.set_pace(wish.latest ? Subscription::Pace::latest : Subscription::Pace::follow);
+  }
   return subscription.accept(served, wishes, first, wish.window);
 }
 
@@ -257,19 +364,18 @@ Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subs
   }
   std::uint64_t first = wish.again ? wish.next : series::wanted_start(file, from);
   if (holds) {
-    const series::Owner owner{subscription.channel().peer(), wish.incarnation, wire::ReaderState::opening};
+    const series::Owner owner{.peer = subscription.channel().peer(), .incarnation = wish.incarnation};
     release_leftover(file, owner, subscription.number());
-    const int entry = series::take_hold_entry(file, owner, wish.program, [&](const series::Owner& other) {
+    const series::Hold hold = series::take_hold_entry(file, owner, wish.program, [&](const series::Owner& other) {
       return host_.alive(other.peer, other.incarnation).ok();
     });
-    if (entry < 0) {
+    if (!hold.taken()) {
       return fail(Code::limit, "it has {} holders already, more do not fit (setting series.{}.holders)",
                   file.reader_entries(), file.geometry().name);
     }
-    file.readers()[entry].subscription.store(subscription.number(), std::memory_order_relaxed);
-    subscription.hold(served, entry, owner);
-    COUPLET_TRY_VALUE(first,
-                      series::hold_from(file, entry, owner, wish.program, from, os::now_ns() + hold_patience_ns));
+    file.readers()[hold.entry].subscription.store(subscription.number(), std::memory_order_relaxed);
+    subscription.hold(served, hold);
+    COUPLET_TRY_VALUE(first, series::hold_from(file, hold, wish.program, from));
   }
   return from == series::From::step && !wish.again ? series::find_step(file, first, wish.from_step) : first;
 }
@@ -282,9 +388,9 @@ Result<std::uint64_t> Server::go_on(Subscription& subscription, const wire::Subs
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
     const auto& entry = file.readers()[index];
     const auto owner = series::owner_of(entry);
-    if (owner.peer == peer && owner.incarnation == wish.incarnation && owner.state >= wire::ReaderState::holding &&
+    if (owner.peer == peer && owner.incarnation == wish.incarnation && owner.state == wire::ReaderState::holding &&
         entry.subscription.load(std::memory_order_relaxed) == subscription.number()) {
-      subscription.hold(served, static_cast<int>(index), owner);
+      subscription.hold(served, {static_cast<int>(index), owner});
       return wish.next;
     }
   }

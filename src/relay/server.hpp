@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/status.hpp"
@@ -26,17 +28,17 @@ class ServerHost {
 };
 
 struct ServerOptions {
-  // Threads sleep on the writers' words, and descriptor() becomes readable. Without: whoever polls looks for himself.
+  // A thread sleeps on the writers' words, and descriptor() becomes readable. Without it the caller of poll() finds out.
   bool watch = true;
   std::uint64_t piece_bytes = std::uint64_t{256} << 10;  // packed at once; also at most the lane's largest payload
   std::size_t most_subscriptions = 16384;
 };
 
-class Server {
+class Server final : private Activation {
  public:
   static Result<std::unique_ptr<Server>> open(ServerHost& host, const ServerOptions& options = {});
   // The channels that it has sent over have ended before.
-  ~Server();
+  ~Server() override;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -55,13 +57,19 @@ class Server {
   Status arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
   void lost(channel::Channel& channel);
 
-  [[nodiscard]] std::size_t subscriptions() const { return subscriptions_.size(); }
+  [[nodiscard]] std::size_t subscriptions() const { return count_ + ending_.size(); }
   // Every subscriber has been sent all that there is and will be.
   [[nodiscard]] bool told_all() const;
   [[nodiscard]] std::uint64_t pushed_steps() const { return pushed_steps_; }
   [[nodiscard]] std::uint64_t pushed_bytes() const { return pushed_bytes_; }
 
  private:
+  // A hold whose connection is gone while its reader may still live: it stands until the reader goes on with it or has ended.
+  struct LeftHold {
+    std::shared_ptr<ServedFile> served;
+    series::Hold hold;
+  };
+  using Numbered = std::unordered_map<std::uint32_t, std::unique_ptr<Subscription>>;
   Server(ServerHost& host, const ServerOptions& options) : host_(host), options_(options) {}
 
   Result<std::shared_ptr<ServedFile>> serve(const std::string& name);
@@ -73,14 +81,28 @@ class Server {
                               const std::shared_ptr<ServedFile>& served);
   void count_opened(const wire::Opened& opened);
   [[nodiscard]] Subscription* find(const channel::Channel& channel, std::uint32_t number) const;
+  void add(std::unique_ptr<Subscription> subscription);
+  void activate(Subscription& subscription) override;
+  Activation& as_activation() { return *this; }
+  // Pushes until nothing is due or others have waited long enough; returns how many frames.
+  int push(Subscription& subscription);
+  // Activates the idle subscriptions of files that have news.
+  void look_at_files();
+  // Takes one that is over out of all lists; it goes away when its frames have come back.
+  void retire(Subscription& subscription);
   void sweep();
+  void look_at_left_holds();
 
   ServerHost& host_;
   ServerOptions options_;
   os::Descriptor bell_;
-  std::map<std::string, std::weak_ptr<ServedFile>> files_;
-  std::vector<std::unique_ptr<Subscription>> subscriptions_;
-  std::size_t turn_ = 0;
+  std::unique_ptr<PublicationWatch> watch_;  // of all files
+  std::map<std::string, std::shared_ptr<ServedFile>> files_;
+  std::unordered_map<const channel::Channel*, Numbered> subscriptions_;
+  std::size_t count_ = 0;                              // of these
+  std::vector<std::unique_ptr<Subscription>> ending_;  // over, with frames on their way
+  std::deque<Subscription*> active_;                   // may have something to push
+  std::vector<LeftHold> left_holds_;
   std::uint64_t pushed_steps_ = 0;
   std::uint64_t pushed_bytes_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "layout/pack.hpp"
 #include "series/hold.hpp"
@@ -38,16 +39,15 @@ Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vecto
   return {};
 }
 
-void Subscription::hold(std::shared_ptr<ServedFile> served, int entry, const series::Owner& owner) {
+void Subscription::hold(std::shared_ptr<ServedFile> served, const series::Hold& hold) {
   served_ = std::move(served);
-  entry_ = entry;
-  owner_ = owner;
+  hold_ = hold;
 }
 
 void Subscription::give_up() {
-  if (entry_ >= 0) {
-    series::give_up_hold(*served_->file, entry_, owner_);
-    entry_ = -1;
+  if (hold_.taken()) {
+    series::give_up_hold(*served_->file, hold_);
+    hold_ = {};
   }
 }
 
@@ -59,8 +59,8 @@ Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed) {
   if (offset_ == 0 && consumed > next_) {
     next_ = consumed;  // it does not want what is in between
   }
-  if (entry_ >= 0) {
-    series::consume(*served_->file, entry_, consumed);
+  if (hold_.taken()) {
+    static_cast<void>(series::consume(*served_->file, hold_, consumed));  // due() says if it was released
   }
   return {};
 }
@@ -69,6 +69,11 @@ Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed) {
 
 std::uint64_t Subscription::published() const {
   return served_->file->control().published.published.load(std::memory_order_acquire);
+}
+
+std::uint64_t Subscription::oldest() const {
+  return series::oldest_retained(served_->file->control().claimed.claimed.load(std::memory_order_acquire),
+                                 served_->file->slots());
 }
 
 // Nothing beyond what is published now will come. Looked at before published().
@@ -89,8 +94,7 @@ Subscription::Due Subscription::due() const {
   if (!told_accepted_) {
     return Due::acceptance;
   }
-  if (entry_ >= 0 && !told_evicted_ &&
-      series::owner_of(served_->file->readers()[entry_]).state == wire::ReaderState::evicted) {
+  if (hold_.taken() && !told_evicted_ && series::look_at_hold(*served_->file, hold_) != series::HoldState::held) {
     return Due::eviction;
   }
   const bool last = closed();
@@ -165,8 +169,11 @@ void Subscription::send(Frame& frame, RelayKind kind, std::uint64_t first, std::
   frame.outgoing.header.tag = tag;
   frame.outgoing.payload = std::span<const std::byte>(frame.memory).first(bytes);
   frame.outgoing.owner = &frame;
+  frame.subscription = this;
   frame.outgoing.finished = [](channel::Outgoing& outgoing, const Status&) {
-    static_cast<Frame*>(outgoing.owner)->free = true;
+    auto* const done = static_cast<Frame*>(outgoing.owner);
+    done->free = true;
+    done->subscription->activation_.activate(*done->subscription);
   };
   channel_.send(frame.outgoing);
 }
@@ -229,10 +236,30 @@ void Subscription::pack(std::byte* target, std::uint64_t bytes) const {
   }
 }
 
+// How many steps the writer publishes while one is pushed says how far ahead of the writer's slot a step has to be to arrive
+// whole; the margin follows that at once when it grows, and slowly when it shrinks.
+bool Subscription::jump(Frame& frame) {
+  if (pace_ == Pace::every_step) {
+    return false;
+  }
+  const std::uint64_t there = published();
+  const std::uint64_t slots = served_->file->slots();
+  const std::uint64_t margin = std::min(margin_, slots - 1);
+  const std::uint64_t safe = pace_ == Pace::latest ? there - 1 : std::min(oldest() + margin, there - 1);
+  published_at_begin_ = there;
+  const bool near = next_ < oldest() + margin / 2 && !closed();  // a writer that has ended overwrites nothing
+  if (next_ >= safe || (pace_ == Pace::follow && !near)) {
+    return false;
+  }
+  const std::uint64_t begin = std::exchange(next_, safe);
+  send(frame, RelayKind::lost, begin, next_, 0, 0);
+  return true;
+}
+
 // The next piece of step next_, packed out of its slot and pushed only while the slot still is that step's.
 void Subscription::push_piece(Frame& frame) {
   const auto& header = served_->file->slot_header(next_);
-  if (offset_ == 0 && !begin_step(frame)) {
+  if (offset_ == 0 && (jump(frame) || !begin_step(frame))) {
     return;
   }
   const std::uint64_t room = std::min<std::uint64_t>(piece_bytes_, channel_.traits().largest_payload);
@@ -258,18 +285,18 @@ void Subscription::push_piece(Frame& frame) {
   ++pushed_steps;
   const std::uint64_t there = published();
   told_published_ = there;
+  const std::uint64_t meanwhile = there - std::min(there, published_at_begin_);
+  margin_ = std::max(2 * meanwhile + 1, margin_ - margin_ / 8);
   send(frame, RelayKind::step, ordinal, static_cast<std::uint64_t>(step_),
        static_cast<std::int32_t>(std::min<std::uint64_t>(there - next_, INT32_MAX)), bytes);
 }
 
 // next_ is gone, and so is whatever the writer has claimed beyond it.
 void Subscription::push_lost(Frame& frame, bool torn) {
-  const auto& control = served_->file->control();
-  const std::uint64_t oldest =
-      series::oldest_retained(control.claimed.claimed.load(std::memory_order_acquire), served_->file->slots());
   const std::uint64_t begin = next_;
   offset_ = 0;
-  next_ = torn ? begin + 1 : std::max(begin + 1, std::min(oldest, published()));
+  next_ = torn ? begin + 1 : std::max(begin + 1, std::min(oldest(), published()));
+  margin_ = std::min(2 * margin_ + 1, served_->file->slots());  // it was not far enough away
   send(frame, RelayKind::lost, begin, next_, torn ? 1 : 0, 0);
 }
 

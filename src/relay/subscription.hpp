@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "channel/channel.hpp"
@@ -15,11 +16,20 @@
 
 namespace couplet::relay {
 
+class Subscription;
+
+// Is told when a subscription that had nothing to push may have something again.
+class Activation {
+ public:
+  virtual ~Activation() = default;
+  virtual void activate(Subscription& subscription) = 0;
+};
+
 class Subscription {
  public:
-  // Pieces are packed into memory of at most piece_bytes.
-  Subscription(channel::Channel& channel, std::uint32_t number, std::uint64_t piece_bytes)
-      : channel_(channel), number_(number), piece_bytes_(piece_bytes) {}
+  // Pieces are packed into memory of at most piece_bytes. activation: outlives this.
+  Subscription(Activation& activation, channel::Channel& channel, std::uint32_t number, std::uint64_t piece_bytes)
+      : activation_(activation), channel_(channel), number_(number), piece_bytes_(piece_bytes) {}
   // No frame may be on its way.
   ~Subscription() = default;
   Subscription(const Subscription&) = delete;
@@ -32,9 +42,16 @@ class Subscription {
   // limit: so much cannot be sent. Each wish is one of a field that is there.
   Status accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes, std::uint64_t first,
                 std::uint64_t window);
+  // What is passed over when the reader is slower than the writer: nothing (it holds), what would soon be overwritten, or all
+  // but the newest step.
+  enum class Pace : std::uint8_t { every_step, follow, latest };
+  void set_pace(Pace pace) { pace_ = pace; }
   // A hold in the file, from here on the subscription's; ended by give_up().
-  void hold(std::shared_ptr<ServedFile> served, int entry, const series::Owner& owner);
+  void hold(std::shared_ptr<ServedFile> served, const series::Hold& hold);
   void give_up();
+  [[nodiscard]] const series::Hold& hold() const { return hold_; }
+  // The hold stands, and is no longer the subscription's.
+  series::Hold leave_hold() { return std::exchange(hold_, {}); }
 
   Status credit(std::uint64_t limit, std::uint64_t consumed);
   void end() { over_ = true; }
@@ -58,11 +75,13 @@ class Subscription {
 
   std::uint64_t pushed_steps = 0;
   std::uint64_t pushed_bytes = 0;
+  bool active = false;  // in the list of those that may have something to push; its owner's
 
  private:
   struct Frame {
     channel::Outgoing outgoing;
     std::vector<std::byte> memory;
+    Subscription* subscription = nullptr;
     bool free = true;
   };
   enum class Due : std::uint8_t { nothing, refusal, confirmation, acceptance, eviction, step, news, end };
@@ -79,23 +98,29 @@ class Subscription {
   void push_acceptance(Frame& frame);
   [[nodiscard]] bool begin_step(Frame& frame);
   void pack(std::byte* target, std::uint64_t bytes) const;
+  // A follower that is about to lose steps passes them over in time, and says so. False: it need not.
+  [[nodiscard]] bool jump(Frame& frame);
   void push_piece(Frame& frame);
   void push_lost(Frame& frame, bool torn);
   [[nodiscard]] std::uint64_t published() const;
+  [[nodiscard]] std::uint64_t oldest() const;
   [[nodiscard]] bool closed() const;
 
+  Activation& activation_;
   channel::Channel& channel_;
   std::uint32_t number_;
   std::uint64_t piece_bytes_;
   std::shared_ptr<ServedFile> served_;
   std::vector<Piece> pieces_;
   std::uint64_t step_bytes_ = 0;  // as sent
-  int entry_ = -1;
-  series::Owner owner_;
+  series::Hold hold_;
   std::uint64_t first_ = 0;
   std::uint64_t next_ = 0;    // ordinal to push
   std::uint64_t limit_ = 0;   // ordinals below may be pushed
   std::uint64_t offset_ = 0;  // in the step that is being pushed
+  Pace pace_ = Pace::every_step;
+  std::uint64_t published_at_begin_ = 0;  // of the step that is being pushed
+  std::uint64_t margin_ = 1;              // a follower keeps so far away from what is overwritten next
   std::int64_t step_ = 0;
   std::uint64_t timed_ = UINT64_MAX;  // the ordinal whose time was sent
   std::uint64_t told_published_ = 0;

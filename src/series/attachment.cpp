@@ -12,8 +12,6 @@
 
 namespace couplet::series {
 
-using wire::ReaderState;
-
 Result<std::unique_ptr<Attachment>> Attachment::make(Environment& environment, const ReaderOptions& options,
                                                      universe::SeriesRecord record) {
   std::unique_ptr<Attachment> made(new Attachment(environment, options, std::move(record)));
@@ -31,8 +29,8 @@ Result<std::unique_ptr<Attachment>> Attachment::make(Environment& environment, c
 
 Attachment::~Attachment() {
   for (Source& source : sources_) {
-    if (source.entry >= 0) {
-      give_up_hold(*source.file, source.entry, owner());
+    if (source.hold.taken()) {
+      give_up_hold(*source.file, source.hold);
     }
   }
 }
@@ -40,7 +38,7 @@ Attachment::~Attachment() {
 // ---- connecting ----
 
 Result<std::unique_ptr<Part>> Attachment::open_part(std::size_t writer, From from, std::uint64_t deadline_ns) {
-  PartWish wish{{}, options_.mode, from, options_.from_step, options_.buffer_bytes};
+  PartWish wish{{}, options_.mode, from, options_.from_step, options_.buffer_bytes, options_.latest};
   for (const ChosenField& field : fields_) {
     wish.fields.push_back({field.field, field.box});
   }
@@ -113,10 +111,10 @@ Status Attachment::connect(From from, std::uint64_t deadline_ns) {
 }
 
 Status Attachment::take_hold(Source& source) {
-  source.entry = take_hold_entry(*source.file, owner(), name_hash(environment_.program()), [&](const Owner& other) {
+  source.hold = take_hold_entry(*source.file, owner(), name_hash(environment_.program()), [&](const Owner& other) {
     return environment_.alive(other.peer, other.incarnation).ok();
   });
-  if (source.entry < 0) {
+  if (!source.hold.taken()) {
     return fail(Code::limit, "{}: writer rank {} has {} holders already, more do not fit (setting series.{}.holders)",
                 title(), source.writer, source.file->reader_entries(), record_.name);
   }
@@ -124,15 +122,15 @@ Status Attachment::take_hold(Source& source) {
 }
 
 Owner Attachment::owner() const {
-  return {environment_.self(), environment_.incarnation(), ReaderState::opening};
+  return {.peer = environment_.self(), .incarnation = environment_.incarnation()};
 }
 
-Result<std::uint64_t> Attachment::start_in(Source& source, From from, std::uint64_t deadline_ns) {
+Result<std::uint64_t> Attachment::start_in(Source& source, From from) {
   SeriesFile& file = *source.file;
   COUPLET_TRY(source.part->poll());
   std::uint64_t first = wanted_start(file, from);
-  if (source.entry >= 0) {
-    auto held = hold_from(file, source.entry, owner(), name_hash(environment_.program()), from, deadline_ns);
+  if (source.hold.taken()) {
+    auto held = hold_from(file, source.hold, name_hash(environment_.program()), from);
     if (!held) {
       return held.status().within(fmt::format("{}: writer rank {}", title(), source.writer));
     }
@@ -147,10 +145,10 @@ Result<std::uint64_t> Attachment::start_in(Source& source, From from, std::uint6
   return find_step(file, std::max(first, oldest_retained(published, file.slots())), options_.from_step);
 }
 
-Result<std::uint64_t> Attachment::start(From from, std::uint64_t deadline_ns) {
+Result<std::uint64_t> Attachment::start(From from) {
   std::uint64_t first = 0;
   for (Source& source : sources_) {
-    COUPLET_TRY_VALUE(const std::uint64_t own, start_in(source, from, deadline_ns));
+    COUPLET_TRY_VALUE(const std::uint64_t own, start_in(source, from));
     first = std::max(first, own);
   }
   if (first > max_ordinal) {
@@ -240,18 +238,17 @@ const Source* Attachment::find_lost(std::uint64_t published) {
 
 Status Attachment::check_holds() const {
   for (const Source& source : sources_) {
-    if (source.entry < 0) {
+    if (!source.hold.taken()) {
       continue;
     }
-    const Owner seen = owner_of(source.file->readers()[source.entry]);
-    if (seen.peer != environment_.self() || seen.incarnation != environment_.incarnation() ||
-        seen.state == ReaderState::free) {
-      return fail(Code::evicted, "{}: the hold of this reader ({}) on writer rank {} was released in its name", title(),
-                  environment_.peer_name(environment_.self()), source.writer);
-    }
-    if (seen.state == ReaderState::evicted) {
+    const HoldState state = look_at_hold(*source.file, source.hold);
+    if (state == HoldState::evicted) {
       return fail(Code::evicted,
-                  "{}: this reader ({}) held writer rank {} up for longer than evict_after and was released", title(),
+                  "{}: this reader ({}) held writer rank {} up for longer than evict_after_held and was released",
+                  title(), environment_.peer_name(environment_.self()), source.writer);
+    }
+    if (state == HoldState::released) {
+      return fail(Code::evicted, "{}: the hold of this reader ({}) on writer rank {} was released in its name", title(),
                   environment_.peer_name(environment_.self()), source.writer);
     }
   }
@@ -261,8 +258,8 @@ Status Attachment::check_holds() const {
 void Attachment::release(std::uint64_t needed) {
   needed = std::min(needed, max_ordinal);
   for (Source& source : sources_) {
-    if (source.entry >= 0) {
-      consume(*source.file, source.entry, needed);
+    if (source.hold.taken()) {
+      static_cast<void>(consume(*source.file, source.hold, needed));  // check_holds() says if it was released
     }
     source.part->released(needed);
   }

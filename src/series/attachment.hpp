@@ -58,7 +58,7 @@ struct Source {
   std::vector<Piece> pieces;
   std::vector<Piece> arranged;     // the same for this read, if a target is not dense
   std::vector<Fetch::Look> looks;  // of a part that fetches: what became of each ordinal of a copy
-  int entry = -1;                  // in the reader table, for a holder
+  Hold hold;                       // in the reader table, for a holder
 };
 
 // What all sources together have.
@@ -82,7 +82,7 @@ class Attachment {
   // open for the next call.
   Status connect(From from, std::uint64_t deadline_ns);
   // The first ordinal that this rank can read; holds from there on.
-  Result<std::uint64_t> start(From from, std::uint64_t deadline_ns);
+  Result<std::uint64_t> start(From from);
   // This rank is the one that counts all that have opened, if the program is required; in the files of all writers.
   Status count_openers(int rank, int size, std::uint64_t deadline_ns);
 
@@ -129,7 +129,7 @@ class Attachment {
 
   Result<std::unique_ptr<Part>> open_part(std::size_t writer, From from, std::uint64_t deadline_ns);
   Status take_hold(Source& source);
-  Result<std::uint64_t> start_in(Source& source, From from, std::uint64_t deadline_ns);
+  Result<std::uint64_t> start_in(Source& source, From from);
   [[nodiscard]] Owner owner() const;
 
   Environment& environment_;

@@ -1,9 +1,7 @@
 #include "series/hold.hpp"
 
 #include <algorithm>
-#include <thread>
 
-#include "os/clock.hpp"
 #include "os/futex.hpp"
 
 namespace couplet::series {
@@ -41,20 +39,18 @@ int find_reservation(const SeriesFile& file, std::uint64_t program) {
   return -1;
 }
 
-int take_hold_entry(SeriesFile& file, Owner owner, std::uint64_t program, const Lives& lives) {
-  owner.state = ReaderState::opening;
-  int index = take_entry(file.control(), file.readers(), file.near_entries(), owner);
-  if (index < 0) {
+Hold take_hold_entry(SeriesFile& file, const Owner& owner, std::uint64_t program, const Lives& lives) {
+  Hold hold = take_entry(file.control(), file.readers(), file.near_entries(), owner);
+  if (!hold.taken()) {
     free_the_dead(file, lives);
-    index = take_entry(file.control(), file.readers(), file.near_entries(), owner);
+    hold = take_entry(file.control(), file.readers(), file.near_entries(), owner);
   }
-  if (index >= 0) {
-    auto& entry = file.readers()[index];
+  if (hold.taken()) {
+    auto& entry = file.readers()[hold.entry];
     entry.program.store(program, std::memory_order_relaxed);
     entry.subscription.store(0, std::memory_order_relaxed);
-    entry.last_read_ns.store(os::now_ns(), std::memory_order_relaxed);
   }
-  return index;
+  return hold;
 }
 
 std::uint64_t wanted_start(const SeriesFile& file, From from) {
@@ -73,24 +69,20 @@ std::uint64_t wanted_start(const SeriesFile& file, From from) {
   return oldest;
 }
 
-Result<std::uint64_t> hold_from(SeriesFile& file, int entry, const Owner& owner, std::uint64_t program, From from,
-                                std::uint64_t deadline_ns) {
-  Owner holding = owner;
-  holding.state = ReaderState::holding;
+Result<std::uint64_t> hold_from(SeriesFile& file, const Hold& hold, std::uint64_t program, From from) {
   std::uint64_t wish = wanted_start(file, from);
   const int reservation = find_reservation(file, program);
   if (reservation >= 0 && (from == From::oldest || from == From::step)) {
-    wish = std::min(wish, file.readers()[reservation].consumed.load(std::memory_order_acquire));
+    wish = std::min(wish, consumed_of(file.readers()[reservation]));
   }
-  std::uint64_t sure = announce_hold(file.control(), file.readers()[entry], holding, wish, file.slots());
-  while (sure > wish && reservation >= 0 && owner_of(file.readers()[reservation]).state == ReaderState::reserved) {
-    if (os::now_ns() > deadline_ns) {
-      return fail(Code::timeout, "the writer does not answer to a hold (is it stopped?)");
-    }
-    std::this_thread::yield();
-    sure = settle_hold(file.control(), wish, file.slots());
+  if (!begin_hold(file.readers()[hold.entry], hold.owner, wish)) {
+    return fail(Code::evicted, "its hold was released before it began");
   }
-  return sure;
+  return settle_hold(file.control(), wish, file.slots());
+}
+
+HoldState look_at_hold(const SeriesFile& file, const Hold& hold) {
+  return state_of(file.readers()[hold.entry], hold.owner);
 }
 
 std::uint64_t find_step(const SeriesFile& file, std::uint64_t first, std::int64_t from_step) {
@@ -105,18 +97,16 @@ std::uint64_t find_step(const SeriesFile& file, std::uint64_t first, std::int64_
   return first;
 }
 
-void consume(SeriesFile& file, int index, std::uint64_t consumed) {
-  auto& entry = file.readers()[index];
-  entry.last_read_ns.store(os::now_ns(), std::memory_order_relaxed);
-  if (release(file.control().released, entry, consumed)) {
-    os::futex_wake(file.control().released.word);
+bool consume(SeriesFile& file, const Hold& hold, std::uint64_t consumed) {
+  if (!move_consumed(file.readers()[hold.entry], hold.owner, consumed)) {
+    return false;
   }
+  wake_writer(file, consumed);
+  return true;
 }
 
-void give_up_hold(SeriesFile& file, int index, const Owner& owner) {
-  auto& entry = file.readers()[index];
-  const Owner seen = owner_of(entry);
-  if (seen.peer == owner.peer && seen.incarnation == owner.incarnation && replace_owner(entry, seen, 0)) {
+void give_up_hold(SeriesFile& file, const Hold& hold) {
+  if (hold.taken() && free_entry(file.readers()[hold.entry], hold.owner)) {
     wake_writer(file, UINT64_MAX);
   }
 }

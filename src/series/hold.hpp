@@ -15,26 +15,29 @@ namespace couplet::series {
 [[nodiscard]] int find_reservation(const SeriesFile& file, std::uint64_t program);
 
 using Lives = std::function<bool(const Owner&)>;
-// Takes an entry in the reader table, state opening; where the table is full, entries of the dead are freed. -1: full.
-[[nodiscard]] int take_hold_entry(SeriesFile& file, Owner owner, std::uint64_t program, const Lives& lives);
+// Takes an entry in the reader table, state opening; if the table is full, entries of the dead are freed. No entry: full.
+[[nodiscard]] Hold take_hold_entry(SeriesFile& file, const Owner& owner, std::uint64_t program, const Lives& lives);
 
 // Where a reader that wishes `from` would begin now.
 [[nodiscard]] std::uint64_t wanted_start(const SeriesFile& file, From from);
 
-// Makes `entry` hold and returns from which ordinal on that is sure. While the own program's reservation stands, the writer
-// cannot have passed what that keeps: if it seems so, it is between announcing a claim and taking it back, and is looked at
-// again (timeout: it does not go on).
-Result<std::uint64_t> hold_from(SeriesFile& file, int entry, const Owner& owner, std::uint64_t program, From from,
-                                std::uint64_t deadline_ns);
+// Makes the entry hold and returns from which ordinal on that is sure. Does not wait: a claim that the writer has not decided
+// yet (it may be stopped, or dead) is taken back, so that a required reader gets all that its reservation keeps. evicted: the
+// entry was released before it held.
+Result<std::uint64_t> hold_from(SeriesFile& file, const Hold& hold, std::uint64_t program, From from);
+
+// What has become of a hold that was taken. A few loads.
+[[nodiscard]] HoldState look_at_hold(const SeriesFile& file, const Hold& hold);
 
 // The first published ordinal from `first` on whose step is at least from_step, or the end.
 [[nodiscard]] std::uint64_t find_step(const SeriesFile& file, std::uint64_t first, std::int64_t from_step);
 
-// `entry` needs ordinals below `consumed` no more; wakes a writer that waits for it.
-void consume(SeriesFile& file, int entry, std::uint64_t consumed);
+// The holder needs ordinals below `consumed` no longer; wakes a writer that waits for it. False: it holds no longer, and
+// nothing was moved.
+[[nodiscard]] bool consume(SeriesFile& file, const Hold& hold, std::uint64_t consumed);
 
-// Frees `entry` if `owner` (whatever its state) still has it.
-void give_up_hold(SeriesFile& file, int entry, const Owner& owner);
+// Frees the entry if it still is this hold's.
+void give_up_hold(SeriesFile& file, const Hold& hold);
 
 // Counts `opened` ranks of a required program; its reservation ends when `needed` have opened.
 void count_opened(SeriesFile& file, std::uint64_t program, std::uint32_t opened, std::uint32_t needed);

@@ -71,7 +71,7 @@ std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& 
 Status Part::sleep(Waiting& waiting, std::uint64_t target) {
   auto& control = file().control().published;
   if (const auto word = prepare_sleep(control, target)) {
-    return waiting.sleep(control.word, *word);
+    return waiting.sleep_for_steps(control, *word);
   }
   return {};
 }

@@ -129,7 +129,7 @@ Result<std::uint64_t> Reader::attach(universe::SeriesRecord record, From from, s
     own = next_->connect(from, deadline_ns);
   }
   COUPLET_TRY(agreement_.status(AgreementPoint::sources, own, agreement_ns));
-  const auto first = next_->start(from, deadline_ns);
+  const auto first = next_->start(from);
   // All hold from here on, so that nothing is lost between a reservation and the holds.
   auto latest = first ? ~static_cast<std::int64_t>(*first) : 0;
   COUPLET_TRY(agreement_.minimum(AgreementPoint::start, first.status(), {&latest, 1}, agreement_ns));

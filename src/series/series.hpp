@@ -46,6 +46,7 @@ struct PartWish {
   From from = From::oldest;
   std::int64_t from_step = 0;
   std::uint64_t buffer_bytes = 0;  // local slots, for parts of other nodes
+  bool latest = false;             // of a follower: only the newest steps are wanted
 };
 
 // What series needs of the process it lives in. The runtime implements it; tests fake it. Called on the user's thread.

@@ -3,10 +3,13 @@
 //
 // Slots. Writer: stamp odd; release fence; data; stores ordered; stamp even with release; published + 1. Reader: stamp;
 // copy; acquire fence; stamp again: the copy is whole when both looks found the ordinal.
-// Claim against open. The writer announces the claim, fences, looks at the holds; a reader announces its hold, fences,
-// looks at the claims: at least one of them sees the other. A writer that finds itself held takes its announcement back.
+// Claim against open. The writer makes a tentative claim, fences, and looks at the holds; a reader announces its hold, fences,
+// and looks at the claim: at least one of them sees the other. A tentative claim becomes definite by compare-and-swap, and a
+// reader takes it back in the same way, so that one of the two decides and neither waits for the other.
 // Publish against sleep. The writer publishes, fences, looks at wake_at; a reader lowers wake_at, fences, looks at
 // published. Release against sleep of the writer: the same with consumed and wanted.
+// Entries. An entry can be given back and taken by another process at any time. Each turn has a generation, which both words
+// of the entry carry, and nobody changes a word without comparing it.
 #pragma once
 
 #include <atomic>
@@ -48,7 +51,8 @@ inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::
   slot.stamp.store(stamp_there(ordinal), std::memory_order_release);
 }
 
-// True: somebody sleeps who waits for this; the caller then wakes all sleepers on control.word.
+// True: some reader sleeps and waits for this; the caller then wakes one sleeper on control.word, which wakes the others
+// (take_pass_on), so that the writer pays for one wake-up however many sleep.
 [[nodiscard]] inline bool publish(wire::SeriesPublished& control, std::uint64_t published) noexcept {
   control.published.store(published, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -57,7 +61,15 @@ inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::
   }
   control.wake_at.store(nobody_sleeps, std::memory_order_relaxed);  // before the word: see prepare_sleep
   control.word.fetch_add(1, std::memory_order_release);
+  // After the word: whoever takes this wakes everybody who slept on the old word, and nobody can go to sleep on it any more.
+  control.pass_on.store(1, std::memory_order_release);
   return true;
+}
+
+// Every reader that has slept on control.word asks this when it is awake again, for whatever reason. True: it wakes all others.
+[[nodiscard]] inline bool take_pass_on(wire::SeriesPublished& control) noexcept {
+  return control.pass_on.load(std::memory_order_relaxed) != 0 &&
+         control.pass_on.exchange(0, std::memory_order_acq_rel) != 0;
 }
 
 inline void close(wire::SeriesPublished& control) noexcept {
@@ -121,20 +133,24 @@ struct Label {
   return word;
 }
 
-// ---- holds: the owner word of an entry ----
+// ---- holds: the two words of an entry ----
+
+inline constexpr std::uint64_t generation_mask = (std::uint64_t{1} << wire::series_generation_bits) - 1;
 
 struct Owner {
   std::uint32_t peer = 0;
   std::uint16_t incarnation = 0;  // of the process
   wire::ReaderState state = wire::ReaderState::free;
+  std::uint16_t generation = 0;  // of the entry: which turn this is
+  bool operator==(const Owner&) const = default;
 };
 [[nodiscard]] constexpr std::uint64_t pack(const Owner& owner) noexcept {
   return std::uint64_t{owner.peer} << 32 | std::uint64_t{owner.incarnation} << 16 |
-         static_cast<std::uint64_t>(owner.state);
+         (owner.generation & generation_mask) << 4 | static_cast<std::uint64_t>(owner.state);
 }
 [[nodiscard]] constexpr Owner unpack(std::uint64_t word) noexcept {
   return {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint16_t>(word >> 16),
-          static_cast<wire::ReaderState>(word & 0xFF)};
+          static_cast<wire::ReaderState>(word & 0xF), static_cast<std::uint16_t>(word >> 4 & generation_mask)};
 }
 [[nodiscard]] inline Owner owner_of(const wire::SeriesReaderEntry& entry) noexcept {
   return unpack(entry.owner.load(std::memory_order_acquire));
@@ -142,35 +158,83 @@ struct Owner {
 [[nodiscard]] constexpr bool blocks(wire::ReaderState state) noexcept {
   return state == wire::ReaderState::holding || state == wire::ReaderState::reserved;
 }
+// The same turn of the entry, whatever its state.
+[[nodiscard]] constexpr bool same_turn(const Owner& a, const Owner& b) noexcept {
+  return a.peer == b.peer && a.incarnation == b.incarnation && a.generation == b.generation;
+}
+
+[[nodiscard]] constexpr std::uint64_t pack_consumed(std::uint16_t generation, std::uint64_t ordinals) noexcept {
+  return std::uint64_t{generation} << wire::series_consumed_bits | (ordinals & wire::series_max_ordinal);
+}
+[[nodiscard]] constexpr std::uint64_t consumed_ordinals(std::uint64_t word) noexcept {
+  return word & wire::series_max_ordinal;
+}
+[[nodiscard]] constexpr std::uint16_t consumed_generation(std::uint64_t word) noexcept {
+  return static_cast<std::uint16_t>(word >> wire::series_consumed_bits);
+}
+[[nodiscard]] constexpr std::uint16_t generation_after(std::uint16_t generation) noexcept {
+  return static_cast<std::uint16_t>((generation + 1U) & generation_mask);
+}
+[[nodiscard]] inline std::uint64_t consumed_of(const wire::SeriesReaderEntry& entry) noexcept {
+  return consumed_ordinals(entry.consumed.load(std::memory_order_acquire));
+}
+
+// ---- holds: the claim word ----
+
+[[nodiscard]] constexpr std::uint64_t tentative_claim(std::uint64_t ordinals) noexcept {
+  return ordinals << 1 | 1;
+}
+[[nodiscard]] constexpr std::uint64_t definite_claim(std::uint64_t ordinals) noexcept {
+  return ordinals << 1;
+}
+[[nodiscard]] constexpr bool is_tentative(std::uint64_t claim) noexcept {
+  return (claim & 1) != 0;
+}
+// Ordinals that the writer certainly has, and those that it has if a tentative claim stands.
+[[nodiscard]] constexpr std::uint64_t certainly_claimed(std::uint64_t claim) noexcept {
+  return is_tentative(claim) ? (claim >> 1) - 1 : claim >> 1;
+}
+[[nodiscard]] constexpr std::uint64_t possibly_claimed(std::uint64_t claim) noexcept {
+  return claim >> 1;
+}
 
 // ---- holds: writer ----
 
 // The first entry that has not consumed `needed` ordinals yet; -1: none.
 [[nodiscard]] inline int find_blocker(const wire::SeriesControl& control, const wire::SeriesReaderEntry* entries,
-                                      std::uint32_t entry_count, std::uint64_t needed) noexcept {
+                                      std::uint32_t entry_count, std::uint64_t needed,
+                                      std::uint32_t from = 0) noexcept {
   const std::uint32_t used = control.released.entries_used.load(std::memory_order_acquire);
-  for (std::uint32_t index = 0; index < used && index < entry_count; ++index) {
-    if (blocks(owner_of(entries[index]).state) && entries[index].consumed.load(std::memory_order_acquire) < needed) {
+  for (std::uint32_t index = from; index < used && index < entry_count; ++index) {
+    if (blocks(owner_of(entries[index]).state) && consumed_of(entries[index]) < needed) {
       return static_cast<int>(index);
     }
   }
   return -1;
 }
 
-// Announces the claim of `ordinal` and looks at the holds. -1: the slot is the writer's. Otherwise the announcement is
-// taken back and the index of an entry that holds is returned.
+// Claims `ordinal` unless somebody holds what it would overwrite. -1: the slot is the writer's. Otherwise nothing is claimed and
+// the index of an entry that holds is returned.
 [[nodiscard]] inline int try_claim(wire::SeriesControl& control, const wire::SeriesReaderEntry* entries,
                                    std::uint32_t entry_count, std::uint64_t ordinal, std::uint64_t slots) noexcept {
-  control.claimed.claimed.store(ordinal + 1, std::memory_order_release);
-  if (ordinal < slots) {
-    return -1;  // a slot that was never used
+  auto& claimed = control.claimed;
+  if (ordinal >= slots) {  // else a slot that was never used
+    for (bool definite = false; !definite;) {
+      claimed.claim.store(tentative_claim(ordinal + 1), std::memory_order_relaxed);
+      std::atomic_thread_fence(std::memory_order_seq_cst);
+      const int blocker = find_blocker(control, entries, entry_count, ordinal - slots + 1);
+      if (blocker >= 0) {
+        claimed.claim.store(definite_claim(ordinal), std::memory_order_release);
+        return blocker;
+      }
+      // It fails if a reader that has come meanwhile has taken the claim back; then that reader holds and is seen next time.
+      std::uint64_t expected = tentative_claim(ordinal + 1);
+      definite =
+          claimed.claim.compare_exchange_strong(expected, definite_claim(ordinal + 1), std::memory_order_acq_rel);
+    }
   }
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  const int blocker = find_blocker(control, entries, entry_count, ordinal - slots + 1);
-  if (blocker >= 0) {
-    control.claimed.claimed.store(ordinal, std::memory_order_release);
-  }
-  return blocker;
+  claimed.claimed.store(ordinal + 1, std::memory_order_release);
+  return -1;
 }
 
 // Before the writer sleeps on released.word until holders have consumed `needed`: the word, or nothing when it is free.
@@ -189,6 +253,25 @@ struct Owner {
 
 // ---- holds: reader ----
 
+// One turn of an entry of the reader table, as the process knows it that has taken it.
+struct Hold {
+  int entry = -1;  // -1: none
+  Owner owner;     // holding, with the generation of this turn
+  [[nodiscard]] bool taken() const noexcept { return entry >= 0; }
+};
+// What has become of it. evicted: the writer waited too long for it; released: it was given back in the name of its owner, and
+// the entry may be another's.
+enum class HoldState : std::uint8_t { held, evicted, released };
+
+[[nodiscard]] inline HoldState state_of(const wire::SeriesReaderEntry& entry, const Owner& owner) noexcept {
+  const std::uint64_t word = entry.owner.load(std::memory_order_acquire);
+  if (word == pack(owner)) {
+    return HoldState::held;
+  }
+  const Owner now = unpack(word);
+  return same_turn(now, owner) && now.state == wire::ReaderState::evicted ? HoldState::evicted : HoldState::released;
+}
+
 // True: the writer sleeps and waits for this; the caller then wakes it on released.word.
 [[nodiscard]] inline bool release_wakes(wire::SeriesReleased& released, std::uint64_t consumed) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -199,45 +282,86 @@ struct Owner {
   released.word.fetch_add(1, std::memory_order_release);
   return true;
 }
-[[nodiscard]] inline bool release(wire::SeriesReleased& released, wire::SeriesReaderEntry& entry,
-                                  std::uint64_t consumed) noexcept {
-  entry.consumed.store(consumed, std::memory_order_release);
-  return release_wakes(released, consumed);
-}
 
-// Takes a free entry; -1: there is none. The entry does not hold yet.
-[[nodiscard]] inline int take_entry(wire::SeriesControl& control, wire::SeriesReaderEntry* entries,
-                                    std::uint32_t entry_count, Owner owner) noexcept {
-  owner.state = wire::ReaderState::opening;
-  for (std::uint32_t index = 0; index < entry_count; ++index) {
-    std::uint64_t expected = 0;
-    if (entries[index].owner.load(std::memory_order_relaxed) == 0 &&
-        entries[index].owner.compare_exchange_strong(expected, pack(owner), std::memory_order_acq_rel)) {
-      std::uint32_t used = control.released.entries_used.load(std::memory_order_relaxed);
-      while (used <= index &&
-             !control.released.entries_used.compare_exchange_weak(used, index + 1, std::memory_order_acq_rel)) {
-      }
-      return static_cast<int>(index);
-    }
+// Moves the owner's consumed ordinals forward, to `consumed`; a lower value changes nothing. False: the entry is no longer
+// this owner's, and nothing was moved.
+[[nodiscard]] inline bool move_consumed(wire::SeriesReaderEntry& entry, const Owner& owner,
+                                        std::uint64_t consumed) noexcept {
+  if (entry.owner.load(std::memory_order_acquire) != pack(owner)) {
+    return false;
   }
-  return -1;
+  consumed = consumed < wire::series_max_ordinal ? consumed : wire::series_max_ordinal;
+  std::uint64_t word = entry.consumed.load(std::memory_order_relaxed);
+  do {
+    if (consumed_generation(word) != owner.generation) {
+      return false;  // released and taken by another since the first look
+    }
+    if (consumed_ordinals(word) >= consumed) {
+      return true;
+    }
+  } while (!entry.consumed.compare_exchange_weak(word, pack_consumed(owner.generation, consumed),
+                                                 std::memory_order_release, std::memory_order_relaxed));
+  return true;
 }
 
-// Holds from `ordinal` on, and looks whether that came in time: returns the first ordinal that is safe, which is `ordinal`
-// unless the writer has claimed beyond it. A later call of settle_hold() with the same entry looks again (a writer that is
-// held by somebody else takes its claim back).
-[[nodiscard]] inline std::uint64_t settle_hold(const wire::SeriesControl& control, std::uint64_t ordinal,
+// Takes a free entry for owner.peer and owner.incarnation; entry -1: there is none. The entry does not hold yet.
+[[nodiscard]] inline Hold take_entry(wire::SeriesControl& control, wire::SeriesReaderEntry* entries,
+                                     std::uint32_t entry_count, Owner owner) noexcept {
+  for (std::uint32_t index = 0; index < entry_count; ++index) {
+    auto& entry = entries[index];
+    std::uint64_t expected = 0;
+    owner.state = wire::ReaderState::opening;
+    owner.generation = generation_after(consumed_generation(entry.consumed.load(std::memory_order_acquire)));
+    if (entry.owner.load(std::memory_order_relaxed) != 0 ||
+        !entry.owner.compare_exchange_strong(expected, pack(owner), std::memory_order_acq_rel)) {
+      continue;
+    }
+    const std::uint16_t generation =
+        generation_after(consumed_generation(entry.consumed.load(std::memory_order_acquire)));
+    if (generation != owner.generation) {  // it was taken and given back between the two looks
+      owner.generation = generation;
+      entry.owner.store(pack(owner), std::memory_order_release);
+    }
+    entry.consumed.store(pack_consumed(generation, 0), std::memory_order_release);  // earlier owners move it no more
+    std::uint32_t used = control.released.entries_used.load(std::memory_order_relaxed);
+    while (used <= index &&
+           !control.released.entries_used.compare_exchange_weak(used, index + 1, std::memory_order_acq_rel)) {
+    }
+    owner.state = wire::ReaderState::holding;
+    return {static_cast<int>(index), owner};
+  }
+  return {};
+}
+
+// Looks whether a hold from `ordinal` on, which was announced before, came in time: returns the first ordinal that is safe,
+// which is `ordinal` unless the writer has claimed beyond it. A claim that is still tentative is taken back.
+[[nodiscard]] inline std::uint64_t settle_hold(wire::SeriesControl& control, std::uint64_t ordinal,
                                                std::uint64_t slots) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const std::uint64_t oldest = oldest_retained(control.claimed.claimed.load(std::memory_order_acquire), slots);
+  auto& word = control.claimed.claim;
+  std::uint64_t claim = word.load(std::memory_order_acquire);
+  while (is_tentative(claim) && oldest_retained(possibly_claimed(claim), slots) > ordinal) {
+    const std::uint64_t taken_back = definite_claim(certainly_claimed(claim));
+    if (word.compare_exchange_weak(claim, taken_back, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      claim = taken_back;
+    }
+  }
+  const std::uint64_t oldest = oldest_retained(certainly_claimed(claim), slots);
   return ordinal > oldest ? ordinal : oldest;
 }
-[[nodiscard]] inline std::uint64_t announce_hold(const wire::SeriesControl& control, wire::SeriesReaderEntry& entry,
-                                                 Owner owner, std::uint64_t ordinal, std::uint64_t slots) noexcept {
-  owner.state = wire::ReaderState::holding;
-  entry.consumed.store(ordinal, std::memory_order_relaxed);
-  entry.owner.store(pack(owner), std::memory_order_release);
-  return settle_hold(control, ordinal, slots);
+
+// An entry that was taken begins to hold from `ordinal` on. False: it was released before it held.
+[[nodiscard]] inline bool begin_hold(wire::SeriesReaderEntry& entry, const Owner& owner,
+                                     std::uint64_t ordinal) noexcept {
+  std::uint64_t consumed = pack_consumed(owner.generation, 0);
+  if (!entry.consumed.compare_exchange_strong(consumed, pack_consumed(owner.generation, ordinal),
+                                              std::memory_order_acq_rel)) {
+    return false;
+  }
+  Owner opening = owner;
+  opening.state = wire::ReaderState::opening;
+  std::uint64_t expected = pack(opening);
+  return entry.owner.compare_exchange_strong(expected, pack(owner), std::memory_order_acq_rel);
 }
 
 // Changes the owner word only if it is still what the caller saw; for whoever releases somebody else's entry.
@@ -245,6 +369,17 @@ struct Owner {
                                         std::uint64_t replacement) noexcept {
   std::uint64_t expected = pack(seen);
   return entry.owner.compare_exchange_strong(expected, replacement, std::memory_order_acq_rel);
+}
+
+// Frees the entry if this turn of it still stands, in whatever state. False: it does not.
+[[nodiscard]] inline bool free_entry(wire::SeriesReaderEntry& entry, const Owner& owner) noexcept {
+  std::uint64_t word = entry.owner.load(std::memory_order_acquire);
+  while (same_turn(unpack(word), owner) && word != 0) {
+    if (entry.owner.compare_exchange_weak(word, 0, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace couplet::series

@@ -10,8 +10,16 @@
 #include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "series/series.hpp"
+#include "series/slot_protocol.hpp"
 
 namespace couplet::series {
+
+// To be called by every reader that has slept on control.word, whatever has ended its sleep.
+inline void pass_wake_on(wire::SeriesPublished& control) noexcept {
+  if (take_pass_on(control)) {
+    os::futex_wake(control.word);
+  }
+}
 
 class Waiting {
  public:
@@ -37,6 +45,17 @@ class Waiting {
     const std::uint64_t end = not_after_ns > now ? std::min(deadline_ns_, not_after_ns) : deadline_ns_;
     if (end > now) {
       os::futex_wait(word, expected, std::min({slice_ns_, longest_slice_ns, end - now}));
+    }
+    slice_ns_ *= 2;
+    return end_slice();
+  }
+  // Sleeps one slice until steps are published: `expected` is what prepare_sleep() has returned for `control`. Whoever the
+  // writer has woken wakes the other sleepers.
+  Status sleep_for_steps(wire::SeriesPublished& control, std::uint32_t expected) {
+    const std::uint64_t now = os::now_ns();
+    if (deadline_ns_ > now) {
+      os::futex_wait(control.word, expected, std::min({slice_ns_, longest_slice_ns, deadline_ns_ - now}));
+      pass_wake_on(control);
     }
     slice_ns_ *= 2;
     return end_slice();

@@ -14,7 +14,7 @@
 namespace couplet::series {
 
 // Library and libcouplet_mpi_* have to be of one build: a class passes between them.
-inline constexpr std::string_view window_build = "window 2, " __VERSION__;
+inline constexpr std::string_view window_build = "window 3, " __VERSION__;
 
 // The same box of several steps: step n from source_offset + n x source_step to target + n x target_step.
 struct WindowSteps {
@@ -44,12 +44,14 @@ class Window {
   // reach it.
   [[nodiscard]] virtual std::byte* memory_of(int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept = 0;
 
-  // A page-aligned piece of the own memory, zero, never given back. no_space: says what is left.
+  // A page-aligned piece of the own memory, zero. no_space: says what is left.
   struct Piece {
     std::byte* data = nullptr;
     std::uint64_t offset = 0;  // for get and put of others
   };
   virtual Result<Piece> reserve(std::uint64_t bytes) = 0;
+  // Gives the piece back that was reserved last, if nobody was told of it. Other pieces stay as long as the window.
+  virtual void give_back(const Piece& piece) noexcept = 0;
 
   // From and to another rank's memory; there after complete(rank). 8 bytes at a multiple of 8 move whole. mpi: it failed.
   virtual Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) = 0;

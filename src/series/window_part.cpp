@@ -17,6 +17,8 @@ constexpr std::string_view place_prefix = "window:";
 constexpr const char* route_name = "window";
 constexpr std::uint64_t max_ordinal_there = (std::uint64_t{1} << 52) - 1;
 constexpr std::uint64_t nap_ns = 50'000;  // between two looks into another rank's memory
+constexpr std::uint64_t settle_nap_ns = 1'000'000;
+constexpr int quick_looks = 100;  // before napping
 
 // What a look into memory that changes finds.
 struct ControlImage {
@@ -25,6 +27,9 @@ struct ControlImage {
   [[nodiscard]] std::uint64_t published() const noexcept { return at(offsetof(wire::SeriesPublished, published)); }
   [[nodiscard]] std::uint64_t claimed() const noexcept {
     return at(offsetof(wire::SeriesControl, claimed) + offsetof(wire::SeriesClaimed, claimed));
+  }
+  [[nodiscard]] std::uint64_t claim() const noexcept {
+    return at(offsetof(wire::SeriesControl, claimed) + offsetof(wire::SeriesClaimed, claim));
   }
   [[nodiscard]] bool closed() const noexcept {
     std::uint32_t value = 0;
@@ -56,7 +61,8 @@ class WindowPart final : public Part {
   WindowPart(Environment& environment, const WindowPlace& place, std::string title)
       : environment_(environment), window_(*environment.window()), place_(place), title_(std::move(title)) {}
   ~WindowPart() override {
-    if (held_) {
+    LineImage entry{};
+    if (held_ && get_now(entry_offset(), &entry, sizeof entry).ok() && same_turn(unpack(entry[owner_word]), owner_)) {
       const std::uint64_t nobody = 0;
       static_cast<void>(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, owner), nobody));
     }
@@ -80,15 +86,24 @@ class WindowPart final : public Part {
     COUPLET_TRY(poll());
     return wish.mode == Mode::hold ? hold(wish.from) : Status();
   }
+  // Waits until the writer has decided about a claim that it was making while the hold came: from here it cannot be taken back.
   Status settle(std::uint64_t deadline_ns) {
-    while (first_ > wish_ && reserved_) {
+    bool writer_gone = false;  // what it has left undecided stays so, and nothing is overwritten any more
+    for (int look = 0; first_ > wish_ && undecided_ && !writer_gone; ++look) {
       if (os::now_ns() > deadline_ns) {
         return fail(Code::timeout, "{}: the writer does not answer to a hold (is it stopped?)", title_);
       }
       window_.progress();
-      std::this_thread::yield();
+      if (look < quick_looks) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(std::chrono::nanoseconds(settle_nap_ns));
+        writer_gone =
+            !environment_.alive(geometry_.writer_peer, static_cast<std::uint16_t>(geometry_.writer_incarnation)).ok();
+      }
       COUPLET_TRY(look_at_hold());
     }
+    first_ = writer_gone && undecided_ ? certain_first_ : first_;
     return {};
   }
 
@@ -107,7 +122,8 @@ class WindowPart final : public Part {
   void released(std::uint64_t consumed) override {
     if (held_ && consumed > told_consumed_) {
       told_consumed_ = consumed;
-      static_cast<void>(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed), consumed));
+      static_cast<void>(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed),
+                                 pack_consumed(owner_.generation, consumed)));
     }
   }
   Status sleep(Waiting& waiting, std::uint64_t /*target*/) override { return waiting.nap(nap_ns); }
@@ -135,6 +151,7 @@ class WindowPart final : public Part {
   Status mirror_headers(std::uint64_t begin, std::uint64_t end, ControlImage& control);
   Result<Reservation> find_reservation_there();
   Status hold(From from);
+  void mirror_release(const Owner& now);
   Status look_at_hold();
   Status get_data(const Fetch& fetch);
 
@@ -146,8 +163,10 @@ class WindowPart final : public Part {
   os::MemoryBlock memory_;
   std::unique_ptr<SeriesFile> mirror_;
   std::vector<LineImage> lines_;
-  bool held_ = false;
-  bool reserved_ = false;  // the own program's reservation stands
+  bool held_ = false;                // and not released, as far as poll() has seen
+  Owner owner_;                      // of the entry while it is held
+  bool undecided_ = false;           // the claim was tentative when first_ was found
+  std::uint64_t certain_first_ = 0;  // if it does not become definite
   std::uint64_t wish_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t told_consumed_ = 0;
@@ -232,16 +251,23 @@ Status WindowPart::poll() {
   if (closed) {
     mirrored.published.closed.store(1, std::memory_order_release);
   }
-  if (held_ && unpack(entry[owner_word]).state == ReaderState::evicted) {
-    auto& own = mirror_->readers()[0];
-    Owner evicted = owner_of(own);
-    evicted.state = ReaderState::evicted;
-    own.owner.store(pack(evicted), std::memory_order_release);
+  if (held_ && entry[owner_word] != pack(owner_)) {
+    held_ = false;
+    mirror_release(unpack(entry[owner_word]));
   }
   return {};
 }
 
 // ---- holding ----
+
+// The reader looks at its hold in the mirror: there it is what has become of the one in the writer's table.
+void WindowPart::mirror_release(const Owner& now) {
+  auto& own = mirror_->readers()[0];
+  Owner left = owner_of(own);
+  left.state = ReaderState::evicted;
+  const bool evicted = same_turn(now, owner_) && now.state == ReaderState::evicted;
+  own.owner.store(evicted ? pack(left) : 0, std::memory_order_release);
+}
 
 Result<Reservation> WindowPart::find_reservation_there() {
   const std::uint32_t others = geometry_.reader_entries - static_cast<std::uint32_t>(window_.size());
@@ -252,7 +278,7 @@ Result<Reservation> WindowPart::find_reservation_there() {
   const std::uint64_t program = name_hash(environment_.program());
   for (const LineImage& entry : entries) {
     if (unpack(entry[owner_word]).state == ReaderState::reserved && entry[program_word] == program) {
-      return Reservation{true, entry[consumed_word]};
+      return Reservation{true, consumed_ordinals(entry[consumed_word])};
     }
   }
   return Reservation{};
@@ -267,14 +293,15 @@ Status WindowPart::hold(From from) {
   COUPLET_TRY_VALUE(const Reservation reservation, find_reservation_there());
   wish_ = wanted_start(*mirror_, from);
   const bool all = from == From::oldest || from == From::step;
-  reserved_ = reservation.stands && all;
-  if (reserved_) {
+  if (reservation.stands && all) {
     wish_ = std::min(wish_, reservation.consumed);
   }
-  const Owner owner{environment_.self(), environment_.incarnation(), ReaderState::holding};
+  owner_ = {environment_.self(), environment_.incarnation(), ReaderState::holding,
+            generation_after(consumed_generation(entry[consumed_word]))};
   COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, program), name_hash(environment_.program())));
-  COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed), wish_));
-  COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, owner), pack(owner)));
+  COUPLET_TRY(
+      put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed), pack_consumed(owner_.generation, wish_)));
+  COUPLET_TRY(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, owner), pack(owner_)));
   told_consumed_ = wish_;
   held_ = true;
   return look_at_hold();
@@ -284,11 +311,13 @@ Status WindowPart::hold(From from) {
 Status WindowPart::look_at_hold() {
   ControlImage control;
   COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));
-  first_ = std::max(wish_, oldest_retained(control.claimed(), geometry_.slot_count));
-  if (first_ > wish_ && reserved_) {
-    COUPLET_TRY_VALUE(const Reservation reservation, find_reservation_there());
-    reserved_ = reservation.stands;
-  }
+  const std::uint64_t claim = control.claim();
+  const auto first_after = [&](std::uint64_t claimed) {
+    return std::max(wish_, oldest_retained(std::max(claimed, control.claimed()), geometry_.slot_count));
+  };
+  undecided_ = is_tentative(claim);
+  certain_first_ = first_after(certainly_claimed(claim));
+  first_ = first_after(possibly_claimed(claim));
   return poll();
 }
 

@@ -60,7 +60,7 @@ void Writer::publish_slot() {
   }
   ++ordinal_;
   if (series::publish(file_->control().published, ordinal_)) {
-    os::futex_wake(file_->control().published.word);
+    os::futex_wake(file_->control().published.word, 1);  // it wakes the others
   }
   claimed_ = false;
   last_step_ = claimed_step_;

@@ -15,6 +15,7 @@
 #include "message/agree.hpp"
 #include "series/series.hpp"
 #include "series/series_file.hpp"
+#include "series/slot_protocol.hpp"
 #include "series/waiting.hpp"
 
 namespace couplet::series {
@@ -41,15 +42,15 @@ struct Array {
 };
 
 // What is not set here is taken from the settings series.<name>.{slots,memory_bytes,required_readers,required_timeout_s,
-// wait_timeout_s,evict_after_s,linger_s,holders,streaming_bytes}.
+// wait_timeout_s,evict_after_held_s,linger_s,holders,streaming_bytes}.
 struct WriterOptions {
   std::uint64_t slots = 0;         // 0: from memory_bytes
   std::uint64_t memory_bytes = 0;  // 0: 256 MiB
   std::optional<std::vector<std::string>> required_readers;
   double required_timeout_s = -1;
   double wait_timeout_s = -1;
-  double evict_after_s = -1;
-  std::uint64_t holders = 0;  // entries in the reader table of each writer rank; 0: 64
+  double evict_after_held_s = -1;  // a holder that has kept the writer waiting for so long is released; < 0: never
+  std::uint64_t holders = 0;       // entries in the reader table of each writer rank; 0: 64
 };
 
 class Writer {
@@ -107,7 +108,7 @@ class Writer {
     std::uint64_t required_deadline_ns = os::never;
     double required_timeout_s = -1;
     double wait_timeout_s = -1;
-    double evict_after_s = -1;
+    double evict_after_held_s = -1;
     std::uint64_t streaming_bytes = layout::default_streaming_bytes;
     std::uint32_t far_entries = 0;  // of readers that fetch out of an MPI window
   };
@@ -120,12 +121,12 @@ class Writer {
   void add_time(std::uint64_t start_ns, std::uint64_t held_before_ns);
   void count_in_page();
   Status wait_for_holders(std::int64_t step, std::uint64_t deadline_ns);
-  // Releases the blocker where it is dead, too slow or overdue; an error where the user has to be told.
+  // Releases a blocker if it is dead, too slow or overdue; an error if the user has to be told.
   Status examine_blocker(std::uint32_t index);
+  Status examine_blockers(std::uint64_t needed);
+  [[nodiscard]] std::uint64_t held_up_ns(std::uint32_t index, const Owner& owner, std::uint64_t now_ns);
   // In a window: has the required program opened?
   [[nodiscard]] bool opened_in_window(const wire::SeriesReaderEntry& reservation) const;
-  // In a window readers cannot say when they have read; the writer sees it.
-  void note_reads();
   Status examine_reservation(wire::SeriesReaderEntry& entry);
   [[nodiscard]] std::string describe_blocker(std::uint32_t index) const;
   void note_wait(const Blocker& blocker, std::uint64_t waited_ns);
@@ -140,11 +141,17 @@ class Writer {
   double time_ = std::numeric_limits<double>::quiet_NaN();  // of the next step
   double last_time_ = -std::numeric_limits<double>::infinity();
   std::vector<Piece> pieces_;
-  std::uint64_t bytes_ = 0;                   // of all of them
-  std::vector<layout::CopyPlan> plans_;       // of a put of several arrays
-  std::vector<std::uint64_t> seen_consumed_;  // in a window: of each entry, and 1
-  std::uint64_t next_examination_ns_ = 0;     // of a blocker: liveness and deadlines
-  std::uint64_t hub_missed_since_ns_ = 0;     // by who waits for a required reader to open; 0: it is there
+  std::uint64_t bytes_ = 0;              // of all of them
+  std::vector<layout::CopyPlan> plans_;  // of a put of several arrays
+  // Since when the owner of an entry has blocked the slot of an ordinal.
+  struct HeldUp {
+    std::uint64_t owner = 0;
+    std::uint64_t ordinal = 0;
+    std::uint64_t since_ns = 0;
+  };
+  std::vector<HeldUp> held_up_;            // of each entry
+  std::uint64_t next_examination_ns_ = 0;  // of a blocker: liveness and deadlines
+  std::uint64_t hub_missed_since_ns_ = 0;  // by who waits for a required reader to open; 0: it is there
   std::int64_t claimed_step_ = 0;
   bool claimed_ = false;
   bool closed_ = false;

@@ -32,6 +32,7 @@ struct Proposal {
   double linger_s = 0;
   channel::PeerId peer = 0;
   std::uint16_t node = 0;
+  bool in_window = false;
   std::string file;
 };
 
@@ -58,6 +59,7 @@ std::string encode(const Proposal& proposal) {
               {"linger", proposal.linger_s},
               {"peer", proposal.peer},
               {"node", proposal.node},
+              {"window", proposal.in_window},
               {"file", proposal.file}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -91,6 +93,7 @@ Result<Proposal> decode(const std::string& text, std::size_t rank) {
     proposal.linger_s = value.at("linger").get<double>();
     proposal.peer = value.at("peer").get<channel::PeerId>();
     proposal.node = value.at("node").get<std::uint16_t>();
+    proposal.in_window = value.at("window").get<bool>();
     proposal.file = value.at("file").get<std::string>();
     for (const auto& field : value.at("fields")) {
       if (!decode_field(field, proposal.specification.fields.emplace_back())) {
@@ -225,6 +228,10 @@ Status check_agreement(const std::vector<Proposal>& proposals) {
                   other.name);
     }
     COUPLET_TRY(check_fields_agree(first.name, first.fields, other.fields, rank));
+    if (proposals[rank].in_window != proposals.front().in_window) {
+      return fail(Code::mismatch, "series '{}' lies in the window of the MPI job on writer rank {}, but not on rank {}",
+                  first.name, proposals.front().in_window ? 0 : rank, proposals.front().in_window ? rank : 0);
+    }
     if (proposals[rank].required_readers != proposals.front().required_readers) {
       return fail(Code::mismatch, "series '{}' requires the readers ({}) on writer rank 0 and ({}) on rank {}",
                   first.name, fmt::join(proposals.front().required_readers, ", "),
@@ -254,6 +261,13 @@ std::vector<std::string> split_names(const std::string& text) {
     at = end + 1;
   }
   return names;
+}
+
+// A name that is given twice is one program, for which steps are kept once.
+void remove_repeated(std::vector<std::string>& names) {
+  for (auto at = names.begin(); at != names.end();) {
+    at = std::find(names.begin(), at, *at) == at ? at + 1 : names.erase(at);
+  }
 }
 
 // Settings of one series.
@@ -302,12 +316,13 @@ class WriterCreation {
     const Status made = make_file();
     Status status = agree_on_status(team_, made, "writer rank", deadline_ns_);
     if (status.ok()) {
+      status = exchange_places();
+    }
+    if (status.ok()) {
       status = announce();
     }
     if (!status.ok()) {
-      if (file_) {
-        static_cast<void>(file_->remove());
-      }
+      give_back();
       return status;
     }
     file_->control().claimed.incarnation.store(incarnation_, std::memory_order_release);
@@ -323,7 +338,7 @@ class WriterCreation {
     own_.slots = options_.slots;
     settings_.required_timeout_s = options_.required_timeout_s;
     settings_.wait_timeout_s = options_.wait_timeout_s;
-    settings_.evict_after_s = options_.evict_after_s;
+    settings_.evict_after_held_s = options_.evict_after_held_s;
     std::uint64_t holders = options_.holders;
     if (own_.slots == 0) {
       COUPLET_TRY(given.take("slots", own_.slots));
@@ -337,8 +352,8 @@ class WriterCreation {
     if (settings_.wait_timeout_s < 0) {
       COUPLET_TRY(given.take("wait_timeout_s", settings_.wait_timeout_s));
     }
-    if (settings_.evict_after_s < 0) {
-      COUPLET_TRY(given.take("evict_after_s", settings_.evict_after_s));
+    if (settings_.evict_after_held_s < 0) {
+      COUPLET_TRY(given.take("evict_after_held_s", settings_.evict_after_held_s));
     }
     if (holders == 0) {
       COUPLET_TRY(given.take("holders", holders));
@@ -347,6 +362,7 @@ class WriterCreation {
     COUPLET_TRY(given.take("streaming_bytes", settings_.streaming_bytes));
     settings_.required_deadline_ns = os::deadline_after(settings_.required_timeout_s);
     settings_.required_readers = options_.required_readers ? *options_.required_readers : given.required_readers();
+    remove_repeated(settings_.required_readers);
     COUPLET_TRY(check_required());
     std::uint32_t in_window = 0;
     COUPLET_TRY(given.take("window", in_window));
@@ -366,7 +382,8 @@ class WriterCreation {
     own_.peer = environment_.self();
     own_.node = environment_.node();
     own_.file = fmt::format("series-{:016x}-{:08x}-{:016x}", name_hash(specification_.name), own_.peer, unique);
-    return window_ != nullptr ? reserve_window() : Status();
+    own_.in_window = window_ != nullptr;
+    return {};
   }
 
   Status choose_window() {
@@ -379,17 +396,40 @@ class WriterCreation {
                 "(mpi_window_bytes)",
                 specification_.name);
   }
-  // As much as the own wish needs: the slots that are agreed on are not more.
+  // For the slots that were agreed on, of which a rank with larger boxes wishes fewer.
   Status reserve_window() {
-    wire::SeriesGeometry geometry = geometry_of(own_.slots);
+    wire::SeriesGeometry geometry = geometry_of(record_.slots);
     COUPLET_TRY(wire::place_series(geometry));
     auto piece = window_->reserve(geometry.file_bytes);
     if (!piece) {
-      return piece.status().within(fmt::format("series '{}' with {} slots", specification_.name, own_.slots));
+      return piece.status().within(fmt::format("series '{}' with {} slots", specification_.name, record_.slots));
     }
+    window_piece_ = *piece;
     window_memory_ = {piece->data, geometry.file_bytes};
     own_.file = place_text({window_->job(), window_->rank(), piece->offset, geometry.file_bytes});
     return {};
+  }
+
+  // In a window each rank knows only now where its slots lie; all are in one, or none is (check_agreement).
+  Status exchange_places() {
+    if (window_ == nullptr) {
+      return {};
+    }
+    COUPLET_TRY_VALUE(const auto places, team_.gather(own_.file, deadline_ns_));
+    for (std::size_t rank = 0; rank < places.size(); ++rank) {
+      record_.parts[rank].file = places[rank];
+    }
+    return {};
+  }
+
+  // Nobody was told of what this rank has made.
+  void give_back() {
+    if (file_) {
+      static_cast<void>(file_->remove());
+    }
+    if (window_piece_) {
+      window_->give_back(*window_piece_);
+    }
   }
 
   [[nodiscard]] wire::SeriesGeometry geometry_of(std::uint64_t slots) const {
@@ -450,6 +490,9 @@ class WriterCreation {
   }
 
   Status make_file() {
+    if (window_ != nullptr) {
+      COUPLET_TRY(reserve_window());
+    }
     wire::SeriesGeometry geometry = geometry_of(record_.slots);
     geometry.writer_peer = own_.peer;
     geometry.writer_incarnation = environment_.incarnation();
@@ -466,12 +509,14 @@ class WriterCreation {
       return file.status().within(fmt::format("series '{}' with {} slots", record_.name, record_.slots));
     }
     file_ = std::move(file).value();
-    const Owner owner{own_.peer, environment_.incarnation(), wire::ReaderState::reserved};
+    const Owner owner{.peer = own_.peer, .incarnation = environment_.incarnation()};
     for (const auto& name : settings_.required_readers) {
-      const int index = take_entry(file_->control(), file_->readers(), file_->reader_entries(), owner);
-      auto& entry = file_->readers()[index];
+      const Hold taken = take_entry(file_->control(), file_->readers(), file_->reader_entries(), owner);
+      auto& entry = file_->readers()[taken.entry];
       entry.program.store(name_hash(name), std::memory_order_relaxed);
-      entry.owner.store(pack(owner), std::memory_order_release);
+      Owner reserved = taken.owner;
+      reserved.state = wire::ReaderState::reserved;
+      entry.owner.store(pack(reserved), std::memory_order_release);
     }
     if (window_ != nullptr) {
       file_->control().released.entries_used.store(holders_ + far_entries_, std::memory_order_release);
@@ -507,6 +552,7 @@ class WriterCreation {
   universe::SeriesRecord record_;
   Writer::Settings settings_;
   Window* window_ = nullptr;  // where the slots are to lie
+  std::optional<Window::Piece> window_piece_;
   std::span<std::byte> window_memory_;
   std::unique_ptr<SeriesFile> file_;
 };

@@ -1,4 +1,5 @@
-// The writer's waiting for holders: who holds, is he alive, too slow or overdue.
+// Waiting for holders: finds the readers that block the next slot; releases those that are dead, evicts those that have held
+// the writer up for too long, and reports required readers that are overdue.
 #include <algorithm>
 #include <utility>
 
@@ -32,8 +33,8 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
   if (owner.state == ReaderState::reserved) {
     return fmt::format("required reader program '{}' has not opened it", required_name(entry.program.load()));
   }
-  return fmt::format("{} holds it and has read {} of {} steps", environment_.peer_name(owner.peer),
-                     entry.consumed.load(), ordinal_);
+  return fmt::format("{} holds it and has read {} of {} steps", environment_.peer_name(owner.peer), consumed_of(entry),
+                     ordinal_);
 }
 
 // Ranks of other nodes say in entries of their own that they have opened, those of this node in the reservation.
@@ -50,18 +51,6 @@ bool Writer::opened_in_window(const wire::SeriesReaderEntry& reservation) const 
     }
   }
   return opened >= needed;
-}
-
-void Writer::note_reads() {
-  const std::uint64_t now = os::now_ns();
-  seen_consumed_.resize(file_->reader_entries());
-  for (std::uint32_t index = 0; index < file_->reader_entries(); ++index) {
-    auto& entry = file_->readers()[index];
-    const std::uint64_t consumed = entry.consumed.load(std::memory_order_acquire) + 1;
-    if (std::exchange(seen_consumed_[index], consumed) != consumed) {
-      entry.last_read_ns.store(now, std::memory_order_relaxed);
-    }
-  }
 }
 
 Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
@@ -95,6 +84,16 @@ Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
       name, file_->geometry().name, settings_.required_timeout_s);
 }
 
+// How long the entry's owner has blocked the slot that the writer waits for now.
+std::uint64_t Writer::held_up_ns(std::uint32_t index, const Owner& owner, std::uint64_t now_ns) {
+  held_up_.resize(file_->reader_entries());
+  HeldUp& known = held_up_[index];
+  if (known.owner != pack(owner) || known.ordinal != ordinal_) {
+    known = {pack(owner), ordinal_, now_ns};
+  }
+  return now_ns - known.since_ns;
+}
+
 Status Writer::examine_blocker(std::uint32_t index) {
   auto& entry = file_->readers()[index];
   const Owner seen = owner_of(entry);
@@ -108,13 +107,22 @@ Status Writer::examine_blocker(std::uint32_t index) {
     static_cast<void>(replace_owner(entry, seen, 0));
     return {};
   }
-  const std::uint64_t last_read_ns = entry.last_read_ns.load(std::memory_order_relaxed);
-  const std::uint64_t now = os::now_ns();
-  if (settings_.evict_after_s >= 0 && now > last_read_ns &&
-      static_cast<double>(now - last_read_ns) * 1e-9 >= settings_.evict_after_s) {
+  const std::uint64_t held_ns = held_up_ns(index, seen, os::now_ns());
+  if (settings_.evict_after_held_s >= 0 && static_cast<double>(held_ns) * 1e-9 >= settings_.evict_after_held_s) {
     Owner evicted = seen;
     evicted.state = ReaderState::evicted;
     static_cast<void>(replace_owner(entry, seen, pack(evicted)));
+  }
+  return {};
+}
+
+// All of them, so that each is counted from when it began to block and not from when the one before it has gone.
+Status Writer::examine_blockers(std::uint64_t needed) {
+  const auto find = [&](std::uint32_t from) {
+    return find_blocker(file_->control(), file_->readers(), file_->reader_entries(), needed, from);
+  };
+  for (int index = find(0); index >= 0; index = find(static_cast<std::uint32_t>(index) + 1)) {
+    COUPLET_TRY(examine_blocker(static_cast<std::uint32_t>(index)));
   }
   return {};
 }
@@ -170,10 +178,7 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
     if (now >=
         next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever
       next_examination_ns_ = now + (settings_.far_entries > 0 ? window_interval_ns : examination_interval_ns);
-      if (settings_.far_entries > 0) {
-        note_reads();
-      }
-      status = examine_blocker(index);
+      status = examine_blockers(needed);
     } else if (waiting.over()) {
       status = waiting.interrupted() ? Status(Code::interrupted)
                : settings_.wait_timeout_s == 0

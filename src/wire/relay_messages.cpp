@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t subscribe_head_bytes = 48;
 constexpr std::size_t opened_head_bytes = 24;
 constexpr std::uint8_t flag_again = 1;
+constexpr std::uint8_t flag_latest = 2;
 constexpr std::size_t field_head_bytes = 8;
 constexpr std::size_t most_dimensions = 8;
 constexpr std::size_t most_fields = 64;
@@ -38,7 +39,8 @@ std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
   put_little(head, subscribe.incarnation);
   put_little(head + 2, subscribe.mode);
   put_little(head + 3, subscribe.from);
-  put_little(head + 4, static_cast<std::uint8_t>(subscribe.again ? flag_again : 0));
+  put_little(head + 4,
+             static_cast<std::uint8_t>((subscribe.again ? flag_again : 0) | (subscribe.latest ? flag_latest : 0)));
   put_little(head + 5, static_cast<std::uint8_t>(subscribe.fields.size()));
   put_little(head + 6, static_cast<std::uint8_t>(subscribe.file.size()));
   put_little(head + 7, static_cast<std::uint8_t>(subscribe.series.size()));
@@ -102,13 +104,14 @@ Result<Subscribe> decode_subscribe(std::span<const std::byte> image) {
   const auto file_bytes = take_little<std::uint8_t>(head + 6);
   const auto series_bytes = take_little<std::uint8_t>(head + 7);
   subscribe.again = (flags & flag_again) != 0;
+  subscribe.latest = (flags & flag_latest) != 0;
   subscribe.from_step = take_little<std::int64_t>(head + 8);
   subscribe.next = take_little<std::uint64_t>(head + 16);
   subscribe.window = take_little<std::uint64_t>(head + 24);
   subscribe.program = take_little<std::uint64_t>(head + 32);
   subscribe.series_incarnation = take_little<std::uint64_t>(head + 40);
-  if (flags > flag_again || subscribe.mode >= relay_modes || subscribe.from >= relay_starts || fields == 0 ||
-      fields > most_fields || file_bytes > longest_relay_name || series_bytes == 0 ||
+  if (flags > (flag_again | flag_latest) || subscribe.mode >= relay_modes || subscribe.from >= relay_starts ||
+      fields == 0 || fields > most_fields || file_bytes > longest_relay_name || series_bytes == 0 ||
       series_bytes > longest_relay_name) {
     return fail(Code::protocol, "a subscription with a mode, a start, fields or names that cannot be");
   }

@@ -32,7 +32,7 @@ enum class RelayKind : std::uint8_t {
   lost = 12,  // ordinals [first, second) are gone; tag 1: overwritten on the way (torn)
   news = 13,  // first: how many are published
   ended = 14,    // everything was pushed and no more will come; first: published; tag 0: closed, 1: the writer is gone
-  evicted = 15,  // the writer has released this holder (evict_after)
+  evicted = 15,  // the writer has released this holder (evict_after_held)
 };
 [[nodiscard]] constexpr std::uint8_t relay_frame_kind(RelayKind kind) noexcept {
   return frame_kind(FrameFamily::relay, static_cast<std::uint8_t>(kind));
@@ -62,6 +62,7 @@ struct Subscribe {
   std::uint8_t mode = 0;          // as COUPLET_HOLD, COUPLET_FOLLOW
   std::uint8_t from = 0;          // as COUPLET_FROM_*
   bool again = false;             // goes on with `next` after another relay was lost; from means nothing
+  bool latest = false;            // a follower that wants the newest step only
   std::int64_t from_step = 0;
   std::uint64_t next = 0;
   std::uint64_t window = 0;   // so many ordinals from the first one on may be pushed at once

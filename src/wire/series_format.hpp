@@ -20,7 +20,7 @@ namespace couplet::wire {
 
 inline constexpr std::uint64_t series_magic = 0x3153454952455343;  // "CSERIES1" in little endian
 inline constexpr std::uint32_t series_byte_order = 0x01020304;
-inline constexpr std::uint32_t series_version = 2;
+inline constexpr std::uint32_t series_version = 3;
 inline constexpr std::size_t series_page_bytes = 4096;
 inline constexpr std::size_t series_name_bytes = 128;  // with the final 0
 inline constexpr std::uint32_t series_largest_reader_table = 65536;
@@ -92,13 +92,20 @@ struct alignas(64) SeriesPublished {
   std::atomic<std::uint64_t> wake_at;    // sleepers want to be woken when published reaches this; ~0: nobody sleeps
   std::atomic<std::uint32_t> word;       // futex of sleeping readers
   std::atomic<std::uint32_t> closed;     // 1: nothing more will come
-  std::array<std::uint64_t, 5> reserved;
+  std::atomic<std::uint32_t> pass_on;    // 1: the writer has woken one sleeper, which wakes the others and stores 0
+  std::uint32_t reserved_word;
+  std::array<std::uint64_t, 4> reserved;
 };
+static_assert(sizeof(SeriesPublished) == 64 && offsetof(SeriesPublished, pass_on) == 24);
 struct alignas(64) SeriesClaimed {
   std::atomic<std::uint64_t> claimed;      // ordinals [0, claimed) were given to the writer; >= published
   std::atomic<std::uint64_t> incarnation;  // of the series; ~0 until it is announced
-  std::array<std::uint64_t, 6> reserved;
+  // The claim that is being made: ordinals << 1 | 1 while the writer looks at the holds (a holder may take the claim back
+  // then), ordinals << 1 once it is decided. Claims of slots that were never used do not appear here.
+  std::atomic<std::uint64_t> claim;
+  std::array<std::uint64_t, 5> reserved;
 };
+static_assert(sizeof(SeriesClaimed) == 64 && offsetof(SeriesClaimed, claim) == 16);
 // The readers', read by the writer.
 struct alignas(64) SeriesReleased {
   std::atomic<std::uint64_t> wanted;        // the writer sleeps until holders have consumed this many; 0: it does not
@@ -128,15 +135,21 @@ static_assert(sizeof(SeriesControl) == 256 && offsetof(SeriesControl, released) 
 enum class ReaderState : std::uint8_t { free = 0, opening = 1, holding = 2, reserved = 3, evicted = 4 };
 // A holder, or a required program that has not opened yet.
 struct alignas(64) SeriesReaderEntry {
-  std::atomic<std::uint64_t> owner;     // peer << 32 | incarnation of the process << 16 | ReaderState; 0: free
-  std::atomic<std::uint64_t> consumed;  // ordinals [0, consumed) may be overwritten
-  std::atomic<std::uint64_t> last_read_ns;
+  // peer << 32 | incarnation of the process << 16 | generation << 4 | ReaderState; 0: free
+  std::atomic<std::uint64_t> owner;
+  // generation << 52 | ordinals: those below may be overwritten. The generation grows by 1 each time that the entry is taken.
+  std::atomic<std::uint64_t> consumed;
   std::atomic<std::uint64_t> program;       // hash of the program's name
   std::atomic<std::uint32_t> opened;        // reserved: ranks that have opened
   std::atomic<std::uint32_t> subscription;  // number of a reader on another node; 0: the owner has mapped the file
-  std::array<std::uint64_t, 3> reserved;
+  std::array<std::uint64_t, 4> reserved;
 };
-static_assert(sizeof(SeriesReaderEntry) == 64);
+static_assert(sizeof(SeriesReaderEntry) == 64 && offsetof(SeriesReaderEntry, program) == 16 &&
+              offsetof(SeriesReaderEntry, subscription) == 28);
+inline constexpr unsigned series_generation_bits = 12;
+inline constexpr unsigned series_consumed_bits = 64 - series_generation_bits;
+// No series has more steps: what a holder has consumed would not fit beside its generation.
+inline constexpr std::uint64_t series_max_ordinal = (std::uint64_t{1} << series_consumed_bits) - 1;
 
 struct alignas(64) SeriesSlotHeader {
   std::atomic<std::uint64_t> stamp;  // 0: never used; 2 o + 1: ordinal o is being written; 2 o + 2: ordinal o is there

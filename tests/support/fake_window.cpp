@@ -21,6 +21,7 @@ class FakeWindow final : public series::Window {
   }
   [[nodiscard]] std::string sharing() const override { return {}; }
   Result<Piece> reserve(std::uint64_t bytes) override { return job_->reserve(rank_, bytes); }
+  void give_back(const Piece& piece) noexcept override { job_->give_back(rank_, piece); }
   Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override {
     constexpr std::uint64_t word = 8;
     job_->before_get();
@@ -70,6 +71,19 @@ Result<series::Window::Piece> FakeJob::reserve(int rank, std::uint64_t bytes) {
   blocks_[rank].push_back(std::move(block));
   data_[rank].push_back(data);
   return series::Window::Piece{data, (data_[rank].size() - 1) * distance};
+}
+
+void FakeJob::give_back(int rank, const series::Window::Piece& piece) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!data_[rank].empty() && data_[rank].back() == piece.data) {
+    data_[rank].pop_back();
+    blocks_[rank].pop_back();
+  }
+}
+
+std::size_t FakeJob::pieces(int rank) {
+  const std::lock_guard lock(mutex_);
+  return data_[rank].size();
 }
 
 std::byte* FakeJob::at(int rank, std::uint64_t offset) {

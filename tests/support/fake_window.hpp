@@ -22,6 +22,9 @@ class FakeJob {
   [[nodiscard]] int rank_of(channel::PeerId peer);
   // A new piece of a rank's memory; it stays where it is.
   Result<series::Window::Piece> reserve(int rank, std::uint64_t bytes);
+  void give_back(int rank, const series::Window::Piece& piece) noexcept;
+  // How many are reserved.
+  [[nodiscard]] std::size_t pieces(int rank);
   [[nodiscard]] std::byte* at(int rank, std::uint64_t offset);
   // Called before each get, to change what it finds.
   std::function<void()> before_get = [] {};

@@ -123,7 +123,7 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "memory_bytes": ((int,), "bytes"),
         "required_timeout_s": ((int, float), "seconds"),
         "wait_timeout_s": ((int, float), "seconds"),
-        "evict_after_s": ((int, float), "seconds"),
+        "evict_after_held_s": ((int, float), "seconds"),
         "steps": ((int,), "a positive number"),
     },
 }

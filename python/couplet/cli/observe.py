@@ -17,10 +17,11 @@ from typing import Any
 
 PAGE_MAGIC = b"CPLTPAGE"
 SERIES_MAGIC = 0x3153454952455343
-PAGE_VERSION, SERIES_VERSION = 1, 2
+PAGE_VERSION, SERIES_VERSION = 1, 3
 BYTE_ORDER = 0x01020304
 FIRST_RELAY_PEER = 0x80000000
 HOLDING, RESERVED = 2, 3
+MAX_ORDINAL = (1 << 52) - 1
 _LOOK_INTERVAL_S = 0.1
 MESSAGE_WAIT_NS, SERIES_HELD_NS, SERIES_READ_WAIT_NS = 20, 33, 35
 _RUN = re.compile(r"[0-9a-f]{16}(-.+)?")
@@ -178,17 +179,18 @@ def read_series_file(path: Path) -> SeriesFile | None:
         incarnation = struct.unpack_from("=Q", file, control + 72)[0]
         wanted, _writer_word, used = struct.unpack_from("=QII", file, control + 128)
         held_ns, _library_ns, waits, longest_ns, blocker, program = struct.unpack_from("=QQQQQQ", file, control + 208)
-        longest_for = blocker >> 32 if blocker & 0xFFFF == HOLDING else None
+        longest_for = blocker >> 32 if blocker & 0xF == HOLDING else None
         entries = []
         for index in range(min(used, 65536)):
             at = readers_offset + 64 * index
             if at + 64 > len(file):
                 break
-            owner, consumed, _last, reader = struct.unpack_from("=QQQQ", file, at)
-            if owner & 0xFFFF == HOLDING:
-                relayed = struct.unpack_from("=I", file, at + 36)[0] != 0
+            owner, consumed, reader = struct.unpack_from("=QQQ", file, at)
+            consumed &= MAX_ORDINAL
+            if owner & 0xF == HOLDING:
+                relayed = struct.unpack_from("=I", file, at + 28)[0] != 0
                 entries.append(ReaderEntry(owner >> 32, consumed, reader, relayed))
-            elif owner & 0xFFFF == RESERVED:
+            elif owner & 0xF == RESERVED:
                 entries.append(ReaderEntry(None, consumed, reader))
         return SeriesFile(
             _text(file[128:256]), _text(file[256:384]), writer, slots, step_bytes, published, incarnation,

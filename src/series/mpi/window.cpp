@@ -117,6 +117,7 @@ class MpiWindow final : public Window {
   [[nodiscard]] const std::string& library() const noexcept override { return library_; }
   [[nodiscard]] std::byte* memory_of(int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept override;
   Result<Piece> reserve(std::uint64_t bytes) override;
+  void give_back(const Piece& piece) noexcept override { used_ = piece.offset == last_piece_ ? last_piece_ : used_; }
   Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) override;
   Status put(int rank, std::uint64_t offset, const void* source, std::uint64_t bytes) override;
   Status get_steps(int rank, const WindowSteps& steps) override;
@@ -164,6 +165,7 @@ class MpiWindow final : public Window {
   std::byte* memory_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::uint64_t used_ = 0;
+  std::uint64_t last_piece_ = UINT64_MAX;  // where the one that was reserved last begins
   std::string library_;
   std::string sharing_;
   std::vector<Memory> neighbours_;  // by rank; empty: nothing is shared
@@ -295,6 +297,7 @@ Result<Window::Piece> MpiWindow::reserve(std::uint64_t bytes) {
                 wanted, left / page_bytes * page_bytes);
   }
   const Piece piece{memory_ + used_, used_};
+  last_piece_ = used_;
   used_ += wanted;
   std::memset(piece.data, 0, wanted);
   return piece;

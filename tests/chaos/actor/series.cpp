@@ -7,7 +7,7 @@
 #include "actor.hpp"
 
 #ifndef CHAOS_EVICT_AFTER
-#define CHAOS_EVICT_AFTER evict_after_s
+#define CHAOS_EVICT_AFTER evict_after_held_s
 #endif
 
 namespace chaos {

@@ -93,7 +93,7 @@ static void provoke_eviction(couplet_universe* universe) {
   couplet_series_options options;
   couplet_series_options_init(&options);
   options.slots = 2;
-  options.evict_after_s = 0.05;
+  options.evict_after_held_s = 0.05;
   NEED(couplet_series_create(universe, "tides", COUPLET_DOUBLE, 2, shape, NULL, NULL, &options, &writer));
   NEED(try_open(universe, "tides", COUPLET_DOUBLE, 4, &reader));
   for (int64_t step = 1; step <= 3; ++step) NEED(couplet_series_put(writer, eta, step));

@@ -76,7 +76,8 @@ void provoke_series(couplet::Universe& universe) {
 }
 
 void provoke_eviction(couplet::Universe& universe) {
-  auto writer = universe.create_series<double>("tides", {4, 3}, {{0, 0}, {4, 3}}, {.slots = 2, .evict_after_s = 0.05});
+  auto writer =
+      universe.create_series<double>("tides", {4, 3}, {{0, 0}, {4, 3}}, {.slots = 2, .evict_after_held_s = 0.05});
   auto reader = universe.open_series<double>("tides");
   for (const std::int64_t step : {1, 2, 3}) {
     static_cast<void>(writer.put(std::vector<double>(12), step));

@@ -127,7 +127,7 @@ contains
     type(couplet_batch) :: batch
     real(real64) :: eta(3, 4)
     eta = 0
-    call universe%create_series("tides", [3, 4], reshape([1, 3, 1, 4], [2, 2]), writer, slots=2, evict_after=0.05_real64)
+    call universe%create_series("tides", [3, 4], reshape([1, 3, 1, 4], [2, 2]), writer, slots=2, evict_after_held=0.05_real64)
     call universe%open_series("tides", reader)
     do step = 1, 3
       call writer%put(eta, step)

@@ -75,7 +75,7 @@ def provoke_series(universe: couplet.Universe) -> None:
 
 def provoke_eviction(universe: couplet.Universe) -> None:
     with (
-        universe.create_series("tides", (4, 3), slots=2, evict_after=0.05) as writer,
+        universe.create_series("tides", (4, 3), slots=2, evict_after_held=0.05) as writer,
         universe.series("tides") as reader,
     ):
         for step in (1, 2, 3):

@@ -295,13 +295,12 @@ TEST_F(RelayRemote, FramesOfASubscriptionThatIsClosedAreIgnored) {
 
 TEST_F(RelayRemote, AnEvictionIsSeenByTheHolder) {
   auto part = opened(series::Mode::hold);
-  const series::Owner owner{1, 0, wire::ReaderState::opening};
-  const int entry = series::take_hold_entry(part->file(), owner, 0, [](const series::Owner&) { return true; });
-  ASSERT_GE(entry, 0);
-  ASSERT_TRUE(series::hold_from(part->file(), entry, owner, 0, series::From::oldest, soon()).ok());
+  const auto hold = series::take_hold_entry(part->file(), {.peer = 1}, 0, [](const series::Owner&) { return true; });
+  ASSERT_TRUE(hold.taken());
+  ASSERT_TRUE(series::hold_from(part->file(), hold, 0, series::From::oldest).ok());
   reader_.relay().say(RelayKind::evicted, number_);
   reader_.poll();
-  EXPECT_EQ(series::owner_of(part->file().readers()[entry]).state, wire::ReaderState::evicted);
+  EXPECT_EQ(series::look_at_hold(part->file(), hold), series::HoldState::evicted);
 }
 
 TEST_F(RelayRemote, TheEndIsToldGoodOrBad) {

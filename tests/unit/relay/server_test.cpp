@@ -1,6 +1,13 @@
 // What a relay answers to readers, right and wrong ones.
 #include "relay/server.hpp"
 
+#include <poll.h>
+#include <sys/eventfd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "os/descriptor.hpp"
 #include "series/hold.hpp"
 #include "unit/relay/fixture.hpp"
 
@@ -199,7 +206,8 @@ TEST_F(RelayServer, TwoReadersOfOneFileEachGetTheirSteps) {
   EXPECT_EQ(other.take().at(0).payload.size(), 4 * sizeof(std::int32_t));
 }
 
-TEST_F(RelayServer, AHoldEndsWithTheSubscriptionAndWithTheChannel) {
+// Issue 9, fault 10: a reset connection ended the hold of a reader that lives.
+TEST_F(RelayServer, AHoldEndsWithTheSubscriptionOrWithTheReaderButNotWithTheConnection) {
   const auto writer = create(4);
   Connection& one = connect();
   Connection& other = connect();
@@ -211,8 +219,130 @@ TEST_F(RelayServer, AHoldEndsWithTheSubscriptionAndWithTheChannel) {
   EXPECT_EQ(holders(), 1);
   other.die();
   settle();
-  EXPECT_EQ(holders(), 0);
+  server_->tick();
   EXPECT_EQ(server_->subscriptions(), 0U);
+  EXPECT_EQ(holders(), 1);  // the process of the reader lives
+  reader_environment.die();
+  server_->tick();
+  EXPECT_EQ(holders(), 0);
+}
+
+TEST_F(RelayServer, AReaderWhoseConnectionWasResetGoesOnWithItsHold) {
+  const auto writer = create(4);
+  Connection& first = connect();
+  ask(first, 5, wish(series::Mode::hold));
+  put(*writer, 0);
+  settle();
+  EXPECT_EQ(first.take().at(0).header.first, 0U);
+  first.die();
+  settle();
+  put(*writer, 1);
+  auto again = wish(series::Mode::hold);
+  again.again = true;
+  again.next = 1;
+  again.window = 3;
+  const auto frames = ask(connect(), 5, again);
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(Connection::kind_of(frames[0]), RelayKind::accepted);
+  EXPECT_EQ(frames[1].header.first, 1U);
+  EXPECT_EQ(holders(), 1);
+  server_->tick();
+  EXPECT_EQ(holders(), 1);
+}
+
+// Issue 9, fault 10: the far target of one reader was the only one that the relay waited for.
+TEST_F(RelayServer, OneReadersChoiceDelaysNoOther) {
+  const auto writer = create(4);
+  put(*writer, 0);
+  os::Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const auto watch = std::move(PublicationWatch::open(bell)).value();
+  const std::shared_ptr<series::SeriesFile> file =
+      std::move(series::SeriesFile::open(world.directory() + "/" + world.series_files().front())).value();
+  watch->ask(file, 2);
+  watch->ask(file, 1000);  // a reader of every thousandth step
+  put(*writer, 1);
+  pollfd wish{bell.number(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wish, 1, 20'000), 1);
+}
+
+TEST_F(RelayServer, ALowerTargetIsHeardWhileTheThreadSleepsForAHigherOne) {
+  const auto writer = create(4);
+  os::Descriptor bell(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  const auto watch = std::move(PublicationWatch::open(bell)).value();
+  const std::shared_ptr<series::SeriesFile> file =
+      std::move(series::SeriesFile::open(world.directory() + "/" + world.series_files().front())).value();
+  watch->ask(file, 1000);
+  while (file->control().published.wake_at.load() != 1000) {
+    std::this_thread::yield();
+  }
+  watch->ask(file, 1);
+  put(*writer, 0);
+  pollfd wish{bell.number(), POLLIN, 0};
+  EXPECT_EQ(::poll(&wish, 1, 20'000), 1);
+}
+
+// Issue 9, fault 14: an idle poll looked at each subscription.
+TEST_F(RelayServer, IdleSubscriptionsAreLookedAtOnlyWhenThereIsNews) {
+  const auto writer = create(4);
+  Connection& reader = connect();
+  for (std::uint32_t number = 1; number <= 20; ++number) {
+    ask(reader, number, wish());
+  }
+  EXPECT_FALSE(server_->ready());
+  EXPECT_EQ(server_->poll(1000), 0);
+  put(*writer, 0);
+  EXPECT_TRUE(server_->ready());
+  settle();
+  EXPECT_EQ(reader.take().size(), 20U);
+  EXPECT_FALSE(server_->ready());
+}
+
+// Issue 9, fault 4: the relay pushed what the reader did not want, or what was overwritten on the way.
+TEST_F(RelayServer, AFollowerOfTheLatestStepGetsTheNewestOne) {
+  const auto writer = create(8);
+  for (std::int64_t step = 0; step < 6; ++step) {
+    put(*writer, step);
+  }
+  auto latest = wish();
+  latest.latest = true;
+  latest.window = 8;
+  const auto frames = ask(connect(), 1, latest);
+  ASSERT_EQ(frames.size(), 3U);
+  EXPECT_EQ(Connection::kind_of(frames[1]), RelayKind::lost);
+  EXPECT_EQ(frames[1].header.first, 0U);
+  EXPECT_EQ(frames[1].header.second, 5U);
+  EXPECT_EQ(Connection::kind_of(frames[2]), RelayKind::step);
+  EXPECT_EQ(frames[2].header.first, 5U);
+}
+
+TEST_F(RelayServer, AFollowerThatIsSlowerThanTheWriterIsMovedAheadOfIt) {
+  start({.piece_bytes = step_bytes / 2});
+  const auto writer = create(8);
+  put(*writer, 0);
+  Connection& reader = connect();
+  auto slow = wish();
+  slow.window = 1000;
+  std::vector<std::uint64_t> whole;
+  std::uint64_t torn = 0;
+  std::int64_t step = 1;
+  reader.say(RelayKind::subscribe, 1, 0, 0, 0, wire::encode_subscribe(slow));
+  reader.poll();
+  for (int round = 0; round < 300; ++round) {  // three steps are written while a piece is pushed
+    server_->poll(1);
+    reader.poll();
+    for (int each = 0; each < 3; ++each) {
+      put(*writer, step++);
+    }
+    for (const auto& frame : reader.take()) {
+      torn += Connection::kind_of(frame) == RelayKind::lost && frame.header.tag != 0 ? 1U : 0U;
+      if (Connection::kind_of(frame) == RelayKind::step) {
+        whole.push_back(frame.header.first);
+      }
+    }
+  }
+  EXPECT_GT(whole.size(), 50U);
+  EXPECT_LT(torn, whole.size());
+  EXPECT_TRUE(std::is_sorted(whole.begin(), whole.end()));
 }
 
 TEST_F(RelayServer, TheNextRelayFindsTheHoldOfALostOne) {
@@ -252,7 +382,7 @@ TEST_F(RelayServer, AHoldThatALostRelayToldNobodyAboutIsReplaced) {
 
 TEST_F(RelayServer, AHolderThatIsReleasedByTheWriterIsTold) {
   series::WriterOptions options;
-  options.evict_after_s = 0;
+  options.evict_after_held_s = 0;
   const auto writer = create(2, options);
   Connection& reader = connect();
   ask(reader, 1, wish(series::Mode::hold));

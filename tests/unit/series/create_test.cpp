@@ -3,6 +3,7 @@
 #include <functional>
 #include <thread>
 
+#include "support/fake_window.hpp"
 #include "unit/series/fixture.hpp"
 
 namespace couplet::series {
@@ -126,6 +127,42 @@ TEST_F(Create, ALiveNameIsTaken) {
   EXPECT_EQ(second.code(), Code::exists);
   EXPECT_NE(second.status().text().find("ocean"), std::string::npos) << second.status().text();
   EXPECT_EQ(world.series_files().size(), 1U);
+}
+
+// Issue 9, fault 8: a rank reserved for as many slots as it wished, and the register had that size in place of the file's.
+TEST_F(Create, UnequalBlocksOfAWindowWithDefaultSlotsCanBeOpened) {
+  world.job = std::make_shared<couplet::testing::FakeJob>();
+  world.job->ranks_a_node = couplet::testing::FakeJob::ranks;
+  world.settings["series.eta.window"] = "1";
+  const auto writers =
+      create_together(world, environments, 2, [](int rank, WriterSpecification& specification, WriterOptions& options) {
+        specification.fields[0].shape = {5, 1024};
+        specification.fields[0].boxes = {rank == 0 ? box_of(0, 1, 0, 1024) : box_of(1, 5, 0, 1024)};
+        options.slots = 0;
+        options.memory_bytes = std::uint64_t{256} << 10;
+      });
+  for (const auto& writer : writers) {
+    ASSERT_TRUE(writer.ok()) << writer.status().text();
+    EXPECT_EQ((*writer)->file().slots(), 8U);
+  }
+  FakeEnvironment reader_environment(world, 7, "nowcast");
+  SoloTeam team;
+  const auto reader = Reader::open(reader_environment, team, "eta", {}, soon());
+  EXPECT_TRUE(reader.ok()) << reader.status().text();
+}
+
+// Issue 9, fault 13.
+TEST_F(Create, AFailureGivesTheMemoryOfTheWindowBack) {
+  world.job = std::make_shared<couplet::testing::FakeJob>();
+  world.settings["series.eta.window"] = "1";
+  const auto first = create_together(world, environments, 1, [](int, WriterSpecification&, WriterOptions&) {});
+  ASSERT_TRUE(first[0].ok()) << first[0].status().text();
+  const std::size_t before = world.job->pieces(0);
+  FakeEnvironment same(world, 0, "ocean", 1);
+  SoloTeam team;
+  const auto second = Writer::create(same, team, {"eta", COUPLET_DOUBLE, {9, 4}, box_of(0, 9, 0, 4)}, {}, soon());
+  EXPECT_EQ(second.code(), Code::exists);
+  EXPECT_EQ(world.job->pieces(0), before);
 }
 
 TEST_F(Create, WrongArgumentsAreNamed) {

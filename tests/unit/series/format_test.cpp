@@ -80,7 +80,7 @@ TEST(SeriesFormat, GoldenBytes) {
   const auto bytes = file_of(geometry);
   const std::vector<unsigned char> expected = {
       'C', 'S', 'E', 'R', 'I', 'E', 'S', '1',  // magic
-      4,   3,   2,   1,   2,   0,   0,   0,    // byte order, version
+      4,   3,   2,   1,   3,   0,   0,   0,    // byte order, version
   };
   if (std::endian::native == std::endian::little) {
     EXPECT_EQ(std::memcmp(bytes.data(), expected.data(), expected.size()), 0);

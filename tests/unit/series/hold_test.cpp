@@ -128,7 +128,7 @@ TEST_F(Hold, ADeadReaderIsReleasedAlsoWhereTheWriterNeverWaits) {
 
 TEST_F(Hold, OnlyEvictAfterReleasesAReaderThatIsMerelyStopped) {
   WriterOptions options;
-  options.evict_after_s = 0.05;
+  options.evict_after_held_s = 0.05;
   auto writer = create(2, options);
   auto reader = open();
   for (std::int64_t step = 0; step < 5; ++step) {
@@ -139,6 +139,104 @@ TEST_F(Hold, OnlyEvictAfterReleasesAReaderThatIsMerelyStopped) {
   EXPECT_EQ(status.code(), Code::evicted);
   EXPECT_NE(status.text().find("peer 1"), std::string::npos) << status.text();
   expect_equation(reader->count());
+}
+
+// Issue 9, fault 6: it was counted from the last read, not from when the writer was held up.
+TEST_F(Hold, AReaderThatWaitedLongForStepsIsNotEvictedWhenTheWriterComes) {
+  WriterOptions options = impatient();
+  options.evict_after_held_s = 0.2;
+  auto writer = create(2, options);
+  auto reader = open();
+  const std::uint64_t opened_ns = os::now_ns();
+  Batch batch;
+  while (os::now_ns() - opened_ns < 300'000'000) {  // the writer computes for longer than that
+    ASSERT_EQ(read(*reader, 1, 1, batch, 0.01).code(), Code::not_yet);
+  }
+  put(*writer, 0);
+  put(*writer, 1);
+  EXPECT_EQ(try_put(*writer, 2).code(), Code::full);  // held up from now on
+  ASSERT_TRUE(read(*reader, 2, 2, batch).ok());
+  put(*writer, 2);
+}
+
+TEST_F(Hold, EveryReaderThatHoldsTheWriterUpIsCountedFromTheBeginning) {
+  WriterOptions options;
+  options.evict_after_held_s = 0.2;
+  options.wait_timeout_s = 20;
+  auto writer = create(2, options);
+  auto first = open();
+  FakeEnvironment other(world, 2, "nowcast");
+  auto second = Reader::open(other, team, "eta", {}, soon());
+  ASSERT_TRUE(second.ok());
+  for (std::int64_t step = 0; step < 4; ++step) {
+    put(*writer, step);
+  }
+  EXPECT_EQ(writer->waits().count, 1U);  // one wait for both
+  Batch batch;
+  EXPECT_EQ(read(*first, 1, 1, batch).code(), Code::evicted);
+  EXPECT_EQ(read(**second, 1, 1, batch).code(), Code::evicted);
+}
+
+// Issue 9, fault 3.
+TEST_F(Hold, AHolderWhoseEntryIsAnothersIsToldAndMovesNothing) {
+  WriterOptions options = impatient();
+  options.holders = 1;
+  auto writer = create(2, options);
+  auto released = open();
+  auto& entry = writer->file().readers()[0];
+  ASSERT_TRUE(replace_owner(entry, owner_of(entry), 0));  // as one that believed it dead
+  FakeEnvironment other(world, 2, "nowcast");
+  auto innocent = Reader::open(other, team, "eta", {}, soon());
+  ASSERT_TRUE(innocent.ok());
+  put(*writer, 0);
+  put(*writer, 1);
+  Batch batch;
+  const Status status = read(*released, 1, 2, batch);
+  EXPECT_EQ(status.code(), Code::evicted);
+  EXPECT_NE(status.text().find("released"), std::string::npos) << status.text();
+  EXPECT_EQ(try_put(*writer, 2).code(), Code::full);  // the innocent one still holds
+  released.reset();
+  EXPECT_EQ(try_put(*writer, 2).code(), Code::full);
+  ASSERT_TRUE(read(**innocent, 2, 2, batch).ok());
+  EXPECT_EQ((*innocent)->count().lost, 0U);
+  put(*writer, 2);
+}
+
+// Issue 9, fault 9: the claim of a writer that died before it took it back.
+class UndecidedClaim : public Hold {
+ protected:
+  void leave_undecided(const Writer& writer, std::uint64_t ordinal) {
+    writer.file().control().claimed.claim = tentative_claim(ordinal + 1);
+  }
+};
+
+TEST_F(UndecidedClaim, LocksNoRequiredReaderOut) {
+  WriterOptions options = impatient();
+  options.required_readers = {{"nowcast"}};
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  leave_undecided(*writer, 2);
+  writer_environment.die();
+  auto reader = open();
+  EXPECT_EQ(reader->count().first, 0U);
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 2, 2, batch).ok());
+  EXPECT_EQ(batch.lost, 0U);
+}
+
+TEST_F(UndecidedClaim, TakesNothingFromAFollower) {
+  auto writer = create(2);
+  ReaderOptions following;
+  following.mode = Mode::follow;
+  auto reader = open(following);
+  put(*writer, 0);
+  put(*writer, 1);
+  leave_undecided(*writer, 2);
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 2, batch).ok());
+  EXPECT_EQ(batch.count, 2U);
+  EXPECT_EQ(batch.lost, 0U);
 }
 
 TEST_F(Hold, AtLeastMoreThanTheSlotsIsALimit) {
@@ -258,6 +356,22 @@ TEST_F(Hold, AReservationEndsWhenAllRanksHaveOpened) {
   FakeEnvironment other(world, 2, "nowcast");
   auto second = Reader::open(other, team, "eta", local, soon());
   ASSERT_TRUE(second.ok());
+  put(*writer, 2);
+}
+
+// Issue 9, fault 5: the second reservation was never given back.
+TEST_F(Hold, ARequiredReaderThatIsNamedTwiceIsWaitedForOnce) {
+  WriterOptions options = impatient();
+  options.required_readers = {{"nowcast", "viewer", "nowcast"}};
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  ReaderOptions following;
+  following.mode = Mode::follow;
+  auto reader = open(following);
+  FakeEnvironment viewer(world, 5, "viewer");
+  auto other = Reader::open(viewer, team, "eta", following, soon());
+  ASSERT_TRUE(other.ok());
   put(*writer, 2);
 }
 

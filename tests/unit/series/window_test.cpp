@@ -82,7 +82,7 @@ TEST_F(InWindow, ARankHoldsItOnceAtATime) {
   EXPECT_TRUE(open(nowcast).ok());
 }
 
-// A writer that is held tries again and again, and takes its claim back each time.
+// A writer that is held tries again and again, and takes its tentative claim back each time.
 TEST_F(InWindow, AHolderThatOpensDuringSuchAClaimLosesNothing) {
   FakeEnvironment ocean(world, 0, "ocean");
   FakeEnvironment nowcast(world, 1, "nowcast");
@@ -96,19 +96,35 @@ TEST_F(InWindow, AHolderThatOpensDuringSuchAClaimLosesNothing) {
   std::byte* const memory = world.job->at(place->rank, place->offset);
   const auto geometry = wire::decode_series_header({memory, wire::series_page_bytes}, place->bytes);
   ASSERT_TRUE(geometry.ok()) << geometry.status().text();
-  auto& claimed = reinterpret_cast<wire::SeriesControl*>(memory + geometry->control_offset)->claimed.claimed;
+  auto& claim = reinterpret_cast<wire::SeriesControl*>(memory + geometry->control_offset)->claimed.claim;
   std::minstd_rand random(1);
   for (int round = 0; round < 20; ++round) {
-    world.job->before_get = [&] { claimed = random() % 2 == 0 ? 4 : 5; };
+    world.job->before_get = [&] { claim = random() % 2 == 0 ? definite_claim(4) : tentative_claim(5); };
     auto reader = open(nowcast);
     world.job->before_get = [] {};
-    claimed = 4;
+    claim = definite_claim(4);
     ASSERT_TRUE(reader.ok()) << reader.status().text();
     Batch batch;
     ASSERT_TRUE((*reader)->read(1, 4, soon(), nullptr, 0, batch).ok());
     EXPECT_EQ(batch.count, 4U) << "round " << round;
     EXPECT_EQ((*reader)->count().first, 0U) << "round " << round;
   }
+}
+
+// Issue 9, fault 9: such a claim stays as it is when the writer dies.
+TEST_F(InWindow, AClaimThatADeadWriterLeftUndecidedLocksNobodyOut) {
+  FakeEnvironment ocean(world, 0, "ocean");
+  FakeEnvironment nowcast(world, 1, "nowcast");
+  auto writer = create(ocean, {"nowcast"});
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  for (std::int64_t step = 0; step < 4; ++step) {
+    ASSERT_TRUE((*writer)->put(field(step).data(), step).ok());
+  }
+  (*writer)->file().control().claimed.claim = tentative_claim(5);
+  ocean.die();
+  auto reader = open(nowcast);
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  EXPECT_EQ((*reader)->count().first, 0U);
 }
 
 TEST_F(InWindow, OnTheWritersNodeARankHoldsItAsOftenAsItLikes) {

@@ -1,5 +1,6 @@
 // One rank that writes, or reads, a series of int32 whose every element says which step and place it is of.
 // usage: steps write PROGRAM RANK SIZE [KEY=VALUE...]    steps=100 slots=8 rows=60 columns=40 pause_us=0 required=NAME
+//                                                        halt=STEP: before it waits for a line of input, without a call
 //        steps read PROGRAM RANK SIZE [KEY=VALUE...]     mode=hold|follow from=oldest|newest|next up_to=4 pause_us=0
 //                                                        start=R,C stop=R,C timeout=30 buffer=BYTES patient=1 open_s=30
 // Rows are split among the writers. Prints "ready", then what happened; a wrong element ends it with status 3.
@@ -76,6 +77,10 @@ void write(couplet_universe* universe, int rank, int size, const Wishes& wishes)
   say("ready");
   std::vector<std::int32_t> data(static_cast<std::size_t>((end[0] - begin[0]) * shape[1]));
   for (std::int64_t step = 0; step < number(wishes, "steps", 100); ++step) {
+    if (step == number(wishes, "halt", -1)) {
+      say("halted");
+      static_cast<void>(std::getchar());
+    }
     for (std::size_t at = 0; at < data.size(); ++at) {
       data[at] = element(step, begin[0] * shape[1] + static_cast<std::int64_t>(at));
     }

@@ -1,0 +1,33 @@
+"""A reader that is killed and started again keeps the hold of its new life.
+
+Issue 9, fault 2: the writer met the new life in its table of holders before the hub had told it of that life, and took
+it for a dead one, since its incarnation was not the one that it knew: 6 of 10 steps were lost by a holder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from launching import BUILD, World, read_line
+
+STEPS_PROGRAM = str(BUILD / "tests" / "programs" / "steps")
+STEPS = 12
+
+
+def test_a_hold_that_the_writer_has_not_heard_of_stands(make_world: Callable[..., World]) -> None:
+    world = make_world("sky:1,eye:1")
+    written = f"steps={STEPS}", "slots=2", "halt=2", "required=eye"
+    sky = world.start([STEPS_PROGRAM, "write", "sky", "0", "1", *written], standard_input=True)
+    assert read_line(sky, 30) == "ready\n"
+    first = world.start([STEPS_PROGRAM, "read", "eye", "0", "1", "mode=hold", "up_to=1"])
+    assert read_line(first, 30) == "ready\n"
+    assert read_line(sky, 30) == "halted\n"  # from now on it makes no call
+    first.kill()
+    first.wait(20)
+    second = world.start([STEPS_PROGRAM, "read", "eye", "0", "1", "mode=hold", "up_to=1", "pause_us=50000"])
+    assert read_line(second, 30) == "ready\n"
+    assert sky.stdin is not None
+    sky.stdin.write("\n")
+    sky.stdin.flush()
+    assert "lost 0 " in world.finish(second).check().output
+    world.finish(sky).check()
