@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -65,6 +66,51 @@ void Channel::attach(std::unique_ptr<link::Lane> lane) {
     checked_payload_bytes_ = traits().checked_payload_bytes;
     update_clear_lane();
   }
+}
+
+namespace {
+
+// A frame that a refused lane has given back; it ends itself when it was sent.
+struct Returned {
+  Outgoing outgoing;
+  std::vector<std::byte> payload;
+};
+
+}  // namespace
+
+void Channel::take_back_lane() {
+  COUPLET_ASSERT(state_ == ChannelState::open && lanes_.size() == 1 && !polling_);
+  std::vector<std::unique_ptr<Returned>> frames;
+  lanes_.front()->take_back([&frames](const wire::FrameHeader& header, std::span<const std::byte> payload) {
+    if (header.kind != kind_end) {
+      auto& frame = *frames.emplace_back(std::make_unique<Returned>());
+      frame.outgoing.header = header;
+      frame.payload.assign(payload.begin(), payload.end());
+    }
+  });
+  lanes_.clear();
+  state_ = ChannelState::opening;
+  opened_ = push_failed_ = lane_shut_ = false;
+  next_send_ = 0;
+  sealed_ = nullptr;
+  if (first_outgoing_ != nullptr) {
+    first_outgoing_->taken = 0;  // the part of it that the lane had
+  }
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
+    Returned* const returned = frame->release();
+    returned->outgoing.payload = returned->payload;
+    returned->outgoing.owner = returned;
+    returned->outgoing.finished = [](Outgoing& outgoing, const Status& /*status*/) {
+      delete static_cast<Returned*>(outgoing.owner);
+    };
+    returned->outgoing.next = first_outgoing_;
+    first_outgoing_ = &returned->outgoing;
+    last_outgoing_ = last_outgoing_ == nullptr || returned->outgoing.next == nullptr ? first_outgoing_ : last_outgoing_;
+  }
+  if (std::exchange(end_sent_, false)) {
+    append(end_);
+  }
+  update_clear_lane();
 }
 
 // Sending.

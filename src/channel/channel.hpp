@@ -96,6 +96,10 @@ class Channel final : private link::FrameReceiver {
   // Gives the channel a lane (the first one opens it). Owned from here on. On a failed channel the lane is shut.
   void attach(std::unique_ptr<link::Lane> lane);
 
+  // The lane was refused (link::Lane::refusal), so that the peer has taken nothing of it: what went into it returns to the
+  // front of the queue, and the channel is opening again. REQUIRES: open, over one lane, and not inside poll().
+  void take_back_lane();
+
   // Fast path: hands the frame to a lane at once; false: it cannot go now and nothing was taken (no lane, no room, others
   // are queued, failed, shut, payload above try_send_bytes). True: header and payload are the caller's again.
   [[nodiscard]] bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload);

@@ -33,6 +33,7 @@ enum Feature : std::uint64_t {
   feature_aes256_gcm = 2,      // the processor has it; used when both have it, else ChaCha20-Poly1305
   feature_cma = 4,             // process_vm_readv is allowed
   feature_authentication = 8,  // a keyed tag on everything is demanded: by either side is enough
+  feature_again = 16,          // of an initiator only: it has lost its connection, and resumes its channel
 };
 
 using Nonce = std::array<std::uint8_t, wire::handshake_nonce_bytes>;

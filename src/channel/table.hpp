@@ -67,6 +67,8 @@ class ChannelTable {
   // As adopt, for a peer that has lost its last lane before we have lost ours: an open channel that may resume goes on over the new
   // lane, and its old ones are dropped.
   Result<Channel*> replace(PeerId peer, std::unique_ptr<link::Lane> lane);
+  // See Channel::take_back_lane.
+  void take_back(PeerId peer) { find(peer)->take_back_lane(); }
   // One more lane for an open channel.
   Result<Channel*> add_lane(PeerId peer, std::unique_ptr<link::Lane> lane);
   // Asks for lanes for channels that have broken, and fails those that have waited for longer than the patience.

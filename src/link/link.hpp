@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -75,6 +76,14 @@ class Lane {
   [[nodiscard]] virtual bool writable() const noexcept { return true; }
   // Whether the peer has its end of the lane: until then, what was taken is gone when this end is destroyed.
   [[nodiscard]] virtual bool joined() const noexcept { return true; }
+  // Not ok: the peer has refused this lane and says why. It has taken nothing from the lane, and never will.
+  [[nodiscard]] virtual Status refusal() const { return {}; }
+  // This process is about to end: from here on the peer can no longer refuse what was pushed. False: it has refused already.
+  [[nodiscard]] virtual bool leave_behind() noexcept { return true; }
+  // Only for a refused lane: gives every frame that push() has taken whole to `take`, in the order of pushing. The spans are
+  // valid during the call.
+  using TakeBack = std::function<void(const wire::FrameHeader& header, std::span<const std::byte> payload)>;
+  virtual void take_back(const TakeBack& /*take*/) {}
   // A number in memory that both sides see, for the layer above; one for each way, at first 0. nullptr: there is none.
   [[nodiscard]] virtual std::atomic<std::uint64_t>* shared_word(Way /*way*/) noexcept { return nullptr; }
   // Says to the other side that no more will come; push fails afterwards, poll goes on. peer's poll ends with `end`.

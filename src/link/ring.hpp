@@ -31,6 +31,10 @@ class RingLane : public Lane {
   void shut() noexcept final;
   [[nodiscard]] const Status& failure() const noexcept final;
 
+ protected:
+  // Whether anything was pushed; shut() does not count.
+  [[nodiscard]] bool pushed() const noexcept { return out_.position - out_.ring.first_cell > (shut_ ? 1U : 0U); }
+
  private:
   // The sending side.
   struct Writer {

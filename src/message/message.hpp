@@ -18,6 +18,7 @@
 
 #include "base/status.hpp"
 #include "channel/channel.hpp"
+#include "channel/channels.hpp"
 #include "counters/counters.hpp"
 #include "engine/engine.hpp"
 #include "message/flow.hpp"
@@ -26,15 +27,7 @@
 
 namespace couplet::message {
 
-// Where Messenger finds its peers; the table of channels, or a test.
-class Channels {
- public:
-  virtual ~Channels() = default;
-  // The channel to `peer`, opened on first use; never blocks: frames may be queued while it opens. Valid until it has failed.
-  [[nodiscard]] virtual Result<channel::Channel*> channel_to(channel::PeerId peer) = 0;
-  // "program 'ocean' rank 1 (universe rank 1) on host n03"
-  [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
-};
+using channel::Channels;
 
 // Part of the format: a receiver never holds more for one peer.
 inline constexpr std::uint64_t largest_payload_credit = std::uint64_t{4} << 20;

@@ -2,6 +2,8 @@
 
 #include <system_error>
 
+#include "os/host.hpp"
+
 namespace couplet::os {
 namespace {
 
@@ -30,6 +32,10 @@ Code code_of(int error) noexcept {
 }  // namespace
 
 Status system_failure(int error, const std::string& what) {
+  if (error == EMFILE) {
+    return fail(Code::limit, "{}: {} (at most {} in this process)", what, std::generic_category().message(error),
+                descriptor_limit());
+  }
   return fail(code_of(error), "{}: {}", what, std::generic_category().message(error));
 }
 

@@ -102,6 +102,11 @@ std::span<std::atomic<std::uint64_t>> ProcessPage::counters() noexcept {
   return {&at<std::atomic<std::uint64_t>>(*file_, wire::page_counters_offset), wire::page_counter_capacity};
 }
 
+void ProcessPage::refuse_links(std::uint32_t bits) noexcept {
+  at<std::atomic<std::uint32_t>>(*file_, offsetof(wire::PageHeader, refused_links))
+      .store(bits, std::memory_order_release);
+}
+
 bool ProcessPage::knocked() const noexcept {
   return knock_count(*file_).load(std::memory_order_acquire) != seen_knocks_;
 }
@@ -147,6 +152,11 @@ Result<std::unique_ptr<PeerPage>> PeerPage::open(const std::string& directory, s
 
 SleepFlag& PeerPage::sleep_flag() noexcept {
   return at<SleepFlag>(*file_, wire::page_sleep_offset);
+}
+
+std::uint32_t PeerPage::refused_links() const noexcept {
+  return at<std::atomic<std::uint32_t>>(*file_, offsetof(wire::PageHeader, refused_links))
+      .load(std::memory_order_acquire);
 }
 
 bool PeerPage::knock(std::uint32_t bit) noexcept {

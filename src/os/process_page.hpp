@@ -47,6 +47,8 @@ class ProcessPage {
 
   [[nodiscard]] SleepFlag& sleep_flag() noexcept;
   [[nodiscard]] std::span<std::atomic<std::uint64_t>> counters() noexcept;
+  // Tells peers on this node what they need not try (bits of wire::PageRefuses).
+  void refuse_links(std::uint32_t bits) noexcept;
   // Has anybody knocked since the last take_knocks()? One load.
   [[nodiscard]] bool knocked() const noexcept;
   // Who has: universe ranks; relays as `relay_base` + node.
@@ -73,6 +75,8 @@ class PeerPage {
   // As it was when the page was opened.
   [[nodiscard]] const wire::PageHeader& header() const noexcept { return header_; }
   [[nodiscard]] SleepFlag& sleep_flag() noexcept;
+  // Bits of wire::PageRefuses, as they are now.
+  [[nodiscard]] std::uint32_t refused_links() const noexcept;
   // Does the owner hold its lock? Stays right when the name is gone or belongs to a later incarnation.
   [[nodiscard]] bool owner_lives() const noexcept { return probe_->held(); }
   // Knocks as rank `own_rank`, or as a relay: header().rank_count + node. False: no such bit. The caller then rings.

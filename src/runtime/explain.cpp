@@ -31,8 +31,11 @@ std::string Universe::explain() const {
   }
   Json peers = Json::array();
   const auto flows = messenger_->report();
-  for (const auto& contact : reach_->report()) {
+  for (const auto& contact : connections_->report()) {
     Json peer{{"rank", contact.peer}, {"name", contact.name}, {"link", contact.link}, {"why", contact.why}};
+    if (!contact.not_taken.empty()) {
+      peer["not_taken"] = contact.not_taken;
+    }
     for (const auto& flow : flows) {
       if (flow.peer == contact.peer) {
         peer["eager_bytes"] = flow.eager_bytes;

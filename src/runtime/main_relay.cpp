@@ -16,8 +16,8 @@
 #include "os/stop_signals.hpp"
 #include "runtime/control_lanes.hpp"
 #include "runtime/node_relay.hpp"
-#include "runtime/reach.hpp"
 #include "runtime/settings.hpp"
+#include "runtime/transports.hpp"
 #include "universe/join.hpp"
 
 namespace {
@@ -105,14 +105,15 @@ Status serve(double join_timeout_s, bool hub_is_up) {
   engine::Engine engine(membership->doorbell(), engine::Patience{});
   engine.set_counters(counters);
   COUPLET_TRY(membership->attach(&engine));
-  COUPLET_TRY_VALUE(const auto options, runtime::reach_options(*membership));
-  COUPLET_TRY_VALUE(auto reach, runtime::Reach::open(*membership, engine, std::move(listener), options, counters));
+  COUPLET_TRY_VALUE(const auto options, runtime::transport_options(*membership));
+  COUPLET_TRY_VALUE(auto connections,
+                    runtime::open_connections(*membership, engine, std::move(listener), options, counters));
   COUPLET_TRY_VALUE(const auto relay, runtime::NodeRelay::open(*membership, engine, counters, {}));
   relay::Dispatch dispatch(&relay->server(), nullptr);
-  reach->set_handler(wire::FrameFamily::relay, dispatch);
+  connections->set_handler(wire::FrameFamily::relay, dispatch);
   membership->on_lost([&](channel::PeerId peer, const Status& why) {
-    if (reach) {
-      reach->lost(peer, why);
+    if (connections) {
+      connections->lost(peer, why);
     }
   });
   COUPLET_TRY(engine.watch(stop.descriptor(), false, stop));
@@ -123,9 +124,9 @@ Status serve(double join_timeout_s, bool hub_is_up) {
   Status waited = engine.wait(over, os::never, [] { return "the end of the universe"; });
   engine.unwatch(stop.descriptor());
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
-  reach->shut(deadline_ns);
+  connections->shut(deadline_ns);
   Status left = membership->leave(deadline_ns);
-  reach.reset();  // channels end before who takes their frames
+  connections.reset();  // channels end before who takes their frames
   return waited.ok() ? left : waited;
 }
 

@@ -1,7 +1,11 @@
 #include "runtime/settings.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
+
+#include "os/clock.hpp"
 
 namespace couplet::runtime {
 namespace {
@@ -22,22 +26,46 @@ Result<bool> yes_or_no(const std::string& text, std::string_view key) {
   return fail(Code::config, "setting '{}' is '{}'; it has to be 1 or 0", key, text);
 }
 
-Status take_links(const std::string& list, ReachOptions& options) {
-  options.shm = options.tcp = false;
+constexpr std::array<std::string_view, 3> link_names = {"self", "shm", "tcp"};
+
+// The links that are named come first, in their order; self is always in use.
+Status take_links(const std::string& list, TransportOptions& options) {
+  options.links = {{"self"}};
+  const auto has = [&options](std::string_view name) {
+    return std::any_of(options.links.begin(), options.links.end(),
+                       [&](const LinkWish& wish) { return wish.name == name; });
+  };
   std::string_view rest = list;
   while (!rest.empty()) {
     const auto comma = std::min(rest.find(','), rest.size());
     const auto name = rest.substr(0, comma);
     rest.remove_prefix(std::min(comma + 1, rest.size()));
-    if (name == "shm") {
-      options.shm = true;
-    } else if (name == "tcp") {
-      options.tcp = true;
-    } else if (name != "self") {
+    const auto known = std::find(link_names.begin(), link_names.end(), name);
+    if (known == link_names.end()) {
       return fail(Code::config, "setting 'links' is '{}': no link '{}'; there are self, shm, tcp", list, name);
+    }
+    if (!has(name)) {
+      options.links.push_back({*known});
+    }
+  }
+  for (const std::string_view name : link_names) {
+    if (!has(name)) {
+      options.links.push_back({name, false});
     }
   }
   return {};
+}
+
+Result<std::uint64_t> duration_ns(const std::string& text, std::string_view key) {
+  if (text == "inf") {
+    return os::never;
+  }
+  char* end = nullptr;
+  const double seconds = std::strtod(text.c_str(), &end);
+  if (text.empty() || end != text.c_str() + text.size() || !(seconds >= 0)) {
+    return fail(Code::config, "setting '{}' is '{}'; it has to be a number of seconds, or inf", key, text);
+  }
+  return seconds < 1e9 ? static_cast<std::uint64_t>(seconds * 1e9) : os::never;
 }
 
 }  // namespace
@@ -55,15 +83,21 @@ LogLevel log_level() {
                            : LogLevel::warning;
 }
 
-Result<ReachOptions> reach_options(const universe::Membership& membership) {
-  ReachOptions options;
+Result<TransportOptions> transport_options(const universe::Membership& membership) {
+  TransportOptions options;
   if (const std::string links = membership.setting("links"); !links.empty()) {
     COUPLET_TRY(take_links(links, options));
   }
   if (const std::string check = membership.setting("check"); check == "full") {
-    options.tcp_options.checked_payload_bytes = UINT32_MAX;
+    options.tcp.lane.checked_payload_bytes = UINT32_MAX;
   } else if (!check.empty() && check != "header") {
     return fail(Code::config, "setting 'check' is '{}'; it has to be header or full", check);
+  }
+  if (const std::string text = membership.setting("connection_patience_s"); !text.empty()) {
+    COUPLET_TRY_VALUE(options.walk.patience_ns, duration_ns(text, "connection_patience_s"));
+  }
+  if (const std::string text = membership.setting("ring_bytes"); !text.empty()) {
+    COUPLET_TRY_VALUE(options.shm.max_ring_bytes, number(text, "ring_bytes"));
   }
   return options;
 }

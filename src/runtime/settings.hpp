@@ -6,7 +6,7 @@
 
 #include "base/status.hpp"
 #include "message/message.hpp"
-#include "runtime/reach.hpp"
+#include "runtime/transports.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::runtime {
@@ -17,8 +17,8 @@ enum class LogLevel : std::uint8_t { quiet, warning, info, debug };
 // Empty where the variable is not set.
 [[nodiscard]] std::string environment_text(const char* name);
 
-// links, check: COUPLET_LINKS, COUPLET_CHECK.
-Result<ReachOptions> reach_options(const universe::Membership& membership);
+// links, check, connection_patience_s, ring_bytes: COUPLET_LINKS, ...
+Result<TransportOptions> transport_options(const universe::Membership& membership);
 // eager_bytes, cma: COUPLET_EAGER_BYTES, COUPLET_CMA.
 Result<message::MessengerOptions> messenger_options(const universe::Membership& membership);
 // spin_us: COUPLET_SPIN_US; < 0 where it is not set.

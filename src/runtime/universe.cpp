@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "os/descriptor_limit.hpp"
 #include "os/host.hpp"
 #include "runtime/control_lanes.hpp"
 #include "runtime/settings.hpp"
@@ -44,6 +45,7 @@ Result<std::unique_ptr<Universe>> Universe::join(const universe::JoinWishes& wis
 }
 
 Status Universe::assemble(const universe::JoinWishes& wishes) {
+  os::raise_descriptor_limit();
   COUPLET_TRY_VALUE(auto options, universe::join_options(wishes));
   std::unique_ptr<link::TcpListener> listener;
   options.note = print_note;
@@ -62,7 +64,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
   engine_->set_counters(*counters_);
   COUPLET_TRY(member_->attach(engine_.get()));
-  COUPLET_TRY(make_reach(std::move(listener)));
+  COUPLET_TRY(make_connections(std::move(listener)));
   COUPLET_TRY(make_messenger());
   environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_, patience_.spin_ns);
   return make_relay(wishes);
@@ -73,21 +75,24 @@ Status Universe::make_relay(const universe::JoinWishes& wishes) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(*member_));
   relay::RemoteOptions options;
   options.in_calls = mode == RelayMode::in_calls;
-  remote_ = std::make_unique<relay::Remote>(*environment_, *reach_, options);
+  remote_ = std::make_unique<relay::Remote>(*environment_, *connections_, options);
   if (options.in_calls) {
     relay::ServerOptions server;
     server.watch = false;
     COUPLET_TRY_VALUE(node_relay_, NodeRelay::open(*member_, *engine_, *counters_, server));
   }
   relay_frames_ = std::make_unique<relay::Dispatch>(node_relay_ ? &node_relay_->server() : nullptr, remote_.get());
-  reach_->set_handler(wire::FrameFamily::relay, *relay_frames_);
+  connections_->set_handler(wire::FrameFamily::relay, *relay_frames_);
   environment_->set_remote(mode == RelayMode::none ? nullptr : remote_.get(), options.in_calls);
   relay_start_ = std::make_unique<RelayStart>(*member_, wishes);
   return {};
 }
 
 void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
-  reach_->lost(peer, why);
+  connections_->lost(peer, why);
+  if (peer < channel::first_relay_peer) {
+    messenger_->peer_lost(peer, why);
+  }
   if (post_) {
     post_->poll(0, INT_MAX);  // what it sent before it went
     post_->lost(peer, why);
@@ -111,9 +116,9 @@ void Universe::push() {
   }
 }
 
-Status Universe::make_reach(std::unique_ptr<link::TcpListener> listener) {
-  COUPLET_TRY_VALUE(const ReachOptions options, reach_options(*member_));
-  COUPLET_TRY_VALUE(reach_, Reach::open(*member_, *engine_, std::move(listener), options, *counters_));
+Status Universe::make_connections(std::unique_ptr<link::TcpListener> listener) {
+  COUPLET_TRY_VALUE(const TransportOptions options, transport_options(*member_));
+  COUPLET_TRY_VALUE(connections_, open_connections(*member_, *engine_, std::move(listener), options, *counters_));
   return {};
 }
 
@@ -121,9 +126,14 @@ Status Universe::make_messenger() {
   COUPLET_TRY_VALUE(auto options, messenger_options(*member_));
   options.counters = counters_.get();
   options.spin_rounds = patience_.spin_ns == 0 ? 0 : spin_rounds;
-  messenger_ = std::make_unique<message::Messenger>(*reach_, engine_.get(), member_->id(), member_->size(), options);
-  reach_->set_handler(wire::FrameFamily::message, *messenger_);
-  reach_->set_messenger(*messenger_);
+  messenger_ =
+      std::make_unique<message::Messenger>(*connections_, engine_.get(), member_->id(), member_->size(), options);
+  connections_->set_handler(wire::FrameFamily::message, *messenger_);
+  connections_->on_returned([this](channel::PeerId peer) {
+    if (peer < channel::first_relay_peer) {
+      messenger_->peer_returned(peer);
+    }
+  });
   member_->on_lost([this](channel::PeerId peer, const Status& why) { heard_of_loss(peer, why); });
   const auto& program = member_->programs()[static_cast<std::size_t>(member_->program())];
   COUPLET_TRY_VALUE(own_program_, messenger_->program_group(program.name, program.first_rank, program.size));
@@ -187,7 +197,7 @@ Universe::~Universe() {
     static_cast<void>(member_->attach(nullptr));
   }
   relay_start_.reset();
-  reach_.reset();  // channels end before who takes their frames
+  connections_.reset();  // channels end before who takes their frames
   node_relay_.reset();
   remote_.reset();
   messenger_.reset();  // and before what it receives into
@@ -250,7 +260,7 @@ Status Universe::leave() {
   }
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
   const Status flushed = messenger_->flush(deadline_ns);
-  reach_->shut(deadline_ns);
+  connections_->shut(deadline_ns);
   const Status left = member_->leave(os::deadline_after(leave_timeout_s));  // whatever time the peers have taken
   if (!window_ended.ok()) {
     return window_ended.within("leaving the window of the MPI job");

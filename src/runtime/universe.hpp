@@ -16,10 +16,10 @@
 #include "message/message.hpp"
 #include "message/team.hpp"
 #include "runtime/node_relay.hpp"
-#include "runtime/reach.hpp"
 #include "runtime/relay_start.hpp"
 #include "runtime/series_environment.hpp"
 #include "runtime/task_environment.hpp"
+#include "runtime/transports.hpp"
 #include "series/reader.hpp"
 #include "series/window.hpp"
 #include "series/writer.hpp"
@@ -77,7 +77,7 @@ class Universe final {
  private:
   Universe() = default;
   Status assemble(const universe::JoinWishes& wishes);
-  Status make_reach(std::unique_ptr<link::TcpListener> listener);
+  Status make_connections(std::unique_ptr<link::TcpListener> listener);
   Status make_messenger();
   Status make_relay(const universe::JoinWishes& wishes);
   void push();
@@ -88,7 +88,7 @@ class Universe final {
   std::unique_ptr<universe::Membership> member_;
   std::unique_ptr<counters::Counters> counters_;  // in the page of the membership
   std::unique_ptr<engine::Engine> engine_;
-  std::unique_ptr<Reach> reach_;
+  std::unique_ptr<connections::Connections> connections_;
   std::unique_ptr<message::Messenger> messenger_;
   std::unique_ptr<SeriesEnvironment> environment_;
   std::unique_ptr<relay::Remote> remote_;

@@ -16,6 +16,11 @@ inline constexpr std::uint32_t page_version = 1;
 inline constexpr std::uint32_t page_byte_order = 0x01020304;
 inline constexpr std::size_t page_counter_capacity = 128;
 
+// What peers need not try.
+enum PageRefuses : std::uint32_t {
+  page_refuses_rings = 1,  // shared memory is switched off
+};
+
 // Byte order of the host: a page never leaves its node.
 struct PageHeader {
   std::array<char, 8> magic = page_magic;
@@ -37,9 +42,9 @@ struct PageHeader {
   std::uint32_t knocks_offset = 0;
   std::uint32_t counters_offset = 0;
   std::uint32_t counter_count = 0;
-  std::uint32_t reserved = 0;
-  std::array<char, 64> program{};  // zero-terminated
-  std::array<char, 64> host{};     // zero-terminated
+  std::uint32_t refused_links = 0;  // bits of PageRefuses, set by the owner once it knows its settings
+  std::array<char, 64> program{};   // zero-terminated
+  std::array<char, 64> host{};      // zero-terminated
   std::array<char, 32> unused{};
 };
 static_assert(sizeof(PageHeader) == 256 && offsetof(PageHeader, memory_nonce) == 48);

@@ -1,5 +1,6 @@
 #include "wire/ring.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <new>
 
@@ -86,6 +87,49 @@ Result<RingMap> RingMap::inspect(std::span<std::byte> memory) {
                 memory.size(), ring_file_bytes(shape), map.first_cell_, shape.cell_count);
   }
   return map;
+}
+
+RingSide RingMap::side(std::size_t side) const noexcept {
+  const std::uint32_t word = front_->header.attached[side].load(std::memory_order_acquire);
+  return word <= static_cast<std::uint32_t>(RingSide::kept) ? static_cast<RingSide>(word) : RingSide::joined;
+}
+
+bool RingMap::change(std::size_t side, RingSide from, RingSide to) const noexcept {
+  auto word = static_cast<std::uint32_t>(from);
+  return front_->header.attached[side].compare_exchange_strong(word, static_cast<std::uint32_t>(to),
+                                                               std::memory_order_acq_rel);
+}
+
+bool RingMap::join(std::size_t side) const noexcept {
+  return change(side, RingSide::away, RingSide::joined) || change(side, RingSide::kept, RingSide::joined);
+}
+
+bool RingMap::refuse(std::size_t side, const Status& why) const noexcept {
+  if (this->side(side) != RingSide::away) {
+    return false;
+  }
+  RingRefusal& refusal = front_->refusals[side];
+  const std::string text = why.text();
+  refusal.code = static_cast<std::int32_t>(why.code());
+  refusal.text_bytes = static_cast<std::uint32_t>(std::min(text.size(), refusal.text.size()));
+  std::copy_n(text.begin(), refusal.text_bytes, refusal.text.begin());
+  return change(side, RingSide::away, RingSide::refused);
+}
+
+bool RingMap::keep(std::size_t side) const noexcept {
+  static_cast<void>(change(side, RingSide::away, RingSide::kept));
+  return this->side(side) != RingSide::refused;
+}
+
+Status RingMap::refusal(std::size_t side) const {
+  const RingRefusal refusal = front_->refusals[side];
+  std::string text(refusal.text.data(), std::min<std::size_t>(refusal.text_bytes, refusal.text.size()));
+  for (char& each : text) {
+    each = each < 0x20 || each == 0x7F ? '?' : each;
+  }
+  const auto code = static_cast<Code>(refusal.code);
+  const bool known = code == Code::exists || code == Code::limit || code == Code::peer_lost || code == Code::no_space;
+  return {known ? code : Code::unsupported, std::move(text)};
 }
 
 RingDirection RingMap::direction(std::size_t index) const noexcept {

@@ -16,7 +16,7 @@
 namespace couplet::wire {
 
 inline constexpr std::uint64_t ring_magic = 0x676E69526C706F43;  // "CoplRing" as bytes on a little-endian host
-inline constexpr std::uint32_t ring_version = 2;
+inline constexpr std::uint32_t ring_version = 3;
 inline constexpr std::size_t cell_bytes = 64;
 inline constexpr std::size_t inline_payload_bytes = 16;
 inline constexpr std::size_t ring_header_bytes = 4096;
@@ -70,6 +70,22 @@ struct alignas(cell_bytes) SharedLine {
   std::atomic<std::uint64_t> word{0};
 };
 
+// What a side has done with a ring. It leaves `away` once, and then stays what it is.
+enum class RingSide : std::uint32_t {
+  away = 0,     // it has not looked at the ring yet
+  joined = 1,   // it has the ring mapped, or had
+  refused = 2,  // it takes nothing from the ring, and its RingRefusal says why
+  kept = 3,     // it has not looked yet, and may no longer refuse: the other side is about to end and keeps nothing
+};
+
+// Why a side has refused the ring: complete before its `attached` word says so.
+struct RingRefusal {
+  std::int32_t code = 0;  // of couplet.h
+  std::uint32_t text_bytes = 0;
+  std::array<char, 248> text{};
+};
+static_assert(sizeof(RingRefusal) == 256);
+
 struct RingHeader {
   std::uint64_t magic = ring_magic;
   std::uint32_t version = ring_version;
@@ -81,7 +97,7 @@ struct RingHeader {
   std::array<std::uint32_t, 2> peers{};                  // lower id, higher id
   std::array<std::uint32_t, 2> incarnations{};           // theirs
   std::array<std::uint64_t, 2> nonces{};                 // of their pages
-  std::array<std::atomic<std::uint32_t>, 2> attached{};  // 1: this side has it mapped (or had)
+  std::array<std::atomic<std::uint32_t>, 2> attached{};  // of each side: a RingSide
 };
 static_assert(sizeof(RingHeader) == 72 && offsetof(RingHeader, peers) == 32 && offsetof(RingHeader, nonces) == 48 &&
               offsetof(RingHeader, attached) == 64);
@@ -92,9 +108,11 @@ struct RingFront {
   alignas(ring_alignment) std::array<ReaderLine, 2> readers{};  // of the direction low -> high, of high -> low
   std::array<WriterLine, 2> writers{};
   std::array<SharedLine, 2> shared{};
+  std::array<RingRefusal, 2> refusals{};  // of the side with the lower id, of the one with the higher
 };
-static_assert(offsetof(RingFront, readers) == 128 && offsetof(RingFront, writers) == 256 &&
-              offsetof(RingFront, shared) == 384 && sizeof(RingFront) <= ring_header_bytes);
+static_assert(offsetof(RingFront, refusals) == 512 && offsetof(RingFront, readers) == 128 &&
+              offsetof(RingFront, writers) == 256 && offsetof(RingFront, shared) == 384 &&
+              sizeof(RingFront) <= ring_header_bytes);
 
 static_assert(alignof(RingFront) == ring_alignment);
 
@@ -129,10 +147,21 @@ class RingMap {
   // Its counts were checked when the map was made, and may have changed since: shape() does not.
   [[nodiscard]] RingHeader& header() const noexcept { return front_->header; }
   [[nodiscard]] const RingShape& shape() const noexcept { return shape_; }
+  // What the side `side` (0: of the lower id) has done with the ring; a word that is none of these counts as joined.
+  [[nodiscard]] RingSide side(std::size_t side) const noexcept;
+  // Joins as `side`. False: this side has joined or refused the ring before.
+  [[nodiscard]] bool join(std::size_t side) const noexcept;
+  // Refuses as `side`; a long text is cut. False: this side has joined or refused the ring before, or it may not refuse.
+  [[nodiscard]] bool refuse(std::size_t side, const Status& why) const noexcept;
+  // From here on `side` may no longer refuse. False: it has.
+  [[nodiscard]] bool keep(std::size_t side) const noexcept;
+  // Why `side` has refused; the peer's words, made printable. Only if side() says that it has.
+  [[nodiscard]] Status refusal(std::size_t side) const;
   // 0: from the lower to the higher peer; 1: the other one.
   [[nodiscard]] RingDirection direction(std::size_t index) const noexcept;
 
  private:
+  [[nodiscard]] bool change(std::size_t side, RingSide from, RingSide to) const noexcept;
   explicit RingMap(std::byte* memory) noexcept;
   RingFront* front_;
   std::byte* memory_;

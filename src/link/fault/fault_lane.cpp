@@ -40,6 +40,13 @@ class FaultLane final : public Lane, private FrameReceiver {
   [[nodiscard]] int descriptor() const noexcept override { return lane_ ? lane_->descriptor() : -1; }
   [[nodiscard]] bool want_write() const noexcept override { return lane_ && lane_->want_write(); }
   [[nodiscard]] bool joined() const noexcept override { return !lane_ || lane_->joined(); }
+  [[nodiscard]] Status refusal() const override { return lane_ ? lane_->refusal() : Status(); }
+  [[nodiscard]] bool leave_behind() noexcept override { return !lane_ || lane_->leave_behind(); }
+  void take_back(const TakeBack& take) override {
+    if (lane_) {
+      lane_->take_back(take);
+    }
+  }
   void shut() noexcept override {
     if (lane_) {
       lane_->shut();

@@ -1,6 +1,10 @@
 #include "link/shm/shm_link.hpp"
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <optional>
+#include <vector>
 
 #include "link/ring.hpp"
 #include "os/directory.hpp"
@@ -20,44 +24,101 @@ std::uint32_t knock_bit(std::uint32_t peer, const wire::PageHeader& page) noexce
   return peer < first_relay ? peer : page.rank_count + (peer - first_relay);
 }
 
-// The ring and the page stay mapped as long as the lane.
+// Counts the bytes of a ring that this process has made, as long as it is in use.
+class RingCharge {
+ public:
+  RingCharge() = default;
+  RingCharge(std::shared_ptr<std::uint64_t> used_bytes, std::uint64_t bytes)
+      : used_bytes_(std::move(used_bytes)), bytes_(bytes) {
+    *used_bytes_ += bytes_;
+  }
+  RingCharge(RingCharge&&) = default;
+  RingCharge& operator=(RingCharge&&) = delete;
+  ~RingCharge() {
+    if (used_bytes_) {
+      *used_bytes_ -= bytes_;
+    }
+  }
+
+ private:
+  std::shared_ptr<std::uint64_t> used_bytes_;
+  std::uint64_t bytes_ = 0;
+};
+
+// The ring and the page stay mapped as long as the lane. page: nullptr for a peer that has left.
 struct ShmMemory {
-  ShmMemory(std::unique_ptr<os::MappedFile> ring, std::unique_ptr<os::PeerPage> peer_page, std::string bell_path)
-      : file(std::move(ring)), page(std::move(peer_page)), bell(std::move(bell_path), page->sleep_flag()) {}
+  ShmMemory(std::unique_ptr<os::MappedFile> ring, std::unique_ptr<os::PeerPage> peer_page, std::string bell_path,
+            RingCharge ring_charge)
+      : file(std::move(ring)), page(std::move(peer_page)), charge(std::move(ring_charge)) {
+    if (page) {
+      bell.emplace(std::move(bell_path), page->sleep_flag());
+    }
+  }
   std::unique_ptr<os::MappedFile> file;
   std::unique_ptr<os::PeerPage> page;
-  os::Bell bell;
+  std::optional<os::Bell> bell;
+  RingCharge charge;
+};
+
+// Gives whole frames on.
+class TakingBack final : public FrameReceiver {
+ public:
+  explicit TakingBack(const Lane::TakeBack& take) : take_(take) {}
+
+ private:
+  std::byte* place(const wire::FrameHeader& header) override {
+    payload_.resize(header.payload_bytes);
+    return payload_.data();
+  }
+  bool arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) override {
+    take_(header, payload);
+    return true;
+  }
+  const Lane::TakeBack& take_;
+  std::vector<std::byte> payload_;
 };
 
 class ShmLane final : private ShmMemory, public RingLane {
  public:
   ShmLane(std::unique_ptr<os::MappedFile> ring, std::unique_ptr<os::PeerPage> peer_page, std::string bell_path,
-          const LaneTraits& traits, const wire::RingMap& map, std::size_t side, std::string where)
-      : ShmMemory(std::move(ring), std::move(peer_page), std::move(bell_path)),
-        RingLane(traits, map.direction(side), map.direction(1 - side), &bell, std::move(where)),
+          RingCharge ring_charge, const LaneTraits& traits, const wire::RingMap& map, std::size_t side,
+          std::string where)
+      : ShmMemory(std::move(ring), std::move(peer_page), std::move(bell_path), std::move(ring_charge)),
+        RingLane(traits, map.direction(side), map.direction(1 - side), bell ? &*bell : nullptr, std::move(where)),
         generation_(os::fork_generation()),
-        shared_in_(map.direction(1 - side).shared),
-        shared_out_(map.direction(side).shared),
-        peer_attached_(map.header().attached[1 - side]) {}
+        map_(map),
+        side_(side) {}
   ~ShmLane() override {
     if (generation_ != os::fork_generation()) {
       return;  // the lane belongs to the parent
     }
     shut();
-    if (peer_attached_.load(std::memory_order_acquire) == 0) {
+    // A ring that the peer has joined has no name any more.
+    const bool for_the_peer = pushed() && map_.keep(1 - side_) && page && page->owner_lives();
+    if (map_.side(1 - side_) != wire::RingSide::joined && !for_the_peer) {
       static_cast<void>(file->remove());
     }
   }
   [[nodiscard]] std::atomic<std::uint64_t>* shared_word(Way way) noexcept override {
-    return way == Way::incoming ? shared_in_ : shared_out_;
+    return map_.direction(way == Way::incoming ? 1 - side_ : side_).shared;
   }
-  [[nodiscard]] bool joined() const noexcept override { return peer_attached_.load(std::memory_order_acquire) != 0; }
+  [[nodiscard]] bool joined() const noexcept override { return map_.side(1 - side_) == wire::RingSide::joined; }
+  [[nodiscard]] Status refusal() const override {
+    return map_.side(1 - side_) == wire::RingSide::refused ? map_.refusal(1 - side_) : Status();
+  }
+  [[nodiscard]] bool leave_behind() noexcept override { return map_.keep(1 - side_); }
+  // Reads the own direction, as the peer would have done.
+  void take_back(const TakeBack& take) override {
+    TakingBack taking(take);
+    RingLane unread(traits(), map_.direction(1 - side_), map_.direction(side_), nullptr, "refused shm ring");
+    while (unread.poll(taking, 1) > 0) {
+    }
+  }
 
  private:
   std::uint64_t generation_;
-  std::atomic<std::uint64_t>* shared_in_;
-  std::atomic<std::uint64_t>* shared_out_;
-  std::atomic<std::uint32_t>& peer_attached_;
+  wire::RingMap map_;
+  std::size_t side_;
 };
 
 LaneTraits traits_of(const ShmOptions& options) noexcept {
@@ -79,10 +140,31 @@ bool belongs_to(const wire::RingHeader& header, const ShmPeer& owner, std::size_
 
 }  // namespace
 
+struct ShmLink::OpenRing {
+  std::unique_ptr<os::MappedFile> file;
+  wire::RingMap map;
+};
+
+Result<wire::RingShape> ring_shape_for(const ShmOptions& options, std::uint64_t used_bytes) {
+  constexpr std::uint64_t share_of_rest = 64;
+  const std::uint64_t rest = options.max_ring_bytes - std::min(options.max_ring_bytes, used_bytes);
+  wire::RingShape shape = options.ring;
+  while (wire::ring_file_bytes(shape) > rest / share_of_rest && shape.bulk_bytes > wire::least_bulk_bytes) {
+    shape.bulk_bytes /= 2;
+  }
+  if (wire::ring_file_bytes(shape) > rest) {
+    return fail(Code::limit, "no room for another ring: the rings of this process take {} of at most {} bytes",
+                used_bytes, options.max_ring_bytes);
+  }
+  return shape;
+}
+
 Result<std::unique_ptr<ShmLink>> ShmLink::open(const std::string& directory, const ShmPeer& own,
                                                const ShmOptions& options) {
   COUPLET_TRY(wire::check_ring_shape(options.ring));
-  return std::unique_ptr<ShmLink>(new ShmLink(directory, own, options));
+  const int spare = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  return std::unique_ptr<ShmLink>(
+      new ShmLink(directory, own, options, spare >= 0 ? os::Descriptor(spare) : os::Descriptor()));
 }
 
 std::string ShmLink::ring_path(const ShmPeer& peer) const {
@@ -96,7 +178,9 @@ std::string ShmLink::ring_path(const ShmPeer& peer) const {
 Result<std::unique_ptr<os::PeerPage>> ShmLink::open_page(const ShmPeer& peer) const {
   auto page = os::PeerPage::open(directory_, peer.peer);
   if (!page.ok()) {
-    return fail(Code::unsupported, "no memory is shared with peer {}: {}", peer.peer, page.status().text());
+    const bool later = page.code() == Code::limit || page.code() == Code::memory;
+    return fail(later ? page.code() : Code::unsupported, "no memory is shared with peer {}: {}", peer.peer,
+                page.status().text());
   }
   const wire::PageHeader& header = (*page)->header();
   if (header.memory_nonce != peer.memory_nonce || header.peer != peer.peer || header.incarnation != peer.incarnation) {
@@ -107,8 +191,31 @@ Result<std::unique_ptr<os::PeerPage>> ShmLink::open_page(const ShmPeer& peer) co
 }
 
 Result<std::unique_ptr<Lane>> ShmLink::accept(const ShmPeer& peer) {
-  COUPLET_TRY_VALUE(auto page, open_page(peer));
-  return join_ring(peer, std::move(page));
+  auto page = open_page(peer);
+  if (!page.ok() && page.code() == Code::limit) {
+    return page.status();
+  }
+  return join_ring(peer, page.ok() ? std::move(*page) : nullptr);  // without a page there is nobody left to wake
+}
+
+Status ShmLink::refuse(const ShmPeer& peer, const Status& why) {
+  spare_.close();
+  auto ring = open_ring(peer);
+  const int spare = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  spare_ = spare >= 0 ? os::Descriptor(spare) : os::Descriptor();
+  if (!ring.ok()) {
+    return ring.status();
+  }
+  if (!ring->map.refuse(side_of(own_, peer), why)) {
+    return ring->map.side(side_of(own_, peer)) == wire::RingSide::kept
+               ? fail(Code::state, "peer {} has ended, and cannot be refused any more", peer.peer)
+               : Status();
+  }
+  COUPLET_TRY(ring->file->remove());
+  if (const auto page = open_page(peer); page.ok()) {  // else it sees the refusal at its next tick
+    os::Bell(os::bell_path(directory_, peer.peer), (*page)->sleep_flag()).ring_if_asleep();
+  }
+  return {};
 }
 
 Result<std::unique_ptr<Lane>> ShmLink::connect(const ShmPeer& peer) {
@@ -118,6 +225,9 @@ Result<std::unique_ptr<Lane>> ShmLink::connect(const ShmPeer& peer) {
   // Each round either joins, makes, or finds that the other one made or took away the file in between.
   for (int attempt = 0; attempt < 8; ++attempt) {
     COUPLET_TRY_VALUE(auto page, open_page(peer));
+    if ((page->refused_links() & wire::page_refuses_rings) != 0) {
+      return fail(Code::unsupported, "shared memory is switched off in peer {}", peer.peer);
+    }
     auto joined = join_ring(peer, std::move(page));
     if (joined.ok() || joined.code() != Code::not_found) {
       return joined;
@@ -131,29 +241,36 @@ Result<std::unique_ptr<Lane>> ShmLink::connect(const ShmPeer& peer) {
   return Code::full;
 }
 
-Result<std::unique_ptr<Lane>> ShmLink::join_ring(const ShmPeer& peer, std::unique_ptr<os::PeerPage> page) {
+// The ring that the peer has made for this process.
+Result<ShmLink::OpenRing> ShmLink::open_ring(const ShmPeer& peer) const {
   const std::size_t side = side_of(own_, peer);
   COUPLET_TRY_VALUE(auto file, os::MappedFile::open(ring_path(peer), os::Access::read_write));
   auto map = wire::RingMap::inspect(file->bytes());
   if (!map.ok()) {
     return map.status().within(file->path());
   }
-  wire::RingHeader& header = map->header();
-  if (!belongs_to(header, own_, side) || !belongs_to(header, peer, 1 - side)) {
+  if (!belongs_to(map->header(), own_, side) || !belongs_to(map->header(), peer, 1 - side)) {
     return fail(Code::protocol, "{} belongs to other processes", file->path());
   }
-  if (header.attached[side].exchange(1, std::memory_order_acq_rel) != 0) {
-    return fail(Code::not_found, "{} is in use already", file->path());
+  return OpenRing{std::move(file), *map};
+}
+
+Result<std::unique_ptr<Lane>> ShmLink::join_ring(const ShmPeer& peer, std::unique_ptr<os::PeerPage> page) {
+  const std::size_t side = side_of(own_, peer);
+  COUPLET_TRY_VALUE(auto ring, open_ring(peer));
+  if (!ring.map.join(side)) {
+    return fail(Code::not_found, "{} is in use already", ring.file->path());
   }
-  COUPLET_TRY(file->remove());
-  return std::unique_ptr<Lane>(new ShmLane(std::move(file), std::move(page), os::bell_path(directory_, peer.peer),
-                                           traits_of(options_), *map, side, where_of(peer)));
+  COUPLET_TRY(ring.file->remove());
+  return std::unique_ptr<Lane>(new ShmLane(std::move(ring.file), std::move(page), os::bell_path(directory_, peer.peer),
+                                           {}, traits_of(options_), ring.map, side, where_of(peer)));
 }
 
 Result<std::unique_ptr<Lane>> ShmLink::make_ring(const ShmPeer& peer, std::unique_ptr<os::PeerPage> page) {
   const std::size_t side = side_of(own_, peer);
   const std::string temporary = os::temporary_name(directory_, fmt::format("new-ring-{:08x}", own_.peer));
-  COUPLET_TRY_VALUE(auto file, os::MappedFile::create(temporary, wire::ring_file_bytes(options_.ring)));
+  COUPLET_TRY_VALUE(const wire::RingShape shape, ring_shape_for(options_, *used_bytes_));
+  COUPLET_TRY_VALUE(auto file, os::MappedFile::create(temporary, wire::ring_file_bytes(shape)));
   wire::RingHeader header;
   for (const auto& [owner, index] : {std::pair(own_, side), std::pair(peer, 1 - side)}) {
     header.peers[index] = owner.peer;
@@ -162,10 +279,10 @@ Result<std::unique_ptr<Lane>> ShmLink::make_ring(const ShmPeer& peer, std::uniqu
   }
   // Rings begin at different cells: polling many idle ones would else fight for one set of the cache.
   header.first_cell = (own_.peer + peer.peer) * 5;
-  auto map = wire::RingMap::lay_out(file->bytes(), options_.ring, header);
+  auto map = wire::RingMap::lay_out(file->bytes(), shape, header);
   Status ready = map.status();
   if (ready.ok()) {
-    map->header().attached[side].store(1, std::memory_order_release);
+    static_cast<void>(map->join(side));
     ready = file->link_to(ring_path(peer));
   }
   if (ready.ok() && !page->knock(knock_bit(own_.peer, page->header()))) {
@@ -177,7 +294,8 @@ Result<std::unique_ptr<Lane>> ShmLink::make_ring(const ShmPeer& peer, std::uniqu
   }
   os::Bell(os::bell_path(directory_, peer.peer), page->sleep_flag()).ring_if_asleep();
   return std::unique_ptr<Lane>(new ShmLane(std::move(file), std::move(page), os::bell_path(directory_, peer.peer),
-                                           traits_of(options_), *map, side, where_of(peer)));
+                                           RingCharge(used_bytes_, wire::ring_file_bytes(shape)), traits_of(options_),
+                                           *map, side, where_of(peer)));
 }
 
 }  // namespace couplet::link

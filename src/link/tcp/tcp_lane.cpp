@@ -15,6 +15,7 @@
 namespace couplet::link {
 namespace {
 
+constexpr int max_waiting_callers = 4096;  // while the process computes; the system may allow fewer
 constexpr std::uint64_t look_interval_ns = 250'000'000;
 constexpr std::uint32_t longest_silence_ms = 3000;  // with time to tell it within 5 s
 
@@ -556,7 +557,7 @@ Result<std::unique_ptr<Lane>> make_tcp_lane(os::Descriptor socket, const TcpOpti
 }
 
 Result<std::unique_ptr<TcpListener>> TcpListener::open(const os::Endpoint& endpoint, const os::SocketOptions& options) {
-  COUPLET_TRY_VALUE(os::Descriptor socket, os::listen_tcp(endpoint));
+  COUPLET_TRY_VALUE(os::Descriptor socket, os::listen_tcp(endpoint, max_waiting_callers));
   COUPLET_TRY_VALUE(const os::Endpoint bound, os::local_endpoint(socket));
   return std::unique_ptr<TcpListener>(new TcpListener(std::move(socket), bound, options));
 }

@@ -108,6 +108,128 @@ TEST(ShmLink, ALaneThatNobodyJoinedLeavesNothingBehind) {
   EXPECT_EQ(high.link->accept(low.self).code(), Code::not_found);
 }
 
+TEST(ShmLink, WhatWasPushedBeforeTheOtherCameArrivesAfterThePusherHasGone) {
+  const TemporaryDirectory directory;
+  Member high(directory.path(), 1);
+  ShmPeer gone;
+  {
+    Member low(directory.path(), 0);
+    gone = low.self;
+    auto from_low = low.link->connect(high.self);
+    ASSERT_TRUE(from_low.ok());
+    Sending sending;
+    sending.begin(0, 100);
+    ASSERT_EQ(sending.push(**from_low), 1);
+    (*from_low)->shut();
+  }
+  EXPECT_EQ(rings_in(directory.path()).size(), 1U);
+  auto from_high = high.link->accept(gone);
+  ASSERT_TRUE(from_high.ok()) << from_high.status().text();
+  CheckingReceiver receiver(true);
+  EXPECT_EQ((*from_high)->poll(receiver, 8), 1);
+  EXPECT_EQ((*from_high)->poll(receiver, 8), -1);
+  EXPECT_EQ((*from_high)->failure().code(), Code::end);
+  EXPECT_TRUE(receiver.good);
+  EXPECT_TRUE(rings_in(directory.path()).empty());
+}
+
+TEST(ShmLink, WhatWasPushedForAPeerThatHasDiedIsNotKept) {
+  const TemporaryDirectory directory;
+  Member low(directory.path(), 0);
+  std::unique_ptr<Lane> from_low;
+  {
+    Member high(directory.path(), 1);
+    from_low = low.link->connect(high.self).value();
+    Sending sending;
+    sending.begin(0, 100);
+    ASSERT_EQ(sending.push(*from_low), 1);
+  }
+  from_low.reset();
+  EXPECT_TRUE(rings_in(directory.path()).empty());
+}
+
+TEST(ShmLink, ARefusalReachesThePusherAndGivesItsFramesBack) {
+  const TemporaryDirectory directory;
+  Member low(directory.path(), 0);
+  Member high(directory.path(), 1);
+  auto from_low = low.link->connect(high.self);
+  ASSERT_TRUE(from_low.ok());
+  std::vector<std::size_t> sizes;
+  Sending sending;
+  for (const std::size_t bytes : {std::size_t{8}, std::size_t{100}, std::size_t{5000}}) {
+    sending.begin(static_cast<std::uint32_t>(sizes.size()), static_cast<std::uint32_t>(bytes));
+    ASSERT_EQ(sending.push(**from_low), 1);
+    sizes.push_back(bytes);
+  }
+  sending.begin(3, 1U << 20U);
+  ASSERT_EQ(sending.push(**from_low), 0) << "in part";
+  EXPECT_TRUE((*from_low)->refusal().ok());
+  ASSERT_TRUE(high.link->refuse(low.self, fail(Code::unsupported, "shm is switched off in B")).ok());
+  EXPECT_EQ((*from_low)->refusal().code(), Code::unsupported);
+  EXPECT_EQ((*from_low)->refusal().text(), "shm is switched off in B");
+  EXPECT_FALSE((*from_low)->joined());
+  EXPECT_FALSE((*from_low)->leave_behind());
+  std::vector<std::size_t> back;
+  (*from_low)->take_back([&back](const wire::FrameHeader& header, std::span<const std::byte> payload) {
+    EXPECT_EQ(header.payload_bytes, payload.size());
+    back.push_back(payload.size());
+  });
+  EXPECT_EQ(back, sizes);
+  EXPECT_TRUE(rings_in(directory.path()).empty());
+  EXPECT_EQ(high.link->accept(low.self).code(), Code::not_found);
+}
+
+TEST(ShmLink, WhoIsAboutToEndCannotBeRefused) {
+  const TemporaryDirectory directory;
+  Member low(directory.path(), 0);
+  Member high(directory.path(), 1);
+  auto from_low = low.link->connect(high.self);
+  ASSERT_TRUE(from_low.ok());
+  EXPECT_TRUE((*from_low)->leave_behind());
+  EXPECT_EQ(high.link->refuse(low.self, fail(Code::unsupported, "shm is switched off in B")).code(), Code::state);
+  EXPECT_TRUE((*from_low)->refusal().ok());
+  EXPECT_TRUE(high.link->accept(low.self).ok());
+}
+
+TEST(ShmLink, RingsGetSmallerBeforeThereIsNoRoomForMore) {
+  const ShmOptions options;
+  std::uint64_t used = 0;
+  std::uint32_t last = options.ring.bulk_bytes;
+  int rings = 0;
+  while (true) {
+    const auto shape = ring_shape_for(options, used);
+    if (!shape.ok()) {
+      EXPECT_EQ(shape.code(), Code::limit);
+      break;
+    }
+    EXPECT_LE(shape->bulk_bytes, last);
+    EXPECT_TRUE(wire::check_ring_shape(*shape).ok());
+    last = shape->bulk_bytes;
+    used += wire::ring_file_bytes(*shape);
+    ++rings;
+  }
+  EXPECT_EQ(last, wire::least_bulk_bytes);
+  EXPECT_LE(used, options.max_ring_bytes);
+  EXPECT_GT(rings, 400);
+  EXPECT_EQ(ring_shape_for(options, 0)->bulk_bytes, options.ring.bulk_bytes) << "few peers lose nothing";
+}
+
+TEST(ShmLink, TheRoomForRingsIsGivenBack) {
+  const TemporaryDirectory directory;
+  Member low(directory.path(), 0);
+  Member high(directory.path(), 1);
+  const std::uint64_t one = wire::ring_file_bytes({.cell_count = 64, .bulk_bytes = 4096});
+  low.link =
+      ShmLink::open(directory.path(), low.self, {.ring = {.cell_count = 64, .bulk_bytes = 4096}, .max_ring_bytes = one})
+          .value();
+  for (int round = 0; round < 3; ++round) {
+    Member third(directory.path(), 2);
+    auto lane = low.link->connect(high.self);
+    ASSERT_TRUE(lane.ok()) << lane.status().text();
+    EXPECT_EQ(low.link->connect(third.self).code(), Code::limit);
+  }
+}
+
 TEST(ShmLink, AnotherPairCanMeetAgainAfterALaneHasEnded) {
   const TemporaryDirectory directory;
   Member low(directory.path(), 0);

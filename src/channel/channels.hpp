@@ -1,0 +1,20 @@
+// Where the layers above find the channels to their peers: connections/ in a universe, a table of channels in tests.
+#pragma once
+
+#include <string>
+
+#include "base/status.hpp"
+#include "channel/channel.hpp"
+
+namespace couplet::channel {
+
+class Channels {
+ public:
+  virtual ~Channels() = default;
+  // The channel to `peer`, opened on first use; never blocks: frames may be queued while it opens. Valid until it has failed.
+  [[nodiscard]] virtual Result<Channel*> channel_to(PeerId peer) = 0;
+  // "program 'ocean' rank 1 (universe rank 1) on host n03"
+  [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
+};
+
+}  // namespace couplet::channel

@@ -1,0 +1,407 @@
+#include "connections/connections.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "os/clock.hpp"
+
+namespace couplet::connections {
+namespace {
+
+using channel::ChannelState;
+using link::Address;
+using link::Lane;
+using link::Offer;
+using link::Origin;
+using link::Party;
+using link::Purpose;
+using link::Transport;
+using universe::PeerState;
+
+bool gone(const universe::PeerInfo& info) {
+  return info.state == PeerState::left || info.state == PeerState::lost;
+}
+
+// A lack of this process, which its caller can do something about: told at once and not waited for.
+bool own_lack(Code code) {
+  return code == Code::limit || code == Code::memory;
+}
+
+// Sums over all channels, so that a frame costs nothing here.
+void update_counters(const channel::ChannelTable& table, counters::Counters& counters) {
+  using counters::Counter;
+  std::array<std::uint64_t, 4> sums{};
+  table.for_each([&sums](const channel::Channel& channel) {
+    sums[0] += channel.frames_sent();
+    sums[1] += channel.frames_received();
+    sums[2] += channel.opened() ? 1U : 0U;
+    const bool failed = channel.state() == ChannelState::failed;
+    sums[3] += failed && channel.opened() && channel.failure().code() != Code::end ? 1U : 0U;
+  });
+  counters.set(Counter::frames_sent, sums[0]);
+  counters.set(Counter::frames_received, sums[1]);
+  counters.set(Counter::connections_opened, sums[2]);
+  counters.set(Counter::connections_lost, sums[3]);
+}
+
+}  // namespace
+
+Connections::Connections(universe::Membership& membership, engine::Engine& engine, const ConnectionsOptions& options,
+                         counters::Counters& counters)
+    : TransportSet(engine),
+      membership_(membership),
+      engine_(engine),
+      options_(options),
+      counters_(counters),
+      table_(*this, {}, {.resume = true, .patience_ns = options.walk.patience_ns}),
+      sources_(engine, table_) {
+  engine_.add(ticks_, engine::Rate::often);
+}
+
+Connections::~Connections() {
+  clear();
+  engine_.remove(ticks_);
+}
+
+// ---- opening ---------------------------------------------------------------------------------------------------------
+
+bool Connections::knows(channel::PeerId peer, std::uint16_t incarnation) const {
+  const auto found = peers_.find(peer);
+  return found != peers_.end() && found->second.incarnation == incarnation;
+}
+
+Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
+  const auto& info = membership_.peer(peer);
+  if (!knows(peer, info.incarnation)) {
+    if (gone(info)) {
+      return fail(Code::peer_lost, "{} is gone", membership_.peer_name(peer));
+    }
+    retire(peer);
+  }
+  return table_.find_or_open(peer);
+}
+
+// The channel of an earlier incarnation: its handlers are told at once, before anything comes from the new one.
+void Connections::retire(channel::PeerId peer) {
+  if (channel::Channel* const old = table_.find(peer)) {
+    table_.forget(peer, fail(Code::peer_lost, "{} came again", old->peer_name()));
+    old->poll(1);
+  }
+  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    at(index).cancel(peer);
+  }
+  peers_.erase(peer);
+}
+
+Result<std::unique_ptr<Lane>> Connections::connect(channel::PeerId id) {
+  const auto& info = membership_.peer(id);
+  Peer& peer = peers_[id];
+  peer = {};
+  peer.incarnation = info.incarnation;
+  peer.absent = info.state == PeerState::absent;
+  if (peer.absent) {
+    return Code::not_yet;  // tried again at each tick
+  }
+  begin_walk(id, peer, Purpose::first);
+  auto lane = go_on(id, peer);
+  const bool waiting = lane.code() == Code::not_yet;
+  if (waiting && !peer.walk->under_way() && own_lack(peer.walk->code())) {
+    const Status lack(peer.walk->code(),
+                      fmt::format("no connection to {}: {}", membership_.peer_name(id), peer.walk->reasons()));
+    peers_.erase(id);
+    return lack;
+  }
+  if (!lane.ok() && !waiting) {
+    peers_.erase(id);
+  }
+  return lane;
+}
+
+Result<std::unique_ptr<Lane>> Connections::reconnect(channel::PeerId id, const Status& why) {
+  const auto found = peers_.find(id);
+  if (found == peers_.end() || gone(membership_.peer(id))) {
+    return why;
+  }
+  begin_walk(id, found->second, Purpose::again);
+  found->second.why = "it was lost and is made again: " + why.text();
+  return go_on(id, found->second);
+}
+
+void Connections::begin_walk(channel::PeerId id, Peer& peer, Purpose purpose) {
+  std::vector<std::string> names;
+  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    names.emplace_back(at(index).name());
+  }
+  peer.purpose = purpose;
+  peer.walk.emplace(std::move(names), options_.walk, (std::uint64_t{membership_.id()} << 32U) + id);
+  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    if (!in_use(index)) {
+      peer.walk->leave_out(index, "is switched off here");
+    } else if (purpose == Purpose::again && !at(index).may_break()) {
+      peer.walk->leave_out(index, "");
+    }
+  }
+}
+
+Status Connections::give_up(channel::PeerId id, const Peer& peer) const {
+  const Code code = verdict_of(peer.walk->code()) == Verdict::never ? Code::unsupported : Code::peer_lost;
+  return fail(code, "no connection to {}: {}", membership_.peer_name(id), peer.walk->reasons());
+}
+
+// Dials until a lane is there, a dial is under way, or nothing can be done now (not_yet). An error: the walk is over.
+Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer) {
+  while (true) {
+    const std::uint64_t now_ns = os::now_ns();
+    const Walk::Step step = peer.walk->next(now_ns);
+    if (step.action == Walk::Action::wait) {
+      return Code::not_yet;
+    }
+    if (step.action == Walk::Action::give_up) {
+      return give_up(id, peer);
+    }
+    Transport& transport = at(step.transport);
+    const auto address = address_of(transport, id);
+    auto lane = address.ok() ? transport.dial(*address, peer.purpose) : address.status();
+    if (lane.ok() || lane.code() == Code::not_yet) {
+      peer.walk->dialing(step.transport);
+      if (lane.ok()) {
+        peer.why = fmt::format("{} was dialed", transport.name());
+        peer.not_taken = peer.walk->reasons();
+      }
+      return lane;
+    }
+    peer.walk->failed(step.transport, lane.status(), now_ns);
+  }
+}
+
+void Connections::go_on_and_tell(channel::PeerId id) {
+  Peer& peer = peers_.at(id);
+  auto lane = go_on(id, peer);
+  if (lane.ok()) {
+    static_cast<void>(table_.adopt(id, std::move(*lane)));
+  } else if (lane.code() != Code::not_yet) {
+    peer.walk.reset();
+    table_.fail(id, lane.status());
+  }
+}
+
+// ---- what transports ask and tell ------------------------------------------------------------------------------------
+
+std::string Connections::name_of(std::uint32_t id) const {
+  return membership_.peer_name(id);
+}
+
+Result<Address> Connections::address_of(const Transport& transport, std::uint32_t id) const {
+  const auto& info = membership_.peer(id);
+  if (info.state == PeerState::absent) {
+    return Code::not_yet;
+  }
+  return Address{{id, info.incarnation}, options_.contact_of(transport.name(), info)};
+}
+
+Status Connections::consider(Transport& transport, const Offer& offer) {
+  const channel::PeerId id = offer.peer.id;
+  const auto& info = membership_.peer(id);
+  if (info.state == PeerState::absent || offer.peer.incarnation > info.incarnation) {
+    return Code::not_yet;  // what the hub says comes first
+  }
+  const channel::Channel* const known = knows(id, offer.peer.incarnation) ? table_.find(id) : nullptr;
+  const ChannelState state = known == nullptr ? ChannelState::opening : known->state();
+  if (state == ChannelState::failed) {
+    return fail(Code::peer_lost, "the connection has ended there: {}", known->failure().text());
+  }
+  if (offer.peer.incarnation < info.incarnation || gone(info)) {
+    const bool holds_last_words = gone(info) && offer.peer.incarnation == info.incarnation && !transport.may_break();
+    return holds_last_words && state == ChannelState::opening
+               ? Status()
+               : fail(Code::peer_lost, "{} counts as lost there", membership_.peer_name(id));
+  }
+  if (!in_use(index_of(transport))) {
+    return fail(Code::unsupported, "{} is switched off in {}", transport.name(),
+                membership_.peer_name(membership_.id()));
+  }
+  const bool goes_on = transport.may_break() && (state == ChannelState::broken || offer.purpose == Purpose::again);
+  if (state != ChannelState::opening && !goes_on) {
+    return fail(Code::exists, "there is a connection already");
+  }
+  return {};
+}
+
+void Connections::connected(Transport& transport, const Offer& offer, std::unique_ptr<Lane> lane, Origin origin) {
+  const channel::PeerId id = offer.peer.id;
+  if (!knows(id, offer.peer.incarnation)) {
+    retire(id);
+    peers_[id].incarnation = offer.peer.incarnation;
+  }
+  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    at(index).cancel(id);
+  }
+  const channel::Channel* const known = table_.find(id);
+  const bool open = known != nullptr && known->state() == ChannelState::open;
+  const auto adopted = open ? table_.replace(id, std::move(lane)) : table_.adopt(id, std::move(lane));
+  if (!adopted.ok()) {
+    return;
+  }
+  Peer& peer = peers_[id];
+  peer.absent = false;
+  peer.why = fmt::format("{} {}", transport.name(), origin == Origin::dialed ? "was dialed" : "was dialed by the peer");
+  peer.not_taken = peer.walk ? peer.walk->reasons() : "";
+  peer.walk.reset();
+  if (gone(membership_.peer(id))) {  // it has ended, and this holds what it sent before
+    drain(id);
+    table_.fail(id, fail(Code::peer_lost, "{} has ended", membership_.peer_name(id)));
+  }
+}
+
+void Connections::not_connected(Transport& transport, const Party& party, const Status& why) {
+  const auto found = peers_.find(party.id);
+  if (found == peers_.end() || !found->second.walk || found->second.incarnation != party.incarnation) {
+    return;
+  }
+  found->second.walk->failed(index_of(transport), why, os::now_ns());
+  go_on_and_tell(party.id);
+}
+
+// ---- as time passes --------------------------------------------------------------------------------------------------
+
+void Connections::tick(std::uint64_t /*now_ns*/) {
+  std::vector<channel::PeerId> waiting;
+  for (auto& [id, peer] : peers_) {
+    const bool arrived = peer.absent && membership_.peer(id).state != PeerState::absent;
+    if (arrived) {
+      peer.absent = false;
+      peer.incarnation = membership_.peer(id).incarnation;
+      begin_walk(id, peer, Purpose::first);
+    }
+    if (peer.walk) {
+      waiting.push_back(id);
+    }
+  }
+  for (const channel::PeerId id : waiting) {
+    const auto found = peers_.find(id);
+    if (found == peers_.end() || !found->second.walk) {
+      continue;
+    }
+    const channel::Channel* const channel = table_.find(id);
+    if (channel == nullptr || channel->state() == ChannelState::failed) {
+      found->second.walk.reset();
+    } else if (channel->state() != ChannelState::open) {
+      go_on_and_tell(id);
+    } else if (look_at_offer(id, found->second)) {
+      go_on_and_tell(id);
+    }
+  }
+  look_for_returned();
+  update_counters(table_, counters_);
+}
+
+// A lane that the peer had not joined so far. True: it was refused, and the walk goes on.
+bool Connections::look_at_offer(channel::PeerId id, Peer& peer) {
+  const Lane& lane = *table_.find(id)->lanes().front();
+  const Status refusal = lane.refusal();
+  if (refusal.ok()) {
+    if (lane.joined()) {
+      peer.walk.reset();
+    }
+    return false;
+  }
+  const auto under_way = peer.walk->under_way();
+  table_.take_back(id);
+  peer.walk->failed(under_way.value_or(0), refusal, os::now_ns());
+  return true;
+}
+
+void Connections::look_for_returned() {
+  for (auto entry = lost_.begin(); entry != lost_.end();) {
+    const auto& info = membership_.peer(entry->first);
+    if (info.state == PeerState::present && info.incarnation != entry->second) {
+      if (!knows(entry->first, info.incarnation)) {
+        retire(entry->first);
+      }
+      if (returned_) {
+        returned_(entry->first);
+      }
+      entry = lost_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+}
+
+// ---- ends ------------------------------------------------------------------------------------------------------------
+
+// Takes what a peer that has ended sent before; it cannot send more, so that this ends.
+void Connections::drain(channel::PeerId id) {
+  const channel::Channel* known = table_.find(id);
+  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    if (known != nullptr && known->state() != ChannelState::opening) {
+      break;
+    }
+    const auto address = address_of(at(index), id);
+    auto lane = address.ok() ? at(index).left_by(*address) : address.status();
+    if (lane.ok()) {
+      if (!knows(id, address->party.incarnation)) {
+        retire(id);
+        peers_[id].incarnation = address->party.incarnation;
+      }
+      static_cast<void>(table_.adopt(id, std::move(*lane)));
+      known = table_.find(id);
+    }
+  }
+  if (channel::Channel* const channel = table_.find(id)) {
+    while (channel->state() == ChannelState::open && channel->poll(64) > 0) {
+    }
+  }
+}
+
+void Connections::lost(channel::PeerId peer, const Status& why) {
+  lost_[peer] = membership_.peer(peer).incarnation;
+  drain(peer);
+  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    at(index).cancel(peer);
+  }
+  table_.fail(peer, why);
+}
+
+void Connections::shut(std::uint64_t deadline_ns) {
+  table_.shut();
+  // What went into memory stays there for the peer; what went into a socket has to be taken.
+  const auto under_way = [this] {
+    bool any = false;
+    table_.for_each([&any](const channel::Channel& channel) {
+      const auto& lanes = channel.lanes();
+      const bool stays = std::all_of(lanes.begin(), lanes.end(),
+                                     [](const auto& lane) { return lane->descriptor() < 0 && lane->leave_behind(); });
+      const bool goes_on = channel.state() == ChannelState::open || channel.state() == ChannelState::broken;
+      any = any || (goes_on && (channel.sending() || !stays));
+      any = any || (channel.state() == ChannelState::opening && channel.sending());
+    });
+    return any;
+  };
+  static_cast<void>(
+      engine_.wait([&] { return !under_way(); }, deadline_ns, [] { return "the last bytes to be taken"; }));
+}
+
+std::vector<ConnectionReport> Connections::report() const {
+  std::vector<ConnectionReport> result;
+  for (const auto& [id, peer] : peers_) {
+    const channel::Channel* const channel = table_.find(id);
+    if (channel == nullptr) {
+      continue;
+    }
+    ConnectionReport entry{
+        .peer = id, .name = channel->peer_name(), .link = {}, .why = peer.why, .not_taken = peer.not_taken};
+    if (channel->state() == ChannelState::open) {
+      entry.link = channel->traits().name;
+    } else if (channel->state() == ChannelState::failed) {
+      entry.why = channel->failure().text();
+    } else if (peer.walk) {
+      entry.not_taken = peer.walk->reasons();
+    }
+    result.push_back(std::move(entry));
+  }
+  return result;
+}
+
+}  // namespace couplet::connections

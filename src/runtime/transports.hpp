@@ -1,0 +1,37 @@
+// The transports of this build, in one list: what they are made of, and where the membership says how a peer is dialed by
+// each. A new transport is added here.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "connections/connections.hpp"
+#include "link/shm/shm_transport.hpp"
+#include "runtime/tcp_transport.hpp"
+#include "universe/membership.hpp"
+
+namespace couplet::runtime {
+
+// One link of the setting `links`, in the order in which they are tried; those that are not named are made, too, so that
+// peers that dial by them are told that they are switched off.
+struct LinkWish {
+  std::string_view name;
+  bool in_use = true;
+};
+
+struct TransportOptions {
+  std::vector<LinkWish> links = {{"self"}, {"shm"}, {"tcp"}};
+  link::ShmOptions shm;
+  TcpTransportOptions tcp;
+  connections::WalkOptions walk;
+};
+
+// Connections over all transports. listener: where this process is dialed by tcp; nullptr: it cannot be.
+Result<std::unique_ptr<connections::Connections>> open_connections(universe::Membership& membership,
+                                                                   engine::Engine& engine,
+                                                                   std::unique_ptr<link::TcpListener> listener,
+                                                                   const TransportOptions& options,
+                                                                   counters::Counters& counters);
+
+}  // namespace couplet::runtime
