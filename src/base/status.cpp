@@ -1,6 +1,7 @@
 #include "base/status.hpp"
 
 #include <array>
+#include <new>
 
 namespace couplet {
 namespace {
@@ -57,6 +58,38 @@ const char* code_name(couplet_status code) noexcept {
     }
   }
   return "unknown";
+}
+
+std::unique_ptr<std::string> Status::keep(std::string text) noexcept {
+  try {
+    return std::make_unique<std::string>(std::move(text));
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+std::unique_ptr<std::string> Status::keep_copy() const noexcept {
+  try {
+    return std::make_unique<std::string>(*text_);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+Status Status::within(std::string_view context) const& noexcept {
+  try {
+    return {code_, fmt::format("{}: {}", context, text())};
+  } catch (const std::bad_alloc&) {
+    return *this;
+  }
+}
+
+Status fail_formatted(Code code, fmt::string_view format, fmt::format_args arguments) noexcept {
+  try {
+    return {code, fmt::vformat(format, arguments)};
+  } catch (const std::bad_alloc&) {
+    return code;
+  }
 }
 
 }  // namespace couplet

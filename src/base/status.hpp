@@ -1,7 +1,8 @@
 // base: names and values that every layer uses. Turns "what went wrong" into a value.
 // Below: nothing. Above: everything. No I/O, no clock, no globals.
 // Invariants: a Status is either ok, an answer (positive code) or an error (negative code) with a sentence; the codes are
-// those of couplet.h. The function that decides an error writes its sentence; callers may only add context in front.
+// those of couplet.h. The function that decides an error writes its sentence; callers may only add context in front. Making
+// and copying a Status never throws: without memory the code is kept and the sentence is left out.
 // Tests: tests/unit/base.
 #pragma once
 
@@ -61,13 +62,14 @@ class [[nodiscard]] Status {
  public:
   Status() noexcept = default;                 // ok
   Status(Code code) noexcept : code_(code) {}  // NOLINT: an answer needs no sentence
-  Status(Code code, std::string text) : code_(code), text_(std::make_unique<std::string>(std::move(text))) {}
+  Status(Code code, std::string text) noexcept : code_(code), text_(keep(std::move(text))) {}
   Status(Status&&) noexcept = default;
   Status& operator=(Status&&) noexcept = default;
-  Status(const Status& other) : code_(other.code_), text_(other.copy_text()) {}
-  Status& operator=(const Status& other) {
+  Status(const Status& other) noexcept : code_(other.code_), text_(other.copy_text()) {}
+  Status& operator=(const Status& other) noexcept {
+    auto text = other.copy_text();
     code_ = other.code_;
-    text_ = other.copy_text();
+    text_ = std::move(text);
     return *this;
   }
   ~Status() = default;
@@ -81,22 +83,22 @@ class [[nodiscard]] Status {
     return text_ ? *text_ : std::string(code_name(static_cast<couplet_status>(code_)));
   }
   // The same status with "context: " in front of its sentence.
-  [[nodiscard]] Status within(std::string_view context) const& {
-    return {code_, fmt::format("{}: {}", context, text())};
-  }
+  [[nodiscard]] Status within(std::string_view context) const& noexcept;
 
  private:
-  [[nodiscard]] std::unique_ptr<std::string> copy_text() const {
-    return text_ ? std::make_unique<std::string>(*text_) : nullptr;
-  }
+  [[nodiscard]] static std::unique_ptr<std::string> keep(std::string text) noexcept;
+  [[nodiscard]] std::unique_ptr<std::string> copy_text() const noexcept { return text_ ? keep_copy() : nullptr; }
+  [[nodiscard]] std::unique_ptr<std::string> keep_copy() const noexcept;
   Code code_ = Code::ok;
   std::unique_ptr<std::string> text_;
 };
 
+[[nodiscard]] Status fail_formatted(Code code, fmt::string_view format, fmt::format_args arguments) noexcept;
+
 // fail(Code::shape, "box {} lies outside ...", box)
 template <typename... Arguments>
-[[nodiscard]] Status fail(Code code, fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-  return {code, fmt::format(format, std::forward<Arguments>(arguments)...)};
+[[nodiscard]] Status fail(Code code, fmt::format_string<Arguments...> format, Arguments&&... arguments) noexcept {
+  return fail_formatted(code, format, fmt::make_format_args(arguments...));
 }
 
 // A value, or the Status that says why there is none (never ok).

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include "capi/call.hpp"
@@ -243,7 +244,12 @@ couplet_status couplet_group_create(couplet_universe* universe, const char* name
     }
     COUPLET_TRY_VALUE(auto* made, universe->universe->messenger().create_group(
                                       name, std::span(ranks, static_cast<std::size_t>(count))));
-    add_group(*universe, *made);
+    try {
+      add_group(*universe, *made);
+    } catch (const std::bad_alloc&) {
+      static_cast<void>(universe->universe->messenger().free_group(*made));
+      throw;
+    }
     *group = universe->groups.back().get();
     return {};
   });

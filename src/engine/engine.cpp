@@ -3,7 +3,10 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 #include <unordered_map>
+#include <utility>
 
 namespace couplet::engine {
 namespace {
@@ -44,6 +47,8 @@ struct Engine::State {
   counters::Counters* counters = &own_counters;
   int walking = 0;  // sources may come and go while they are polled: a removed one leaves nullptr until nobody walks
   bool holes = false;
+  std::uint64_t exceptions = 0;  // that were caught at the boundary
+  Status mistake;                // an exception that is no lack of memory; the next wait answers with it
   unsigned round = 0;
   std::uint64_t last_tick_ns = 0;
   std::uint64_t longest_sleep_ns = slice_ns;
@@ -67,16 +72,39 @@ struct Engine::State {
     }
   }
 
-  int poll_all(std::vector<Source*>& sources, int budget) {
+  // The one place where what a source throws is caught: it must not pass through the frames of calls whose requests stand in
+  // lists. Without memory a source is asked again in the next round; anything else is a mistake of ours and ends the wait.
+  template <typename Call>
+  void within_boundary(const Call& call) noexcept {
+    try {
+      call();
+    } catch (const std::bad_alloc&) {
+      ++exceptions;
+    } catch (const std::exception& error) {
+      ++exceptions;
+      mistake = fail(Code::internal, "unexpected exception in a poll: {}", error.what());
+    } catch (...) {
+      ++exceptions;
+      mistake = fail(Code::internal, "unexpected exception in a poll");
+    }
+  }
+
+  int poll_one(Source& source, int budget) noexcept {
     int work = 0;
-    walk(sources, [&](Source& source) { work += source.poll(0, budget); });
+    within_boundary([&] { work = source.poll(0, budget); });
+    return work;
+  }
+
+  int poll_all(std::vector<Source*>& sources, int budget) noexcept {
+    int work = 0;
+    walk(sources, [&](Source& source) { work += poll_one(source, budget); });
     return work;
   }
 
   [[nodiscard]] bool any_ready() {
     bool ready = false;
     for (auto* const sources : {&often, &seldom}) {
-      walk(*sources, [&](const Source& source) { ready = ready || source.ready(); });
+      walk(*sources, [&](const Source& source) { within_boundary([&] { ready = ready || source.ready(); }); });
     }
     return ready;
   }
@@ -87,7 +115,7 @@ struct Engine::State {
     }
     last_tick_ns = now_ns;
     for (auto* const sources : {&often, &seldom}) {
-      walk(*sources, [&](Source& source) { source.tick(now_ns); });
+      walk(*sources, [&](Source& source) { within_boundary([&] { source.tick(now_ns); }); });
     }
   }
   bool ask(std::uint64_t now_ns) {
@@ -130,7 +158,7 @@ void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
   doorbell.sleep(until > now_ns ? until - now_ns : 0, [&](int descriptor) {
     const auto place = watched.find(descriptor);
     if (place != watched.end()) {
-      place->second->woken(descriptor, round_budget);
+      within_boundary([&] { place->second->woken(descriptor, round_budget); });
     }
   });
   counters->add(counters::Counter::sleeps);
@@ -226,6 +254,10 @@ int Engine::poll(int budget) {
   return work;
 }
 
+std::uint64_t Engine::caught_exceptions() const noexcept {
+  return state_->exceptions;
+}
+
 void Engine::look_at_all() {
   State& state = *state_;
   if (state.walking > 0) {
@@ -243,7 +275,7 @@ bool Engine::State::round_of(Wait& wait, unsigned number, Source* first, const D
   const bool all_often = first == nullptr || close_look || number % rounds_between_others == 0;
   const bool all_seldom = close_look || number % rounds_between_seldom == 0;
   if (first != nullptr) {
-    wait.moved = first->poll(0, round_budget) > 0 || wait.moved;
+    wait.moved = poll_one(*first, round_budget) > 0 || wait.moved;
     if (done()) {
       return true;
     }
@@ -287,6 +319,9 @@ Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns
     if (!wait.close_look() && deadline_ns != 0 && round % rounds_between_clocks != rounds_between_clocks - 1) {
       os::pause();
       continue;
+    }
+    if (!state.mistake.ok()) [[unlikely]] {
+      return std::exchange(state.mistake, {});
     }
     const std::uint64_t now_ns = os::now_ns();
     if (wait.started_ns == 0) {

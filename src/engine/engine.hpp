@@ -3,7 +3,8 @@
 // Above: universe, message, series. Below: channel, os (doorbell, poller, clock).
 // Invariants: no hidden thread; poll never blocks; wait spins briefly (not at all when ranks exceed cores), yields for at
 // most tens of microseconds while that is seen to help, then blocks on the one doorbell of the process; before it blocks
-// the sleeping flag is raised and every source gets a second look, so that no wake-up is lost.
+// the sleeping flag is raised and every source gets a second look, so that no wake-up is lost; no exception of a source
+// passes through a caller.
 // Tests: tests/unit/engine.
 #pragma once
 
@@ -25,7 +26,8 @@ class Source {
  public:
   virtual ~Source() = default;
   // Does what can be done now, at most about `budget` items; returns how much was done. Never blocks. now_ns: 0 where nobody
-  // has looked at the clock; what depends on time belongs into tick().
+  // has looked at the clock; what depends on time belongs into tick(). What it throws is caught by the engine: it must leave
+  // the source as it can be polled again.
   virtual int poll(std::uint64_t now_ns, int budget) = 0;
   // A watched descriptor (Engine::watch) of this source is ready. Like poll, for what belongs to that descriptor.
   virtual int woken(int /*descriptor*/, int budget) { return poll(0, budget); }
@@ -87,6 +89,9 @@ class Engine {
 
   // No sleep is longer: for sources that nothing wakes us for (outstanding work of MPI).
   void limit_sleep(std::uint64_t longest_ns);
+
+  // Exceptions of sources that were caught: none leaves poll, wait or look_at_all.
+  [[nodiscard]] std::uint64_t caught_exceptions() const noexcept;
 
   // Counts rounds and sleeps from here on; outlives the engine.
   void set_counters(counters::Counters& counters);

@@ -43,31 +43,38 @@ Request* Messenger::match(Flow& flow, std::uint32_t context, std::int32_t tag) {
 
 std::byte* Messenger::place(channel::Channel& channel, const wire::FrameHeader& header) {
   if (header.payload_bytes < placed_bytes) return nullptr;
-  Flow* flow = flow_of(channel);
-  if (flow == nullptr) return nullptr;
+  try {
+    Flow* flow = flow_of(channel);
+    return flow != nullptr ? place_in(*flow, header) : nullptr;
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // arrived() says so, if there is no memory then either
+  }
+}
+
+std::byte* Messenger::place_in(Flow& flow, const wire::FrameHeader& header) {
   if (kind_of(header) == wire::MessageKind::data) {
-    const Request* request = find_cookie(header.second, *flow, false);
+    const Request* request = find_cookie(header.second, flow, false);
     const bool fits = request != nullptr && request->stage == Stage::collecting && header.first == request->moved &&
                       header.payload_bytes <= request->total - request->moved;
     return fits ? request->data + request->moved : nullptr;
   }
   if (kind_of(header) != wire::MessageKind::eager || header.first != header.payload_bytes) return nullptr;
-  if (flow->placed != nullptr || flow->placing != nullptr || flow->dropping) return nullptr;
-  if (Request* request = match(*flow, header.context, header.tag)) {
-    set_source(*request, *flow, header.tag, header.first);
+  if (flow.placed != nullptr || flow.placing != nullptr || flow.dropping) return nullptr;
+  if (Request* request = match(flow, header.context, header.tag)) {
+    set_source(*request, flow, header.tag, header.first);
     if (!prepare_buffer(*request, header.first)) {
-      flow->dropping = true;
+      flow.dropping = true;
       return nullptr;
     }
     request->stage = Stage::placing;
-    flow->active.push_back(*request);
-    flow->placed = request;
+    flow.active.push_back(*request);
+    flow.placed = request;
     return request->data;
   }
-  flow->placing = store(*flow, header, false);
-  if (flow->placing == nullptr) return nullptr;
-  flow->placing->arriving = true;
-  return flow->placing->storage;
+  flow.placing = store(flow, header, false);
+  if (flow.placing == nullptr) return nullptr;
+  flow.placing->arriving = true;
+  return flow.placing->storage;
 }
 
 // The common case, alone and short: a small message for the receive that was posted first. False: nothing was done.
@@ -98,10 +105,20 @@ bool Messenger::taken_at_once(channel::Channel& channel, const wire::FrameHeader
   return true;
 }
 
+// Without memory for a message that nobody has asked for its channel fails by name; one that is asked for fails its receive.
 Status Messenger::arrived(channel::Channel& channel, const wire::FrameHeader& header,
                           std::span<const std::byte> payload) {
   if (taken_at_once(channel, header, payload)) [[likely]]
     return {};
+  try {
+    return dispatch(channel, header, payload);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::memory, "no memory to take a message of {} bytes from {}", header.first, channel.peer_name());
+  }
+}
+
+Status Messenger::dispatch(channel::Channel& channel, const wire::FrameHeader& header,
+                           std::span<const std::byte> payload) {
   Flow* flow = flow_of(channel);
   if (flow == nullptr) return fail(Code::protocol, "{} is no rank and sends messages", channel.peer_name());
   switch (kind_of(header)) {
@@ -132,6 +149,15 @@ Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool enve
     return nullptr;
   }
   Arrival* arrival = arrival_pool_.take();
+  arrival->storage = nullptr;
+  if (!envelope) {
+    try {
+      arrival->storage = header.first <= Arrival::inline_bytes ? arrival->small.data() : blocks_.take(header.first);
+    } catch (const std::bad_alloc&) {
+      arrival_pool_.give(arrival);
+      throw;
+    }
+  }
   arrival->flow = &flow;
   arrival->context = header.context;
   arrival->tag = header.tag;
@@ -142,10 +168,6 @@ Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool enve
   arrival->arriving = false;
   arrival->dead = false;
   arrival->claimed = nullptr;
-  arrival->storage = nullptr;
-  if (!envelope) {
-    arrival->storage = header.first <= Arrival::inline_bytes ? arrival->small.data() : blocks_.take(header.first);
-  }
   flow.stored += charge;
   flow.envelopes += envelope ? 1 : 0;
   flow.arrivals.push_back(*arrival);
@@ -154,7 +176,7 @@ Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool enve
   return arrival;
 }
 
-void Messenger::send_credit(Flow& flow) {
+void Messenger::send_credit(Flow& flow) noexcept {
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::credit);
   header.first = std::exchange(flow.owed, 0);
@@ -227,27 +249,30 @@ Status Messenger::envelope_arrived(Flow& flow, const wire::FrameHeader& header, 
   return {};
 }
 
-// Once per peer: a number that only that very process holds is read from its memory.
-void Messenger::prove_reach(Flow& flow, const wire::Envelope& envelope) {
+// Once per peer: a number that only that very process holds is read from its memory. Without memory to say why, later.
+void Messenger::prove_reach(Flow& flow, const wire::Envelope& envelope) const noexcept {
   if (flow.reach != Reach::unknown) return;
-  if (!options_.read_memory) {
-    flow.reach_reason = "reading the sender's memory is switched off";
-  } else if (!flow.channel->traits().same_memory) {
-    flow.reach_reason = fmt::format("link {} does not share memory", flow.channel->traits().name);
-  } else if (envelope.process == 0) {
-    flow.reach_reason = "the sender does not offer its memory";
-  } else {
-    auto memory =
-        os::ProcessMemory::open(envelope.process, {.address = envelope.nonce_address, .bytes = envelope.nonce});
-    if (memory.ok()) {
-      flow.reach = Reach::proven;
-      flow.memory = std::move(*memory);
-      flow.reach_reason = fmt::format("its nonce was read from process {}", envelope.process);
-      return;
-    }
-    flow.reach_reason = fmt::format("its nonce could not be read: {}", memory.status().text());
+  try {
+    flow.reach_reason = prove(flow, envelope);
+    flow.reach = flow.memory != nullptr ? Reach::proven : Reach::refused;
+  } catch (const std::bad_alloc&) {
+    flow.memory.reset();
   }
-  flow.reach = Reach::refused;
+}
+
+// What was found; flow.memory is there if the process was reached.
+std::string Messenger::prove(Flow& flow, const wire::Envelope& envelope) const {
+  flow.memory.reset();
+  if (!options_.read_memory) return "reading the sender's memory is switched off";
+  if (!flow.channel->traits().same_memory) {
+    return fmt::format("link {} does not share memory", flow.channel->traits().name);
+  }
+  if (envelope.process == 0) return "the sender does not offer its memory";
+  auto memory = os::ProcessMemory::open(envelope.process, {.address = envelope.nonce_address, .bytes = envelope.nonce});
+  if (!memory.ok()) return fmt::format("its nonce could not be read: {}", memory.status().text());
+  std::string found = fmt::format("its nonce was read from process {}", envelope.process);
+  flow.memory = std::move(*memory);
+  return found;
 }
 
 Status Messenger::clear_arrived(Flow& flow, const wire::FrameHeader& header) {

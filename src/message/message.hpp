@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/status.hpp"
@@ -32,6 +33,8 @@ using channel::Channels;
 // Part of the format: a receiver never holds more for one peer.
 inline constexpr std::uint64_t largest_payload_credit = std::uint64_t{4} << 20;
 inline constexpr std::uint64_t largest_envelope_count = 65536;
+// No message of the library itself (agreements, tasks) is longer: its receiver makes room for what the sender announces.
+inline constexpr std::uint64_t max_internal_message_bytes = std::uint64_t{1} << 30;
 
 struct MessengerOptions {
   std::uint64_t payload_credit_bytes = largest_payload_credit;  // may only be lowered
@@ -109,8 +112,12 @@ class Messenger final : public channel::FrameHandler {
   // Starts to receive from any rank of the group, with any tag; bytes grows to what arrives and stays where it is. Done when
   // request->done; wait() then takes it.
   Request* irecv_internal(Group& group, std::uint32_t context, std::string& bytes);
-  // Counts up from 0 for each use of a name.
-  [[nodiscard]] std::uint32_t next_use(std::uint32_t context, std::string_view name);
+  // How often a name was used, from 0; the caller counts up.
+  [[nodiscard]] std::uint32_t& uses_of(std::uint32_t context, std::string_view name);
+  // Waits until then, and moves what can be moved meanwhile.
+  void move_until(std::uint64_t until_ns) noexcept;
+  // The member waits for something that cannot be sent for want of memory: its channel fails by name.
+  void give_up_peer(Group& group, std::int32_t rank, const Status& why) noexcept;
 
   // ---- peers ----
   // The peer is gone, whether or not there was a channel: from membership.
@@ -139,6 +146,23 @@ class Messenger final : public channel::FrameHandler {
     Request* request = nullptr;
     std::uint32_t generation = 1;
   };
+  // A request of the pool that goes back to it unless it is released.
+  class RequestHold {
+   public:
+    explicit RequestHold(Messenger& messenger) : messenger_(messenger), request_(messenger.take_request()) {}
+    RequestHold(const RequestHold&) = delete;
+    RequestHold& operator=(const RequestHold&) = delete;
+    ~RequestHold() {
+      if (request_ != nullptr) messenger_.give_request(request_);
+    }
+    Request& operator*() const noexcept { return *request_; }
+    Request* operator->() const noexcept { return request_; }
+    Request* release() noexcept { return std::exchange(request_, nullptr); }
+
+   private:
+    Messenger& messenger_;
+    Request* request_;
+  };
 
   // messenger.cpp: groups, peers, requests
   Flow& flow_to(channel::PeerId peer);
@@ -147,22 +171,23 @@ class Messenger final : public channel::FrameHandler {
   Status settle(Flow& flow);
   void set_limit(Flow& flow);
   Result<Group*> keep_group(Result<Group> made);
-  void lose(Flow& flow, const Status& why);
+  void lose(Flow& flow, const Status& why) noexcept;
   void lose_any_source();
   [[nodiscard]] Status all_others_lost(const Group& group) const;
   [[nodiscard]] Status senders_left(const Request& request) const;
-  bool take_arrived(Request& request);
-  void look_for_returned();
-  [[nodiscard]] Status loss_of(const Flow& flow, const Status& why) const;
+  bool take_arrived(Request& request) noexcept;
+  void look_for_returned() noexcept;
+  [[nodiscard]] Status loss_of(const Flow& flow, const Status& why) const noexcept;
+  [[nodiscard]] Status loss_text(const Flow& flow, const Status& why) const;
   Request* take_request();
-  void give_request(Request* request);
+  void give_request(Request* request) noexcept;
   // The message has gone, or is there.
-  void finish(Request& request) {
+  void finish(Request& request) noexcept {
     count(request);
     end(request);
   }
-  void finish(Request& request, Status status);
-  void end(Request& request) {
+  void finish(Request& request, Status status) noexcept;
+  void end(Request& request) noexcept {
     request.done = true;
     request.stage = Stage::finished;
     --pending_;
@@ -186,7 +211,7 @@ class Messenger final : public channel::FrameHandler {
     counters_.add(counters::of_link(Counter::message_bytes_sent_self, flow.link), bytes);
     counters_.add(how);
   }
-  std::uint64_t register_cookie(Request& request);
+  std::uint64_t register_cookie(Request& request) noexcept;
   void release_cookie(Request& request) noexcept;
   Request* find_cookie(std::uint64_t cookie, const Flow& flow, bool sending) const noexcept;
   [[nodiscard]] std::string describe(const Request& request) const;
@@ -195,13 +220,15 @@ class Messenger final : public channel::FrameHandler {
   Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                       std::int32_t tag) const;
   Status begin_send(Request& request);
-  void queue_eager(Request& request);
-  void offer(Request& request);
-  void pump(Request& request);
-  void taken(Request& request, const Status& status);
-  static void outgoing_finished(channel::Outgoing& outgoing, const Status& status);
-  static void control_finished(channel::Outgoing& outgoing, const Status& status);
-  void post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload);
+  void queue_eager(Request& request) noexcept;
+  void offer(Request& request) noexcept;
+  void pump(Request& request) noexcept;
+  void taken(Request& request, const Status& status) noexcept;
+  bool try_send(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;
+  void hand_over(Flow& flow, channel::Outgoing& outgoing) noexcept;
+  static void outgoing_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
+  static void control_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
+  void post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;
   Status finish_blocking_send(Request& request);
 
   // receive.cpp
@@ -209,58 +236,70 @@ class Messenger final : public channel::FrameHandler {
                        std::int32_t source, std::int32_t tag);
   Status misused_receive(const Group& group, const void* data, std::uint64_t count, couplet_type type,
                          std::int32_t source, std::int32_t tag) const;
-  void begin_receive(Request& request);
-  void post(Request& request);
-  void unpost(Request& request);
-  Arrival* find_arrival(const Request& request);
-  void take_arrival(Request& request, Arrival& arrival);
-  void forget_arrival(Arrival& arrival);
-  void release_storage(Arrival& arrival);
-  void set_source(Request& request, Flow& flow, std::int32_t tag, std::uint64_t bytes) const;
-  bool prepare_buffer(Request& request, std::uint64_t bytes);
-  void deliver(Request& request, const std::byte* payload, bool swap);
-  void begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address);
-  bool read_memory(Request& request, std::uint64_t address);
-  static void refuse_reach(Flow& flow, const Status& why);
-  void ask_for_pieces(Request& request, std::uint64_t cookie);
-  void send_done(Flow& flow, std::uint64_t cookie);
+  // From here on a receive is in one list or done, whatever fails: nothing below throws.
+  void begin_receive(Request& request) noexcept;
+  void post(Request& request) noexcept;
+  void unpost(Request& request) noexcept;
+  Arrival* find_arrival(const Request& request) noexcept;
+  void take_arrival(Request& request, Arrival& arrival) noexcept;
+  void forget_arrival(Arrival& arrival) noexcept;
+  void release_storage(Arrival& arrival) noexcept;
+  void set_source(Request& request, Flow& flow, std::int32_t tag, std::uint64_t bytes) const noexcept;
+  bool prepare_buffer(Request& request, std::uint64_t bytes) noexcept;
+  [[nodiscard]] Status misfit(const Request& request, std::uint64_t bytes) const;
+  [[nodiscard]] Status grow_text(Request& request, std::uint64_t bytes) const;
+  void deliver(Request& request, const std::byte* payload, bool swap) noexcept;
+  void begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address) noexcept;
+  static Status read_piece(const os::ProcessMemory& memory, std::uint64_t address, std::byte* target,
+                           std::uint64_t bytes) noexcept;
+  bool read_memory(Request& request, std::uint64_t address) noexcept;
+  static void refuse_reach(Flow& flow, const Status& why) noexcept;
+  void ask_for_pieces(Request& request, std::uint64_t cookie) noexcept;
+  void give_up(Request& request, std::uint64_t cookie) noexcept;
+  void send_done(Flow& flow, std::uint64_t cookie) noexcept;
   Status finish_blocking_receive(Request& request, std::uint64_t deadline_ns);
 
   // arrive.cpp
   bool taken_at_once(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Request* match(Flow& flow, std::uint32_t context, std::int32_t tag);
+  std::byte* place_in(Flow& flow, const wire::FrameHeader& header);
   Arrival* store(Flow& flow, const wire::FrameHeader& header, bool envelope);
-  void return_credit(Flow& flow, std::uint64_t bytes) {
+  Status dispatch(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  void return_credit(Flow& flow, std::uint64_t bytes) noexcept {
     flow.owed += bytes;
     if (flow.owed >= options_.payload_credit_bytes / 4 && flow.channel != nullptr) send_credit(flow);
   }
-  void send_credit(Flow& flow);
+  void send_credit(Flow& flow) noexcept;
   Status eager_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status envelope_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status clear_arrived(Flow& flow, const wire::FrameHeader& header);
   Status data_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status done_arrived(Flow& flow, const wire::FrameHeader& header);
   Status credit_arrived(Flow& flow, std::uint64_t bytes);
-  void prove_reach(Flow& flow, const wire::Envelope& envelope);
+  void prove_reach(Flow& flow, const wire::Envelope& envelope) const noexcept;
+  [[nodiscard]] std::string prove(Flow& flow, const wire::Envelope& envelope) const;
   [[nodiscard]] bool swaps(const wire::FrameHeader& header) const noexcept {
     return ((header.kind & wire::message_big_endian) != 0) != wire::own_big_endian;
   }
 
   // share.cpp
   [[nodiscard]] std::atomic<std::uint64_t>* word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept;
-  void share(Request& request, std::uint64_t cookie, std::uint64_t address, std::atomic<std::uint64_t>& word);
-  void shared_copied(Request& request, bool whole);
+  static bool write_piece(const os::ProcessMemory& memory, std::uint64_t address, const std::byte* source,
+                          std::uint64_t bytes) noexcept;
+  void share(Request& request, std::uint64_t cookie, std::uint64_t address, std::atomic<std::uint64_t>& word) noexcept;
+  void shared_copied(Request& request, bool whole) noexcept;
   Status share_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status shared_arrived(Flow& flow, const wire::FrameHeader& header);
   [[nodiscard]] wire::Envelope own_memory(const void* data) const noexcept;
 
   // wait.cpp
   [[nodiscard]] int rounds_for(const Request& request) const noexcept;
-  bool spin(const Request& request);
-  Status block(Request& request, std::uint64_t deadline_ns);
+  bool spin(const Request& request) noexcept;
+  int poll_channel(channel::Channel& channel, int budget) noexcept;
+  Status block(Request& request, std::uint64_t deadline_ns) noexcept;
   Status wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns,
-                    const std::function<std::string()>& what, bool interruptible);
-  Status finish_wait(Request& request, std::uint64_t deadline_ns);
+                    const std::function<std::string()>& what, bool interruptible) noexcept;
+  Status finish_wait(Request& request, std::uint64_t deadline_ns) noexcept;
   Status collect(Request** request, couplet_message* message);
 
   Channels& channels_;

@@ -72,8 +72,13 @@ Status Messenger::free_group(Group& group) {
   return {};
 }
 
-std::uint32_t Messenger::next_use(std::uint32_t context, std::string_view name) {
-  return uses_[fmt::format("{:08x} {}", context, name)]++;
+std::uint32_t& Messenger::uses_of(std::uint32_t context, std::string_view name) {
+  return uses_[fmt::format("{:08x} {}", context, name)];
+}
+
+void Messenger::give_up_peer(Group& group, std::int32_t rank, const Status& why) noexcept {
+  const Flow* flow = flows_[group.peer(rank)].get();
+  if (flow != nullptr && flow->channel != nullptr) flow->channel->fail(why);
 }
 
 // ---- peers ----
@@ -117,7 +122,7 @@ void Messenger::peer_returned(channel::PeerId peer) {
 }
 
 // Who calls again and again until a lost peer is back gets errors at once, and has to hear of its return all the same.
-void Messenger::look_for_returned() {
+void Messenger::look_for_returned() noexcept {
   if (engine_ != nullptr) engine_->look_at_all();
 }
 
@@ -156,11 +161,20 @@ void Messenger::set_eager_bytes(std::uint64_t bytes, std::optional<channel::Peer
   if (peer && *peer < flows_.size()) flow_to(*peer).wanted_eager_bytes = bytes;
 }
 
-Status Messenger::loss_of(const Flow& flow, const Status& why) const {
+// Without memory: the code alone.
+Status Messenger::loss_of(const Flow& flow, const Status& why) const noexcept {
+  try {
+    return loss_text(flow, why);
+  } catch (const std::bad_alloc&) {
+    return why.code() == Code::end ? Code::peer_lost : why.code();
+  }
+}
+
+Status Messenger::loss_text(const Flow& flow, const Status& why) const {
   const std::string name = channels_.peer_name(flow.peer);
   if (why.code() == Code::end) return fail(Code::peer_lost, "{} has left", name);
   const bool keep = why.code() == Code::protocol || why.code() == Code::version || why.code() == Code::authentication ||
-                    why.code() == Code::limit;
+                    why.code() == Code::limit || why.code() == Code::memory;
   const std::string text = why.text();
   return {keep ? why.code() : Code::peer_lost,
           text.find(name) != std::string::npos ? text : fmt::format("{}: {}", name, text)};
@@ -168,9 +182,13 @@ Status Messenger::loss_of(const Flow& flow, const Status& why) const {
 
 void Messenger::lost(channel::Channel& channel, const Status& why) {
   if (channel.peer() >= flows_.size()) return;
-  Flow& flow = flow_to(channel.peer());
-  if (flow.channel != nullptr && flow.channel != &channel) return;  // of an incarnation before
-  lose(flow, why);
+  try {
+    Flow& flow = flow_to(channel.peer());
+    if (flow.channel != nullptr && flow.channel != &channel) return;  // of an incarnation before
+    lose(flow, why);
+  } catch (const std::bad_alloc&) {
+    return;  // only flow_to throws: no request depends on a peer without a flow, and the membership tells again
+  }
 }
 
 void Messenger::peer_lost(channel::PeerId peer, const Status& why) {
@@ -180,7 +198,7 @@ void Messenger::peer_lost(channel::PeerId peer, const Status& why) {
   lose(flow, why);
 }
 
-void Messenger::lose(Flow& flow, const Status& why) {
+void Messenger::lose(Flow& flow, const Status& why) noexcept {
   if (flow.lost) {
     flow.channel = nullptr;
     return;
@@ -267,20 +285,25 @@ Request* Messenger::take_request() {
   return request;
 }
 
-void Messenger::give_request(Request* request) {
+void Messenger::give_request(Request* request) noexcept {
   requests_.give(request);
 }
 
-void Messenger::finish(Request& request, Status status) {
+void Messenger::finish(Request& request, Status status) noexcept {
   request.status = std::move(status);
   end(request);
 }
 
-std::uint64_t Messenger::register_cookie(Request& request) {
+// 0: there is no memory for it.
+std::uint64_t Messenger::register_cookie(Request& request) noexcept {
   if (free_cookies_.empty()) {
-    free_cookies_.reserve(cookies_.size() + 1);
-    free_cookies_.push_back(static_cast<std::uint32_t>(cookies_.size()));
-    cookies_.emplace_back();
+    try {
+      free_cookies_.reserve(cookies_.size() + 1);
+      cookies_.emplace_back();
+    } catch (const std::bad_alloc&) {
+      return 0;
+    }
+    free_cookies_.push_back(static_cast<std::uint32_t>(cookies_.size() - 1));
   }
   const std::uint32_t index = free_cookies_.back();
   free_cookies_.pop_back();

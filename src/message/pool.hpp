@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <vector>
 
 #include "base/assert.hpp"
@@ -29,7 +30,7 @@ class Pool {
   static constexpr std::size_t chunk_objects = 64;
   void grow() {
     free_.reserve((chunks_.size() + 1) * chunk_objects);
-    chunks_.push_back(std::make_unique<T[]>(chunk_objects));
+    chunks_.push_back(std::make_unique<T[]>(chunk_objects));  // what throws here has changed nothing
     for (std::size_t index = chunk_objects; index-- > 0;) free_.push_back(&chunks_.back()[index]);
   }
   std::vector<std::unique_ptr<T[]>> chunks_;
@@ -52,14 +53,18 @@ class BlockPool {
 
   std::byte* take(std::uint64_t bytes) {
     auto& blocks = free_[size_class(bytes)];
+    std::byte* block = nullptr;
+    if (blocks.empty()) {
+      block = new std::byte[class_bytes(bytes)];
+    } else {
+      block = blocks.back();
+      blocks.pop_back();
+      retained_bytes_ -= class_bytes(bytes);
+    }
     used_bytes_ += class_bytes(bytes);
-    if (blocks.empty()) return new std::byte[class_bytes(bytes)];
-    std::byte* block = blocks.back();
-    blocks.pop_back();
-    retained_bytes_ -= class_bytes(bytes);
     return block;
   }
-  void give(std::byte* block, std::uint64_t bytes) {
+  void give(std::byte* block, std::uint64_t bytes) noexcept {
     const std::uint64_t size = class_bytes(bytes);
     COUPLET_ASSERT(used_bytes_ >= size);
     used_bytes_ -= size;
@@ -67,8 +72,12 @@ class BlockPool {
       delete[] block;
       return;
     }
-    retained_bytes_ += size;
-    free_[size_class(bytes)].push_back(block);
+    try {
+      free_[size_class(bytes)].push_back(block);
+      retained_bytes_ += size;
+    } catch (const std::bad_alloc&) {
+      delete[] block;
+    }
   }
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_bytes_; }
   [[nodiscard]] std::uint64_t retained_bytes() const noexcept { return retained_bytes_; }

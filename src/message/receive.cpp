@@ -74,10 +74,10 @@ Status Messenger::irecv(Group& group, void* data, std::uint64_t count, couplet_t
   if (misused(group, data, count, info, source, tag)) [[unlikely]] {
     return misused_receive(group, data, count, type, source, tag);
   }
-  Request* made = take_request();
+  RequestHold made(*this);
   prepare_receive(*made, group, data, count, *info, source, tag);
   begin_receive(*made);
-  *request = made;
+  *request = made.release();
   return {};
 }
 
@@ -99,7 +99,7 @@ Status Messenger::recv_internal(Group& group, std::uint32_t context, std::string
 }
 
 Request* Messenger::irecv_internal(Group& group, std::uint32_t context, std::string& bytes) {
-  Request* made = take_request();
+  Request* made = take_request();  // nothing below throws
   made->context = context;
   made->tag = COUPLET_ANY_TAG;
   made->group = &group;
@@ -111,7 +111,7 @@ Request* Messenger::irecv_internal(Group& group, std::uint32_t context, std::str
 }
 
 // Looks at what has arrived first.
-void Messenger::begin_receive(Request& request) {
+void Messenger::begin_receive(Request& request) noexcept {
   ++pending_;
   ++request.group->pending;
   if (take_arrived(request)) return;
@@ -123,7 +123,7 @@ void Messenger::begin_receive(Request& request) {
   post(request);
 }
 
-bool Messenger::take_arrived(Request& request) {
+bool Messenger::take_arrived(Request& request) noexcept {
   if (request.flow != nullptr ? request.flow->arrivals.empty() : arrivals_.empty()) return false;
   Arrival* arrival = find_arrival(request);
   if (arrival == nullptr) return false;
@@ -137,19 +137,19 @@ Status Messenger::senders_left(const Request& request) const {
   return request.flow->lost ? request.flow->loss : Status();
 }
 
-void Messenger::post(Request& request) {
+void Messenger::post(Request& request) noexcept {
   request.stage = Stage::posted;
   request.order = ++posted_order_;
   (request.flow != nullptr ? request.flow->posted : any_source_).push_back(request);
 }
 
 // Forgets a receive that nothing has matched.
-void Messenger::unpost(Request& request) {
+void Messenger::unpost(Request& request) noexcept {
   (request.flow != nullptr ? request.flow->posted : any_source_).remove(request);
   end(request);
 }
 
-Arrival* Messenger::find_arrival(const Request& request) {
+Arrival* Messenger::find_arrival(const Request& request) noexcept {
   if (request.flow != nullptr) {
     for (Arrival* arrival = request.flow->arrivals.first(); arrival != nullptr;
          arrival = ArrivalChain::after(*arrival)) {
@@ -166,7 +166,7 @@ Arrival* Messenger::find_arrival(const Request& request) {
   return nullptr;
 }
 
-void Messenger::take_arrival(Request& request, Arrival& arrival) {
+void Messenger::take_arrival(Request& request, Arrival& arrival) noexcept {
   Flow& flow = *arrival.flow;
   set_source(request, flow, arrival.tag, arrival.bytes);
   if (arrival.arriving) {
@@ -188,7 +188,7 @@ void Messenger::take_arrival(Request& request, Arrival& arrival) {
   }
 }
 
-void Messenger::release_storage(Arrival& arrival) {
+void Messenger::release_storage(Arrival& arrival) noexcept {
   if (arrival.storage != nullptr && arrival.storage != arrival.small.data()) {
     blocks_.give(arrival.storage, arrival.bytes);
   }
@@ -196,7 +196,7 @@ void Messenger::release_storage(Arrival& arrival) {
 }
 
 // Takes it out of the lists and gives back what it took.
-void Messenger::forget_arrival(Arrival& arrival) {
+void Messenger::forget_arrival(Arrival& arrival) noexcept {
   Flow& flow = *arrival.flow;
   flow.arrivals.remove(arrival);
   arrivals_.remove(arrival);
@@ -210,7 +210,7 @@ void Messenger::forget_arrival(Arrival& arrival) {
   arrival_pool_.give(&arrival);
 }
 
-void Messenger::set_source(Request& request, Flow& flow, std::int32_t tag, std::uint64_t bytes) const {
+void Messenger::set_source(Request& request, Flow& flow, std::int32_t tag, std::uint64_t bytes) const noexcept {
   if (request.flow == nullptr) {
     request.flow = &flow;
     request.result.source = request.group->rank_of(flow.peer);
@@ -220,34 +220,50 @@ void Messenger::set_source(Request& request, Flow& flow, std::int32_t tag, std::
 }
 
 // False: the message does not go into the buffer, and the request is finished.
-bool Messenger::prepare_buffer(Request& request, std::uint64_t bytes) {
-  if (request.text != nullptr) {
-    request.text->resize(static_cast<std::size_t>(bytes));
-    request.data = reinterpret_cast<std::byte*>(request.text->data());
-    request.bytes = bytes;
-  }
-  if (bytes > request.bytes) [[unlikely]] {
-    finish(request,
-           fail(Code::truncated,
-                "a message of {} bytes from {} with tag {} in group '{}' does not fit into a buffer of {} bytes", bytes,
-                channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(), request.bytes));
-    return false;
-  }
-  if ((bytes & (request.type->element_bytes - 1)) != 0) [[unlikely]] {
-    finish(
-        request,
-        fail(Code::type,
-             "a message of {} bytes from {} with tag {} in group '{}' is not a whole number of {} elements of {} bytes",
-             bytes, channels_.peer_name(request.flow->peer), request.result.tag, request.group->name(),
-             request.type->name, request.type->element_bytes));
+bool Messenger::prepare_buffer(Request& request, std::uint64_t bytes) noexcept {
+  try {
+    Status status = request.text != nullptr ? grow_text(request, bytes) : Status();
+    const bool fits = bytes <= request.bytes && (bytes & (request.type->element_bytes - 1)) == 0;
+    if (status.ok() && !fits) [[unlikely]] {
+      status = misfit(request, bytes);
+    }
+    if (!status.ok()) [[unlikely]] {
+      finish(request, std::move(status));
+      return false;
+    }
+  } catch (const std::bad_alloc&) {
+    finish(request, Code::memory);
     return false;
   }
   request.result.count = bytes >> request.element_shift;
   return true;
 }
 
+// Makes room for a message of the library itself; what its sender announces is not believed without a limit.
+Status Messenger::grow_text(Request& request, std::uint64_t bytes) const {
+  if (bytes > max_internal_message_bytes) {
+    return fail(Code::limit, "{} announces an internal message of {} bytes in group '{}': more than the limit of {}",
+                channels_.peer_name(request.flow->peer), bytes, request.group->name(), max_internal_message_bytes);
+  }
+  request.text->resize(static_cast<std::size_t>(bytes));
+  request.data = reinterpret_cast<std::byte*>(request.text->data());
+  request.bytes = bytes;
+  return {};
+}
+
+Status Messenger::misfit(const Request& request, std::uint64_t bytes) const {
+  const std::string message =
+      fmt::format("a message of {} bytes from {} with tag {} in group '{}'", bytes,
+                  channels_.peer_name(request.flow->peer), request.result.tag, request.group->name());
+  if (bytes > request.bytes) {
+    return fail(Code::truncated, "{} does not fit into a buffer of {} bytes", message, request.bytes);
+  }
+  return fail(Code::type, "{} is not a whole number of {} elements of {} bytes", message, request.type->name,
+              request.type->element_bytes);
+}
+
 // The message is complete: copies it unless it is in the buffer already.
-void Messenger::deliver(Request& request, const std::byte* payload, bool swap) {
+void Messenger::deliver(Request& request, const std::byte* payload, bool swap) noexcept {
   const std::uint64_t bytes = request.result.bytes;
   if (bytes == 8) {
     std::memcpy(request.data, payload, 8);
@@ -259,7 +275,8 @@ void Messenger::deliver(Request& request, const std::byte* payload, bool swap) {
 }
 
 // The request has met an envelope.
-void Messenger::begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie, std::uint64_t address) {
+void Messenger::begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie,
+                                 std::uint64_t address) noexcept {
   Flow& flow = *request.flow;
   if (!prepare_buffer(request, bytes)) return send_done(flow, cookie);
   const bool near = flow.reach == Reach::proven && address != 0;
@@ -274,23 +291,40 @@ void Messenger::begin_rendezvous(Request& request, std::uint64_t bytes, std::uin
   ask_for_pieces(request, cookie);
 }
 
-void Messenger::ask_for_pieces(Request& request, std::uint64_t cookie) {
+void Messenger::ask_for_pieces(Request& request, std::uint64_t cookie) noexcept {
   Flow& flow = *request.flow;
+  if (request.cookie == 0 && register_cookie(request) == 0) return give_up(request, cookie);
   request.stage = Stage::collecting;
   request.total = request.result.bytes;
   request.moved = 0;
   flow.active.push_back(request);
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::clear);
-  header.first = request.cookie != 0 ? request.cookie : register_cookie(request);
+  header.first = request.cookie;
   header.second = cookie;
   post_control(flow, header, {});
 }
 
+// There is no memory to receive it: the sender is released.
+void Messenger::give_up(Request& request, std::uint64_t cookie) noexcept {
+  send_done(*request.flow, cookie);
+  finish(request, Code::memory);
+}
+
+// As ProcessMemory::read. memory: the reading failed, and there is no memory to say how.
+Status Messenger::read_piece(const os::ProcessMemory& memory, std::uint64_t address, std::byte* target,
+                             std::uint64_t bytes) noexcept {
+  try {
+    return memory.read(address, target, bytes);
+  } catch (const std::bad_alloc&) {
+    return Code::memory;
+  }
+}
+
 // False: it could not be read; then it is copied in pieces, from now on also what follows.
-bool Messenger::read_memory(Request& request, std::uint64_t address) {
+bool Messenger::read_memory(Request& request, std::uint64_t address) noexcept {
   Flow& flow = *request.flow;
-  const Status status = flow.memory->read(address, request.data, request.result.bytes);
+  const Status status = read_piece(*flow.memory, address, request.data, request.result.bytes);
   if (status.ok()) {
     counters_.add(Counter::message_bytes_read_directly, request.result.bytes);
     return true;
@@ -299,13 +333,17 @@ bool Messenger::read_memory(Request& request, std::uint64_t address) {
   return false;
 }
 
-void Messenger::refuse_reach(Flow& flow, const Status& why) {
+void Messenger::refuse_reach(Flow& flow, const Status& why) noexcept {
   flow.reach = Reach::refused;
   flow.memory.reset();
-  flow.reach_reason = fmt::format("reading the sender's memory failed: {}", why.text());
+  try {
+    flow.reach_reason = fmt::format("reading the sender's memory failed: {}", why.text());
+  } catch (const std::bad_alloc&) {
+    flow.reach_reason.clear();
+  }
 }
 
-void Messenger::send_done(Flow& flow, std::uint64_t cookie) {
+void Messenger::send_done(Flow& flow, std::uint64_t cookie) noexcept {
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::done);
   header.second = cookie;

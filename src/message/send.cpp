@@ -78,7 +78,7 @@ Status Messenger::isend(Group& group, const void* data, std::uint64_t count, cou
   if (misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
-  Request* made = take_request();
+  RequestHold made(*this);
   made->sending = true;
   made->context = group.context();
   made->tag = tag;
@@ -91,17 +91,14 @@ Status Messenger::isend(Group& group, const void* data, std::uint64_t count, cou
   made->result.tag = tag;
   made->result.bytes = made->bytes;
   made->result.count = count;
-  if (Status status = begin_send(*made); !status.ok()) {
-    give_request(made);
-    return status;
-  }
-  *request = made;
+  COUPLET_TRY(begin_send(*made));
+  *request = made.release();
   return {};
 }
 
 Status Messenger::send_internal(Group& group, std::uint32_t context, std::string bytes, std::int32_t target,
                                 std::int32_t tag) {
-  Request* made = take_request();
+  RequestHold made(*this);
   made->sending = true;
   made->context = context;
   made->tag = tag;
@@ -111,37 +108,33 @@ Status Messenger::send_internal(Group& group, std::uint32_t context, std::string
   made->owned = std::make_unique<std::string>(std::move(bytes));
   made->data = reinterpret_cast<std::byte*>(made->owned->data());
   made->bytes = made->owned->size();
-  Status status = begin_send(*made);
-  if (!status.ok()) {
-    give_request(made);
-    return status;
-  }
+  COUPLET_TRY(begin_send(*made));
   if (!made->done) {
-    made->detached = true;
+    made.release()->detached = true;
     return {};
   }
-  status = std::move(made->status);
-  give_request(made);
-  return status;
+  return std::move(made->status);
 }
 
-// Starts it; an error means that the request was never made.
+// Starts it; an error, or an exception, means that the request was never made: nothing throws once it is counted.
 Status Messenger::begin_send(Request& request) {
   Flow& flow = *request.flow;
   if (flow.lost) look_for_returned();
   if (!flow.lost && !flow.fast) COUPLET_TRY(settle(flow));
   const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;
   const bool small = request.bytes <= flow.eager_bytes;
-  if (small && !flow.lost && charge > flow.credit) flow.channel->poll(64);  // credit may have come back
+  if (small && !flow.lost && charge > flow.credit) poll_channel(*flow.channel, 64);  // credit may have come back
   if (!flow.lost && !(small && charge <= flow.credit) && flow.offered >= options_.envelope_limit) {
     return fail(Code::limit, "{} has {} messages for {} that nobody has received: the limit of waiting messages",
                 channels_.peer_name(self_), flow.offered, channels_.peer_name(flow.peer));
   }
+  const bool eager = small && charge <= flow.credit;
+  if (!flow.lost && !eager && register_cookie(request) == 0) return Code::memory;
   ++pending_;
   ++request.group->pending;
   if (flow.lost) {
     finish(request, flow.loss);
-  } else if (small && charge <= flow.credit) {
+  } else if (eager) {
     queue_eager(request);
   } else {
     offer(request);
@@ -149,7 +142,25 @@ Status Messenger::begin_send(Request& request) {
   return {};
 }
 
-void Messenger::queue_eager(Request& request) {
+// As Channel::try_send; without memory to keep the rest of a frame it is not sent.
+bool Messenger::try_send(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept {
+  try {
+    return flow.channel->try_send(header, payload);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+// As Channel::send; without memory for it the channel fails, and its next poll tells everybody.
+void Messenger::hand_over(Flow& flow, channel::Outgoing& outgoing) noexcept {
+  try {
+    flow.channel->send(outgoing);
+  } catch (const std::bad_alloc&) {
+    flow.channel->fail(Code::memory);
+  }
+}
+
+void Messenger::queue_eager(Request& request) noexcept {
   Flow& flow = *request.flow;
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
@@ -159,7 +170,7 @@ void Messenger::queue_eager(Request& request) {
   header.first = request.bytes;
   header.second = std::exchange(flow.owed, 0);
   flow.credit -= request.bytes + wire::eager_overhead_bytes;
-  if (flow.channel->try_send(header, view(request, 0, request.bytes))) {
+  if (try_send(flow, header, view(request, 0, request.bytes))) {
     finish(request);
     return;
   }
@@ -171,7 +182,7 @@ void Messenger::queue_eager(Request& request) {
   request.outgoing.payload = view(request, 0, request.bytes);
   request.outgoing.finished = &Messenger::outgoing_finished;
   request.outgoing.owner = &request;
-  flow.channel->send(request.outgoing);
+  hand_over(flow, request.outgoing);
 }
 
 wire::Envelope Messenger::own_memory(const void* data) const noexcept {
@@ -181,8 +192,8 @@ wire::Envelope Messenger::own_memory(const void* data) const noexcept {
           .process = static_cast<std::uint32_t>(getpid())};
 }
 
-// Says what there is to send, and where it lies.
-void Messenger::offer(Request& request) {
+// Says what there is to send, and where it lies. The request has its cookie.
+void Messenger::offer(Request& request) noexcept {
   Flow& flow = *request.flow;
   request.stage = Stage::offered;
   ++flow.offered;
@@ -193,7 +204,7 @@ void Messenger::offer(Request& request) {
   header.tag = request.tag;
   header.context = request.context;
   header.first = request.bytes;
-  header.second = register_cookie(request);
+  header.second = request.cookie;
   const bool far = flow.channel->state() == channel::ChannelState::open && !flow.channel->traits().same_memory;
   std::array<std::byte, wire::envelope_bytes> image;
   wire::encode_envelope(options_.read_memory && !far ? own_memory(request.data) : wire::Envelope{}, image);
@@ -201,7 +212,7 @@ void Messenger::offer(Request& request) {
 }
 
 // Hands the next piece to the channel as long as it takes them.
-void Messenger::pump(Request& request) {
+void Messenger::pump(Request& request) noexcept {
   if (request.pumping) return;
   request.pumping = true;
   Flow& flow = *request.flow;
@@ -227,18 +238,18 @@ void Messenger::pump(Request& request) {
     request.outgoing.owner = &request;
     request.moved += piece;
     request.in_channel = true;
-    flow.channel->send(request.outgoing);
+    hand_over(flow, request.outgoing);
   }
   request.pumping = false;
 }
 
-void Messenger::outgoing_finished(channel::Outgoing& outgoing, const Status& status) {
+void Messenger::outgoing_finished(channel::Outgoing& outgoing, const Status& status) noexcept {
   auto& request = *static_cast<Request*>(outgoing.owner);
   request.flow->messenger->taken(request, status);
 }
 
 // The channel has given `request.outgoing` back.
-void Messenger::taken(Request& request, const Status& status) {
+void Messenger::taken(Request& request, const Status& status) noexcept {
   Flow& flow = *request.flow;
   request.in_channel = false;
   if (!flow.fast && flow.channel != nullptr) set_limit(flow);  // it was sent before there was a lane
@@ -253,9 +264,16 @@ void Messenger::taken(Request& request, const Status& status) {
   }
 }
 
-void Messenger::post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) {
-  if (flow.channel->try_send(header, payload)) return;
-  ControlFrame* frame = controls_.take();
+// A channel on which it cannot even be queued fails by name: the peer waits for it.
+void Messenger::post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept {
+  if (try_send(flow, header, payload)) return;
+  ControlFrame* frame = nullptr;
+  try {
+    frame = controls_.take();
+  } catch (const std::bad_alloc&) {
+    return flow.channel->fail(
+        fail(Code::memory, "no memory for an answer to {}", flow.channel->peer_name()));  // the next poll tells
+  }
   frame->messenger = this;
   frame->outgoing = {};
   frame->outgoing.header = header;
@@ -263,17 +281,19 @@ void Messenger::post_control(Flow& flow, wire::FrameHeader& header, std::span<co
   frame->outgoing.payload = {frame->payload.data(), payload.size()};
   frame->outgoing.finished = &Messenger::control_finished;
   frame->outgoing.owner = frame;
-  flow.channel->send(frame->outgoing);
+  hand_over(flow, frame->outgoing);
 }
 
-void Messenger::control_finished(channel::Outgoing& outgoing, const Status& /*status*/) {
+void Messenger::control_finished(channel::Outgoing& outgoing, const Status& /*status*/) noexcept {
   auto* frame = static_cast<ControlFrame*>(outgoing.owner);
   frame->messenger->controls_.give(frame);
 }
 
 Status Messenger::finish_blocking_send(Request& request) {
   COUPLET_ASSERT(request.done || engine_ != nullptr);
-  static_cast<void>(finish_wait(request, os::never));  // without a deadline, and not interrupted: it is done
+  while (!request.done) {  // without a deadline, and not interrupted: what else ends the wait is no reason to leave
+    static_cast<void>(finish_wait(request, os::never));
+  }
   return std::move(request.status);
 }
 

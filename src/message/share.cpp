@@ -37,6 +37,17 @@ std::optional<Piece> claim_piece(std::atomic<std::uint64_t>& word, std::uint32_t
 
 }  // namespace
 
+// False: it was not written, or not all of it.
+bool Messenger::write_piece(const os::ProcessMemory& memory, std::uint64_t address, const std::byte* source,
+                            std::uint64_t bytes) noexcept {
+  try {
+    const os::ProcessRun run{.address = address, .bytes = bytes};
+    return memory.write(std::span(&run, 1), source).ok();
+  } catch (const std::bad_alloc&) {
+    return false;  // there is no memory to say why
+  }
+}
+
 // nullptr: this side copies alone. Where ranks exceed cores a sender that copies would only take the receiver's core.
 std::atomic<std::uint64_t>* Messenger::word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept {
   const bool worth = bytes >= wire::least_shared_bytes && bytes <= wire::most_shared_bytes && options_.spin_rounds > 0;
@@ -44,8 +55,10 @@ std::atomic<std::uint64_t>* Messenger::word_to_share(const Flow& flow, std::uint
   return flow.channel->shared_word(link::Way::incoming);
 }
 
-void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t address, std::atomic<std::uint64_t>& word) {
+void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t address,
+                      std::atomic<std::uint64_t>& word) noexcept {
   Flow& flow = *request.flow;
+  if (register_cookie(request) == 0) return give_up(request, cookie);
   const std::uint64_t bytes = request.result.bytes;
   flow.shared_round = std::max(flow.shared_round + 1, 1U);
   request.peer_cookie = cookie;
@@ -54,7 +67,7 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
   header.kind = wire::message_frame_kind(wire::MessageKind::share);
   header.payload_bytes = wire::envelope_bytes;
   header.context = flow.shared_round;
-  header.first = register_cookie(request);
+  header.first = request.cookie;
   header.second = cookie;
   std::array<std::byte, wire::envelope_bytes> image;
   wire::encode_envelope(own_memory(request.data), image);
@@ -65,7 +78,7 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
   while (const auto piece = claim_piece(word, flow.shared_round, bytes, self_ > flow.peer)) {
     ++own;
     own_bytes += piece->bytes;
-    const Status status = flow.memory->read(address + piece->offset, request.data + piece->offset, piece->bytes);
+    const Status status = read_piece(*flow.memory, address + piece->offset, request.data + piece->offset, piece->bytes);
     if (!status.ok()) {
       refuse_reach(flow, status);
       request.whole = false;
@@ -88,7 +101,7 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
 }
 
 // All pieces were copied, or tried.
-void Messenger::shared_copied(Request& request, bool whole) {
+void Messenger::shared_copied(Request& request, bool whole) noexcept {
   if (!whole) return ask_for_pieces(request, request.peer_cookie);
   send_done(*request.flow, request.peer_cookie);
   if (request.swap) swap_numbers(request.data, request.result.bytes, request.type->swap_bytes);
@@ -110,8 +123,9 @@ Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std
   std::uint64_t copied = 0;
   while (const auto piece = claim_piece(*word, header.context, request->bytes, self_ > flow.peer)) {
     ++claimed;
-    const os::ProcessRun run{.address = envelope->address + piece->offset, .bytes = piece->bytes};
-    if (!flow.memory->write(std::span(&run, 1), request->data + piece->offset).ok()) break;
+    if (!write_piece(*flow.memory, envelope->address + piece->offset, request->data + piece->offset, piece->bytes)) {
+      break;
+    }
     ++copied;
     counters_.add(Counter::message_bytes_written_directly, piece->bytes);
   }

@@ -35,15 +35,32 @@ Status merge_records(std::string& own, std::string_view other) {
   return {};
 }
 
+// The own part is missing: what comes from others is heard, and dropped.
+Status merge_nothing(std::string& /*own*/, std::string_view /*other*/) {
+  return {};
+}
+
 // Only a code of ours goes on: what else comes from outside becomes a protocol error.
 Status failure_from(std::string_view bytes) {
-  const auto code = static_cast<couplet_status>(static_cast<std::int64_t>(number_at(bytes, 1)));
-  const bool known = code < 0 && std::string_view(code_name(code)) != "unknown";
-  return {known ? static_cast<Code>(code) : Code::protocol, std::string(bytes.substr(9))};
+  const auto number = static_cast<couplet_status>(static_cast<std::int64_t>(number_at(bytes, 1)));
+  const bool known = number < 0 && std::string_view(code_name(number)) != "unknown";
+  return fail(known ? static_cast<Code>(number) : Code::protocol, "{}", bytes.substr(9));
 }
 
 constexpr char said_ok = 0;
 constexpr char said_failed = 1;
+constexpr std::uint64_t retry_ns = 1'000'000;
+
+std::string image_of(const Status& status, const std::string& bytes) {
+  std::string image(1, status.ok() ? said_ok : said_failed);
+  if (status.ok()) {
+    image.append(bytes);
+  } else {
+    append_number(image, static_cast<std::uint64_t>(static_cast<std::int64_t>(status.code())));
+    image.append(status.text());
+  }
+  return image;
+}
 
 }  // namespace
 
@@ -54,17 +71,21 @@ Result<std::unique_ptr<MessageTeam>> MessageTeam::open(Messenger& messenger, Gro
   if (group.rank() < 0) {
     return fail(Code::state, "team '{}': this process is no member of group '{}'", name, group.name());
   }
-  const auto use = static_cast<std::int32_t>(messenger.next_use(group.context(), name));
-  const std::int32_t key[] = {static_cast<std::int32_t>(group.context()), use};
+  std::uint32_t& uses = messenger.uses_of(group.context(), name);
+  const std::int32_t key[] = {static_cast<std::int32_t>(group.context()), static_cast<std::int32_t>(uses)};
   const std::uint32_t context = user_context(hash_members(name, key)) | internal_context;
-  return std::unique_ptr<MessageTeam>(new MessageTeam(messenger, group, context, std::string(name)));
+  auto team = std::unique_ptr<MessageTeam>(new MessageTeam(messenger, group, context, std::string(name)));
+  ++uses;  // an exception before this leaves the count as the other members have it
+  return team;
 }
 
 Status MessageTeam::minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) {
-  std::string own;
-  own.reserve(values.size() * 8);
-  for (const std::int64_t value : values) append_number(own, static_cast<std::uint64_t>(value));
-  auto all = combine(std::move(own), merge_minimum, deadline_ns);
+  auto all = combine(
+      [&](std::string& own) {
+        own.reserve(values.size() * 8);
+        for (const std::int64_t value : values) append_number(own, static_cast<std::uint64_t>(value));
+      },
+      merge_minimum, deadline_ns);
   if (!all.ok()) return all.status();
   if (all->size() != values.size() * 8) {
     broken_ = fail(Code::mismatch, "team '{}': one member gives {} values, another {}", name_, values.size(),
@@ -78,49 +99,69 @@ Status MessageTeam::minimum(std::span<std::int64_t> values, std::uint64_t deadli
 }
 
 Result<std::vector<std::string>> MessageTeam::gather(const std::string& bytes, std::uint64_t deadline_ns) {
-  std::string own;  // records: rank, length, bytes
-  append_number(own, static_cast<std::uint64_t>(rank()));
-  append_number(own, bytes.size());
-  own.append(bytes);
-  auto all = combine(std::move(own), merge_records, deadline_ns);
+  auto all = combine(
+      [&](std::string& own) {  // records: rank, length, bytes
+        append_number(own, static_cast<std::uint64_t>(rank()));
+        append_number(own, bytes.size());
+        own.append(bytes);
+      },
+      merge_records, deadline_ns);
   if (!all.ok()) return all.status();
-  std::vector<std::string> parts(static_cast<std::size_t>(size()));
-  int found = 0;
-  for (std::size_t offset = 0; all->size() - offset >= 16; ++found) {
-    const std::uint64_t member = number_at(*all, offset);
-    const std::uint64_t length = number_at(*all, offset + 8);
-    offset += 16;
-    if (member >= parts.size() || length > all->size() - offset) break;
-    parts[static_cast<std::size_t>(member)] = all->substr(offset, static_cast<std::size_t>(length));
-    offset += static_cast<std::size_t>(length);
-  }
-  if (found != size()) {
-    broken_ = fail(Code::mismatch, "team '{}': {} of {} members gave their part", name_, found, size());
-    return broken_;
-  }
-  return parts;
+  std::vector<std::string> parts;
+  own_failure_ = with_memory([&] {
+    parts.resize(static_cast<std::size_t>(size()));
+    return take_apart(*all, parts);
+  });
+  if (own_failure_.ok()) return parts;
+  return own_failure_;
 }
 
-Result<std::string> MessageTeam::combine(std::string own, const Merge& merge, std::uint64_t deadline_ns) {
+// Into the part of each member.
+Status MessageTeam::take_apart(const std::string& all, std::vector<std::string>& parts) const {
+  int found = 0;
+  for (std::size_t offset = 0; all.size() - offset >= 16; ++found) {
+    const std::uint64_t member = number_at(all, offset);
+    const std::uint64_t length = number_at(all, offset + 8);
+    offset += 16;
+    if (member >= parts.size() || length > all.size() - offset) break;
+    parts[static_cast<std::size_t>(member)] = all.substr(offset, static_cast<std::size_t>(length));
+    offset += static_cast<std::size_t>(length);
+  }
+  return found == size() ? Status() : fail(Code::mismatch, "{} of {} members gave their part", found, size());
+}
+
+// Every member takes part in every call, also one that has no memory for its own part: the others hear of it.
+Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns) {
   if (!broken_.ok()) return broken_;
   const auto tag = static_cast<std::int32_t>(2 * (calls_++ & 0x3FFFFFFF));
-  Status status = collect(own, merge, tag, deadline_ns);
+  std::string own;
+  Status status = own_failure_.ok() ? with_memory([&] {
+    fill(own);
+    return Status();
+  })
+                                    : own_failure_;
+  Status collected = collect(own, status.ok() ? merge : Merge(merge_nothing), tag, deadline_ns);
+  if (status.ok()) status = std::move(collected);
   int bit = 1;
   while (bit < size() && (rank() & bit) == 0) bit <<= 1;
   if (rank() != 0) {
     const int parent = rank() & ~bit;
-    send(status, own, parent, tag);
+    send(status, own, parent, tag, deadline_ns);
     Status from_above = receive(own, parent, tag + 1, deadline_ns);
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
   }
   for (int child_bit = bit >> 1; child_bit > 0; child_bit >>= 1) {
-    if ((rank() | child_bit) < size()) send(status, own, rank() | child_bit, tag + 1);
+    if ((rank() | child_bit) < size()) send(status, own, rank() | child_bit, tag + 1, deadline_ns);
+  }
+  if (status.code() == Code::memory) {  // perhaps here alone: the others hear of it in the next call
+    own_failure_ = status;
+    return status;
   }
   if (!status.ok()) {
     broken_ = std::move(status);
     return broken_;
   }
-  return own;
+  return Result<std::string>(std::move(own));  // a copy could fail here alone
 }
 
 // Merges what the children send; all of them are heard, also after a failure.
@@ -131,10 +172,7 @@ Status MessageTeam::collect(std::string& own, const Merge& merge, std::int32_t t
     if (child >= size()) continue;
     std::string part;
     Status status = receive(part, child, tag, deadline_ns);
-    if (status.ok() && first.ok()) {
-      status = merge(own, part);
-      if (!status.ok()) status = status.within(fmt::format("team '{}'", name_));
-    }
+    if (status.ok() && first.ok()) status = with_memory([&] { return merge(own, part); });
     if (first.ok() && !status.ok()) first = std::move(status);
   }
   return first;
@@ -142,30 +180,49 @@ Status MessageTeam::collect(std::string& own, const Merge& merge, std::int32_t t
 
 Status MessageTeam::receive(std::string& bytes, int source, std::int32_t tag, std::uint64_t deadline_ns) {
   std::string image;
-  Status status = messenger_.recv_internal(group_, context_, image, source, tag, deadline_ns);
-  if (!status.ok()) {
-    return status.error() ? status.within(fmt::format("team '{}'", name_))
-                          : fail(Code::timeout, "team '{}': interrupted", name_);
-  }
+  COUPLET_TRY(with_memory([&] { return messenger_.recv_internal(group_, context_, image, source, tag, deadline_ns); }));
   if (image.size() >= 9 && image.front() == said_failed) return failure_from(image);
   if (image.empty() || image.front() != said_ok) {
     return fail(Code::protocol, "team '{}': rank {} sends no answer of a team", name_, source);
   }
-  bytes.assign(image, 1, std::string::npos);
+  image.erase(0, 1);
+  bytes = std::move(image);
   return {};
 }
 
-// A target that is lost is not told: it knows, or does not care any more.
-void MessageTeam::send(const Status& status, const std::string& bytes, int target, std::int32_t tag) {
-  std::string image(1, status.ok() ? said_ok : said_failed);
-  if (status.ok()) {
-    image.append(bytes);
-  } else {
-    append_number(image, static_cast<std::uint64_t>(static_cast<std::int64_t>(status.code())));
-    image.append(status.text());
+// Calls `body`, and names the team in its error. memory: there was none for it.
+template <typename Body>
+Status MessageTeam::with_memory(const Body& body) const noexcept {
+  Status status;
+  try {
+    status = body();
+  } catch (const std::bad_alloc&) {
+    status = fail(Code::memory, "no memory for an agreement among {} members", size());
   }
-  const Status sent = messenger_.send_internal(group_, context_, image, target, tag);
-  (void)sent;
+  if (status.ok()) return status;
+  if (!status.error()) return fail(Code::timeout, "team '{}': interrupted", name_);
+  try {
+    return status.within(fmt::format("team '{}'", name_));
+  } catch (const std::bad_alloc&) {
+    return status;
+  }
+}
+
+// A target that is lost is not told: it knows, or does not need it any more. Without memory to send, it is tried again while
+// the call lasts, since the target waits; then it hears of it by the end of the channel.
+void MessageTeam::send(const Status& status, const std::string& bytes, int target, std::int32_t tag,
+                       std::uint64_t deadline_ns) noexcept {
+  std::string image;
+  while (true) {
+    const Status sent = with_memory([&] {
+      if (image.empty()) image = image_of(status, bytes);
+      return messenger_.send_internal(group_, context_, image, target, tag);
+    });
+    if (sent.code() != Code::memory) return;
+    const std::uint64_t now_ns = os::now_ns();
+    if (now_ns >= deadline_ns) return messenger_.give_up_peer(group_, target, sent);
+    messenger_.move_until(std::min(deadline_ns, now_ns + retry_ns));
+  }
 }
 
 }  // namespace couplet::message

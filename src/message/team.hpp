@@ -40,16 +40,23 @@ class MessageTeam final : public Team {
   using Merge = std::function<Status(std::string& own, std::string_view other)>;
 
   MessageTeam(Messenger& messenger, Group& group, std::uint32_t context, std::string name);
-  Result<std::string> combine(std::string own, const Merge& merge, std::uint64_t deadline_ns);
+  // Makes the own part.
+  using Fill = std::function<void(std::string& own)>;
+  Result<std::string> combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns);
+  Status take_apart(const std::string& all, std::vector<std::string>& parts) const;
   Status collect(std::string& own, const Merge& merge, std::int32_t tag, std::uint64_t deadline_ns);
   Status receive(std::string& bytes, int source, std::int32_t tag, std::uint64_t deadline_ns);
-  void send(const Status& status, const std::string& bytes, int target, std::int32_t tag);
+  void send(const Status& status, const std::string& bytes, int target, std::int32_t tag,
+            std::uint64_t deadline_ns) noexcept;
+  template <typename Body>
+  Status with_memory(const Body& body) const noexcept;
 
   Messenger& messenger_;
   Group& group_;
   std::uint32_t context_;
   std::uint32_t calls_ = 0;
   Status broken_;
+  Status own_failure_;  // of the last call, which succeeded at the others: the next one tells them
   std::string name_;
 };
 

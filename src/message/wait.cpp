@@ -14,8 +14,18 @@ int Messenger::rounds_for(const Request& request) const noexcept {
   return options_.spin_rounds + static_cast<int>(std::min(request.bytes / bytes_per_round, most_rounds));
 }
 
+// As Channel::poll; a channel that has no memory to go on fails by name.
+int Messenger::poll_channel(channel::Channel& channel, int budget) noexcept {
+  try {
+    return channel.poll(budget);
+  } catch (const std::bad_alloc&) {
+    channel.fail(fail(Code::memory, "no memory to take what {} sends", channel.peer_name()));
+    return 1;
+  }
+}
+
 // No clock, no system call of ours; true: done.
-bool Messenger::spin(const Request& request) {
+bool Messenger::spin(const Request& request) noexcept {
   channel::Channel* channel = request.flow != nullptr ? request.flow->channel : nullptr;
   if (channel == nullptr) {
     engine_->poll();
@@ -28,7 +38,7 @@ bool Messenger::spin(const Request& request) {
       engine_->poll();
       if (request.done) return true;
     }
-    const int moved = channel->poll(1);
+    const int moved = poll_channel(*channel, 1);
     if (request.done) return true;
     if (request.flow->channel != channel) return request.done;
     if (moved == 0 && round > 64) os::pause();
@@ -37,7 +47,7 @@ bool Messenger::spin(const Request& request) {
 }
 
 // As finish_wait, after spin() has not helped.
-Status Messenger::block(Request& request, std::uint64_t deadline_ns) {
+Status Messenger::block(Request& request, std::uint64_t deadline_ns) noexcept {
   // Neither an agreement nor a blocking send can be left half way.
   const bool may_stop = request.sending ? request.pooled : request.text == nullptr;
   return wait_until([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); },
@@ -46,16 +56,25 @@ Status Messenger::block(Request& request, std::uint64_t deadline_ns) {
 
 // By the clock only from here on: a message that comes while we look costs no look at it.
 Status Messenger::wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns,
-                             const std::function<std::string()>& what, bool interruptible) {
+                             const std::function<std::string()>& what, bool interruptible) noexcept {
   if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
   const std::uint64_t start_ns = os::now_ns();
-  Status status = engine_->wait(done, deadline_ns, what, nullptr, interruptible);
+  Status status = Code::memory;
+  try {
+    status = engine_->wait(done, deadline_ns, what, nullptr, interruptible);
+  } catch (const std::bad_alloc&) {
+    status = Code::memory;  // the caller's request is still in its list: it decides
+  }
   counters_.add(Counter::message_wait_ns, os::now_ns() - start_ns);
   return status;
 }
 
-// ok: done; timeout; interrupted. Or state: nobody can wait here.
-Status Messenger::finish_wait(Request& request, std::uint64_t deadline_ns) {
+void Messenger::move_until(std::uint64_t until_ns) noexcept {
+  static_cast<void>(wait_until([] { return false; }, until_ns, [] { return std::string(); }, false));
+}
+
+// ok: done; timeout; interrupted; memory. Or state: nobody can wait here.
+Status Messenger::finish_wait(Request& request, std::uint64_t deadline_ns) noexcept {
   if (request.done) return {};
   if (engine_ != nullptr && spin(request)) return {};
   return block(request, deadline_ns);

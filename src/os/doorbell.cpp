@@ -10,6 +10,7 @@
 #include <array>
 #include <climits>
 #include <cstring>
+#include <new>
 
 #include "os/clock.hpp"
 #include "os/descriptor.hpp"
@@ -166,6 +167,14 @@ void Bell::ring() noexcept {
   if (flag_.sleeping.exchange(0, std::memory_order_relaxed) == 0) {
     return;  // somebody else rings, or the peer woke up
   }
+  try {
+    send_ring();
+  } catch (const std::bad_alloc&) {
+    flag_.sleeping.store(1, std::memory_order_relaxed);  // the next one tries again; no sleep is long
+  }
+}
+
+void Bell::send_ring() {
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (!socket_.mine()) {
       auto socket = open_datagram_socket();

@@ -75,6 +75,8 @@ class Bell {
   void ring() noexcept;
 
  private:
+  void send_ring();
+
   std::string path_;
   SleepFlag& flag_;
   Descriptor socket_;

@@ -3,15 +3,12 @@
 #include <linux/prctl.h>
 #include <sys/prctl.h>
 
-#include <atomic>
 #include <csignal>
-#include <cstdlib>
-#include <new>
 
+#include "memory.hpp"
 #include "support/parties.hpp"
 
 namespace {
-std::atomic<std::uint64_t> allocations{0};
 volatile char system_calls_are = SYSCALL_DISPATCH_FILTER_ALLOW;
 volatile std::sig_atomic_t system_calls = 0;
 
@@ -20,19 +17,6 @@ void count_system_call(int /*signal*/) {
   system_calls = system_calls + 1;
 }
 }  // namespace
-
-// Not inlined: GCC takes an inlined half of the pair for a mismatch.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
-  throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void* memory) noexcept {
-  std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void* memory, std::size_t /*bytes*/) noexcept {
-  std::free(memory);
-}
 
 namespace couplet::message {
 namespace {
@@ -59,11 +43,11 @@ struct Cost : ::testing::Test {
 
 TEST_F(Cost, AShortMessageAllocatesNothing) {
   ASSERT_TRUE(exchange());
-  const std::uint64_t before = allocations.load();
+  const std::uint64_t before = test::allocation_count();
   bool good = true;
   for (int round = 0; round < 100000; ++round) good = exchange() && good;
   EXPECT_TRUE(good);
-  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(test::allocation_count(), before);
 }
 
 TEST_F(Cost, AShortNonBlockingMessageAllocatesNothing) {
@@ -75,11 +59,11 @@ TEST_F(Cost, AShortNonBlockingMessageAllocatesNothing) {
            world[0].wait(&requests[1], os::never, nullptr).ok();
   };
   ASSERT_TRUE(once());
-  const std::uint64_t before = allocations.load();
+  const std::uint64_t before = test::allocation_count();
   bool good = true;
   for (int round = 0; round < 10000; ++round) good = once() && good;
   EXPECT_TRUE(good);
-  EXPECT_EQ(allocations.load(), before);
+  EXPECT_EQ(test::allocation_count(), before);
 }
 
 TEST_F(Cost, AShortMessageCallsTheSystemForNothing) {
