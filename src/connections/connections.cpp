@@ -99,7 +99,7 @@ Result<std::unique_ptr<Lane>> Connections::connect(channel::PeerId id) {
   Peer& peer = peers_[id];
   peer = {};
   peer.incarnation = info.incarnation;
-  peer.absent = info.state == PeerState::absent;
+  peer.absent = info.state == PeerState::absent || !membership_.ask_contact(id);
   if (peer.absent) {
     return Code::not_yet;  // tried again at each tick
   }
@@ -194,7 +194,7 @@ std::string Connections::name_of(std::uint32_t id) const {
 
 Result<Address> Connections::address_of(const Transport& transport, std::uint32_t id) const {
   const auto& info = membership_.peer(id);
-  if (info.state == PeerState::absent) {
+  if (info.state == PeerState::absent || !membership_.ask_contact(id)) {
     return Code::not_yet;
   }
   return Address{{id, info.incarnation}, options_.contact_of(transport.name(), info)};
@@ -268,7 +268,8 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
 void Connections::tick(std::uint64_t /*now_ns*/) {
   std::vector<channel::PeerId> waiting;
   for (auto& [id, peer] : peers_) {
-    const bool arrived = peer.absent && membership_.peer(id).state != PeerState::absent;
+    const bool arrived =
+        peer.absent && membership_.peer(id).state != PeerState::absent && membership_.ask_contact(id);
     if (arrived) {
       peer.absent = false;
       peer.incarnation = membership_.peer(id).incarnation;

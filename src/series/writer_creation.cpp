@@ -19,7 +19,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t max_default_slots = 4096;  // if nobody has said how much memory there is
+constexpr std::uint64_t most_derived_slots = 4096;
 constexpr std::uint32_t default_holders = 64;
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
 constexpr std::size_t longest_field_name = wire::series_field_name_bytes - 1;
@@ -373,8 +373,7 @@ class WriterCreation {
     COUPLET_TRY_VALUE(const std::uint64_t slot_bytes, slot_bytes_of());
     if (own_.slots == 0) {
       const std::uint64_t bytes = memory_bytes == 0 ? default_memory_bytes : memory_bytes;
-      own_.slots = std::max<std::uint64_t>(bytes / slot_bytes, 2);
-      own_.slots = memory_bytes == 0 ? std::min(own_.slots, max_default_slots) : own_.slots;
+      own_.slots = std::clamp<std::uint64_t>(bytes / slot_bytes, 2, most_derived_slots);
     }
     COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
     own_.specification = specification_;
@@ -537,6 +536,7 @@ class WriterCreation {
     COUPLET_TRY_VALUE(const auto answers, team_.gather(answer, deadline_ns_));
     const auto& number = answers.front();
     std::from_chars(number.data(), number.data() + number.size(), incarnation_);
+    environment_.registry().writing(record_.name, incarnation_);
     return {};
   }
 

@@ -203,12 +203,12 @@ std::byte* ControlConnection::place(channel::Channel& /*channel*/, const wire::F
 Status ControlConnection::arrived(channel::Channel& /*channel*/, const wire::FrameHeader& header,
                                   std::span<const std::byte> payload) {
   const auto kind = static_cast<std::uint8_t>(header.kind & 0x0FU);
-  if (kind > control_peer_table) {
+  if (kind != control_message) {
     return couplet::fail(Code::protocol, "control frame of kind {}, which does not exist", kind);
   }
-  if (kind == control_json && payload.size() > most_json_bytes) {
+  if (payload.size() > max_message_bytes) {
     return couplet::fail(Code::limit, "a control message of {} bytes, at most {} are allowed", payload.size(),
-                         most_json_bytes);
+                         max_message_bytes);
   }
   arrived_bytes_ += payload.size();
   arrived_.push_back({kind, std::string(reinterpret_cast<const char*>(payload.data()), payload.size())});

@@ -32,7 +32,7 @@ class ControlConnection final : private channel::FrameHandler {
  public:
   enum class State : std::uint8_t { connecting, handshake, open, ended };
   struct Arrived {
-    std::uint8_t kind = control_json;
+    std::uint8_t kind = control_message;
     std::string payload;
   };
 

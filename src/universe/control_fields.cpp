@@ -1,220 +1,148 @@
 #include "universe/control_fields.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "base/types.hpp"
-#include "universe/control.hpp"
 #include "universe/programs.hpp"
+#include "universe/series_record.hpp"
 
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t most_parts = 1 << 20;
-constexpr std::size_t most_fields = 64;
-constexpr std::size_t most_boxes = 4096;  // of a field of one rank
-constexpr std::size_t most_required_readers = most_programs;
+constexpr std::size_t run_bytes = 13;
+constexpr std::uint8_t max_peer_state = 3;
 
-bool corner_from(const Json& json, std::size_t dimensions, std::array<std::int64_t, layout::max_dimensions>& numbers) {
-  if (!json.is_array() || json.size() != dimensions) {
-    return false;
-  }
-  for (std::size_t index = 0; index < dimensions; ++index) {
-    const auto number = Fields::to_integer<std::int64_t>(json[index]);
-    if (!number) {
-      return false;
-    }
-    numbers[index] = *number;
-  }
-  return true;
+struct Named {
+  MessageKind kind;
+  std::string_view name;
+};
+constexpr std::array names = {
+    Named{MessageKind::join, "join"},           Named{MessageKind::node, "node"},
+    Named{MessageKind::present, "present"},     Named{MessageKind::leave, "leave"},
+    Named{MessageKind::announce, "announce"},   Named{MessageKind::find, "find"},
+    Named{MessageKind::fetch, "fetch"},         Named{MessageKind::note, "note"},
+    Named{MessageKind::relay_of, "relay_of"},   Named{MessageKind::cancel, "cancel"},
+    Named{MessageKind::rejoin, "rejoin"},       Named{MessageKind::contacts_of, "contacts_of"},
+    Named{MessageKind::record, "record"},       Named{MessageKind::seen, "seen"},
+    Named{MessageKind::admitted, "admitted"},   Named{MessageKind::placed, "placed"},
+    Named{MessageKind::nodes, "nodes"},         Named{MessageKind::states, "states"},
+    Named{MessageKind::contacts, "contacts"},   Named{MessageKind::complete, "complete"},
+    Named{MessageKind::waiting, "waiting"},     Named{MessageKind::refused, "refused"},
+    Named{MessageKind::answer, "answer"},       Named{MessageKind::series, "series"},
+    Named{MessageKind::goodbye, "goodbye"},     Named{MessageKind::over, "over"},
+    Named{MessageKind::rejoined, "rejoined"},   Named{MessageKind::recall, "recall"},
+    Named{MessageKind::look, "look"},           Named{MessageKind::call_me_back, "call_me_back"},
+    Named{MessageKind::call_back, "call_back"},
+};
+
+}  // namespace
+
+std::string_view message_name(char kind) noexcept {
+  const auto* const found =
+      std::find_if(names.begin(), names.end(), [&](const Named& each) { return static_cast<char>(each.kind) == kind; });
+  return found == names.end() ? "?" : found->name;
 }
 
-Json json_of_corner(const layout::Box& box, const std::array<std::int64_t, layout::max_dimensions>& corner) {
-  return std::vector(corner.begin(), corner.begin() + box.dimensions);
+void put(wire::FieldWriter& out, const Contact& contact) {
+  out.put_raw({reinterpret_cast<const char*>(contact.address.data()), contact.address.size()});
+  out.put(contact.port);
+  out.put(contact.process);
+  out.put(contact.memory_nonce);
 }
 
-// [[start...], [stop...]]
-std::optional<layout::Box> box_from(const Json& json, std::size_t dimensions) {
-  layout::Box box;
-  box.dimensions = static_cast<int>(dimensions);
-  if (!json.is_array() || json.size() != 2 || !corner_from(json[0], dimensions, box.start) ||
-      !corner_from(json[1], dimensions, box.stop)) {
-    return std::nullopt;
-  }
-  return box;
+void put(wire::FieldWriter& out, const PeerRun& run) {
+  out.put(run.first);
+  out.put(run.count);
+  out.put(static_cast<std::uint8_t>(run.state));
+  out.put(run.incarnation);
+  out.put(run.node);
 }
 
-// [name, type, [extent...]]
-std::optional<SeriesField> field_from(const Json& json) {
-  if (!json.is_array() || json.size() != 3 || !json[0].is_string() || !json[2].is_array() || json[2].empty() ||
-      json[2].size() > layout::max_dimensions) {
-    return std::nullopt;
+void put(wire::FieldWriter& out, const std::vector<PeerRun>& runs) {
+  out.put(static_cast<std::uint32_t>(runs.size()));
+  for (const auto& run : runs) {
+    put(out, run);
   }
-  SeriesField field;
-  field.name = json[0].get<std::string>();
-  const auto type = Fields::to_integer<couplet_type>(json[1]);
-  if (!type || find_type(*type) == nullptr || field.name.size() > longest_series_name) {
-    return std::nullopt;
-  }
-  field.type = *type;
-  for (const auto& extent : json[2]) {
-    const auto number = Fields::to_integer<std::int64_t>(extent);
-    if (!number || *number < 0) {
-      return std::nullopt;
-    }
-    field.shape.push_back(*number);
-  }
-  return field;
 }
 
-// [writer, node, file, [[box...] of each field]]
-std::optional<SeriesPart> part_from(const Json& json, const std::vector<SeriesField>& fields) {
-  if (!json.is_array() || json.size() != 4 || !json[2].is_string() || !json[3].is_array() ||
-      json[3].size() != fields.size()) {
-    return std::nullopt;
+void put(wire::FieldWriter& out, const RecordPart& part) {
+  out.put(part.record_bytes);
+  out.put(part.offset);
+  out.put_bytes(part.bytes);
+}
+
+void put(wire::FieldWriter& out, const std::vector<ProgramInfo>& programs) {
+  out.put(static_cast<std::uint32_t>(programs.size()));
+  for (const auto& program : programs) {
+    out.put_text(program.name);
+    out.put(program.size);
+    out.put(program.required);
   }
-  SeriesPart part;
-  const auto writer = Fields::to_integer<channel::PeerId>(json[0]);
-  const auto node = Fields::to_integer<std::uint16_t>(json[1]);
-  part.file = json[2].get<std::string>();
-  const bool plain = !part.file.empty() && part.file.size() <= 255 && part.file.front() != '.' &&
-                     part.file.find('/') == std::string::npos && part.file.find('\0') == std::string::npos;
-  if (!writer || !node || !plain) {
-    return std::nullopt;
+}
+
+Contact take_contact(wire::FieldReader& in) {
+  Contact contact;
+  const auto address = in.take_raw("address", contact.address.size());
+  std::copy(address.begin(), address.end(), contact.address.begin());
+  contact.port = in.take<std::uint16_t>("port");
+  contact.process = in.take<std::uint32_t>("process");
+  contact.memory_nonce = in.take<std::uint64_t>("memory_nonce");
+  return contact;
+}
+
+std::vector<PeerRun> take_runs(wire::FieldReader& in, const char* field) {
+  std::vector<PeerRun> runs(in.take_count(field, max_runs_per_message, run_bytes));
+  for (auto& run : runs) {
+    run.first = in.take<channel::PeerId>(field);
+    run.count = in.take<std::uint32_t>(field, 1, static_cast<std::uint32_t>(max_ranks));
+    run.state = static_cast<PeerState>(in.take<std::uint8_t>(field, 0, max_peer_state));
+    run.incarnation = in.take<std::uint16_t>(field);
+    run.node = in.take<std::uint16_t>(field);
+    if (run.count > UINT32_MAX - run.first) {
+      in.complain(field, "a run of peers past the last number");
+    }
   }
-  part.writer = *writer;
-  part.node = *node;
-  for (std::size_t index = 0; index < fields.size(); ++index) {
-    if (!json[3][index].is_array() || json[3][index].size() > most_boxes) {
-      return std::nullopt;
-    }
-    auto& boxes = part.boxes.emplace_back();
-    for (const auto& each : json[3][index]) {
-      const auto box = box_from(each, fields[index].shape.size());
-      if (!box) {
-        return std::nullopt;
-      }
-      boxes.push_back(*box);
-    }
+  return runs;
+}
+
+RecordPart take_part(wire::FieldReader& in) {
+  RecordPart part;
+  part.record_bytes = in.take<std::uint64_t>("record_bytes", 0, max_record_bytes);
+  part.offset = in.take<std::uint64_t>("offset", 0, max_record_bytes);
+  part.bytes = in.take_bytes("bytes", max_part_bytes);
+  if (part.offset > part.record_bytes || part.bytes.size() > part.record_bytes - part.offset) {
+    in.complain("offset", "past the end of the description");
   }
   return part;
 }
 
-Json json_of_part(const SeriesPart& part) {
-  Json fields = Json::array();
-  for (const auto& boxes : part.boxes) {
-    Json list = Json::array();
-    for (const auto& box : boxes) {
-      list.push_back(Json::array({json_of_corner(box, box.start), json_of_corner(box, box.stop)}));
-    }
-    fields.push_back(std::move(list));
-  }
-  return Json::array({part.writer, part.node, part.file, std::move(fields)});
-}
-
-}  // namespace
-
-double Fields::number(const char* field) {
-  const auto* const value = find(field);
-  if (value != nullptr && value->is_number() && std::isfinite(value->get<double>())) {
-    return value->get<double>();
-  }
-  complain(field, "a number");
-  return 0;
-}
-
-bool Fields::boolean(const char* field) {
-  const auto* const value = find(field);
-  if (value != nullptr && value->is_boolean()) {
-    return value->get<bool>();
-  }
-  complain(field, "true or false");
-  return false;
-}
-
-std::string Fields::text(const char* field, std::size_t most_bytes) {
-  const auto* const value = find(field);
-  if (value != nullptr && value->is_string() && value->get_ref<const std::string&>().size() <= most_bytes) {
-    return value->get<std::string>();
-  }
-  complain(field, fmt::format("a text of at most {} bytes", most_bytes));
-  return {};
-}
-
-const Json& Fields::list(const char* field, std::size_t most) {
-  static const Json nothing = Json::array();
-  const auto* const value = find(field);
-  if (value != nullptr && value->is_array() && value->size() <= most) {
-    return *value;
-  }
-  complain(field, fmt::format("a list of at most {} elements", most));
-  return nothing;
-}
-
-Json json_of(const SeriesRecord& record) {
-  Json fields = Json::array();
-  for (const auto& field : record.fields) {
-    fields.push_back(Json::array({field.name, field.type, field.shape}));
-  }
-  Json parts = Json::array();
-  for (const auto& part : record.parts) {
-    parts.push_back(json_of_part(part));
-  }
-  return {{"name", record.name},
-          {"program", record.program},
-          {"fields", std::move(fields)},
-          {"slots", record.slots},
-          {"incarnation", record.incarnation},
-          {"linger_s", record.linger_s},
-          {"required_readers", record.required_readers},
-          {"closed", record.closed},
-          {"parts", std::move(parts)}};
-}
-
-Result<SeriesRecord> series_from(const Json& json) {
-  if (!json.is_object()) {
-    return fail(Code::protocol, "a series is described by a JSON object");
-  }
-  Fields fields(json, "series");
-  SeriesRecord record;
-  record.name = fields.text("name", longest_series_name);
-  record.program = fields.text("program", longest_name);
-  record.slots = fields.integer<std::uint64_t>("slots");
-  record.incarnation = fields.integer<std::uint64_t>("incarnation");
-  record.linger_s = fields.number("linger_s");
-  record.closed = fields.boolean("closed");
-  for (const auto& field : fields.list("fields", most_fields)) {
-    auto decoded = field_from(field);
-    if (!decoded) {
-      fields.complain("fields", "a list of [name, type, [extents]]");
+std::vector<ProgramInfo> take_programs(wire::FieldReader& in) {
+  constexpr std::size_t min_program_bytes = 7;
+  std::vector<ProgramInfo> programs(in.take_count("programs", max_programs, min_program_bytes));
+  std::int64_t first_rank = 0;
+  for (auto& program : programs) {
+    program.name = in.take_text("name", max_name);
+    program.size = in.take<std::int32_t>("size", 1, max_ranks);
+    program.required = in.take_flag("required");
+    program.first_rank = static_cast<std::int32_t>(first_rank);
+    first_rank += program.size;
+    if (first_rank > max_ranks) {
+      in.complain("programs", fmt::format("a list with more than {} ranks", max_ranks));
       break;
     }
-    record.fields.push_back(std::move(*decoded));
   }
-  for (const auto& reader : fields.list("required_readers", most_required_readers)) {
-    if (!reader.is_string() || reader.get_ref<const std::string&>().size() > longest_name) {
-      fields.complain("required_readers", "a list of names");
-      break;
-    }
-    record.required_readers.push_back(reader.get<std::string>());
+  if (programs.empty()) {
+    in.complain("programs", "a list without a program");
   }
-  for (const auto& part : fields.list("parts", most_parts)) {
-    auto decoded = part_from(part, record.fields);
-    if (!decoded) {
-      fields.complain("parts", "a list of [writer, node, file, [[[start], [stop]] of each field]]");
-      break;
-    }
-    record.parts.push_back(std::move(*decoded));
-  }
-  if (record.name.empty() || record.fields.empty()) {
-    fields.complain(record.name.empty() ? "name" : "fields", "one of a series");
-  }
-  COUPLET_TRY(fields.status());
-  return record;
+  return programs;
 }
 
-std::string text_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+Code take_code(wire::FieldReader& in) {
+  const auto code = in.take<couplet_status>("code");
+  if (std::string_view(code_name(code)) == "unknown") {
+    in.complain("code", "no status");
+    return Code::internal;
+  }
+  return static_cast<Code>(code);
 }
 
 }  // namespace couplet::universe

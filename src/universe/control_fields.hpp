@@ -1,82 +1,62 @@
-// Fields of a JSON object that came from outside, each taken with a check. Private to universe/control*.cpp.
+// What several control messages have in common, as bytes. Private to universe/control*.cpp.
 #pragma once
 
-#include <cstdint>
-#include <limits>
-#include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
 #include <string_view>
-#include <utility>
+#include <vector>
 
-#include "base/status.hpp"
-#include "universe/registry.hpp"
+#include "universe/control.hpp"
+#include "wire/fields.hpp"
 
 namespace couplet::universe {
 
-using Json = nlohmann::json;
-
-// Remembers the first thing that was wrong, so that a decoder reads all its fields and asks once at the end.
-class Fields {
- public:
-  Fields(const Json& object, std::string_view what) : object_(object), what_(what) {}
-
-  [[nodiscard]] Status status() const { return status_; }
-  void complain(std::string_view field, std::string_view expected) {
-    if (status_.ok()) {
-      status_ = fail(Code::protocol, "message '{}': field '{}' is not {}", what_, field, expected);
-    }
-  }
-
-  [[nodiscard]] const Json* find(const char* field) const {
-    const auto found = object_.find(field);
-    return found == object_.end() ? nullptr : &*found;
-  }
-
-  template <typename T>
-  [[nodiscard]] T integer(const char* field, T least = std::numeric_limits<T>::min(),
-                          T most = std::numeric_limits<T>::max()) {
-    const auto* const value = find(field);
-    if (value != nullptr) {
-      if (const auto number = to_integer<T>(*value); number && *number >= least && *number <= most) {
-        return *number;
-      }
-    }
-    complain(field, fmt::format("an integer from {} to {}", least, most));
-    return least;
-  }
-
-  template <typename T>
-  [[nodiscard]] static std::optional<T> to_integer(const Json& value) {
-    if (value.is_number_unsigned()) {
-      const auto number = value.get<std::uint64_t>();
-      if (std::in_range<T>(number)) {
-        return static_cast<T>(number);
-      }
-    } else if (value.is_number_integer()) {
-      const auto number = value.get<std::int64_t>();
-      if (std::in_range<T>(number)) {
-        return static_cast<T>(number);
-      }
-    }
-    return std::nullopt;
-  }
-
-  [[nodiscard]] double number(const char* field);
-  [[nodiscard]] bool boolean(const char* field);
-  [[nodiscard]] std::string text(const char* field, std::size_t most_bytes);
-  // A list with at most `most` elements; complains and gives an empty one otherwise.
-  [[nodiscard]] const Json& list(const char* field, std::size_t most);
-
- private:
-  const Json& object_;
-  std::string_view what_;
-  Status status_;
+// The first byte of a message. Those of members and of the hub differ, so that neither is taken for the other.
+enum class MessageKind : std::uint8_t {
+  join = 1,
+  node = 2,
+  present = 3,
+  leave = 4,
+  announce = 5,
+  find = 6,
+  fetch = 7,
+  note = 8,
+  relay_of = 9,
+  cancel = 10,
+  contacts_of = 11,
+  rejoin = 12,
+  record = 13,
+  seen = 14,
+  call_me_back = 15,
+  admitted = 65,
+  placed = 66,
+  nodes = 67,
+  states = 68,
+  contacts = 69,
+  complete = 70,
+  waiting = 71,
+  refused = 72,
+  answer = 73,
+  series = 74,
+  goodbye = 75,
+  over = 76,
+  rejoined = 77,
+  recall = 78,
+  look = 79,
+  call_back = 80,
 };
 
-[[nodiscard]] Json json_of(const SeriesRecord& record);
-Result<SeriesRecord> series_from(const Json& json);
-// Never throws: bytes that are no UTF-8 become replacement characters.
-[[nodiscard]] std::string text_of(const Json& json);
+// "find"; "?" for a number that no message has.
+[[nodiscard]] std::string_view message_name(char kind) noexcept;
+
+void put(wire::FieldWriter& out, const Contact& contact);
+void put(wire::FieldWriter& out, const PeerRun& run);
+void put(wire::FieldWriter& out, const std::vector<PeerRun>& runs);
+void put(wire::FieldWriter& out, const RecordPart& part);
+void put(wire::FieldWriter& out, const std::vector<ProgramInfo>& programs);
+
+[[nodiscard]] Contact take_contact(wire::FieldReader& in);
+[[nodiscard]] std::vector<PeerRun> take_runs(wire::FieldReader& in, const char* field);
+[[nodiscard]] RecordPart take_part(wire::FieldReader& in);
+[[nodiscard]] std::vector<ProgramInfo> take_programs(wire::FieldReader& in);
+[[nodiscard]] Code take_code(wire::FieldReader& in);
 
 }  // namespace couplet::universe

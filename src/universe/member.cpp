@@ -1,8 +1,11 @@
 #include "universe/member.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
+#include "os/clock.hpp"
+#include "universe/node_marks.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -50,6 +53,27 @@ std::vector<channel::PeerId> Member::peers_on(std::uint16_t node) const {
   return peers;
 }
 
+bool Member::ask_contact(channel::PeerId id) {
+  constexpr channel::PeerId block = 256;
+  constexpr std::uint64_t ask_every_ns = 1'000'000'000;
+  const auto& info = peer(id);
+  if (info.contact_known || info.state == PeerState::left || info.state == PeerState::lost) {
+    return true;
+  }
+  if (info.state == PeerState::absent || !hub_status_.ok()) {
+    return false;
+  }
+  const bool relay = id >= channel::first_relay_peer;
+  const auto first = relay ? id : id / block * block;
+  const auto now = os::now_ns();
+  auto& asked = contacts_asked_[first];
+  if (asked == 0 || now - asked > ask_every_ns) {
+    asked = now;
+    say(ContactsOfMessage{first, relay ? 1 : block});
+  }
+  return false;
+}
+
 std::string_view Member::node_name(std::uint16_t node) const noexcept {
   return node < node_names_.size() ? std::string_view(node_names_[node]) : std::string_view("unknown");
 }
@@ -80,12 +104,21 @@ int Member::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
   const int work = connection_ == nullptr ? 0 : connection_->poll();
   hear();
   liveness_.tell();
+  for (const auto caller : std::exchange(callers_, {})) {
+    call_back_(caller);
+  }
   watch();
   return work + (losses ? 1 : 0);
 }
 
 bool Member::ready() const {
   return liveness_.has_news() || (connection_ != nullptr && connection_->ready());
+}
+
+void Member::tick(std::uint64_t now_ns) {
+  liveness_.tick(now_ns);
+  dial_again(now_ns);
+  watch();
 }
 
 void Member::hear() {
@@ -99,63 +132,45 @@ void Member::hear() {
       break;
     }
   }
-  if (connection_->state() == ControlConnection::State::ended && hub_status_.ok() && !goodbye_) {
+  if (connection_->state() == ControlConnection::State::open && !introduced_ && reached_again_) {
+    introduce();
+  }
+  if (connection_->state() == ControlConnection::State::ended && !goodbye_ && !std::exchange(broken_, true)) {
     hub_lost(connection_->failure());
   }
 }
 
 Status Member::take(const ControlConnection::Arrived& arrived) {
-  if (arrived.kind == control_peer_table) {
-    return take_table(arrived.payload);
-  }
   auto message = decode_hub_message(arrived.payload);
   COUPLET_TRY(message.status());
-  std::visit([this](auto& each) { heard(each); }, *message);
+  return std::visit([this](auto& each) { return heard(each); }, *message);
+}
+
+Status Member::heard(AdmittedMessage& message) {
+  if (directory_ != nullptr && message.run_id != run_id_) {
+    refused_ = fail(Code::mismatch, "the hub at {} serves another universe now", options_.hub);
+    return {};
+  }
+  admitted_ = true;
+  run_id_ = message.run_id;
+  epoch_ = message.epoch;
+  settings_ = std::move(message.settings);
+  if (directory_ != nullptr) {  // the hub was started again while this process was joining
+    say(NodeMessage{directory_->key()});
+  }
+  hub_is_back();
   return {};
 }
 
-Status Member::take_table(const std::string& payload) {
-  COUPLET_TRY_VALUE(const auto entries, wire::decode_peer_table(std::as_bytes(std::span(payload))));
-  for (const auto& entry : entries) {
-    if (entry.peer >= ranks_.size() && entry.peer < channel::first_relay_peer) {
-      return fail(Code::protocol, "the hub's table has rank {}, but the universe has {}", entry.peer, ranks_.size());
-    }
-    update_peer(entry.peer, info_of(entry), {});
-  }
-  return {};
-}
-
-void Member::update_peer(channel::PeerId id, const PeerInfo& info, const std::string& text) {
-  if (id >= ranks_.size() && id < channel::first_relay_peer) {
-    return;
-  }
-  liveness_.hub_says(id, id < ranks_.size() ? ranks_[id] : relays_[id], info, text);
-}
-
-void Member::hub_lost(const Status& why) {
-  if (!hub_says_over_.empty()) {
-    hub_status_ = fail(Code::hub_lost, "the hub at {} has ended: {}", options_.hub, hub_says_over_);
-    return;
-  }
-  hub_status_ = fail(Code::hub_lost, "the hub at {} is lost: {}", options_.hub, why.text());
-  if (complete_ && options_.note) {
-    options_.note(hub_status_.text() + "; this process goes on without it");
-  }
-}
-
-void Member::heard(AdmittedMessage& message) {
-  admitted_ = std::move(message);
-}
-
-void Member::heard(PlacedMessage& message) {
+Status Member::heard(PlacedMessage& message) {
   const bool relay = message.peer >= channel::first_relay_peer;
   std::int64_t ranks = 0;
   for (const auto& program : message.programs) {
     ranks += program.size;
   }
-  if (placed_ || relay != options_.relay || (!relay && message.peer >= ranks)) {
+  if (page_ != nullptr || relay != options_.relay || (!relay && message.peer >= ranks)) {
     refused_ = fail(Code::protocol, "the hub gives this process the impossible number {}", message.peer);
-    return;
+    return {};
   }
   placed_ = true;
   id_ = message.peer;
@@ -168,55 +183,131 @@ void Member::heard(PlacedMessage& message) {
       program_ = static_cast<std::int32_t>(index);
     }
   }
+  return {};
 }
 
-void Member::heard(CompleteMessage& message) {
-  node_names_ = std::move(message.nodes);
-  complete_ = true;
-}
-
-void Member::heard(PeerMessage& message) {
-  if (message.info.node >= node_names_.size()) {
-    node_names_.resize(message.info.node + std::size_t{1});
+Status Member::heard(NodesMessage& message) {
+  if (node_names_.size() < message.first + message.names.size()) {
+    node_names_.resize(message.first + message.names.size());
   }
-  node_names_[message.info.node] = message.node;
-  update_peer(message.peer, message.info, message.text);
+  for (std::size_t index = 0; index < message.names.size(); ++index) {
+    node_names_[message.first + index] = std::move(message.names[index]);
+  }
+  return {};
 }
 
-void Member::heard(WaitingMessage& message) {
+Status Member::heard(StatesMessage& message) {
+  for (const auto& group : message.groups) {
+    for (const auto& run : group.runs) {
+      const auto end = std::uint64_t{run.first} + run.count;
+      const bool relays = run.first >= channel::first_relay_peer;
+      if (relays ? end > channel::first_relay_peer + unknown_node : end > ranks_.size()) {
+        return fail(Code::protocol, "the hub tells of peers {} to {}, but the universe has {} ranks", run.first,
+                    end - 1, ranks_.size());
+      }
+      update_run(run, group.why);
+    }
+  }
+  return {};
+}
+
+void Member::update_run(const PeerRun& run, const std::string& why) {
+  for (std::uint32_t index = 0; index < run.count; ++index) {
+    const channel::PeerId id = run.first + index;
+    auto& known = id < ranks_.size() ? ranks_[id] : relays_[id];
+    PeerInfo info = known;
+    info.contact_known = known.contact_known && known.incarnation == run.incarnation;
+    info.incarnation = run.incarnation;
+    info.state = run.state;
+    info.node = run.node == unknown_node ? known.node : run.node;
+    if (id == id_ && run.state != PeerState::present) {
+      continue;  // we know better
+    }
+    const bool changed = known.state != info.state || known.incarnation != info.incarnation;
+    const auto text = changed && run.state == PeerState::lost && !why.empty()
+                          ? fmt::format("{} is lost: {}", peer_name(id), why)
+                          : std::string();
+    liveness_.hub_says(id, known, info, text);
+  }
+}
+
+Status Member::heard(ContactsMessage& message) {
+  for (const auto& entry : message.entries) {
+    auto* const known = find_peer(entry.peer);
+    if (known != nullptr && known->state == PeerState::present && known->incarnation == entry.incarnation) {
+      set_contact(*known, entry.contact);
+    }
+  }
+  return {};
+}
+
+Status Member::heard(CompleteMessage& /*message*/) {
+  complete_ = true;
+  return {};
+}
+
+Status Member::heard(WaitingMessage& message) {
   if (options_.note) {
     options_.note(message.text);
   }
+  return {};
 }
 
-void Member::heard(RefusedMessage& message) {
+Status Member::heard(RefusedMessage& message) {
   refused_ = Status(message.code, message.text);
   if (!refused_.error()) {
     refused_ = {Code::protocol, message.text};
   }
+  return {};
 }
 
-void Member::heard(AnswerMessage& message) {
-  const auto waiting = answers_.find(message.request);
-  if (waiting != answers_.end()) {
-    waiting->second = std::move(message);
-  }
+Status Member::heard(AnswerMessage& message) {
+  requests_.answered(std::move(message));
+  return {};
 }
 
-void Member::heard(SeriesMessage& message) {
+Status Member::heard(SeriesMessage& message) {
   news_[message.name] = {static_cast<std::int64_t>(message.incarnation), message.closed};
+  return {};
 }
 
-void Member::heard(GoodbyeMessage& /*message*/) {
+Status Member::heard(GoodbyeMessage& /*message*/) {
   goodbye_ = true;
+  return {};
 }
 
-void Member::heard(OverMessage& message) {
-  hub_says_over_ = message.text;
+Status Member::heard(OverMessage& message) {
+  hub_says_over_ = message.text.empty() ? "it is over" : message.text;
+  return {};
+}
+
+Status Member::heard(RecallMessage& message) {
+  if (const auto description = account_.description(message.name, message.incarnation); description != nullptr) {
+    requests_.send_record(message.name, message.incarnation, *description);
+  }
+  return {};
+}
+
+Status Member::heard(LookMessage& message) {
+  auto gone = gone_from_node(directory_->path(), message.peers);
+  if (!gone.empty()) {
+    say(SeenMessage{std::move(gone)});
+  }
+  return {};
+}
+
+Status Member::heard(CallBackMessage& message) {
+  const auto& info = peer(message.from);
+  if (call_back_ && info.state == PeerState::present && info.incarnation == message.incarnation) {
+    callers_.push_back(message.from);
+  }
+  return {};
 }
 
 void Member::say(const MemberMessage& message) {
-  connection_->send(control_json, std::make_shared<const std::string>(encode(message)));
+  if (connection_ != nullptr) {
+    connection_->send(control_message, std::make_shared<const std::string>(encode(message)));
+  }
 }
 
 }  // namespace couplet::universe

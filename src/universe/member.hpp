@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "universe/control_connection.hpp"
+#include "universe/hub_requests.hpp"
 #include "universe/join.hpp"
 #include "universe/liveness.hpp"
 #include "universe/membership.hpp"
 #include "universe/node_directory.hpp"
+#include "universe/redial.hpp"
+#include "universe/series_account.hpp"
 
 namespace couplet::universe {
 
@@ -34,6 +37,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] std::int32_t program() const noexcept override { return program_; }
   [[nodiscard]] const std::vector<ProgramInfo>& programs() const noexcept override { return programs_; }
   [[nodiscard]] const PeerInfo& peer(channel::PeerId id) const noexcept override;
+  bool ask_contact(channel::PeerId id) override;
   [[nodiscard]] std::string_view node_name(std::uint16_t node) const noexcept override;
   [[nodiscard]] std::uint16_t node() const noexcept override { return node_; }
   [[nodiscard]] std::string peer_name(channel::PeerId id) const override;
@@ -49,6 +53,8 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] Status hub() const override { return hub_status_; }
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
   void on_lost(Liveness::Handler handler) override { liveness_.on_lost(std::move(handler)); }
+  void request_call_back(channel::PeerId id) override { say(CallMeBackMessage{id}); }
+  void on_call_back(std::function<void(channel::PeerId)> handler) override { call_back_ = std::move(handler); }
   Status alive(channel::PeerId id) override { return liveness_.alive(id); }
   Status alive(channel::PeerId id, std::uint16_t incarnation) override { return liveness_.alive(id, incarnation); }
   Status leave(std::uint64_t deadline_ns) override;
@@ -56,6 +62,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   // SeriesRegistry
   Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) override;
   Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) override;
+  void writing(const std::string& name, std::uint64_t incarnation) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
   Status reader_opened(const std::string& name, std::uint64_t deadline_ns) override;
   Status reader_closed(const std::string& name, std::uint64_t deadline_ns) override;
@@ -65,7 +72,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   // engine::Source
   int poll(std::uint64_t now_ns, int budget) override;
   [[nodiscard]] bool ready() const override;
-  void tick(std::uint64_t now_ns) override { liveness_.tick(now_ns); }
+  void tick(std::uint64_t now_ns) override;
 
  private:
   // Liveness::Host; peer_name is above
@@ -76,7 +83,8 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
 
   // member_join.cpp
   Status connect(std::uint64_t deadline_ns);
-  Status connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns);
+  Status connect_once(std::uint64_t deadline_ns);
+  Status dial();
   Status enter_node(std::uint64_t deadline_ns);
   Status present();
   Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what,
@@ -84,26 +92,41 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Status wait_on_socket(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what);
   void watch();
 
+  // member_return.cpp: a hub that goes away, and comes again
+  void hub_lost(const Status& why);
+  void dial_again(std::uint64_t now_ns);
+  void introduce();
+  void hub_is_back();
+  [[nodiscard]] RejoinMessage rejoin_message() const;
+  [[nodiscard]] std::vector<PeerRun> exceptions() const;
+  [[nodiscard]] bool hub_may_return() const;
+  [[nodiscard]] bool answers_may_come() const;
+
   // member.cpp: what the hub says
   Status take(const ControlConnection::Arrived& arrived);
-  Status take_table(const std::string& payload);
-  void hub_lost(const Status& why);
-  void heard(AdmittedMessage& message);
-  void heard(PlacedMessage& message);
-  void heard(CompleteMessage& message);
-  void heard(PeerMessage& message);
-  void heard(WaitingMessage& message);
-  void heard(RefusedMessage& message);
-  void heard(AnswerMessage& message);
-  void heard(SeriesMessage& message);
-  void heard(GoodbyeMessage& message);
-  void heard(OverMessage& message);
+  Status heard(AdmittedMessage& message);
+  Status heard(PlacedMessage& message);
+  Status heard(NodesMessage& message);
+  Status heard(StatesMessage& message);
+  Status heard(ContactsMessage& message);
+  Status heard(CompleteMessage& message);
+  Status heard(WaitingMessage& message);
+  Status heard(RefusedMessage& message);
+  Status heard(AnswerMessage& message);
+  Status heard(SeriesMessage& message);
+  Status heard(GoodbyeMessage& message);
+  Status heard(OverMessage& message);
+  Status heard(RejoinedMessage& message);
+  Status heard(RecallMessage& message);
+  Status heard(LookMessage& message);
+  Status heard(CallBackMessage& message);
   void say(const MemberMessage& message);
-  void update_peer(channel::PeerId id, const PeerInfo& info, const std::string& text);
+  void update_run(const PeerRun& run, const std::string& why);
 
   // member_registry.cpp
-  Result<AnswerMessage> ask(RequestId request, const MemberMessage& message, std::uint64_t deadline_ns,
-                            const std::string& what, bool interruptible = false);
+  Result<AnswerMessage> await_answer(RequestId request, std::uint64_t deadline_ns, const std::string& what,
+                                     bool interruptible = false);
+  Status may_ask(const std::string& what) const;
   Status note_series(SeriesNote note, const std::string& name, std::uint64_t deadline_ns);
 
   JoinOptions options_;
@@ -112,14 +135,23 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   int watched_ = -1;
   bool watched_write_ = false;
 
-  std::optional<AdmittedMessage> admitted_;
+  os::Endpoint hub_;  // where it listens
+  bool admitted_ = false;
   bool placed_ = false;
   bool complete_ = false;
   bool goodbye_ = false;
   bool left_ = false;
+  bool reached_ = false;        // the hub was, once
+  bool reached_again_ = false;  // and after that it was dialed again
+  bool introduced_ = false;     // on this connection
+  bool broken_ = false;         // this connection; it was noted
   Status refused_;
   Status hub_status_;
   std::string hub_says_over_;
+  Redial redial_;
+  std::uint64_t hub_lost_ns_ = 0;  // since when it is away
+  std::uint32_t epoch_ = 0;
+  std::uint64_t join_deadline_ns_ = 0;
 
   channel::PeerId id_ = channel::no_peer;
   std::int32_t program_ = -1;
@@ -134,8 +166,12 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   std::vector<std::string> node_names_;
   Liveness liveness_{*this};
 
-  RequestId next_request_ = 1;
-  std::map<RequestId, std::optional<AnswerMessage>> answers_;
+  Contact contact_;  // own
+  std::function<void(channel::PeerId)> call_back_;
+  std::vector<channel::PeerId> callers_;  // who asked for a call, and call_back_ was not told yet
+  HubRequests requests_{[this](const MemberMessage& message) { say(message); }};
+  SeriesAccount account_;
+  std::unordered_map<channel::PeerId, std::uint64_t> contacts_asked_;  // first of a block: when
   std::map<std::string, News> news_;
 
   std::unique_ptr<NodeDirectory> directory_;

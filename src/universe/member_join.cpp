@@ -11,6 +11,7 @@
 #include "os/host.hpp"
 #include "universe/features.hpp"
 #include "universe/member.hpp"
+#include "universe/node_marks.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -19,6 +20,7 @@ constexpr std::uint64_t second_ns = 1'000'000'000;
 constexpr std::uint64_t connect_patience_ns = 5 * second_ns;  // for a hub that is just being started
 constexpr std::uint64_t connect_pause_ns = second_ns / 20;
 constexpr std::uint64_t hub_answer_ns = 5 * second_ns;  // the hub decides a join's deadline; how much later we do
+constexpr std::uint64_t leave_patience_ns = second_ns;  // for a hub that is away
 constexpr std::uint64_t slice_ns = second_ns / 10;
 constexpr double default_join_timeout_s = 60;
 
@@ -89,22 +91,16 @@ Result<std::unique_ptr<Membership>> join(JoinOptions options) {
 Status Member::join() {
   const auto deadline = os::deadline_after(options_.timeout_s);
   const auto patience = deadline == os::never ? os::never : deadline + hub_answer_ns;
+  join_deadline_ns_ = deadline;
   COUPLET_TRY(connect(deadline));
-  JoinMessage message;
-  message.relay = options_.relay;
-  message.program = options_.identity.program;
-  message.rank = options_.identity.rank;
-  message.size = options_.identity.size;
-  message.timeout_s = deadline == os::never ? -1 : options_.timeout_s;
-  message.host = options_.node_name.empty() ? os::host_name() : options_.node_name;
-  say(message);
+  introduce();
   const auto step = [&](const auto& done, const char* what) -> Status {
-    auto status = wait([&] { return done() || !refused_.ok() || !hub_status_.ok(); }, patience, what);
+    const auto hub_stays_away = [&] { return !hub_status_.ok() && (!answers_may_come() || os::now_ns() >= deadline); };
+    auto status = wait([&] { return done() || !refused_.ok() || hub_stays_away(); }, patience, what);
     COUPLET_TRY(refused_);
-    COUPLET_TRY(hub_status_);
-    return status;
+    return done() || !hub_stays_away() ? status : hub_status_;
   };
-  COUPLET_TRY(step([&] { return admitted_.has_value(); }, "the hub's answer"));
+  COUPLET_TRY(step([&] { return admitted_; }, "the hub's answer"));
   COUPLET_TRY(enter_node(deadline));
   COUPLET_TRY(step([&] { return placed_; }, "the sizes of all programs"));
   COUPLET_TRY(present());
@@ -113,10 +109,10 @@ Status Member::join() {
 
 // A hub that does not listen yet is tried again for a while: launchers start things in any order.
 Status Member::connect(std::uint64_t deadline_ns) {
-  COUPLET_TRY_VALUE(const auto hub, os::resolve(options_.hub));
+  COUPLET_TRY_VALUE(hub_, os::resolve(options_.hub));
   const auto until = options_.hub_is_up ? 0 : std::min(deadline_ns, os::now_ns() + connect_patience_ns);
   while (true) {
-    auto status = connect_once(hub, std::max(deadline_ns, os::now_ns() + second_ns));
+    auto status = connect_once(std::max(deadline_ns, os::now_ns() + second_ns));
     if (status.code() != Code::hub_lost || os::now_ns() >= until) {
       return status;
     }
@@ -127,8 +123,9 @@ Status Member::connect(std::uint64_t deadline_ns) {
   }
 }
 
-Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) {
-  auto socket = os::connect_tcp(hub);
+// Begins a connection to the hub.
+Status Member::dial() {
+  auto socket = os::connect_tcp(hub_);
   if (!socket.ok()) {
     return fail(Code::hub_lost, "no hub at {}: {}", options_.hub, socket.status().text());
   }
@@ -138,8 +135,16 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   self.features = handshake_features(options_.protection);
   self.lowest_version = options_.lowest_version;
   self.highest_version = options_.highest_version;
-  connection_ = ControlConnection::initiate(std::move(*socket), hub, options_.secret, self,
+  connection_ = ControlConnection::initiate(std::move(*socket), hub_, options_.secret, self,
                                             fmt::format("the hub at {}", options_.hub), options_.make_lane);
+  broken_ = false;
+  introduced_ = false;
+  reached_again_ = reached_;
+  return {};
+}
+
+Status Member::connect_once(std::uint64_t deadline_ns) {
+  COUPLET_TRY(dial());
   bool connected = false;
   const auto done = [&] {
     connected = connected || connection_->state() == ControlConnection::State::handshake;
@@ -148,6 +153,9 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
   auto status = wait(done, deadline_ns, fmt::format("an answer of the hub at {}", options_.hub));
   if (connection_->state() == ControlConnection::State::open) {
     protection_ = connection_->peer().protection;
+    reached_ = true;
+    redial_ = Redial(static_cast<std::uint64_t>(os::process_id()) * 7919 +
+                     static_cast<std::uint64_t>(options_.identity.rank));
     return {};
   }
   if (hub_status_.ok()) {
@@ -167,8 +175,6 @@ Status Member::connect_once(const os::Endpoint& hub, std::uint64_t deadline_ns) 
 }
 
 Status Member::enter_node(std::uint64_t deadline_ns) {
-  run_id_ = admitted_->run_id;
-  settings_ = std::move(admitted_->settings);
   const LockWait wait{std::max(deadline_ns, os::now_ns() + second_ns), options_.interrupted};
   COUPLET_TRY_VALUE(directory_, NodeDirectory::enter(options_.run_directory, run_id_, options_.node_name, wait));
   say(NodeMessage{directory_->key()});
@@ -178,14 +184,14 @@ Status Member::enter_node(std::uint64_t deadline_ns) {
 Status Member::present() {
   liveness_.enter(directory_->path(), id_, node_);
   PresentMessage message;
-  COUPLET_TRY_VALUE(message.memory_nonce, os::random_bits());
-  message.process = os::process_id();
+  COUPLET_TRY_VALUE(message.contact.memory_nonce, os::random_bits());
+  message.contact.process = os::process_id();
   os::PageOwner owner;
   owner.run_id = run_id_;
   owner.peer = id_;
   owner.incarnation = incarnation_;
   owner.rank = options_.relay ? -1 : options_.identity.rank;
-  owner.memory_nonce = message.memory_nonce;
+  owner.memory_nonce = message.contact.memory_nonce;
   owner.rank_count = static_cast<std::uint32_t>(ranks_.size());
   owner.counter_count = counters::counter_count;
   owner.program = options_.relay ? "relay" : options_.identity.program;
@@ -198,10 +204,17 @@ Status Member::present() {
     auto local = connection_->local();
     local.port = 0;
     COUPLET_TRY_VALUE(const auto endpoint, options_.listen(local));
-    message.address = endpoint.address;
-    message.port = endpoint.port;
+    message.contact.address = endpoint.address;
+    message.contact.port = endpoint.port;
   }
-  say(message);
+  contact_ = message.contact;
+  if (auto* const self = find_peer(id_); self != nullptr) {
+    self->incarnation = incarnation_;
+    set_contact(*self, contact_);
+  }
+  if (introduced_ && connection_->state() == ControlConnection::State::open && hub_status_.ok()) {
+    say(message);
+  }  // otherwise a hub that comes again is told everything
   return {};
 }
 
@@ -257,6 +270,7 @@ Status Member::wait_on_socket(const std::function<bool()>& done, std::uint64_t d
   const auto begin = os::now_ns();
   while (true) {
     hear();
+    dial_again(os::now_ns());
     liveness_.tell();
     if (done()) {
       return {};
@@ -280,9 +294,19 @@ Status Member::leave(std::uint64_t deadline_ns) {
   }
   left_ = true;
   Status status;
-  if (hub_status_.ok()) {
-    say(LeaveMessage{});
-    status = wait([&] { return goodbye_ || !hub_status_.ok(); }, deadline_ns, "the hub's goodbye");
+  auto patience = deadline_ns;  // a little, once the hub is away
+  do {
+    if (hub_status_.ok()) {
+      say(LeaveMessage{});
+      status = wait([&] { return goodbye_ || !hub_status_.ok(); }, patience, "the hub's goodbye");
+    }
+    if (!goodbye_ && !hub_status_.ok() && answers_may_come()) {
+      patience = std::min(patience, os::now_ns() + leave_patience_ns);
+      static_cast<void>(wait([&] { return hub_status_.ok() || !hub_may_return(); }, patience, "the hub"));
+    }
+  } while (!goodbye_ && hub_status_.ok() && status.ok() && os::now_ns() < patience);
+  if (!goodbye_ && directory_ != nullptr) {  // a hub that comes again finds it
+    static_cast<void>(mark_left(directory_->path(), id_, incarnation_));
   }
   static_cast<void>(attach(nullptr));
   connection_->shut();

@@ -1,6 +1,7 @@
 // The register of series at the hub, as a member asks it.
 #include "os/clock.hpp"
 #include "universe/member.hpp"
+#include "universe/series_record.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -10,24 +11,19 @@ constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
 
 }  // namespace
 
-Result<AnswerMessage> Member::ask(RequestId request, const MemberMessage& message, std::uint64_t deadline_ns,
-                                  const std::string& what, bool interruptible) {
+Status Member::may_ask(const std::string& what) const {
   if (left_) {
     return fail(Code::state, "{}: this process has left the universe", what);
   }
-  if (!hub_status_.ok()) {
-    return hub_status_.within(what);
-  }
-  auto bytes = std::make_shared<const std::string>(encode(message));
-  if (bytes->size() > most_json_bytes) {
-    return fail(Code::limit, "{}: {} bytes to the hub, at most {} are possible", what, bytes->size(), most_json_bytes);
-  }
-  answers_[request] = std::nullopt;
-  connection_->send(control_json, std::move(bytes));
-  const auto answered = [&] { return answers_[request].has_value() || !hub_status_.ok(); };
+  return answers_may_come() ? Status() : hub_status_.within(what);
+}
+
+// The request has begun.
+Result<AnswerMessage> Member::await_answer(RequestId request, std::uint64_t deadline_ns, const std::string& what,
+                                           bool interruptible) {
+  const auto answered = [&] { return requests_.is_answered(request) || !answers_may_come(); };
   auto status = wait(answered, deadline_ns, what, interruptible);
-  auto reply = std::exchange(answers_[request], std::nullopt);
-  answers_.erase(request);
+  auto reply = requests_.finish(request);
   if (reply) {
     if (reply->code == Code::ok || reply->code == Code::not_yet) {
       return std::move(*reply);
@@ -42,51 +38,81 @@ Result<AnswerMessage> Member::ask(RequestId request, const MemberMessage& messag
 }
 
 Result<SeriesRecord> Member::announce(const SeriesRecord& record, std::uint64_t deadline_ns) {
-  const auto request = next_request_++;
-  COUPLET_TRY_VALUE(auto reply, ask(request, AnnounceMessage{request, record}, deadline_ns,
-                                    fmt::format("announcing series '{}' to the hub", record.name)));
-  if (!reply.record) {
+  const auto what = fmt::format("announcing series '{}' to the hub", record.name);
+  auto description = std::make_shared<const std::string>(encode_record(record));
+  if (description->size() > max_record_bytes) {
+    return fail(Code::limit, "{}: its description has {} bytes, at most {} are possible", what, description->size(),
+                max_record_bytes);
+  }
+  COUPLET_TRY(may_ask(what));
+  const auto request = requests_.next();
+  requests_.begin_announcement(request, description);
+  COUPLET_TRY_VALUE(const auto reply, await_answer(request, deadline_ns, what));
+  if (!reply.series) {
     return fail(Code::protocol, "the hub's answer to series '{}' describes none", record.name);
   }
-  return std::move(*reply.record);
+  account_.writes(record.name, reply.series->incarnation, std::move(description));
+  auto announced = record;
+  announced.incarnation = reply.series->incarnation;
+  announced.closed = false;
+  return announced;
+}
+
+void Member::writing(const std::string& name, std::uint64_t incarnation) {
+  account_.writes(name, incarnation, nullptr);
 }
 
 Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) {
-  const auto request = next_request_++;
+  const auto what = fmt::format("looking for series '{}'", name);
+  COUPLET_TRY(may_ask(what));
+  const auto request = requests_.next();
   const auto now = os::now_ns();
   const bool wait_for_it = deadline_ns > now;
-  auto reply =
-      ask(request, FindMessage{request, name, newer_than, wait_for_it},
-          wait_for_it ? deadline_ns : now + answer_grace_ns, fmt::format("looking for series '{}'", name), wait_for_it);
+  requests_.begin(request, FindMessage{request, name, newer_than, wait_for_it});
+  auto reply = await_answer(request, wait_for_it ? deadline_ns : now + answer_grace_ns, what, wait_for_it);
   if (!reply.ok()) {
     return reply.code() == Code::timeout && wait_for_it ? Status(Code::not_yet) : reply.status();
   }
   if (reply->code == Code::not_yet) {
     return Code::not_yet;
   }
-  if (!reply->record || reply->record->name != name) {
-    return fail(Code::protocol, "the hub's answer to series '{}' describes another", name);
+  if (!reply->series) {
+    return fail(Code::protocol, "the hub's answer to series '{}' describes none", name);
   }
-  return std::move(*reply->record);
+  COUPLET_TRY_VALUE(auto record, decode_record(reply->series->part.bytes));
+  if (record.name != name) {
+    return fail(Code::protocol, "the hub's answer to series '{}' describes '{}'", name, record.name);
+  }
+  record.incarnation = reply->series->incarnation;
+  record.closed = reply->series->closed;
+  account_.found(name, record.incarnation, std::make_shared<const std::string>(std::move(reply->series->part.bytes)));
+  return record;
 }
 
 Status Member::note_series(SeriesNote note, const std::string& name, std::uint64_t deadline_ns) {
-  const auto request = next_request_++;
-  return ask(request, NoteMessage{request, note, name}, deadline_ns,
-             fmt::format("telling the hub about series '{}'", name))
-      .status();
+  const auto what = fmt::format("telling the hub about series '{}'", name);
+  COUPLET_TRY(may_ask(what));
+  const auto request = requests_.next();
+  requests_.begin(request, NoteMessage{request, note, name});
+  return await_answer(request, deadline_ns, what).status();
 }
 
 Status Member::writer_closed(const std::string& name, std::uint64_t deadline_ns) {
-  return note_series(SeriesNote::writer_closed, name, deadline_ns);
+  auto status = note_series(SeriesNote::writer_closed, name, deadline_ns);
+  account_.closed_writer(name);
+  return status;
 }
 
 Status Member::reader_opened(const std::string& name, std::uint64_t deadline_ns) {
-  return note_series(SeriesNote::reader_opened, name, deadline_ns);
+  COUPLET_TRY(note_series(SeriesNote::reader_opened, name, deadline_ns));
+  account_.opened(name);
+  return {};
 }
 
 Status Member::reader_closed(const std::string& name, std::uint64_t deadline_ns) {
-  return note_series(SeriesNote::reader_closed, name, deadline_ns);
+  auto status = note_series(SeriesNote::reader_closed, name, deadline_ns);
+  account_.closed_reader(name);
+  return status;
 }
 
 SeriesRegistry::News Member::news(const std::string& name) const {
@@ -95,12 +121,13 @@ SeriesRegistry::News Member::news(const std::string& name) const {
 }
 
 Result<channel::PeerId> Member::relay_of(std::uint16_t node, std::uint64_t deadline_ns) {
-  const auto request = next_request_++;
+  const auto what = fmt::format("looking for the relay of node {}", node_name(node));
+  COUPLET_TRY(may_ask(what));
+  const auto request = requests_.next();
   const auto now = os::now_ns();
   const bool wait_for_it = deadline_ns > now;
-  const auto what = fmt::format("looking for the relay of node {}", node_name(node));
-  COUPLET_TRY_VALUE(const auto reply, ask(request, RelayOfMessage{request, node, wait_for_it},
-                                          wait_for_it ? deadline_ns : now + answer_grace_ns, what));
+  requests_.begin(request, RelayOfMessage{request, node, wait_for_it});
+  COUPLET_TRY_VALUE(const auto reply, await_answer(request, wait_for_it ? deadline_ns : now + answer_grace_ns, what));
   if (reply.code == Code::not_yet) {
     return fail(Code::timeout, "node {} has no relay yet", node_name(node));
   }

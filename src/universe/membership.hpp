@@ -41,6 +41,8 @@ struct PeerInfo {
   std::uint64_t memory_nonce = 0;  // stands in the peer's page in its node directory: proof of reach
   std::uint16_t incarnation = 0;
   PeerState state = PeerState::absent;
+  // If false, address, port, process and memory_nonce are not known (yet): Membership::ask_contact.
+  bool contact_known = false;
 };
 static_assert(sizeof(PeerInfo) <= 64);
 
@@ -65,6 +67,9 @@ class Membership {
   [[nodiscard]] virtual std::int32_t program() const noexcept = 0;  // id of the own program
   [[nodiscard]] virtual const std::vector<ProgramInfo>& programs() const noexcept = 0;
   [[nodiscard]] virtual const PeerInfo& peer(channel::PeerId id) const noexcept = 0;
+  // True if the contact of `id` is known (or nobody needs it any longer: it has left or is lost); otherwise asks the hub for it
+  // and returns false: look again in a later tick. Never blocks. State, incarnation and node of each peer are known without asking.
+  virtual bool ask_contact(channel::PeerId id) = 0;
   [[nodiscard]] virtual std::string_view node_name(std::uint16_t node) const noexcept = 0;
   [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;  // own
   // "program 'ocean' rank 1 (universe rank 1) on host n03"
@@ -93,6 +98,10 @@ class Membership {
   // The hub, or a lock in the node directory, says that a peer is gone (has left, or is lost): called once per incarnation,
   // from poll. Several handlers may be set; none is ever taken out.
   virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler) = 0;
+  // Asks the hub to tell `id` that this process cannot reach it and waits for its call. May be lost: ask again, with back-off.
+  virtual void request_call_back(channel::PeerId id) = 0;
+  // Called from poll when a peer, in its present incarnation, has asked for a call. One handler.
+  virtual void on_call_back(std::function<void(channel::PeerId from)> handler) = 0;
   // ok while `id` may still answer; peer_lost with its name and how it was found out. Looks at its lock when on this node.
   virtual Status alive(channel::PeerId id) = 0;
   // The same for one incarnation of it: peer_lost also if a later one is known.

@@ -49,8 +49,8 @@ Result<std::vector<ProgramSpec>> parse_programs(std::string_view text) {
 }
 
 Status check_programs(const std::vector<ProgramSpec>& programs) {
-  if (programs.empty() || programs.size() > most_programs) {
-    return fail(Code::config, "a universe has 1 to {} programs, not {}", most_programs, programs.size());
+  if (programs.empty() || programs.size() > max_programs) {
+    return fail(Code::config, "a universe has 1 to {} programs, not {}", max_programs, programs.size());
   }
   std::int64_t ranks = 0;
   for (const auto& program : programs) {
@@ -67,14 +67,14 @@ Status check_programs(const std::vector<ProgramSpec>& programs) {
     }
     ranks += program.size;
   }
-  if (ranks > most_ranks) {
-    return fail(Code::config, "programs: {} ranks together, at most {} are possible", ranks, most_ranks);
+  if (ranks > max_ranks) {
+    return fail(Code::config, "programs: {} ranks together, at most {} are possible", ranks, max_ranks);
   }
   return {};
 }
 
 Status check_program_name(std::string_view name) {
-  const bool fits = !name.empty() && name.size() <= longest_name && word_character(name.front()) &&
+  const bool fits = !name.empty() && name.size() <= max_name && word_character(name.front()) &&
                     std::all_of(name.begin(), name.end(), [](char character) {
                       return word_character(character) || character == '_' || character == '-' || character == '.';
                     });
@@ -82,11 +82,11 @@ Status check_program_name(std::string_view name) {
     return {};
   }
   std::string shown;
-  for (const char character : name.substr(0, longest_name)) {
+  for (const char character : name.substr(0, max_name)) {
     shown.push_back(character >= ' ' && character < 127 ? character : '?');
   }
   return fail(Code::argument, "'{}' is no name for a program: 1 to {} letters, digits, '_', '-' and '.'", shown,
-              longest_name);
+              max_name);
 }
 
 std::string quoted_list(const std::vector<std::string>& names) {

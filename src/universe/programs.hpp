@@ -10,9 +10,9 @@
 
 namespace couplet::universe {
 
-inline constexpr std::size_t most_programs = 256;
-inline constexpr std::int32_t most_ranks = 1 << 20;  // of the universe
-inline constexpr std::size_t longest_name = 63;
+inline constexpr std::size_t max_programs = 256;
+inline constexpr std::int32_t max_ranks = 1 << 20;  // of the universe
+inline constexpr std::size_t max_name = 63;
 
 struct ProgramSpec {
   std::string name;

@@ -48,6 +48,8 @@ class SeriesRegistry {
   virtual Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) = 0;
   // not_yet until the deadline if the series does not exist then. newer_than: wait for an incarnation above it (-1: any). interrupted.
   virtual Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) = 0;
+  // This rank writes that incarnation from now on. Asks nobody: a hub that is started again is told.
+  virtual void writing(const std::string& /*name*/, std::uint64_t /*incarnation*/) {}
   // A writer rank has closed (or a reader rank has opened or closed): the hub needs it to know when the universe is over.
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
   virtual Status reader_opened(const std::string& name, std::uint64_t deadline_ns) = 0;

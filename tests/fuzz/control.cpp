@@ -1,5 +1,5 @@
-// What members and the hub say to each other: whatever is decoded can be said again, and means the same. Also the table of
-// peers, the process page, lists of programs and settings: everything of universe/ that takes bytes from outside.
+// What members and the hub say to each other: whatever is decoded can be said again, and means the same. Also descriptions of
+// series, the process page, lists of programs and settings: everything of universe/ that takes bytes from outside.
 #include "universe/control.hpp"
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 
 #include "fuzzing.hpp"
 #include "universe/programs.hpp"
+#include "universe/series_record.hpp"
 #include "wire/page.hpp"
 
 using namespace couplet;
@@ -35,8 +36,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   const std::string_view text(reinterpret_cast<const char*>(data), bytes);
   take_messages(text);
   const auto raw = std::as_bytes(std::span(data, bytes));
-  if (const auto table = wire::decode_peer_table(raw); table.ok()) {
-    demand(wire::encode_peer_table(*table) == text);
+  if (const auto record = decode_record(text); record.ok()) {
+    demand(encode_record(*record) == text);
   }
   if (const auto page = wire::decode_page_header(raw); page.ok()) {
     demand(page->knocks_offset + 8ULL * page->knock_words <= bytes);

@@ -43,8 +43,8 @@ Result<ProgramSpec> program_from(const Json& json) {
   }
   program.name = name->get<std::string>();
   if (const auto size = json.find("size"); size != json.end()) {
-    if (!size->is_number_integer() || size->get<std::int64_t>() < 1 || size->get<std::int64_t>() > most_ranks) {
-      return fail(Code::config, "programs: the size of '{}' is no number from 1 to {}", program.name, most_ranks);
+    if (!size->is_number_integer() || size->get<std::int64_t>() < 1 || size->get<std::int64_t>() > max_ranks) {
+      return fail(Code::config, "programs: the size of '{}' is no number from 1 to {}", program.name, max_ranks);
     }
     program.size = size->get<std::int32_t>();
   }
@@ -100,6 +100,16 @@ Result<double> seconds(std::string_view option, const std::string& text) {
   return value;
 }
 
+Result<std::uint64_t> run_number(std::string_view option, const std::string& text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc() || end != text.data() + text.size() || value == 0) {
+    return fail(Code::argument, "{} is '{}', expected the number of a run as the hub printed it (COUPLET_RUN)", option,
+                text);
+  }
+  return value;
+}
+
 Status take_option(const std::string& option, const std::string& value, HubCommand& command, std::string& programs,
                    std::string& config) {
   if (option == "--programs") {
@@ -112,6 +122,9 @@ Status take_option(const std::string& option, const std::string& value, HubComma
     config = value;
   } else if (option == "--events") {
     command.server.events = value;
+  } else if (option == "--resume") {
+    COUPLET_TRY_VALUE(command.server.hub.run_id, run_number(option, value));
+    command.server.hub.restarted = true;
   } else if (option == "--name") {
     command.server.hub.settings["name"] = value;
   } else if (option == "--linger") {
@@ -138,6 +151,9 @@ const char* hub_usage() noexcept {
          "  --config FILE       settings of the universe as JSON, also 'programs'\n"
          "  --events FILE       append what happens as JSON lines\n"
          "  --linger SECONDS    bound on waiting for readers after the last writer has ended\n"
+         "  --resume RUN        a hub of this run (its COUPLET_RUN) has died: take its members back; with the same "
+         "--listen and\n"
+         "                      --programs as before\n"
          "  --name NAME         a name for this universe\n"
          "  --until-input-ends  ends with the last member also where the universe is not over, once standard input, a "
          "pipe, "

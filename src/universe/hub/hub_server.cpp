@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <chrono>
 
 #include "os/clock.hpp"
@@ -12,6 +13,7 @@
 #include "os/error.hpp"
 #include "os/host.hpp"
 #include "universe/features.hpp"
+#include "universe/node_marks.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -36,6 +38,21 @@ std::string why_gone(const Status& failure) {
     default:
       return failure.text();
   }
+}
+
+// Named bounds of the hub among the universe's settings.
+Status take_bounds(HubSettings& hub) {
+  const auto take = [&](const char* key, auto& bound) -> Status {
+    const auto text = setting_value(hub.settings, key);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bound);
+    if (!text.empty() && (error != std::errc() || end != text.data() + text.size() || bound < 0)) {
+      return fail(Code::config, "setting '{}' is '{}', expected a number not less than 0", key, text);
+    }
+    return {};
+  };
+  COUPLET_TRY(take("hub.max_told_contacts", hub.max_told_contacts));
+  COUPLET_TRY(take("hub.rejoin_grace_s", hub.rejoin_grace_s));
+  return take("hub.rejoin_patience_s", hub.rejoin_patience_s);
 }
 
 // Callers that have proven nothing may not use up the descriptors that members need.
@@ -64,13 +81,14 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   while (options.hub.run_id == 0) {
     COUPLET_TRY_VALUE(options.hub.run_id, os::random_bits());
   }
+  COUPLET_TRY(take_bounds(options.hub));
   options.hub.settings["encrypt"] = options.protection == channel::Protection::encrypted ? "true" : "false";
   options.hub.settings["authenticate"] = options.protection == channel::Protection::authenticated ? "true" : "false";
   COUPLET_TRY_VALUE(const auto wanted, os::resolve(options.listen));
   COUPLET_TRY_VALUE(auto listener, os::listen_tcp(wanted, listen_backlog));
   COUPLET_TRY_VALUE(const auto endpoint, os::local_endpoint(listener));
   auto server = std::unique_ptr<HubServer>(new HubServer(std::move(options), std::move(listener), endpoint));
-  COUPLET_TRY(server->open_events());
+  COUPLET_TRY(server->events_.open(server->options_.events));
   COUPLET_TRY_VALUE(server->directory_,
                     NodeDirectory::enter(server->options_.run_directory, server->run_id_, server->options_.node_name,
                                          {os::now_ns() + max_lock_wait_ns}));
@@ -81,17 +99,6 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   server->listening_ = true;
   server->state_ = std::make_unique<HubState>(server->options_.hub);
   return server;
-}
-
-Status HubServer::open_events() {
-  if (options_.events.empty()) {
-    return {};
-  }
-  events_ = os::Descriptor(::open(options_.events.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-  if (!events_) {
-    return os::system_failure(errno, fmt::format("cannot open {} for events", options_.events));
-  }
-  return {};
 }
 
 Status HubServer::run(int stop_descriptor) {
@@ -116,10 +123,12 @@ void HubServer::stop(const std::string& why) {
 
 bool HubServer::turn(std::uint64_t timeout_ns) {
   std::array<int, 64> descriptors{};
-  const auto count =
-      doorbell_->sleep_for(busy_.empty() ? timeout_ns : 0, descriptors.data(), static_cast<int>(descriptors.size()));
+  const auto before = os::now_ns();
+  const auto due = state_->due_ns();
+  const auto sleep = !busy_.empty() ? 0 : std::min(timeout_ns, due > before ? due - before : 0);
+  const auto count = doorbell_->sleep_for(sleep, descriptors.data(), static_cast<int>(descriptors.size()));
   const auto now = os::now_ns();
-  std::set<ConnectionId> due = std::exchange(busy_, {});
+  std::set<ConnectionId> served = std::exchange(busy_, {});
   bool called = false;
   for (int index = 0; index < count; ++index) {
     const auto found = by_descriptor_.find(descriptors[static_cast<std::size_t>(index)]);
@@ -132,10 +141,10 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
       doorbell_->unwatch(found->first);
       orphaned_ = true;
     } else {
-      due.insert(found->second);
+      served.insert(found->second);
     }
   }
-  for (const auto id : due) {
+  for (const auto id : served) {
     serve(id, now);
   }
   if (called) {
@@ -144,7 +153,12 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
   if (orphaned_ && clients_.empty()) {
     stop("who started the hub is gone, and nobody is left");
   }
-  state_->tick(now);
+  if (now >= next_tick_ns_) {
+    next_tick_ns_ = now + tick_ns;
+    look_at_locks(now);
+    state_->tick(now);
+  }
+  state_->flush(now);
   speak(now);
   look_at_time(now);
   write_events();
@@ -267,9 +281,7 @@ void HubServer::hear(ConnectionId id, Client& client, std::uint64_t now_ns) {
     if (!arrived) {
       return;
     }
-    auto message = arrived->kind == control_json
-                       ? decode_member_message(arrived->payload)
-                       : Result<MemberMessage>(fail(Code::protocol, "a table of peers goes from the hub to members"));
+    const auto message = decode_member_message(arrived->payload);
     if (message.ok()) {
       state_->received(id, *message, now_ns);
     } else {
@@ -301,7 +313,7 @@ void HubServer::speak(std::uint64_t now_ns) {
       continue;
     }
     auto& client = found->second;
-    client.connection->send(output.kind, std::move(output.payload));
+    client.connection->send(control_message, std::move(output.payload));
     unanswered_.insert(output.to);
     if (!client.behind && held_back(client)) {
       client.behind = true;
@@ -372,14 +384,22 @@ void HubServer::listen(bool wanted) {
   }
 }
 
+// After a restart: the locks of this node's processes that have not come back yet.
+void HubServer::look_at_locks(std::uint64_t now_ns) {
+  if (state_->awaited_count() == 0 || now_ns < next_lock_look_ns_) {
+    return;
+  }
+  next_lock_look_ns_ = now_ns + look_every_ns / 2;
+  for (const auto& gone : gone_from_node(directory_->path(), state_->awaited())) {
+    state_->seen_gone(gone, "its process has ended without leaving", now_ns);
+  }
+}
+
 void HubServer::write_events() {
   for (const auto& event : state_->take_events()) {
-    if (!events_) {
-      continue;
-    }
-    const auto line = event_json(event, seconds_since_1970()) + "\n";
-    static_cast<void>(!::write(events_.number(), line.data(), line.size()));  // a full disk does not end the universe
+    events_.add(event, seconds_since_1970());
   }
+  events_.flush();
 }
 
 }  // namespace couplet::universe

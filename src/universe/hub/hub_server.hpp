@@ -22,6 +22,7 @@
 #include "os/doorbell.hpp"
 #include "os/socket.hpp"
 #include "universe/control_connection.hpp"
+#include "universe/hub/event_writer.hpp"
 #include "universe/hub/hub_state.hpp"
 #include "universe/node_directory.hpp"
 
@@ -79,7 +80,6 @@ class HubServer {
   };
 
   HubServer(HubServerOptions options, os::Descriptor listener, const os::Endpoint& endpoint);
-  Status open_events();
   void accept_callers(std::uint64_t now_ns);
   void accept_caller(os::Descriptor socket, std::uint64_t now_ns);
   void out_of_descriptors(const Status& why, std::uint64_t now_ns);
@@ -93,6 +93,7 @@ class HubServer {
   void write_events();
   void watch(ConnectionId id, Client& client);
   void look_at_time(std::uint64_t now_ns);
+  void look_at_locks(std::uint64_t now_ns);
   void listen(bool wanted);
 
   HubServerOptions options_;
@@ -107,7 +108,9 @@ class HubServer {
   std::unique_ptr<NodeDirectory> directory_;
   os::SleepFlag flag_;
   std::unique_ptr<os::Doorbell> doorbell_;
-  os::Descriptor events_;
+  EventWriter events_;
+  std::uint64_t next_tick_ns_ = 0;
+  std::uint64_t next_lock_look_ns_ = 0;
   ConnectionId next_id_ = 1;
   channel::Unproven unproven_;
   std::map<ConnectionId, Client> clients_;

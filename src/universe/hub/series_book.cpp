@@ -13,7 +13,7 @@ std::uint64_t linger_ns(double linger_s) noexcept {
 
 }  // namespace
 
-Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record) {
+Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::shared_ptr<const std::string> description) {
   const auto found = entries_.find(record.name);
   if (found != entries_.end() && !found->second.writers.empty()) {
     return fail(Code::exists, "series '{}' is being written by program '{}' (universe rank {})", record.name,
@@ -23,32 +23,110 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record) {
     return fail(Code::limit, "series '{}': the universe has {} series already, the most that are possible", record.name,
                 most_series);
   }
-  auto& entry = entries_[record.name];
   const bool again = found != entries_.end();
-  const auto incarnation = again ? entry.record.incarnation + 1 : 0;
+  auto& entry = entries_[record.name];
+  const auto incarnation = again ? entry.record.incarnation + 1 : first_incarnation_;
   entry.record = record;
+  entry.record.parts.clear();
   entry.record.incarnation = incarnation;
   entry.record.closed = false;
+  entry.description = std::move(description);
+  entry.described = true;
   entry.ended_ns = 0;
   for (const auto& part : record.parts) {
     entry.writers.insert(part.writer);
   }
-  std::map<std::string, bool> required;
-  for (const auto& program : record.required_readers) {
-    required.emplace(program, false);
-  }
-  entry.required = std::move(required);
+  require(entry);
   return entry.record;
 }
 
-const SeriesRecord* SeriesBook::find(const std::string& name, std::int64_t newer_than) const {
+void SeriesBook::require(Entry& entry) {
+  entry.required.clear();
+  for (const auto& program : entry.record.required_readers) {
+    entry.required.emplace(program, false);
+  }
+}
+
+const SeriesBook::Stored* SeriesBook::find(const std::string& name, std::int64_t newer_than) const {
   const auto found = entries_.find(name);
-  if (found == entries_.end()) {
+  if (found == entries_.end() || !found->second.described) {
     return nullptr;
   }
   const bool fits = newer_than < 0 || found->second.record.incarnation > static_cast<std::uint64_t>(newer_than);
-  return fits ? &found->second.record : nullptr;
+  return fits ? &found->second : nullptr;
 }
+
+// ---- after a restart of the hub
+
+Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program, const SeriesClaim& claim) {
+  if (!entries_.contains(claim.name) && entries_.size() >= most_series) {
+    return fail(Code::limit, "series '{}': the universe has {} series already, the most that are possible", claim.name,
+                most_series);
+  }
+  const bool fresh = !entries_.contains(claim.name);
+  auto& entry = entries_[claim.name];
+  if (fresh || claim.incarnation > entry.record.incarnation) {
+    entry.record = {};
+    entry.record.name = claim.name;
+    entry.record.incarnation = claim.incarnation;
+    entry.description = nullptr;
+    entry.described = false;
+    entry.writers.clear();
+  }
+  const bool newest = claim.incarnation == entry.record.incarnation;
+  if (claim.writes && newest) {
+    entry.writers.insert(peer);
+  }
+  if (claim.opened > 0) {
+    entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX))};
+    if (const auto required = entry.required.find(program); required != entry.required.end()) {
+      required->second = true;
+    }
+  }
+  return newest && !entry.described && claim.has_record;
+}
+
+void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
+                          const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns) {
+  const auto found = entries_.find(record.name);
+  if (found == entries_.end() || found->second.described || found->second.record.incarnation != record.incarnation) {
+    return;
+  }
+  auto& entry = found->second;
+  entry.record = record;
+  entry.record.parts.clear();
+  entry.description = std::move(description);
+  entry.described = true;
+  for (const auto& part : record.parts) {
+    if (may_write(part.writer)) {
+      entry.writers.insert(part.writer);
+    }
+  }
+  require(entry);
+  for (const auto& [peer, reader] : entry.readers) {
+    if (const auto required = entry.required.find(reader.program); required != entry.required.end()) {
+      required->second = true;
+    }
+  }
+  entry.record.closed = false;
+  if (entry.writers.empty()) {
+    end(entry, now_ns);
+  }
+}
+
+std::vector<SeriesBook::Change> SeriesBook::claimed_all(channel::PeerId peer, const std::set<std::string>& written,
+                                                        std::uint64_t now_ns) {
+  std::vector<Change> changes;
+  for (auto& [name, entry] : entries_) {
+    if (!written.contains(name) && entry.writers.erase(peer) > 0 && entry.writers.empty()) {
+      end(entry, now_ns);
+      changes.push_back({name, readers_of(entry)});
+    }
+  }
+  return changes;
+}
+
+// ---- writers and readers
 
 void SeriesBook::end(Entry& entry, std::uint64_t now_ns) {
   entry.record.closed = true;

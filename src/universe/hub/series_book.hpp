@@ -1,15 +1,19 @@
 // The hub's register of series: who writes which, who reads, who must still come. Pure; a part of HubState.
-// Invariants: a name has one record, its newest; writers and readers are peers that live, since peer_gone takes them out.
+// Invariants: a name has one record, its newest; writers and readers are peers that live, since peer_gone takes them out. After a
+// restart of the hub a name may be known from members' claims before its description has come: find() does not see it then.
 // Tests: tests/unit/universe/test_series_book.cpp.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/status.hpp"
+#include "universe/control.hpp"
 #include "universe/registry.hpp"
 
 namespace couplet::universe {
@@ -23,10 +27,28 @@ class SeriesBook {
     std::vector<channel::PeerId> readers;  // who has it open
   };
 
+  // What is stored of a series; the parts of its record are only in the description.
+  struct Stored {
+    SeriesRecord record;
+    std::shared_ptr<const std::string> description;  // series_record.hpp; shared by all who fetch it
+  };
+
+  // Names that are new after this get incarnations above those of names that were forgotten with an earlier hub.
+  void begin_epoch(std::uint32_t epoch) noexcept { first_incarnation_ = std::uint64_t{epoch} << 32U; }
   // Takes the record in with its incarnation. exists: a live peer still writes this name; limit: too many series.
-  Result<SeriesRecord> announce(const SeriesRecord& record);
+  Result<SeriesRecord> announce(const SeriesRecord& record, std::shared_ptr<const std::string> description);
   // nullptr where there is none with an incarnation above newer_than.
-  [[nodiscard]] const SeriesRecord* find(const std::string& name, std::int64_t newer_than) const;
+  [[nodiscard]] const Stored* find(const std::string& name, std::int64_t newer_than) const;
+
+  // After a restart of the hub: what a member says that it does with a series. True: its description should be recalled from
+  // this member. limit: too many series.
+  Result<bool> claim(channel::PeerId peer, const std::string& program, const SeriesClaim& claim);
+  // The description that was recalled; ignored if it is there already or is of another incarnation. may_write: whether a
+  // writer that has claimed nothing may still come and claim.
+  void describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
+                const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns);
+  // `peer` has claimed everything that it writes: `written`, sorted. It writes nothing else.
+  std::vector<Change> claimed_all(channel::PeerId peer, const std::set<std::string>& written, std::uint64_t now_ns);
 
   // not_found: no such series, or the peer does not write it. The answers name the series whose `closed` has changed.
   Result<std::vector<Change>> writer_closed(channel::PeerId peer, const std::string& name, std::uint64_t now_ns);
@@ -54,8 +76,8 @@ class SeriesBook {
     std::string program;
     int opened = 0;
   };
-  struct Entry {
-    SeriesRecord record;
+  struct Entry : Stored {
+    bool described = true;
     std::set<channel::PeerId> writers;  // still writing
     std::map<channel::PeerId, Reader> readers;
     std::map<std::string, bool> required;  // program -> has come (or never will)
@@ -63,8 +85,10 @@ class SeriesBook {
   };
   static void end(Entry& entry, std::uint64_t now_ns);
   static std::vector<channel::PeerId> readers_of(const Entry& entry);
+  static void require(Entry& entry);
 
   std::map<std::string, Entry> entries_;
+  std::uint64_t first_incarnation_ = 0;
 };
 
 }  // namespace couplet::universe

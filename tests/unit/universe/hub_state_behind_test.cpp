@@ -22,12 +22,12 @@ class HubStateBehind : public ::testing::Test {
  protected:
   HubStateBehind() : ocean_(world_.join("ocean", 0, 1)), nowcast_(world_.join("nowcast", 0, 1)) {
     other_ = world_.join("other", 0, 1);
-    world_.send(nowcast_, AnnounceMessage{1, record_of(1)});
+    world_.announce(nowcast_, 1, record_of(1));
     world_.send(ocean_, NoteMessage{1, SeriesNote::reader_opened, "eta"});
   }
   void change() {
     world_.send(nowcast_, NoteMessage{2, SeriesNote::writer_closed, "eta"});
-    world_.send(nowcast_, AnnounceMessage{3, record_of(1)});
+    world_.announce(nowcast_, 3, record_of(1));
   }
   HubWorld world_{"ocean:1,nowcast:1,other:1"};
   ConnectionId ocean_;
@@ -38,29 +38,28 @@ class HubStateBehind : public ::testing::Test {
 TEST_F(HubStateBehind, ItIsToldNoChangesAndThenTheState) {
   world_.hub().fell_behind(ocean_);
   const auto changes = world_.all<SeriesMessage>(ocean_).size();
-  const auto table_bytes = world_.table_bytes(ocean_);
+  const auto states = world_.all<StatesMessage>(ocean_).size();
   change();
   world_.cut(other_);
   EXPECT_EQ(world_.all<SeriesMessage>(ocean_).size(), changes);
-  EXPECT_TRUE(world_.all<PeerMessage>(ocean_).empty());
-  EXPECT_EQ(world_.all<PeerMessage>(nowcast_).size(), 1U) << "the others are told";
+  EXPECT_TRUE(world_.changes(ocean_).empty());
+  EXPECT_EQ(world_.changes(nowcast_).size(), 1U) << "the others are told";
 
   world_.hub().caught_up(ocean_);
   world_.pump();
   ASSERT_EQ(world_.all<SeriesMessage>(ocean_).size(), changes + 1);
   EXPECT_EQ(world_.last<SeriesMessage>(ocean_).incarnation, 1U);
   EXPECT_FALSE(world_.last<SeriesMessage>(ocean_).closed);
-  ASSERT_GT(world_.table_bytes(ocean_), table_bytes);
-  EXPECT_EQ(world_.table(ocean_).back().peer, 2U);
-  EXPECT_EQ(world_.table(ocean_).back().state, static_cast<std::uint8_t>(PeerState::lost));
+  EXPECT_EQ(world_.all<StatesMessage>(ocean_).size(), states + 1);
+  EXPECT_EQ(world_.known(ocean_, 2).state, PeerState::lost);
 }
 
 TEST_F(HubStateBehind, ItIsToldNothingIfNothingHasChanged) {
-  const auto table_bytes = world_.table_bytes(ocean_);
+  const auto states = world_.all<StatesMessage>(ocean_).size();
   world_.hub().fell_behind(ocean_);
   world_.hub().caught_up(ocean_);
   world_.pump();
-  EXPECT_EQ(world_.table_bytes(ocean_), table_bytes);
+  EXPECT_EQ(world_.all<StatesMessage>(ocean_).size(), states);
 }
 
 TEST_F(HubStateBehind, ItIsAnsweredAndMayEnd) {

@@ -3,16 +3,27 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "universe/hub/hub_state.hpp"
+#include "universe/series_record.hpp"
 
 namespace couplet::universe {
 
 struct Received {
   HubMessage message;
+};
+
+// What a member was told of a peer.
+struct Told {
+  channel::PeerId peer = 0;
+  PeerState state = PeerState::absent;
+  std::uint16_t incarnation = 0;
+  std::uint16_t node = unknown_node;
+  std::string why;
 };
 
 class HubWorld {
@@ -30,10 +41,16 @@ class HubWorld {
     return result;
   }
 
+  explicit HubWorld(HubSettings settings) : hub_(std::move(settings)) {}
+
   HubState& hub() { return hub_; }
+  [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
+  // If false, changes are told when they are due, as time passes; by default at once.
+  void tell_at_once(bool at_once) { at_once_ = at_once; }
   void advance(double seconds) {
     now_ns_ += static_cast<std::uint64_t>(seconds * 1e9);
     hub_.tick(now_ns_);
+    hub_.flush(now_ns_);
     pump();
   }
 
@@ -75,7 +92,24 @@ class HubWorld {
   }
   void present(ConnectionId connection) {
     presented_[connection] = true;
-    send(connection, PresentMessage{{}, static_cast<std::uint16_t>(4000 + connection), 100 + connection, connection});
+    send(connection, PresentMessage{contact_of_connection(connection)});
+  }
+  static Contact contact_of_connection(ConnectionId connection) {
+    return {{}, static_cast<std::uint16_t>(4000 + connection), 100 + connection, connection};
+  }
+  // In as many parts as it needs.
+  void announce(ConnectionId from, RequestId request, const SeriesRecord& record) {
+    const auto description = encode_record(record);
+    for (std::uint64_t offset = 0; offset < description.size(); offset += max_part_bytes) {
+      send(from, AnnounceMessage{request, {description.size(), offset, description.substr(offset, max_part_bytes)}});
+    }
+  }
+  // What an answer has found, if it came in one part.
+  static SeriesRecord record_in(const AnswerMessage& answer) {
+    EXPECT_TRUE(answer.series.has_value());
+    auto record = answer.series ? decode_record(answer.series->part.bytes) : Result<SeriesRecord>(Code::internal);
+    EXPECT_TRUE(record.ok()) << record.status().text();
+    return record.ok() ? *record : SeriesRecord();
   }
 
   template <typename T>
@@ -108,24 +142,61 @@ class HubWorld {
     EXPECT_NE(found, nullptr) << "connection " << connection << " got no such message";
     return found == nullptr ? T{} : *found;
   }
-  [[nodiscard]] std::vector<wire::PeerEntry> table(ConnectionId connection) {
-    std::vector<wire::PeerEntry> entries;
-    for (const auto& part : tables_[connection]) {
-      auto decoded = wire::decode_peer_table(std::as_bytes(std::span(*part)));
-      EXPECT_TRUE(decoded.ok()) << decoded.status().text();
-      if (decoded.ok()) {
-        entries.insert(entries.end(), decoded->begin(), decoded->end());
+  // What `connection` knows of a peer; state absent where it was told nothing.
+  [[nodiscard]] Told known(ConnectionId connection, channel::PeerId peer) {
+    Told found;
+    found.peer = peer;
+    for (const auto& message : all<StatesMessage>(connection)) {
+      for (const auto& group : message.groups) {
+        for (const auto& run : group.runs) {
+          if (peer >= run.first && peer - run.first < run.count) {
+            found = {peer, run.state, run.incarnation, run.node, group.why};
+          }
+        }
       }
     }
-    return entries;
+    return found;
   }
-  [[nodiscard]] std::uint64_t table_bytes(ConnectionId connection) {
-    std::uint64_t bytes = 0;
-    for (const auto& part : tables_[connection]) {
-      bytes += part->size();
+  // The changes that it was told after it had been let in.
+  [[nodiscard]] std::vector<Told> changes(ConnectionId connection) {
+    std::vector<Told> changes;
+    bool complete = false;
+    for (const auto& each : inbox_[connection]) {
+      complete = complete || std::holds_alternative<CompleteMessage>(each.message);
+      const auto* const states = std::get_if<StatesMessage>(&each.message);
+      if (!complete || states == nullptr) {
+        continue;
+      }
+      for (const auto& group : states->groups) {
+        for (const auto& run : group.runs) {
+          for (std::uint32_t index = 0; index < run.count; ++index) {
+            changes.push_back({run.first + index, run.state, run.incarnation, run.node, group.why});
+          }
+        }
+      }
     }
-    return bytes;
+    return changes;
   }
+  // 0: it does not know.
+  [[nodiscard]] std::uint64_t known_nonce(ConnectionId connection, channel::PeerId peer) {
+    std::uint64_t nonce = 0;
+    for (const auto& message : all<ContactsMessage>(connection)) {
+      for (const auto& entry : message.entries) {
+        nonce = entry.peer == peer ? entry.contact.memory_nonce : nonce;
+      }
+    }
+    return nonce;
+  }
+  [[nodiscard]] std::vector<std::string> node_names(ConnectionId connection) {
+    std::vector<std::string> names;
+    for (const auto& message : all<NodesMessage>(connection)) {
+      names.resize(std::max(names.size(), message.first + message.names.size()));
+      std::copy(message.names.begin(), message.names.end(), names.begin() + message.first);
+    }
+    return names;
+  }
+  [[nodiscard]] std::uint64_t bytes_to(ConnectionId connection) { return bytes_[connection]; }
+  [[nodiscard]] std::size_t messages() const { return messages_; }
   [[nodiscard]] bool closed(ConnectionId connection) { return closed_[connection]; }
   [[nodiscard]] std::vector<std::string> event_names() const {
     std::vector<std::string> names;
@@ -136,14 +207,16 @@ class HubWorld {
   }
   [[nodiscard]] const std::vector<HubEvent>& events() const { return events_; }
   void pump() {
+    if (at_once_ && hub_.due_ns() != UINT64_MAX) {
+      hub_.flush(std::max(now_ns_, hub_.due_ns()));
+    }
     for (const auto& output : hub_.take_outputs()) {
       closed_[output.to] = closed_[output.to] || output.last;
-      if (output.kind == control_peer_table) {
-        tables_[output.to].push_back(output.payload);
-        continue;
-      }
+      bytes_[output.to] += output.payload->size();
+      ++messages_;
+      ASSERT_LE(output.payload->size(), max_message_bytes);
       auto message = decode_hub_message(*output.payload);
-      ASSERT_TRUE(message.ok()) << message.status().text() << " in " << *output.payload;
+      ASSERT_TRUE(message.ok()) << message.status().text();
       inbox_[output.to].push_back({std::move(*message)});
     }
     for (auto& event : hub_.take_events()) {
@@ -156,7 +229,9 @@ class HubWorld {
   std::uint64_t now_ns_ = 1'000'000'000;
   ConnectionId next_ = 1;
   std::map<ConnectionId, std::vector<Received>> inbox_;
-  std::map<ConnectionId, std::vector<std::shared_ptr<const std::string>>> tables_;
+  bool at_once_ = true;
+  std::size_t messages_ = 0;
+  std::map<ConnectionId, std::uint64_t> bytes_;
   std::map<ConnectionId, bool> closed_;
   std::map<ConnectionId, bool> presented_;
   std::vector<HubEvent> events_;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "hub_world.hpp"
+#include "universe/hub_requests.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -28,13 +29,17 @@ class HubSeries : public ::testing::Test {
  protected:
   void start(const std::string& programs = "ocean:2,nowcast:1,follower:1?", double linger_s = -1) {
     world_ = std::make_unique<HubWorld>(programs, linger_s);
-    ocean0_ = world_->join("ocean", 0, 2);
-    ocean1_ = world_->join("ocean", 1, 2);
+    const int oceans = parse_programs(programs)->front().size;
+    ocean0_ = world_->join("ocean", 0, oceans);
+    ocean1_ = world_->join("ocean", 1, oceans);
+    for (int rank = 2; rank < oceans; ++rank) {
+      world_->join("ocean", rank, oceans);
+    }
     nowcast_ = world_->join("nowcast", 0, 1);
     ASSERT_TRUE(world_->has<CompleteMessage>(nowcast_));
   }
   AnswerMessage announce(ConnectionId from, const SeriesRecord& record) {
-    world_->send(from, AnnounceMessage{++request_, record});
+    world_->announce(from, ++request_, record);
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
@@ -59,15 +64,82 @@ TEST_F(HubSeries, AnAnnouncedSeriesIsFoundWithAllItsParts) {
   const auto record = record_of("eta", "ocean", {0, 1}, {"nowcast"});
   const auto announced = announce(ocean0_, record);
   ASSERT_EQ(announced.code, Code::ok) << announced.text;
-  EXPECT_EQ(announced.record->incarnation, 0U);
+  EXPECT_EQ(announced.series->incarnation, 0U);
   const auto found = world_->last<AnswerMessage>(nowcast_);
-  ASSERT_TRUE(found.record.has_value());
+  ASSERT_TRUE(found.series.has_value());
   EXPECT_EQ(found.request, 1U);
-  EXPECT_EQ(found.record->parts.size(), 2U);
-  EXPECT_EQ(found.record->parts[1].file, "series-eta-1");
-  EXPECT_EQ(found.record->parts[1].boxes, record.parts[1].boxes);
-  EXPECT_EQ(found.record->required_readers, record.required_readers);
-  EXPECT_EQ(found.record->fields, record.fields);
+  const auto described = HubWorld::record_in(found);
+  EXPECT_EQ(described.parts.size(), 2U);
+  EXPECT_EQ(described.parts[1].file, "series-eta-1");
+  EXPECT_EQ(described.parts[1].boxes, record.parts[1].boxes);
+  EXPECT_EQ(described.required_readers, record.required_readers);
+  EXPECT_EQ(described.fields, record.fields);
+}
+
+// One message of at most 1 MiB held 991 writers with 30 fields.
+TEST_F(HubSeries, TenThousandWritersWithThirtyFieldsAreAnnouncedAndFetchedInParts) {
+  constexpr std::size_t writers = 10'000;
+  start("ocean:10000,nowcast:1");
+  SeriesRecord record;
+  record.name = "eta";
+  record.program = "ocean";
+  record.slots = 4;
+  for (int field = 0; field < 30; ++field) {
+    record.fields.push_back({fmt::format("field {}", field), COUPLET_DOUBLE, {100'000, 20}});
+  }
+  for (std::size_t writer = 0; writer < writers; ++writer) {
+    SeriesPart part;
+    part.writer = static_cast<channel::PeerId>(writer);
+    part.file = fmt::format("series-eta-{}", writer);
+    const auto first = static_cast<std::int64_t>(10 * writer);
+    part.boxes.assign(30, {{2, {first, 0}, {first + 10, 20}}});
+    record.parts.push_back(std::move(part));
+  }
+  const auto announced = announce(ocean0_, record);
+  ASSERT_EQ(announced.code, Code::ok) << announced.text;
+  std::vector<MemberMessage> asked;
+  HubRequests requests([&](const MemberMessage& message) { asked.push_back(message); });
+  requests.begin(1, FindMessage{1, "eta", -1, true});
+  for (std::size_t next = 0; next < asked.size() && !requests.is_answered(1); ++next) {
+    world_->send(nowcast_, MemberMessage(asked[next]));
+    requests.answered(world_->last<AnswerMessage>(nowcast_));
+  }
+  const auto answer = requests.finish(1);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_GT(asked.size(), 20U);
+  const auto found = decode_record(answer->series->part.bytes);
+  ASSERT_TRUE(found.ok()) << found.status().text();
+  ASSERT_EQ(found->parts.size(), writers);
+  EXPECT_EQ(found->parts[9999].boxes, record.parts[9999].boxes);
+}
+
+TEST_F(HubSeries, ASeriesThatIsCreatedAgainWhileItIsFetchedIsFetchedAnew) {
+  start();
+  auto record = record_of("eta", "ocean", {0});
+  record.parts[0].boxes[0].assign(4000, {2, {0, 0}, {10, 20}});
+  record.fields.assign(8, record.fields[0]);
+  record.parts[0].boxes.assign(8, record.parts[0].boxes[0]);
+  announce(ocean0_, record);
+  world_->send(nowcast_, FindMessage{1, "eta", -1, true});
+  const auto part = world_->last<AnswerMessage>(nowcast_).series->part;
+  ASSERT_LT(part.bytes.size(), part.record_bytes);
+  note(ocean0_, SeriesNote::writer_closed);
+  ASSERT_EQ(announce(ocean0_, record).series->incarnation, 1U);
+  world_->send(nowcast_, FetchMessage{1, "eta", 0, part.bytes.size()});
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::restarted);
+}
+
+TEST_F(HubSeries, PartsOfADescriptionComeInOrder) {
+  start();
+  const auto description = encode_record(record_of("eta", "ocean", {0}));
+  world_->send(ocean0_, AnnounceMessage{1, {description.size(), 5, description.substr(5)}});
+  EXPECT_EQ(world_->last<AnswerMessage>(ocean0_).code, Code::protocol);
+  for (RequestId request = 2; request < 2 + max_unfinished_uploads; ++request) {
+    world_->send(ocean0_, AnnounceMessage{request, {description.size(), 0, description.substr(0, 5)}});
+  }
+  EXPECT_EQ(world_->last<AnswerMessage>(ocean0_).request, 1U);
+  world_->send(ocean0_, AnnounceMessage{99, {description.size(), 0, description.substr(0, 5)}});
+  EXPECT_EQ(world_->last<AnswerMessage>(ocean0_).code, Code::limit);
 }
 
 TEST_F(HubSeries, ATakenNameNamesTheProgram) {
@@ -104,7 +176,7 @@ TEST_F(HubSeries, NotYetWithoutWaitingAndNothingAfterACancel) {
 
 TEST_F(HubSeries, TooManyRequestsAreAnError) {
   start();
-  for (RequestId request = 1; request <= most_pending_requests; ++request) {
+  for (RequestId request = 1; request <= max_pending_requests; ++request) {
     world_->send(nowcast_, FindMessage{request, "eta", -1, true});
   }
   EXPECT_FALSE(world_->has<AnswerMessage>(nowcast_));
@@ -132,10 +204,10 @@ TEST_F(HubSeries, ARestartedWriterIsTheNextIncarnationAndReadersAreTold) {
   ocean0_ = world_->join("ocean", 0, 2);
   ocean1_ = world_->join("ocean", 1, 2);
   const auto again = announce(ocean0_, record_of("eta", "ocean", {0, 1}));
-  EXPECT_EQ(again.record->incarnation, 1U);
+  EXPECT_EQ(again.series->incarnation, 1U);
   EXPECT_EQ(world_->last<SeriesMessage>(nowcast_).incarnation, 1U);
   EXPECT_FALSE(world_->last<SeriesMessage>(nowcast_).closed);
-  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).record->incarnation, 1U);
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).series->incarnation, 1U);
 }
 
 TEST_F(HubSeries, AClosedSeriesMayBeCreatedAgain) {
@@ -144,7 +216,7 @@ TEST_F(HubSeries, AClosedSeriesMayBeCreatedAgain) {
   EXPECT_EQ(note(ocean0_, SeriesNote::writer_closed).code, Code::ok);
   EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).code, Code::exists) << "rank 1 still writes";
   EXPECT_EQ(note(ocean1_, SeriesNote::writer_closed).code, Code::ok);
-  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).record->incarnation, 1U);
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).series->incarnation, 1U);
 }
 
 TEST_F(HubSeries, OverWaitsForARequiredReaderThatHasNotCome) {
@@ -157,8 +229,8 @@ TEST_F(HubSeries, OverWaitsForARequiredReaderThatHasNotCome) {
   const auto follower = world_->join("follower", 0, 1);
   ASSERT_TRUE(world_->has<CompleteMessage>(follower));
   world_->send(follower, FindMessage{1, "eta", -1, true});
-  ASSERT_TRUE(world_->last<AnswerMessage>(follower).record.has_value());
-  EXPECT_TRUE(world_->last<AnswerMessage>(follower).record->closed);
+  ASSERT_TRUE(world_->last<AnswerMessage>(follower).series.has_value());
+  EXPECT_TRUE(world_->last<AnswerMessage>(follower).series->closed);
   note(follower, SeriesNote::reader_opened);
   note(follower, SeriesNote::reader_closed);
   EXPECT_FALSE(world_->hub().over());
@@ -216,6 +288,7 @@ TEST_F(HubSeries, LingerBoundsAnOpenReaderToo) {
   note(nowcast_, SeriesNote::reader_opened);
   leave(ocean0_);
   leave(ocean1_);
+  world_->advance(0.1);  // the hub looks a few times a second
   world_->advance(4);
   EXPECT_FALSE(world_->hub().over());
   world_->advance(2);

@@ -123,7 +123,7 @@ TEST(Programs, MistakesAreQuoted) {
     EXPECT_EQ(parse_programs(text).status().text(), sentence);
   }
   std::string many = "p0";
-  for (std::size_t index = 1; index <= most_programs; ++index) {
+  for (std::size_t index = 1; index <= max_programs; ++index) {
     many += ",p" + std::to_string(index);
   }
   EXPECT_EQ(parse_programs(many).code(), Code::config);

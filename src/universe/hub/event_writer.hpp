@@ -1,0 +1,36 @@
+// The hub's events on their way into a file, a pipe or a terminal. Never blocks: what cannot be written now waits in a bounded
+// queue, and what does not fit into the queue is left out and counted.
+// Used by hub_server. Below: os.
+// Invariants: only whole lines are left out; a line "dropped" with their number follows as soon as there is room.
+// Tests: tests/unit/universe/test_event_writer.cpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.hpp"
+#include "os/descriptor.hpp"
+#include "universe/hub/hub_event.hpp"
+
+namespace couplet::universe {
+
+inline constexpr std::size_t max_queued_event_bytes = 1U << 20U;
+
+class EventWriter {
+ public:
+  // Appends to `path`, which may be a named pipe that nobody reads yet. "": everything is thrown away.
+  Status open(const std::string& path);
+  void add(const HubEvent& event, double with_time_s);
+  // Writes what can be written without blocking.
+  void flush();
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
+
+ private:
+  os::Descriptor file_;
+  std::string queue_;
+  std::size_t written_ = 0;  // of the queue
+  std::uint64_t dropped_ = 0;
+  std::uint64_t untold_ = 0;  // of these, not yet told
+};
+
+}  // namespace couplet::universe

@@ -1,0 +1,290 @@
+#include "universe/hub/series_service.hpp"
+
+#include <algorithm>
+
+#include "universe/series_record.hpp"
+
+namespace couplet::universe {
+namespace {
+
+std::string upload_of(RequestId request) {
+  return fmt::format("request {}", request);
+}
+std::string upload_of(const RecordMessage& message) {
+  return fmt::format("series {} {}", message.incarnation, message.name);
+}
+
+}  // namespace
+
+// ---- announcing
+
+void SeriesService::take(const Asker& asker, const AnnounceMessage& message, std::uint64_t now_ns) {
+  if (!asker.released || asker.place.relay) {
+    outbox_.answer(asker.connection, message.request,
+                   fail(Code::state, "a series is announced by a process that has not joined as a rank"));
+    return;
+  }
+  auto whole = uploads_.add(asker.connection, upload_of(message.request), message.part);
+  if (!whole.ok()) {
+    outbox_.answer(asker.connection, message.request, whole.status());
+  } else if (whole->has_value()) {
+    announced(asker, message.request, std::move(**whole), now_ns);
+  }
+}
+
+void SeriesService::announced(const Asker& asker, RequestId request, std::string description, std::uint64_t now_ns) {
+  auto decoded = decode_record(description);
+  auto status = decoded.ok() ? check(asker, *decoded) : decoded.status();
+  if (!status.ok()) {
+    outbox_.answer(asker.connection, request, status);
+    return;
+  }
+  const auto record = book_.announce(*decoded, std::make_shared<const std::string>(std::move(description)));
+  if (!record.ok()) {
+    outbox_.answer(asker.connection, request, record.status());
+    return;
+  }
+  for (const auto& part : decoded->parts) {  // a writer that died while the announcement was on its way
+    if (const auto* const seat = seats_.find(part.writer); seat->connection == 0 && !seat->awaited) {
+      tell(book_.peer_gone(part.writer, now_ns));
+    }
+  }
+  for (const auto& program :
+       seats_.programs()) {  // a required reader that came and went before there was anything to read
+    if (program.was_present && program.present == 0) {
+      book_.program_gone(program.spec.name);
+    }
+  }
+  note("series", asker, record->name, record->incarnation);
+  AnswerMessage reply;
+  reply.request = request;
+  reply.series = FoundSeries{record->incarnation, false, {}};
+  outbox_.say(asker.connection, reply);
+  if (record->incarnation > 0) {
+    tell({{record->name, book_.readers_of(record->name)}});
+  }
+  const auto* const stored = book_.find(record->name, -1);
+  for (const auto& key : waiting_.take_for_series(record->name, record->incarnation)) {
+    found(key, *stored, 0);
+  }
+}
+
+Status SeriesService::check(const Asker& asker, const SeriesRecord& record) const {
+  const auto& program = seats_.program(asker.place.program);
+  if (record.program != program.spec.name) {
+    return fail(Code::argument, "series '{}' is announced for program '{}' by a rank of '{}'", record.name,
+                record.program, program.spec.name);
+  }
+  const auto first = static_cast<channel::PeerId>(program.first_rank);
+  for (const auto& part : record.parts) {
+    if (part.writer < first || part.writer - first >= program.seats.size()) {
+      return fail(Code::argument, "series '{}': its writer (universe rank {}) is no rank of '{}'", record.name,
+                  part.writer, program.spec.name);
+    }
+  }
+  if (record.parts.empty()) {
+    return fail(Code::argument, "series '{}' is announced without a writer", record.name);
+  }
+  for (const auto& reader : record.required_readers) {
+    if (seats_.index_of(reader) < 0) {
+      return fail(Code::not_found, "series '{}': the required reader '{}' is no program of the universe; it has {}",
+                  record.name, reader, seats_.quoted_names());
+    }
+  }
+  return {};
+}
+
+// ---- finding
+
+void SeriesService::take(const Asker& asker, const FindMessage& message) {
+  const WaitingRequests::Key key(asker.connection, message.request);
+  if (const auto* const stored = book_.find(message.name, message.newer_than); stored != nullptr) {
+    found(key, *stored, 0);
+  } else if (!message.wait) {
+    tell_changes_(asker.connection);
+    outbox_.answer(asker.connection, message.request, Code::not_yet);
+  } else if (auto status = waiting_.wait_for_series(key, message.name, message.newer_than); !status.ok()) {
+    outbox_.answer(asker.connection, message.request, status);
+  }
+}
+
+void SeriesService::take(const Asker& asker, const FetchMessage& message) {
+  const auto* const stored = book_.find(message.name, -1);
+  if (stored == nullptr || stored->record.incarnation != message.incarnation ||
+      message.offset > stored->description->size()) {
+    // It was created again meanwhile: the member has to find it anew.
+    outbox_.answer(asker.connection, message.request, Code::restarted);
+    return;
+  }
+  found({asker.connection, message.request}, *stored, message.offset);
+}
+
+void SeriesService::found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset) {
+  AnswerMessage reply;
+  reply.request = key.second;
+  FoundSeries series;
+  series.incarnation = stored.record.incarnation;
+  series.closed = stored.record.closed;
+  series.part.record_bytes = stored.description->size();
+  series.part.offset = offset;
+  series.part.bytes = stored.description->substr(offset, max_part_bytes);
+  reply.series = std::move(series);
+  if (offset == 0) {
+    tell_changes_(key.first);
+  }
+  outbox_.say(key.first, reply);
+}
+
+// ---- opening and closing
+
+void SeriesService::take(const Asker& asker, const NoteMessage& message, std::uint64_t now_ns) {
+  if (!asker.released || asker.place.relay) {
+    outbox_.answer(asker.connection, message.request,
+                   fail(Code::state, "series '{}': this process is no rank of the universe", message.name));
+    return;
+  }
+  Status status;
+  if (message.note == SeriesNote::writer_closed) {
+    auto changes = book_.writer_closed(asker.peer, message.name, now_ns);
+    status = changes.status();
+    if (changes.ok()) {
+      tell(*changes);
+    }
+  } else if (message.note == SeriesNote::reader_opened) {
+    status = book_.reader_opened(asker.peer, seats_.program(asker.place.program).spec.name, message.name);
+  } else {
+    status = book_.reader_closed(asker.peer, message.name);
+  }
+  if (status.ok()) {
+    note(message.note == SeriesNote::reader_opened ? "opened" : "closed", asker, message.name, 0);
+  }
+  outbox_.answer(asker.connection, message.request, status);
+}
+
+// ---- relays
+
+void SeriesService::take(const Asker& asker, const RelayOfMessage& message) {
+  const auto relay = channel::first_relay_peer + message.node;
+  const auto* const seat = seats_.find(relay);
+  if (message.node >= seats_.node_count()) {
+    outbox_.answer(asker.connection, message.request,
+                   fail(Code::not_found, "the universe has no node {}", message.node));
+  } else if (seat != nullptr && seat->info.state == PeerState::present) {
+    AnswerMessage reply;
+    reply.request = message.request;
+    reply.peer = relay;
+    tell_changes_(asker.connection);
+    outbox_.say(asker.connection, reply);
+  } else if (relay_mode_ == "none") {
+    outbox_.answer(asker.connection, message.request,
+                   fail(Code::unsupported, "node {} has no relay, and this universe starts none (relay = none)",
+                        seats_.node_name(message.node)));
+  } else if (!message.wait) {
+    outbox_.answer(asker.connection, message.request, Code::not_yet);
+  } else if (auto status = waiting_.wait_for_relay({asker.connection, message.request}, message.node); !status.ok()) {
+    outbox_.answer(asker.connection, message.request, status);
+  }
+}
+
+void SeriesService::relay_came(std::uint16_t node, channel::PeerId relay) {
+  for (const auto& [connection, request] : waiting_.take_for_relay(node)) {
+    AnswerMessage reply;
+    reply.request = request;
+    reply.peer = relay;
+    tell_changes_(connection);
+    outbox_.say(connection, reply);
+  }
+}
+
+// ---- after a restart of the hub
+
+Status SeriesService::claim(const Asker& asker, const std::vector<SeriesClaim>& claims, std::uint64_t now_ns) {
+  std::set<std::string> written;
+  for (const auto& claim : claims) {
+    const auto program = asker.place.relay ? std::string() : seats_.program(asker.place.program).spec.name;
+    COUPLET_TRY_VALUE(const auto recall, book_.claim(asker.peer, program, claim));
+    if (claim.writes) {
+      written.insert(claim.name);
+    }
+    if (recall) {
+      outbox_.say(asker.connection, RecallMessage{claim.name, claim.incarnation});
+    }
+  }
+  tell(book_.claimed_all(asker.peer, written, now_ns));
+  return {};
+}
+
+Status SeriesService::take(const Asker& asker, const RecordMessage& message, std::uint64_t now_ns) {
+  COUPLET_TRY_VALUE(auto whole, uploads_.add(asker.connection, upload_of(message), message.part));
+  if (!whole) {
+    return {};
+  }
+  COUPLET_TRY_VALUE(auto record, decode_record(*whole));
+  if (record.name != message.name) {
+    return fail(Code::protocol, "the description of series '{}' is of '{}'", message.name, record.name);
+  }
+  record.incarnation = message.incarnation;
+  const auto may_write = [&](channel::PeerId writer) {
+    const auto* const seat = seats_.find(writer);
+    return seat != nullptr && seat->awaited;
+  };
+  book_.describe(record, std::make_shared<const std::string>(std::move(*whole)), may_write, now_ns);
+  if (const auto* const stored = book_.find(record.name, -1); stored != nullptr) {
+    for (const auto& key : waiting_.take_for_series(record.name, stored->record.incarnation)) {
+      found(key, *stored, 0);
+    }
+    if (stored->record.closed) {
+      tell({{record.name, book_.readers_of(record.name)}});
+    }
+  }
+  return {};
+}
+
+void SeriesService::drop(ConnectionId connection) {
+  uploads_.drop(connection);
+  waiting_.drop(connection);
+}
+
+// ---- telling
+
+void SeriesService::tell(const std::vector<SeriesBook::Change>& changes) {
+  for (const auto& change : changes) {
+    const auto* const stored = book_.find(change.name, -1);
+    if (stored == nullptr) {
+      continue;
+    }
+    const auto& record = stored->record;
+    const auto news = payload_of(SeriesMessage{record.name, record.program, record.incarnation, record.closed});
+    for (const auto reader : change.readers) {
+      if (const auto connection = connection_of(reader); connection != 0) {
+        outbox_.say_change(connection, news);
+      }
+    }
+  }
+}
+
+void SeriesService::tell_all(ConnectionId connection, channel::PeerId reader) {
+  for (const auto* const record : book_.read_by(reader)) {
+    outbox_.say(connection, SeriesMessage{record->name, record->program, record->incarnation, record->closed});
+  }
+}
+
+ConnectionId SeriesService::connection_of(channel::PeerId peer) const {
+  const auto* const seat = seats_.find(peer);
+  return seat == nullptr ? 0 : seat->connection;
+}
+
+void SeriesService::note(const char* what, const Asker& asker, const std::string& series, std::uint64_t incarnation) {
+  HubEvent event;
+  event.name = what;
+  event.program = seats_.program(asker.place.program).spec.name;
+  event.rank = asker.place.rank;
+  event.peer = asker.peer;
+  event.node = asker.host;
+  event.series = series;
+  const auto* const seat = seats_.find(asker.place);
+  event.incarnation = series.empty() || std::string_view(what) != "series" ? seat->info.incarnation : incarnation;
+  outbox_.note(std::move(event));
+}
+
+}  // namespace couplet::universe

@@ -1,0 +1,45 @@
+// Requests that wait for something to appear: a series, or the relay of a node. Found by what they wait for, without a walk
+// over all members. Pure; a part of SeriesService.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "universe/control.hpp"
+#include "universe/hub/outbox.hpp"
+
+namespace couplet::universe {
+
+inline constexpr std::size_t max_pending_requests = 256;  // of one connection
+
+class WaitingRequests {
+ public:
+  using Key = std::pair<ConnectionId, RequestId>;
+
+  // limit: this connection has too many. For a series: until an incarnation above newer_than is there.
+  Status wait_for_series(const Key& key, const std::string& name, std::int64_t newer_than);
+  Status wait_for_relay(const Key& key, std::uint16_t node);
+  void cancel(const Key& key);
+  void drop(ConnectionId connection);
+
+  // Those who wait for this incarnation of a series, or for this relay: they wait no longer.
+  [[nodiscard]] std::vector<Key> take_for_series(const std::string& name, std::uint64_t incarnation);
+  [[nodiscard]] std::vector<Key> take_for_relay(std::uint16_t node);
+
+ private:
+  struct Request {
+    std::string series;  // empty: a relay
+    std::int64_t newer_than = -1;
+    std::uint16_t node = 0;
+  };
+  Status add(const Key& key, Request request);
+
+  std::map<Key, Request> requests_;
+  std::map<std::string, std::set<Key>> by_series_;
+  std::map<std::uint16_t, std::set<Key>> by_node_;
+};
+
+}  // namespace couplet::universe

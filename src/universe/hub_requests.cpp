@@ -1,0 +1,97 @@
+#include "universe/hub_requests.hpp"
+
+#include <algorithm>
+
+namespace couplet::universe {
+namespace {
+
+// The parts of a description, in order; at least one.
+template <typename Use>
+void for_each_part(const std::string& description, const Use& use) {
+  std::uint64_t offset = 0;
+  do {
+    RecordPart part{description.size(), offset, description.substr(offset, max_part_bytes)};
+    offset += part.bytes.size();
+    use(std::move(part));
+  } while (offset < description.size());
+}
+
+}  // namespace
+
+void HubRequests::ask(RequestId request, Request& asked) {
+  asked.found.clear();
+  if (asked.description != nullptr) {
+    for_each_part(*asked.description, [&](RecordPart part) { send_(AnnounceMessage{request, std::move(part)}); });
+  } else {
+    send_(asked.message);
+  }
+}
+
+void HubRequests::begin(RequestId request, const MemberMessage& message) {
+  auto& asked = requests_[request];
+  asked.message = message;
+  ask(request, asked);
+}
+
+void HubRequests::begin_announcement(RequestId request, Description description) {
+  auto& asked = requests_[request];
+  asked.description = std::move(description);
+  ask(request, asked);
+}
+
+void HubRequests::answered(AnswerMessage message) {
+  const auto waiting = requests_.find(message.request);
+  if (waiting == requests_.end() || waiting->second.reply) {
+    return;
+  }
+  auto& asked = waiting->second;
+  const auto* const find = std::get_if<FindMessage>(&asked.message);
+  if (find == nullptr || (!message.series && message.code != Code::restarted)) {
+    asked.reply = std::move(message);
+    return;
+  }
+  if (message.code == Code::restarted || message.series->part.offset != asked.found.size() ||
+      (!asked.found.empty() && message.series->incarnation != asked.incarnation)) {
+    ask(message.request, asked);  // it was created again in between
+    return;
+  }
+  auto& part = message.series->part;
+  asked.incarnation = message.series->incarnation;
+  asked.found += part.bytes;
+  if (asked.found.size() < part.record_bytes && !part.bytes.empty()) {
+    send_(FetchMessage{message.request, find->name, asked.incarnation, asked.found.size()});
+    return;
+  }
+  part.offset = 0;
+  part.bytes = std::move(asked.found);
+  asked.reply = std::move(message);
+}
+
+bool HubRequests::is_answered(RequestId request) const {
+  const auto found = requests_.find(request);
+  return found != requests_.end() && found->second.reply.has_value();
+}
+
+std::optional<AnswerMessage> HubRequests::finish(RequestId request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end()) {
+    return std::nullopt;
+  }
+  auto reply = std::move(found->second.reply);
+  requests_.erase(found);
+  return reply;
+}
+
+void HubRequests::ask_again() {
+  for (auto& [request, asked] : requests_) {
+    if (!asked.reply) {
+      ask(request, asked);
+    }
+  }
+}
+
+void HubRequests::send_record(const std::string& name, std::uint64_t incarnation, const std::string& description) {
+  for_each_part(description, [&](RecordPart part) { send_(RecordMessage{name, incarnation, std::move(part)}); });
+}
+
+}  // namespace couplet::universe

@@ -1,0 +1,154 @@
+// A hub that goes away, and comes again: the member dials it again, says who it is, and asks again what was not answered.
+#include <algorithm>
+#include <charconv>
+
+#include "os/clock.hpp"
+#include "os/host.hpp"
+#include "universe/member.hpp"
+
+namespace couplet::universe {
+namespace {
+
+// How long calls wait for a hub that is away, counted from when it went. Setting hub.return_patience_s.
+constexpr double default_return_patience_s = 4;
+
+double seconds_setting(const std::string& text, double otherwise) {
+  double value = otherwise;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool fits = error == std::errc() && end == text.data() + text.size() && value >= 0 && value < 1e9;
+  return fits ? value : otherwise;
+}
+
+}  // namespace
+
+bool Member::hub_may_return() const {
+  return reached_ && hub_says_over_.empty() && refused_.ok() && !goodbye_;
+}
+
+// ok, or it is away for so short a time that waiting for it makes sense.
+bool Member::answers_may_come() const {
+  if (hub_status_.ok()) {
+    return true;
+  }
+  const auto patience = seconds_setting(setting("hub.return_patience_s"), default_return_patience_s);
+  return hub_may_return() && os::now_ns() < hub_lost_ns_ + static_cast<std::uint64_t>(patience * 1e9);
+}
+
+// The connection has ended; called once for each.
+void Member::hub_lost(const Status& why) {
+  const bool was_there = hub_status_.ok();
+  if (!hub_says_over_.empty()) {
+    hub_status_ = fail(Code::hub_lost, "the hub at {} has ended: {}", options_.hub, hub_says_over_);
+    return;
+  }
+  if (!refused_.ok() && complete_) {
+    hub_status_ =
+        fail(Code::hub_lost, "the hub at {} does not take this process back: {}", options_.hub, refused_.text());
+  } else {
+    hub_status_ = fail(Code::hub_lost, "the hub at {} is lost: {}", options_.hub, why.text());
+  }
+  if (!reached_) {
+    return;
+  }
+  const auto now = os::now_ns();
+  hub_lost_ns_ = hub_lost_ns_ == 0 ? now : hub_lost_ns_;
+  redial_.failed(now);
+  if (options_.note && complete_ && (was_there || !refused_.ok())) {
+    options_.note(hub_status_.text() + "; this process goes on without it");
+  }
+}
+
+void Member::dial_again(std::uint64_t now_ns) {
+  if (hub_status_.ok() || !hub_may_return() || !redial_.due(now_ns) || connection_ == nullptr ||
+      connection_->state() != ControlConnection::State::ended) {
+    return;
+  }
+  if (auto status = dial(); !status.ok()) {
+    redial_.failed(now_ns);
+  }
+}
+
+// The connection is open: says who this is, to a hub that knows or one that does not.
+void Member::introduce() {
+  introduced_ = true;
+  if (page_ != nullptr) {
+    say(rejoin_message());
+    return;
+  }
+  admitted_ = false;
+  const auto left_ns = join_deadline_ns_ - std::min(join_deadline_ns_, os::now_ns());
+  JoinMessage message;
+  message.relay = options_.relay;
+  message.program = options_.identity.program;
+  message.rank = options_.identity.rank;
+  message.size = options_.identity.size;
+  message.timeout_s = options_.timeout_s < 0 ? -1
+                      : reached_again_       ? static_cast<double>(left_ns) / 1e9
+                                             : options_.timeout_s;
+  message.host = options_.node_name.empty() ? os::host_name() : options_.node_name;
+  say(message);
+}
+
+RejoinMessage Member::rejoin_message() const {
+  RejoinMessage message;
+  message.run_id = run_id_;
+  message.epoch = epoch_;
+  message.relay = options_.relay;
+  message.released = complete_;
+  message.peer = id_;
+  message.incarnation = incarnation_;
+  message.node = node_;
+  message.node_key = directory_->key();
+  message.host = options_.node_name.empty() ? os::host_name() : options_.node_name;
+  const auto left_ns = join_deadline_ns_ - std::min(join_deadline_ns_, os::now_ns());
+  message.timeout_s = join_deadline_ns_ == os::never ? -1 : static_cast<double>(left_ns) / 1e9;
+  message.contact = contact_;
+  message.programs = programs_;
+  if (complete_) {
+    message.exceptions = exceptions();
+  }
+  message.series = account_.claims();
+  return message;
+}
+
+// Who is not present in its first incarnation.
+std::vector<PeerRun> Member::exceptions() const {
+  std::vector<PeerRun> runs;
+  for (std::size_t rank = 0; rank < ranks_.size() && runs.size() < max_runs_per_message; ++rank) {
+    const auto& info = ranks_[rank];
+    if (info.state == PeerState::present && info.incarnation == 0) {
+      continue;
+    }
+    const auto peer = static_cast<channel::PeerId>(rank);
+    auto* const last = runs.empty() ? nullptr : &runs.back();
+    if (last != nullptr && last->first + last->count == peer && last->state == info.state &&
+        last->incarnation == info.incarnation && last->node == info.node) {
+      ++last->count;
+    } else {
+      runs.push_back({peer, 1, info.state, info.incarnation, info.node});
+    }
+  }
+  return runs;
+}
+
+Status Member::heard(RejoinedMessage& message) {
+  epoch_ = message.epoch;
+  hub_is_back();
+  return {};
+}
+
+void Member::hub_is_back() {
+  if (hub_status_.ok()) {
+    return;
+  }
+  hub_status_ = {};
+  hub_lost_ns_ = 0;
+  redial_.reached();
+  contacts_asked_.clear();
+  requests_.ask_again();
+  if (options_.note && complete_) {
+    options_.note(fmt::format("the hub at {} is there again", options_.hub));
+  }
+}
+
+}  // namespace couplet::universe

@@ -1,0 +1,41 @@
+// When to dial a hub again that went away: soon, then less and less often, each process at times of its own, so that ten thousand
+// do not call in the same moment. Pure.
+// Tests: tests/unit/universe/test_redial.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace couplet::universe {
+
+inline constexpr std::uint64_t min_redial_pause_ns = 50'000'000;
+inline constexpr std::uint64_t max_redial_pause_ns = 1'000'000'000;
+
+class Redial {
+ public:
+  // seed: different for each process.
+  explicit Redial(std::uint64_t seed = 0) noexcept : state_(seed * 2 + 1) {}
+
+  // The hub went away, or could not be reached.
+  void failed(std::uint64_t now_ns) noexcept {
+    const auto pause = pause_ns_;
+    pause_ns_ = std::min(2 * pause_ns_, max_redial_pause_ns);
+    next_ns_ = now_ns + pause / 2 + random() % pause;
+  }
+  [[nodiscard]] bool due(std::uint64_t now_ns) const noexcept { return now_ns >= next_ns_; }
+  // It is there again.
+  void reached() noexcept { pause_ns_ = min_redial_pause_ns; }
+
+ private:
+  std::uint64_t random() noexcept {  // xorshift
+    state_ ^= state_ << 13U;
+    state_ ^= state_ >> 7U;
+    state_ ^= state_ << 17U;
+    return state_;
+  }
+  std::uint64_t state_;
+  std::uint64_t pause_ns_ = min_redial_pause_ns;
+  std::uint64_t next_ns_ = 0;
+};
+
+}  // namespace couplet::universe

@@ -1,0 +1,94 @@
+// What this member does with series, as it would tell a hub that was started again: which it writes and reads, and the
+// descriptions that it can give. Pure; a part of Member.
+// Tests: tests/unit/universe/test_series_account.cpp.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "universe/control.hpp"
+
+namespace couplet::universe {
+
+// Of a series that is only read; the first writer rank keeps a description of any size.
+inline constexpr std::size_t max_kept_description_bytes = 64U << 10U;
+
+class SeriesAccount {
+ public:
+  using Description = std::shared_ptr<const std::string>;
+
+  void writes(const std::string& name, std::uint64_t incarnation, Description description) {
+    auto& entry = renew(name, incarnation);
+    entry.claim.writes = true;
+    if (description != nullptr) {
+      entry.description = std::move(description);
+    }
+  }
+  // It was found: the next opened() means this one.
+  void found(const std::string& name, std::uint64_t incarnation, Description description) {
+    auto& entry = renew(name, incarnation);
+    if (entry.description == nullptr && description->size() <= max_kept_description_bytes) {
+      entry.description = std::move(description);
+    }
+  }
+  void opened(const std::string& name) { ++entries_[name].claim.opened; }
+  void closed_reader(const std::string& name) {
+    if (const auto found = entries_.find(name); found != entries_.end() && found->second.claim.opened > 0) {
+      --found->second.claim.opened;
+      forget_if_unused(found);
+    }
+  }
+  void closed_writer(const std::string& name) {
+    if (const auto found = entries_.find(name); found != entries_.end()) {
+      found->second.claim.writes = false;
+      forget_if_unused(found);
+    }
+  }
+
+  // At most max_claims of them.
+  [[nodiscard]] std::vector<SeriesClaim> claims() const {
+    std::vector<SeriesClaim> claims;
+    for (const auto& [name, entry] : entries_) {
+      if ((entry.claim.writes || entry.claim.opened > 0) && claims.size() < max_claims) {
+        claims.push_back(entry.claim);
+        claims.back().name = name;
+        claims.back().has_record = entry.description != nullptr;
+      }
+    }
+    return claims;
+  }
+  // nullptr: not known here.
+  [[nodiscard]] Description description(const std::string& name, std::uint64_t incarnation) const {
+    const auto found = entries_.find(name);
+    return found != entries_.end() && found->second.claim.incarnation == incarnation ? found->second.description
+                                                                                     : nullptr;
+  }
+
+ private:
+  struct Entry {
+    SeriesClaim claim;
+    Description description;
+  };
+  using Entries = std::map<std::string, Entry>;
+
+  Entry& renew(const std::string& name, std::uint64_t incarnation) {
+    auto& entry = entries_[name];
+    if (entry.claim.incarnation != incarnation) {
+      entry.claim.incarnation = incarnation;
+      entry.claim.writes = false;
+      entry.description = nullptr;
+    }
+    return entry;
+  }
+  void forget_if_unused(Entries::iterator entry) {
+    if (!entry->second.claim.writes && entry->second.claim.opened == 0) {
+      entries_.erase(entry);
+    }
+  }
+  Entries entries_;
+};
+
+}  // namespace couplet::universe
