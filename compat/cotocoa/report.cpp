@@ -1,12 +1,9 @@
 #include "report.hpp"
 
 #include <mpi.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 
 namespace ctca {
 namespace {
@@ -19,18 +16,6 @@ void say(std::string_view function, std::string_view text) noexcept {
   std::fflush(stderr);
 }
 
-// MPI_Abort ends the launcher's processes so quickly that one which has not yet read the sentence from the pipe loses it. So the
-// pipe is watched until it is empty, for a second at the most.
-void wait_until_read() noexcept {
-  constexpr int max_looks = 1000;
-  constexpr timespec pause{0, 1'000'000};
-  int unread = 0;
-  for (int look = 0; look < max_looks && ioctl(STDERR_FILENO, FIONREAD, &unread) == 0 && unread > 0; ++look) {
-    nanosleep(&pause, nullptr);
-  }
-  nanosleep(&pause, nullptr);  // who has read it passes it on
-}
-
 }  // namespace
 
 void call_self(std::string name) {
@@ -40,7 +25,6 @@ void call_self(std::string name) {
 void fatal(std::string_view function, std::string_view text) noexcept {
   std::fflush(stdout);
   say(function, text);
-  wait_until_read();
   int initialized = 0;
   int finalized = 0;
   MPI_Initialized(&initialized);

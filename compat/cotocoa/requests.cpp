@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "session.hpp"
 
@@ -62,14 +61,17 @@ void Session::send_request(const char* function, const Letter& letter, std::int6
   }
 }
 
-// Returns nullptr if it is done and that was said, or if it was never given: programs test handles that they have not got yet.
-Session::Handle* Session::find_handle(std::int64_t handle) {
+// nullptr: it is done, and that was said.
+Session::Handle* Session::find_handle(const char* function, std::int64_t handle) {
+  if (handle < 0 || handle >= next_handle_) {
+    fatal(function, fmt::format("{} is no handle that a CTCAR_sendreq function of this rank gave", handle));
+  }
   const auto found = handles_.find(handle);
   return found == handles_.end() ? nullptr : &found->second;
 }
 
 void Session::wait(const char* function, std::int64_t handle) {
-  Handle* const waited = find_handle(handle);
+  Handle* const waited = find_handle(function, handle);
   if (waited == nullptr) {
     return;
   }
@@ -83,7 +85,7 @@ void Session::wait(const char* function, std::int64_t handle) {
 }
 
 bool Session::test(const char* function, std::int64_t handle) {
-  Handle* const tested = find_handle(handle);
+  Handle* const tested = find_handle(function, handle);
   if (tested == nullptr) {
     return true;
   }
@@ -231,16 +233,6 @@ void Session::poll_as_worker(const char* function, int* source, const Letter& wa
     return;
   }
   give_letter(function, task, source, wanted);
-}
-
-couplet_group* Session::make_worker_group(const char* function, const std::string& purpose) {
-  const int first = program_rank_ / self_.group_size * self_.group_size;
-  std::vector<std::int32_t> ranks(static_cast<std::size_t>(self_.group_size));
-  std::iota(ranks.begin(), ranks.end(), own_program().first_rank + first);
-  couplet_group* group = nullptr;
-  const std::string name = fmt::format("{}-{}-{}", purpose, own_program().name, first);
-  check(function, couplet_group_create(universe_, name.c_str(), ranks.data(), self_.group_size, &group));
-  return group;
 }
 
 void Session::complete(const char* function) {

@@ -87,8 +87,6 @@ class Session {
   // ---- worker ----
   void poll_as_worker(const char* function, int* source, const Letter& wanted);
   void complete(const char* function);
-  // The ranks of this worker's group (CTCA_subcomm), as a group of the universe; freed by the caller. Not collective.
-  couplet_group* make_worker_group(const char* function, const std::string& purpose);
   // ---- coupler and worker ----
   [[nodiscard]] bool finished() const noexcept { return finished_; }
 
@@ -131,7 +129,7 @@ class Session {
   void await_closing(const char* function, Role from);
   void end_polling(const char* function);
   void close_tasks(const char* function);
-  [[nodiscard]] Handle* find_handle(std::int64_t handle);
+  [[nodiscard]] Handle* find_handle(const char* function, std::int64_t handle);
   std::int64_t task_id(const char* function, const int* info) const;
   void give_letter(const char* function, const couplet_task_info& info, int* source, const Letter& wanted);
 
@@ -152,7 +150,7 @@ class Session {
   std::size_t requester_ = 0;
   couplet_tasks* tasks_ = nullptr;
   std::map<std::int64_t, Handle> handles_;
-  std::int64_t next_handle_ = 1;  // 0 means none to many programs
+  std::int64_t next_handle_ = 0;
   std::int64_t requests_sent_ = 0;
   std::vector<couplet_area*>
       poll_counts_;  // of each coupler rank: how many requests of each requester rank it has polled

@@ -205,8 +205,8 @@ COUPLET_API couplet_status couplet_waitany(int32_t count, couplet_request** requ
 
 typedef struct couplet_series_options {
   size_t struct_bytes;
-  uint64_t slots;               /* retained steps; 0: as many as fit into memory_bytes, at least 2 */
-  uint64_t memory_bytes;        /* per writer rank, if slots is 0; 0 (default): 256 MiB, at most 4096 slots */
+  uint64_t slots;               /* retained steps; 0: as many as fit into memory_bytes, 2 to 4096 */
+  uint64_t memory_bytes;        /* per writer rank, where slots is 0; default 256 MiB */
   const char* required_readers; /* program names, comma separated; NULL: COUPLET_REQUIRED_READERS_<SERIES>, else none */
   double required_timeout_s;    /* for required readers to open; < 0 (default): for ever */
   double wait_timeout_s;        /* for holders, in put and claim; < 0 (default): for ever; 0: answer FULL at once */

@@ -51,15 +51,35 @@ class World:
     run_directory: Path
     environment: dict[str, str]
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    hub: subprocess.Popen[str] | None = None
+    hub_command: list[str] = field(default_factory=list)
+    run: str = ""  # the number of the run, as the hub has printed it
 
     def start_hub(self, programs: str, *options: str, address: str = "127.0.0.1", prefix: Sequence[str] = ()) -> None:
         """Start couplet-hub for programs like "writer:1,reader:1"; prefix: words before its command."""
         hub = BUILD / "libexec" / "couplet" / "couplet-hub"
         command = [*prefix, str(hub), "--programs", programs, "--listen", f"{address}:0"]
-        process = self.start([*command, "--secret-file", self.environment["COUPLET_SECRET_FILE"], *options])
-        line = read_line(process, 10.0)
+        self.hub_command = [*command, "--secret-file", self.environment["COUPLET_SECRET_FILE"], *options]
+        self._start_hub(self.hub_command)
+
+    def _start_hub(self, command: Sequence[str]) -> None:
+        self.hub = self.start(command)
+        line = read_line(self.hub, 10.0)
         assert line.startswith("COUPLET_HUB="), f"the hub said {line!r}"
         self.environment["COUPLET_HUB"] = line.strip().removeprefix("COUPLET_HUB=")
+        self.run = read_line(self.hub, 10.0).strip().removeprefix("COUPLET_RUN=")
+
+    def kill_hub(self) -> None:
+        """kill -9."""
+        assert self.hub is not None
+        self.hub.kill()
+        self.hub.wait(20)
+
+    def resume_hub(self) -> None:
+        """Start it again with the same options, at the same address, for the same run."""
+        command = list(self.hub_command)
+        command[command.index("--listen") + 1] = self.environment["COUPLET_HUB"]
+        self._start_hub([*command, "--resume", self.run])
 
     def start(self, command: Sequence[str], standard_input: bool = False, **extra: str) -> subprocess.Popen[str]:
         """Start a process of this universe."""

@@ -102,6 +102,7 @@ def test_a_restart_is_the_next_incarnation(make_world: MakeWorld) -> None:
 
 def test_members_go_on_when_the_hub_is_killed(make_world: MakeWorld) -> None:
     world = make_world("ocean:1,nowcast:1")
+    world.environment["COUPLET_HUB_RETURN_PATIENCE_S"] = "1"
     ocean, nowcast = start(world, ocean=1, nowcast=1)
     assert ocean.ask("alive 1") == "alive ok"
     hub = world.environment["COUPLET_HUB"]

@@ -21,8 +21,11 @@ class HubError(Exception):
     """The hub could not be started."""
 
 
+MAX_RESTARTS = 20  # of the hub, in one run
+
+
 class Hub:
-    """Hosts the hub of one run: a secret of its own, a free port, and its events."""
+    """Hosts the hub of one run: a secret of its own, a free port, and its events. A hub that dies is started again."""
 
     def __init__(self, configuration: Configuration, scratch: Path) -> None:
         self._events = scratch / "events.jsonl"
@@ -43,9 +46,9 @@ class Hub:
         if configuration.authenticate:
             command.append("--authenticate")
         self._log = (scratch / "hub.log").open("w+")
-        self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=self._log, text=True, start_new_session=True
-        )
+        self._command = command
+        self._restarts = 0
+        self.process = self._start(command)
         self.environment = {
             **self._announced(),
             "COUPLET_SECRET_FILE": str(secret),
@@ -56,21 +59,42 @@ class Hub:
         if configuration.interface:
             self.environment["COUPLET_INTERFACE"] = configuration.interface
 
+    def _start(self, command: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True, bufsize=0)
+
     def _announced(self, timeout_s: float = 10.0) -> dict[str, str]:
         """The hub's address and its run, which it prints when it listens, as variables for those who join."""
         assert self.process.stdout is not None
         deadline = time.monotonic() + timeout_s
+        said = b""
         while time.monotonic() < deadline:
             ready, _, _ = select.select([self.process.stdout], [], [], 0.1)
             if ready:
-                lines = [self.process.stdout.readline().strip() for _ in range(2)]  # it prints both at once
-                said = dict(line.split("=", 1) for line in lines if "=" in line)
-                if said.keys() == {"COUPLET_HUB", "COUPLET_RUN"}:
-                    return said
+                said += os.read(self.process.stdout.fileno(), 4096)
+                lines = dict(line.split("=", 1) for line in said.decode().split("\n")[:-1] if "=" in line)
+                if lines.keys() == {"COUPLET_HUB", "COUPLET_RUN"}:
+                    return lines
             if self.process.poll() is not None:
                 break
         self.stop()
         raise HubError(f"the hub did not start: {self.log() or 'it said nothing'}")
+
+    def revive(self) -> str:
+        """Start a hub again that was killed: members come back to it. Says so; mostly there is nothing to say."""
+        code = self.process.poll()
+        if code is None or code >= 0 or self._restarts >= MAX_RESTARTS:
+            return ""
+        self._restarts += 1
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        command = list(self._command)
+        command[command.index("--listen") + 1] = self.environment["COUPLET_HUB"]
+        self.process = self._start([*command, "--resume", self.environment["COUPLET_RUN"]])
+        try:
+            self._announced()
+        except HubError as error:
+            return f"the hub was ended by signal {-code}, and cannot be started again: {error}"
+        return f"the hub was ended by signal {-code}; it was started again"
 
     def log(self) -> str:
         """What the hub wrote to its standard error."""

@@ -288,6 +288,10 @@ class Universe:
         self._seen: dict[str, SeriesView] = {}
         self._looked = 0.0
 
+    def follow(self, hub_process: int) -> None:
+        """The hub was started again."""
+        self._hub_process = hub_process
+
     def take(self, event: dict[str, Any]) -> None:
         """Note an event of the hub."""
         program, rank = event.get("program"), event.get("rank")

@@ -48,6 +48,9 @@ def _watch(processes: Processes, hub: Hub, universe: Universe, display: Display,
     """Until all have ended, one has failed, or the user has had enough."""
     while not processes.ended():
         processes.pump(0.1)
+        if revived := hub.revive():
+            display.failure(revived, [])
+            universe.follow(hub.process.pid)
         for event in hub.events():
             universe.take(event)
             display.event(event)
