@@ -98,7 +98,7 @@ class Crowd {
     }
     channel::HandshakeSelf self;
     self.role = wire::Role::rank;
-    self.features = handshake_features(false);
+    self.features = handshake_features(channel::Protection::none);
     member.connection = ControlConnection::initiate(std::move(*socket), target_, secret_, self, "the hub", lanes_);
     member.introduced = false;
     ++dialing_;
