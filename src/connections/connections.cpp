@@ -268,8 +268,7 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
 void Connections::tick(std::uint64_t /*now_ns*/) {
   std::vector<channel::PeerId> waiting;
   for (auto& [id, peer] : peers_) {
-    const bool arrived =
-        peer.absent && membership_.peer(id).state != PeerState::absent && membership_.ask_contact(id);
+    const bool arrived = peer.absent && membership_.peer(id).state != PeerState::absent && membership_.ask_contact(id);
     if (arrived) {
       peer.absent = false;
       peer.incarnation = membership_.peer(id).incarnation;
