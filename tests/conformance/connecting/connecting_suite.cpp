@@ -176,7 +176,8 @@ TEST_P(Connecting, ADuplicateIsRefusedAsOne) {
   both.second().answer = fail(Code::exists, "there is a connection already");
   both.first().failures.clear();
   both.first().dial(both.second().address());
-  ASSERT_TRUE(both.until([&] { return both.first().settled(); }));
+  // The first connection stays; the second one is a failure, or a lane that was refused.
+  ASSERT_TRUE(both.until([&] { return both.first().refusal().error(); }));
   EXPECT_EQ(both.first().refusal().code(), Code::exists);
   EXPECT_EQ(both.second().connections.size(), 1U);
   EXPECT_TRUE(both.carries(*both.first().connections[0].lane, *both.second().connections[0].lane, 7));
