@@ -258,6 +258,10 @@ Status Member::heard(RefusedMessage& message) {
   if (!refused_.error()) {
     refused_ = {Code::protocol, message.text};
   }
+  if (complete_) {  // a hub that was started again; who waits for it hears why at once
+    hub_status_ =
+        fail(Code::hub_lost, "the hub at {} does not take this process back: {}", options_.hub, refused_.text());
+  }
   return {};
 }
 
