@@ -63,7 +63,7 @@ Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) 
   self.id = member.id();
   self.incarnation = member.peer(member.id()).incarnation;
   self.run_id = member.run_id();
-  self.features = universe::handshake_features(false);
+  self.features = universe::handshake_features(channel::Protection::none);
   const std::string name = member.peer_name(peer);
   auto handshake = channel::Handshake::initiate(member.secret(), self, {peer, info.incarnation}, name);
   for (const auto deadline = os::deadline_after(10); os::now_ns() < deadline;) {
