@@ -138,7 +138,7 @@ def test_a_hub_of_another_universe_is_not_joined(make_world: MakeWorld) -> None:
     """An address may be that of another universe's hub by now: it was joined silently."""
     world = make_world("ocean:1")
     hub = world.environment["COUPLET_HUB"]
-    run = read_line(world.processes[0], 10).strip().removeprefix("COUPLET_RUN=")
+    run = world.run
     answer = Member(world, "ocean", 0, 1, COUPLET_RUN="00000000000000ff").hear()
     assert answer.startswith(f"error COUPLET_ERROR_MISMATCH the hub at {hub} serves another universe"), answer
     assert "00000000000000ff" in answer and run in answer, answer
