@@ -70,12 +70,16 @@ std::uint64_t wanted_start(const SeriesFile& file, From from) {
 }
 
 Result<std::uint64_t> hold_from(SeriesFile& file, const Hold& hold, std::uint64_t program, From from) {
+  auto& entry = file.readers()[hold.entry];
+  if (state_of(entry, hold.owner) == HoldState::held) {  // an opening that is tried again because another rank's has failed
+    return settle_hold(file.control(), consumed_of(entry), file.slots());
+  }
   std::uint64_t wish = wanted_start(file, from);
   const int reservation = find_reservation(file, program);
   if (reservation >= 0 && (from == From::oldest || from == From::step)) {
     wish = std::min(wish, consumed_of(file.readers()[reservation]));
   }
-  if (!begin_hold(file.readers()[hold.entry], hold.owner, wish)) {
+  if (!begin_hold(entry, hold.owner, wish)) {
     return fail(Code::evicted, "its hold was released before it began");
   }
   return settle_hold(file.control(), wish, file.slots());

@@ -42,9 +42,8 @@ class BuiltTree:
             return
         self.actor.parent.mkdir(parents=True, exist_ok=True)
         options = []
-        if "evict_after_s" not in header.read_text():
-            names = [word for word in header.read_text().replace(";", " ").split() if word.startswith("evict")]
-            options = [f"-DCHAOS_EVICT_AFTER={names[0]}"] if names else []
+        if "evict_after_s" not in header.read_text():  # its name until format 2 of the mapped files
+            options = ["-DCHAOS_EVICT_AFTER=evict_after_held_s"]
         library = self.build / "lib"
         command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-g", *options, f"-I{header.parent.parent}"]
         command += [str(path) for path in inputs if path.suffix == ".cpp"]

@@ -62,7 +62,7 @@ TEST(RelayMessages, SubscriptionsThatCannotBeAreRefused) {
   EXPECT_EQ(decode_subscribe({}).code(), Code::protocol);
   EXPECT_EQ(decode_subscribe(image_with(2, 2)).code(), Code::protocol);  // mode
   EXPECT_EQ(decode_subscribe(image_with(3, 4)).code(), Code::protocol);  // from
-  EXPECT_EQ(decode_subscribe(image_with(4, 2)).code(), Code::protocol);  // flags
+  EXPECT_EQ(decode_subscribe(image_with(4, 4)).code(), Code::protocol);  // flags
   EXPECT_EQ(decode_subscribe(image_with(5, 0)).code(), Code::protocol);  // fields
   EXPECT_EQ(decode_subscribe(image_with(5, 2)).code(), Code::protocol);
   EXPECT_EQ(decode_subscribe(image_with(5, 65)).code(), Code::protocol);

@@ -38,7 +38,7 @@ TEST(Ring, LaysOutWhatTheFormatPageSays) {
   map->direction(1).shared->store(5);
   const std::byte* const raw = memory.get();
   EXPECT_EQ(number_at<std::uint64_t>(raw, 0), 0x676E69526C706F43U);
-  EXPECT_EQ(number_at<std::uint32_t>(raw, 8), 2U);
+  EXPECT_EQ(number_at<std::uint32_t>(raw, 8), 3U);
   EXPECT_EQ(number_at<std::uint32_t>(raw, 12), 4096U);
   EXPECT_EQ(number_at<std::uint32_t>(raw, 16), 8U);
   EXPECT_EQ(number_at<std::uint32_t>(raw, 20), 4096U);
