@@ -55,8 +55,8 @@ enum {
   /* errors: the request is lost */
   COUPLET_ERROR_TIMEOUT = -101,   /* the deadline has passed */
   COUPLET_ERROR_TRUNCATED = -102, /* the message is longer than the receive buffer */
-  COUPLET_ERROR_EVICTED =
-      -103, /* this holder kept the writer waiting for longer than evict_after_held, or its hold was released */
+  /* this holder kept the writer waiting for longer than evict_after_held, or its hold was released */
+  COUPLET_ERROR_EVICTED = -103,
   COUPLET_ERROR_MISMATCH = -104, /* the ranks of one program do not agree */
   /* errors: the peer is lost */
   COUPLET_ERROR_PEER_LOST = -201,

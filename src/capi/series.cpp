@@ -175,6 +175,7 @@ couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, ui
                                    void* out, uint64_t out_bytes, couplet_batch* batch) {
   return capi::call(series, "couplet_series_read", [&]() -> Status {
     COUPLET_TRY(capi::given(batch, "couplet_series_read", "batch"));
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_series_read"));
     if (!series->reader) {
       return capi::wrong_end("couplet_series_read", "writing");
     }

@@ -309,6 +309,7 @@ couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_le
   constexpr auto function = "couplet_series_read_arrays";
   return capi::call(series, function, [&]() -> Status {
     COUPLET_TRY(capi::given(batch, function, "batch"));
+    COUPLET_TRY(capi::check_timeout(timeout_s, function));
     if (!series->reader) {
       return capi::wrong_end(function, "writing");
     }

@@ -325,8 +325,8 @@ Status Reader::nothing_left(Outlook outlook, std::uint64_t deadline_ns) {
     return Code::not_yet;
   }
   Status restarted = restart(deadline_ns);
-  if (restarted.code() != Code::not_yet) {
-    return restarted;
+  if (restarted.code() != Code::not_yet && restarted.code() != Code::hub_lost) {
+    return restarted;  // without the hub nobody knows of another incarnation; that this one has ended is known
   }
   if (next_ != nullptr) {
     return restarted;  // there is a newer incarnation, and parts of it are missing

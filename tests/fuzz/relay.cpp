@@ -109,7 +109,10 @@ struct Host final : relay::ServerHost {
   }
   [[nodiscard]] const std::string& node_directory() const override { return directory; }
   [[nodiscard]] std::string peer_name(channel::PeerId) const override { return "the peer"; }
-  Status alive(channel::PeerId, std::uint16_t) override { return {}; }
+  Status alive(channel::PeerId, std::uint16_t) override {
+    return readers_live ? Status() : fail(Code::peer_lost, "the peer has ended");
+  }
+  bool readers_live = true;
   std::string directory;
   std::unique_ptr<series::SeriesFile> file;
 };
@@ -146,7 +149,11 @@ void serve(std::span<const std::byte> input) {
   server->poll(8);
   judge(channel);
   demand(server->subscriptions() == 0);
-  for (std::uint32_t index = 0; index < host().file->reader_entries(); ++index) {  // holds end with the channel
+  host().readers_live = false;
+  server->tick();
+  host().readers_live = true;
+  for (std::uint32_t index = 0; index < host().file->reader_entries();
+       ++index) {  // holds end with the reader's process
     const auto state = series::owner_of(host().file->readers()[index]).state;
     demand(state == wire::ReaderState::free);
   }

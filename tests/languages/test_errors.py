@@ -136,7 +136,7 @@ def test_errors_of_joining(
     around = {
         "mismatch": {"COUPLET_RANK": "0", "COUPLET_SIZE": "3"},
         "system": {"COUPLET_RUN_DIR": str(occupied)},
-        "version": {"COUPLET_HUB": false_hub(b"\xc7CPL\x02\x02\x70\x00" + bytes(104))},
+        "version": {"COUPLET_HUB": false_hub(b"\xc7CPL\x09\x02\x90\x00" + bytes(136))},
         "protocol": {"COUPLET_HUB": false_hub(b"HTTP/1.1 400 Bad Request\r\n\r\n" + bytes(100))},
     }
     assert set(around) == set(JOINED)
