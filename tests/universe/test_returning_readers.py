@@ -18,8 +18,8 @@ def test_a_hold_that_the_writer_has_not_heard_of_stands(make_world: Callable[...
     world = make_world("sky:1,eye:1")
     written = f"steps={STEPS}", "slots=2", "halt=2", "required=eye"
     sky = world.start([STEPS_PROGRAM, "write", "sky", "0", "1", *written], standard_input=True)
-    assert read_line(sky, 30) == "ready\n"
     first = world.start([STEPS_PROGRAM, "read", "eye", "0", "1", "mode=hold", "up_to=1"])
+    assert read_line(sky, 30) == "ready\n"
     assert read_line(first, 30) == "ready\n"
     assert read_line(sky, 30) == "halted\n"  # from now on it makes no call
     first.kill()
