@@ -71,7 +71,8 @@ std::uint64_t wanted_start(const SeriesFile& file, From from) {
 
 Result<std::uint64_t> hold_from(SeriesFile& file, const Hold& hold, std::uint64_t program, From from) {
   auto& entry = file.readers()[hold.entry];
-  if (state_of(entry, hold.owner) == HoldState::held) {  // an opening that is tried again because another rank's has failed
+  if (state_of(entry, hold.owner) ==
+      HoldState::held) {  // an opening that is tried again because another rank's has failed
     return settle_hold(file.control(), consumed_of(entry), file.slots());
   }
   std::uint64_t wish = wanted_start(file, from);
