@@ -119,7 +119,7 @@ template <class Call, class Waiting>
 Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
   double left = timeout_s;
   for (;;) {
-    const bool last = timeout_s >= 0 && left <= slice_s;
+    const bool last = !(timeout_s < 0) && !(left > slice_s);  // NaN goes to the call, which refuses it
     const double slice = last ? left : slice_s;
     Outcome outcome = unlocked([&] { return call(slice); });
     if (last || !waiting(outcome)) {
