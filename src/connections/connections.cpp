@@ -286,9 +286,7 @@ void Connections::tick(std::uint64_t /*now_ns*/) {
     const channel::Channel* const channel = table_.find(id);
     if (channel == nullptr || channel->state() == ChannelState::failed) {
       found->second.walk.reset();
-    } else if (channel->state() != ChannelState::open) {
-      go_on_and_tell(id);
-    } else if (look_at_offer(id, found->second)) {
+    } else if (channel->state() != ChannelState::open || look_at_offer(id, found->second)) {
       go_on_and_tell(id);
     }
   }

@@ -16,7 +16,6 @@ namespace {
 using link::Address;
 using link::Contact;
 using link::Lane;
-using link::Offer;
 using link::Origin;
 using link::Party;
 using link::Purpose;

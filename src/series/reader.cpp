@@ -301,7 +301,7 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
   const std::uint64_t waited_ns = accounting_.statistics().held_ns;
   ReadLimit limit(environment_, deadline_ns);
   std::uint64_t kept = 0;
-  const Status status = read_steps({at_least, up_to, outs}, limit, kept);
+  Status status = read_steps({at_least, up_to, outs}, limit, kept);
   if (status.ok()) {
     const auto& data = copy_.data(*attachment_);
     batch = {kept,          data.front().data, data.front().step_bytes, data.data(),  data.size(),

@@ -140,6 +140,7 @@ def test_a_timeout_that_is_no_number_is_refused(solo: couplet.Universe) -> None:
         lambda: solo.create_series("zeta", (3,), wait_timeout=nan),
         lambda: solo.group.Irecv(np.zeros(1), 0, 1).wait(nan),
         lambda: solo.group.Send(np.zeros(1), 0, 2, timeout=nan),
+        lambda: solo.open_area("a", 0, timeout=nan),
     ):
         with pytest.raises(couplet.ArgumentError, match="NaN"):
             call()

@@ -73,7 +73,7 @@ std::vector<WaitingRequests::Key> WaitingRequests::take_for_relay(std::uint16_t 
   if (found == by_node_.end()) {
     return {};
   }
-  const std::vector<Key> keys(found->second.begin(), found->second.end());
+  std::vector<Key> keys(found->second.begin(), found->second.end());
   for (const auto& key : keys) {
     cancel(key);
   }
