@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "channel/raised_flag.hpp"
 
 namespace couplet::channel {
 
 namespace {
 
-constexpr std::uint8_t kind_end = wire::frame_kind(wire::FrameFamily::channel, 0);
-constexpr std::uint8_t kind_failed = wire::frame_kind(wire::FrameFamily::channel, 1);
 constexpr std::size_t longest_reason_bytes = 1024;
-constexpr int drain_budget = 64;  // frames moved out in one go
+// What the peer is told without being asked: so that it can forget its copies, and the next frame finds room there.
+constexpr std::uint64_t unacknowledged_frames_most = 256;
+constexpr std::uint64_t unacknowledged_bytes_most = 128U << 10U;
+constexpr std::int32_t answer_wanted = 1;  // tag of an acknowledgement
 
 const link::LaneTraits opening_traits{.name = "opening", .largest_payload = 16U << 10, .eager_bytes = 16U << 10};
 
@@ -27,164 +30,204 @@ const link::LaneTraits opening_traits{.name = "opening", .largest_payload = 16U 
   return text;
 }
 
+[[nodiscard]] bool is_break(Code code) noexcept {
+  return code == Code::peer_lost || code == Code::system || code == Code::end;
+}
+
 }  // namespace
 
-Channel::Channel(PeerId peer, std::string peer_name, const Handlers& handlers, const ChannelOptions& /*options*/)
-    : handlers_(handlers), peer_(peer), peer_name_(std::move(peer_name)) {
+Channel::Channel(PeerId peer, std::string peer_name, const Handlers& handlers, const ChannelOptions& options)
+    : handlers_(handlers),
+      own_pool_(options.retention == nullptr ? std::make_unique<RetentionPool>() : nullptr),
+      sender_(options.retention == nullptr ? *own_pool_ : *options.retention, options.policy),
+      traits_(opening_traits),
+      peer_(peer),
+      peer_name_(std::move(peer_name)),
+      session_(options.session),
+      attention_(options.attention) {
   COUPLET_ASSERT(handlers_[static_cast<std::size_t>(wire::FrameFamily::channel)] == nullptr);
   end_.owner = this;
-  end_.header.kind = kind_end;
+  end_.header.kind = wire::channel_end;
+  end_.until_acknowledged = true;
   end_.finished = [](Outgoing& outgoing, const Status& status) {
     static_cast<Channel*>(outgoing.owner)->end_sent_ = status.ok();
   };
-  rest_.finished = [](Outgoing&, const Status&) {};
 }
 
 Channel::~Channel() {
   COUPLET_ASSERT(!polling_);
   state_ = ChannelState::failed;
-  const Status closed(Code::state, fmt::format("the channel to {} was closed", peer_name_));
-  while (Outgoing* outgoing = take_first()) {
-    outgoing->finished(*outgoing, closed);
-  }
+  failure_ = couplet::fail(Code::state, "the channel to {} was closed", peer_name_);
+  sender_.finish_all(failure_);
 }
 
-const link::LaneTraits& Channel::traits() const noexcept {
-  return lanes_.empty() ? opening_traits : lanes_.front()->traits();
-}
+// ---- lanes ------------------------------------------------------------------------------------------------------------
 
 void Channel::attach(std::unique_ptr<link::Lane> lane) {
   if (state_ == ChannelState::failed) {
+    answer_resuming_peer(*lane);
+    return;
+  }
+  if (has_lost_lanes() && !polling_) {
+    release_lanes();
+  }
+  COUPLET_ASSERT(!opened_ || session_ != 0);
+  const link::LaneTraits& traits = lane->traits();
+  if (opened_ && traits.largest_payload < traits_.largest_payload) {
+    lane->shut();
+    fail(couplet::fail(Code::mismatch, "{}: link {} takes frames of {} bytes, the connection began with {}", peer_name_,
+                       traits.name, traits.largest_payload, traits_.largest_payload));
+    return;
+  }
+  if (lanes_.size() == max_lanes) {
     lane->shut();
     return;
   }
+  const bool session = session_ != 0 && (traits.may_break || opened_);
+  const LaneStage stage = !session ? LaneStage::working : opened_ ? LaneStage::awaiting : LaneStage::early;
+  LaneSlot& slot = sender_.add_lane(*lane, stage, session);
+  if (!opened_) {
+    traits_ = traits;
+  }
   lanes_.push_back(std::move(lane));
-  if (state_ == ChannelState::opening) {
-    state_ = ChannelState::open;
-    opened_ = true;
-    checked_ = traits().checked;
-    checked_payload_bytes_ = traits().checked_payload_bytes;
-    update_clear_lane();
+  opened_ = true;
+  state_ = ChannelState::open;
+  if (session) {
+    wire::FrameHeader header;
+    header.kind = wire::channel_session;
+    const auto image =
+        wire::encode_session({.session = session_, .peer_session = peer_session_, .received = next_receive_});
+    sender_.post(slot, header, image);
+    receipts_.told = next_receive_;
+    receipts_.bytes = 0;
+  }
+  lanes_changed();
+  if (session) {
+    sender_.drain();
+  }
+  want_poll();
+}
+
+bool Channel::resuming() const noexcept {
+  return state_ == ChannelState::open &&
+         std::none_of(sender_.slots().begin(), sender_.slots().end(), [](const auto& slot) {
+           return slot->stage == LaneStage::working || slot->stage == LaneStage::early;
+         });
+}
+
+void Channel::lanes_changed() noexcept {
+  const auto& slots = sender_.slots();
+  live_lanes_ = static_cast<std::size_t>(
+      std::count_if(slots.begin(), slots.end(), [](const auto& slot) { return slot->stage != LaneStage::lost; }));
+  const bool plainly = slots.size() == 1 && !slots.front()->retains && slots.front()->stage == LaneStage::working;
+  plainly_polled_ = plainly ? slots.front()->lane : nullptr;
+  plain_ = plainly && !plainly_polled_->traits().checked;
+  if (!polling_) {
+    polled_ = slots.empty() ? nullptr : slots.front().get();
   }
 }
 
-namespace {
+void Channel::lose_lane(LaneSlot& slot, const Status& why) {
+  broken_why_ = why.within(fmt::format("{} over {}", peer_name_, slot.lane->traits().name));
+  sender_.lose(slot);
+  lanes_changed();
+  if (live_lanes_ == 0) {
+    state_ = ChannelState::broken;
+  }
+  if (placement_.lane == slot.id) {
+    placement_.lane = Retention::no_lane;
+    handlers_[placement_.header.kind >> 4]->unplaced(*this, placement_.header);
+  }
+}
 
-// A frame that a refused lane has given back; it ends itself when it was sent.
-struct Returned {
-  Outgoing outgoing;
-  std::vector<std::byte> payload;
-};
+void Channel::break_lanes(const Status& why) {
+  if (state_ != ChannelState::open || polling_) {
+    return;
+  }
+  for (const auto& slot : sender_.slots()) {
+    if (slot->session && slot->stage != LaneStage::lost) {
+      lose_lane(*slot, why);
+    }
+  }
+  want_poll();
+}
 
-}  // namespace
+void Channel::release_lanes() noexcept {
+  COUPLET_ASSERT(!polling_ && (told_ || has_lost_lanes()));
+  for (const auto& slot : sender_.slots()) {
+    if (told_ && slot->stage != LaneStage::lost) {
+      sender_.lose(*slot);
+    }
+    if (slot->stage == LaneStage::lost) {
+      std::erase_if(lanes_, [&slot](const auto& lane) { return lane.get() == slot->lane; });
+    }
+  }
+  sender_.remove_lost_lanes();
+  lanes_changed();
+}
 
 void Channel::take_back_lane() {
   COUPLET_ASSERT(state_ == ChannelState::open && lanes_.size() == 1 && !polling_);
-  std::vector<std::unique_ptr<Returned>> frames;
-  lanes_.front()->take_back([&frames](const wire::FrameHeader& header, std::span<const std::byte> payload) {
-    if (header.kind != kind_end) {
-      auto& frame = *frames.emplace_back(std::make_unique<Returned>());
-      frame.outgoing.header = header;
-      frame.payload.assign(payload.begin(), payload.end());
-    }
-  });
+  sender_.take_back_lane();
   lanes_.clear();
+  traits_ = opening_traits;
   state_ = ChannelState::opening;
-  opened_ = push_failed_ = lane_shut_ = false;
-  next_send_ = 0;
-  sealed_ = nullptr;
-  if (first_outgoing_ != nullptr) {
-    first_outgoing_->taken = 0;  // the part of it that the lane had
-  }
-  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
-    Returned* const returned = frame->release();
-    returned->outgoing.payload = returned->payload;
-    returned->outgoing.owner = returned;
-    returned->outgoing.finished = [](Outgoing& outgoing, const Status& /*status*/) {
-      delete static_cast<Returned*>(outgoing.owner);
-    };
-    returned->outgoing.next = first_outgoing_;
-    first_outgoing_ = &returned->outgoing;
-    last_outgoing_ = last_outgoing_ == nullptr || returned->outgoing.next == nullptr ? first_outgoing_ : last_outgoing_;
-  }
+  opened_ = lanes_shut_ = false;
   if (std::exchange(end_sent_, false)) {
-    append(end_);
+    sender_.append(end_);
   }
-  update_clear_lane();
+  lanes_changed();
 }
 
-// Sending.
-
-void Channel::update_clear_lane() noexcept {
-  const bool clear = state_ == ChannelState::open && first_outgoing_ == nullptr && !shutting_ && !push_failed_;
-  clear_lane_ = clear ? lanes_.front().get() : nullptr;
-}
-
-void Channel::fill_header(wire::FrameHeader& header, std::span<const std::byte> payload) const noexcept {
-  header.magic = wire::frame_magic;
-  header.version = wire::frame_version;
-  header.sequence = static_cast<std::uint32_t>(next_send_);
-  header.payload_bytes = static_cast<std::uint32_t>(payload.size());
-  if (checked_) {
-    wire::seal_frame(header, payload, !payload.empty() && payload.size() <= checked_payload_bytes_);
-  } else {
-    header.flags = 0;
-    header.check = 0;
+// A peer that resumes a channel that has failed here learns what has arrived, and why there will be no more.
+void Channel::answer_resuming_peer(link::Lane& lane) {
+  if (session_ != 0 && lane.traits().may_break) {
+    LaneSlot slot{.lane = &lane};
+    wire::FrameHeader header;
+    header.kind = wire::channel_session;
+    const auto image =
+        wire::encode_session({.session = session_, .peer_session = peer_session_, .received = next_receive_});
+    Sender::fill_for(slot, header, image, 0, 0);
+    if (lane.push(header, image, 0) == static_cast<std::int64_t>(wire::frame_header_bytes + image.size())) {
+      say_goodbye(slot);
+    }
   }
+  lane.shut();
 }
+
+// ---- sending ----------------------------------------------------------------------------------------------------------
 
 bool Channel::try_send(wire::FrameHeader& header, std::span<const std::byte> payload) {
-  link::Lane* const lane = clear_lane_;
+  link::Lane* const lane = sender_.plain_lane();
   if (lane == nullptr || payload.size() > try_send_bytes) [[unlikely]] {
-    return false;
+    return try_send_otherwise(header, payload);
   }
-  fill_header(header, payload);
+  sender_.number_plain(header, payload);
   const std::int64_t taken = lane->push(header, payload, 0);
   if (taken == static_cast<std::int64_t>(wire::frame_header_bytes + payload.size())) [[likely]] {
-    ++next_send_;
+    sender_.sent_plain();
     return true;
   }
-  return push_ended(header, payload, taken);
+  const bool begun = sender_.begun_plain(header, payload, taken);
+  want_poll();
+  return begun;
 }
 
-// try_send's lane did not take the whole frame: keeps a copy of what was taken in part.
-bool Channel::push_ended(wire::FrameHeader& header, std::span<const std::byte> payload, std::int64_t taken) {
-  if (taken <= 0) {
-    push_failed_ = taken < 0;
-    update_clear_lane();
+bool Channel::try_send_otherwise(wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (state_ != ChannelState::open || shutting_) {
     return false;
   }
-  if (!rest_copy_) {
-    rest_copy_ = std::make_unique<std::byte[]>(try_send_bytes);
+  const bool taken = sender_.try_send(header, payload);
+  if (sender_.busy()) {
+    want_poll();
   }
-  if (!payload.empty()) {
-    std::memcpy(rest_copy_.get(), payload.data(), payload.size());
-  }
-  rest_.header = header;
-  rest_.payload = {rest_copy_.get(), payload.size()};
-  rest_.taken = static_cast<std::uint64_t>(taken);
-  sealed_ = &rest_;
-  ++next_send_;
-  append(rest_);
-  return true;
+  return taken;
 }
 
-void Channel::append(Outgoing& outgoing) noexcept {
-  outgoing.next = nullptr;
-  (first_outgoing_ == nullptr ? first_outgoing_ : last_outgoing_->next) = &outgoing;
-  last_outgoing_ = &outgoing;
-  clear_lane_ = nullptr;
-}
-
-Outgoing* Channel::take_first() noexcept {
-  Outgoing* const outgoing = first_outgoing_;
-  if (outgoing != nullptr) {
-    first_outgoing_ = outgoing->next;
-    outgoing->next = nullptr;
-    sealed_ = nullptr;
-    update_clear_lane();
+void Channel::want_poll() noexcept {
+  if (attention_ != nullptr) {
+    attention_->poll_wanted();
   }
-  return outgoing;
 }
 
 void Channel::send(Outgoing& outgoing) {
@@ -197,48 +240,13 @@ void Channel::send(Outgoing& outgoing) {
     outgoing.finished(outgoing, couplet::fail(Code::state, "the channel to {} was shut already", peer_name_));
     return;
   }
-  outgoing.taken = 0;
-  append(outgoing);
-  drain();
-}
-
-// True: whole.
-bool Channel::push_rest(Outgoing& outgoing) {
-  if (sealed_ != &outgoing) {
-    fill_header(outgoing.header, outgoing.payload);
-    sealed_ = &outgoing;
+  sender_.append(outgoing);
+  if (state_ == ChannelState::open) {
+    sender_.drain();
   }
-  const std::int64_t taken = lanes_.front()->push(outgoing.header, outgoing.payload, outgoing.taken);
-  if (taken < 0) {
-    push_failed_ = true;
-    return false;
+  if (sender_.busy()) {
+    want_poll();
   }
-  if (outgoing.taken == 0 && taken > 0) {
-    ++next_send_;
-  }
-  outgoing.taken += static_cast<std::uint64_t>(taken);
-  return outgoing.taken == wire::frame_header_bytes + outgoing.payload.size();
-}
-
-// Moves queued frames out. Not entered again from finished(): what is sent there is appended and goes in the same loop.
-int Channel::drain() {
-  if (draining_ || state_ != ChannelState::open) {
-    return 0;
-  }
-  draining_ = true;
-  int moved = 0;
-  while (first_outgoing_ != nullptr && state_ == ChannelState::open && !push_failed_ && moved < drain_budget) {
-    const std::uint64_t before = first_outgoing_->taken;
-    if (!push_rest(*first_outgoing_)) {
-      moved += first_outgoing_->taken > before ? 1 : 0;
-      break;
-    }
-    ++moved;
-    Outgoing* const outgoing = take_first();
-    outgoing->finished(*outgoing, {});
-  }
-  draining_ = false;
-  return moved;
 }
 
 void Channel::shut() noexcept {
@@ -246,115 +254,304 @@ void Channel::shut() noexcept {
     return;
   }
   shutting_ = true;
-  end_.taken = 0;
-  append(end_);
-  drain();
+  end_.header.first = session_ == 0 ? 0 : next_receive_;  // what the peer has sent so far is acknowledged with it
+  sender_.close();
+  sender_.append(end_);
+  if (state_ == ChannelState::open) {
+    sender_.drain();
+  }
+  want_poll();
 }
 
-// Receiving.
+void Channel::ask_acknowledgement() noexcept {
+  if (sender_.unacknowledged() && receipts_.asked_up_to != sender_.next_number()) {
+    receipts_.asked_up_to = sender_.next_number();
+    receipts_.ask = true;
+    want_poll();
+  }
+}
+
+void Channel::acknowledge() noexcept {
+  if (receipts_.told != next_receive_ && !receipts_.due && session_ != 0) {
+    receipts_.due = true;
+    want_poll();
+  }
+}
+
+// An acknowledgement, where one is due or ours is wanted, over the first lane that takes it.
+void Channel::give_notices() {
+  for (const auto& slot : sender_.slots()) {
+    if (slot->works() && !slot->notice.pending && (slot->session || sender_.several())) {
+      wire::FrameHeader header;
+      header.kind = wire::channel_acknowledge;
+      header.tag = receipts_.ask ? answer_wanted : 0;
+      header.first = next_receive_;
+      sender_.post(*slot, header, {});
+      receipts_.told = next_receive_;
+      receipts_.bytes = 0;
+      receipts_.due = receipts_.ask = false;
+      return;
+    }
+  }
+}
+
+// ---- receiving --------------------------------------------------------------------------------------------------------
 
 Status Channel::verify(const wire::FrameHeader& header, std::span<const std::byte> payload) const {
   COUPLET_TRY(wire::verify_header(header));
-  if (checked_ && (header.flags & wire::frame_checked) == 0) {
+  if (polled_->lane->traits().checked && (header.flags & wire::frame_checked) == 0) {
     return couplet::fail(Code::protocol, "a frame without the check that this link demands");
   }
   COUPLET_TRY(wire::verify_payload(header, payload));
-  const auto ahead = static_cast<std::int32_t>(header.sequence - due());
-  if (ahead > 0) {
-    return couplet::fail(Code::protocol, "frame {} came instead: {} frame(s) were lost on the way", header.sequence,
-                         ahead);
-  }
-  if (ahead < 0) {
-    return couplet::fail(Code::protocol, "frame {} came instead, which was here before", header.sequence);
+  if (session_ == 0 && (header.flags & wire::frame_acknowledge) != 0) {
+    return couplet::fail(Code::protocol, "a frame that is to be acknowledged, on a connection without sessions");
   }
   return {};
 }
 
 std::byte* Channel::place(const wire::FrameHeader& header) {
   FrameHandler* const handler = handlers_[header.kind >> 4];
+  const bool checked = polled_->lane->traits().checked;
   if (state_ != ChannelState::open || handler == nullptr || header.sequence != due() ||
-      (header.flags & wire::frame_payload_checked) != 0 || (checked_ && (header.flags & wire::frame_checked) == 0) ||
-      !wire::verify_header(header).ok()) {
+      (header.flags & wire::frame_payload_checked) != 0 || (checked && (header.flags & wire::frame_checked) == 0) ||
+      (polled_->session && polled_->stage != LaneStage::working) || !wire::verify_header(header).ok()) {
     return nullptr;  // arrived() says what is wrong, if anything is
   }
-  return handler->place(*this, header);
+  try {
+    std::byte* const memory = handler->place(*this, header);
+    if (memory != nullptr && polled_->session) {
+      placement_ = {.lane = polled_->id, .header = header};
+    }
+    return memory;
+  } catch (const std::bad_alloc&) {
+    fail_without_memory();
+    return nullptr;
+  }
 }
 
 bool Channel::arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) {
   if (state_ != ChannelState::open) {
     return false;
   }
-  const bool plain = !checked_ && header.magic == wire::frame_magic && header.version == wire::frame_version &&
+  const bool plain = plain_ && header.magic == wire::frame_magic && header.version == wire::frame_version &&
                      header.flags == 0 && header.sequence == due() && header.payload_bytes == payload.size();
-  if (!plain) {
-    if (const Status status = verify(header, payload); !status.ok()) {
-      fail_here(status.code(), status.text());
-      return false;
-    }
-  }
+  return plain ? deliver(header, payload) : arrived_checked(header, payload);
+}
+
+// The frame that is due. A handler that throws fails the channel: the lane below is in the middle of its work.
+[[gnu::always_inline]] inline bool Channel::deliver(const wire::FrameHeader& header,
+                                                    std::span<const std::byte> payload) {
   FrameHandler* const handler = handlers_[header.kind >> 4];
   if (handler == nullptr) [[unlikely]] {
     return arrived_from_channel(header, payload);
   }
-  const Status status = handler->arrived(*this, header, payload);
-  if (status.error() && state_ == ChannelState::open) [[unlikely]] {
-    fail_here(status.code(), status.text());
+  try {
+    const Status status = handler->arrived(*this, header, payload);
+    if (status.error() && state_ == ChannelState::open) [[unlikely]] {
+      fail_here(status.code(), status.text());
+    }
+  } catch (const std::bad_alloc&) {
+    fail_without_memory();
   }
   ++next_receive_;
   return state_ == ChannelState::open;
 }
 
-bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  if (header.kind == kind_end) {
-    failure_ = couplet::fail(Code::end, "{} has ended the connection", peer_name_);
-    state_ = ChannelState::failed;
-    update_clear_lane();
+bool Channel::arrived_checked(const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (placement_.lane == polled_->id) {
+    placement_.lane = Retention::no_lane;
+  }
+  if (const Status status = verify(header, payload); !status.ok()) {
+    fail_here(status.code(), status.text());
     return false;
   }
-  if (header.kind == kind_failed && payload.size() <= longest_reason_bytes) {
-    failure_ = couplet::fail(Code::protocol, "{} gave the connection up: {}", peer_name_, printable(payload));
-    state_ = ChannelState::failed;
-    update_clear_lane();
+  if (header.kind == wire::channel_failed || header.kind == wire::channel_session ||
+      header.kind == wire::channel_acknowledge) {
+    return take_notice(header, payload);
+  }
+  if (polled_->session && polled_->stage != LaneStage::working) {
+    fail_here(Code::protocol, "a frame before the one that says which connection it belongs to");
+    return false;
+  }
+  if (const auto ahead = static_cast<std::int32_t>(header.sequence - due()); ahead != 0) {
+    return arrived_out_of_order(header, payload, ahead);
+  }
+  if (!deliver(header, payload)) {
+    return false;
+  }
+  account(header, payload.size());
+  return reorder_.empty() || deliver_reordered();
+}
+
+void Channel::account(const wire::FrameHeader& header, std::size_t payload_bytes) noexcept {
+  receipts_.bytes += payload_bytes;
+  if ((header.flags & wire::frame_acknowledge) != 0 || next_receive_ - receipts_.told >= unacknowledged_frames_most ||
+      receipts_.bytes >= unacknowledged_bytes_most) {
+    receipts_.due = session_ != 0;
+  }
+}
+
+bool Channel::arrived_out_of_order(const wire::FrameHeader& header, std::span<const std::byte> payload,
+                                   std::int32_t ahead) {
+  if (!sender_.several()) {
+    fail_here(Code::protocol,
+              ahead > 0 ? fmt::format("frame {} came instead: {} frame(s) were lost on the way", header.sequence, ahead)
+                        : fmt::format("frame {} came instead, which was here before", header.sequence));
+    return false;
+  }
+  if (ahead < 0) {
+    return true;  // it came over a lane that has broken as well
+  }
+  try {
+    const std::uint64_t number = next_receive_ + static_cast<std::uint64_t>(ahead);
+    if (const Status status = reorder_.keep(number, header, payload); !status.ok()) {
+      fail_here(status.code(), status.text());
+    }
+  } catch (const std::bad_alloc&) {
+    fail_without_memory();
+  }
+  return state_ == ChannelState::open;
+}
+
+bool Channel::deliver_reordered() {
+  while (const auto frame = reorder_.take(next_receive_)) {
+    if (!deliver(frame->header, frame->payload)) {
+      return false;
+    }
+    account(frame->header, frame->payload.size());
+  }
+  return true;
+}
+
+// A frame of the channel itself that is not numbered.
+bool Channel::take_notice(const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (header.kind == wire::channel_failed) {
+    return arrived_from_channel(header, payload);
+  }
+  Status status = couplet::fail(Code::protocol, "kind 0x{:02x} on a connection without sessions", header.kind);
+  if (session_ != 0) {
+    status = header.kind == wire::channel_session ? take_session(payload) : take_acknowledgement(header);
+  }
+  if (!status.ok()) {
+    fail_here(status.code(), status.text());
+  }
+  return state_ == ChannelState::open;
+}
+
+Status Channel::take_session(std::span<const std::byte> payload) {
+  LaneSlot& slot = *polled_;
+  if (!slot.session || slot.stage == LaneStage::working) {
+    return couplet::fail(Code::protocol, "a session frame in the middle of a lane");
+  }
+  COUPLET_TRY_VALUE(const wire::SessionNotice notice, wire::decode_session(payload));
+  if (peer_session_ != 0 && notice.session != peer_session_) {
+    return couplet::fail(Code::peer_lost, "it has given this connection up and begins another one");
+  }
+  if (notice.peer_session != 0 && notice.peer_session != session_) {
+    return couplet::fail(Code::peer_lost, "it goes on with a connection that has ended here");
+  }
+  const bool resumes = slot.stage == LaneStage::awaiting && live_lanes_ == 1;
+  if (resumes && notice.received < sender_.acknowledged()) {
+    return couplet::fail(Code::protocol, "it has received {} frames, but acknowledged {} before", notice.received,
+                         sender_.acknowledged());
+  }
+  peer_session_ = notice.session;
+  slot.stage = LaneStage::working;
+  sender_.stage_changed();
+  receipts_.asked_up_to = 0;
+  return sender_.acknowledged(notice.received);
+}
+
+Status Channel::take_acknowledgement(const wire::FrameHeader& header) {
+  receipts_.due = receipts_.due || header.tag == answer_wanted;
+  return sender_.acknowledged(header.first);
+}
+
+bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<const std::byte> payload) {
+  if (header.kind == wire::channel_end) {
+    ++next_receive_;
+    peer_ended_ = true;
+    if (session_ != 0 && header.first <= sender_.next_number()) {
+      static_cast<void>(sender_.acknowledged(header.first));
+    }
+    fail(couplet::fail(Code::end, "{} has ended the connection", peer_name_));
+    return false;
+  }
+  if (header.kind == wire::channel_failed && payload.size() <= longest_reason_bytes) {
+    fail(couplet::fail(Code::protocol, "{} gave the connection up: {}", peer_name_, printable(payload)));
+    peer_failed_ = true;
     return false;
   }
   fail_here(Code::protocol, fmt::format("kind 0x{:02x}, which nobody here reads", header.kind));
   return false;
 }
 
+int Channel::poll_lanes(int budget) {
+  if (plainly_polled_ != nullptr) [[likely]] {
+    const int taken = plainly_polled_->poll(*this, budget);
+    if (taken > 0) [[likely]] {
+      return taken;
+    }
+    if ((taken < 0 || polled_->push_failed) && state_ == ChannelState::open) {
+      lane_ended(*polled_);
+    }
+    return 0;
+  }
+  int work = 0;
+  const auto& slots = sender_.slots();
+  for (std::size_t index = 0; index < slots.size() && state_ == ChannelState::open; ++index) {
+    LaneSlot& slot = *slots[index];
+    if (slot.stage == LaneStage::lost) {
+      continue;
+    }
+    polled_ = &slot;
+    const int taken = slot.lane->poll(*this, budget);
+    work += std::max(taken, 0);
+    if (taken <= 0 && (taken < 0 || slot.push_failed) && state_ == ChannelState::open) {
+      lane_ended(slot);
+      ++work;
+    }
+  }
+  if (state_ == ChannelState::open) {
+    if (receipts_.due || receipts_.ask) {
+      give_notices();
+    }
+    if (sender_.busy()) {
+      work += sender_.drain();
+    }
+  }
+  return work;
+}
+
 int Channel::poll(int budget) {
   if (polling_) {
     return 0;
   }
-  polling_ = true;
+  const RaisedFlag polling(polling_);
   int work = 0;
   if (state_ == ChannelState::open) [[likely]] {
-    if (first_outgoing_ != nullptr) {
-      work += drain();
+    if (sender_.busy()) {
+      work += sender_.drain();
     }
-    const int taken = lanes_.front()->poll(*this, budget);
-    if (taken > 0) {
-      work += taken;
-    } else if ((taken < 0 || push_failed_) && state_ == ChannelState::open) {
-      lane_failed();
-    }
-    if (end_sent_ && !lane_shut_) {
-      lanes_.front()->shut();
-      lane_shut_ = true;
+    work += poll_lanes(budget);
+    if (end_sent_ && !lanes_shut_) {
+      shut_lanes();
     }
   }
   if (state_ == ChannelState::failed && !told_) {
     settle();
     ++work;
   }
-  polling_ = false;
   return work;
 }
 
 bool Channel::ready() const noexcept {
   switch (state_) {
     case ChannelState::open:
-      return lanes_.front()->readable() || push_failed_ || (end_sent_ && !lane_shut_) ||
-             (first_outgoing_ != nullptr && lanes_.front()->writable());
+      return sender_.ready() || (end_sent_ && !lanes_shut_) || receipts_.due || receipts_.ask ||
+             std::any_of(sender_.slots().begin(), sender_.slots().end(), [](const auto& slot) {
+               return slot->stage != LaneStage::lost && (slot->push_failed || slot->lane->readable());
+             });
     case ChannelState::failed:
       return !told_;
     case ChannelState::opening:
@@ -364,14 +561,15 @@ bool Channel::ready() const noexcept {
   return false;
 }
 
-// Failing.
+// ---- failing ----------------------------------------------------------------------------------------------------------
 
 void Channel::fail(const Status& why) {
   COUPLET_ASSERT(!why.ok());
   if (state_ != ChannelState::failed) {
     failure_ = why;
     state_ = ChannelState::failed;
-    update_clear_lane();
+    sender_.close();
+    want_poll();
   }
 }
 
@@ -379,11 +577,21 @@ void Channel::fail_here(Code code, std::string_view text) {
   fail({code, fmt::format("{} over {}: frame {} was due: {}", peer_name_, traits().name, due(), text)});
 }
 
+void Channel::fail_without_memory() noexcept {
+  try {
+    fail_here(Code::memory, "there was no memory for what came");
+  } catch (const std::bad_alloc&) {
+    fail(Code::memory);
+  }
+}
+
 // The lane has nothing more to give.
-void Channel::lane_failed() {
-  const Status& why = lanes_.front()->failure();
-  if (end_sent_ && (why.code() == Code::end || why.code() == Code::peer_lost)) {
+void Channel::lane_ended(LaneSlot& slot) {
+  const Status& why = slot.lane->failure();
+  if (end_sent_ && is_break(why.code())) {
     fail({Code::end, fmt::format("the connection to {} was ended from here", peer_name_)});
+  } else if (slot.session && is_break(why.code())) {
+    lose_lane(slot, why);
   } else if (why.code() == Code::end) {
     fail({Code::peer_lost, fmt::format("{} over {}: the connection ended after frame {} without a goodbye", peer_name_,
                                        traits().name, due())});
@@ -393,45 +601,56 @@ void Channel::lane_failed() {
 }
 
 // Tells the peer why there will be no more, if a frame can go now.
-void Channel::say_goodbye(link::Lane& lane) {
-  const bool in_frame = first_outgoing_ != nullptr && first_outgoing_->taken > 0;
-  if (in_frame || push_failed_ || end_sent_ || failure_.code() == Code::peer_lost) {
+void Channel::say_goodbye(LaneSlot& slot) {
+  const bool in_frame = slot.push.header != nullptr || slot.notice.pending;
+  if (in_frame || slot.push_failed || slot.stage == LaneStage::lost || end_sent_ || peer_failed_) {
+    return;
+  }
+  const bool resumable = session_ != 0 && slot.lane->traits().may_break;
+  if (failure_.code() == Code::peer_lost && !resumable) {
     return;
   }
   const std::string text = failure_.text().substr(0, longest_reason_bytes);
-  wire::FrameHeader header;
-  header.kind = failure_.code() == Code::end ? kind_end : kind_failed;
   const std::span<const char> reason = failure_.code() == Code::end ? std::span<const char>() : std::span(text);
-  fill_header(header, std::as_bytes(reason));
-  if (lane.push(header, std::as_bytes(reason), 0) > 0) {
-    ++next_send_;
+  wire::FrameHeader header;
+  std::uint64_t number = 0;
+  if (peer_ended_ && resumable) {
+    header.kind = wire::channel_acknowledge;  // of the peer's goodbye
+    header.first = next_receive_;
+  } else if (failure_.code() == Code::end) {
+    header.kind = wire::channel_end;
+    number = sender_.next_number();
+  } else {
+    header.kind = wire::channel_failed;
   }
+  Sender::fill_for(slot, header, std::as_bytes(reason), number, 0);
+  static_cast<void>(slot.lane->push(header, std::as_bytes(reason), 0));
+}
+
+void Channel::shut_lanes() noexcept {
+  for (const auto& slot : sender_.slots()) {
+    if (slot->stage != LaneStage::lost) {
+      slot->lane->shut();
+    }
+  }
+  lanes_shut_ = true;
 }
 
 void Channel::settle() {
-  told_ = true;
-  if (!lanes_.empty()) {
-    say_goodbye(*lanes_.front());
-    for (const auto& lane : lanes_) {
-      if (!lane_shut_) {
-        lane->shut();
-      }
+  if (!lanes_shut_) {
+    for (const auto& slot : sender_.slots()) {
+      say_goodbye(*slot);
     }
-    lane_shut_ = true;
+    shut_lanes();
   }
-  while (Outgoing* outgoing = take_first()) {
-    outgoing->finished(*outgoing, failure_);
-  }
-  for (auto handler = handlers_.begin(); handler != handlers_.end(); ++handler) {
+  sender_.finish_all(failure_);
+  while (told_handlers_ < handlers_.size()) {  // goes on with the next one in the next poll if one throws
+    const auto handler = handlers_.begin() + static_cast<std::ptrdiff_t>(told_handlers_++);
     if (*handler != nullptr && std::find(handlers_.begin(), handler, *handler) == handler) {
       (*handler)->lost(*this, failure_);
     }
   }
-}
-
-void Channel::release_lanes() noexcept {
-  COUPLET_ASSERT(told_ && !polling_);
-  lanes_.clear();
+  told_ = true;
 }
 
 }  // namespace couplet::channel

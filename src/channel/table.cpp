@@ -1,13 +1,50 @@
 #include "channel/table.hpp"
 
+#include <sodium.h>
+
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 
 namespace couplet::channel {
+namespace {
+
+// A channel over descriptors that has moved nothing in so many polls waits for its descriptor to be ready.
+constexpr int max_idle_polls = 64;
+// Of those that wait, so many are polled in each tick: a lane may have to notice that its peer's system answers no more.
+constexpr std::size_t idle_polls_per_tick = 32;
+constexpr int idle_poll_budget = 16;
+// More time than this between two ticks was not waited for the peer.
+constexpr std::uint64_t longest_counted_ns = 1'000'000'000;
+
+[[nodiscard]] std::uint64_t new_session() {
+  std::uint64_t session = 0;
+  while (session == 0) {
+    randombytes_buf(&session, sizeof session);
+  }
+  return session;
+}
+
+// While it lives, entries that leave a group leave a hole.
+class Walk {
+ public:
+  explicit Walk(int& depth) noexcept : depth_(depth) { ++depth_; }
+  ~Walk() { --depth_; }
+  Walk(const Walk&) = delete;
+  Walk& operator=(const Walk&) = delete;
+
+ private:
+  int& depth_;
+};
+
+}  // namespace
 
 ChannelTable::ChannelTable(Connector& connector, const Handlers& handlers, const TableOptions& options)
-    : connector_(connector), options_(options), handlers_(handlers) {}
+    : connector_(connector), options_(options), handlers_(handlers), retention_(options.max_retained_bytes) {
+  COUPLET_ASSERT(sodium_init() >= 0);
+}
 
 ChannelTable::~ChannelTable() {
   COUPLET_ASSERT(polling_ == 0);
@@ -25,25 +62,50 @@ Channel* ChannelTable::find(PeerId peer) const noexcept {
 }
 
 ChannelTable::Entry& ChannelTable::make(PeerId peer) {
-  auto& entry = entries_.emplace_back(std::make_unique<Entry>());
-  entry->channel = std::make_unique<Channel>(peer, connector_.peer_name(peer), handlers_);
-  by_peer_[peer] = entry.get();
-  return *entry;
+  auto entry = std::make_unique<Entry>(*this);
+  entry->channel = std::make_unique<Channel>(peer, connector_.peer_name(peer), handlers_,
+                                             ChannelOptions{.session = options_.resume ? new_session() : 0,
+                                                            .policy = {},
+                                                            .retention = &retention_,
+                                                            .attention = entry.get()});
+  entries_.push_back(std::move(entry));
+  try {
+    by_peer_[peer] = entries_.back().get();
+  } catch (...) {
+    entries_.pop_back();
+    throw;
+  }
+  ++unsettled_;
+  return *entries_.back();
 }
 
 void ChannelTable::attach(Entry& entry, std::unique_ptr<link::Lane> lane) {
-  entry.descriptor = lane->descriptor();
-  entry.channel->attach(std::move(lane));
-  if (entry.descriptor >= 0) {
-    if (const auto place = std::find(memory_.begin(), memory_.end(), &entry); place != memory_.end()) {
-      *place = nullptr;  // it was opening; poll may be walking over the group
+  link::Lane& added = *lane;
+  const int descriptor = lane->descriptor();
+  drop_watches(entry, false);
+  if (descriptor >= 0) {
+    if (by_descriptor_.size() <= static_cast<std::size_t>(descriptor)) {
+      by_descriptor_.resize(static_cast<std::size_t>(descriptor) + 1);
     }
-    sockets_.push_back(&entry);
-    renew_watch(entry);
-  } else if (std::find(memory_.begin(), memory_.end(), &entry) == memory_.end()) {
-    memory_.push_back(&entry);
+    entry.watches.reserve(entry.watches.size() + 1);
   }
-  sweep(memory_);
+  entry.channel->attach(std::move(lane));
+  const auto& lanes = entry.channel->lanes();
+  if (std::none_of(lanes.begin(), lanes.end(), [&added](const auto& own) { return own.get() == &added; })) {
+    return;  // it was not taken
+  }
+  if (entry.mending != Mending::no) {
+    entry.mending = Mending::attached;
+  }
+  if (descriptor < 0) {
+    entry.over_memory = true;
+  } else {
+    by_descriptor_[static_cast<std::size_t>(descriptor)] = &entry;
+    entry.watches.push_back({.lane = &added, .descriptor = descriptor});
+    renew_watches(entry);
+  }
+  leave_group(entry);  // it may belong to the other one now
+  enter_group(entry);
 }
 
 Result<Channel*> ChannelTable::find_or_open(PeerId peer) {
@@ -63,8 +125,6 @@ Result<Channel*> ChannelTable::find_or_open(PeerId peer) {
   Entry& entry = make(peer);
   if (lane.ok()) {
     attach(entry, std::move(*lane));
-  } else {
-    memory_.push_back(&entry);
   }
   return entry.channel.get();
 }
@@ -77,7 +137,12 @@ Result<Channel*> ChannelTable::adopt(PeerId peer, std::unique_ptr<link::Lane> la
     return entry.channel.get();
   }
   Channel& channel = *found->second->channel;
-  if (channel.state() != ChannelState::opening) {
+  if (channel.state() == ChannelState::failed) {
+    channel.attach(std::move(lane));  // a peer that resumes it is told
+    return couplet::fail(Code::state, "the channel to {} has failed: {}", channel.peer_name(),
+                         channel.failure().text());
+  }
+  if (channel.state() == ChannelState::open) {
     lane->shut();
     return couplet::fail(Code::exists, "{} has a channel already", channel.peer_name());
   }
@@ -86,19 +151,29 @@ Result<Channel*> ChannelTable::adopt(PeerId peer, std::unique_ptr<link::Lane> la
 }
 
 Result<Channel*> ChannelTable::replace(PeerId peer, std::unique_ptr<link::Lane> lane) {
+  const auto found = by_peer_.find(peer);
+  if (found != by_peer_.end() && found->second->channel->may_resume()) {
+    found->second->channel->break_lanes({Code::peer_lost, "the peer has lost this lane and made another one"});
+  }
   return adopt(peer, std::move(lane));
+}
+
+void ChannelTable::take_back(PeerId peer) {
+  Entry& entry = *by_peer_.at(peer);
+  drop_watches(entry, true);
+  leave_group(entry);
+  entry.over_memory = false;
+  entry.channel->take_back_lane();
 }
 
 Result<Channel*> ChannelTable::add_lane(PeerId peer, std::unique_ptr<link::Lane> lane) {
+  const auto found = by_peer_.find(peer);
+  if (found != by_peer_.end() && found->second->channel->may_resume() &&
+      found->second->channel->state() == ChannelState::open) {
+    attach(*found->second, std::move(lane));
+    return found->second->channel.get();
+  }
   return adopt(peer, std::move(lane));
-}
-
-void ChannelTable::tick(std::uint64_t /*now_ns*/) {}
-
-void ChannelTable::for_each_broken(const std::function<void(Channel&)>& /*visit*/) const {}
-
-int ChannelTable::poll_descriptor(int /*descriptor*/, int budget) {
-  return poll(sockets_, budget);
 }
 
 void ChannelTable::fail(PeerId peer, const Status& why) {
@@ -123,89 +198,293 @@ void ChannelTable::shut() noexcept {
   }
 }
 
+// ---- polling ----------------------------------------------------------------------------------------------------------
+
+// Memory is polled always. A channel over descriptors is polled while it moves something; one that nobody can wake, always.
+bool ChannelTable::stays_in_group(const Entry& entry) const noexcept {
+  if (entry.over_memory && entry.channel->state() == ChannelState::open) {
+    return true;
+  }
+  const bool woken = watcher_ != nullptr && std::all_of(entry.watches.begin(), entry.watches.end(),
+                                                        [](const Watch& watch) { return watch.watched; });
+  return (!woken && !entry.watches.empty()) || entry.idle_polls < max_idle_polls || watch_is_late(entry) ||
+         entry.channel->ready();
+}
+
+void ChannelTable::enter_group(Entry& entry) noexcept {
+  entry.idle_polls = 0;
+  if (entry.group != nullptr || entry.settled) {
+    return;
+  }
+  Group& group = entry.over_memory || entry.watches.empty() ? memory_ : sockets_;
+  try {
+    group.members.push_back(&entry);
+    entry.group = &group;
+  } catch (const std::bad_alloc&) {
+    wish_lost_ = true;
+  }
+}
+
+void ChannelTable::leave_group(Entry& entry) noexcept {
+  Group* const group = std::exchange(entry.group, nullptr);
+  if (group == nullptr) {
+    return;
+  }
+  *std::find(group->members.begin(), group->members.end(), &entry) = nullptr;
+  group->holes = true;
+  close_holes(*group);
+}
+
+void ChannelTable::close_holes(Group& group) noexcept {
+  if (group.holes && polling_ == 0) {
+    std::erase(group.members, nullptr);
+    group.holes = false;
+  }
+}
+
 // Entries may be added, and taken out (as nullptr), while this walks.
 int ChannelTable::poll(Group& group, int budget) {
-  ++polling_;
   int work = 0;
-  bool settled = false;
-  for (std::size_t index = 0; index < group.size(); ++index) {
-    Entry* const entry = group[index];
-    if (entry == nullptr) {
-      continue;
-    }
-    work += entry->channel->poll(budget);
-    if (entry->channel->settled()) [[unlikely]] {
-      settled = true;
-    } else if (entry->descriptor >= 0 && watch_is_late(*entry)) {
-      renew_watch(*entry);
+  {
+    const Walk walk(polling_);
+    for (std::size_t index = 0; index < group.members.size(); ++index) {
+      Entry* const entry = group.members[index];
+      if (entry == nullptr) {
+        continue;
+      }
+      const Channel& channel = *entry->channel;
+      const int done = entry->channel->poll(budget);
+      work += done;
+      const bool only_memory = entry->over_memory && entry->watches.empty();
+      if (!only_memory || channel.state() != ChannelState::open || channel.has_lost_lanes()) [[unlikely]] {
+        look_after(*entry, done);
+      }
     }
   }
-  --polling_;
-  if (settled) {
-    sweep(group);
-  }
+  after_walk();
   return work;
 }
 
-// Takes settled channels out and closes their lanes.
-void ChannelTable::sweep(Group& group) {
+int ChannelTable::poll_descriptor(int descriptor, int budget) {
+  const auto index = static_cast<std::size_t>(descriptor);
+  Entry* const entry = index < by_descriptor_.size() ? by_descriptor_[index] : nullptr;
+  if (entry == nullptr) {
+    return 0;
+  }
+  int work = 0;
+  {
+    const Walk walk(polling_);
+    enter_group(*entry);
+    work = entry->channel->poll(budget);
+    look_after(*entry, work);
+  }
+  after_walk();
+  return work;
+}
+
+void ChannelTable::after_walk() {
   if (polling_ > 0) {
     return;
   }
-  std::erase_if(group, [this](Entry* entry) {
-    if (entry != nullptr && entry->channel->settled()) {
-      drop_watch(*entry);
-      entry->channel->release_lanes();
-      entry = nullptr;
+  close_holes(memory_);
+  close_holes(sockets_);
+  if (wish_lost_) [[unlikely]] {
+    wish_lost_ = false;
+    for (const auto& entry : entries_) {
+      enter_group(*entry);
     }
-    return entry == nullptr;
-  });
+  }
+  if (lanes_wanted_) [[unlikely]] {
+    ask_for_lanes();
+  }
+}
+
+// After a poll: has it settled or broken, are its descriptors watched for what it wants, is it still worth polling?
+void ChannelTable::look_after(Entry& entry, int work) {
+  Channel& channel = *entry.channel;
+  if (channel.settled()) [[unlikely]] {
+    if (!entry.settled) {
+      entry.settled = true;
+      --unsettled_;
+      drop_watches(entry, true);
+      channel.release_lanes();
+      leave_group(entry);
+    }
+    return;
+  }
+  if (channel.has_lost_lanes()) [[unlikely]] {
+    drop_watches(entry, false);
+    channel.release_lanes();
+    entry.over_memory = std::any_of(channel.lanes().begin(), channel.lanes().end(),
+                                    [](const auto& lane) { return lane->descriptor() < 0; });
+  }
+  if (channel.state() == ChannelState::broken && (entry.mending == Mending::no || entry.mending == Mending::attached)) {
+    if (entry.mending == Mending::no) {
+      mending_.push_back(&entry);
+    }
+    entry.mending = Mending::wanted;
+    lanes_wanted_ = true;
+  }
+  if (watch_is_late(entry)) {
+    renew_watches(entry);
+  }
+  entry.idle_polls = work > 0 ? 0 : entry.idle_polls + 1;
+  if (entry.idle_polls >= max_idle_polls && !stays_in_group(entry)) {
+    leave_group(entry);
+    channel.acknowledge();  // enters it again if there was something to say
+  }
 }
 
 bool ChannelTable::ready(const Group& group) const noexcept {
-  return std::any_of(group.begin(), group.end(), [this](const Entry* entry) {
-    return entry != nullptr && (entry->channel->ready() || (entry->descriptor >= 0 && watch_is_late(*entry)));
+  return std::any_of(group.members.begin(), group.members.end(), [this](const Entry* entry) {
+    return entry != nullptr && (entry->channel->ready() || watch_is_late(*entry));
   });
 }
 
-// Watching descriptors.
+// ---- broken channels --------------------------------------------------------------------------------------------------
 
-bool ChannelTable::watch_is_late(const Entry& entry) const noexcept {
-  return watcher_ != nullptr && entry.watched && entry.watched_write != entry.channel->lanes().front()->want_write();
+void ChannelTable::ask_for_lanes() {
+  lanes_wanted_ = false;
+  for (std::size_t index = 0; index < mending_.size(); ++index) {  // may grow
+    Entry& entry = *mending_[index];
+    if (entry.mending != Mending::wanted) {
+      continue;
+    }
+    entry.mending = Mending::asked;
+    Channel& channel = *entry.channel;
+    if (channel.state() != ChannelState::broken) {
+      continue;
+    }
+    auto lane = connector_.reconnect(channel.peer(), channel.broken_why());
+    if (lane.ok() && channel.state() == ChannelState::broken) {
+      attach(entry, std::move(*lane));
+    } else if (lane.ok()) {
+      (*lane)->shut();
+    } else if (lane.code() != Code::not_yet) {
+      channel.fail(lane.status());
+    }
+  }
 }
 
-void ChannelTable::renew_watch(Entry& entry) {
+void ChannelTable::count_patience(std::uint64_t passed_ns) {
+  for (Entry* const entry : mending_) {
+    Channel& channel = *entry->channel;
+    const bool waits = channel.state() == ChannelState::broken || channel.resuming();
+    if (!waits) {
+      entry->mending = Mending::no;
+      entry->mending_ns = 0;
+      continue;
+    }
+    entry->mending_ns += passed_ns;
+    if (entry->mending_ns >= options_.patience_ns) {
+      channel.fail(couplet::fail(Code::peer_lost, "{}: no new connection within {:.3g} s: {}", channel.peer_name(),
+                                 static_cast<double>(options_.patience_ns) * 1e-9, channel.broken_why().text()));
+    }
+  }
+  std::erase_if(mending_, [](const Entry* entry) { return entry->mending == Mending::no; });
+}
+
+void ChannelTable::for_each_broken(const std::function<void(Channel&)>& visit) const {
+  for (std::size_t index = 0; index < mending_.size(); ++index) {
+    if (mending_[index]->channel->state() == ChannelState::broken) {
+      visit(*mending_[index]->channel);
+    }
+  }
+}
+
+void ChannelTable::tick(std::uint64_t now_ns) {
+  const std::uint64_t passed_ns = last_tick_ns_ == 0 ? 0 : std::min(now_ns - last_tick_ns_, longest_counted_ns);
+  last_tick_ns_ = now_ns;
+  if (polling_ > 0) {
+    return;
+  }
+  count_patience(passed_ns);
+  for (Group* const group : {&memory_, &sockets_}) {
+    for (std::size_t index = 0; index < group->members.size(); ++index) {
+      if (Entry* const entry = group->members[index]) {
+        entry->channel->acknowledge();
+      }
+    }
+  }
+  poll_some_idle();
+  after_walk();
+}
+
+void ChannelTable::poll_some_idle() {
+  const Walk walk(polling_);
+  for (std::size_t looked = 0; looked < std::min(idle_polls_per_tick, entries_.size()); ++looked) {
+    next_idle_ = next_idle_ + 1 < entries_.size() ? next_idle_ + 1 : 0;
+    Entry& entry = *entries_[next_idle_];
+    if (entry.group == nullptr && !entry.settled && !entry.watches.empty()) {
+      const int work = entry.channel->poll(idle_poll_budget);
+      if (work > 0) {
+        enter_group(entry);
+      }
+      look_after(entry, work);
+    }
+  }
+}
+
+// ---- watching descriptors ---------------------------------------------------------------------------------------------
+
+bool ChannelTable::watch_is_late(const Entry& entry) const noexcept {
+  return watcher_ != nullptr && std::any_of(entry.watches.begin(), entry.watches.end(), [](const Watch& watch) {
+           return watch.watched && watch.write != watch.lane->want_write();
+         });
+}
+
+void ChannelTable::renew_watches(Entry& entry) {
   if (watcher_ == nullptr) {
     return;
   }
-  const bool write = entry.channel->lanes().front()->want_write();
-  const Status status = watcher_->watch(entry.descriptor, write);
-  entry.watched = status.ok();
-  entry.watched_write = write;
-  if (status.error()) {
-    entry.channel->fail(status.within(fmt::format("{}: cannot wait for the connection", entry.channel->peer_name())));
+  for (Watch& watch : entry.watches) {
+    const bool write = watch.lane->want_write();
+    if (watch.watched && watch.write == write) {
+      continue;
+    }
+    const Status status = watcher_->watch(watch.descriptor, write);
+    watch.watched = status.ok();
+    watch.write = write;
+    if (status.error()) {
+      entry.channel->fail(status.within(fmt::format("{}: cannot wait for the connection", entry.channel->peer_name())));
+    }
   }
 }
 
-void ChannelTable::drop_watch(Entry& entry) {
-  if (entry.watched && watcher_ != nullptr) {
-    watcher_->unwatch(entry.descriptor);
-  }
-  entry.watched = false;
-  entry.descriptor = -1;
+// all: else those of lanes that have broken.
+void ChannelTable::drop_watches(Entry& entry, bool all) {
+  std::erase_if(entry.watches, [&](const Watch& watch) {
+    const auto& slots = entry.channel->slots();
+    const bool lives = std::any_of(slots.begin(), slots.end(), [&watch](const auto& slot) {
+      return slot->lane == watch.lane && slot->stage != LaneStage::lost;
+    });
+    if (lives && !all) {
+      return false;
+    }
+    if (watch.watched && watcher_ != nullptr) {
+      watcher_->unwatch(watch.descriptor);
+    }
+    if (by_descriptor_[static_cast<std::size_t>(watch.descriptor)] == &entry) {
+      by_descriptor_[static_cast<std::size_t>(watch.descriptor)] = nullptr;
+    }
+    return true;
+  });
 }
 
 void ChannelTable::set_watcher(Watcher* watcher) {
-  for (Entry* const entry : sockets_) {
-    if (entry != nullptr && entry->watched && watcher_ != nullptr) {
-      watcher_->unwatch(entry->descriptor);
-      entry->watched = false;
+  for (const auto& entry : entries_) {
+    for (Watch& watch : entry->watches) {
+      if (watch.watched && watcher_ != nullptr) {
+        watcher_->unwatch(watch.descriptor);
+        watch.watched = false;
+      }
     }
   }
   watcher_ = watcher;
-  for (Entry* const entry : sockets_) {
-    if (entry != nullptr && entry->descriptor >= 0) {
-      renew_watch(*entry);
+  for (std::size_t index = 0; index < entries_.size(); ++index) {
+    if (!entries_[index]->watches.empty()) {
+      renew_watches(*entries_[index]);
+      enter_group(*entries_[index]);
     }
   }
 }

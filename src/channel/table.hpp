@@ -1,7 +1,8 @@
 // The channels of one process: opened when first needed, adopted when the peer has called, polled together.
 // Above: message (find_or_open), universe (fail), runtime (connector); engine/channel_sources makes engine sources of it.
-// Invariants: a peer never talked to costs nothing; a Channel stays where it is until the table goes, also when it failed (a
-// later one for the same peer is another object); callbacks of handlers may open, adopt, fail and shut channels.
+// Invariants: a peer never talked to costs nothing, one that is silent costs no poll; a Channel stays where it is until the
+// table goes, also when it failed (a later one for the same peer is another object); callbacks of handlers may open, adopt,
+// fail and shut channels; a channel that may resume and has lost its lanes asks the connector once for each loss.
 // Tests: tests/unit/channel.
 #pragma once
 
@@ -44,6 +45,8 @@ struct TableOptions {
   bool resume = false;
   // How long it waits, counted while somebody polls; UINT64_MAX: as long as nobody fails it.
   std::uint64_t patience_ns = 60'000'000'000;
+  // Of all channels together: copies of frames that are not acknowledged yet.
+  std::uint64_t max_retained_bytes = RetentionPool::default_max_bytes;
 };
 
 class ChannelTable {
@@ -68,7 +71,7 @@ class ChannelTable {
   // lane, and its old ones are dropped.
   Result<Channel*> replace(PeerId peer, std::unique_ptr<link::Lane> lane);
   // See Channel::take_back_lane.
-  void take_back(PeerId peer) { find(peer)->take_back_lane(); }
+  void take_back(PeerId peer);
   // One more lane for an open channel.
   Result<Channel*> add_lane(PeerId peer, std::unique_ptr<link::Lane> lane);
   // Asks for lanes for channels that have broken, and fails those that have waited for longer than the patience.
@@ -83,48 +86,94 @@ class ChannelTable {
   // Shuts all in good order; then poll until settled().
   void shut() noexcept;
   // Every channel has ended or failed, and told it.
-  [[nodiscard]] bool settled() const noexcept { return memory_.empty() && sockets_.empty(); }
+  [[nodiscard]] bool settled() const noexcept { return unsettled_ == 0; }
 
-  // Channels over memory (and those that have no lane yet): poll often.
+  // Channels over memory: poll often.
   int poll_memory(int budget) { return poll(memory_, budget); }
   [[nodiscard]] bool memory_ready() const noexcept { return ready(memory_); }
-  // Channels over descriptors: a system call each.
+  // Channels over descriptors that have moved something lately, or want to: a system call each. The others wait for
+  // poll_descriptor, and are polled now and then in tick().
   int poll_sockets(int budget) { return poll(sockets_, budget); }
-  // The one whose descriptor is ready.
-  int poll_descriptor(int descriptor, int budget);
   [[nodiscard]] bool sockets_ready() const noexcept { return ready(sockets_); }
+  // False: poll_sockets does nothing at present.
+  [[nodiscard]] bool any_socket_polled() const noexcept { return !sockets_.members.empty(); }
+  // The channel whose descriptor is ready.
+  int poll_descriptor(int descriptor, int budget);
   // nullptr: nobody sleeps. Told about all descriptors that there are.
   void set_watcher(Watcher* watcher);
   // In order of opening; also those that are put aside.
   void for_each(const std::function<void(Channel&)>& visit) const;
 
  private:
-  struct Entry {
-    std::unique_ptr<Channel> channel;
+  // A descriptor of a channel, as it is watched.
+  struct Watch {
+    link::Lane* lane = nullptr;
     int descriptor = -1;
     bool watched = false;
-    bool watched_write = false;
+    bool write = false;
   };
-  using Group = std::vector<Entry*>;
+  // What is done about a channel that has lost its lanes.
+  enum class Mending : std::uint8_t {
+    no,
+    wanted,    // the connector is to be asked for a lane
+    asked,     // it promised one
+    attached,  // there is one, and the peer has yet to answer over it
+  };
+  // Polled in each round: a channel leaves the group when nothing moves.
+  struct Entry;
+  struct Group {
+    std::vector<Entry*> members;  // nullptr: it has left while the group was walked over
+    bool holes = false;
+  };
+  struct Entry final : Attention {
+    explicit Entry(ChannelTable& owner) noexcept : table(owner) {}
+    void poll_wanted() noexcept override { table.enter_group(*this); }
+
+    ChannelTable& table;
+    std::unique_ptr<Channel> channel;
+    std::vector<Watch> watches;
+    Group* group = nullptr;
+    bool over_memory = false;  // has a lane without a descriptor
+    bool settled = false;
+    int idle_polls = 0;
+    Mending mending = Mending::no;
+    std::uint64_t mending_ns = 0;  // so long it has waited
+  };
 
   Entry& make(PeerId peer);
   void attach(Entry& entry, std::unique_ptr<link::Lane> lane);
+  void enter_group(Entry& entry) noexcept;
+  void leave_group(Entry& entry) noexcept;
   int poll(Group& group, int budget);
+  void look_after(Entry& entry, int work);
+  void after_walk();
+  [[nodiscard]] bool stays_in_group(const Entry& entry) const noexcept;
   [[nodiscard]] bool ready(const Group& group) const noexcept;
   [[nodiscard]] bool watch_is_late(const Entry& entry) const noexcept;
-  void renew_watch(Entry& entry);
-  void drop_watch(Entry& entry);
-  void sweep(Group& group);
+  void renew_watches(Entry& entry);
+  void drop_watches(Entry& entry, bool all);
+  void close_holes(Group& group) noexcept;
+  void ask_for_lanes();
+  void count_patience(std::uint64_t passed_ns);
+  void poll_some_idle();
 
   Connector& connector_;
   TableOptions options_;
   Handlers handlers_;
+  RetentionPool retention_;
   Watcher* watcher_ = nullptr;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::unordered_map<PeerId, Entry*> by_peer_;
+  std::vector<Entry*> by_descriptor_;
   Group memory_;
   Group sockets_;
+  std::vector<Entry*> mending_;
+  std::size_t unsettled_ = 0;
+  std::size_t next_idle_ = 0;
+  std::uint64_t last_tick_ns_ = 0;
   int polling_ = 0;
+  bool lanes_wanted_ = false;
+  bool wish_lost_ = false;  // there was no memory to note whose poll was wanted: look at all
 };
 
 }  // namespace couplet::channel

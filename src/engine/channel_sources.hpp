@@ -1,5 +1,5 @@
-// Makes two sources of a channel table: memory, polled in every round, and sockets, polled seldom or when their descriptor
-// wakes the process up. Lives between engine and table: made after both, gone before both.
+// Makes two sources of a channel table: memory, polled in every round, and sockets. A socket that moves something is polled
+// itself; the others cost one system call together (which descriptors are ready?). Lives between engine and table: made after both, gone before both.
 #pragma once
 
 #include "channel/table.hpp"
@@ -26,14 +26,16 @@ class ChannelSources final : private channel::Watcher {
   };
   class Sockets final : public Source {
    public:
-    explicit Sockets(channel::ChannelTable& table) : table_(table) {}
-    int poll(std::uint64_t /*now_ns*/, int budget) override { return table_.poll_sockets(budget); }
+    Sockets(Engine& engine, channel::ChannelTable& table) : engine_(engine), table_(table) {}
+    int poll(std::uint64_t now_ns, int budget) override;
     int woken(int descriptor, int budget) override { return table_.poll_descriptor(descriptor, budget); }
     [[nodiscard]] bool ready() const override { return table_.sockets_ready(); }
     void tick(std::uint64_t now_ns) override { table_.tick(now_ns); }
 
    private:
+    Engine& engine_;
     channel::ChannelTable& table_;
+    unsigned idle_polls_ = 0;
   };
 
   Status watch(int descriptor, bool write) override { return engine_.watch(descriptor, write, sockets_); }

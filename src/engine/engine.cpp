@@ -143,6 +143,7 @@ struct Engine::State {
   bool round_of(Wait& wait, unsigned number, Source* first, const Done& done);
   void pass_time(Wait& wait, std::uint64_t now_ns);
   void sleep(std::uint64_t now_ns, std::uint64_t deadline_ns);
+  int wake_ready(std::uint64_t timeout_ns);
   bool may_yield() noexcept;
 };
 
@@ -155,14 +156,21 @@ void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
   }
   const std::uint64_t until = std::min({deadline_ns, last_tick_ns + slice_ns, now_ns + longest_sleep_ns});
   const std::uint64_t start_ns = os::now_ns();
-  doorbell.sleep(until > now_ns ? until - now_ns : 0, [&](int descriptor) {
-    const auto place = watched.find(descriptor);
-    if (place != watched.end()) {
-      within_boundary([&] { place->second->woken(descriptor, round_budget); });
-    }
-  });
+  wake_ready(until > now_ns ? until - now_ns : 0);
   counters->add(counters::Counter::sleeps);
   counters->add(counters::Counter::slept_ns, os::now_ns() - start_ns);
+}
+
+// Sleeps for at most timeout_ns, and wakes the sources whose descriptors are ready.
+int Engine::State::wake_ready(std::uint64_t timeout_ns) {
+  int work = 0;
+  doorbell.sleep(timeout_ns, [&](int descriptor) {
+    const auto place = watched.find(descriptor);
+    if (place != watched.end()) {
+      within_boundary([&] { work += place->second->woken(descriptor, round_budget); });
+    }
+  });
+  return work;
 }
 
 bool Engine::State::may_yield() noexcept {
@@ -266,6 +274,10 @@ void Engine::look_at_all() {
   state.poll_all(state.often, round_budget);
   state.poll_all(state.seldom, round_budget);
   state.tick(os::now_ns());
+}
+
+int Engine::look_at_descriptors() {
+  return state_->wake_ready(0);
 }
 
 // One round: the focus, and the others when it is their turn. True: done.

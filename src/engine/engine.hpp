@@ -67,6 +67,8 @@ class Engine {
   int poll(int budget = 64);
   // The same without leaving out what poll() looks at now and then only. Does nothing where a source calls it.
   void look_at_all();
+  // One system call: wakes the sources whose watched descriptors are ready. Returns the work done.
+  int look_at_descriptors();
 
   // Polls until done() is true. ok, or timeout with "waited <t> s for <what()>" once deadline_ns (os::now_ns scale;
   // os::never = none) has passed. first: the source to look at most closely (may be nullptr). done and what are called on

@@ -63,12 +63,15 @@ constexpr bool little_endian_host = std::endian::native == std::endian::little;
   return low_half(XXH3_64bits_digest(&state));
 }
 
-constexpr std::uint8_t known_flags = frame_checked | frame_payload_checked;
+constexpr std::uint8_t checked_whole = frame_checked | frame_payload_checked;
+constexpr std::uint8_t known_flags = checked_whole | frame_acknowledge;
 
 }  // namespace
 
-void seal_frame(FrameHeader& header, std::span<const std::byte> payload, bool with_payload) noexcept {
-  header.flags = with_payload ? known_flags : static_cast<std::uint8_t>(frame_checked);
+void seal_frame(FrameHeader& header, std::span<const std::byte> payload, bool with_payload,
+                std::uint8_t extra_flags) noexcept {
+  header.flags = static_cast<std::uint8_t>((with_payload ? checked_whole : static_cast<std::uint8_t>(frame_checked)) |
+                                           extra_flags);
   header.check = check_of(header, with_payload ? payload : std::span<const std::byte>{});
 }
 

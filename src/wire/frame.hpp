@@ -22,6 +22,7 @@ inline constexpr std::size_t frame_families = 16;
 enum FrameFlags : std::uint8_t {
   frame_checked = 1,          // `check` covers the header
   frame_payload_checked = 2,  // ... and the payload
+  frame_acknowledge = 4,      // the receiver acknowledges it at once; only on lanes that may break
 };
 
 // 40 bytes, so that with 8 to 16 bytes of payload and a flag word it fits one cache line.
@@ -48,8 +49,9 @@ inline constexpr std::size_t frame_header_bytes = sizeof(FrameHeader);
   return static_cast<std::uint8_t>((static_cast<std::uint8_t>(family) << 4) | what);
 }
 
-// Sets flags and check. with_payload: also over the payload.
-void seal_frame(FrameHeader& header, std::span<const std::byte> payload, bool with_payload) noexcept;
+// Sets flags and check. with_payload: also over the payload. extra_flags: set too.
+void seal_frame(FrameHeader& header, std::span<const std::byte> payload, bool with_payload,
+                std::uint8_t extra_flags = 0) noexcept;
 // protocol or version error that says what is wrong; looks at magic, version and the check of the header when flagged.
 // A frame whose payload is checked too is verified with verify_payload once the payload is there.
 [[nodiscard]] Status verify_header(const FrameHeader& header);

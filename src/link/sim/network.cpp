@@ -13,9 +13,9 @@ namespace couplet::link {
 
 namespace {
 
-enum class Event : std::uint8_t { connected, pushed, delivered, shut, parted, healed, killed, failed };
-constexpr std::array<std::string_view, 8> event_names = {"connected", "pushed", "delivered", "shut",
-                                                         "parted",    "healed", "killed",    "failed"};
+enum class Event : std::uint8_t { connected, pushed, delivered, shut, parted, healed, killed, failed, cut };
+constexpr std::array<std::string_view, 9> event_names = {"connected", "pushed", "delivered", "shut", "parted",
+                                                         "healed",    "killed", "failed",    "cut"};
 
 // Bytes that travel together.
 struct Piece {
@@ -78,6 +78,19 @@ struct SimNetwork::State {
     return bytes > 1 && random.chance(options.partial) ? random.between(1, bytes) : bytes;
   }
 
+  // What had not arrived is lost, from some byte on.
+  void lose_some(Stream& stream) {
+    while (!stream.pieces.empty() && stream.pieces.back().arrival_ns > now_ns && random.chance(0.5)) {
+      Piece& piece = stream.pieces.back();
+      const std::size_t kept = random.below(piece.bytes.size());
+      stream.buffered_bytes -= piece.bytes.size() - kept;
+      piece.bytes.resize(kept);
+      if (kept > 0) {
+        break;
+      }
+      stream.pieces.pop_back();
+    }
+  }
   void give_up(Stream& stream) {
     stream.source_gone = true;
     stream.end_ns = std::max(stream.last_arrival_ns, now_ns) + options.death_notice_ns;
@@ -173,6 +186,9 @@ std::int64_t SimLane::push(const wire::FrameHeader& header, std::span<const std:
   const std::uint64_t bytes = std::min(room, wire::frame_header_bytes + payload.size() - offset);
   if (bytes == 0) {
     return 0;
+  }
+  if (out_->source_gone) {
+    return static_cast<std::int64_t>(bytes);  // the lane was cut, and this side has yet to learn it
   }
   std::array<std::byte, wire::frame_header_bytes> image;
   wire::encode_frame(header, image);
@@ -351,6 +367,19 @@ void SimNetwork::heal(Endpoint first, Endpoint second) {
   state_->note(Event::healed, first, second, 0);
 }
 
+void SimNetwork::cut(Endpoint first, Endpoint second) {
+  state_->note(Event::cut, first, second, 0);
+  for (const auto& weak : state_->streams) {
+    const auto stream = weak.lock();
+    if (stream && std::minmax(stream->source, stream->target) == std::minmax(first, second) && !stream->source_gone) {
+      state_->lose_some(*stream);
+      stream->shut = false;
+      stream->target_gone = true;
+      state_->give_up(*stream);
+    }
+  }
+}
+
 void SimNetwork::kill(Endpoint endpoint) {
   if (!state_->dead.insert(endpoint).second) {
     return;
@@ -365,18 +394,7 @@ void SimNetwork::kill(Endpoint endpoint) {
       stream->target_gone = true;
     }
     if (stream->source == endpoint && !stream->source_gone) {
-      // What had not left the dead host's buffers when it died is lost, from some byte on.
-      while (!stream->pieces.empty() && stream->pieces.back().arrival_ns > state_->now_ns &&
-             state_->random.chance(0.5)) {
-        Piece& piece = stream->pieces.back();
-        const std::size_t kept = state_->random.below(piece.bytes.size());
-        stream->buffered_bytes -= piece.bytes.size() - kept;
-        piece.bytes.resize(kept);
-        if (kept > 0) {
-          break;
-        }
-        stream->pieces.pop_back();
-      }
+      state_->lose_some(*stream);  // what had not left the dead host's buffers
       stream->shut = false;
       state_->give_up(*stream);
     }

@@ -53,6 +53,9 @@ class SimNetwork {
   // While parted nothing arrives in either direction; what is under way arrives after the healing.
   void part(Endpoint first, Endpoint second);
   void heal(Endpoint first, Endpoint second);
+  // Resets the lanes that there are between the two, as when a connection breaks while both live: from some byte on what is
+  // under way is lost, and both ends learn of it when they have taken what arrives.
+  void cut(Endpoint first, Endpoint second);
   // The endpoint is no more: its lanes answer -1 at once; part of what it had sent and had not arrived is lost.
   void kill(Endpoint endpoint);
   [[nodiscard]] bool alive(Endpoint endpoint) const;
