@@ -12,23 +12,7 @@ namespace couplet::channel {
 
 namespace {
 
-constexpr std::size_t longest_reason_bytes = 1024;
-// What the peer is told without being asked: so that it can forget its copies, and the next frame finds room there.
-constexpr std::uint64_t unacknowledged_frames_most = 256;
-constexpr std::uint64_t unacknowledged_bytes_most = 128U << 10U;
-constexpr std::int32_t answer_wanted = 1;  // tag of an acknowledgement
-
 const link::LaneTraits opening_traits{.name = "opening", .largest_payload = 16U << 10, .eager_bytes = 16U << 10};
-
-// What the peer says is shown to the user: nothing but printable characters.
-[[nodiscard]] std::string printable(std::span<const std::byte> bytes) {
-  std::string text;
-  for (const std::byte byte : bytes) {
-    const auto character = std::to_integer<unsigned char>(byte);
-    text += character < 0x20 || character == 0x7F ? '?' : static_cast<char>(character);
-  }
-  return text;
-}
 
 [[nodiscard]] bool is_break(Code code) noexcept {
   return code == Code::peer_lost || code == Code::system || code == Code::end;
@@ -93,13 +77,8 @@ void Channel::attach(std::unique_ptr<link::Lane> lane) {
   opened_ = true;
   state_ = ChannelState::open;
   if (session) {
-    wire::FrameHeader header;
-    header.kind = wire::channel_session;
-    const auto image =
-        wire::encode_session({.session = session_, .peer_session = peer_session_, .received = next_receive_});
-    sender_.post(slot, header, image);
-    receipts_.told = next_receive_;
-    receipts_.bytes = 0;
+    sender_.post(slot, {.kind = wire::channel_session}, session_image());
+    receipts_.told(next_receive_);
   }
   lanes_changed();
   if (session) {
@@ -119,7 +98,7 @@ void Channel::lanes_changed() noexcept {
   const auto& slots = sender_.slots();
   live_lanes_ = static_cast<std::size_t>(
       std::count_if(slots.begin(), slots.end(), [](const auto& slot) { return slot->stage != LaneStage::lost; }));
-  const bool plainly = slots.size() == 1 && !slots.front()->retains && slots.front()->stage == LaneStage::working;
+  const bool plainly = slots.size() == 1 && !slots.front()->retains;
   plainly_polled_ = plainly ? slots.front()->lane : nullptr;
   plain_ = plainly && !plainly_polled_->traits().checked;
   if (!polling_) {
@@ -179,14 +158,16 @@ void Channel::take_back_lane() {
   lanes_changed();
 }
 
+wire::SessionImage Channel::session_image() const noexcept {
+  return wire::encode_session({.session = session_, .peer_session = peer_session_, .received = next_receive_});
+}
+
 // A peer that resumes a channel that has failed here learns what has arrived, and why there will be no more.
 void Channel::answer_resuming_peer(link::Lane& lane) {
   if (session_ != 0 && lane.traits().may_break) {
     LaneSlot slot{.lane = &lane};
-    wire::FrameHeader header;
-    header.kind = wire::channel_session;
-    const auto image =
-        wire::encode_session({.session = session_, .peer_session = peer_session_, .received = next_receive_});
+    wire::FrameHeader header{.kind = wire::channel_session};
+    const wire::SessionImage image = session_image();
     Sender::fill_for(slot, header, image, 0, 0);
     if (lane.push(header, image, 0) == static_cast<std::int64_t>(wire::frame_header_bytes + image.size())) {
       say_goodbye(slot);
@@ -264,32 +245,21 @@ void Channel::shut() noexcept {
 }
 
 void Channel::ask_acknowledgement() noexcept {
-  if (sender_.unacknowledged() && receipts_.asked_up_to != sender_.next_number()) {
-    receipts_.asked_up_to = sender_.next_number();
-    receipts_.ask = true;
+  if (sender_.unacknowledged() && receipts_.ask(sender_.next_number())) {
     want_poll();
   }
 }
 
 void Channel::acknowledge() noexcept {
-  if (receipts_.told != next_receive_ && !receipts_.due && session_ != 0) {
-    receipts_.due = true;
+  if (session_ != 0 && receipts_.tell_now(next_receive_)) {
     want_poll();
   }
 }
 
-// An acknowledgement, where one is due or ours is wanted, over the first lane that takes it.
-void Channel::give_notices() {
+void Channel::give_receipt() {
   for (const auto& slot : sender_.slots()) {
     if (slot->works() && !slot->notice.pending && (slot->session || sender_.several())) {
-      wire::FrameHeader header;
-      header.kind = wire::channel_acknowledge;
-      header.tag = receipts_.ask ? answer_wanted : 0;
-      header.first = next_receive_;
-      sender_.post(*slot, header, {});
-      receipts_.told = next_receive_;
-      receipts_.bytes = 0;
-      receipts_.due = receipts_.ask = false;
+      sender_.post(*slot, receipts_.take(next_receive_), {});
       return;
     }
   }
@@ -358,9 +328,7 @@ bool Channel::arrived(const wire::FrameHeader& header, std::span<const std::byte
 }
 
 bool Channel::arrived_checked(const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  if (placement_.lane == polled_->id) {
-    placement_.lane = Retention::no_lane;
-  }
+  placement_.lane = placement_.lane == polled_->id ? Retention::no_lane : placement_.lane;
   if (const Status status = verify(header, payload); !status.ok()) {
     fail_here(status.code(), status.text());
     return false;
@@ -379,16 +347,8 @@ bool Channel::arrived_checked(const wire::FrameHeader& header, std::span<const s
   if (!deliver(header, payload)) {
     return false;
   }
-  account(header, payload.size());
+  receipts_.arrived(header, payload.size(), next_receive_);
   return reorder_.empty() || deliver_reordered();
-}
-
-void Channel::account(const wire::FrameHeader& header, std::size_t payload_bytes) noexcept {
-  receipts_.bytes += payload_bytes;
-  if ((header.flags & wire::frame_acknowledge) != 0 || next_receive_ - receipts_.told >= unacknowledged_frames_most ||
-      receipts_.bytes >= unacknowledged_bytes_most) {
-    receipts_.due = session_ != 0;
-  }
 }
 
 bool Channel::arrived_out_of_order(const wire::FrameHeader& header, std::span<const std::byte> payload,
@@ -418,7 +378,7 @@ bool Channel::deliver_reordered() {
     if (!deliver(frame->header, frame->payload)) {
       return false;
     }
-    account(frame->header, frame->payload.size());
+    receipts_.arrived(frame->header, frame->payload.size(), next_receive_);
   }
   return true;
 }
@@ -458,12 +418,12 @@ Status Channel::take_session(std::span<const std::byte> payload) {
   peer_session_ = notice.session;
   slot.stage = LaneStage::working;
   sender_.stage_changed();
-  receipts_.asked_up_to = 0;
+  receipts_.resumed();
   return sender_.acknowledged(notice.received);
 }
 
 Status Channel::take_acknowledgement(const wire::FrameHeader& header) {
-  receipts_.due = receipts_.due || header.tag == answer_wanted;
+  receipts_.peer_asks(header);
   return sender_.acknowledged(header.first);
 }
 
@@ -477,8 +437,8 @@ bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<co
     fail(couplet::fail(Code::end, "{} has ended the connection", peer_name_));
     return false;
   }
-  if (header.kind == wire::channel_failed && payload.size() <= longest_reason_bytes) {
-    fail(couplet::fail(Code::protocol, "{} gave the connection up: {}", peer_name_, printable(payload)));
+  if (header.kind == wire::channel_failed && payload.size() <= wire::max_reason_bytes) {
+    fail(couplet::fail(Code::protocol, "{} gave the connection up: {}", peer_name_, wire::printable_reason(payload)));
     peer_failed_ = true;
     return false;
   }
@@ -512,9 +472,9 @@ int Channel::poll_lanes(int budget) {
       ++work;
     }
   }
-  if (state_ == ChannelState::open) {
-    if (receipts_.due || receipts_.ask) {
-      give_notices();
+  if (state_ == ChannelState::open && !lanes_shut_) {
+    if (session_ != 0 && receipts_.due()) {
+      give_receipt();
     }
     if (sender_.busy()) {
       work += sender_.drain();
@@ -530,7 +490,7 @@ int Channel::poll(int budget) {
   const RaisedFlag polling(polling_);
   int work = 0;
   if (state_ == ChannelState::open) [[likely]] {
-    if (sender_.busy()) {
+    if (sender_.busy() && !lanes_shut_) {
       work += sender_.drain();
     }
     work += poll_lanes(budget);
@@ -548,7 +508,7 @@ int Channel::poll(int budget) {
 bool Channel::ready() const noexcept {
   switch (state_) {
     case ChannelState::open:
-      return sender_.ready() || (end_sent_ && !lanes_shut_) || receipts_.due || receipts_.ask ||
+      return sender_.ready() || (end_sent_ && !lanes_shut_) || (session_ != 0 && receipts_.due()) ||
              std::any_of(sender_.slots().begin(), sender_.slots().end(), [](const auto& slot) {
                return slot->stage != LaneStage::lost && (slot->push_failed || slot->lane->readable());
              });
@@ -585,10 +545,9 @@ void Channel::fail_without_memory() noexcept {
   }
 }
 
-// The lane has nothing more to give.
 void Channel::lane_ended(LaneSlot& slot) {
   const Status& why = slot.lane->failure();
-  if (end_sent_ && is_break(why.code())) {
+  if (end_sent_ && why.code() != Code::protocol) {
     fail({Code::end, fmt::format("the connection to {} was ended from here", peer_name_)});
   } else if (slot.session && is_break(why.code())) {
     lose_lane(slot, why);
@@ -602,16 +561,15 @@ void Channel::lane_ended(LaneSlot& slot) {
 
 // Tells the peer why there will be no more, if a frame can go now.
 void Channel::say_goodbye(LaneSlot& slot) {
-  const bool in_frame = slot.push.header != nullptr || slot.notice.pending;
-  if (in_frame || slot.push_failed || slot.stage == LaneStage::lost || end_sent_ || peer_failed_) {
+  if (!slot.idle() || slot.push_failed || slot.stage == LaneStage::lost || end_sent_ || peer_failed_) {
     return;
   }
   const bool resumable = session_ != 0 && slot.lane->traits().may_break;
   if (failure_.code() == Code::peer_lost && !resumable) {
     return;
   }
-  const std::string text = failure_.text().substr(0, longest_reason_bytes);
-  const std::span<const char> reason = failure_.code() == Code::end ? std::span<const char>() : std::span(text);
+  const std::string text = failure_.code() == Code::end ? "" : failure_.text().substr(0, wire::max_reason_bytes);
+  const auto reason = std::as_bytes(std::span(text));
   wire::FrameHeader header;
   std::uint64_t number = 0;
   if (peer_ended_ && resumable) {
@@ -623,8 +581,8 @@ void Channel::say_goodbye(LaneSlot& slot) {
   } else {
     header.kind = wire::channel_failed;
   }
-  Sender::fill_for(slot, header, std::as_bytes(reason), number, 0);
-  static_cast<void>(slot.lane->push(header, std::as_bytes(reason), 0));
+  Sender::fill_for(slot, header, reason, number, 0);
+  static_cast<void>(slot.lane->push(header, reason, 0));
 }
 
 void Channel::shut_lanes() noexcept {

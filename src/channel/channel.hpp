@@ -19,6 +19,7 @@
 
 #include "base/status.hpp"
 #include "channel/outgoing.hpp"
+#include "channel/receipts.hpp"
 #include "channel/reorder.hpp"
 #include "channel/sender.hpp"
 #include "link/link.hpp"
@@ -152,14 +153,6 @@ class Channel final : private link::FrameReceiver {
   [[nodiscard]] bool settled() const noexcept { return told_; }
 
  private:
-  // Numbered frames that have arrived and that the peer was not told about.
-  struct Receipts {
-    std::uint64_t told = 0;   // received when it was told last
-    std::uint64_t bytes = 0;  // payloads since then
-    bool due = false;         // to be told now
-    bool ask = false;         // the peer is to tell us
-    std::uint64_t asked_up_to = 0;
-  };
   // Memory of a handler that a lane fills just now.
   struct Placement {
     std::uint32_t lane = Retention::no_lane;
@@ -175,7 +168,6 @@ class Channel final : private link::FrameReceiver {
 
   bool deliver(const wire::FrameHeader& header, std::span<const std::byte> payload);
   bool arrived_checked(const wire::FrameHeader& header, std::span<const std::byte> payload);
-  void account(const wire::FrameHeader& header, std::size_t payload_bytes) noexcept;
   bool arrived_out_of_order(const wire::FrameHeader& header, std::span<const std::byte> payload, std::int32_t ahead);
   bool deliver_reordered();
   [[nodiscard]] Status verify(const wire::FrameHeader& header, std::span<const std::byte> payload) const;
@@ -186,7 +178,8 @@ class Channel final : private link::FrameReceiver {
 
   int poll_lanes(int budget);
   void shut_lanes() noexcept;
-  void give_notices();
+  void give_receipt();
+  [[nodiscard]] wire::SessionImage session_image() const noexcept;
   void lane_ended(LaneSlot& slot);
   void lose_lane(LaneSlot& slot, const Status& why);
   void lanes_changed() noexcept;

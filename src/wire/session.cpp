@@ -25,4 +25,13 @@ Result<SessionNotice> decode_session(std::span<const std::byte> payload) {
   return notice;
 }
 
+std::string printable_reason(std::span<const std::byte> payload) {
+  std::string text;
+  for (const std::byte byte : payload) {
+    const auto character = std::to_integer<unsigned char>(byte);
+    text += character < 0x20 || character == 0x7F ? '?' : static_cast<char>(character);
+  }
+  return text;
+}
+
 }  // namespace couplet::wire

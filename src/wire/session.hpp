@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/status.hpp"
 #include "wire/frame.hpp"
@@ -29,5 +30,10 @@ using SessionImage = std::array<std::byte, session_bytes>;
 [[nodiscard]] SessionImage encode_session(const SessionNotice& notice) noexcept;
 // protocol: it has another length, or session is 0.
 [[nodiscard]] Result<SessionNotice> decode_session(std::span<const std::byte> payload);
+
+// The payload of `failed`: why the sender gives the channel up.
+inline constexpr std::size_t max_reason_bytes = 1024;
+// It is shown to the user: everything that cannot be printed becomes a question mark.
+[[nodiscard]] std::string printable_reason(std::span<const std::byte> payload);
 
 }  // namespace couplet::wire
