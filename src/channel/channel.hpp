@@ -126,6 +126,8 @@ class Channel final : private link::FrameReceiver {
   [[nodiscard]] bool ready() const noexcept;
   // Something is queued, or was sent over a lane that may break and is not acknowledged yet.
   [[nodiscard]] bool sending() const noexcept { return sender_.sending(); }
+  // Something has not been taken by a lane: it would be lost if this process ended now.
+  [[nodiscard]] bool queued() const noexcept { return sender_.busy(); }
   // The peer is to say soon what it has received: for those who wait until nothing is sending() any more.
   void ask_acknowledgement() noexcept;
   // Tells the peer what has arrived, if it was not told yet. Otherwise that is done now and then only.

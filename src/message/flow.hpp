@@ -41,6 +41,7 @@ struct Request {
   bool sending = false;
   bool in_channel = false;  // `outgoing` is the channel's
   bool pumping = false;
+  std::uint8_t more_pieces = 0;  // send: of ours that are the channel's, beside `outgoing`
   bool pooled = false;
   bool swap = false;               // what arrives has the other byte order
   bool detached = false;           // goes back to the pool by itself
@@ -130,6 +131,13 @@ struct Flow {
   std::optional<std::uint64_t> wanted_eager_bytes;
   Status loss;  // of the last time it was lost
   std::string reach_reason;
+};
+
+// A piece of a large message that goes while another one is under way: a lane that may break gives pieces back only when the
+// peer has them.
+struct PieceFrame {
+  channel::Outgoing outgoing;
+  Request* request = nullptr;
 };
 
 // A frame of ours without a request: clear, done, credit, envelope.

@@ -127,7 +127,8 @@ class Messenger final : public channel::FrameHandler {
   // Limit below which a message is sent without asking; to one peer or (none) to all.
   void set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer = std::nullopt);
   [[nodiscard]] std::vector<PeerReport> report() const;
-  // Everything that was sent is in the hands of the lanes; timeout.
+  // Waits until the peers have everything that was sent, or a lane that cannot break has. At the deadline it is enough if the
+  // system has it; otherwise timeout.
   Status flush(std::uint64_t deadline_ns);
   // Sends and receives that are not complete.
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
@@ -226,7 +227,12 @@ class Messenger final : public channel::FrameHandler {
   void taken(Request& request, const Status& status) noexcept;
   bool try_send(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;
   void hand_over(Flow& flow, channel::Outgoing& outgoing) noexcept;
+  void end_moving(Request& request) noexcept;
+  void conclude(Request& request) noexcept;
+  channel::Outgoing* free_piece(Request& request) noexcept;
   static void outgoing_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
+  static void piece_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
+  static bool is_under_way(const Request& request) noexcept { return request.in_channel || request.more_pieces != 0; }
   static void control_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
   void post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;
   Status finish_blocking_send(Request& request);
@@ -322,6 +328,7 @@ class Messenger final : public channel::FrameHandler {
   Pool<Request> requests_;
   Pool<Arrival> arrival_pool_;
   Pool<ControlFrame> controls_;
+  Pool<PieceFrame> pieces_;
   BlockPool blocks_;
   std::vector<CookieSlot> cookies_;
   std::vector<std::uint32_t> free_cookies_;

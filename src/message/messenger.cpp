@@ -219,7 +219,7 @@ void Messenger::lose(Flow& flow, const Status& why) noexcept {
   while (Request* request = flow.posted.pop_front()) finish(*request, flow.loss);
   for (Request* request = flow.active.first(); request != nullptr;) {
     Request* next = RequestChain::after(*request);
-    if (!request->in_channel) {  // else the channel gives it back, see taken()
+    if (!is_under_way(*request)) {  // else the channel gives it back, see taken()
       flow.active.remove(*request);
       finish(*request, flow.loss);
     }

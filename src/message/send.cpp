@@ -211,56 +211,94 @@ void Messenger::offer(Request& request) noexcept {
   post_control(flow, header, image);
 }
 
-// Hands the next piece to the channel as long as it takes them.
+// Where the next piece can be put that the channel takes now; nullptr: nowhere. The channel is done with a piece at once, or when
+// the peer has it: then others are to go meanwhile.
+channel::Outgoing* Messenger::free_piece(Request& request) noexcept {
+  constexpr int max_more_pieces = 3;
+  if (!request.in_channel) {
+    request.outgoing = {};
+    request.outgoing.finished = &Messenger::outgoing_finished;
+    request.outgoing.owner = &request;
+    request.in_channel = true;
+    return &request.outgoing;
+  }
+  if (!request.flow->channel->traits().may_break || request.more_pieces == max_more_pieces) return nullptr;
+  try {
+    PieceFrame* const frame = pieces_.take();
+    frame->request = &request;
+    frame->outgoing = {};
+    frame->outgoing.finished = &Messenger::piece_finished;
+    frame->outgoing.owner = frame;
+    ++request.more_pieces;
+    return &frame->outgoing;
+  } catch (const std::bad_alloc&) {
+    return nullptr;  // it goes when the piece that is under way is back
+  }
+}
+
+// Hands the next pieces to the channel as long as it takes them.
 void Messenger::pump(Request& request) noexcept {
   if (request.pumping) return;
   request.pumping = true;
   Flow& flow = *request.flow;
-  while (request.stage == Stage::moving && !request.in_channel) {
-    if (request.moved == request.total) {
-      flow.active.remove(request);
-      request.pumping = false;
-      finish(request);
-      return;
-    }
+  while (request.stage == Stage::moving && request.moved < request.total && request.status.ok()) {
+    channel::Outgoing* const outgoing = free_piece(request);
+    if (outgoing == nullptr) break;
     const std::uint64_t piece =
         std::min<std::uint64_t>(request.total - request.moved, flow.channel->traits().largest_payload);
-    request.outgoing = {};
-    wire::FrameHeader& header = request.outgoing.header;
+    wire::FrameHeader& header = outgoing->header;
     header.kind = wire::message_frame_kind(wire::MessageKind::data);
     header.payload_bytes = static_cast<std::uint32_t>(piece);
     header.tag = request.tag;
     header.context = request.context;
     header.first = request.moved;
     header.second = request.peer_cookie;
-    request.outgoing.payload = view(request, request.moved, piece);
-    request.outgoing.finished = &Messenger::outgoing_finished;
-    request.outgoing.owner = &request;
+    outgoing->payload = view(request, request.moved, piece);
     request.moved += piece;
-    request.in_channel = true;
-    hand_over(flow, request.outgoing);
+    hand_over(flow, *outgoing);
   }
   request.pumping = false;
+  end_moving(request);
+}
+
+// If the channel has given back all pieces, and there are no more to send, or one has failed.
+void Messenger::end_moving(Request& request) noexcept {
+  const bool ended = request.moved == request.total || !request.status.ok();
+  if (request.stage != Stage::moving || request.pumping || !ended || is_under_way(request)) return;
+  conclude(request);
+}
+
+void Messenger::conclude(Request& request) noexcept {
+  request.flow->active.remove(request);
+  request.status.ok() ? finish(request) : finish(request, std::move(request.status));
 }
 
 void Messenger::outgoing_finished(channel::Outgoing& outgoing, const Status& status) noexcept {
   auto& request = *static_cast<Request*>(outgoing.owner);
+  request.in_channel = false;
   request.flow->messenger->taken(request, status);
 }
 
-// The channel has given `request.outgoing` back.
+void Messenger::piece_finished(channel::Outgoing& outgoing, const Status& status) noexcept {
+  auto* const frame = static_cast<PieceFrame*>(outgoing.owner);
+  Request& request = *frame->request;
+  Messenger& messenger = *request.flow->messenger;
+  messenger.pieces_.give(frame);
+  --request.more_pieces;
+  messenger.taken(request, status);
+}
+
+// The channel has given back `request.outgoing` or another piece.
 void Messenger::taken(Request& request, const Status& status) noexcept {
   Flow& flow = *request.flow;
-  request.in_channel = false;
   if (!flow.fast && flow.channel != nullptr) set_limit(flow);  // it was sent before there was a lane
-  if (!status.ok() || flow.lost) {
-    flow.active.remove(request);
-    finish(request, flow.lost ? flow.loss : loss_of(flow, status));
-  } else if (request.stage == Stage::queued) {
-    flow.active.remove(request);
-    finish(request);
-  } else {
+  if ((!status.ok() || flow.lost) && request.status.ok()) {
+    request.status = flow.lost ? flow.loss : loss_of(flow, status);
+  }
+  if (request.stage == Stage::moving) {
     pump(request);
+  } else {
+    conclude(request);
   }
 }
 
