@@ -1,7 +1,6 @@
 #include "channel/channel.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -45,8 +44,6 @@ Channel::~Channel() {
   sender_.finish_all(failure_);
 }
 
-// ---- lanes ------------------------------------------------------------------------------------------------------------
-
 void Channel::attach(std::unique_ptr<link::Lane> lane) {
   if (state_ == ChannelState::failed) {
     answer_resuming_peer(*lane);
@@ -76,12 +73,10 @@ void Channel::attach(std::unique_ptr<link::Lane> lane) {
   lanes_.push_back(std::move(lane));
   opened_ = true;
   state_ = ChannelState::open;
+  lanes_changed();
   if (session) {
     sender_.post(slot, {.kind = wire::channel_session}, session_image());
     receipts_.told(next_receive_);
-  }
-  lanes_changed();
-  if (session) {
     sender_.drain();
   }
   want_poll();
@@ -213,12 +208,10 @@ void Channel::want_poll() noexcept {
 
 void Channel::send(Outgoing& outgoing) {
   COUPLET_ASSERT(outgoing.finished != nullptr && outgoing.payload.size() <= UINT32_MAX);
-  if (state_ == ChannelState::failed) {
-    outgoing.finished(outgoing, failure_);
-    return;
-  }
-  if (shutting_) {
-    outgoing.finished(outgoing, couplet::fail(Code::state, "the channel to {} was shut already", peer_name_));
+  if (state_ == ChannelState::failed || shutting_) {
+    outgoing.finished(outgoing, state_ == ChannelState::failed
+                                    ? failure_
+                                    : couplet::fail(Code::state, "the channel to {} was shut already", peer_name_));
     return;
   }
   sender_.append(outgoing);
@@ -388,10 +381,11 @@ bool Channel::take_notice(const wire::FrameHeader& header, std::span<const std::
   if (header.kind == wire::channel_failed) {
     return arrived_from_channel(header, payload);
   }
-  Status status = couplet::fail(Code::protocol, "kind 0x{:02x} on a connection without sessions", header.kind);
-  if (session_ != 0) {
-    status = header.kind == wire::channel_session ? take_session(payload) : take_acknowledgement(header);
+  if (session_ == 0) {
+    fail_here(Code::protocol, fmt::format("kind 0x{:02x} on a connection without sessions", header.kind));
+    return false;
   }
+  const Status status = header.kind == wire::channel_session ? take_session(payload) : take_acknowledgement(header);
   if (!status.ok()) {
     fail_here(status.code(), status.text());
   }
@@ -506,22 +500,14 @@ int Channel::poll(int budget) {
 }
 
 bool Channel::ready() const noexcept {
-  switch (state_) {
-    case ChannelState::open:
-      return sender_.ready() || (end_sent_ && !lanes_shut_) || (session_ != 0 && receipts_.due()) ||
-             std::any_of(sender_.slots().begin(), sender_.slots().end(), [](const auto& slot) {
-               return slot->stage != LaneStage::lost && (slot->push_failed || slot->lane->readable());
-             });
-    case ChannelState::failed:
-      return !told_;
-    case ChannelState::opening:
-    case ChannelState::broken:
-      break;
+  if (state_ != ChannelState::open) {
+    return state_ == ChannelState::failed && !told_;
   }
-  return false;
+  return sender_.ready() || (end_sent_ && !lanes_shut_) || (session_ != 0 && receipts_.due()) ||
+         std::any_of(sender_.slots().begin(), sender_.slots().end(), [](const auto& slot) {
+           return slot->stage != LaneStage::lost && (slot->push_failed || slot->lane->readable());
+         });
 }
-
-// ---- failing ----------------------------------------------------------------------------------------------------------
 
 void Channel::fail(const Status& why) {
   COUPLET_ASSERT(!why.ok());
@@ -551,11 +537,11 @@ void Channel::lane_ended(LaneSlot& slot) {
     fail({Code::end, fmt::format("the connection to {} was ended from here", peer_name_)});
   } else if (slot.session && is_break(why.code())) {
     lose_lane(slot, why);
-  } else if (why.code() == Code::end) {
-    fail({Code::peer_lost, fmt::format("{} over {}: the connection ended after frame {} without a goodbye", peer_name_,
-                                       traits().name, due())});
   } else {
-    fail({why.code(), fmt::format("{} over {}: {}", peer_name_, traits().name, why.text())});
+    const bool ended = why.code() == Code::end;
+    const std::string text =
+        ended ? fmt::format("the connection ended after frame {} without a goodbye", due()) : why.text();
+    fail({ended ? Code::peer_lost : why.code(), fmt::format("{} over {}: {}", peer_name_, traits().name, text)});
   }
 }
 

@@ -24,7 +24,9 @@ struct ReturnedFrame {
     outgoing.header = header;
     outgoing.payload = payload;
     outgoing.owner = this;
-    outgoing.finished = [](Outgoing& sent, const Status& /*status*/) { delete static_cast<ReturnedFrame*>(sent.owner); };
+    outgoing.finished = [](Outgoing& sent, const Status& /*status*/) {
+      delete static_cast<ReturnedFrame*>(sent.owner);
+    };
   }
   ReturnedFrame(const ReturnedFrame&) = delete;
   ReturnedFrame& operator=(const ReturnedFrame&) = delete;

@@ -57,9 +57,11 @@ Connections::Connections(universe::Membership& membership, engine::Engine& engin
       table_(*this, {}, {.resume = true, .patience_ns = options.walk.patience_ns}),
       sources_(engine, table_) {
   engine_.add(ticks_, engine::Rate::often);
+  membership_.on_call_back([this](channel::PeerId peer) { call_back(peer); });
 }
 
 Connections::~Connections() {
+  membership_.on_call_back({});
   clear();
   engine_.remove(ticks_);
 }
@@ -152,8 +154,7 @@ Status Connections::give_up(channel::PeerId id, const Peer& peer) const {
 // Dials until a lane is there, a dial is under way, or nothing can be done now (not_yet). An error: the walk is over.
 Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer) {
   while (true) {
-    const std::uint64_t now_ns = os::now_ns();
-    const Walk::Step step = peer.walk->next(now_ns);
+    const Walk::Step step = peer.walk->next(os::now_ns());
     if (step.action == Walk::Action::wait) {
       return Code::not_yet;
     }
@@ -171,7 +172,47 @@ Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer)
       }
       return lane;
     }
-    peer.walk->failed(step.transport, lane.status(), now_ns);
+    note_failure(id, peer, step.transport, lane.status());
+  }
+}
+
+// The peer cannot be reached from here, but perhaps this process from there: the hub asks it to dial. Asked again after each
+// dial that finds nobody.
+void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t transport, const Status& why) {
+  peer.walk->failed(transport, why, os::now_ns());
+  if (peer.walk->unanswered() > 0 && at(transport).may_break()) {
+    membership_.request_call_back(id);
+  }
+}
+
+// The peer has asked for it: its own dials find nobody, or its connection has broken without our noticing.
+void Connections::call_back(channel::PeerId id) {
+  if (gone(membership_.peer(id))) {
+    return;
+  }
+  const auto channel = channel_to(id);  // dials if there was none
+  if (!channel.ok() || (*channel)->state() == ChannelState::failed) {
+    return;
+  }
+  Peer& peer = peers_.at(id);
+  const bool waits = (*channel)->state() != ChannelState::open;
+  if (waits && peer.walk && !peer.walk->under_way()) {
+    peer.walk->hurry();
+    go_on_and_tell(id);
+  } else if (!waits && (*channel)->may_resume() && (*channel)->traits().may_break) {
+    dial_once_more(id);
+  }
+}
+
+// Beside a connection that seems whole from here; it is replaced if the dial succeeds.
+void Connections::dial_once_more(channel::PeerId id) {
+  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
+    const auto address = address_of(at(index), id);
+    if (in_use(index) && at(index).may_break() && address.ok()) {
+      at(index).cancel(id);
+      static_cast<void>(at(index).dial(*address, Purpose::again));
+      return;
+    }
   }
 }
 
@@ -259,7 +300,7 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
   if (found == peers_.end() || !found->second.walk || found->second.incarnation != party.incarnation) {
     return;
   }
-  found->second.walk->failed(index_of(transport), why, os::now_ns());
+  note_failure(party.id, found->second, index_of(transport), why);
   go_on_and_tell(party.id);
 }
 

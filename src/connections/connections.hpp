@@ -94,6 +94,9 @@ class Connections final : public channel::Channels, private channel::Connector, 
   void begin_walk(channel::PeerId id, Peer& peer, link::Purpose purpose);
   Result<std::unique_ptr<link::Lane>> go_on(channel::PeerId id, Peer& peer);
   void go_on_and_tell(channel::PeerId id);
+  void note_failure(channel::PeerId id, Peer& peer, std::size_t transport, const Status& why);
+  void call_back(channel::PeerId id);
+  void dial_once_more(channel::PeerId id);
   Status give_up(channel::PeerId id, const Peer& peer) const;
   void retire(channel::PeerId peer);
   void tick(std::uint64_t now_ns);

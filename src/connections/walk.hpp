@@ -44,6 +44,8 @@ class Walk {
   void dialing(std::size_t transport);
   // The dial has ended without a lane, or a lane that it had given was refused. Returns what that means.
   Verdict failed(std::size_t transport, const Status& why, std::uint64_t now_ns);
+  // The times of the next dials have come.
+  void hurry() noexcept;
   // A dial from here is of no use: the transport is switched off, cannot break, ...
   void leave_out(std::size_t transport, std::string why);
   [[nodiscard]] std::optional<std::size_t> under_way() const noexcept { return under_way_; }

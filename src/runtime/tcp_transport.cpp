@@ -330,7 +330,9 @@ void TcpTransport::decide(Meeting& meeting) {
   if (may.code() == Code::not_yet) {
     return;
   }
-  if (may.ok() && own_dial_to(proven.id) != nullptr && !channel::connection_wins(proven.id, self_.id)) {
+  // A dial that has not got through to the peer's system does not stand in the way of one that has.
+  const Meeting* const own = own_dial_to(proven.id);
+  if (may.ok() && own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)) {
     may = fail(Code::exists, "both have dialed; the dial of the lower number stands");
   }
   if (may.ok()) {

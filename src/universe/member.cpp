@@ -105,7 +105,9 @@ int Member::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
   hear();
   liveness_.tell();
   for (const auto caller : std::exchange(callers_, {})) {
-    call_back_(caller);
+    if (call_back_) {
+      call_back_(caller);
+    }
   }
   watch();
   return work + (losses ? 1 : 0);
@@ -254,6 +256,9 @@ Status Member::heard(WaitingMessage& message) {
 }
 
 Status Member::heard(RefusedMessage& message) {
+  if (message.code == Code::not_yet) {
+    return {};  // the hub ends this connection, and is to be dialed again
+  }
   refused_ = Status(message.code, message.text);
   if (!refused_.error()) {
     refused_ = {Code::protocol, message.text};
