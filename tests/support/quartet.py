@@ -22,11 +22,20 @@ OBEDIENT = Path(__file__).parent / "obedient.py"
 class Quartet:
     """The four, working; universe ranks 0 to 3 in the order of NAMES."""
 
-    def __init__(self, world: World, **extra: str) -> None:
+    def __init__(self, world: World, elsewhere: str = "", **extra: str) -> None:
+        """elsewhere: the one that counts as on another node."""
         program = str(BUILD / "tests" / "programs" / "endure")
         self.world = world
         self.processes = {
-            name: Process(world.start([program, name, "hold"], standard_input=True, **extra)) for name in NAMES
+            name: Process(
+                world.start(
+                    [program, name, "hold"],
+                    standard_input=True,
+                    **extra,
+                    **({"COUPLET_NODE": "elsewhere"} if name == elsewhere else {}),
+                )
+            )
+            for name in NAMES
         }
         self.go_on()
 
@@ -51,9 +60,9 @@ class Quartet:
 
 
 @contextlib.contextmanager
-def quartet(world: World, **extra: str) -> Iterator[Quartet]:
+def quartet(world: World, elsewhere: str = "", **extra: str) -> Iterator[Quartet]:
     """The four at work; at the end they have neither lost nor seen anything wrong, and the hub ends with them."""
-    four = Quartet(world, **extra)
+    four = Quartet(world, elsewhere, **extra)
     try:
         yield four
         four.go_on()

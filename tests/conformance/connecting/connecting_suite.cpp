@@ -1,10 +1,13 @@
 // How two processes get a connection, the same for every transport: refused, nobody there, both dial, duplicate, cancelled,
 // late, other settings on the other side, wrong incarnation, restarted, broken and dialed again, death in the middle.
+#include <algorithm>
 #include <functional>
 
+#include "channel/channel.hpp"
 #include "connecting_case.hpp"
 #include "os/clock.hpp"
 #include "support/child.hpp"
+#include "support/recorder.hpp"
 
 namespace couplet::conformance {
 namespace {
@@ -258,6 +261,74 @@ TEST_P(Connecting, WhoHasLostItsConnectionSaysSoWhenItDialsAgain) {
   EXPECT_EQ(both.second().connections[0].offer.purpose, Purpose::again);
   EXPECT_EQ(both.first().connections[0].offer.purpose, Purpose::again);
   EXPECT_TRUE(both.carries(*both.first().connections[0].lane, *both.second().connections[0].lane, 7));
+}
+
+// One end of a channel over what the transport of a process has made.
+struct End {
+  explicit End(Process& where, std::uint64_t session) : process(where) {
+    channel = std::make_unique<channel::Channel>(0, "the peer", recorder.handlers(),
+                                                 channel::ChannelOptions{.session = session});
+  }
+  // As a table does for a peer that dials again.
+  void take_lane() {
+    channel->break_lanes({Code::peer_lost, "there is another one"});
+    channel->attach(std::move(process.connections.back().lane));
+    process.connections.clear();
+  }
+  void send(std::size_t count) {
+    for (std::size_t n = 0; n < count; ++n) {
+      const auto number = static_cast<std::int32_t>(sent.size());
+      channel->send(*sent.emplace_back(std::make_unique<test::Sent>(std::string(number % 5 * 700U, 'x'), number)));
+    }
+  }
+  [[nodiscard]] bool has_all_of(const End& other) const { return recorder.frames.size() == other.sent.size(); }
+  [[nodiscard]] bool in_order() const {
+    std::int32_t due = 0;
+    return std::all_of(recorder.frames.begin(), recorder.frames.end(), [&due](const auto& frame) {
+      return frame.header.tag == due++ && frame.payload.size() == static_cast<std::size_t>(frame.header.tag % 5) * 700U;
+    });
+  }
+
+  Process& process;
+  test::Recorder recorder;
+  std::vector<std::unique_ptr<test::Sent>> sent;
+  std::unique_ptr<channel::Channel> channel;
+};
+
+TEST_P(Connecting, ABrokenConnectionIsResumedOverTheNextOne) {
+  TwoProcesses both(GetParam());
+  if (!both.first().transport->may_break()) {
+    GTEST_SKIP() << "a lane of this transport does not end while both live";
+  }
+  constexpr int breaks = 6;
+  constexpr std::size_t frames = 40;
+  End first(both.first(), 17);
+  End second(both.second(), 23);
+  for (int count = 0; count <= breaks; ++count) {
+    End& dialer = count % 2 == 0 ? first : second;
+    End& other = count % 2 == 0 ? second : first;
+    dialer.process.dial(other.process.address(), count == 0 ? Purpose::first : Purpose::again);
+    ASSERT_TRUE(both.until([&] { return dialer.process.settled() && !other.process.connections.empty(); }));
+    ASSERT_TRUE(dialer.process.refusal().ok()) << dialer.process.refusal().text();
+    dialer.take_lane();
+    other.take_lane();
+    first.send(frames);
+    second.send(frames);
+    const std::size_t enough = second.recorder.frames.size() + static_cast<std::size_t>(count) * 5;
+    ASSERT_TRUE(both.until([&] {
+      first.channel->poll(3);
+      second.channel->poll(3);
+      return count < breaks ? second.recorder.frames.size() >= std::min(enough, first.sent.size())
+                            : second.has_all_of(first) && first.has_all_of(second);
+    })) << first.channel->failure().text()
+        << second.channel->failure().text();
+    if (count < breaks) {
+      dialer.channel->break_lanes({Code::peer_lost, "the test says so"});
+      dialer.channel->release_lanes();
+    }
+  }
+  EXPECT_TRUE(first.in_order());
+  EXPECT_TRUE(second.in_order());
 }
 
 TEST_P(Connecting, ADialToAPeerThatDiesInTheMiddleEnds) {
