@@ -278,7 +278,7 @@ struct End {
   void send(std::size_t count) {
     for (std::size_t n = 0; n < count; ++n) {
       const auto number = static_cast<std::int32_t>(sent.size());
-      channel->send(*sent.emplace_back(std::make_unique<test::Sent>(std::string(number % 5 * 700U, 'x'), number)));
+      channel->send(*sent.emplace_back(std::make_unique<test::Sent>(std::string(sent.size() % 5 * 700, 'x'), number)));
     }
   }
   [[nodiscard]] bool has_all_of(const End& other) const { return recorder.frames.size() == other.sent.size(); }
