@@ -1,4 +1,4 @@
-"""The command line: ``couplet run | check | watch | explain | clean | hub``."""
+"""The command line: ``couplet run | check | watch | explain | clean | hub | fit | predict | place``."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+
+from couplet.cli import cost
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -110,3 +112,8 @@ def clean(context: typer.Context) -> None:
 def hub(context: typer.Context) -> None:
     """Host the rendezvous of a universe by hand: --programs ocean:2,nowcast:1 --listen HOST:PORT."""
     _become("couplet-hub", context.args)
+
+
+app.command()(cost.fit)
+app.command()(cost.predict)
+app.command()(cost.place)

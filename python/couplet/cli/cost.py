@@ -1,0 +1,366 @@
+"""``couplet fit | predict | place``: the options of the commands, and what they print."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from couplet.cost.model import Model
+    from couplet.cost.patterns import Pattern
+    from couplet.cost.placement import Result
+    from couplet.cost.prediction import Iterations, Prediction
+    from couplet.cost.speeds import Host
+
+EXIT_MISTAKES = 2
+_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+MAX_BYTES = 1 << 60
+
+ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `couplet fit`, or tachyon1.json.")]
+TilesOption = Annotated[str | None, typer.Option("--tiles", help="ROWSxCOLUMNS of tiles over a file, as in 4x4.")]
+MatrixFile = Annotated[Path | None, typer.Option("--matrix", help="A communication matrix instead of tiles.")]
+MatrixUnit = Annotated[str, typer.Option("--matrix-unit", help="What its entries count: messages or bytes.")]
+SelfMessages = Annotated[str, typer.Option("--self-messages", help="Of an aggregator to itself: counted or ignored.")]
+Kind = Annotated[str | None, typer.Option("--kind", help="plane, split or hinge instead of the model's choice.")]
+Machine = Annotated[
+    str | None, typer.Option("--machine", help="The machine that this is for; another one is warned of.")
+]
+BufferSize = Annotated[str | None, typer.Option("--cb-buffer-size", help="Bytes of the collective buffer, as in 4M.")]
+FileSize = Annotated[str, typer.Option("--file-size", help="Bytes of the file that the tiles make up, as in 1G.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .svg file.")]
+
+
+@contextmanager
+def _reported() -> Iterator[None]:
+    """A mistake becomes a line and exit status 2, and a warning becomes a line; both on standard error."""
+    from couplet.cost.errors import CostError, OtherMachineWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OtherMachineWarning)
+        try:
+            yield
+        except CostError as error:
+            print(f"couplet: {error}", file=sys.stderr)
+            raise typer.Exit(EXIT_MISTAKES) from error
+        finally:
+            for warning in caught:
+                print(f"couplet: warning: {warning.message}", file=sys.stderr)
+
+
+def parse_bytes(text: str, option: str) -> int:
+    """Returns the bytes of ``4M`` or ``4194304``; K, M, G and T are powers of 1024."""
+    from couplet.cost.errors import CostError
+
+    found = re.fullmatch(r"(\d{1,19})([KMGT]?)(?:i?B)?", text.strip(), re.IGNORECASE)
+    size = int(found[1]) * _UNITS[found[2].upper()] if found else 0
+    if not 0 < size <= MAX_BYTES:
+        raise CostError(f'{option} "{text}" has to be a number of bytes greater than 0, as in 4194304 or 4M')
+    return size
+
+
+def _one_of(option: str, text: str, words: tuple[str, str]) -> str:
+    from couplet.cost.errors import CostError
+
+    if text not in words:
+        raise CostError(f'{option} "{text}" is not known; it is {words[0]} or {words[1]}')
+    return text
+
+
+def _pattern(model: Model, tiles: str | None, matrix: Path | None, unit: str, self_messages: str) -> Pattern:
+    from couplet.cost.errors import CostError
+    from couplet.cost.patterns import Matrix, Tiles, parse_tiles, read_matrix
+
+    counted = _one_of("--self-messages", self_messages, ("counted", "ignored")) == "counted"
+    by_bytes = _one_of("--matrix-unit", unit, ("messages", "bytes")) == "bytes"
+    if (tiles is None) == (matrix is None):
+        raise CostError("say who sends to whom: --tiles ROWSxCOLUMNS, or --matrix FILE (one of the two)")
+    if matrix is not None:
+        try:
+            return Matrix(read_matrix(matrix), counted, model.message_bytes if by_bytes else None)
+        except CostError as error:
+            raise CostError(str(error) if str(error).startswith(str(matrix)) else f"{matrix}: {error}") from error
+    assert tiles is not None
+    return Tiles(*parse_tiles(tiles), counted)
+
+
+def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_bytes: int) -> Iterations | None:
+    from couplet.cost.errors import CostError
+    from couplet.cost.prediction import Iterations
+
+    if buffer_size is None:
+        return None
+    if not pattern.uses_aggregators:
+        raise CostError("--cb-buffer-size needs --tiles: a communication matrix says nothing about a file")
+    return Iterations(parse_bytes(buffer_size, "--cb-buffer-size"), Fraction(file_bytes, domains))
+
+
+def _print(lines: list[str]) -> None:
+    print("\n".join(lines))
+
+
+def _head(model: Model, pattern: Pattern, kind: str | None, model_file: str) -> dict[str, Any]:
+    kinds = {name: kind or order.kind for name, order in model.orders.items()}
+    return {"model": model_file, "machine": model.machine, "pattern": pattern.describe(), "kinds": kinds}
+
+
+def _head_line(head: dict[str, Any]) -> str:
+    kinds = sorted(set(head["kinds"].values()))
+    return f"{head['pattern']}, model {head['model']} of {head['machine']} ({', '.join(kinds)})"
+
+
+def fit(
+    measurement: Annotated[Path, typer.Argument(help="A measurement, the JSON file of a probe.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the model to this file.")] = None,
+    kind: Annotated[str, typer.Option(help="auto (chosen by the data), plane, split or hinge.")] = "auto",
+    method: Annotated[str, typer.Option(help="least_squares or robust.")] = "least_squares",
+    statistic: Annotated[str, typer.Option(help="median or minimum of each cell.")] = "median",
+    confidence: Annotated[float, typer.Option(help="Of the intervals, between 0 and 1.")] = 0.95,
+    message_bytes: Annotated[int | None, typer.Option(help="The message size, if several were measured.")] = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a model of a measurement: plane, split and hinge, with R^2 and confidence intervals."""
+    with _reported():
+        from couplet.cost import tables
+        from couplet.cost.fit import Options, fit_measurement
+        from couplet.cost.measurement import load_measurement
+
+        measured = load_measurement(measurement)
+        fitted = fit_measurement(measured, Options(kind, method, statistic, confidence, message_bytes))
+        if output is not None:
+            fitted.model.save(output)
+        if plot is not None:
+            from couplet.cost.plots import fit_figure, save
+
+            save(fit_figure(measured, fitted.model), plot)
+        if as_json:
+            print(json.dumps(fitted.model.to_json(), indent=2))
+        else:
+            _print(tables.fitted(fitted))
+
+
+def predict(
+    model_file: ModelFile,
+    nodes: Annotated[
+        list[str], typer.Option("--nodes", help="Processes of each node, as in 4,4,2,2; may be repeated.")
+    ],
+    tiles: TilesOption = None,
+    matrix: MatrixFile = None,
+    matrix_unit: MatrixUnit = "messages",
+    aggregators: Annotated[str | None, typer.Option(help="The nodes with an aggregator, as in 0,2; all.")] = None,
+    self_messages: SelfMessages = "counted",
+    kind: Kind = None,
+    cb_buffer_size: BufferSize = None,
+    file_size: FileSize = "1G",
+    machine: Machine = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict what an exchange costs on a node set: every node, the hot spot, both posting orders."""
+    with _reported():
+        from couplet.cost.model import load_model, warn_if_other_machine
+        from couplet.cost.prediction import parse_node_set
+        from couplet.cost.prediction import predict as predict_one
+
+        model = load_model(model_file)
+        file_bytes = parse_bytes(file_size, "--file-size")
+        pattern = _pattern(model, tiles, matrix, matrix_unit, self_messages)
+        warn_if_other_machine(model, model_file, machine)
+        chosen = None if aggregators is None else _node_list(aggregators)
+        predictions = [predict_one(model, pattern, parse_node_set(text), chosen, kind) for text in nodes]
+        iterations = [
+            _iterations(pattern, len(one.aggregators or one.node_set), cb_buffer_size, file_bytes)
+            for one in predictions
+        ]
+        if plot is not None:
+            from couplet.cost.plots import prediction_figure, save
+
+            save(prediction_figure(predictions), plot)
+        _show_predictions(_head(model, pattern, kind, model_file), predictions, iterations, as_json)
+
+
+def _node_list(text: str) -> list[int]:
+    from couplet.cost.errors import CostError
+
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        raise CostError(f'--aggregators "{text}" has to be a list of nodes, counted from 0, as in 0,2')
+    return [int(word) for word in words]
+
+
+def _show_predictions(
+    head: dict[str, Any], predictions: list[Prediction], iterations: list[Iterations | None], as_json: bool
+) -> None:
+    from couplet.cost import tables
+    from couplet.cost.model import ORDERS
+    from couplet.cost.prediction import rank
+
+    if not as_json:
+        print(_head_line(head))
+        for one, parts in zip(predictions, iterations, strict=True):
+            _print(tables.prediction(one, parts))
+        if len(predictions) > 1:
+            _print(tables.ranking(predictions))
+        return
+    entries = []
+    for one, parts in zip(predictions, iterations, strict=True):
+        entry = one.to_json()
+        if parts is not None:
+            costs = {name: float(order.cost * parts.share) for name, order in one.orders.items()}
+            entry["iterations"] = {"count": parts.count, "share": float(parts.share), "cost": costs}
+        entries.append(entry)
+    if len(entries) == 1:
+        print(json.dumps(head | entries[0], indent=2))
+    else:
+        print(
+            json.dumps(head | {"sets": entries, "ranking": {one: rank(predictions, one) for one in ORDERS}}, indent=2)
+        )
+
+
+def place(
+    model_file: ModelFile,
+    nodes: Annotated[str | None, typer.Option("--nodes", help="Processes of each node, in any order.")] = None,
+    hosts: Annotated[
+        Path | None, typer.Option(help="A file with a line NAME PROCESSES [speed=SPEED] per node.")
+    ] = None,
+    tiles: TilesOption = None,
+    matrix: MatrixFile = None,
+    matrix_unit: MatrixUnit = "messages",
+    processes: Annotated[int | None, typer.Option(help="Spread so many over the hosts, by their speeds.")] = None,
+    cells: Annotated[
+        int | None, typer.Option(help="Cut a domain of so many cells, by the speeds of the hosts.")
+    ] = None,
+    aggregators: Annotated[str | None, typer.Option(help='How many nodes have an aggregator, or "best"; all.')] = None,
+    self_messages: SelfMessages = "counted",
+    kind: Kind = None,
+    order: Annotated[str | None, typer.Option(help="intra_first or inter_first; the cheaper one.")] = None,
+    search: Annotated[str, typer.Option(help="auto, exhaustive, dynamic or annealing.")] = "auto",
+    seed: Annotated[int, typer.Option(help="Of annealing.")] = 0,
+    write: Annotated[
+        Path | None, typer.Option(help="Write host files, a rank file and hints into this folder.")
+    ] = None,
+    cb_buffer_size: BufferSize = None,
+    machine: Machine = None,
+    plot: Plot = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the order of the nodes, and the aggregators, for which an exchange costs least."""
+    with _reported():
+        from couplet.cost.model import load_model, warn_if_other_machine
+        from couplet.cost.placement import place as place_nodes
+
+        model = load_model(model_file)
+        pattern = _pattern(model, tiles, matrix, matrix_unit, self_messages)
+        listed, node_set = _given_nodes(nodes, hosts, processes)
+        _check_placing(listed, write, cells, order)
+        warn_if_other_machine(model, model_file, machine, [host.name for host in listed or ()])
+        buffer = None if cb_buffer_size is None else parse_bytes(cb_buffer_size, "--cb-buffer-size")
+        result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
+        best = result.orders[order or result.chosen]
+        names = None if listed is None else [listed[node].name for node in best.nodes]
+        if plot is not None:
+            from couplet.cost.plots import placement_figure, save
+
+            save(placement_figure(best, pattern, names), plot)
+        written = []
+        if write is not None and names is not None:
+            from couplet.cost.launch_files import write_all
+
+            written = write_all(
+                write, names, best.node_set, best.aggregators if pattern.uses_aggregators else None, buffer
+            )
+        parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
+        head = _head(model, pattern, kind, model_file)
+        _show_placement(head, result, order, names, parts, written, as_json)
+
+
+def _check_placing(listed: tuple[Host, ...] | None, write: Path | None, cells: int | None, order: str | None) -> None:
+    from couplet.cost.errors import CostError
+
+    if order is not None:
+        _one_of("--order", order, ("intra_first", "inter_first"))
+    if listed is None and write is not None:
+        raise CostError("--write needs the names of the nodes: give them with --hosts FILE instead of --nodes")
+    if listed is None and cells is not None:
+        raise CostError("--cells needs the speeds of the nodes: give them with --hosts FILE instead of --nodes")
+
+
+def _given_nodes(
+    nodes: str | None, hosts: Path | None, processes: int | None
+) -> tuple[tuple[Host, ...] | None, tuple[int, ...]]:
+    """The hosts, if they are named, and the processes of each node."""
+    from couplet.cost.errors import CostError
+    from couplet.cost.prediction import parse_node_set
+    from couplet.cost.speeds import read_hosts, spread_processes
+
+    if (nodes is None) == (hosts is None):
+        raise CostError("say which nodes there are: --nodes 4,4,2,2, or --hosts FILE (one of the two)")
+    if hosts is not None:
+        listed = read_hosts(hosts)
+        if processes is not None:
+            return listed, spread_processes(listed, processes)
+        return listed, tuple(host.processes for host in listed)
+    if processes is not None:
+        raise CostError("--processes needs the room and the speeds of the nodes: give them with --hosts FILE")
+    assert nodes is not None
+    return None, parse_node_set(nodes)
+
+
+def _aggregator_count(text: str | None) -> int | str | None:
+    from couplet.cost.errors import CostError
+
+    if text is None or text == "best":
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) < 10):
+        raise CostError(f'--aggregators "{text}" has to be a number of nodes, or "best"')
+    return int(text)
+
+
+def _parts(
+    cells: int, listed: tuple[Host, ...], nodes: tuple[int, ...], node_set: tuple[int, ...]
+) -> tuple[tuple[int, int], ...]:
+    """The cells of each process, in the order in which they are placed."""
+    from couplet.cost.speeds import split_cells
+
+    return split_cells(
+        cells, [listed[node].speed for node, count in zip(nodes, node_set, strict=True) for _ in range(count)]
+    )
+
+
+def _show_placement(
+    head: dict[str, Any],
+    result: Result,
+    order: str | None,
+    names: list[str] | None,
+    parts: tuple[tuple[int, int], ...] | None,
+    written: list[Path],
+    as_json: bool,
+) -> None:
+    from couplet.cost import tables
+
+    if as_json:
+        orders = {name: one.to_json() for name, one in result.orders.items()}
+        given = {name: float(cost) for name, cost in result.given.items()}
+        content = head | {"orders": orders, "given": given, "chosen": order or result.chosen}
+        content |= {} if names is None else {"hosts": names}
+        content |= {} if parts is None else {"cells": [list(part) for part in parts]}
+        print(json.dumps(content | {"written": [str(path) for path in written]}, indent=2))
+        return
+    print(_head_line(head))
+    _print(tables.placement(result, order))
+    if names is not None:
+        print(f"hosts: {','.join(names)}")
+    for process, (start, stop) in enumerate(parts or ()):
+        print(f"process {process}: cells {start} to {stop}")
+    for path in written:
+        print(f"written: {path}")

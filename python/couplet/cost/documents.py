@@ -1,0 +1,113 @@
+"""Reads and writes the JSON files of the cost model: schema and version first, then every field, then numbers."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from couplet.cost.errors import DocumentError, SchemaVersionError
+from couplet.cost.schema import Document, first_mistake
+
+MODEL = "couplet.cost.model"
+MEASUREMENT = "couplet.cost.measurement"
+VERSION = 1
+MAX_DOCUMENT_BYTES = 256 << 20
+
+
+@cache
+def schema(name: str, version: int = VERSION) -> Document:
+    """Returns the JSON Schema of ``couplet.cost.model`` or ``couplet.cost.measurement``."""
+    file = resources.files("couplet.cost") / "schemas" / f"{name.rpartition('.')[2]}-{version}.json"
+    loaded: Document = json.loads(file.read_text(encoding="utf-8"))
+    return loaded
+
+
+def _refuse_constant(text: str) -> float:
+    raise ValueError(f"{text} is not a number that JSON has")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"{text} is too large")
+    return value
+
+
+def read_text(path: Path) -> str:
+    """Returns the text of a file of at most MAX_DOCUMENT_BYTES; DocumentError says why if it cannot be read."""
+    try:
+        if path.stat().st_size > MAX_DOCUMENT_BYTES:
+            raise DocumentError(
+                f"{path}: is larger than {MAX_DOCUMENT_BYTES} bytes, so it is no file of the cost model"
+            )
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{path}: is not text in UTF-8") from error
+
+
+def parse(text: str, where: str) -> Any:
+    """Returns what a JSON text holds; numbers are finite."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+    except json.JSONDecodeError as error:
+        raise DocumentError(f"{where}:{error.lineno}: is not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"{where}: is not JSON that can be used: {error}") from error
+
+
+def read_document(path: Path, name: str) -> Document:
+    """Reads a file that has to follow the schema ``name``.
+
+    Raises SchemaVersionError for another version and DocumentError for everything else, with file and place.
+    """
+    document = parse(read_text(path), str(path))
+    check_document(document, name, str(path))
+    assert isinstance(document, dict)
+    return document
+
+
+def check_document(document: object, name: str, where: str) -> None:
+    """Raises DocumentError or SchemaVersionError if a document does not follow the schema ``name``."""
+    if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
+        raise DocumentError(f'{where}: has no "schema"; a file of the cost model begins with "schema": "{name}"')
+    if document["schema"] != name:
+        hint = {MEASUREMENT: "; make a model of it with `couplet fit`", MODEL: "; it is made by `couplet fit`"}
+        raise DocumentError(f'{where}: is a "{document["schema"]}"{hint.get(document["schema"], "")}, not a "{name}"')
+    if type(document.get("version")) is not int or document["version"] != VERSION:
+        raise SchemaVersionError(
+            f"{where}: schema version {document.get('version')} of {name} is not known; this installation reads "
+            f"version {VERSION}: make the file again with it, or install the Couplet that wrote the file"
+        )
+    if mistake := first_mistake(document, schema(name)):
+        raise DocumentError(f"{where}: {mistake}")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a file in full or not at all: the old file stays until the new one is complete."""
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                file.write(text)
+            mask = os.umask(0)
+            os.umask(mask)
+            Path(temporary).chmod(0o666 & ~mask)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be written: {error.strerror}") from error
+
+
+def write_document(path: Path, document: Document) -> None:
+    """Checks a document against the schema that it names, and writes it."""
+    check_document(document, document["schema"], str(path))
+    write_text(path, json.dumps(document, indent=2, allow_nan=False) + "\n")

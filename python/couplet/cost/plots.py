@@ -1,0 +1,226 @@
+"""Pictures as SVG: measured surfaces with fitted planes, predicted against measured, costs per node, placements.
+
+Matplotlib draws them; it is loaded only here. The text of a picture stays text. A picture names no date and has fixed
+ids, so that the same data give the same file.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from couplet.cost.documents import write_text
+from couplet.cost.errors import CostError
+from couplet.cost.measurement import Cell, Measurement
+from couplet.cost.model import ORDERS, Curve, Fit, Model
+from couplet.cost.patterns import Pattern
+from couplet.cost.placement import Placement
+from couplet.cost.prediction import Prediction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLOURS = {"intra_first": "#1f6fb4", "inter_first": "#c8501e"}
+_FIELD = "#d8d8d8"
+MAX_DRAWN_NODES = 64
+
+
+def _figure(width: float, height: float) -> Figure:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise CostError("a picture needs Matplotlib: pip install couplet[plots]") from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def svg(figure: Figure) -> str:
+    """Returns the SVG of a figure, the same for the same data."""
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "couplet"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": "couplet"})
+    return buffer.getvalue()
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Writes a figure as SVG; no other format is known."""
+    if path.suffix != ".svg":
+        raise CostError(f"{path}: pictures are written as SVG; the name has to end with .svg")
+    write_text(path, svg(figure))
+
+
+def _fitted_seconds(fit: Fit, pa: Any, pe: Any) -> Any:
+    """T of a whole array, in floating point."""
+    result = numpy.zeros(numpy.broadcast(pa, pe).shape)
+    for index, piece in enumerate(fit.pieces):
+        inside = (
+            numpy.ones_like(result, dtype=bool) if index == 0 else numpy.broadcast_to(pa, result.shape) >= piece.min_pa
+        )
+        plane = piece.alpha * pa + piece.beta * pe + piece.gamma
+        result = numpy.where(inside, plane, result)
+    return result
+
+
+def _surface(axes: Any, cells: Sequence[Cell], fit: Fit, statistic: str, name: str) -> None:
+    pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
+    seconds = numpy.array([cell.seconds(statistic) for cell in cells])
+    for index, piece in enumerate(fit.pieces):
+        last = index == len(fit.pieces) - 1
+        grid_pa, grid_pe = numpy.meshgrid(
+            numpy.linspace(piece.min_pa, piece.max_pa - (0.0 if last else 1e-9), 6), numpy.linspace(0.0, pe.max(), 6)
+        )
+        plane = piece.alpha * grid_pa + piece.beta * grid_pe + piece.gamma
+        axes.plot_surface(grid_pa, grid_pe, plane * 1e3, alpha=0.35, color=_COLOURS[name], linewidth=0.2)
+    axes.scatter(pa, pe, seconds * 1e3, s=8, color="black")
+    axes.set(xlabel="pa", ylabel="pe", zlabel="ms", title=f"{name}: {fit.kind}")
+
+
+def _against(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str, residuals: bool) -> None:
+    pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
+    measured = numpy.array([cell.seconds(statistic) for cell in cells]) * 1e3
+    predicted = _fitted_seconds(fit, pa, pe) * 1e3
+    if residuals:
+        axes.axhline(0.0, color=_FIELD)
+        axes.scatter(predicted, measured - predicted, s=10, color=_COLOURS[name])
+        axes.set(xlabel="predicted (ms)", ylabel="measured - predicted (ms)", title="residuals")
+        return
+    top = float(max(measured.max(), predicted.max()))
+    axes.plot([0, top], [0, top], color=_FIELD)
+    axes.scatter(predicted, measured, s=10, color=_COLOURS[name])
+    axes.set(xlabel="predicted (ms)", ylabel="measured (ms)", title="predicted against measured")
+
+
+def _throughput(axes: Axes, cells: Sequence[Cell], fit: Fit) -> None:
+    for pe in sorted({cell.pe for cell in cells}):
+        row = sorted((cell.pa, cell.node_bytes_per_s or 0.0) for cell in cells if cell.pe == pe)
+        axes.plot(
+            [pa for pa, _ in row], [rate / 1e9 for _, rate in row], marker=".", label=f"pe = {pe:g}", linewidth=0.8
+        )
+    if fit.breakpoint is not None:
+        axes.axvline(fit.breakpoint, color="black", linestyle="--", linewidth=0.8)
+    axes.set(xlabel="pa", ylabel="GB/s", title="throughput of the node")
+    axes.legend(fontsize=6)
+
+
+def fit_figure(measurement: Measurement, model: Model) -> Figure:
+    """Draws the cells with the chosen fit of both posting orders, residuals, and throughput if it was measured."""
+    select = {name: measurement.select(name, model.message_bytes) for name in ORDERS}
+    with_rate = any(cell.node_bytes_per_s for cells in select.values() for cell in cells)
+    columns = 3 + with_rate
+    figure = _figure(4.2 * columns, 7.5)
+    statistic = model.statistic or "median"
+    for row, name in enumerate(ORDERS):
+        cells, fit = select[name], model.orders[name].fit()
+        place = row * columns
+        _surface(figure.add_subplot(2, columns, place + 1, projection="3d"), cells, fit, statistic, name)
+        _against(figure.add_subplot(2, columns, place + 2), cells, fit, statistic, name, False)
+        _against(figure.add_subplot(2, columns, place + 3), cells, fit, statistic, name, True)
+        if with_rate:
+            _throughput(figure.add_subplot(2, columns, place + 4), cells, fit)
+    figure.suptitle(f"{model.machine}, messages of {model.message_bytes} bytes")
+    return figure
+
+
+def curve_figure(measurement: Measurement, curves: Sequence[Curve], statistic: str = "median") -> Figure:
+    """Draws the seconds of a message over its size, measured and fitted."""
+    figure = _figure(6.0, 4.5)
+    axes = figure.add_subplot()
+    for points, curve in zip(measurement.curves, curves, strict=True):
+        seconds = points.minimum_s if statistic == "minimum" else points.median_s
+        line = axes.loglog([max(1, size) for size in points.sizes], seconds, "o", markersize=3, label=curve.name)[0]
+        axes.loglog(
+            [max(1, size) for size in points.sizes],
+            [curve.seconds(size) for size in points.sizes],
+            color=line.get_color(),
+        )
+    axes.set(xlabel="bytes", ylabel="s")
+    axes.legend()
+    return figure
+
+
+def prediction_figure(predictions: Sequence[Prediction]) -> Figure:
+    """Draws the cost of each node, for each node set and posting order; the hot spot is outlined."""
+    if not predictions or len(predictions) > 16:
+        raise CostError(f"a picture shows 1 to 16 node sets, not {len(predictions)}")
+    figure = _figure(max(6.0, 0.4 * max(len(one.node_set) for one in predictions)), 2.4 * len(predictions) + 0.6)
+    for row, one in enumerate(predictions):
+        axes = figure.add_subplot(len(predictions), 1, row + 1)
+        for index, name in enumerate(ORDERS):
+            order = one.orders[name]
+            places = [node + 0.4 * index - 0.2 for node in range(len(order.nodes))]
+            bars = axes.bar(
+                places, [float(node.cost) * 1e3 for node in order.nodes], 0.38, color=_COLOURS[name], label=name
+            )
+            bars[order.hot_spot].set_edgecolor("black")
+            bars[order.hot_spot].set_linewidth(1.8)
+        shown = [str(count) for count in one.node_set]
+        axes.set_xticks(range(len(shown)), shown, fontsize=8)
+        axes.set(ylabel="ms", title="node set " + ",".join(shown) if len(shown) <= 24 else f"{len(shown)} nodes")
+    figure.axes[0].legend(fontsize=8)
+    figure.axes[-1].set_xlabel("processes of the node")
+    return figure
+
+
+def placement_figure(one: Placement, pattern: Pattern, hosts: Sequence[str] | None = None) -> Figure:
+    """Draws the nodes in order: processes as squares, aggregators as rings, traffic inside and between as bars."""
+    if len(one.node_set) > MAX_DRAWN_NODES:
+        raise CostError(f"a picture shows at most {MAX_DRAWN_NODES} nodes, not {len(one.node_set)}")
+    domain_of = {node: domain for domain, node in enumerate(one.aggregators)}
+    traffic, start = [], 0
+    for node, count in enumerate(one.node_set):
+        traffic.append(pattern.traffic(start, count, domain_of.get(node), len(one.aggregators)))
+        start += count
+    figure = _figure(max(6.0, 0.9 * len(one.node_set)), 5.0)
+    nodes, bars = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    _draw_nodes(nodes, one, domain_of if pattern.uses_aggregators else {}, hosts)
+    places = range(len(traffic))
+    bars.bar(
+        [x - 0.2 for x in places], [_number(each.ca) for each in traffic], 0.38, color="#7a9e3b", label="ca (inside)"
+    )
+    bars.bar(
+        [x + 0.2 for x in places],
+        [_number(each.ce) for each in traffic],
+        0.38,
+        color="#7b5aa6",
+        label="ce (between nodes)",
+    )
+    bars.set_xticks(list(places), [str(node) for node in places])
+    bars.set(xlabel="node", ylabel="messages")
+    bars.legend(fontsize=8)
+    figure.suptitle(f"cost {float(one.cost):.6f} s, hot spot node {one.hot_spot}")
+    return figure
+
+
+def _number(value: Fraction) -> float:
+    return float(value)
+
+
+def _draw_nodes(axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Sequence[str] | None) -> None:
+    from matplotlib.patches import Circle, Rectangle
+
+    width = max(1, round(max(one.node_set) ** 0.5))
+    height = -(-max(one.node_set) // width)
+    process = 0
+    for node, count in enumerate(one.node_set):
+        edge = "#c02020" if node == one.hot_spot else "#505050"
+        axes.add_patch(Rectangle((node - 0.45, 0.0), 0.9, height, fill=False, edgecolor=edge, linewidth=2))
+        for index in range(count):
+            x, y = node - 0.45 + 0.9 * (index % width + 0.5) / width, index // width + 0.5
+            axes.add_patch(Rectangle((x - 0.36 / width, y - 0.4), 0.72 / width, 0.8, color="#cfe0f0"))
+            if sum(one.node_set) <= 256:
+                axes.text(x, y, str(process), ha="center", va="center", fontsize=7)
+            process += 1
+        if node in domain_of:
+            axes.add_patch(Circle((node, height + 0.5), 0.18, fill=False, edgecolor="#7b5aa6", linewidth=2))
+            axes.text(node, height + 0.5, str(domain_of[node]), ha="center", va="center", fontsize=7)
+        if hosts is not None:
+            axes.text(node, -0.15, hosts[node], ha="center", va="top", fontsize=7, rotation=30)
+    axes.set(xlim=(-0.6, len(one.node_set) - 0.4), ylim=(-0.8, height + 1.0), yticks=[])
+    axes.set_title("processes (squares), file domains of aggregators (rings), hot spot (red)", fontsize=9)

@@ -1,0 +1,136 @@
+"""The text that the commands print: plain lines, seconds with six decimals, rounded half up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from couplet.cost.fit import Fitted
+from couplet.cost.model import ORDERS, Fit, Piece
+from couplet.cost.placement import Placement, Result
+from couplet.cost.prediction import Iterations, OrderCost, Prediction, rank
+
+DECIMALS = 6
+
+
+def half_up(value: Fraction, decimals: int = DECIMALS) -> str:
+    """Returns ``value`` with so many decimals; an exact tie is rounded up."""
+    whole = math.floor(value * 10**decimals + Fraction(1, 2))
+    sign, digits = "-" if whole < 0 else "", str(abs(whole)).rjust(decimals + 1, "0")
+    return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}"
+
+
+def pairs(value: Fraction) -> str:
+    """Returns a number of pairs: halves with one decimal, other fractions (of bytes) with three."""
+    return half_up(value, 1 if (value * 10).denominator == 1 else 3)
+
+
+def list_of(numbers: Sequence[int]) -> str:
+    """Returns ``4,4,2,2``."""
+    return ",".join(str(number) for number in numbers)
+
+
+def aligned(rows: Sequence[Sequence[str]], indent: str = "  ") -> list[str]:
+    """Returns the rows as lines, columns aligned to the right."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = (indent + "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return [line.rstrip() for line in lines]
+
+
+def _order(name: str, order: OrderCost, iterations: Iterations | None) -> list[str]:
+    lines = [f"{name}: cost {half_up(order.cost)} s, hot spot node {order.hot_spot}"]
+    if iterations is not None:
+        part = half_up(order.cost * iterations.share)
+        lines.append(f"  {iterations.count} iterations of the collective buffer, {part} s for each full one")
+    rows = [["node", "processes", "pa", "pe", "cost", ""]]
+    for index, node in enumerate(order.nodes):
+        mark = "<- hot spot" if index == order.hot_spot else ""
+        rows.append([str(index), str(node.processes), pairs(node.pa), pairs(node.pe), half_up(node.cost), mark])
+    return lines + aligned(rows)
+
+
+def prediction(one: Prediction, iterations: Iterations | None = None) -> list[str]:
+    """Returns the lines of one node set: both posting orders, each with a table of its nodes."""
+    lines = [f"node set {list_of(one.node_set)}"]
+    if one.aggregators is not None and len(one.aggregators) != len(one.node_set):
+        lines.append(f"aggregators on the nodes {list_of(one.aggregators)}")
+    for name in ORDERS:
+        lines += _order(name, one.orders[name], iterations)
+    if one.extrapolated:
+        lines.append("note: some nodes have more intra-node pairs than were measured; the last piece is prolonged")
+    return lines
+
+
+def ranking(predictions: Sequence[Prediction]) -> list[str]:
+    """Returns the node sets from cheap to dear, for both posting orders."""
+    lines = []
+    for name in ORDERS:
+        rows = [["rank", "cost", "hot spot", "node set"]]
+        for place, index in enumerate(rank(predictions, name), 1):
+            order = predictions[index].orders[name]
+            rows.append([str(place), half_up(order.cost), str(order.hot_spot), list_of(predictions[index].node_set)])
+        lines += [f"ranking, {name}", *aligned(rows)]
+    return lines
+
+
+def _placement(name: str, one: Placement, given: Fraction) -> list[str]:
+    search = one.search
+    lines = [f"{name}: cost {half_up(one.cost)} s, hot spot node {one.hot_spot} (given order: {half_up(given)} s)"]
+    lines.append(f"  node set {list_of(one.node_set)}, from the given nodes {list_of(one.nodes)}")
+    if len(one.aggregators) != len(one.node_set):
+        lines.append(f"  aggregators on the nodes {list_of(one.aggregators) or 'none'}")
+    if search.proven:
+        lines.append(f"  {search.method} search, {search.examined} candidates: no order costs less")
+    else:
+        lines.append(
+            f"  {search.method} search, {search.examined} candidates: no order costs less than "
+            f"{half_up(search.bound)} s, which is {100 * search.gap(one.cost):.1f} % below"
+        )
+    return lines
+
+
+def placement(result: Result, order: str | None = None) -> list[str]:
+    """Returns the best order of the nodes for both posting orders, and which of the two is taken."""
+    lines = []
+    for name in ORDERS:
+        lines += _placement(name, result.orders[name], result.given[name])
+    return [*lines, f"chosen: {order or result.chosen}"]
+
+
+def _interval(piece: Piece, name: str) -> str:
+    if name not in piece.intervals:
+        return ""
+    low, high = piece.intervals[name]
+    return f" ({low:.6f} to {high:.6f})"
+
+
+def _fit(name: str, fit: Fit, chosen: bool) -> list[str]:
+    quality = f"R^2 {fit.r_squared:.4f}" if fit.r_squared is not None else "R^2 unknown"
+    lines = [f"  {name}: {quality}{', chosen' if chosen else ''}"]
+    if fit.breakpoint is not None and fit.breakpoint_interval is not None:
+        low, high = fit.breakpoint_interval
+        lines[0] += f", breakpoint pa = {fit.breakpoint:.3f} ({low:.3f} to {high:.3f})"
+    for index, piece in enumerate(fit.pieces):
+        sign = "<=" if index == len(fit.pieces) - 1 else "<"
+        terms = [f"{name} {getattr(piece, name):.6f}{_interval(piece, name)}" for name in ("alpha", "beta", "gamma")]
+        lines.append(f"    {piece.min_pa:g} <= pa {sign} {piece.max_pa:g}: {', '.join(terms)}")
+    return lines
+
+
+def fitted(result: Fitted) -> list[str]:
+    """Returns the fits of both posting orders and the curves."""
+    model = result.model
+    lines = [f"machine {model.machine}, messages of {model.message_bytes} bytes, {model.statistic} times"]
+    for name in ORDERS:
+        order = model.orders[name]
+        confidence = order.fit().confidence or 0.95
+        lines.append(f"{name} ({order.fit().method}, intervals of {100 * confidence:g} %)")
+        for kind, fit in order.fits.items():
+            lines += _fit(kind, fit, kind == order.kind)
+    for curve in model.curves:
+        lines.append(f"curve {curve.name}")
+        for segment in curve.segments:
+            rate = f"{1e-9 / segment.s_per_byte:.3f} GB/s" if segment.s_per_byte else "no bandwidth term"
+            lines.append(f"  from {segment.min_bytes} bytes: latency {segment.latency_s * 1e6:.3f} us, {rate}")
+    return lines + [f"left out: {reason}" for reason in result.left_out]
