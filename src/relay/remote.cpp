@@ -36,20 +36,7 @@ std::string title_of(const universe::SeriesRecord& record, std::size_t part) {
   return fmt::format("series '{}', slots of writer rank {}", record.name, part);
 }
 
-wire::FrameHeader header_of(wire::RelayKind kind, std::uint32_t number) {
-  wire::FrameHeader header;
-  header.kind = wire::relay_frame_kind(kind);
-  header.context = number;
-  return header;
-}
-
 }  // namespace
-
-struct Remote::Note {
-  std::uint64_t number = 0;
-  Line line;
-  bool counted = false;
-};
 
 Remote::Remote(series::Environment& environment, message::Channels& channels, const RemoteOptions& options)
     : environment_(environment), channels_(channels), options_(options) {}
@@ -129,32 +116,6 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   return std::unique_ptr<series::Part>(std::move(made));
 }
 
-Status Remote::count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
-                            std::uint32_t needed, std::uint64_t deadline_ns) {
-  COUPLET_TRY_VALUE(const channel::PeerId server, server_of(record, part, deadline_ns));
-  Note note{next_note_++, Line(channels_, server, options_.patience_ns)};
-  auto header = header_of(wire::RelayKind::opened, 0);
-  header.first = note.number;
-  note_ = &note;
-  const auto counted = [&] {
-    if (note.line.connect()) {
-      post(*note.line.channel(), header,
-           wire::encode_opened({series::name_hash(environment_.program()), opened, needed, record.parts[part].file}));
-    }
-    return note.counted || note.line.given_up();
-  };
-  Status waited = environment_.wait(counted, deadline_ns);
-  note_ = nullptr;
-  COUPLET_TRY(std::move(waited));
-  if (note.counted) {
-    return {};
-  }
-  const auto title = title_of(record, part);
-  return note.line.channel() == nullptr
-             ? fail(Code::peer_lost, "{}: {}", title, note.line.why().text())
-             : fail(Code::timeout, "{}: {} has not answered", title, environment_.peer_name(server));
-}
-
 // ---- frames ----
 
 void Remote::post(channel::Channel& channel, const wire::FrameHeader& header, std::vector<std::byte> payload) {
@@ -183,12 +144,6 @@ std::byte* Remote::place(channel::Channel& channel, const wire::FrameHeader& hea
 }
 
 Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  if (header.context == 0 && wire::relay_kind_of(header) == wire::RelayKind::accepted) {
-    if (note_ != nullptr && note_->line.channel() == &channel && note_->number == header.first) {
-      note_->counted = true;
-    }
-    return {};
-  }
   const auto found = parts_.find(header.context);
   if (found == parts_.end()) {
     return {};  // on its way when the reader closed
@@ -202,9 +157,6 @@ Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& heade
 void Remote::lost(channel::Channel& channel, const Status& why) {
   for (const auto& [number, part] : parts_) {
     part->lost(channel, why);
-  }
-  if (note_ != nullptr && note_->line.channel() == &channel) {
-    note_->line.lost(why);
   }
 }
 

@@ -36,9 +36,6 @@ class Remote {
   // relay; limit: buffer_bytes does not hold a step; or what the relay says.
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const series::PartWish& wish, std::uint64_t deadline_ns);
-  // As Environment::count_opened: waits until a relay says that it has counted.
-  Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
-                      std::uint32_t needed, std::uint64_t deadline_ns);
 
   // Frames of relays.
   [[nodiscard]] std::byte* place(channel::Channel& channel, const wire::FrameHeader& header);
@@ -54,8 +51,6 @@ class Remote {
     std::list<Post>::iterator place;
   };
 
-  struct Note;  // on its way to be counted
-
   // Who serves this part.
   Result<channel::PeerId> server_of(const universe::SeriesRecord& record, std::size_t part, std::uint64_t deadline_ns);
   [[nodiscard]] std::uint64_t slots_for(const universe::SeriesRecord& record, const series::PartWish& wish) const;
@@ -67,8 +62,6 @@ class Remote {
   std::map<std::uint32_t, RemotePart*> parts_;
   std::uint32_t next_number_ = 1;
   std::list<Post> posts_;
-  std::uint64_t next_note_ = 1;
-  Note* note_ = nullptr;
 };
 
 }  // namespace couplet::relay

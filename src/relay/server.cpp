@@ -269,18 +269,6 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
         retire(*known);
       }
       return {};
-    case RelayKind::opened: {
-      COUPLET_TRY_VALUE(const auto opened, wire::decode_opened(payload));
-      if (header.first == 0 || header.context != 0) {
-        return fail(Code::protocol, "a note about readers without a number");
-      }
-      count_opened(opened);
-      auto note = std::make_unique<Subscription>(as_activation(), channel, 0, options_.piece_bytes);
-      note->confirm(header.first);
-      note->push();
-      ending_.push_back(std::move(note));
-      return {};
-    }
     default:
       return fail(Code::protocol, "kind 0x{:02x}, which no reader sends to a relay", header.kind);
   }
@@ -395,13 +383,6 @@ Result<std::uint64_t> Server::go_on(Subscription& subscription, const wire::Subs
     }
   }
   return fail(Code::evicted, "the hold of {} is gone", host_.peer_name(peer));
-}
-
-void Server::count_opened(const wire::Opened& opened) {
-  const auto served = serve(opened.file);
-  if (served) {
-    series::count_opened(*(*served)->file, opened.program, opened.opened, opened.needed);
-  }
 }
 
 }  // namespace couplet::relay

@@ -79,7 +79,6 @@ class Server final : private Activation {
                               const std::shared_ptr<ServedFile>& served);
   Result<std::uint64_t> go_on(Subscription& subscription, const wire::Subscribe& wish,
                               const std::shared_ptr<ServedFile>& served);
-  void count_opened(const wire::Opened& opened);
   [[nodiscard]] Subscription* find(const channel::Channel& channel, std::uint32_t number) const;
   void add(std::unique_ptr<Subscription> subscription);
   void activate(Subscription& subscription) override;

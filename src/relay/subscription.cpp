@@ -88,9 +88,6 @@ Subscription::Due Subscription::due() const {
   if (!refusal_.ok()) {
     return Due::refusal;
   }
-  if (note_ != 0) {
-    return Due::confirmation;
-  }
   if (!told_accepted_) {
     return Due::acceptance;
   }
@@ -125,10 +122,6 @@ bool Subscription::push() {
   switch (what) {
     case Due::refusal:
       push_refusal(*frame);
-      break;
-    case Due::confirmation:
-      over_ = true;
-      send(*frame, RelayKind::accepted, note_, 0, 0, 0);
       break;
     case Due::acceptance:
       push_acceptance(*frame);

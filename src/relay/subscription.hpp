@@ -37,8 +37,6 @@ class Subscription {
 
   // Before the first push: what is subscribed to, or why not.
   void refuse(Status why) { refusal_ = std::move(why); }
-  // Instead of a subscription: says that the note of this number was counted, and is over.
-  void confirm(std::uint64_t note) { note_ = note; }
   // limit: so much cannot be sent. Each wish is one of a field that is there.
   Status accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes, std::uint64_t first,
                 std::uint64_t window);
@@ -84,7 +82,7 @@ class Subscription {
     Subscription* subscription = nullptr;
     bool free = true;
   };
-  enum class Due : std::uint8_t { nothing, refusal, confirmation, acceptance, eviction, step, news, end };
+  enum class Due : std::uint8_t { nothing, refusal, acceptance, eviction, step, news, end };
   // What of a box of the writer is sent: the bytes [offset_bytes, offset_bytes + plan.bytes()) of a step.
   struct Piece {
     std::uint64_t offset_bytes = 0;
@@ -125,7 +123,6 @@ class Subscription {
   std::uint64_t timed_ = UINT64_MAX;  // the ordinal whose time was sent
   std::uint64_t told_published_ = 0;
   Status refusal_;
-  std::uint64_t note_ = 0;  // 0: a subscription
   bool told_accepted_ = false;
   bool told_evicted_ = false;
   bool told_end_ = false;

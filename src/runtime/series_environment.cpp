@@ -75,11 +75,6 @@ Result<std::unique_ptr<series::Part>> SeriesEnvironment::open_part(const univers
   return remote_->open_part(record, part, wish, deadline_ns);
 }
 
-Status SeriesEnvironment::count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
-                                       std::uint32_t needed, std::uint64_t deadline_ns) {
-  return remote_ == nullptr ? Status() : remote_->count_opened(record, part, opened, needed, deadline_ns);
-}
-
 Status SeriesEnvironment::wait(const std::function<bool()>& done, std::uint64_t until_ns) {
   const Status waited = engine_.wait(done, until_ns, [] { return "steps of another node"; });
   return waited.code() == Code::timeout ? Status() : waited;

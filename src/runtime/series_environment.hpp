@@ -43,8 +43,6 @@ class SeriesEnvironment final : public series::Environment {
   [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return spin_ns_; }
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const series::PartWish& wish, std::uint64_t deadline_ns) override;
-  Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
-                      std::uint32_t needed, std::uint64_t deadline_ns) override;
   Status wait(const std::function<bool()>& done, std::uint64_t until_ns) override;
   [[nodiscard]] series::Window* window() noexcept override { return window_; }
 

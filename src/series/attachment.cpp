@@ -157,37 +157,6 @@ Result<std::uint64_t> Attachment::start(From from) {
   return first;
 }
 
-// Every local opener counts itself, the first rank of a team counts all; in the files of all writers, whether or not this
-// rank reads them.
-Status Attachment::count_openers(int rank, int size, std::uint64_t deadline_ns) {
-  const bool awaited = std::find(record_.required_readers.begin(), record_.required_readers.end(),
-                                 environment_.program()) != record_.required_readers.end();
-  if (rank != 0 || !awaited) {
-    return {};
-  }
-  const std::uint64_t program = name_hash(environment_.program());
-  const auto opened = static_cast<std::uint32_t>(size);
-  const auto needed = static_cast<std::uint32_t>(std::max(options_.openers, size));
-  for (std::size_t writer = 0; writer < record_.parts.size(); ++writer) {
-    if (parse_place(record_.parts[writer].file)) {
-      COUPLET_TRY(count_opened_in_window(environment_, record_, writer, opened, needed));
-      continue;
-    }
-    if (record_.parts[writer].node != environment_.node()) {
-      COUPLET_TRY(environment_.count_opened(record_, writer, opened, needed, deadline_ns));
-      continue;
-    }
-    const auto mapped =
-        std::find_if(sources_.begin(), sources_.end(), [&](const Source& s) { return s.writer == writer; });
-    if (mapped != sources_.end()) {
-      count_opened(*mapped->file, program, opened, needed);
-    } else if (auto part = open_mapped_part(environment_, record_, writer)) {
-      count_opened((*part)->file(), program, opened, needed);
-    }
-  }
-  return {};
-}
-
 // ---- looking ----
 
 Status Attachment::poll() {

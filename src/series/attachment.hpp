@@ -83,8 +83,6 @@ class Attachment {
   Status connect(From from, std::uint64_t deadline_ns);
   // The first ordinal that this rank can read; holds from there on.
   Result<std::uint64_t> start(From from);
-  // This rank is the one that counts all that have opened, if the program is required; in the files of all writers.
-  Status count_openers(int rank, int size, std::uint64_t deadline_ns);
 
   // Moves what parts of other nodes have received.
   Status poll();

@@ -18,7 +18,7 @@ namespace couplet::series {
                                      std::uint64_t deadline_ns);
 
 // The points at which the ranks of a reader agree, in the order of the sequences in which they come:
-//   open:    choice, then per incarnation of the series record, sources, start; then opened
+//   open:    choice, then per incarnation of the series record, sources, start, opened
 //   restart: record, sources, start, opened (nobody leaves the old incarnation before all have passed the last one)
 //   read:    plan (times, if the reader has an interval), copies (mismatch, if the writers disagree), again as long as steps are missing
 // Between two points a rank does its own work and leaves no sequence, whatever goes wrong: it brings the failure to the

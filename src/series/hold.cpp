@@ -116,17 +116,4 @@ void give_up_hold(SeriesFile& file, const Hold& hold) {
   }
 }
 
-void count_opened(SeriesFile& file, std::uint64_t program, std::uint32_t opened, std::uint32_t needed) {
-  const int index = find_reservation(file, program);
-  if (index < 0) {
-    return;
-  }
-  auto& entry = file.readers()[index];
-  const Owner seen = owner_of(entry);
-  const std::uint32_t all = entry.opened.fetch_add(opened, std::memory_order_acq_rel) + opened;
-  if (all >= needed && replace_owner(entry, seen, 0)) {
-    wake_writer(file, UINT64_MAX);
-  }
-}
-
 }  // namespace couplet::series

@@ -39,7 +39,4 @@ Result<std::uint64_t> hold_from(SeriesFile& file, const Hold& hold, std::uint64_
 // Frees the entry if it still is this hold's.
 void give_up_hold(SeriesFile& file, const Hold& hold);
 
-// Counts `opened` ranks of a required program; its reservation ends when `needed` have opened.
-void count_opened(SeriesFile& file, std::uint64_t program, std::uint32_t opened, std::uint32_t needed);
-
 }  // namespace couplet::series

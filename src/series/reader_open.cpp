@@ -57,15 +57,6 @@ Result<std::unique_ptr<Reader>> Reader::open_checked(Environment& environment, m
   COUPLET_TRY_VALUE(auto record, reader->agree_on_record(-1, deadline_ns, agreement_ns));
   COUPLET_TRY_VALUE(const std::uint64_t first,
                     reader->attach(std::move(record), reader->options_.from, deadline_ns, agreement_ns));
-  Status told = environment.registry().reader_opened(name, deadline_ns);
-  const bool registered = told.ok();
-  told = reader->agreement_.status(AgreementPoint::opened, told, agreement_ns);
-  if (!told.ok()) {
-    if (registered) {
-      static_cast<void>(environment.registry().reader_closed(name, deadline_ns));
-    }
-    return told.within(fmt::format("series '{}'", name));
-  }
   reader->adopt(first, reader->options_.from);
   reader->accounting_.begin(first);
   return reader;
@@ -135,8 +126,15 @@ Result<std::uint64_t> Reader::attach(universe::SeriesRecord record, From from, s
   COUPLET_TRY(agreement_.minimum(AgreementPoint::start, first.status(), {&latest, 1}, agreement_ns));
   const auto begin = static_cast<std::uint64_t>(~latest);
   next_->release(begin);
-  const Status counted = next_->count_openers(agreement_.rank(), agreement_.size(), deadline_ns);
-  COUPLET_TRY(agreement_.status(AgreementPoint::opened, counted, agreement_ns));
+  auto& registry = environment_.registry();
+  const Status told = registry.reader_opened(name_, next_->record().incarnation, options_.openers, deadline_ns);
+  const Status all_told = agreement_.status(AgreementPoint::opened, told, agreement_ns);
+  if (!all_told.ok()) {
+    if (told.ok()) {
+      static_cast<void>(registry.reader_closed(name_, deadline_ns));
+    }
+    return all_told.within(fmt::format("series '{}'", name_));
+  }
   return begin;
 }
 
@@ -171,6 +169,8 @@ Status Reader::restart(std::uint64_t deadline_ns) {
   selection_.pass_lost(attachment_->published());  // what other ranks could not read, or a relay had announced only
   accounting_.pass_incarnation(selection_.next());
   adopt(*first, From::oldest);
+  // The hub has counted this reader for the new incarnation, and counts it no longer for the old one.
+  static_cast<void>(environment_.registry().reader_closed(name_, std::max(deadline_ns, patience_ns)));
   accounting_.lose(*first);  // of the new incarnation, overwritten before it was found
   return Code::restarted;
 }

@@ -84,10 +84,6 @@ class Environment {
   // unsupported where there is no relay.
   virtual Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const PartWish& wish, std::uint64_t deadline_ns) = 0;
-  // Tells the node of a writer on another node that `opened` ranks of this (required) program have opened the series; the
-  // program's reservation ends when `needed` have.
-  virtual Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
-                              std::uint32_t needed, std::uint64_t deadline_ns) = 0;
   // Of the MPI job; nullptr: joined without one.
   [[nodiscard]] virtual Window* window() noexcept { return nullptr; }
   // Moves frames until done() or until_ns (both ok); sleeps meanwhile.

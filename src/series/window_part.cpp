@@ -458,36 +458,4 @@ Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const u
   return std::unique_ptr<Part>(std::move(made));
 }
 
-Status count_opened_in_window(Environment& environment, const universe::SeriesRecord& record, std::size_t part,
-                              std::uint32_t opened, std::uint32_t needed) {
-  COUPLET_TRY_VALUE(const WindowPlace place, place_for(environment, record, part, title_of(record, part)));
-  Window& window = *environment.window();
-  COUPLET_TRY_VALUE(const auto mapped, mapped_slots(window, place, title_of(record, part)));
-  if (mapped) {
-    count_opened(*mapped, name_hash(environment.program()), opened, needed);
-    return {};
-  }
-  wire::SeriesHeaderImage image{};
-  COUPLET_TRY(window.get(place.rank, place.offset, &image, sizeof image));
-  COUPLET_TRY(window.complete(place.rank));
-  const std::uint64_t table_end = image.readers_offset + image.reader_entries * sizeof(wire::SeriesReaderEntry);
-  if (image.magic != wire::series_magic || image.readers_offset > place.bytes || table_end > place.bytes ||
-      image.reader_entries < static_cast<std::uint32_t>(window.size())) {
-    return fail(Code::protocol, "{}: there is no series at the place that the register describes",
-                title_of(record, part));
-  }
-  const std::uint64_t entry =
-      place.offset + image.readers_offset +
-      window_entry(image.reader_entries, window.size(), window.rank()) * sizeof(wire::SeriesReaderEntry);
-  struct {
-    std::uint64_t program;
-    std::uint32_t opened;
-    std::uint32_t needed;
-  } const said{name_hash(environment.program()), opened, needed};
-  static_assert(offsetof(wire::SeriesReaderEntry, opened) == offsetof(wire::SeriesReaderEntry, program) + 8 &&
-                offsetof(wire::SeriesReaderEntry, subscription) == offsetof(wire::SeriesReaderEntry, program) + 12);
-  COUPLET_TRY(window.put(place.rank, entry + offsetof(wire::SeriesReaderEntry, program), &said, sizeof said));
-  return window.complete(place.rank);
-}
-
 }  // namespace couplet::series

@@ -4,7 +4,7 @@
 //
 // Every rank of the job has an entry of its own in the reader table, the last ones, by its rank in the job: a reader that
 // fetches writes only that one, and nobody else does, so that no entry has to be taken by compare-and-swap, which MPI and the processor do not share. A holder writes
-// consumed and then owner; `opened` and `subscription` say how many ranks of a required program have opened and are needed.
+// consumed and then owner.
 #pragma once
 
 #include <memory>
@@ -24,9 +24,5 @@ namespace couplet::series {
 // unsupported: this process was joined without a window, or is of another job; limit: this rank holds it already.
 Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const universe::SeriesRecord& record,
                                                std::size_t part, const PartWish& wish, std::uint64_t deadline_ns);
-
-// As Environment::count_opened, for slots in a window.
-Status count_opened_in_window(Environment& environment, const universe::SeriesRecord& record, std::size_t part,
-                              std::uint32_t opened, std::uint32_t needed);
 
 }  // namespace couplet::series

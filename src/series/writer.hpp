@@ -125,8 +125,8 @@ class Writer {
   Status examine_blocker(std::uint32_t index);
   Status examine_blockers(std::uint64_t needed);
   [[nodiscard]] std::uint64_t held_up_ns(std::uint32_t index, const Owner& owner, std::uint64_t now_ns);
-  // In a window: has the required program opened?
-  [[nodiscard]] bool opened_in_window(const wire::SeriesReaderEntry& reservation) const;
+  // Has the required program opened, as far as the hub has told?
+  [[nodiscard]] bool has_opened(const wire::SeriesReaderEntry& reservation) const;
   Status examine_reservation(wire::SeriesReaderEntry& entry);
   [[nodiscard]] std::string describe_blocker(std::uint32_t index) const;
   void note_wait(const Blocker& blocker, std::uint64_t waited_ns);

@@ -21,6 +21,7 @@ namespace {
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t most_derived_slots = 4096;
 constexpr std::uint32_t default_holders = 64;
+constexpr double withdraw_s = 5;  // for the hub to hear that a creation has failed
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
 constexpr std::size_t longest_field_name = wire::series_field_name_bytes - 1;
 
@@ -532,12 +533,20 @@ class WriterCreation {
       status = record.status();
       answer = record ? std::to_string(record->incarnation) : std::string();
     }
-    COUPLET_TRY(agree_on_status(team_, status, "writer rank", deadline_ns_));
-    COUPLET_TRY_VALUE(const auto answers, team_.gather(answer, deadline_ns_));
-    const auto& number = answers.front();
-    std::from_chars(number.data(), number.data() + number.size(), incarnation_);
-    environment_.registry().writing(record_.name, incarnation_);
-    return {};
+    const bool announced = team_.rank() == 0 && status.ok();
+    status = agree_on_status(team_, status, "writer rank", deadline_ns_);
+    Result<std::vector<std::string>> answers = status.ok() ? team_.gather(answer, deadline_ns_) : status;
+    if (answers) {
+      const auto& number = answers->front();
+      std::from_chars(number.data(), number.data() + number.size(), incarnation_);
+      environment_.registry().writing(record_.name, incarnation_);
+      return {};
+    }
+    if (announced) {  // another rank has not heard of it: the name must not stay taken by a series that nobody writes
+      std::from_chars(answer.data(), answer.data() + answer.size(), incarnation_);
+      static_cast<void>(environment_.registry().withdraw(record_.name, incarnation_, os::deadline_after(withdraw_s)));
+    }
+    return answers.status();
   }
 
   Environment& environment_;

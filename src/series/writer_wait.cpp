@@ -37,25 +37,23 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
                      ordinal_);
 }
 
-// Ranks of other nodes say in entries of their own that they have opened, those of this node in the reservation.
-bool Writer::opened_in_window(const wire::SeriesReaderEntry& reservation) const {
+// The hub keeps the set of ranks that have opened, and tells us when they are all.
+bool Writer::has_opened(const wire::SeriesReaderEntry& reservation) const {
+  const auto& geometry = file_->geometry();
+  const auto news = environment_.registry().news(geometry.name);
+  const std::uint64_t incarnation = file_->control().claimed.incarnation.load(std::memory_order_relaxed);
   const std::uint64_t program = reservation.program.load(std::memory_order_relaxed);
-  std::uint32_t opened = reservation.opened.load(std::memory_order_acquire);
-  std::uint32_t needed = UINT32_MAX;
-  const std::uint32_t end = file_->reader_entries();
-  for (std::uint32_t index = end - settings_.far_entries; index < end; ++index) {
-    const auto& entry = file_->readers()[index];
-    if (entry.program.load(std::memory_order_acquire) == program && entry.opened.load(std::memory_order_relaxed) > 0) {
-      opened += entry.opened.load(std::memory_order_relaxed);
-      needed = std::min(needed, entry.subscription.load(std::memory_order_relaxed));
-    }
-  }
-  return opened >= needed;
+  return news.incarnation == static_cast<std::int64_t>(incarnation) &&
+         std::any_of(news.opened.begin(), news.opened.end(),
+                     [&](const std::string& name) { return name_hash(name) == program; });
 }
 
 Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
   const Owner seen = owner_of(entry);
-  if (settings_.far_entries > 0 && opened_in_window(entry)) {
+  if (const auto heard = environment_.between_slices(); !heard) {  // a caller that never waits has not heard the hub
+    return heard.status();
+  }
+  if (has_opened(entry)) {
     static_cast<void>(replace_owner(entry, seen, 0));
     return {};
   }
@@ -175,7 +173,10 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
     last = {entries[index].owner.load(std::memory_order_relaxed),
             entries[index].program.load(std::memory_order_relaxed)};
     const std::uint64_t now = os::now_ns();
-    if (now >=
+    if (unpack(last.owner).state == ReaderState::reserved && has_opened(entries[index])) {
+      static_cast<void>(replace_owner(entries[index], unpack(last.owner), 0));
+    } else if (
+        now >=
         next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever
       next_examination_ns_ = now + (settings_.far_entries > 0 ? window_interval_ns : examination_interval_ns);
       status = examine_blockers(needed);

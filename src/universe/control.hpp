@@ -108,11 +108,13 @@ struct FetchMessage {
   std::uint64_t incarnation = 0;
   std::uint64_t offset = 0;
 };
-enum class SeriesNote : std::uint8_t { writer_closed, reader_opened, reader_closed };
+enum class SeriesNote : std::uint8_t { writer_closed, reader_opened, reader_closed, withdrawn };
 struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
+  std::int32_t openers = 0;       // reader_opened: see SeriesRegistry::reader_opened
+  std::uint64_t incarnation = 0;  // reader_opened: that was opened; withdrawn: of the announcement that is taken back
 };
 struct RelayOfMessage {
   RequestId request = 0;
@@ -127,13 +129,17 @@ struct ContactsOfMessage {
   channel::PeerId first = 0;
   std::uint32_t count = 0;
 };
+// SeriesClaim::openers of a member that has not opened this incarnation.
+inline constexpr std::int32_t not_opened = -1;
 // What a member has to do with a series.
 struct SeriesClaim {
   std::string name;
   std::uint64_t incarnation = 0;
   bool writes = false;
   std::uint32_t opened = 0;  // how often it reads it
-  bool has_record = false;   // it can be asked for the description
+  // As it said when it opened this incarnation; not_opened: it reads an earlier one.
+  std::int32_t openers = not_opened;
+  bool has_record = false;  // it can be asked for the description
 };
 // Instead of `join`, to a hub that was started again: who this member is, and what the hub had told it.
 struct RejoinMessage {
@@ -232,6 +238,7 @@ struct SeriesMessage {
   std::string program;
   std::uint64_t incarnation = 0;
   bool closed = false;
+  std::vector<std::string> opened;  // required programs whose readers have all opened
 };
 struct GoodbyeMessage {};  // answers `leave`
 struct OverMessage {

@@ -86,6 +86,10 @@ MessageKind put(FieldWriter& out, const SeriesMessage& message) {
   out.put_text(message.program);
   out.put(message.incarnation);
   out.put(message.closed);
+  out.put(static_cast<std::uint32_t>(message.opened.size()));
+  for (const auto& program : message.opened) {
+    out.put_text(program);
+  }
   return MessageKind::series;
 }
 MessageKind put(FieldWriter& /*out*/, const GoodbyeMessage& /*message*/) {
@@ -206,6 +210,11 @@ HubMessage take_series(FieldReader& in) {
   message.program = in.take_text("program", max_name);
   message.incarnation = in.take<std::uint64_t>("incarnation");
   message.closed = in.take_flag("closed");
+  constexpr std::size_t min_name_bytes = 2;
+  message.opened.resize(in.take_count("opened", max_programs, min_name_bytes));
+  for (auto& program : message.opened) {
+    program = in.take_text("opened", max_name);
+  }
   return message;
 }
 

@@ -8,7 +8,7 @@ namespace {
 using wire::FieldReader;
 using wire::FieldWriter;
 
-constexpr std::uint8_t max_note = 2;
+constexpr std::uint8_t max_note = 3;
 
 // ---- encoding, one function for each message
 
@@ -55,6 +55,8 @@ MessageKind put(FieldWriter& out, const NoteMessage& message) {
   out.put(message.request);
   out.put(static_cast<std::uint8_t>(message.note));
   out.put_text(message.name);
+  out.put(message.openers);
+  out.put(message.incarnation);
   return MessageKind::note;
 }
 MessageKind put(FieldWriter& out, const RelayOfMessage& message) {
@@ -92,6 +94,7 @@ MessageKind put(FieldWriter& out, const RejoinMessage& message) {
     out.put(claim.incarnation);
     out.put(claim.writes);
     out.put(claim.opened);
+    out.put(claim.openers);
     out.put(claim.has_record);
   }
   return MessageKind::rejoin;
@@ -154,6 +157,8 @@ MemberMessage take_note(FieldReader& in) {
   message.request = in.take<RequestId>("request");
   message.note = static_cast<SeriesNote>(in.take<std::uint8_t>("note", 0, max_note));
   message.name = in.take_text("name", max_series_name);
+  message.openers = in.take<std::int32_t>("openers", 0, INT32_MAX);
+  message.incarnation = in.take<std::uint64_t>("incarnation");
   return message;
 }
 
@@ -173,7 +178,7 @@ MemberMessage take_contacts_of(FieldReader& in) {
 }
 
 MemberMessage take_rejoin(FieldReader& in) {
-  constexpr std::size_t min_claim_bytes = 16;
+  constexpr std::size_t min_claim_bytes = 20;
   RejoinMessage message;
   message.run_id = in.take<std::uint64_t>("run_id");
   message.epoch = in.take<std::uint32_t>("epoch");
@@ -194,6 +199,7 @@ MemberMessage take_rejoin(FieldReader& in) {
     claim.incarnation = in.take<std::uint64_t>("incarnation");
     claim.writes = in.take_flag("writes");
     claim.opened = in.take<std::uint32_t>("opened");
+    claim.openers = in.take<std::int32_t>("openers", not_opened, INT32_MAX);
     claim.has_record = in.take_flag("has_record");
   }
   return message;

@@ -276,7 +276,7 @@ Status Member::heard(AnswerMessage& message) {
 }
 
 Status Member::heard(SeriesMessage& message) {
-  news_[message.name] = {static_cast<std::int64_t>(message.incarnation), message.closed};
+  news_[message.name] = {static_cast<std::int64_t>(message.incarnation), message.closed, std::move(message.opened)};
   return {};
 }
 

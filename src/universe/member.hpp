@@ -64,7 +64,9 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) override;
   void writing(const std::string& name, std::uint64_t incarnation) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
-  Status reader_opened(const std::string& name, std::uint64_t deadline_ns) override;
+  Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+                       std::uint64_t deadline_ns) override;
+  Status withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) override;
   Status reader_closed(const std::string& name, std::uint64_t deadline_ns) override;
   [[nodiscard]] News news(const std::string& name) const override;
   Result<channel::PeerId> relay_of(std::uint16_t node, std::uint64_t deadline_ns) override;
@@ -127,7 +129,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Result<AnswerMessage> await_answer(RequestId request, std::uint64_t deadline_ns, const std::string& what,
                                      bool interruptible = false);
   Status may_ask(const std::string& what) const;
-  Status note_series(SeriesNote note, const std::string& name, std::uint64_t deadline_ns);
+  Status note_series(NoteMessage note, std::uint64_t deadline_ns);
 
   JoinOptions options_;
   std::unique_ptr<ControlConnection> connection_;

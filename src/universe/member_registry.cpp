@@ -89,28 +89,37 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
   return record;
 }
 
-Status Member::note_series(SeriesNote note, const std::string& name, std::uint64_t deadline_ns) {
-  const auto what = fmt::format("telling the hub about series '{}'", name);
+Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
+  const auto what = fmt::format("telling the hub about series '{}'", note.name);
   COUPLET_TRY(may_ask(what));
   const auto request = requests_.next();
-  requests_.begin(request, NoteMessage{request, note, name});
+  note.request = request;
+  requests_.begin(request, std::move(note));
   return await_answer(request, deadline_ns, what).status();
 }
 
 Status Member::writer_closed(const std::string& name, std::uint64_t deadline_ns) {
-  auto status = note_series(SeriesNote::writer_closed, name, deadline_ns);
+  auto status = note_series({.note = SeriesNote::writer_closed, .name = name}, deadline_ns);
   account_.closed_writer(name);
   return status;
 }
 
-Status Member::reader_opened(const std::string& name, std::uint64_t deadline_ns) {
-  COUPLET_TRY(note_series(SeriesNote::reader_opened, name, deadline_ns));
-  account_.opened(name);
+Status Member::withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) {
+  auto status = note_series({.note = SeriesNote::withdrawn, .name = name, .incarnation = incarnation}, deadline_ns);
+  account_.closed_writer(name);
+  return status;
+}
+
+Status Member::reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+                             std::uint64_t deadline_ns) {
+  COUPLET_TRY(note_series(
+      {.note = SeriesNote::reader_opened, .name = name, .openers = openers, .incarnation = incarnation}, deadline_ns));
+  account_.opened(name, incarnation, openers);
   return {};
 }
 
 Status Member::reader_closed(const std::string& name, std::uint64_t deadline_ns) {
-  auto status = note_series(SeriesNote::reader_closed, name, deadline_ns);
+  auto status = note_series({.note = SeriesNote::reader_closed, .name = name}, deadline_ns);
   account_.closed_reader(name);
   return status;
 }

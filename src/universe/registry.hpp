@@ -52,13 +52,22 @@ class SeriesRegistry {
   virtual void writing(const std::string& /*name*/, std::uint64_t /*incarnation*/) {}
   // A writer rank has closed (or a reader rank has opened or closed): the hub needs it to know when the universe is over.
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
-  virtual Status reader_opened(const std::string& name, std::uint64_t deadline_ns) = 0;
+  // incarnation: of the series that was opened. openers: how many ranks of the program open the series for themselves, of which this is one; 0: it is a member of a team
+  // that opens it together, and all members hold it by now. The hub keeps the ranks of a required program as a set: a rank
+  // that opens twice counts once, and one that has ended is not waited for.
+  virtual Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+                               std::uint64_t deadline_ns) = 0;
+  // A creation that failed after its announcement, by the rank that has announced it: the name is free again, and nobody finds
+  // the series.
+  virtual Status withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
-  // What the hub has told since: the newest incarnation of a series that this process has open (-1: nothing was told), and
-  // whether its writers have all ended. Asks nobody; a look into memory.
+  // What the hub has told since of a series that this process writes or has open: its newest incarnation (-1: nothing was
+  // told), whether its writers have all ended, and which of its required programs have opened it. Asks nobody; a look into
+  // memory.
   struct News {
     std::int64_t incarnation = -1;
     bool closed = false;
+    std::vector<std::string> opened;
   };
   [[nodiscard]] virtual News news(const std::string& /*name*/) const { return {}; }
   // The relay that serves the series of `node` (waits for it; unsupported where none will come).

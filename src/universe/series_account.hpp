@@ -34,7 +34,13 @@ class SeriesAccount {
       entry.description = std::move(description);
     }
   }
-  void opened(const std::string& name) { ++entries_[name].claim.opened; }
+  void opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers) {
+    auto& claim = entries_[name].claim;
+    ++claim.opened;
+    if (incarnation == claim.incarnation) {
+      claim.openers = openers;
+    }
+  }
   void closed_reader(const std::string& name) {
     if (const auto found = entries_.find(name); found != entries_.end() && found->second.claim.opened > 0) {
       --found->second.claim.opened;
@@ -79,6 +85,7 @@ class SeriesAccount {
     if (entry.claim.incarnation != incarnation) {
       entry.claim.incarnation = incarnation;
       entry.claim.writes = false;
+      entry.claim.openers = not_opened;
       entry.description = nullptr;
     }
     return entry;

@@ -8,7 +8,6 @@ namespace couplet::wire {
 namespace {
 
 constexpr std::size_t subscribe_head_bytes = 48;
-constexpr std::size_t opened_head_bytes = 24;
 constexpr std::uint8_t flag_again = 1;
 constexpr std::uint8_t flag_latest = 2;
 constexpr std::size_t field_head_bytes = 8;
@@ -150,32 +149,6 @@ Result<Accepted> decode_accepted(std::span<const std::byte> image) {
   accepted.published = take_little<std::uint64_t>(image.data() + 8);
   accepted.step_bytes = take_little<std::uint64_t>(image.data() + 16);
   return accepted;
-}
-
-std::vector<std::byte> encode_opened(const Opened& opened) {
-  std::vector<std::byte> image(opened_head_bytes);
-  put_little(image.data(), opened.program);
-  put_little(image.data() + 8, opened.opened);
-  put_little(image.data() + 12, opened.needed);
-  put_little(image.data() + 16, static_cast<std::uint64_t>(opened.file.size()));
-  append(image, opened.file);
-  return image;
-}
-
-Result<Opened> decode_opened(std::span<const std::byte> image) {
-  if (image.size() < opened_head_bytes || image.size() > opened_head_bytes + longest_relay_name ||
-      take_little<std::uint64_t>(image.data() + 16) != image.size() - opened_head_bytes) {
-    return fail(Code::protocol, "a note about readers of {} bytes, which cannot be", image.size());
-  }
-  Opened opened;
-  opened.program = take_little<std::uint64_t>(image.data());
-  opened.opened = take_little<std::uint32_t>(image.data() + 8);
-  opened.needed = take_little<std::uint32_t>(image.data() + 12);
-  opened.file = text_at(image, opened_head_bytes, image.size() - opened_head_bytes);
-  if (!plain_name(opened.file)) {
-    return fail(Code::protocol, "a note about readers of '{}', which is no name in a node directory", opened.file);
-  }
-  return opened;
 }
 
 }  // namespace couplet::wire

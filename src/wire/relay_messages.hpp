@@ -22,10 +22,9 @@ enum class RelayKind : std::uint8_t {
   subscribe = 0,    // payload: Subscribe
   credit = 1,       // first: ordinals below may be pushed; second: ordinals below are needed no more
   unsubscribe = 2,  // the reader has closed
-  opened = 3,       // payload: Opened; first: number of this note, not 0; context 0
   // from a relay
   time = 4,      // before the first piece of a step that has one; first: its ordinal; second: the bits of its time
-  accepted = 8,  // payload: Accepted; first: the first ordinal. Context 0, no payload: the note `first` was counted
+  accepted = 8,  // payload: Accepted; first: the first ordinal
   refused = 9,   // payload: a sentence; tag: the status. The subscription is over
   piece = 10,    // payload: bytes of a step, in order; first: its ordinal; second: their offset. More will follow
   step = 11,  // payload: the last (or only) piece; first: ordinal; second: the step; tag: how many newer ones there are
@@ -85,15 +84,5 @@ struct Accepted {
 inline constexpr std::size_t accepted_bytes = 24;
 void encode_accepted(const Accepted& accepted, std::span<std::byte, accepted_bytes> image) noexcept;
 [[nodiscard]] Result<Accepted> decode_accepted(std::span<const std::byte> image);
-
-// Ranks of a required program have opened a series; counted in one writer's file.
-struct Opened {
-  std::uint64_t program = 0;
-  std::uint32_t opened = 0;
-  std::uint32_t needed = 0;
-  std::string file;
-};
-[[nodiscard]] std::vector<std::byte> encode_opened(const Opened& opened);
-[[nodiscard]] Result<Opened> decode_opened(std::span<const std::byte> image);
 
 }  // namespace couplet::wire

@@ -139,8 +139,8 @@ struct alignas(64) SeriesReaderEntry {
   std::atomic<std::uint64_t> owner;
   // generation << 52 | ordinals: those below may be overwritten. The generation grows by 1 each time that the entry is taken.
   std::atomic<std::uint64_t> consumed;
-  std::atomic<std::uint64_t> program;       // hash of the program's name
-  std::atomic<std::uint32_t> opened;        // reserved: ranks that have opened
+  std::atomic<std::uint64_t> program;  // hash of the program's name
+  std::uint32_t reserved_word;
   std::atomic<std::uint32_t> subscription;  // number of a reader on another node; 0: the owner has mapped the file
   std::array<std::uint64_t, 4> reserved;
 };

@@ -64,8 +64,6 @@ class PeerLane final : public fuzzing::InputLane {
       wish.file = file_;
       wish.series = "eta";
       payload = wire::encode_subscribe(wish);
-    } else if (kind == RelayKind::opened) {
-      payload = wire::encode_opened({1, 1, 1, file_});
     } else if (kind == RelayKind::accepted) {
       payload.resize(wire::accepted_bytes);
       wire::encode_accepted({false, number(), step_bytes, 0}, std::span(payload).first<wire::accepted_bytes>());
@@ -210,10 +208,6 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
                                                   std::uint64_t) override {
     return Code::unsupported;
   }
-  Status count_opened(const universe::SeriesRecord&, std::size_t, std::uint32_t, std::uint32_t,
-                      std::uint64_t) override {
-    return Code::unsupported;
-  }
   // Until the input has ended.
   Status wait(const std::function<bool()>& done, std::uint64_t) override {
     while (!done() && (channel_.poll(1) > 0 || !channel_.settled())) {
@@ -229,7 +223,8 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
     return Code::not_yet;
   }
   Status writer_closed(const std::string&, std::uint64_t) override { return {}; }
-  Status reader_opened(const std::string&, std::uint64_t) override { return {}; }
+  Status reader_opened(const std::string&, std::uint64_t, std::int32_t, std::uint64_t) override { return {}; }
+  Status withdraw(const std::string&, std::uint64_t, std::uint64_t) override { return {}; }
   Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
   Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return channel::first_relay_peer; }
 
@@ -244,7 +239,6 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   auto input = std::as_bytes(std::span(data, size));
   static_cast<void>(wire::decode_subscribe(input));
-  static_cast<void>(wire::decode_opened(input));
   static_cast<void>(wire::decode_accepted(input));
   if ((take<std::uint8_t>(input) & 1U) != 0) {
     serve(input);

@@ -119,7 +119,8 @@ RemoteEnvironment::RemoteEnvironment(const SeriesWorld& world, channel::PeerId s
                                      FindRelay relay, const relay::RemoteOptions& options)
     : FakeEnvironment(world, self, std::move(program)),
       find_relay_(std::move(relay)),
-      register_(world.directory(), [this](channel::PeerId other) { return alive(other, 0).ok(); }) {
+      register_(world.directory(), self, FakeEnvironment::program(),
+                [this](channel::PeerId other) { return alive(other, 0).ok(); }) {
   node_number = 1;
   remote_ = std::make_unique<relay::Remote>(*this, static_cast<message::Channels&>(*this), options);
   dispatch_ = std::make_unique<relay::Dispatch>(nullptr, remote_.get());
@@ -156,11 +157,6 @@ Result<std::unique_ptr<series::Part>> RemoteEnvironment::open_part(const univers
                                                                    std::size_t part, const series::PartWish& wish,
                                                                    std::uint64_t deadline_ns) {
   return remote_->open_part(record, part, wish, deadline_ns);
-}
-
-Status RemoteEnvironment::count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
-                                       std::uint32_t needed, std::uint64_t deadline_ns) {
-  return remote_->count_opened(record, part, opened, needed, deadline_ns);
 }
 
 Status RemoteEnvironment::wait(const std::function<bool()>& done, std::uint64_t until_ns) {

@@ -61,8 +61,6 @@ class RemoteEnvironment final : public FakeEnvironment, private message::Channel
 
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const series::PartWish& wish, std::uint64_t deadline_ns) override;
-  Status count_opened(const universe::SeriesRecord& record, std::size_t part, std::uint32_t opened,
-                      std::uint32_t needed, std::uint64_t deadline_ns) override;
   Status wait(const std::function<bool()>& done, std::uint64_t until_ns) override;
   Result<std::uint64_t> between_slices() override;
   [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return register_; }

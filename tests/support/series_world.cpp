@@ -16,6 +16,7 @@
 #include "base/assert.hpp"
 #include "os/clock.hpp"
 #include "support/fake_window.hpp"
+#include "universe/hub/openers.hpp"
 
 namespace couplet::testing {
 
@@ -146,6 +147,45 @@ Status FileRegistry::writer_closed(const std::string& name, std::uint64_t) {
   return {};
 }
 
+// A file for each rank that has opened: <name>.opened.<incarnation>.<program>.<rank>, in which stands what it has said.
+Status FileRegistry::reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+                                   std::uint64_t) {
+  const std::string note = fmt::format("{}.opened.{}.{}.{}", name, incarnation, program_, self_);
+  const std::string temporary = fmt::format("{}/new.{}", directory_, note);
+  std::ofstream(temporary) << openers;
+  std::filesystem::rename(temporary, directory_ + "/" + note);
+  return {};
+}
+
+Status FileRegistry::withdraw(const std::string& name, std::uint64_t, std::uint64_t) {
+  std::filesystem::remove(path(name));
+  return {};
+}
+
+FileRegistry::News FileRegistry::news(const std::string& name) const {
+  const auto record = load(path(name));
+  if (!record) {
+    return {};
+  }
+  News news{static_cast<std::int64_t>(record->incarnation), record->closed, {}};
+  for (const auto& program : record->required_readers) {
+    universe::Openers openers;
+    const std::string prefix = fmt::format("{}.opened.{}.{}.", name, record->incarnation, program);
+    for (const auto& each : std::filesystem::directory_iterator(directory_)) {
+      const std::string file = each.path().filename();
+      if (file.starts_with(prefix)) {
+        std::int32_t said = 0;
+        std::ifstream(each.path()) >> said;
+        openers.opened(static_cast<channel::PeerId>(std::stoul(file.substr(prefix.size()))), said);
+      }
+    }
+    if (openers.all_opened(SIZE_MAX)) {
+      news.opened.push_back(program);
+    }
+  }
+  return news;
+}
+
 // ---- environment ----
 
 FakeEnvironment::FakeEnvironment(const SeriesWorld& world, channel::PeerId self, std::string program,
@@ -154,7 +194,7 @@ FakeEnvironment::FakeEnvironment(const SeriesWorld& world, channel::PeerId self,
       self_(self),
       program_(std::move(program)),
       incarnation_(incarnation),
-      registry_(world.directory(), [this](channel::PeerId peer) { return alive(peer, 0).ok(); }) {
+      registry_(world.directory(), self, program_, [this](channel::PeerId peer) { return alive(peer, 0).ok(); }) {
   auto life = os::LifeLock::take(life_path(self, incarnation));
   COUPLET_ASSERT(life.ok());
   life_ = std::move(life).value();

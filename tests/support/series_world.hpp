@@ -46,19 +46,25 @@ class SeriesWorld {
 // The register as files: <name>.record, replaced by renaming.
 class FileRegistry : public universe::SeriesRegistry {
  public:
-  FileRegistry(std::string directory, std::function<bool(channel::PeerId)> alive)
-      : directory_(std::move(directory)), alive_(std::move(alive)) {}
+  FileRegistry(std::string directory, channel::PeerId self, std::string program,
+               std::function<bool(channel::PeerId)> alive)
+      : directory_(std::move(directory)), self_(self), program_(std::move(program)), alive_(std::move(alive)) {}
   Result<universe::SeriesRecord> announce(const universe::SeriesRecord& record, std::uint64_t deadline_ns) override;
   Result<universe::SeriesRecord> find(const std::string& name, std::int64_t newer_than,
                                       std::uint64_t deadline_ns) override;
   Status writer_closed(const std::string& name, std::uint64_t deadline_ns) override;
-  Status reader_opened(const std::string&, std::uint64_t) override { return {}; }
+  Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+                       std::uint64_t deadline_ns) override;
+  Status withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) override;
+  [[nodiscard]] News news(const std::string& name) const override;
   Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
   Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return Code::unsupported; }
 
  private:
   [[nodiscard]] std::string path(const std::string& name) const;
   std::string directory_;
+  channel::PeerId self_;
+  std::string program_;
   std::function<bool(channel::PeerId)> alive_;
 };
 
@@ -82,10 +88,6 @@ class FakeEnvironment : public series::Environment {
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t, const series::PartWish&,
                                                   std::uint64_t) override {
     return fail(Code::unsupported, "no relay here");  // a way of reading from other nodes overrides this
-  }
-  Status count_opened(const universe::SeriesRecord&, std::size_t, std::uint32_t, std::uint32_t,
-                      std::uint64_t) override {
-    return fail(Code::unsupported, "no relay here");
   }
   Status wait(const std::function<bool()>&, std::uint64_t) override {
     return fail(Code::unsupported, "nothing comes by frames here");

@@ -37,13 +37,29 @@ Result<SeriesRecord> SeriesBook::announce(const SeriesRecord& record, std::share
     entry.writers.insert(part.writer);
   }
   require(entry);
+  forget_openings(entry);
   return entry.record;
 }
 
 void SeriesBook::require(Entry& entry) {
   entry.required.clear();
   for (const auto& program : entry.record.required_readers) {
-    entry.required.emplace(program, false);
+    entry.required.emplace(program, Required{});
+  }
+}
+
+// A newer incarnation has taken the name: nobody has opened that one yet.
+void SeriesBook::forget_openings(Entry& entry) {
+  for (auto& [peer, reader] : entry.readers) {
+    reader.openers = not_opened;
+  }
+}
+
+void SeriesBook::note_opened(Entry& entry, const Reader& reader) {
+  const auto required = entry.required.find(reader.program);
+  if (required != entry.required.end() && reader.openers != not_opened) {
+    required->second.has_come = true;
+    required->second.openers.opened(reader.peer, reader.openers);
   }
 }
 
@@ -72,16 +88,16 @@ Result<bool> SeriesBook::claim(channel::PeerId peer, const std::string& program,
     entry.description = nullptr;
     entry.described = false;
     entry.writers.clear();
+    forget_openings(entry);
   }
   const bool newest = claim.incarnation == entry.record.incarnation;
   if (claim.writes && newest) {
     entry.writers.insert(peer);
   }
   if (claim.opened > 0) {
-    entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX))};
-    if (const auto required = entry.required.find(program); required != entry.required.end()) {
-      required->second = true;
-    }
+    entry.readers[peer] = {peer, program, static_cast<int>(std::min<std::uint32_t>(claim.opened, INT32_MAX)),
+                           newest ? claim.openers : not_opened};
+    note_opened(entry, entry.readers[peer]);
   }
   return newest && !entry.described && claim.has_record;
 }
@@ -104,9 +120,7 @@ void SeriesBook::describe(const SeriesRecord& record, std::shared_ptr<const std:
   }
   require(entry);
   for (const auto& [peer, reader] : entry.readers) {
-    if (const auto required = entry.required.find(reader.program); required != entry.required.end()) {
-      required->second = true;
-    }
+    note_opened(entry, reader);
   }
   entry.record.closed = false;
   if (entry.writers.empty()) {
@@ -147,7 +161,55 @@ Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerI
   return changes;
 }
 
-Status SeriesBook::reader_opened(channel::PeerId peer, const std::string& program, const std::string& name) {
+Status SeriesBook::withdraw(channel::PeerId peer, const std::string& name, std::uint64_t incarnation) {
+  const auto found = entries_.find(name);
+  if (found == entries_.end() || found->second.record.incarnation != incarnation ||
+      !found->second.writers.contains(peer)) {
+    return fail(Code::not_found, "universe rank {} writes no series '{}' of incarnation {}", peer, name, incarnation);
+  }
+  auto& entry = found->second;  // it stays for its incarnation: the next one is above it
+  entry.writers.clear();
+  entry.required.clear();
+  entry.record.linger_s = 0;
+  entry.description = nullptr;
+  entry.described = false;
+  return {};
+}
+
+std::vector<SeriesBook::Change> SeriesBook::newly_opened(const std::string& name, const Living& living) {
+  std::vector<Change> changes;
+  for (auto& [own_name, entry] : entries_) {
+    if (!name.empty() && own_name != name) {
+      continue;
+    }
+    bool news = false;
+    for (auto& [program, required] : entry.required) {
+      if (!required.told && required.openers.all_opened(living(program))) {
+        required.told = true;
+        news = true;
+      }
+    }
+    if (news) {
+      changes.push_back({own_name, {entry.writers.begin(), entry.writers.end()}});
+    }
+  }
+  return changes;
+}
+
+std::vector<std::string> SeriesBook::opened(const std::string& name) const {
+  std::vector<std::string> programs;
+  if (const auto found = entries_.find(name); found != entries_.end()) {
+    for (const auto& [program, required] : found->second.required) {
+      if (required.told) {
+        programs.push_back(program);
+      }
+    }
+  }
+  return programs;
+}
+
+Status SeriesBook::reader_opened(channel::PeerId peer, const std::string& program, const std::string& name,
+                                 const Opening& opening) {
   const auto found = entries_.find(name);
   if (found == entries_.end()) {
     return fail(Code::not_found, "there is no series '{}'", name);
@@ -156,8 +218,9 @@ Status SeriesBook::reader_opened(channel::PeerId peer, const std::string& progra
   reader.peer = peer;
   reader.program = program;
   ++reader.opened;
-  if (const auto required = found->second.required.find(program); required != found->second.required.end()) {
-    required->second = true;
+  if (opening.incarnation == found->second.record.incarnation) {
+    reader.openers = opening.openers;
+    note_opened(found->second, reader);
   }
   return {};
 }
@@ -179,6 +242,9 @@ std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std:
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {
     entry.readers.erase(peer);
+    for (auto& [program, required] : entry.required) {
+      required.openers.gone(peer);
+    }
     if (entry.writers.erase(peer) > 0 && entry.writers.empty()) {
       end(entry, now_ns);
       changes.push_back({name, readers_of(entry)});
@@ -190,7 +256,7 @@ std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std:
 void SeriesBook::program_gone(const std::string& program) {
   for (auto& [name, entry] : entries_) {
     if (const auto required = entry.required.find(program); required != entry.required.end()) {
-      required->second = true;
+      required->second.has_come = true;
     }
   }
 }
@@ -199,9 +265,9 @@ bool SeriesBook::finished() const {
   return std::all_of(entries_.begin(), entries_.end(), [](const auto& item) {
     const auto& entry = item.second;
     const auto done = [&](const auto& required) {
-      return required.second && std::none_of(entry.readers.begin(), entry.readers.end(), [&](const auto& reader) {
-               return reader.second.program == required.first;
-             });
+      return required.second.has_come &&
+             std::none_of(entry.readers.begin(), entry.readers.end(),
+                          [&](const auto& reader) { return reader.second.program == required.first; });
     };
     return entry.writers.empty() && std::all_of(entry.required.begin(), entry.required.end(), done);
   });
@@ -236,10 +302,10 @@ bool SeriesBook::reads(channel::PeerId peer) const {
                      [&](const auto& item) { return item.second.readers.contains(peer); });
 }
 
-std::vector<const SeriesRecord*> SeriesBook::read_by(channel::PeerId peer) const {
+std::vector<const SeriesRecord*> SeriesBook::used_by(channel::PeerId peer) const {
   std::vector<const SeriesRecord*> records;
   for (const auto& [name, entry] : entries_) {
-    if (entry.readers.contains(peer)) {
+    if (entry.readers.contains(peer) || entry.writers.contains(peer)) {
       records.push_back(&entry.record);
     }
   }
@@ -249,8 +315,8 @@ std::vector<const SeriesRecord*> SeriesBook::read_by(channel::PeerId peer) const
 std::vector<std::string> SeriesBook::awaited() const {
   std::vector<std::string> names;
   for (const auto& [name, entry] : entries_) {
-    for (const auto& [program, has_come] : entry.required) {
-      if (!has_come) {
+    for (const auto& [program, required] : entry.required) {
+      if (!required.has_come) {
         names.push_back(fmt::format("program '{}' (series '{}')", program, name));
       }
     }

@@ -14,6 +14,7 @@
 
 #include "base/status.hpp"
 #include "universe/control.hpp"
+#include "universe/hub/openers.hpp"
 #include "universe/registry.hpp"
 
 namespace couplet::universe {
@@ -24,7 +25,8 @@ class SeriesBook {
  public:
   struct Change {
     std::string name;
-    std::vector<channel::PeerId> readers;  // who has it open
+    std::vector<channel::PeerId>
+        peers;  // who is told: who has it open, or, if a required program has opened it, who writes it
   };
 
   // What is stored of a series; the parts of its record are only in the description.
@@ -52,7 +54,22 @@ class SeriesBook {
 
   // not_found: no such series, or the peer does not write it. The answers name the series whose `closed` has changed.
   Result<std::vector<Change>> writer_closed(channel::PeerId peer, const std::string& name, std::uint64_t now_ns);
-  Status reader_opened(channel::PeerId peer, const std::string& program, const std::string& name);
+  // As SeriesRegistry::reader_opened.
+  struct Opening {
+    std::uint64_t incarnation = 0;
+    std::int32_t openers = 0;
+  };
+  Status reader_opened(channel::PeerId peer, const std::string& program, const std::string& name,
+                       const Opening& opening);
+  // The announcement is taken back: the name is free, and nobody finds the series. not_found: as writer_closed.
+  Status withdraw(channel::PeerId peer, const std::string& name, std::uint64_t incarnation);
+  // How many ranks of a program are there or may still come.
+  using Living = std::function<std::size_t(const std::string& program)>;
+  // The series of which a required program has opened since the last call; their writers are to be told. name: only of this
+  // series; empty: of all.
+  std::vector<Change> newly_opened(const std::string& name, const Living& living);
+  // Required programs that have opened it, as the writers were told.
+  [[nodiscard]] std::vector<std::string> opened(const std::string& name) const;
   Status reader_closed(channel::PeerId peer, const std::string& name);
   // The peer has left or is lost: it writes and reads no more.
   std::vector<Change> peer_gone(channel::PeerId peer, std::uint64_t now_ns);
@@ -66,7 +83,8 @@ class SeriesBook {
   [[nodiscard]] std::uint64_t lingers_until_ns() const;
   [[nodiscard]] std::vector<channel::PeerId> readers_of(const std::string& name) const;
   [[nodiscard]] bool reads(channel::PeerId peer) const;
-  [[nodiscard]] std::vector<const SeriesRecord*> read_by(channel::PeerId peer) const;
+  // What it has open or writes.
+  [[nodiscard]] std::vector<const SeriesRecord*> used_by(channel::PeerId peer) const;
   // "program 'follower' (series 'eta')": required readers that have not come.
   [[nodiscard]] std::vector<std::string> awaited() const;
 
@@ -75,17 +93,25 @@ class SeriesBook {
     channel::PeerId peer;
     std::string program;
     int opened = 0;
+    std::int32_t openers = not_opened;
+  };
+  struct Required {
+    bool has_come = false;  // or never will
+    bool told = false;      // the writers know that it has opened
+    Openers openers;
   };
   struct Entry : Stored {
     bool described = true;
     std::set<channel::PeerId> writers;  // still writing
     std::map<channel::PeerId, Reader> readers;
-    std::map<std::string, bool> required;  // program -> has come (or never will)
+    std::map<std::string, Required> required;  // by program
     std::uint64_t ended_ns = 0;
   };
   static void end(Entry& entry, std::uint64_t now_ns);
   static std::vector<channel::PeerId> readers_of(const Entry& entry);
   static void require(Entry& entry);
+  static void forget_openings(Entry& entry);
+  static void note_opened(Entry& entry, const Reader& reader);
 
   std::map<std::string, Entry> entries_;
   std::uint64_t first_incarnation_ = 0;

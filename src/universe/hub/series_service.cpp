@@ -151,7 +151,11 @@ void SeriesService::take(const Asker& asker, const NoteMessage& message, std::ui
       tell(*changes);
     }
   } else if (message.note == SeriesNote::reader_opened) {
-    status = book_.reader_opened(asker.peer, seats_.program(asker.place.program).spec.name, message.name);
+    status = book_.reader_opened(asker.peer, seats_.program(asker.place.program).spec.name, message.name,
+                                 {message.incarnation, message.openers});
+    tell_opened(message.name);
+  } else if (message.note == SeriesNote::withdrawn) {
+    status = book_.withdraw(asker.peer, message.name, message.incarnation);
   } else {
     status = book_.reader_closed(asker.peer, message.name);
   }
@@ -211,6 +215,7 @@ Status SeriesService::claim(const Asker& asker, const std::vector<SeriesClaim>& 
     }
   }
   tell(book_.claimed_all(asker.peer, written, now_ns));
+  tell_opened({});
   return {};
 }
 
@@ -236,6 +241,7 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
     if (stored->record.closed) {
       tell({{record.name, book_.readers_of(record.name)}});
     }
+    tell_opened(record.name);
   }
   return {};
 }
@@ -254,18 +260,36 @@ void SeriesService::tell(const std::vector<SeriesBook::Change>& changes) {
       continue;
     }
     const auto& record = stored->record;
-    const auto news = payload_of(SeriesMessage{record.name, record.program, record.incarnation, record.closed});
-    for (const auto reader : change.readers) {
-      if (const auto connection = connection_of(reader); connection != 0) {
+    const auto news = payload_of(news_of(record));
+    for (const auto peer : change.peers) {
+      if (const auto connection = connection_of(peer); connection != 0) {
         outbox_.say_change(connection, news);
       }
     }
   }
 }
 
-void SeriesService::tell_all(ConnectionId connection, channel::PeerId reader) {
-  for (const auto* const record : book_.read_by(reader)) {
-    outbox_.say(connection, SeriesMessage{record->name, record->program, record->incarnation, record->closed});
+SeriesMessage SeriesService::news_of(const SeriesRecord& record) const {
+  return {record.name, record.program, record.incarnation, record.closed, book_.opened(record.name)};
+}
+
+void SeriesService::tell_opened(const std::string& name) {
+  const auto living = [this](const std::string& program) -> std::size_t {
+    const std::int32_t index = seats_.index_of(program);
+    if (index < 0) {
+      return SIZE_MAX;
+    }
+    const auto& seats = seats_.program(index).seats;
+    return static_cast<std::size_t>(std::count_if(seats.begin(), seats.end(), [](const Seat& seat) {
+      return seat.info.state != PeerState::left && seat.info.state != PeerState::lost;
+    }));
+  };
+  tell(book_.newly_opened(name, living));
+}
+
+void SeriesService::tell_all(ConnectionId connection, channel::PeerId peer) {
+  for (const auto* const record : book_.used_by(peer)) {
+    outbox_.say(connection, news_of(*record));
   }
 }
 

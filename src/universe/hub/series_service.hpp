@@ -48,12 +48,15 @@ class SeriesService {
 
   // A relay has come: those who waited for it are told.
   void relay_came(std::uint16_t node, channel::PeerId relay);
-  // News of every series that the reader has open.
-  void tell_all(ConnectionId connection, channel::PeerId reader);
+  // News of every series that the peer has open or writes.
+  void tell_all(ConnectionId connection, channel::PeerId peer);
   // The connection asks no more.
   void drop(ConnectionId connection);
   // The peer has left or is lost, or its program has no rank left.
-  void peer_gone(channel::PeerId peer, std::uint64_t now_ns) { tell(book_.peer_gone(peer, now_ns)); }
+  void peer_gone(channel::PeerId peer, std::uint64_t now_ns) {
+    tell(book_.peer_gone(peer, now_ns));
+    tell_opened({});
+  }
   void program_gone(const std::string& program) { book_.program_gone(program); }
   [[nodiscard]] SeriesBook& book() noexcept { return book_; }
   [[nodiscard]] const SeriesBook& book() const noexcept { return book_; }
@@ -63,6 +66,9 @@ class SeriesService {
   void announced(const Asker& asker, RequestId request, std::string description, std::uint64_t now_ns);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
   void tell(const std::vector<SeriesBook::Change>& changes);
+  // Tells the writers of series `name` (empty: of all) which required programs have opened it since.
+  void tell_opened(const std::string& name);
+  [[nodiscard]] SeriesMessage news_of(const SeriesRecord& record) const;
   void note(const char* what, const Asker& asker, const std::string& series, std::uint64_t incarnation);
   [[nodiscard]] ConnectionId connection_of(channel::PeerId peer) const;
 

@@ -395,26 +395,6 @@ TEST_F(RelayServer, AHolderThatIsReleasedByTheWriterIsTold) {
                           [](const auto& frame) { return Connection::kind_of(frame) == RelayKind::evicted; }));
 }
 
-TEST_F(RelayServer, CountsReadersOfRequiredProgramsAndSaysSo) {
-  series::WriterOptions options;
-  options.required_readers = {{"nowcast"}};
-  options.wait_timeout_s = 0;
-  const auto writer = create(2, options);
-  put(*writer, 0);
-  put(*writer, 1);
-  EXPECT_EQ(writer->put(field(2).data(), 2).code(), Code::full);
-  Connection& reader = connect();
-  reader.say(RelayKind::opened, 0, 9, 0, 0,
-             wire::encode_opened({series::name_hash("nowcast"), 1, 1, world.series_files().front()}));
-  settle();
-  const auto frames = reader.take();
-  ASSERT_EQ(frames.size(), 1U);
-  EXPECT_EQ(Connection::kind_of(frames[0]), RelayKind::accepted);
-  EXPECT_EQ(frames[0].header.context, 0U);
-  EXPECT_EQ(frames[0].header.first, 9U);
-  put(*writer, 2);
-}
-
 // ---- refusals: the subscription is over, the channel goes on ----
 
 TEST_F(RelayServer, RefusalsSayWhy) {
@@ -481,7 +461,8 @@ TEST_F(RelayServer, MistakesOfAReaderEndItsChannelWithASentence) {
             std::string::npos);
   EXPECT_NE(failure_of([&](Connection& c) { c.say(RelayKind::subscribe, 0, 0, 0, 0, image); }).find("number 0"),
             std::string::npos);
-  EXPECT_NE(failure_of([](Connection& c) { c.say(RelayKind::opened, 0, 1); }).find("cannot be"), std::string::npos);
+  EXPECT_NE(failure_of([](Connection& c) { c.say(static_cast<RelayKind>(3), 1); }).find("no reader sends"),
+            std::string::npos);
   EXPECT_NE(failure_of([](Connection& c) { c.say(static_cast<RelayKind>(5), 1); }).find("no reader sends"),
             std::string::npos);
   EXPECT_NE(failure_of([](Connection& c) { c.say(RelayKind::step, 1); }).find("reads nothing"), std::string::npos);

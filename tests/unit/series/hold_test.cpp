@@ -1,4 +1,5 @@
 // Holders, required readers, death, eviction: when the writer waits, and what ends that.
+#include <array>
 #include <cstring>
 #include <thread>
 
@@ -357,6 +358,56 @@ TEST_F(Hold, AReservationEndsWhenAllRanksHaveOpened) {
   auto second = Reader::open(other, team, "eta", local, soon());
   ASSERT_TRUE(second.ok());
   put(*writer, 2);
+}
+
+// Issue 9, fault 5: the rank that had not come lost steps.
+TEST_F(Hold, ARankThatOpensTwiceDoesNotEndTheReservationOfAnother) {
+  WriterOptions options = impatient();
+  options.required_readers = {{"nowcast"}};
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  ReaderOptions local;
+  local.openers = 2;
+  local.mode = Mode::follow;
+  auto first = open(local);
+  auto again = open(local);
+  EXPECT_EQ(try_put(*writer, 2).code(), Code::full);
+  FakeEnvironment other(world, 2, "nowcast");
+  auto second = Reader::open(other, team, "eta", local, soon());
+  ASSERT_TRUE(second.ok());
+  put(*writer, 2);
+}
+
+// Issue 9, fault 5: with relay = none the writer on the other node, which this reader needs nothing of, waited for ever.
+TEST_F(Hold, ARequiredReaderIsCountedByWritersOfOtherNodesThatItDoesNotRead) {
+  testing::TeamRoom room{2};
+  std::array<testing::ThreadTeam, 2> teams{testing::ThreadTeam(room, 0), testing::ThreadTeam(room, 1)};
+  FakeEnvironment far(world, 7, "ocean");
+  far.node_number = 1;
+  std::array<FakeEnvironment*, 2> environments{&writer_environment, &far};
+  std::array<std::unique_ptr<Writer>, 2> writers;
+  WriterOptions options = impatient();
+  options.required_readers = {{"nowcast"}};
+  options.slots = 2;
+  const auto make = [&](std::size_t rank) {
+    const auto half = rank == 0 ? box_of(0, 3, 0, columns) : box_of(3, rows, 0, columns);
+    auto made = Writer::create(*environments[rank], teams[rank], {"eta", COUPLET_INT32, {rows, columns}, half}, options,
+                               soon());
+    ASSERT_TRUE(made.ok()) << made.status().text();
+    writers[rank] = std::move(made).value();
+  };
+  std::thread other([&] { make(1); });
+  make(0);
+  other.join();
+  for (std::int64_t step = 0; step < 2; ++step) {
+    put(*writers[1], step);
+  }
+  EXPECT_EQ(try_put(*writers[1], 2).code(), Code::full);
+  ReaderOptions near;
+  near.box = box_of(0, 3, 0, columns);
+  auto reader = open(near);
+  put(*writers[1], 2);
 }
 
 // Issue 9, fault 5: the second reservation was never given back.

@@ -39,7 +39,8 @@ class ManyWriters final : public universe::SeriesRegistry {
   }
   Result<universe::SeriesRecord> find(const std::string&, std::int64_t, std::uint64_t) override { return record_; }
   Status writer_closed(const std::string&, std::uint64_t) override { return {}; }
-  Status reader_opened(const std::string&, std::uint64_t) override { return {}; }
+  Status reader_opened(const std::string&, std::uint64_t, std::int32_t, std::uint64_t) override { return {}; }
+  Status withdraw(const std::string&, std::uint64_t, std::uint64_t) override { return {}; }
   Status reader_closed(const std::string&, std::uint64_t) override { return {}; }
   Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return Code::unsupported; }
 

@@ -31,7 +31,7 @@ class ComputingMember : public HubServerTest {
     other.join();
     ASSERT_TRUE(ocean_ && nowcast_ && other_);
     ASSERT_TRUE(announce());
-    ASSERT_TRUE(ocean_->registry().reader_opened("eta", os::deadline_after(20)).ok());
+    ASSERT_TRUE(ocean_->registry().reader_opened("eta", 0, 1, os::deadline_after(20)).ok());
   }
   static std::unique_ptr<Membership> take(Result<std::unique_ptr<Membership>> joined) {
     EXPECT_TRUE(joined.ok()) << joined.status().text();

@@ -24,7 +24,7 @@ std::vector<MemberMessage> member_messages() {
   rejoin.contact = contact;
   rejoin.programs = programs;
   rejoin.exceptions = runs;
-  rejoin.series = {{"eta", 4, true, 2, true}};
+  rejoin.series = {{"eta", 4, true, 2, 1, true}};
   return {JoinMessage{false, "ocean", 1, 2, 60, "n03"},
           NodeMessage{"key"},
           PresentMessage{contact},
@@ -32,7 +32,7 @@ std::vector<MemberMessage> member_messages() {
           AnnounceMessage{7, {10, 2, "abc"}},
           FindMessage{8, "eta", -1, true},
           FetchMessage{8, "eta", 1, 262144},
-          NoteMessage{9, SeriesNote::reader_opened, "eta"},
+          NoteMessage{9, SeriesNote::reader_opened, "eta", 3, 4},
           RelayOfMessage{10, 3, false},
           CancelMessage{11},
           ContactsOfMessage{256, 256},

@@ -183,12 +183,12 @@ SeriesRecord eta() {
 
 TEST_F(Recovery, ASeriesIsDescribedAgainByWhoKnowsIt) {
   auto reader = member(2, two_oceans_and_a_nowcast());
-  reader.series = {{"eta", 5, false, 1, false}};
+  reader.series = {{"eta", 5, false, 1, 0, false}};
   const auto nowcast = rejoin(reader);
   world_.send(nowcast, FindMessage{7, "eta", -1, true});
   EXPECT_FALSE(world_.has<AnswerMessage>(nowcast));
   auto writer = member(0, two_oceans_and_a_nowcast());
-  writer.series = {{"eta", 5, true, 0, true}};
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
   const auto ocean0 = rejoin(writer);
   ASSERT_TRUE(world_.has<RecallMessage>(ocean0));
   EXPECT_EQ(world_.last<RecallMessage>(ocean0).incarnation, 5U);
@@ -209,7 +209,7 @@ TEST_F(Recovery, ASeriesIsDescribedAgainByWhoKnowsIt) {
 
 TEST_F(Recovery, AClosingNoteThatComesBeforeTheDescriptionCounts) {
   auto writer = member(0, two_oceans_and_a_nowcast());
-  writer.series = {{"eta", 5, true, 0, true}};
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
   const auto ocean0 = rejoin(writer);
   world_.send(ocean0, NoteMessage{8, SeriesNote::writer_closed, "eta"});
   EXPECT_EQ(world_.last<AnswerMessage>(ocean0).code, Code::ok);

@@ -1,6 +1,8 @@
 // Series at the hub: names, incarnations, readers, and when the universe is over.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "hub_world.hpp"
 #include "universe/hub_requests.hpp"
 
@@ -36,7 +38,7 @@ class HubSeries : public ::testing::Test {
       world_->join("ocean", rank, oceans);
     }
     nowcast_ = world_->join("nowcast", 0, 1);
-    ASSERT_TRUE(world_->has<CompleteMessage>(nowcast_));
+    ASSERT_TRUE(world_->has<CompleteMessage>(nowcast_) || programs.find("follower:3") != std::string::npos);
   }
   AnswerMessage announce(ConnectionId from, const SeriesRecord& record) {
     world_->announce(from, ++request_, record);
@@ -48,12 +50,30 @@ class HubSeries : public ::testing::Test {
     EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
     return world_->last<AnswerMessage>(from);
   }
+  AnswerMessage open(ConnectionId from, std::int32_t openers, std::uint64_t incarnation = 0) {
+    world_->send(from, NoteMessage{++request_, SeriesNote::reader_opened, "eta", openers, incarnation});
+    EXPECT_EQ(world_->last<AnswerMessage>(from).request, request_);
+    return world_->last<AnswerMessage>(from);
+  }
+  // The required programs that have opened the series, as far as this writer was told.
+  [[nodiscard]] std::vector<std::string> told(ConnectionId writer) {
+    return world_->has<SeriesMessage>(writer) ? world_->last<SeriesMessage>(writer).opened : std::vector<std::string>();
+  }
+  // Programs of two writers and of three readers, of which one may come later; a series that the readers are required for.
+  void start_readers() {
+    start("ocean:2,nowcast:1,follower:3");
+    for (int rank = 0; rank < 3; ++rank) {
+      followers_[static_cast<std::size_t>(rank)] = world_->join("follower", rank, 3);
+    }
+    ASSERT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"follower"})).code, Code::ok);
+  }
   void leave(ConnectionId from) { world_->send(from, LeaveMessage{}); }
 
   std::unique_ptr<HubWorld> world_;
   ConnectionId ocean0_ = 0;
   ConnectionId ocean1_ = 0;
   ConnectionId nowcast_ = 0;
+  std::array<ConnectionId, 3> followers_{};
   RequestId request_ = 100;
 };
 
@@ -303,6 +323,78 @@ TEST_F(HubSeries, AProgramThatNeitherReadsNorWritesKeepsTheUniverse) {
   leave(ocean1_);
   world_->advance(100);
   EXPECT_FALSE(world_->hub().over());
+}
+
+// ---- required readers: which of their ranks have opened
+
+TEST_F(HubSeries, AllWritersAreToldWhenATeamHasOpened) {
+  start_readers();
+  EXPECT_EQ(open(nowcast_, 0).code, Code::ok);
+  EXPECT_TRUE(told(ocean0_).empty()) << "another program";
+  EXPECT_EQ(open(followers_[1], 0).code, Code::ok);
+  EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
+  EXPECT_EQ(told(ocean1_), std::vector<std::string>{"follower"});
+}
+
+// Issue 9, fault 5: two openings of one rank, or one that was told twice, counted as those of two ranks.
+TEST_F(HubSeries, ARankThatOpensTwiceDoesNotStandForAnother) {
+  start_readers();
+  open(followers_[0], 3);
+  open(followers_[0], 3);
+  open(followers_[0], 3);
+  open(followers_[1], 3);
+  EXPECT_TRUE(told(ocean0_).empty());
+  open(followers_[2], 3);
+  EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
+}
+
+// Issue 9, fault 5: the writer waited for ever for the rank that had died.
+TEST_F(HubSeries, ADeadRankOfAProgramWithLocalReadersIsNotWaitedFor) {
+  start_readers();
+  open(followers_[0], 3);
+  open(followers_[1], 3);
+  EXPECT_TRUE(told(ocean0_).empty());
+  world_->cut(followers_[2]);
+  EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
+}
+
+// Issue 9, fault 5: the ranks outside the group were waited for.
+TEST_F(HubSeries, AGroupSmallerThanTheProgramOpensForItself) {
+  start_readers();
+  open(followers_[0], 2);
+  EXPECT_TRUE(told(ocean0_).empty());
+  open(followers_[2], 2);
+  EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
+}
+
+TEST_F(HubSeries, WhoHasOpenedAnEarlierIncarnationHasNotOpenedTheNewOne) {
+  start_readers();
+  for (const auto each : followers_) {
+    open(each, 3);
+  }
+  note(ocean0_, SeriesNote::writer_closed);
+  note(ocean1_, SeriesNote::writer_closed);
+  ASSERT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"follower"})).series->incarnation, 1U);
+  open(followers_[0], 3, 0);  // late: of the old one
+  open(followers_[0], 3, 1);
+  open(followers_[1], 3, 1);
+  EXPECT_TRUE(told(ocean0_).empty() || world_->last<SeriesMessage>(ocean0_).incarnation == 0);
+  open(followers_[2], 3, 1);
+  EXPECT_EQ(told(ocean0_), std::vector<std::string>{"follower"});
+  EXPECT_EQ(world_->last<SeriesMessage>(ocean0_).incarnation, 1U);
+}
+
+// Issue 9, fault 13: the name of a creation that had failed stayed taken.
+TEST_F(HubSeries, AnAnnouncementThatIsTakenBackFreesTheName) {
+  start();
+  announce(ocean0_, record_of("eta", "ocean", {0, 1}, {"nowcast"}));
+  world_->send(ocean1_, NoteMessage{++request_, SeriesNote::withdrawn, "eta", 0, 7});
+  EXPECT_EQ(world_->last<AnswerMessage>(ocean1_).code, Code::not_found) << "another incarnation";
+  world_->send(ocean0_, NoteMessage{++request_, SeriesNote::withdrawn, "eta", 0, 0});
+  EXPECT_EQ(world_->last<AnswerMessage>(ocean0_).code, Code::ok);
+  world_->send(nowcast_, FindMessage{1, "eta", -1, false});
+  EXPECT_EQ(world_->last<AnswerMessage>(nowcast_).code, Code::not_yet) << "nobody finds it";
+  EXPECT_EQ(announce(ocean0_, record_of("eta", "ocean", {0, 1})).series->incarnation, 1U);
 }
 
 }  // namespace

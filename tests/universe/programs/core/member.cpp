@@ -52,6 +52,12 @@ universe::SeriesRecord record_of(universe::Membership& member, const std::string
   return record;
 }
 
+// Says that this member has opened the newest incarnation that there is.
+Status open_reader(universe::SeriesRegistry& registry, const std::string& name, std::uint64_t deadline_ns) {
+  const auto record = registry.find(name, -1, 0);
+  return registry.reader_opened(name, record.ok() ? record->incarnation : 0, 0, deadline_ns);
+}
+
 // A connection to a member that has proven the secret, as its socket.
 Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) {
   const auto& info = member.peer(peer);
@@ -198,7 +204,7 @@ class Session {
                       : words(record.status()));
     } else if (word == "opened" || word == "closed" || word == "written") {
       line >> name;
-      const auto status = word == "opened"   ? registry.reader_opened(name, soon)
+      const auto status = word == "opened"   ? open_reader(registry, name, soon)
                           : word == "closed" ? registry.reader_closed(name, soon)
                                              : registry.writer_closed(name, soon);
       say(word + " " + words(status));

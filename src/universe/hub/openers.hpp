@@ -1,0 +1,39 @@
+// Which ranks of a required reader program have opened a series. A set and not a sum: a notice that comes twice, a rank that
+// opens twice and a rank that came again count once. Pure; a part of SeriesBook.
+// Tests: tests/unit/universe/openers_test.cpp.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+
+#include "channel/channel.hpp"
+
+namespace couplet::universe {
+
+class Openers {
+ public:
+  // openers: as in SeriesRegistry::reader_opened.
+  void opened(channel::PeerId rank, std::int32_t openers) {
+    ranks_.insert(rank);
+    if (openers <= 0) {
+      team_opened_ = true;
+    } else {
+      needed_ = std::max(needed_, static_cast<std::size_t>(openers));
+    }
+  }
+  // It has left or is lost, and holds nothing any more. If it comes again, it is waited for like any other.
+  void gone(channel::PeerId rank) { ranks_.erase(rank); }
+  // living: ranks of the program that are there or may still come; of a program of which fewer live than are needed, all.
+  [[nodiscard]] bool all_opened(std::size_t living) const {
+    return team_opened_ || (!ranks_.empty() && ranks_.size() >= std::min(needed_, living));
+  }
+
+ private:
+  std::set<channel::PeerId> ranks_;
+  std::size_t needed_ = 0;
+  bool team_opened_ = false;
+};
+
+}  // namespace couplet::universe
