@@ -10,13 +10,15 @@ from pathlib import Path
 
 import pytest
 from launching import PROJECT
+from needs import launcher
 
 BLOCK = re.compile(r"<!-- (shell|output|save): ([^>]+?) -->\n```\w+\n(.*?)```\n", re.DOTALL)
-PAGES = ("predicting-and-placing.md",)
+PAGES = ("measuring-a-machine.md", "predicting-and-placing.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_shows_what_its_commands_print(tmp_path: Path, page: str) -> None:
+    launcher("openmpi")
     blocks = BLOCK.findall((PROJECT / "docs" / "guide" / page).read_text())
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     printed = {}

@@ -1,4 +1,4 @@
-"""The command line: ``couplet run | check | watch | explain | clean | hub | fit | predict | place``."""
+"""The command line: ``couplet run | check | watch | explain | clean | hub | probe | fit | predict | place``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from couplet.cli import cost
+from couplet.cli import cost, probe
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -114,6 +114,7 @@ def hub(context: typer.Context) -> None:
     _become("couplet-hub", context.args)
 
 
+app.command()(probe.probe)
 app.command()(cost.fit)
 app.command()(cost.predict)
 app.command()(cost.place)

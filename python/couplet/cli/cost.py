@@ -41,7 +41,7 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .s
 
 
 @contextmanager
-def _reported() -> Iterator[None]:
+def reported() -> Iterator[None]:
     """A mistake becomes a line and exit status 2, and a warning becomes a line; both on standard error."""
     from couplet.cost.errors import CostError, OtherMachineWarning
 
@@ -130,7 +130,7 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Make a model of a measurement: plane, split and hinge, with R^2 and confidence intervals."""
-    with _reported():
+    with reported():
         from couplet.cost import tables
         from couplet.cost.fit import Options, fit_measurement
         from couplet.cost.measurement import load_measurement
@@ -167,7 +167,7 @@ def predict(
     as_json: AsJson = False,
 ) -> None:
     """Predict what an exchange costs on a node set: every node, the hot spot, both posting orders."""
-    with _reported():
+    with reported():
         from couplet.cost.model import load_model, warn_if_other_machine
         from couplet.cost.prediction import parse_node_set
         from couplet.cost.prediction import predict as predict_one
@@ -255,7 +255,7 @@ def place(
     as_json: AsJson = False,
 ) -> None:
     """Find the order of the nodes, and the aggregators, for which an exchange costs least."""
-    with _reported():
+    with reported():
         from couplet.cost.model import load_model, warn_if_other_machine
         from couplet.cost.placement import place as place_nodes
 

@@ -1,0 +1,163 @@
+"""``couplet probe``: starts couplet-probe under a launcher, shows how far it is, and writes the measurement."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from couplet.cli.cost import parse_bytes, reported
+
+if TYPE_CHECKING:
+    from couplet.cost.probe import Collector
+
+_GRACE_S = 10.0
+_CURVE_BYTES = ",".join(str(1 << power) for power in range(3, 23))
+
+
+def probe(
+    ranks: Annotated[int, typer.Option("--ranks", "-n", help="How many ranks to start.", min=1)] = 2,
+    launcher: Annotated[str, typer.Option(help="openmpi, mpich or slurm.")] = "openmpi",
+    mpi: Annotated[str | None, typer.Option(help="The probe's MPI under slurm: openmpi or mpich; openmpi.")] = None,
+    launcher_option: Annotated[list[str] | None, typer.Option(help="A word for the launcher; may be repeated.")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The measurement.")] = Path("measurement.json"),
+    report: Annotated[Path | None, typer.Option(help="Write a report, one self-contained .html file.")] = None,
+    lines: Annotated[Path | None, typer.Option(help="Start nothing: read what couplet-probe has printed.")] = None,
+    nodes: Annotated[str | None, typer.Option(help="Rehearse nodes: ranks of each, as in 4,4.")] = None,
+    node_file: Annotated[Path | None, typer.Option(help="Rehearse nodes: the node of each rank, in a file.")] = None,
+    size: Annotated[str, typer.Option("--bytes", help="Message sizes, as in 4M or 64K,4M.")] = "4M",
+    curves: Annotated[bool, typer.Option(help="Measure latency and bandwidth over the message size, too.")] = True,
+    repetitions: Annotated[int, typer.Option(help="Of each cell.", min=1)] = 10,
+    warm_up: Annotated[int, typer.Option(help="Exchanges before them.", min=0)] = 2,
+    half_star: Annotated[int | None, typer.Option(help="One more than the pairs; half the cores.", min=1)] = None,
+    sub_groups: Annotated[int, typer.Option(help="Hot spots of a node that exchange at the same time.", min=1)] = 1,
+    partners: Annotated[str, typer.Option(help="Remote partners: spread over the nodes, or packed.")] = "spread",
+    off_diagonal: Annotated[bool, typer.Option("--off-diagonal", help="Also unequal messages in and out.")] = False,
+    machine: Annotated[str | None, typer.Option(help="The name of the machine; the first host.")] = None,
+) -> None:
+    """Measure what communication costs here: every number of pairs inside a node and between nodes."""
+    with reported():
+        from couplet.cost.documents import read_text, write_document, write_text
+        from couplet.cost.errors import CostError
+        from couplet.cost.measurement import Measurement
+        from couplet.cost.probe import Collector, Setting
+
+        if partners not in ("spread", "packed"):
+            raise CostError(f'--partners "{partners}" is not known; it is spread or packed')
+        node_of_rank = _node_of_rank(nodes, node_file)
+        given = "hosts" if node_of_rank is None else "given"
+        setting = Setting(machine, 1 if sub_groups == 1 else 2, sub_groups, given, partners, warm_up, repetitions)
+        collector = Collector(setting)
+        if lines is not None:
+            for line in read_text(lines).splitlines():
+                collector.line(line)
+        else:
+            sizes = ",".join(str(parse_bytes(word, "--bytes")) for word in size.split(","))
+            words = ["--bytes", sizes, "--repetitions", str(repetitions), "--warm-up", str(warm_up)]
+            words += ["--sub-groups", str(sub_groups), "--partners", partners]
+            words += ["--half-star", str(half_star)] if half_star is not None else []
+            words += ["--curve-bytes", _CURVE_BYTES] if curves else []
+            words += ["--off-diagonal"] if off_diagonal else []
+            if node_of_rank is not None:
+                if len(node_of_rank) != ranks:
+                    raise CostError(f"the nodes have {len(node_of_rank)} ranks together, and --ranks is {ranks}")
+                words += ["--node-of-rank", ",".join(str(node) for node in node_of_rank)]
+            _run(_command(launcher, mpi, ranks, launcher_option or [], words), collector)
+        document = collector.measurement()
+        write_document(output, document)
+        print(f"written: {output} ({len(collector.cells)} cells)")
+        if report is not None:
+            from couplet.cost.report import report as make_report
+
+            write_text(report, make_report(Measurement.from_json(document, str(output))))
+            print(f"written: {report}")
+
+
+def _node_of_rank(nodes: str | None, node_file: Path | None) -> list[int] | None:
+    from couplet.cost.documents import read_text
+    from couplet.cost.errors import CostError
+    from couplet.cost.probe import parse_node_file, parse_nodes
+
+    if nodes is not None and node_file is not None:
+        raise CostError("say how ranks are grouped into nodes: --nodes 4,4, or --node-file FILE (one of the two)")
+    if node_file is not None:
+        return parse_node_file(read_text(node_file), str(node_file))
+    return None if nodes is None else parse_nodes(nodes)
+
+
+def _command(launcher: str, mpi: str | None, ranks: int, launcher_options: list[str], words: list[str]) -> list[str]:
+    """The launcher's command line; CostError if the launcher or the probe of its MPI is missing."""
+    from couplet.cli.installation import executable
+    from couplet.cli.launch import launcher_executable
+    from couplet.cost.errors import CostError
+
+    if launcher not in ("openmpi", "mpich", "slurm"):
+        raise CostError(f'--launcher "{launcher}" is not known; it is openmpi, mpich or slurm')
+    if mpi is not None and (launcher != "slurm" or mpi not in ("openmpi", "mpich")):
+        raise CostError(f'--mpi "{mpi}" is for --launcher slurm only, and is openmpi or mpich')
+    found = launcher_executable(launcher)
+    if found is None:
+        raise CostError(
+            f'launcher "{launcher}" is not installed here; install it, choose another one with --launcher, or start '
+            "couplet-probe by hand and give its output with --lines"
+        )
+    flavour = mpi or ("openmpi" if launcher == "slurm" else launcher)
+    try:
+        program = executable(f"couplet-probe-{flavour}")
+    except FileNotFoundError as error:
+        raise CostError(str(error)) from error
+    return [found, "-n", str(ranks), *launcher_options, str(program), *words]
+
+
+def _run(command: list[str], collector: Collector) -> None:
+    """Runs the probe and takes its lines as they come; a failure or Ctrl-C leaves no process behind."""
+    from couplet.cost.errors import CostError
+
+    environment = dict(os.environ)
+    if os.geteuid() == 0:
+        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        with _progress(process.stdout, collector) as lines:
+            for line in lines:
+                collector.line(line)
+        status = process.wait()
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(_GRACE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        process.stdout.close()
+    if status != 0:
+        raise CostError(f"couplet-probe failed with exit status {status}: {' '.join(command)}")
+
+
+@contextmanager
+def _progress(lines: Iterable[str], collector: Collector) -> Iterator[Iterable[str]]:
+    """The same lines; on a terminal a bar shows the cells and an estimate of the time left."""
+    if not sys.stderr.isatty():
+        yield lines
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("cells"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("cells", total=None)
+
+        def watched() -> Iterator[str]:
+            for line in lines:
+                yield line
+                progress.update(task, total=collector.cell_count, completed=len(collector.cells))
+
+        yield watched()

@@ -1,0 +1,107 @@
+"""The report of a measurement: one HTML page with its pictures, which needs nothing from elsewhere."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from couplet.cost.curves import fit_curve
+from couplet.cost.errors import DesignError
+from couplet.cost.fit import Options, fit_measurement
+from couplet.cost.measurement import Measurement
+from couplet.cost.tables import fitted as fitted_lines
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PAGE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<link rel="icon" href="data:,">
+<title>{title}</title>
+<style>
+body {{ font-family: sans-serif; margin: 2em auto; max-width: 75em; color: #222; }}
+svg {{ max-width: 100%; height: auto; }}
+table {{ border-collapse: collapse; }}
+td, th {{ padding: 0.15em 0.8em; text-align: right; border-bottom: 1px solid #ddd; }}
+pre {{ background: #f4f4f4; padding: 1em; overflow-x: auto; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+</body>
+</html>
+"""
+
+
+def _picture(figure: Figure) -> str:
+    from couplet.cost.plots import svg
+
+    text = svg(figure)
+    return f"<figure>{text[text.index('<svg') :]}</figure>"
+
+
+def _table(head: list[str], rows: list[list[Any]]) -> str:
+    lines = ["<tr>" + "".join(f"<th>{escape(cell)}</th>" for cell in head) + "</tr>"]
+    lines += ["<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows]
+    return "<table>\n" + "\n".join(lines) + "\n</table>"
+
+
+def _setting(measurement: Measurement) -> str:
+    names = ("created", "mpi", "procedure", "sub_groups", "nodes", "partners", "half_star", "warm_up", "repetitions")
+    rows = [[name.replace("_", " "), measurement.document[name]] for name in names if name in measurement.document]
+    return _table(["", ""], rows)
+
+
+def _cells(measurement: Measurement, size: int) -> str:
+    """Cells with their statistics; outliers are shown, not hidden."""
+    head = ["order", "pa", "pe", "median ms", "minimum ms", "spread ms", "GB/s", "outliers ms"]
+    rows = []
+    for cell, entry in zip(measurement.cells, measurement.document["cells"], strict=True):
+        if cell.message_bytes != size:
+            continue
+        rate = f"{cell.node_bytes_per_s / 1e9:.3f}" if cell.node_bytes_per_s else ""
+        outliers = ", ".join(f"{1e3 * one:.3f}" for one in entry.get("outliers_s", []))
+        times = [f"{1e3 * one:.3f}" for one in (cell.median_s, cell.minimum_s, cell.spread_s or 0.0)]
+        rows.append([cell.order, f"{cell.pa:g}", f"{cell.pe:g}", *times, rate, outliers])
+    return _table(head, rows)
+
+
+def _faster(measurement: Measurement, size: int) -> str:
+    """In how many cells intra first was faster."""
+    cells = {name: measurement.select(name, size) for name in ("intra_first", "inter_first")}
+    seconds = [
+        {(one.intra_in, one.intra_out, one.inter_in, one.inter_out): one.median_s for one in cells[name]}
+        for name in cells
+    ]
+    both = [key for key in seconds[0] if key in seconds[1]]
+    won = sum(seconds[0][key] < seconds[1][key] for key in both)
+    return f"<p>Intra first was faster in {won} of {len(both)} cells.</p>"
+
+
+def report(measurement: Measurement, options: Options | None = None) -> str:
+    """Returns the page: setting, fits and cells for each message size, curves, and where the processes were."""
+    from couplet.cost.plots import curve_figure, fit_figure
+
+    options = options or Options()
+    parts = [_setting(measurement)]
+    for size in measurement.message_sizes:
+        parts.append(f"<h2>Messages of {size} bytes</h2>")
+        try:
+            fitted = fit_measurement(
+                measurement, Options(options.kind, options.method, options.statistic, options.confidence, size)
+            )
+            parts.append(_picture(fit_figure(measurement, fitted.model)))
+            parts.append(f"<pre>{escape(chr(10).join(fitted_lines(fitted)))}</pre>")
+        except DesignError as error:
+            parts.append(f"<p>No model: {escape(str(error))}.</p>")
+        parts += [_faster(measurement, size), _cells(measurement, size)]
+    if measurement.curves:
+        curves = [fit_curve(points, options.statistic) for points in measurement.curves]
+        parts += ["<h2>One message</h2>", _picture(curve_figure(measurement, curves, options.statistic))]
+    rows = [[one["rank"], one["node"], one["host"], one.get("core", "")] for one in measurement.document["processes"]]
+    parts += ["<h2>Where the processes were</h2>", _table(["rank", "node", "host", "core"], rows)]
+    return _PAGE.format(title=escape(f"Communication costs of {measurement.machine}"), body="\n".join(parts))

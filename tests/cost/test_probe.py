@@ -1,0 +1,224 @@
+"""The probe: real runs under both MPIs, what is made of its lines, and the report."""
+
+from __future__ import annotations
+
+import html.parser
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import BUILD
+from needs import built, launcher
+
+from couplet.cost import CostError, load_measurement
+from couplet.cost.documents import MEASUREMENT, schema
+from couplet.cost.probe import Setting, collect, parse_node_file, parse_nodes
+from couplet.cost.schema import first_mistake
+
+LINES = """\
+some launcher says something
+couplet-probe 1
+mpi Some MPI 1.0
+process 0 0 here -1
+process 1 1 there 3
+cores 4
+half_star 2
+hot_spot 0
+cells 2
+cell intra_first 1000 1 1 0 0 1e-3 2e-3 3e-3 2e-3 9e-1
+cell inter_first 1000 1 0 0 0 0 0 0
+curve inter 8 1e-6 3e-6
+done
+"""
+
+
+@pytest.fixture
+def probes(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A fresh folder, and the probes of the build tree."""
+    monkeypatch.setenv("COUPLET_LIBEXEC", str(BUILD / "libexec" / "couplet"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(couplet: Callable[..., Any], flavour: str, *words: str) -> dict[str, Any]:
+    """couplet probe with few and small messages; the measurement, which follows its schema."""
+    launcher(flavour)
+    built(BUILD / "libexec" / "couplet" / f"couplet-probe-{flavour}", "cpp", flavour)
+    few = ("--bytes", "16K", "--repetitions", "3", "--warm-up", "1")
+    result = couplet("probe", "--launcher", flavour, *few, "--machine", "rehearsed", *words)
+    assert result.exit_code == 0, result.stderr
+    content: dict[str, Any] = json.loads(Path("measurement.json").read_text())
+    assert first_mistake(content, schema(MEASUREMENT)) is None
+    assert load_measurement("measurement.json").machine == "rehearsed"
+    return content
+
+
+def counts(content: dict[str, Any], order: str) -> set[tuple[int, ...]]:
+    names = ("intra_in", "intra_out", "inter_in", "inter_out")
+    return {tuple(cell[name] for name in names) for cell in content["cells"] if cell["order"] == order}
+
+
+def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], probes: Path) -> None:
+    words = ("-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,4", "--report", "report.html")
+    content = run(couplet, "openmpi", *words)
+    every = {(pa, pa, pe, pe) for pa in range(4) for pe in range(4)}
+    assert counts(content, "intra_first") == counts(content, "inter_first") == every
+    assert len(content["cells"]) == 32
+    assert [process["node"] for process in content["processes"]] == [0] * 4 + [1] * 4
+    assert (content["half_star"], content["hot_spots"], content["nodes"]) == (4, [0], "given")
+    assert {curve["name"] for curve in content["curves"]} == {"intra", "inter"}
+    assert all(cell["samples"] == 3 for cell in content["cells"])
+    full = [cell for cell in content["cells"] if cell["intra_in"] == cell["inter_in"] == 3]
+    assert all(cell["node_bytes_per_s"] == pytest.approx(12 * 16384 / cell["median_s"]) for cell in full)
+    fitted = couplet("fit", "measurement.json", "--kind", "plane")
+    assert fitted.exit_code == 0, fitted.stderr
+    assert_page(Path("report.html"), 2)
+
+
+def test_rehearsed_nodes_under_mpich(couplet: Callable[..., Any], probes: Path) -> None:
+    Path("nodes").write_text("# two nodes\n0 1\n0 1\n")
+    content = run(couplet, "mpich", "-n", "4", "--node-file", "nodes", "--no-curves")
+    assert [process["node"] for process in content["processes"]] == [0, 1, 0, 1]
+    assert counts(content, "intra_first") == {(pa, pa, pe, pe) for pa in range(2) for pe in range(2)}
+    assert "curves" not in content
+
+
+def test_sub_groups_and_unequal_messages(couplet: Callable[..., Any], probes: Path) -> None:
+    words = ("-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,2,2", "--no-curves")
+    content = run(couplet, "openmpi", *words, "--sub-groups", "2", "--off-diagonal", "--partners", "packed")
+    assert (content["procedure"], content["sub_groups"], content["hot_spots"]) == (2, 2, [0, 2])
+    found = counts(content, "inter_first")
+    # Two hot spots, each with one partner inside and two outside: all counts are of the whole node.
+    assert (2, 2, 4, 4) in found and (2, 0, 0, 0) in found and (0, 0, 4, 2) in found
+    assert max(cell[0] for cell in found) == 2
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+def test_two_real_ranks_finish_and_the_fit_says_what_is_missing(
+    couplet: Callable[..., Any], probes: Path, flavour: str
+) -> None:
+    content = run(couplet, flavour, "-n", "2", "--no-curves", "--report", "report.html")
+    assert content["nodes"] == "hosts"
+    assert {process["host"] for process in content["processes"]} == {os.uname().nodename}
+    assert "No model: order intra_first" in Path("report.html").read_text()
+    fitted = couplet("fit", "measurement.json")
+    assert fitted.exit_code == 2
+    assert "beta cannot be told" in fitted.stderr
+
+
+class Page(html.parser.HTMLParser):
+    """What a page has, and what it fetches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pictures = self.shapes = self.open = 0
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.pictures += tag == "svg"
+        self.shapes += tag in ("path", "use")
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href") and not re.match(r"#|data:", value or ""):
+                self.fetched.append(f"{tag} {name}={value}")
+        if tag in ("script", "iframe", "object"):
+            self.fetched.append(tag)
+
+
+def assert_page(path: Path, pictures: int) -> None:
+    page = Page()
+    page.feed(path.read_text())
+    assert page.pictures == pictures
+    assert page.shapes > 100
+    assert page.fetched == []
+
+
+def test_lines_become_statistics() -> None:
+    content = collect(LINES.splitlines(), Setting(repetitions=5))
+    first, second = content["cells"]
+    assert (first["minimum_s"], first["median_s"], first["spread_s"]) == (1e-3, 2e-3, pytest.approx(1e-3))
+    assert first["outliers_s"] == [0.9]
+    assert first["node_bytes_per_s"] == pytest.approx(2000 / 2e-3)
+    assert "node_bytes_per_s" not in second
+    assert content["machine"] == {"name": "here", "hosts": ["here", "there"], "cores_per_node": 4}
+    assert content["curves"] == [{"name": "inter", "points": [{"bytes": 8, "median_s": 2e-6, "minimum_s": 1e-6}]}]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("done\n", "", "ended after 2 of 2 cells, before it was done"),
+        ("couplet-probe 1", "couplet-probe 2", "prints version 2, and 1 is read here"),
+        ("cells 2", "cells many", 'line 9 of its output makes no sense: "cells many"'),
+        ("1000 1 1 0 0 1e-3", "1000 1 1 0", "line 10"), ("9e-1", "nan", "line 10"), ("9e-1", "-1", "line 10"),
+        ("0 0 0 0 0 0\n", "0 0 0\n", "line 11"), ("process 1 1 there 3", "process 1 1 there", "line 5"),
+        ("cell intra_first", "cell sideways", "order has to be one of"),
+        ("curve inter 8 1e-6", "curve inter 8 0", "exclusive|greater than 0"),
+    ],
+)  # fmt: skip
+def test_lines_that_make_no_sense_are_named(old: str, new: str, says: str) -> None:
+    assert old in LINES
+    with pytest.raises(CostError, match=says):
+        collect(LINES.replace(old, new).splitlines(), Setting())
+
+
+def test_lines_of_a_run_by_hand_are_read(couplet: Callable[..., Any], probes: Path) -> None:
+    Path("lines").write_text(LINES)
+    result = couplet("probe", "--lines", "lines", "-o", "m.json")
+    assert (result.exit_code, result.stdout) == (0, "written: m.json (2 cells)\n")
+    assert load_measurement("m.json").hosts == ("here", "there")
+
+
+def test_nodes_are_read() -> None:
+    assert parse_nodes("2,1") == [0, 0, 1]
+    assert parse_node_file("0, 0 # first\n1\n", "nodes") == [0, 0, 1]
+    for text in ("", "a", "0 2", "-1", "0 9999999"):
+        with pytest.raises(CostError, match="nodes: "):
+            parse_node_file(text, "nodes")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--launcher", "lam"), '--launcher "lam" is not known'),
+        (("--mpi", "mpich"), "for --launcher slurm only"),
+        (("--partners", "far"), '--partners "far"'),
+        (("--bytes", "0"), "greater than 0"),
+        (("--nodes", "4,4"), "the nodes have 8 ranks together, and --ranks is 2"),
+        (("--nodes", "1,1", "--node-file", "x"), "one of the two"),
+        (("--lines", "nothing"), "nothing: cannot be read"),
+        (("--sub-groups", "3"), "failed with exit status 2"),
+        (("--bytes", "2T"), "failed with exit status 2"),
+    ],
+)
+def test_a_mistake_is_named_and_leaves_no_file(
+    couplet: Callable[..., Any], probes: Path, words: tuple[str, ...], says: str
+) -> None:
+    launcher("openmpi")
+    result = couplet("probe", *words)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert list(probes.iterdir()) == []
+
+
+def test_a_launcher_that_is_missing_is_named(
+    couplet: Callable[..., Any], probes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("couplet.cli.launch.launcher_executable", lambda name: None)
+    result = couplet("probe")
+    assert result.exit_code == 2
+    assert 'launcher "openmpi" is not installed here; install it, choose another one' in result.stderr
+
+
+def test_a_probe_that_is_missing_is_named(
+    couplet: Callable[..., Any], probes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher("openmpi")
+    monkeypatch.setattr("couplet.cli.installation.couplet.__file__", str(probes / "couplet" / "__init__.py"))
+    monkeypatch.setenv("COUPLET_LIBEXEC", str(probes))
+    result = couplet("probe")
+    assert result.exit_code == 2
+    assert "couplet-probe-openmpi is not part of this installation" in result.stderr
