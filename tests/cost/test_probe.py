@@ -70,6 +70,7 @@ def test_rehearsed_nodes_under_open_mpi(couplet: Callable[..., Any], probes: Pat
     assert len(content["cells"]) == 32
     assert [process["node"] for process in content["processes"]] == [0] * 4 + [1] * 4
     assert (content["half_star"], content["hot_spots"], content["nodes"]) == (4, [0], "given")
+    assert content["machine"]["cores_per_node"] == os.cpu_count()
     assert {curve["name"] for curve in content["curves"]} == {"intra", "inter"}
     assert all(cell["samples"] == 3 for cell in content["cells"])
     full = [cell for cell in content["cells"] if cell["intra_in"] == cell["inter_in"] == 3]

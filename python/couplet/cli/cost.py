@@ -281,7 +281,7 @@ def place(
             )
         parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
         head = _head(model, pattern, kind, model_file)
-        _show_placement(head, result, order, names, parts, written, as_json)
+        _show_placement(head, result, order, names, parts, written, as_json, pattern.uses_aggregators)
 
 
 def _check_placing(listed: tuple[Host, ...] | None, write: Path | None, cells: int | None, order: str | None) -> None:
@@ -345,11 +345,14 @@ def _show_placement(
     parts: tuple[tuple[int, int], ...] | None,
     written: list[Path],
     as_json: bool,
+    with_aggregators: bool,
 ) -> None:
     from couplet.cost import tables
 
     if as_json:
         orders = {name: one.to_json() for name, one in result.orders.items()}
+        for entry in orders.values():
+            entry["aggregators"] = entry["aggregators"] if with_aggregators else None
         given = {name: float(cost) for name, cost in result.given.items()}
         content = head | {"orders": orders, "given": given, "chosen": order or result.chosen}
         content |= {} if names is None else {"hosts": names}

@@ -17,6 +17,7 @@ MODEL = "couplet.cost.model"
 MEASUREMENT = "couplet.cost.measurement"
 VERSION = 1
 MAX_DOCUMENT_BYTES = 256 << 20
+MAX_INTEGER = 1 << 62
 
 
 @cache
@@ -29,6 +30,13 @@ def schema(name: str, version: int = VERSION) -> Document:
 
 def _refuse_constant(text: str) -> float:
     raise ValueError(f"{text} is not a number that JSON has")
+
+
+def _bounded(text: str) -> int:
+    value = int(text)
+    if abs(value) > MAX_INTEGER:
+        raise ValueError(f"a number of {len(text)} digits is too large")
+    return value
 
 
 def _finite(text: str) -> float:
@@ -55,7 +63,7 @@ def read_text(path: Path) -> str:
 def parse(text: str, where: str) -> Any:
     """Returns what a JSON text holds; numbers are finite."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite)
+        return json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_bounded)
     except json.JSONDecodeError as error:
         raise DocumentError(f"{where}:{error.lineno}: is not JSON: {error.msg}") from error
     except (ValueError, RecursionError) as error:

@@ -168,7 +168,7 @@ def _require_plane(data: _Data, part: str = "") -> None:
 def _criterion(data: _Data, residuals: Array, parameters: int) -> float:
     """Schwarz's criterion; for the robust method with absolute residuals (Laplace's distribution)."""
     count = len(residuals)
-    floor = (1e-9 * float(numpy.abs(data.seconds).max())) or 1e-300
+    floor = max(1e-9 * float(numpy.abs(data.seconds).max()), 1e-150)
     if data.options.method == "robust":
         size = 2.0 * math.log(max(float(numpy.abs(residuals).mean()), floor))
     else:
@@ -252,11 +252,17 @@ def _hinge(data: _Data) -> Fit:
     def bent(at: float) -> Regression:
         return data.regress(data.pa, data.pe, numpy.maximum(0.0, data.pa - at))
 
+    def loss(at: float) -> float:
+        try:
+            return bent(at).loss
+        except DesignError:
+            return math.inf
+
     # Between two values of pa the loss is smooth: look at a grid, then closely around its best place.
     low, high = float(values[1]), float(values[-2])
     grid = numpy.linspace(low, high, _HINGE_STEPS * (len(values) - 3) + 1)
-    losses = [(bent(float(at)).loss, float(at)) for at in grid]
-    at = _refine(lambda place: bent(place).loss, min(losses)[1], float(grid[1] - grid[0]), (low, high))
+    losses = [(loss(float(at)), float(at)) for at in grid]
+    at = _refine(loss, min(losses)[1], float(grid[1] - grid[0]), (low, high))
     fitted = bent(at)
     losses.append((fitted.loss, at))
     alpha, beta, bend, gamma = (float(one) for one in fitted.coefficients)

@@ -20,7 +20,7 @@ from couplet.cost.documents import parse, read_text
 from couplet.cost.errors import CostError, DocumentError
 
 MAX_PROCESSES = 1 << 20
-MAX_MATRIX_PROCESSES = 8192
+MAX_MATRIX_PROCESSES = 4096
 
 
 @dataclass(frozen=True)
@@ -254,8 +254,8 @@ def _matrix_of_edges(content: dict[str, Any], path: Path) -> list[list[float]]:
             raise DocumentError(
                 f"{path}: edges[{index}] has to be [source, target, amount], processes 0 to {count - 1}"
             )
-        if not _is_number(edge[2]):
-            raise DocumentError(f"{path}: edges[{index}]: its amount has to be a number")
+        if not _is_number(edge[2]) or edge[2] < 0:
+            raise DocumentError(f"{path}: edges[{index}]: its amount has to be a number of at least 0")
         rows[edge[0]][edge[1]] += float(edge[2])
     return rows
 

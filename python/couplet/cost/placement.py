@@ -27,6 +27,7 @@ from couplet.cost.prediction import check_node_set, node_cost
 
 SEARCHES = ("auto", "exhaustive", "dynamic", "annealing")
 MAX_EXHAUSTIVE = 20_000
+MAX_EXHAUSTIVE_NODES = 64
 MAX_STATES = 200_000
 MAX_BOUND_PLACES = 20_000
 _Layer = dict[tuple[tuple[int, ...], int], tuple[Fraction | None, tuple[Any, ...] | None]]
@@ -185,7 +186,10 @@ def _search(costs: _Costs, node_set: Sequence[int], count: int, search: str, see
     orders = _order_count(node_set) * _choice_count(len(node_set), count)
     states = _state_count(node_set, count)
     if search == "auto":
-        search = "exhaustive" if orders <= MAX_EXHAUSTIVE else "dynamic" if states <= MAX_STATES else "annealing"
+        few = orders <= MAX_EXHAUSTIVE and len(node_set) <= MAX_EXHAUSTIVE_NODES
+        search = "exhaustive" if few else "dynamic" if states <= MAX_STATES else "annealing"
+    if search == "exhaustive" and len(node_set) > MAX_EXHAUSTIVE_NODES:
+        raise CostError(f"an exhaustive search takes at most {MAX_EXHAUSTIVE_NODES} nodes, not {len(node_set)}")
     if search == "exhaustive" and orders > MAX_EXHAUSTIVE:
         raise CostError(f"an exhaustive search would look at {orders:,} orders; at most {MAX_EXHAUSTIVE} are looked at")
     if search == "dynamic" and states > MAX_STATES:

@@ -39,6 +39,11 @@ def _figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
+def _plain(text: str) -> str:
+    """The text as it is: no formulas, and no characters that a picture cannot hold."""
+    return "".join(one if one.isprintable() else "?" for one in text).replace("$", r"\$")
+
+
 def svg(figure: Figure) -> str:
     """Returns the SVG of a figure, the same for the same data."""
     import matplotlib
@@ -124,7 +129,7 @@ def fit_figure(measurement: Measurement, model: Model) -> Figure:
         _against(figure.add_subplot(2, columns, place + 3), cells, fit, statistic, name, True)
         if with_rate:
             _throughput(figure.add_subplot(2, columns, place + 4), cells, fit)
-    figure.suptitle(f"{model.machine}, messages of {model.message_bytes} bytes")
+    figure.suptitle(f"{_plain(model.machine)}, messages of {model.message_bytes} bytes")
     return figure
 
 
@@ -134,7 +139,9 @@ def curve_figure(measurement: Measurement, curves: Sequence[Curve], statistic: s
     axes = figure.add_subplot()
     for points, curve in zip(measurement.curves, curves, strict=True):
         seconds = points.minimum_s if statistic == "minimum" else points.median_s
-        line = axes.loglog([max(1, size) for size in points.sizes], seconds, "o", markersize=3, label=curve.name)[0]
+        line = axes.loglog(
+            [max(1, size) for size in points.sizes], seconds, "o", markersize=3, label=_plain(curve.name)
+        )[0]
         axes.loglog(
             [max(1, size) for size in points.sizes],
             [curve.seconds(size) for size in points.sizes],

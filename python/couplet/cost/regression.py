@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy
 
-from couplet.cost.errors import CostError
+from couplet.cost.errors import CostError, DesignError
 
 Array = numpy.ndarray[Any, Any]
 
@@ -50,10 +50,13 @@ def student_quantile(confidence: float, degrees: int) -> float:
 
 
 def regress(design: Array, values: Array, method: str, confidence: float) -> Regression:
-    """Fits values = design @ coefficients. The design has full column rank and more rows than columns.
+    """Fits values = design @ coefficients. The design has more rows than columns.
 
+    Raises DesignError if its columns are not independent, so that there is more than one best fit.
     ``loss`` is what models are compared by: the sum of squared residuals, or of absolute ones for the robust method.
     """
+    if numpy.linalg.matrix_rank(design) < design.shape[1]:
+        raise DesignError("the cells do not tell the coefficients apart; vary pa and pe independently of each other")
     coefficients = numpy.linalg.lstsq(design, values, rcond=None)[0]
     residuals = values - design @ coefficients
     rows, columns = design.shape

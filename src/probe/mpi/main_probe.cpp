@@ -89,14 +89,16 @@ std::string find_nodes(World& world, const Options& options) {
 int choose_half_star(const World& world, const Options& options) {
   int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
   MPI_Bcast(&cores, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  const auto on_node = std::count(world.node_of_rank.begin(), world.node_of_rank.end(), 0);
-  if (!options.node_of_rank.empty()) {
-    cores = static_cast<int>(2 * on_node);  // a rehearsed node: as many pairs as it has ranks
-  }
   if (world.rank == 0) {
     std::printf("cores %d\n", cores);
   }
-  return options.half_star != 0 ? options.half_star : std::max(2, cores / 2);
+  if (options.half_star != 0) {
+    return options.half_star;
+  }
+  if (!options.node_of_rank.empty()) {  // a rehearsed node: as many pairs as it has ranks
+    return std::max(2, static_cast<int>(std::count(world.node_of_rank.begin(), world.node_of_rank.end(), 0)));
+  }
+  return std::max(2, cores / 2);
 }
 
 void print_times(const std::vector<double>& times) {
