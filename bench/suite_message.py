@@ -28,10 +28,9 @@ def ours_of(arena: Arena, link: str, variant: str) -> Contender:
             return arena.couplet("couplet-tcp-encrypted", encrypt=True, COUPLET_LINKS="self,tcp")
         return arena.couplet("couplet-tcp", COUPLET_LINKS="self,tcp")
     if variant == "tcp":
-        # Three processes on two cores, one of them idle: the default would be not to spin.
-        return arena.couplet("couplet-shm-tcp", others=1, other_node=True, COUPLET_SPIN_US="200")
+        return arena.couplet("couplet-shm-tcp", others=1, other_node=True)
     if variant == "50peers":
-        return arena.couplet("couplet-shm-50", others=50, COUPLET_SPIN_US="200")
+        return arena.couplet("couplet-shm-50", others=50)
     return arena.couplet("couplet-shm")
 
 

@@ -5,7 +5,6 @@
 // Tests: tests/languages, tests/universe.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -17,6 +16,7 @@
 
 #include "base/status.hpp"
 #include "couplet/couplet.h"
+#include "engine/turn.hpp"
 #include "os/fork.hpp"
 #include "runtime/universe.hpp"
 #include "task/coupler.hpp"
@@ -41,49 +41,7 @@ enum class HandleKind : std::uint32_t {
 };
 
 // Serialises (in order of arrival) or supervises the calls on one universe.
-class Turn {
- public:
-  void serialise() noexcept { serialised_ = true; }
-  Status begin() noexcept {
-    if (serialised_) {
-      queue();
-      return {};
-    }
-    if (busy_.load(std::memory_order_relaxed)) {
-      return {Code::thread, "a second thread uses this universe; join it with threads = 1 to serialise its calls"};
-    }
-    busy_.store(true, std::memory_order_relaxed);
-    return {};
-  }
-  void end() noexcept {
-    if (serialised_) {
-      served_.fetch_add(1);
-      served_.notify_all();
-    } else {
-      busy_.store(false, std::memory_order_relaxed);
-    }
-  }
-  // For a call that waits: lets those in who came meanwhile.
-  void pass() noexcept {
-    if (serialised_ && arrived_.load() - served_.load() > 1) {
-      end();
-      queue();
-    }
-  }
-
- private:
-  void queue() noexcept {
-    const std::uint32_t mine = arrived_.fetch_add(1);
-    for (std::uint32_t turn = served_.load(); turn != mine; turn = served_.load()) {
-      served_.wait(turn);
-    }
-  }
-
-  bool serialised_ = false;
-  std::atomic<bool> busy_{false};
-  std::atomic<std::uint32_t> arrived_{0};
-  std::atomic<std::uint32_t> served_{0};
-};
+using engine::Turn;
 
 // Runs `body` and turns whatever comes out into a couplet_status.
 template <typename Body>

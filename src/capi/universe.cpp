@@ -36,6 +36,9 @@ void add_group(couplet_universe& handle, couplet::message::Group& group) {
   handle.groups.push_back(std::move(made));
 }
 
+// What other threads have begun may end before the universe is left.
+constexpr double threads_timeout_s = 5;
+
 Status join(const char* program, const couplet_join_options* given, couplet_universe** universe) {
   COUPLET_TRY(capi::given(universe, "couplet_join", "universe"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_join_options_init, "couplet_join"));
@@ -50,14 +53,12 @@ Status join(const char* program, const couplet_join_options* given, couplet_univ
   mine.interrupted = capi::interrupted;
   auto handle = std::make_unique<couplet_universe>();
   COUPLET_TRY_VALUE(handle->universe, couplet::runtime::Universe::join(mine));
-  handle->universe->set_interrupt([&turn = handle->turn] {
-    turn.pass();
-    return capi::interrupted();
-  });
+  handle->universe->set_interrupt(capi::interrupted);
   handle->fork_generation = couplet::os::fork_generation();
   if (options.threads != 0) {
     handle->turn.serialise();
   }
+  COUPLET_TRY(handle->universe->set_turn(handle->turn));
   add_group(*handle, handle->universe->everyone());
   add_group(*handle, handle->universe->own_program());
   *universe = handle.release();
@@ -99,6 +100,10 @@ couplet_status couplet_leave(couplet_universe* universe) {
     COUPLET_TRY(capi::usable(universe, "couplet_leave"));
     COUPLET_TRY(universe->turn.begin());
     const std::unique_ptr<couplet_universe> owned(universe);
+    if (!universe->turn.close(couplet::os::deadline_after(threads_timeout_s))) {
+      universe->universe->abandon();  // sends that other threads wait for, and that nobody takes
+      static_cast<void>(universe->turn.close(couplet::os::never));
+    }
     Status first;
     for (const auto& series : universe->series) {
       const Status closed = series->close();

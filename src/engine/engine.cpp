@@ -5,15 +5,20 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <optional>
 #include <unordered_map>
 #include <utility>
+
+#include "os/ticks.hpp"
 
 namespace couplet::engine {
 namespace {
 
 constexpr std::uint64_t slice_ns = 100'000'000;  // ticks, interrupts, and the longest sleep
 constexpr unsigned rounds_between_others = 16;   // of the sources that are not looked at most closely
-constexpr unsigned rounds_between_seldom = 64;   // a look there is a system call
+constexpr unsigned rounds_between_seldom = 64;   // of a wait that looks closely at one source
+constexpr std::uint64_t ticks_between_seldom = 2 * os::ticks_per_us;  // a look there is a system call
+constexpr std::uint64_t ticks_between_clocks = 1000 * os::ticks_per_us;
 constexpr unsigned rounds_between_clocks = 64;
 constexpr int yield_credit_most = 16;
 constexpr unsigned waits_between_yield_trials = 32;
@@ -26,6 +31,7 @@ struct Wait {
   std::uint64_t deadline_ns;
   bool spins;  // else every round looks at everything
   Phase phase = Phase::spinning;
+  std::uint64_t last_ask_ns = 0;
   std::uint64_t started_ns = 0;  // 0: the clock was not looked at yet
   std::uint64_t idle_ns = 0;     // since when nothing has moved
   bool moved = false;
@@ -47,9 +53,13 @@ struct Engine::State {
   counters::Counters* counters = &own_counters;
   int walking = 0;  // sources may come and go while they are polled: a removed one leaves nullptr until nobody walks
   bool holes = false;
-  std::uint64_t exceptions = 0;  // that were caught at the boundary
-  Status mistake;                // an exception that is no lack of memory; the next wait answers with it
-  unsigned round = 0;
+  std::uint64_t exceptions = 0;    // that were caught at the boundary
+  Status mistake;                  // an exception that is no lack of memory; the next wait answers with it
+  std::uint64_t seldom_ticks = 0;  // of the last look at what needs a system call
+  std::uint64_t clock_ticks = 0;   // of the last look at the clock by poll()
+  Turn own_turn{};                 // of one thread
+  Turn* turn = &own_turn;
+  std::optional<Crowd> crowd{};
   std::uint64_t last_tick_ns = 0;
   std::uint64_t longest_sleep_ns = slice_ns;
   // Yielding helps where the peer needs this core: kept up while waits end in it.
@@ -101,6 +111,41 @@ struct Engine::State {
     return work;
   }
 
+  int poll_seldom(int budget) noexcept {
+    seldom_ticks = os::ticks();
+    return poll_all(seldom, budget);
+  }
+
+  // Those whose descriptors are ready.
+  int look_at_descriptors() noexcept {
+    int ready[64];
+    int work = 0;
+    const int count = watched.empty() ? 0 : doorbell.look(ready, 64);
+    for (int index = 0; index < count; ++index) {
+      work += poll_woken(ready[index]);
+    }
+    return work;
+  }
+
+  int poll_woken(int descriptor) noexcept {
+    int work = 0;
+    within_boundary([&] {
+      const auto place = watched.find(descriptor);
+      if (place != watched.end()) {
+        work = place->second->woken(descriptor, round_budget);
+      }
+    });
+    return work;
+  }
+
+  [[nodiscard]] std::uint64_t spin_ns() const noexcept { return crowd && crowd->crowded() ? 0 : patience.spin_ns; }
+
+  void look_at_crowd(std::uint64_t now_ns) noexcept {
+    if (crowd) {
+      within_boundary([&] { crowd->look(now_ns); });
+    }
+  }
+
   [[nodiscard]] bool any_ready() {
     bool ready = false;
     for (auto* const sources : {&often, &seldom}) {
@@ -118,11 +163,15 @@ struct Engine::State {
       walk(*sources, [&](Source& source) { within_boundary([&] { source.tick(now_ns); }); });
     }
   }
-  bool ask(std::uint64_t now_ns) {
-    if (!interrupted || now_ns - last_ask_ns < slice_ns) {
+  // last_ns: of the last time that this thread has asked.
+  bool ask(std::uint64_t now_ns, std::uint64_t& last_ns) {
+    if (turn->closing()) {
+      return true;
+    }
+    if (!interrupted || now_ns - last_ns < slice_ns) {
       return false;
     }
-    last_ask_ns = now_ns;
+    last_ns = now_ns;
     return interrupted();
   }
 
@@ -141,14 +190,15 @@ struct Engine::State {
 
   template <typename Done>
   bool round_of(Wait& wait, unsigned number, Source* first, const Done& done);
-  void pass_time(Wait& wait, std::uint64_t now_ns);
-  void sleep(std::uint64_t now_ns, std::uint64_t deadline_ns);
-  int wake_ready(std::uint64_t timeout_ns);
+  void pass_time(Wait& wait, std::uint64_t now_ns, Turn::Sleeper& sleeper);
+  void sleep(std::uint64_t now_ns, std::uint64_t deadline_ns, Turn::Sleeper& sleeper);
+  int sleep_in_doorbell(std::uint64_t timeout_ns, int* ready, int most, Turn::Sleeper& sleeper);
   bool may_yield() noexcept;
+  Status after_round(Wait& wait, std::uint64_t now_ns, const std::function<std::string()>& what, bool interruptible);
 };
 
 // Raises the flag, takes the second look, sleeps until the bell, a descriptor, the deadline or the end of the slice.
-void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
+void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns, Turn::Sleeper& sleeper) {
   doorbell.raise_flag();
   if (any_ready()) {
     doorbell.lower_flag();
@@ -156,21 +206,23 @@ void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns) {
   }
   const std::uint64_t until = std::min({deadline_ns, last_tick_ns + slice_ns, now_ns + longest_sleep_ns});
   const std::uint64_t start_ns = os::now_ns();
-  wake_ready(until > now_ns ? until - now_ns : 0);
+  int ready[64];
+  const int count = sleep_in_doorbell(until > now_ns ? until - now_ns : 0, ready, 64, sleeper);
+  for (int index = 0; index < count; ++index) {
+    poll_woken(ready[index]);
+  }
   counters->add(counters::Counter::sleeps);
   counters->add(counters::Counter::slept_ns, os::now_ns() - start_ns);
 }
 
-// Sleeps for at most timeout_ns, and wakes the sources whose descriptors are ready.
-int Engine::State::wake_ready(std::uint64_t timeout_ns) {
-  int work = 0;
-  doorbell.sleep(timeout_ns, [&](int descriptor) {
-    const auto place = watched.find(descriptor);
-    if (place != watched.end()) {
-      within_boundary([&] { work += place->second->woken(descriptor, round_budget); });
-    }
-  });
-  return work;
+// Other threads have their turn meanwhile, but for the sleep of a source, whose caller is in the middle of a round.
+int Engine::State::sleep_in_doorbell(std::uint64_t timeout_ns, int* ready, int most, Turn::Sleeper& sleeper) {
+  if (walking > 0) {
+    return doorbell.sleep_for(timeout_ns, ready, most);
+  }
+  int count = 0;
+  turn->sleep_without(&sleeper, [&] { count = doorbell.sleep_for(timeout_ns, ready, most); });
+  return count;
 }
 
 bool Engine::State::may_yield() noexcept {
@@ -188,8 +240,8 @@ bool Engine::State::may_yield() noexcept {
   return true;
 }
 
-Patience patience_for(int processes, int cores, double spin_us) noexcept {
-  Patience patience{.spin_ns = processes > cores ? 0U : 200'000U, .yield_ns = 20'000};
+Patience patience_for(double spin_us) noexcept {
+  Patience patience{.spin_ns = 200'000U, .yield_ns = 20'000};
   if (spin_us >= 0) {
     patience.spin_ns = static_cast<std::uint64_t>(spin_us * 1e3);
   }
@@ -236,7 +288,42 @@ void Engine::set_interrupt(std::function<bool()> check) {
 }
 
 bool Engine::interrupted(std::uint64_t now_ns) {
-  return state_->ask(now_ns);
+  std::uint64_t each_time = 0;
+  return state_->ask(now_ns, state_->turn->serialised() ? each_time : state_->last_ask_ns);
+}
+
+Status Engine::set_turn(Turn& turn) {
+  if (turn.serialised()) {
+    COUPLET_TRY(state_->doorbell.allow_wake());
+    turn.set_wake([this] { state_->doorbell.wake(); });
+  }
+  state_->turn = &turn;
+  return {};
+}
+
+bool Engine::leaving() const noexcept {
+  return state_->turn->closing();
+}
+
+bool Engine::wanted() const noexcept {
+  return state_->turn->wanted() || state_->turn->closing();
+}
+
+void Engine::sleep_elsewhere(const std::function<void()>& sleep) {
+  state_->turn->sleep_without(nullptr, sleep);
+}
+
+void Engine::set_crowd(Crowd::Measure measure) {
+  state_->crowd.emplace(std::move(measure));
+  state_->look_at_crowd(os::now_ns());
+}
+
+std::uint64_t Engine::spin_ns() const noexcept {
+  return state_->spin_ns();
+}
+
+const Crowd* Engine::crowd() const noexcept {
+  return state_->crowd ? &*state_->crowd : nullptr;
 }
 
 void Engine::limit_sleep(std::uint64_t longest_ns) {
@@ -251,13 +338,16 @@ int Engine::poll(int budget) {
   State& state = *state_;
   state.counters->add(counters::Counter::polls);
   int work = state.poll_all(state.often, budget);
-  const unsigned round = ++state.round;
-  // A caller that only polls needs its system calls and ticks too, just not each time.
-  if (round % rounds_between_others == 0) {
-    work += state.poll_all(state.seldom, budget);
-  }
-  if (round % rounds_between_clocks == 0) {
-    state.tick(os::now_ns());
+  // A caller that only polls needs its system calls and ticks, too, but not each time.
+  const std::uint64_t ticks = os::ticks();
+  if (ticks - state.seldom_ticks >= ticks_between_seldom) {
+    work += state.poll_seldom(budget);
+    if (ticks - state.clock_ticks >= ticks_between_clocks) {
+      state.clock_ticks = ticks;
+      const std::uint64_t now_ns = os::now_ns();
+      state.look_at_crowd(now_ns);
+      state.tick(now_ns);
+    }
   }
   return work;
 }
@@ -272,12 +362,12 @@ void Engine::look_at_all() {
     return;
   }
   state.poll_all(state.often, round_budget);
-  state.poll_all(state.seldom, round_budget);
+  state.poll_seldom(round_budget);
   state.tick(os::now_ns());
 }
 
 int Engine::look_at_descriptors() {
-  return state_->wake_ready(0);
+  return state_->look_at_descriptors();
 }
 
 // One round: the focus, and the others when it is their turn. True: done.
@@ -296,63 +386,92 @@ bool Engine::State::round_of(Wait& wait, unsigned number, Source* first, const D
     wait.moved = poll_all(often, round_budget) > 0 || wait.moved;
   }
   if (all_seldom) {
-    wait.moved = poll_all(seldom, round_budget) > 0 || wait.moved;
+    wait.moved = poll_seldom(round_budget) > 0 || wait.moved;
   }
   return (all_often || all_seldom) && done();
 }
 
 // After a look at the clock: spins on, yields or sleeps.
-void Engine::State::pass_time(Wait& wait, std::uint64_t now_ns) {
+void Engine::State::pass_time(Wait& wait, std::uint64_t now_ns, Turn::Sleeper& sleeper) {
   const std::uint64_t idle_for_ns = now_ns - wait.idle_ns;
-  if (idle_for_ns < patience.spin_ns) {
+  const std::uint64_t spin_for_ns = spin_ns();
+  if (idle_for_ns < spin_for_ns) {
     return;
   }
   if (wait.phase == Phase::spinning) {
     wait.phase = may_yield() ? Phase::yielding : Phase::sleeping;
   }
   if (wait.phase == Phase::yielding) {
-    if (idle_for_ns < patience.spin_ns + patience.yield_ns) {
+    if (idle_for_ns < spin_for_ns + patience.yield_ns) {
       ::sched_yield();
       return;
     }
     yield_credit = std::max(0, yield_credit - 1);
     wait.phase = Phase::sleeping;
   }
-  sleep(now_ns, wait.deadline_ns);
+  sleep(now_ns, wait.deadline_ns, sleeper);
   wait.moved = true;  // whatever woke us: spin again before the next sleep
+}
+
+// What ends a wait that is not done, and what is due now and then.
+Status Engine::State::after_round(Wait& wait, std::uint64_t now_ns, const std::function<std::string()>& what,
+                                  bool interruptible) {
+  if (!mistake.ok()) [[unlikely]] {
+    return std::exchange(mistake, {});
+  }
+  if (wait.started_ns == 0) {
+    wait.started_ns = wait.idle_ns = now_ns;
+  }
+  if (now_ns >= wait.deadline_ns) {
+    return fail(Code::timeout, "waited {:.3g} s for {}", static_cast<double>(now_ns - wait.started_ns) * 1e-9, what());
+  }
+  if (wait.moved) {
+    wait.idle_ns = now_ns;
+    wait.phase = Phase::spinning;
+  }
+  look_at_crowd(now_ns);
+  wait.spins = spin_ns() != 0;
+  tick(now_ns);
+  if (interruptible && turn->closing()) {
+    return Turn::left_by_another();
+  }
+  return interruptible && ask(now_ns, wait.last_ask_ns) ? Status(Code::interrupted) : Status();
 }
 
 Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns,
                     const std::function<std::string()>& what, Source* first, bool interruptible) {
   State& state = *state_;
-  Wait wait{.deadline_ns = deadline_ns, .spins = state.patience.spin_ns != 0};
+  Turn& turn = *state.turn;
+  Turn::Sleeper sleeper{done};
+  Wait wait{.deadline_ns = deadline_ns, .spins = state.spin_ns() != 0, .last_ask_ns = state.last_ask_ns};
+  const bool outermost = state.walking == 0;  // what a source waits for keeps the turn: its caller is in the middle
+  struct Leader {
+    State& state;
+    bool leads;
+    ~Leader() {
+      if (leads) state.turn->resign();
+    }
+  } leader{state, outermost && !turn.leads() && turn.lead()};
   for (unsigned round = 0; !state.round_of(wait, round, first, done); ++round) {
     state.counters->add(counters::Counter::polls);
+    if (turn.wanted() && outermost) {
+      turn.pass();
+    }
     if (!wait.close_look() && deadline_ns != 0 && round % rounds_between_clocks != rounds_between_clocks - 1) {
       os::pause();
       continue;
     }
-    if (!state.mistake.ok()) [[unlikely]] {
-      return std::exchange(state.mistake, {});
-    }
     const std::uint64_t now_ns = os::now_ns();
-    if (wait.started_ns == 0) {
-      wait.started_ns = wait.idle_ns = now_ns;
+    COUPLET_TRY(state.after_round(wait, now_ns, what, interruptible));
+    if (std::exchange(wait.moved, false)) {
+      turn.look_at_sleepers();
     }
-    if (wait.moved) {
-      wait.idle_ns = now_ns;
-      wait.moved = false;
-      wait.phase = Phase::spinning;
+    state.last_ask_ns = wait.last_ask_ns;
+    if (outermost && !turn.leads() && !(leader.leads = turn.lead())) {
+      turn.park(sleeper, std::min(deadline_ns, now_ns + slice_ns));
+      continue;
     }
-    if (now_ns >= deadline_ns) {
-      return fail(Code::timeout, "waited {:.3g} s for {}", static_cast<double>(now_ns - wait.started_ns) * 1e-9,
-                  what());
-    }
-    state.tick(now_ns);
-    if (interruptible && state.ask(now_ns)) {
-      return Code::interrupted;
-    }
-    state.pass_time(wait, now_ns);
+    state.pass_time(wait, now_ns, sleeper);
   }
   if (wait.phase == Phase::yielding) {
     state.yield_credit = std::min(yield_credit_most, state.yield_credit + 4);

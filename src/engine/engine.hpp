@@ -1,8 +1,8 @@
 // engine: all waiting. Turns everything that can be polled (channels, series, timers, the hub) into one bounded poll, and a
 // condition into "true", "deadline passed" or an error.
 // Above: universe, message, series. Below: channel, os (doorbell, poller, clock).
-// Invariants: no hidden thread; poll never blocks; wait spins briefly (not at all when ranks exceed cores), yields for at
-// most tens of microseconds while that is seen to help, then blocks on the one doorbell of the process; before it blocks
+// Invariants: no hidden thread; poll never blocks; wait spins briefly (not at all when more run than there are cores), yields
+// for at most tens of microseconds while that is seen to help, then blocks on the one doorbell of the process; before it blocks
 // the sleeping flag is raised and every source gets a second look, so that no wake-up is lost; no exception of a source
 // passes through a caller.
 // Tests: tests/unit/engine.
@@ -16,6 +16,8 @@
 
 #include "base/status.hpp"
 #include "counters/counters.hpp"
+#include "engine/crowd.hpp"
+#include "engine/turn.hpp"
 #include "os/clock.hpp"
 #include "os/doorbell.hpp"
 
@@ -39,15 +41,15 @@ class Source {
 
 enum class Rate : std::uint8_t {
   often,   // memory: polled in every round
-  seldom,  // needs a system call: polled every n-th round and after a wake-up of its descriptor
+  seldom,  // needs a system call: polled every few microseconds and after a wake-up of its descriptor
 };
 
 struct Patience {
-  std::uint64_t spin_ns = 0;   // chosen at join: 0 where ranks of this node exceed cores
+  std::uint64_t spin_ns = 0;   // 0: never; see also Engine::set_crowd
   std::uint64_t yield_ns = 0;  // at most tens of microseconds
 };
-// For `processes` of ours on a node with so many usable cores. spin_us: the user's wish (COUPLET_SPIN_US), < 0: none.
-[[nodiscard]] Patience patience_for(int processes, int cores, double spin_us = -1) noexcept;
+// spin_us: the user's wish (COUPLET_SPIN_US), < 0: none.
+[[nodiscard]] Patience patience_for(double spin_us = -1) noexcept;
 
 class Engine {
  public:
@@ -63,9 +65,10 @@ class Engine {
   Status watch(int descriptor, bool write, Source& source);
   void unwatch(int descriptor);
 
-  // One round over all sources. Returns the work done.
+  // One round over all sources; what needs a system call is left out if that was looked at some 2 us ago. Returns the work
+  // done.
   int poll(int budget = 64);
-  // The same without leaving out what poll() looks at now and then only. Does nothing where a source calls it.
+  // The same without leaving out anything. Does nothing where a source calls it.
   void look_at_all();
   // One system call: wakes the sources whose watched descriptors are ready. Returns the work done.
   int look_at_descriptors();
@@ -92,15 +95,32 @@ class Engine {
   // No sleep is longer: for sources that nothing wakes us for (outstanding work of MPI).
   void limit_sleep(std::uint64_t longest_ns);
 
+  // Who takes turns with whom, where several threads use this engine; outlives it. system: see Doorbell::allow_wake.
+  Status set_turn(Turn& turn);
+  // Does another thread want its turn, or does somebody leave?
+  [[nodiscard]] bool wanted() const noexcept;
+  // Another thread leaves the universe: waits that can be left end.
+  [[nodiscard]] bool leaving() const noexcept;
+  // Calls `sleep`, which waits elsewhere than in wait(), so that other threads have their turn meanwhile.
+  void sleep_elsewhere(const std::function<void()>& sleep);
+
+  // From now on nobody spins while there is a crowd. Without one it is spun always.
+  void set_crowd(Crowd::Measure measure);
+  // How long a wait spins now: 0 in a crowd.
+  [[nodiscard]] std::uint64_t spin_ns() const noexcept;
+  // nullptr: none was set.
+  [[nodiscard]] const Crowd* crowd() const noexcept;
+
   // Exceptions of sources that were caught: none leaves poll, wait or look_at_all.
   [[nodiscard]] std::uint64_t caught_exceptions() const noexcept;
 
   // Counts rounds and sleeps from here on; outlives the engine.
   void set_counters(counters::Counters& counters);
 
-  // check: called inside waits that are interruptible, about every 100 ms: true ends them (Ctrl-C in Python).
+  // check: called inside waits that are interruptible, about every 100 ms: true ends them (Ctrl-C in Python). With several
+  // threads each asks for itself.
   void set_interrupt(std::function<bool()> check);
-  // For waits elsewhere: asks the check where its time has come.
+  // For waits elsewhere: asks the check where its time has come. Also true when the universe is being left.
   [[nodiscard]] bool interrupted(std::uint64_t now_ns);
 
  private:

@@ -145,7 +145,7 @@ Status Messenger::dispatch(channel::Channel& channel, const wire::FrameHeader& h
 // Keeps a message, or its envelope, that nobody has asked for; nullptr: the peer has taken more than it may.
 Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool envelope) {
   const std::uint64_t charge = envelope ? 0 : header.first + wire::eager_overhead_bytes;
-  if (envelope ? flow.envelopes >= largest_envelope_count : flow.stored + charge > largest_payload_credit) {
+  if (envelope ? flow.envelopes >= largest_envelope_count : flow.stored + charge > flow.granted) {
     return nullptr;
   }
   Arrival* arrival = arrival_pool_.take();
@@ -179,7 +179,7 @@ Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool enve
 void Messenger::send_credit(Flow& flow) noexcept {
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::credit);
-  header.first = std::exchange(flow.owed, 0);
+  header.first = std::exchange(flow.owed, 0) + grow_credit(flow);
   post_control(flow, header, {});
 }
 
@@ -223,7 +223,7 @@ Status Messenger::eager_arrived(Flow& flow, const wire::FrameHeader& header, std
   const Arrival* arrival = store(flow, header, false);
   if (arrival == nullptr) {
     return fail(Code::limit, "{} has sent more than the {} bytes that may wait for a receive",
-                channels_.peer_name(flow.peer), largest_payload_credit);
+                channels_.peer_name(flow.peer), flow.granted);
   }
   if (!payload.empty()) std::memcpy(arrival->storage, payload.data(), payload.size());
   return {};

@@ -93,6 +93,7 @@ struct Arrival {
   std::uint64_t address = 0;     // envelope: in the sender's memory
   std::array<std::byte, inline_bytes> small;
 };
+static_assert(sizeof(Arrival) <= wire::eager_overhead_bytes);
 using ArrivalChain = Chain<Arrival, &Arrival::next, &Arrival::previous>;
 using ArrivalsOfAll = Chain<Arrival, &Arrival::next_of_all, &Arrival::previous_of_all>;
 
@@ -114,8 +115,9 @@ struct Flow {
   std::uint64_t credit = 0;
   std::uint64_t offered = 0;  // envelopes without an answer
   // from the peer
-  std::uint64_t owed = 0;       // credit to give back
-  std::uint64_t stored = 0;     // credit taken by messages that nobody has asked for
+  std::uint64_t granted = 0;  // credit that it has been given: what it holds, what is stored here, on the way and owed
+  std::uint64_t owed = 0;     // credit to give back
+  std::uint64_t stored = 0;   // credit taken by messages that nobody has asked for
   std::uint64_t envelopes = 0;  // that nobody has asked for
   RequestChain posted;
   ArrivalChain arrivals;

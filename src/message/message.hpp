@@ -31,7 +31,7 @@ namespace couplet::message {
 using channel::Channels;
 
 // Part of the format: a receiver never holds more for one peer.
-inline constexpr std::uint64_t largest_payload_credit = std::uint64_t{4} << 20;
+inline constexpr std::uint64_t largest_payload_credit = wire::max_payload_credit;
 inline constexpr std::uint64_t largest_envelope_count = 65536;
 // No message of the library itself (agreements, tasks) is longer: its receiver makes room for what the sender announces.
 inline constexpr std::uint64_t max_internal_message_bytes = std::uint64_t{1} << 30;
@@ -39,9 +39,11 @@ inline constexpr std::uint64_t max_internal_message_bytes = std::uint64_t{1} << 
 struct MessengerOptions {
   std::uint64_t payload_credit_bytes = largest_payload_credit;  // may only be lowered
   std::uint64_t envelope_limit = largest_envelope_count;        // may only be lowered
-  std::optional<std::uint64_t> eager_bytes;                     // none: the lane's own limit
-  bool read_memory = true;                                      // process_vm_readv where proven
-  int spin_rounds = 4000;  // looks at one channel before Engine::wait; 0 where ranks exceed cores
+  // Credit that all peers together may be given beyond their first, as they use it.
+  std::uint64_t max_grown_credit_bytes = wire::max_total_credit_bytes;
+  std::optional<std::uint64_t> eager_bytes;  // none: the lane's own limit
+  bool read_memory = true;                   // process_vm_readv where proven
+  int spin_rounds = 4000;  // looks at one channel before Engine::wait; 0: never, nor in a crowd (Engine::spin_ns)
   std::uint64_t retained_bytes = std::uint64_t{8} << 20;  // of the pool for messages that nobody has asked for
   bool foreign_byte_order = false;                        // tests: says that what is sent has the other byte order
   counters::Counters* counters = nullptr;  // of the process page; outlives the messenger; none: it counts for itself
@@ -116,6 +118,8 @@ class Messenger final : public channel::FrameHandler {
   [[nodiscard]] std::uint32_t& uses_of(std::uint32_t context, std::string_view name);
   // Waits until then, and moves what can be moved meanwhile.
   void move_until(std::uint64_t until_ns) noexcept;
+  // Ends every request with `why`, and with them the channels: for a universe that is left while other threads wait.
+  void abandon(const Status& why) noexcept;
   // The member waits for something that cannot be sent for want of memory: its channel fails by name.
   void give_up_peer(Group& group, std::int32_t rank, const Status& why) noexcept;
 
@@ -273,8 +277,14 @@ class Messenger final : public channel::FrameHandler {
   Status dispatch(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
   void return_credit(Flow& flow, std::uint64_t bytes) noexcept {
     flow.owed += bytes;
-    if (flow.owed >= options_.payload_credit_bytes / 4 && flow.channel != nullptr) send_credit(flow);
+    if (flow.owed >= flow.granted / 4 && flow.channel != nullptr) send_credit(flow);
   }
+  [[nodiscard]] std::uint64_t first_credit() const noexcept {
+    const std::uint64_t first = wire::first_payload_credit(static_cast<std::uint64_t>(size_));
+    return first < options_.payload_credit_bytes ? first : options_.payload_credit_bytes;
+  }
+  [[nodiscard]] std::uint64_t grow_credit(Flow& flow) noexcept;
+  void reset_credit(Flow& flow) noexcept;
   void send_credit(Flow& flow) noexcept;
   Status eager_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status envelope_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
@@ -300,6 +310,9 @@ class Messenger final : public channel::FrameHandler {
 
   // wait.cpp
   [[nodiscard]] int rounds_for(const Request& request) const noexcept;
+  [[nodiscard]] bool may_spin() const noexcept {
+    return options_.spin_rounds > 0 && (engine_ == nullptr || engine_->spin_ns() > 0);
+  }
   bool spin(const Request& request) noexcept;
   int poll_channel(channel::Channel& channel, int budget) noexcept;
   Status block(Request& request, std::uint64_t deadline_ns) noexcept;
@@ -322,7 +335,8 @@ class Messenger final : public channel::FrameHandler {
   std::uint32_t rounds_ = 0;
   std::size_t pending_ = 0;
   std::size_t lost_peers_ = 0;
-  bool big_endian_ = false;  // what our frames say
+  std::uint64_t grown_credit_bytes_ = 0;  // of all peers, beyond their first
+  bool big_endian_ = false;               // what our frames say
   Group* universe_group_ = nullptr;
   std::vector<std::unique_ptr<Group>> groups_;
   Pool<Request> requests_;

@@ -76,6 +76,17 @@ std::uint32_t& Messenger::uses_of(std::uint32_t context, std::string_view name) 
   return uses_[fmt::format("{:08x} {}", context, name)];
 }
 
+void Messenger::abandon(const Status& why) noexcept {
+  for (const auto& flow : flows_) {
+    if (flow == nullptr) continue;
+    channel::Channel* channel = flow->channel;
+    if (channel != nullptr) channel->fail(why);
+    lose(*flow, why);
+    if (channel != nullptr) poll_channel(*channel, 1);  // gives back what it still has of ours
+  }
+  while (Request* request = any_source_.pop_front()) finish(*request, why);
+}
+
 void Messenger::give_up_peer(Group& group, std::int32_t rank, const Status& why) noexcept {
   const Flow* flow = flows_[group.peer(rank)].get();
   if (flow != nullptr && flow->channel != nullptr) flow->channel->fail(why);
@@ -89,7 +100,7 @@ Flow& Messenger::flow_to(channel::PeerId peer) {
     flow = std::make_unique<Flow>();
     flow->peer = peer;
     flow->messenger = this;
-    flow->credit = options_.payload_credit_bytes;
+    reset_credit(*flow);
   }
   return *flow;
 }
@@ -114,11 +125,26 @@ void Messenger::peer_returned(channel::PeerId peer) {
   if (!flow.lost) return;
   flow.lost = false;
   --lost_peers_;
-  flow.credit = options_.payload_credit_bytes;
-  flow.owed = 0;
+  reset_credit(flow);
   flow.reach = Reach::unknown;
   flow.memory.reset();
   flow.helps = true;
+}
+
+// As it is when two ranks meet.
+void Messenger::reset_credit(Flow& flow) noexcept {
+  if (flow.granted > first_credit()) grown_credit_bytes_ -= flow.granted - first_credit();
+  flow.credit = flow.granted = first_credit();
+  flow.owed = 0;
+}
+
+// What the peer gets beyond what it is owed: twice as much as before, while the sum over all peers allows it.
+std::uint64_t Messenger::grow_credit(Flow& flow) noexcept {
+  const std::uint64_t more = std::min(flow.granted, options_.payload_credit_bytes - flow.granted);
+  if (grown_credit_bytes_ + more > options_.max_grown_credit_bytes) return 0;
+  grown_credit_bytes_ += more;
+  flow.granted += more;
+  return more;
 }
 
 // Who calls again and again until a lost peer is back gets errors at once, and has to hear of its return all the same.
@@ -174,7 +200,7 @@ Status Messenger::loss_text(const Flow& flow, const Status& why) const {
   const std::string name = channels_.peer_name(flow.peer);
   if (why.code() == Code::end) return fail(Code::peer_lost, "{} has left", name);
   const bool keep = why.code() == Code::protocol || why.code() == Code::version || why.code() == Code::authentication ||
-                    why.code() == Code::limit || why.code() == Code::memory;
+                    why.code() == Code::limit || why.code() == Code::memory || why.code() == Code::state;
   const std::string text = why.text();
   return {keep ? why.code() : Code::peer_lost,
           text.find(name) != std::string::npos ? text : fmt::format("{}: {}", name, text)};

@@ -50,7 +50,7 @@ bool Messenger::write_piece(const os::ProcessMemory& memory, std::uint64_t addre
 
 // nullptr: this side copies alone. Where ranks exceed cores a sender that copies would only take the receiver's core.
 std::atomic<std::uint64_t>* Messenger::word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept {
-  const bool worth = bytes >= wire::least_shared_bytes && bytes <= wire::most_shared_bytes && options_.spin_rounds > 0;
+  const bool worth = bytes >= wire::least_shared_bytes && bytes <= wire::most_shared_bytes && may_spin();
   if (!worth || !flow.helps || flow.sharing != nullptr || flow.channel == nullptr) return nullptr;
   return flow.channel->shared_word(link::Way::incoming);
 }
@@ -118,7 +118,7 @@ Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std
   if (!envelope.ok()) return envelope.status().within(channels_.peer_name(flow.peer));
   prove_reach(flow, *envelope);
   std::atomic<std::uint64_t>* word = flow.channel->shared_word(link::Way::outgoing);
-  if (flow.reach != Reach::proven || word == nullptr || options_.spin_rounds == 0) return {};
+  if (flow.reach != Reach::proven || word == nullptr || !may_spin()) return {};
   std::uint64_t claimed = 0;
   std::uint64_t copied = 0;
   while (const auto piece = claim_piece(*word, header.context, request->bytes, self_ > flow.peer)) {

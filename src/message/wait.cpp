@@ -5,10 +5,17 @@
 #include "message/message.hpp"
 
 namespace couplet::message {
+namespace {
+
+constexpr int frames_per_test = 16;
+
+}  // namespace
+
 // The peer reads a large message while we look: going to sleep and being woken would cost more than the rest of the copy.
 int Messenger::rounds_for(const Request& request) const noexcept {
+  if (!may_spin()) return 0;
   const bool being_read = request.sending && request.stage == Stage::offered && request.flow->rounds_per_poll > 64;
-  if (!being_read || options_.spin_rounds == 0) return options_.spin_rounds;
+  if (!being_read) return options_.spin_rounds;
   constexpr std::uint64_t bytes_per_round = 16;
   constexpr std::uint64_t most_rounds = 250'000;  // some milliseconds
   return options_.spin_rounds + static_cast<int>(std::min(request.bytes / bytes_per_round, most_rounds));
@@ -37,6 +44,7 @@ bool Messenger::spin(const Request& request) noexcept {
       rounds_ = 0;
       engine_->poll();
       if (request.done) return true;
+      if (engine_->wanted()) return false;  // another thread: Engine::wait lets it in
     }
     const int moved = poll_channel(*channel, 1);
     if (request.done) return true;
@@ -48,8 +56,8 @@ bool Messenger::spin(const Request& request) noexcept {
 
 // As finish_wait, after spin() has not helped.
 Status Messenger::block(Request& request, std::uint64_t deadline_ns) noexcept {
-  // Neither an agreement nor a blocking send can be left half way.
-  const bool may_stop = request.sending ? request.pooled : request.text == nullptr;
+  // A blocking send cannot be left half way: the peer may be reading its buffer.
+  const bool may_stop = !request.sending || request.pooled;
   return wait_until([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); },
                     may_stop);
 }
@@ -105,6 +113,9 @@ void Messenger::withdraw(Request** request) {
 
 Status Messenger::test(Request** request, couplet_message* message) {
   if (*request == nullptr) return {};
+  // Its own channel at once, also where that takes a system call; the others when it is their time.
+  channel::Channel* channel = (*request)->flow != nullptr ? (*request)->flow->channel : nullptr;
+  if (!(*request)->done && engine_ != nullptr && channel != nullptr) poll_channel(*channel, frames_per_test);
   if (!(*request)->done && engine_ != nullptr) engine_->poll();
   if (!(*request)->done) return Code::not_yet;
   return collect(request, message);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -84,6 +85,7 @@ struct Doorbell::State {
   SleepFlag& flag;
   Descriptor set;
   Descriptor socket;
+  Descriptor waker{};  // an eventfd; made when several threads use the doorbell
 
   void drain() const noexcept {
     std::array<char, 64> dropped{};
@@ -108,7 +110,7 @@ Result<std::unique_ptr<Doorbell>> Doorbell::open(const std::string& path, SleepF
     return system_failure(error, fmt::format("cannot make the doorbell {}", path));
   }
   auto state =
-      std::unique_ptr<State>(new State{path, flag, Descriptor(::epoll_create1(EPOLL_CLOEXEC)), std::move(socket)});
+      std::unique_ptr<State>(new State{path, flag, Descriptor(::epoll_create1(EPOLL_CLOEXEC)), std::move(socket), {}});
   if (!state->set) {
     const int error = errno;
     ::unlink(path.c_str());
@@ -156,11 +158,49 @@ int Doorbell::sleep_for(std::uint64_t timeout_ns, int* ready_descriptors, int mo
     const int descriptor = events[static_cast<std::size_t>(index)].data.fd;
     if (descriptor == state_->socket.number()) {
       state_->drain();
+    } else if (state_->waker && descriptor == state_->waker.number()) {
+      std::uint64_t wakes = 0;
+      static_cast<void>(::read(descriptor, &wakes, sizeof wakes) == sizeof wakes);
     } else {
       ready_descriptors[ready++] = descriptor;
     }
   }
   return ready;
+}
+
+int Doorbell::look(int* ready_descriptors, int most) {
+  std::array<epoll_event, 64> events{};
+  const int wanted = std::min(most, static_cast<int>(events.size()));
+  const int count = wait_for_events(state_->set.number(), events.data(), wanted, 0);
+  int ready = 0;
+  for (int index = 0; index < count; ++index) {
+    const int descriptor = events[static_cast<std::size_t>(index)].data.fd;
+    const bool own = descriptor == state_->socket.number() || (state_->waker && descriptor == state_->waker.number());
+    if (!own) {
+      ready_descriptors[ready++] = descriptor;
+    }
+  }
+  return ready;
+}
+
+Status Doorbell::allow_wake() {
+  if (state_->waker) {
+    return {};
+  }
+  Descriptor waker(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  if (!waker) {
+    return system_failure(errno, "cannot make the descriptor by which threads wake each other");
+  }
+  COUPLET_TRY(watch(waker.number(), false));
+  state_->waker = std::move(waker);
+  return {};
+}
+
+void Doorbell::wake() noexcept {
+  const std::uint64_t one = 1;
+  if (state_->waker) {
+    static_cast<void>(::write(state_->waker.number(), &one, sizeof one) == sizeof one);  // full: it wakes as well
+  }
 }
 
 void Bell::ring() noexcept {

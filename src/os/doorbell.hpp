@@ -40,6 +40,12 @@ class Doorbell {
   void sleep(std::uint64_t timeout_ns, Ready&& ready);
   // The same; returns how many descriptors are ready.
   int sleep_for(std::uint64_t timeout_ns, int* ready_descriptors, int most);
+  // Which watched descriptors are ready now. Does not block, and leaves flag and socket alone: another thread may be asleep.
+  int look(int* ready_descriptors, int most);
+  // Lets wake() end a sleep of another thread of this process. system: no descriptor is left.
+  Status allow_wake();
+  // Ends the sleep that is under way, or the next one. Any thread.
+  void wake() noexcept;
 
  private:
   struct State;

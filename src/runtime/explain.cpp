@@ -16,9 +16,13 @@ std::string Universe::explain() const {
                     {"directory", member_->node_directory()},
                     {"usable_cores", os::usable_cores()}};
   report["tcp_protection"] = channel::protection_name(member_->protection());
-  report["waiting"] = {{"spin_us", static_cast<double>(patience_.spin_ns) / 1e3},
+  const auto* const crowd = engine_->crowd();
+  const char* const why = crowd == nullptr   ? "the setting spin_us"
+                          : crowd->crowded() ? "more run on this host than there are cores"
+                                             : "a core for everybody who runs";
+  report["waiting"] = {{"spin_us", static_cast<double>(engine_->spin_ns()) / 1e3},
                        {"yield_us", static_cast<double>(patience_.yield_ns) / 1e3},
-                       {"why", patience_.spin_ns == 0 ? "more processes than cores" : "a core for each process"}};
+                       {"why", why}};
   const std::string relay = member_->setting("relay");
   report["series_of_other_nodes"] = {
       {"relay", relay.empty() ? "auto" : relay},

@@ -55,6 +55,9 @@ Result<std::uint64_t> SeriesEnvironment::between_slices() {
     engine_.poll();
   }
   engine_.look_at_all();  // who has died is looked for by time, and here a round may be a tenth of a second
+  if (engine_.leaving()) {
+    return engine::Turn::left_by_another();
+  }
   if (engine_.interrupted(os::now_ns())) {
     return Code::interrupted;
   }

@@ -18,8 +18,8 @@ namespace couplet::runtime {
 class SeriesEnvironment final : public series::Environment {
  public:
   SeriesEnvironment(universe::Membership& membership, engine::Engine& engine, message::Messenger& messenger,
-                    counters::Counters& counters, std::uint64_t spin_ns)
-      : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters), spin_ns_(spin_ns) {}
+                    counters::Counters& counters)
+      : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters) {}
 
   void set_window(series::Window* window) noexcept { window_ = window; }
   // Who brings parts of other nodes; nullptr: nobody does. pushes: this process pushes inside its own calls.
@@ -40,7 +40,8 @@ class SeriesEnvironment final : public series::Environment {
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override;
   Status program_alive(std::string_view program) override;
   Result<std::uint64_t> between_slices() override;
-  [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return spin_ns_; }
+  [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return engine_.spin_ns(); }
+  void sleep_elsewhere(const std::function<void()>& sleep) override { engine_.sleep_elsewhere(sleep); }
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const series::PartWish& wish, std::uint64_t deadline_ns) override;
   Status wait(const std::function<bool()>& done, std::uint64_t until_ns) override;
@@ -51,7 +52,6 @@ class SeriesEnvironment final : public series::Environment {
   engine::Engine& engine_;
   message::Messenger& messenger_;
   counters::Counters& counters_;
-  std::uint64_t spin_ns_;
   relay::Remote* remote_ = nullptr;
   bool pushes_ = false;
   series::Window* window_ = nullptr;

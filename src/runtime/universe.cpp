@@ -7,6 +7,7 @@
 
 #include "os/descriptor_limit.hpp"
 #include "os/host.hpp"
+#include "os/load.hpp"
 #include "runtime/control_lanes.hpp"
 #include "runtime/settings.hpp"
 
@@ -27,13 +28,16 @@ void print_note(const std::string& text) {
   }
 }
 
-int processes_on_node(const universe::Membership& membership) {
-  int count = 0;
-  for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
-    const auto& info = membership.peer(static_cast<channel::PeerId>(rank));
-    count += info.state == universe::PeerState::present && info.node == membership.node() ? 1 : 0;
-  }
-  return count;
+// How busy the cores are that this process may use.
+engine::Crowd::Measure load_of_host() {
+  const int cores = os::LoadMeter::cores();
+  const bool restricted = os::usable_cores() < cores;
+  return [meter = std::make_shared<os::LoadMeter>(), cores, restricted] {
+    return engine::Load{.runnable = restricted ? -1 : meter->runnable(),
+                        .cores = cores,
+                        .restricted = restricted,
+                        .delay_ns = restricted ? os::LoadMeter::delay_ns() : 0};
+  };
 }
 
 }  // namespace
@@ -60,13 +64,17 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   };
   COUPLET_TRY_VALUE(member_, universe::join(std::move(options)));
   counters_ = std::make_unique<counters::Counters>(member_->page().counters());
-  patience_ = engine::patience_for(processes_on_node(*member_), os::usable_cores(), spin_wish_us(*member_));
+  const double spin_us = spin_wish_us(*member_);
+  patience_ = engine::patience_for(spin_us);
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
+  if (spin_us < 0) {
+    engine_->set_crowd(load_of_host());
+  }
   engine_->set_counters(*counters_);
   COUPLET_TRY(member_->attach(engine_.get()));
   COUPLET_TRY(make_connections(std::move(listener)));
   COUPLET_TRY(make_messenger());
-  environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_, patience_.spin_ns);
+  environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_);
   return make_relay(wishes);
 }
 

@@ -69,6 +69,10 @@ class Universe final {
   void use_window(std::unique_ptr<series::Window> window);
   // check: see Engine::set_interrupt.
   void set_interrupt(std::function<bool()> check) { engine_->set_interrupt(std::move(check)); }
+  // Who takes turns, where several threads call.
+  Status set_turn(engine::Turn& turn) { return engine_->set_turn(turn); }
+  // Ends everything that other threads still wait for, before leave().
+  void abandon() noexcept { messenger_->abandon(engine::Turn::left_by_another()); }
   // JSON: links, limits and choices, and why.
   [[nodiscard]] std::string explain() const;
   // Finishes what was sent and says goodbye. Afterwards the object is only good for its destructor.

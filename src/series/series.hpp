@@ -78,8 +78,10 @@ class Environment {
   virtual Status before_agreement(AgreementPoint /*point*/) { return {}; }
   // Of the process; its own where nobody gives others.
   [[nodiscard]] virtual counters::Counters& counters() noexcept { return own_counters_; }
-  // How long a wait looks at memory before it sleeps; 0 where ranks of this node exceed its cores.
+  // How long a wait looks at memory before it sleeps; 0 while more run on this host than it has cores.
   [[nodiscard]] virtual std::uint64_t spin_ns() const noexcept = 0;
+  // Calls `sleep`, which blocks; other threads of the process may use the universe meanwhile.
+  virtual void sleep_elsewhere(const std::function<void()>& sleep) { sleep(); }
   // The part of a writer on another node, through the relay: local slots that are filled while they are polled.
   // unsupported where there is no relay.
   virtual Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,

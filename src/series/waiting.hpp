@@ -44,7 +44,8 @@ class Waiting {
     const std::uint64_t now = os::now_ns();
     const std::uint64_t end = not_after_ns > now ? std::min(deadline_ns_, not_after_ns) : deadline_ns_;
     if (end > now) {
-      os::futex_wait(word, expected, std::min({slice_ns_, longest_slice_ns, end - now}));
+      const std::uint64_t length_ns = std::min({slice_ns_, longest_slice_ns, end - now});
+      environment_.sleep_elsewhere([&] { os::futex_wait(word, expected, length_ns); });
     }
     slice_ns_ *= 2;
     return end_slice();
@@ -62,7 +63,7 @@ class Waiting {
   }
   // The same where nobody wakes us.
   Status nap(std::uint64_t nap_ns) {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns));
+    environment_.sleep_elsewhere([&] { std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns)); });
     return end_slice();
   }
   // The same for what comes by frames: until done() or the end of a slice.

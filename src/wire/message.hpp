@@ -58,8 +58,19 @@ inline constexpr std::uint64_t most_shared_pieces = std::uint64_t{1} << 15U;
   return (message_bytes + piece - 1) / piece;
 }
 
-// What one eager message takes of the receiver's payload credit beyond its bytes, so that empty messages are bounded too.
-inline constexpr std::uint64_t eager_overhead_bytes = 64;
+// What one eager message takes of the receiver's payload credit beyond its bytes: at least what the receiver keeps for each
+// that nobody has asked for, so that empty messages are bounded, too.
+inline constexpr std::uint64_t eager_overhead_bytes = 192;
+
+// Payload credit that each side has at the other when they meet, in a universe of `ranks` ranks: the sum over all peers of a
+// rank is at most max_total_credit_bytes, as long as each has at least min_payload_credit.
+inline constexpr std::uint64_t max_payload_credit = std::uint64_t{4} << 20U;
+inline constexpr std::uint64_t min_payload_credit = std::uint64_t{64} << 10U;
+inline constexpr std::uint64_t max_total_credit_bytes = std::uint64_t{1} << 30U;
+[[nodiscard]] constexpr std::uint64_t first_payload_credit(std::uint64_t ranks) noexcept {
+  const std::uint64_t share = max_total_credit_bytes / (ranks == 0 ? 1 : ranks);
+  return share < min_payload_credit ? min_payload_credit : share > max_payload_credit ? max_payload_credit : share;
+}
 
 [[nodiscard]] constexpr std::uint8_t message_frame_kind(MessageKind kind, bool big_endian = false) noexcept {
   return frame_kind(FrameFamily::message,

@@ -121,7 +121,8 @@ void Party::end() {
 }
 
 Parties::Parties(LaneKind kind, int size, const message::MessengerOptions& options, const Wrap& wrap) {
-  const auto patience = engine::patience_for(size, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+  auto patience = engine::patience_for();
+  if (size > ::sysconf(_SC_NPROCESSORS_ONLN)) patience.spin_ns = 0;
   message::MessengerOptions chosen = options;
   if (patience.spin_ns == 0) chosen.spin_rounds = 0;
   for (int rank = 0; rank < size; ++rank) {

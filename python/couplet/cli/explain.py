@@ -52,8 +52,9 @@ def _cores(processes: int) -> str:
     cores = len(os.sched_getaffinity(0))
     if not processes:
         return f"{cores} usable"
-    waiting = "waits spin briefly" if processes <= cores else "more processes than cores: waits do not spin"
-    return f"{cores} usable, {processes} processes of universes now: {waiting}"
+    running = int(Path("/proc/loadavg").read_text().split()[3].split("/")[0])
+    waiting = "waits spin briefly" if running <= (os.cpu_count() or 1) else "a crowd: waits do not spin"
+    return f"{cores} usable, {processes} processes of universes now, {running} run on this host: {waiting}"
 
 
 def explain(console: Console, run_dir: Path | None) -> int:

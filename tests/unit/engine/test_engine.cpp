@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 
 #include "engine/engine.hpp"
@@ -30,7 +31,7 @@ class EngineTest : public ::testing::Test {
 };
 
 // Counts up when its word was set by somebody.
-struct WordSource final : Source {
+struct WordSource : Source {
   std::atomic<std::uint32_t> given{0};
   std::uint32_t taken = 0;
   std::atomic<int> polls{0};
@@ -94,12 +95,77 @@ TEST_F(EngineTest, ADeadlineInThePastStillPollsEverythingOnce) {
   }
 }
 
-TEST(Patience, NobodySpinsWhereRanksExceedCores) {
-  EXPECT_GT(patience_for(2, 2).spin_ns, 0U);
-  EXPECT_EQ(patience_for(3, 2).spin_ns, 0U);
-  EXPECT_GT(patience_for(3, 2).yield_ns, 0U);
-  EXPECT_EQ(patience_for(3, 2, 50).spin_ns, 50'000U);
-  EXPECT_EQ(patience_for(1, 2, 0).spin_ns, 0U);
+struct ThrowingSource final : WordSource {
+  int throws = 3;
+  bool of_memory = true;
+  int poll(std::uint64_t now_ns, int budget) override {
+    if (throws > 0 && throws-- > 0) {
+      if (of_memory) throw std::bad_alloc();
+      throw std::runtime_error("a mistake");
+    }
+    return WordSource::poll(now_ns, budget);
+  }
+};
+
+TEST_F(EngineTest, NoExceptionOfASourcePassesThroughACaller) {
+  Engine engine(*doorbell_, spins);
+  ThrowingSource source;
+  engine.add(source, Rate::often);
+  source.given = 1;
+  EXPECT_EQ(engine.poll(), 0);
+  engine.look_at_all();
+  EXPECT_TRUE(engine.wait([&] { return source.taken == 1; }, os::never, nothing).ok());
+  EXPECT_EQ(engine.caught_exceptions(), 3U);
+  engine.remove(source);  // nobody walks any more: it is gone at once
+  source.given = 2;
+  EXPECT_EQ(engine.poll(), 0);
+}
+
+TEST_F(EngineTest, AnExceptionThatIsNoLackOfMemoryEndsTheWait) {
+  Engine engine(*doorbell_, spins);
+  ThrowingSource source;
+  source.throws = 1;
+  source.of_memory = false;
+  engine.add(source, Rate::often);
+  const Status status = engine.wait([] { return false; }, os::deadline_after(30), nothing);
+  EXPECT_EQ(status.code(), Code::internal);
+  EXPECT_NE(status.text().find("a mistake"), std::string::npos) << status.text();
+}
+
+// Fault: a caller that only tests looked at sockets in every 16th call.
+TEST_F(EngineTest, WhatNeedsASystemCallIsLookedAtByTimeAndNotByCalls) {
+  Engine engine(*doorbell_, spins);
+  WordSource seldom;
+  engine.add(seldom, Rate::seldom);
+  for (int call = 1; call <= 20; ++call) {
+    const std::uint64_t start_ns = os::now_ns();
+    while (os::now_ns() < start_ns + 20'000) {
+    }
+    engine.poll();
+    EXPECT_EQ(seldom.polls, call);
+  }
+  const std::uint64_t start_ns = os::now_ns();
+  constexpr int calls = 10000;
+  for (int call = 0; call < calls; ++call) engine.poll();
+  const std::uint64_t passed_us = (os::now_ns() - start_ns) / 1000;
+  EXPECT_LE(static_cast<std::uint64_t>(seldom.polls - 20), passed_us * 5 / 2 + 1);  // 2 us, whatever a tick is here
+}
+
+TEST_F(EngineTest, InACrowdNobodySpins) {
+  Engine engine(*doorbell_, spins);
+  EXPECT_EQ(engine.spin_ns(), spins.spin_ns);
+  int runnable = 9;
+  engine.set_crowd([&] { return Load{.runnable = runnable, .cores = 2}; });
+  EXPECT_EQ(engine.spin_ns(), 0U);
+  runnable = 1;
+  EXPECT_TRUE(engine.wait([&] { return engine.spin_ns() != 0; }, os::deadline_after(60), nothing).ok());
+}
+
+TEST(Patience, TheWishOfTheUserCounts) {
+  EXPECT_GT(patience_for().spin_ns, 0U);
+  EXPECT_GT(patience_for().yield_ns, 0U);
+  EXPECT_EQ(patience_for(50).spin_ns, 50'000U);
+  EXPECT_EQ(patience_for(0).spin_ns, 0U);
 }
 
 TEST_F(EngineTest, TheFocusIsLookedAtMostOthersSeldom) {

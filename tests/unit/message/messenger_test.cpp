@@ -248,12 +248,48 @@ TEST(message_end, what_nobody_has_asked_for_goes_with_the_messenger) {
   EXPECT_GE(sim[1].stored_bytes(), data.size());
 }  // the pool of blocks asserts that all came back
 
+// Fault: 4 MiB for each peer were 40 GB at 10,000 ranks.
+TEST(message_credit, the_sum_over_all_peers_is_bounded) {
+  EXPECT_EQ(wire::first_payload_credit(2), wire::max_payload_credit);
+  EXPECT_EQ(wire::first_payload_credit(256), wire::max_payload_credit);
+  EXPECT_EQ(wire::first_payload_credit(1024), wire::max_payload_credit / 4);
+  EXPECT_EQ(wire::first_payload_credit(1'000'000), wire::min_payload_credit);
+  for (const std::uint64_t ranks : std::initializer_list<std::uint64_t>{1, 300, 1000, 10'000, 16'384}) {
+    EXPECT_LE(ranks * wire::first_payload_credit(ranks), wire::max_total_credit_bytes);
+  }
+}
+
+TEST(message_credit, it_grows_with_use_as_far_as_the_sum_allows) {
+  for (const std::uint64_t limit : std::initializer_list<std::uint64_t>{wire::max_total_credit_bytes, 0}) {
+    constexpr int ranks = 1024;
+    SimMessengers sim(1, ranks, {.max_grown_credit_bytes = limit});
+    const auto data = pattern(10000, 1);
+    std::vector<std::uint8_t> got(data.size());
+    for (int round = 0; round < 2000; ++round) {
+      Request* receiving = nullptr;
+      Request* sending = nullptr;
+      ASSERT_TRUE(sim[1].irecv(sim[1].universe_group(), got.data(), got.size(), COUPLET_BYTE, 0, 1, &receiving).ok());
+      ASSERT_TRUE(sim[0].isend(sim[0].universe_group(), data.data(), data.size(), COUPLET_BYTE, 1, 1, &sending).ok());
+      ASSERT_TRUE(sim.finish(0, &sending).ok());
+      ASSERT_TRUE(sim.finish(1, &receiving).ok());
+    }
+    sim.run_out();
+    const std::uint64_t credit = sim[0].report().front().credit_bytes;
+    EXPECT_LE(credit, wire::max_payload_credit);
+    if (limit == 0) {
+      EXPECT_LE(credit, wire::first_payload_credit(ranks));
+    } else {
+      EXPECT_GT(credit, wire::first_payload_credit(ranks));
+    }
+  }
+}
+
 TEST_F(Message, empty_messages_are_bounded_too) {
   std::vector<Request*> flood;
   for (int index = 0; index < 70000; ++index) flood.push_back(send(0, 1, {}, 7));
   sim.run_out();
   EXPECT_LE(sim[1].report().front().stored_bytes, largest_payload_credit);
-  EXPECT_EQ(sim[1].report().front().envelopes, 70000 - largest_payload_credit / 64);
+  EXPECT_EQ(sim[1].report().front().envelopes, 70000 - largest_payload_credit / wire::eager_overhead_bytes);
   std::vector<std::uint8_t> none;
   for (int index = 0; index < 70000; ++index) expect_ok(1, receive(1, none, 0, 7));
   for (Request* request : flood) expect_ok(0, request);

@@ -1,0 +1,51 @@
+#include "os/load.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+namespace couplet::os {
+namespace {
+
+// The field of that number (from 0) of a line of numbers; -1: there is none.
+std::int64_t field(std::string_view line, int number) noexcept {
+  for (; number > 0; --number) {
+    const auto space = line.find(' ');
+    if (space == std::string_view::npos) return -1;
+    line.remove_prefix(space + 1);
+  }
+  std::int64_t value = -1;
+  std::from_chars(line.data(), line.data() + line.size(), value);
+  return value;
+}
+
+}  // namespace
+
+LoadMeter::LoadMeter() : file_(::open("/proc/loadavg", O_RDONLY | O_CLOEXEC)) {}
+
+int LoadMeter::runnable() const noexcept {
+  std::array<char, 128> text{};  // "0.20 0.18 0.12 1/80 11206": the fourth field counts those that run
+  if (!file_) return -1;
+  const ssize_t bytes = ::pread(file_.number(), text.data(), text.size(), 0);
+  return bytes > 0 ? static_cast<int>(field({text.data(), static_cast<std::size_t>(bytes)}, 3)) : -1;
+}
+
+std::uint64_t LoadMeter::delay_ns() noexcept {
+  const Descriptor file(::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC));
+  std::array<char, 128> text{};  // time on a core, time spent waiting for one, how often
+  if (!file) return 0;
+  const ssize_t bytes = ::read(file.number(), text.data(), text.size());
+  return bytes > 0 ? static_cast<std::uint64_t>(
+                         std::max<std::int64_t>(0, field({text.data(), static_cast<std::size_t>(bytes)}, 1)))
+                   : 0;
+}
+
+int LoadMeter::cores() noexcept {
+  return std::max(1, static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)));
+}
+
+}  // namespace couplet::os

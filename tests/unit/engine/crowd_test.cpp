@@ -1,0 +1,81 @@
+// Fault: fifty peers that sleep made each message sixty times slower, since processes were counted that exist and not those
+// that run.
+#include "engine/crowd.hpp"
+
+#include <gtest/gtest.h>
+
+namespace couplet::engine {
+namespace {
+
+struct CrowdTest : ::testing::Test {
+  Load load{.runnable = 2, .cores = 2};
+  Crowd crowd{[this] { return load; }};
+  std::uint64_t now_ns = 1'000'000'000;
+
+  bool after(int periods) {
+    for (int period = 0; period < periods; ++period) {
+      now_ns += Crowd::period_ns;
+      crowd.look(now_ns);
+    }
+    return crowd.crowded();
+  }
+};
+
+TEST_F(CrowdTest, AsManyAsThereAreCoresIsNoCrowd) {
+  EXPECT_FALSE(after(1));
+  EXPECT_FALSE(after(100));
+}
+
+TEST_F(CrowdTest, MoreThatRunThanCoresIsACrowdFromTheFirstLookOn) {
+  load.runnable = 8;
+  EXPECT_TRUE(after(1));
+  EXPECT_TRUE(after(100));
+}
+
+TEST_F(CrowdTest, SleepersAreNoCrowd) {  // however many processes there are, only those that run are reported
+  load.runnable = 1;
+  EXPECT_FALSE(after(10));
+}
+
+TEST_F(CrowdTest, AnotherOneThatRunsForAMomentIsNoCrowd) {
+  EXPECT_FALSE(after(10));
+  load.runnable = 3;
+  EXPECT_FALSE(after(1));
+  load.runnable = 2;
+  EXPECT_FALSE(after(1));
+}
+
+TEST_F(CrowdTest, AThirdThatKeepsRunningIsACrowdAndStaysOneWhileWeDoNotSpin) {
+  EXPECT_FALSE(after(10));
+  load.runnable = 3;
+  EXPECT_TRUE(after(20));
+  load.runnable = 2;  // the pair does not spin any more: one of the two runs, and the third
+  EXPECT_TRUE(after(100));
+  load.runnable = 1;  // the third has ended
+  EXPECT_FALSE(after(20));
+}
+
+TEST_F(CrowdTest, NobodyAsksMoreOftenThanAPeriod) {
+  int asked = 0;
+  Crowd counted([&] {
+    ++asked;
+    return Load{};
+  });
+  for (std::uint64_t time = 1; time < 10; ++time) counted.look(1'000'000'000 + time * 1000);
+  EXPECT_EQ(asked, 1);
+}
+
+TEST_F(CrowdTest, OnSomeCoresOnlyItCountsWhetherThisThreadHadToWait) {
+  load = {.runnable = 60, .cores = 64, .restricted = true};
+  EXPECT_FALSE(after(10));  // others are busy elsewhere
+  load.runnable = 2;
+  for (int period = 0; period < 3; ++period) {
+    load.delay_ns += Crowd::period_ns / 2;
+    EXPECT_TRUE(after(1));
+  }
+  EXPECT_TRUE(after(5));  // nobody spins, so nobody waits: it must last
+  EXPECT_FALSE(after(30));
+}
+
+}  // namespace
+}  // namespace couplet::engine
