@@ -21,10 +21,22 @@ wire::MessageKind kind_of(const wire::FrameHeader& header) {
 
 }  // namespace
 
+// The receive from this very peer that was posted first among those that take it.
+Request* Messenger::first_posted(const Flow& flow, std::uint32_t context, std::int32_t tag) noexcept {
+  if (flow.posted.filed()) [[unlikely]] {
+    const auto always = [](const Request&) { return true; };
+    Request* exact = flow.posted.find(context, tag, always);
+    Request* any_tag = flow.posted.find(context, COUPLET_ANY_TAG, always);
+    return exact == nullptr || (any_tag != nullptr && any_tag->order < exact->order) ? any_tag : exact;
+  }
+  Request* own = flow.posted.first();
+  while (own != nullptr && !accepts(*own, context, tag)) own = PostedList::after(*own);
+  return own;
+}
+
 // The receive that was posted first among those that take it, out of its list.
 Request* Messenger::match(Flow& flow, std::uint32_t context, std::int32_t tag) {
-  Request* own = flow.posted.first();
-  while (own != nullptr && !accepts(*own, context, tag)) own = RequestChain::after(*own);
+  Request* own = first_posted(flow, context, tag);
   if (any_source_.empty()) [[likely]] {
     if (own != nullptr) flow.posted.remove(*own);
     return own;

@@ -15,6 +15,7 @@
 #include "couplet/couplet.h"
 #include "message/chain.hpp"
 #include "message/group.hpp"
+#include "message/match_list.hpp"
 #include "os/process_memory.hpp"
 #include "wire/message.hpp"
 
@@ -51,6 +52,8 @@ struct Request {
   std::int32_t tag = 0;
   Request* next = nullptr;
   Request* previous = nullptr;
+  Request* next_alike = nullptr;  // posted receives: of the same context and tag
+  Request* previous_alike = nullptr;
   Flow* flow = nullptr;  // receive: nullptr: any source
   Group* group = nullptr;
   const TypeInfo* type = nullptr;
@@ -69,6 +72,7 @@ struct Request {
   channel::Outgoing outgoing;
 };
 using RequestChain = Chain<Request, &Request::next, &Request::previous>;
+using PostedList = MatchList<Request>;
 
 // A message, or the envelope of one, that no receive has matched.
 struct Arrival {
@@ -76,6 +80,8 @@ struct Arrival {
 
   Arrival* next = nullptr;  // of the same peer
   Arrival* previous = nullptr;
+  Arrival* next_alike = nullptr;  // of the same peer, context and tag
+  Arrival* previous_alike = nullptr;
   Arrival* next_of_all = nullptr;
   Arrival* previous_of_all = nullptr;
   Flow* flow = nullptr;
@@ -94,7 +100,7 @@ struct Arrival {
   std::array<std::byte, inline_bytes> small;
 };
 static_assert(sizeof(Arrival) <= wire::eager_overhead_bytes);
-using ArrivalChain = Chain<Arrival, &Arrival::next, &Arrival::previous>;
+using ArrivalList = MatchList<Arrival>;
 using ArrivalsOfAll = Chain<Arrival, &Arrival::next_of_all, &Arrival::previous_of_all>;
 
 // Is the peer's memory read directly?
@@ -119,8 +125,8 @@ struct Flow {
   std::uint64_t owed = 0;     // credit to give back
   std::uint64_t stored = 0;   // credit taken by messages that nobody has asked for
   std::uint64_t envelopes = 0;  // that nobody has asked for
-  RequestChain posted;
-  ArrivalChain arrivals;
+  PostedList posted;
+  ArrivalList arrivals;
   Request* placed = nullptr;                  // an eager message is arriving straight in its buffer
   Arrival* placing = nullptr;                 // an eager message is arriving in the pool
   bool dropping = false;                      // an eager message is arriving that does not fit its receive

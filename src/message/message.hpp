@@ -271,6 +271,7 @@ class Messenger final : public channel::FrameHandler {
 
   // arrive.cpp
   bool taken_at_once(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
+  static Request* first_posted(const Flow& flow, std::uint32_t context, std::int32_t tag) noexcept;
   Request* match(Flow& flow, std::uint32_t context, std::int32_t tag);
   std::byte* place_in(Flow& flow, const wire::FrameHeader& header);
   Arrival* store(Flow& flow, const wire::FrameHeader& header, bool envelope);

@@ -237,7 +237,7 @@ void Messenger::lose(Flow& flow, const Status& why) noexcept {
   flow.dropping = false;
   flow.sharing = nullptr;
   if (Arrival* half = std::exchange(flow.placing, nullptr)) forget_arrival(*half);
-  for (Arrival* arrival = flow.arrivals.first(); arrival != nullptr; arrival = ArrivalChain::after(*arrival)) {
+  for (Arrival* arrival = flow.arrivals.first(); arrival != nullptr; arrival = ArrivalList::after(*arrival)) {
     arrival->charge = 0;
     arrival->dead = arrival->envelope;
   }

@@ -140,19 +140,30 @@ Status Messenger::senders_left(const Request& request) const {
 void Messenger::post(Request& request) noexcept {
   request.stage = Stage::posted;
   request.order = ++posted_order_;
-  (request.flow != nullptr ? request.flow->posted : any_source_).push_back(request);
+  if (request.flow != nullptr) {
+    request.flow->posted.push_back(request);
+  } else {
+    any_source_.push_back(request);
+  }
 }
 
 // Forgets a receive that nothing has matched.
 void Messenger::unpost(Request& request) noexcept {
-  (request.flow != nullptr ? request.flow->posted : any_source_).remove(request);
+  if (request.flow != nullptr) {
+    request.flow->posted.remove(request);
+  } else {
+    any_source_.remove(request);
+  }
   end(request);
 }
 
 Arrival* Messenger::find_arrival(const Request& request) noexcept {
   if (request.flow != nullptr) {
-    for (Arrival* arrival = request.flow->arrivals.first(); arrival != nullptr;
-         arrival = ArrivalChain::after(*arrival)) {
+    const ArrivalList& arrivals = request.flow->arrivals;
+    if (arrivals.filed() && request.tag != COUPLET_ANY_TAG) [[unlikely]] {
+      return arrivals.find(request.context, request.tag, [](const Arrival& one) { return one.claimed == nullptr; });
+    }
+    for (Arrival* arrival = arrivals.first(); arrival != nullptr; arrival = ArrivalList::after(*arrival)) {
       if (arrival->claimed == nullptr && accepts(request, arrival->context, arrival->tag)) return arrival;
     }
     return nullptr;
