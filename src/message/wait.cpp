@@ -1,5 +1,7 @@
 // Waiting for requests: a few looks at the one channel that matters, then Engine::wait.
 #include <algorithm>
+#include <exception>
+#include <new>
 
 #include "base/assert.hpp"
 #include "message/message.hpp"
@@ -72,6 +74,8 @@ Status Messenger::wait_until(const std::function<bool()>& done, std::uint64_t de
     status = engine_->wait(done, deadline_ns, what, nullptr, interruptible);
   } catch (const std::bad_alloc&) {
     status = Code::memory;  // the caller's request is still in its list: it decides
+  } catch (const std::exception& error) {
+    status = fail(Code::internal, "unexpected exception in a wait: {}", error.what());
   }
   counters_.add(Counter::message_wait_ns, os::now_ns() - start_ns);
   return status;
