@@ -147,20 +147,14 @@ Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, s
   if (rank() != 0) {
     const int parent = rank() & ~bit;
     send(status, own, parent, tag, deadline_ns);
-    if (status.code() != Code::interrupted) {
-      Status from_above = receive(own, parent, tag + 1, deadline_ns);
-      if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
-    }
+    Status from_above = receive(own, parent, tag + 1, deadline_ns);
+    if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
   }
   for (int child_bit = bit >> 1; child_bit > 0; child_bit >>= 1) {
     if ((rank() | child_bit) < size()) send(status, own, rank() | child_bit, tag + 1, deadline_ns);
   }
   if (status.code() == Code::memory) {  // perhaps here alone: the others hear of it in the next call
     own_failure_ = status;
-    return status;
-  }
-  if (status.code() == Code::interrupted) {
-    broken_ = fail(Code::state, "team '{}': an agreement of rank {} was interrupted", name_, rank());
     return status;
   }
   if (!status.ok()) {
@@ -178,7 +172,6 @@ Status MessageTeam::collect(std::string& own, const Merge& merge, std::int32_t t
     if (child >= size()) continue;
     std::string part;
     Status status = receive(part, child, tag, deadline_ns);
-    if (status.code() == Code::interrupted) return status;  // what the others send is no longer needed
     if (status.ok() && first.ok()) status = with_memory([&] { return merge(own, part); });
     if (first.ok() && !status.ok()) first = std::move(status);
   }
@@ -197,11 +190,6 @@ Status MessageTeam::receive(std::string& bytes, int source, std::int32_t tag, st
   return {};
 }
 
-// What the others hear of a member that was interrupted.
-Status MessageTeam::stopped() const noexcept {
-  return fail(Code::timeout, "team '{}': rank {} was interrupted", name_, rank());
-}
-
 // Calls `body`, and names the team in its error. memory: there was none for it.
 template <typename Body>
 Status MessageTeam::with_memory(const Body& body) const noexcept {
@@ -212,7 +200,7 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
     status = fail(Code::memory, "no memory for an agreement among {} members", size());
   }
   if (status.ok()) return status;
-  if (!status.error()) return status;
+  if (!status.error()) return fail(Code::timeout, "team '{}': interrupted", name_);
   try {
     return status.within(fmt::format("team '{}'", name_));
   } catch (const std::bad_alloc&) {
@@ -227,7 +215,7 @@ void MessageTeam::send(const Status& status, const std::string& bytes, int targe
   std::string image;
   while (true) {
     const Status sent = with_memory([&] {
-      if (image.empty()) image = status.error() || status.ok() ? image_of(status, bytes) : image_of(stopped(), bytes);
+      if (image.empty()) image = image_of(status, bytes);
       return messenger_.send_internal(group_, context_, image, target, tag);
     });
     if (sent.code() != Code::memory) return;

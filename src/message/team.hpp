@@ -48,7 +48,6 @@ class MessageTeam final : public Team {
   Status receive(std::string& bytes, int source, std::int32_t tag, std::uint64_t deadline_ns);
   void send(const Status& status, const std::string& bytes, int target, std::int32_t tag,
             std::uint64_t deadline_ns) noexcept;
-  [[nodiscard]] Status stopped() const noexcept;
   template <typename Body>
   Status with_memory(const Body& body) const noexcept;
 

@@ -58,8 +58,8 @@ bool Messenger::spin(const Request& request) noexcept {
 
 // As finish_wait, after spin() has not helped.
 Status Messenger::block(Request& request, std::uint64_t deadline_ns) noexcept {
-  // A blocking send cannot be left half way: the peer may be reading its buffer.
-  const bool may_stop = !request.sending || request.pooled;
+  // Neither an agreement nor a blocking send can be left half way.
+  const bool may_stop = request.sending ? request.pooled : request.text == nullptr;
   return wait_until([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); },
                     may_stop);
 }
