@@ -26,7 +26,8 @@ class MatchList {
 
   void push_back(T& element) noexcept {
     all_.push_back(element);
-    if (++count_ > max_walked) [[unlikely]]
+    ++count_;
+    if (filed_ || count_ > max_walked) [[unlikely]]
       file(element);
   }
   void remove(T& element) noexcept {
