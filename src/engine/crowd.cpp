@@ -14,6 +14,11 @@ void Crowd::ask(std::uint64_t now_ns) {
   const std::uint64_t passed_ns = last_ns_ == 0 ? 0 : now_ns - last_ns_;
   last_ns_ = now_ns;
   const Load load = measure_();
+  if (load.processes <= load.usable_cores) {  // each has a core, whatever else runs on this host
+    crowded_ = false;
+    average_ = -1;
+    return;
+  }
   crowded_ = load.restricted ? crowded_on_some_cores(load, passed_ns) : crowded_on_host(load);
 }
 

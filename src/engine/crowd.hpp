@@ -1,5 +1,7 @@
-// Crowd: is there a core for everybody who wants one? Spinning helps only then: otherwise it takes the core from the very
-// process that is awaited. What counts is who runs, not who exists: a peer that sleeps, or is blocked elsewhere, is no reason.
+// Crowd: do more processes of the universe run on this node than it has cores? Spinning helps only if they do not: otherwise it
+// takes the core from the very process that is awaited. What counts is how many run, not how many exist: a peer that sleeps, or
+// is blocked elsewhere, needs no core. Other programs of the host are no reason not to spin: a process that sleeps beside them
+// gets its core back late.
 // Pure but for the `Load` that is given; tests: tests/unit/engine/crowd_test.cpp.
 #pragma once
 
@@ -10,6 +12,8 @@ namespace couplet::engine {
 
 // What the system says about the cores that this process may use.
 struct Load {
+  int processes = 1;           // of the universe on this node, whatever they do
+  int usable_cores = 1;        // by this process
   int runnable = -1;           // processes and threads of this host that run or want to; < 0: not known
   int cores = 1;               // of this host
   bool restricted = false;     // this process may not use all of them

@@ -18,8 +18,8 @@ std::string Universe::explain() const {
   report["tcp_protection"] = channel::protection_name(member_->protection());
   const auto* const crowd = engine_->crowd();
   const char* const why = crowd == nullptr   ? "the setting spin_us"
-                          : crowd->crowded() ? "more run on this host than there are cores"
-                                             : "a core for everybody who runs";
+                          : crowd->crowded() ? "more processes run than there are cores"
+                                             : "a core for each process that runs";
   report["waiting"] = {{"spin_us", static_cast<double>(engine_->spin_ns()) / 1e3},
                        {"yield_us", static_cast<double>(patience_.yield_ns) / 1e3},
                        {"why", why}};

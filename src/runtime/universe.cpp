@@ -28,15 +28,38 @@ void print_note(const std::string& text) {
   }
 }
 
-// How busy the cores are that this process may use.
-engine::Crowd::Measure load_of_host() {
-  const int cores = os::LoadMeter::cores();
-  const bool restricted = os::usable_cores() < cores;
-  return [meter = std::make_shared<os::LoadMeter>(), cores, restricted] {
-    return engine::Load{.runnable = restricted ? -1 : meter->runnable(),
-                        .cores = cores,
-                        .restricted = restricted,
-                        .delay_ns = restricted ? os::LoadMeter::delay_ns() : 0};
+int processes_on_node(const universe::Membership& membership) {
+  int count = 0;
+  for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
+    const auto& info = membership.peer(static_cast<channel::PeerId>(rank));
+    count += info.state == universe::PeerState::present && info.node == membership.node() ? 1 : 0;
+  }
+  return count;
+}
+
+// How busy the cores are that this process may use. The peers are counted anew only now and then, and the system is asked only if
+// there are more of them than cores.
+engine::Crowd::Measure load_of_node(const universe::Membership& membership) {
+  constexpr unsigned calls_between_counts = 16;
+  struct Meter {
+    os::LoadMeter system;
+    unsigned calls = 0;
+    engine::Load load;
+  };
+  auto meter = std::make_shared<Meter>();
+  meter->load.cores = os::LoadMeter::cores();
+  meter->load.usable_cores = os::usable_cores();
+  meter->load.restricted = meter->load.usable_cores < meter->load.cores;
+  return [meter = std::move(meter), &membership] {
+    engine::Load& load = meter->load;
+    if (meter->calls++ % calls_between_counts == 0) load.processes = processes_on_node(membership);
+    if (load.processes <= load.usable_cores) return load;
+    if (load.restricted) {
+      load.delay_ns = os::LoadMeter::delay_ns();
+    } else {
+      load.runnable = meter->system.runnable();
+    }
+    return load;
   };
 }
 
@@ -68,7 +91,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   patience_ = engine::patience_for(spin_us);
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
   if (spin_us < 0) {
-    engine_->set_crowd(load_of_host());
+    engine_->set_crowd(load_of_node(*member_));
   }
   engine_->set_counters(*counters_);
   COUPLET_TRY(member_->attach(engine_.get()));

@@ -53,7 +53,8 @@ def _cores(processes: int) -> str:
     if not processes:
         return f"{cores} usable"
     running = int(Path("/proc/loadavg").read_text().split()[3].split("/")[0])
-    waiting = "waits spin briefly" if running <= (os.cpu_count() or 1) else "a crowd: waits do not spin"
+    spins = processes <= cores or running <= (os.cpu_count() or 1)
+    waiting = "waits spin briefly" if spins else "more run than there are cores: waits do not spin"
     return f"{cores} usable, {processes} processes of universes now, {running} run on this host: {waiting}"
 
 

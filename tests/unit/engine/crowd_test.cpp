@@ -8,7 +8,7 @@ namespace couplet::engine {
 namespace {
 
 struct CrowdTest : ::testing::Test {
-  Load load{.runnable = 2, .cores = 2};
+  Load load{.processes = 52, .usable_cores = 2, .runnable = 2, .cores = 2};
   Crowd crowd{[this] { return load; }};
   std::uint64_t now_ns = 1'000'000'000;
 
@@ -35,6 +35,16 @@ TEST_F(CrowdTest, MoreThatRunThanCoresIsACrowdFromTheFirstLookOn) {
 TEST_F(CrowdTest, SleepersAreNoCrowd) {  // however many processes there are, only those that run are reported
   load.runnable = 1;
   EXPECT_FALSE(after(10));
+}
+
+// Fault: two ranks on two cores slept for each message while a compiler ran beside them: 500 us instead of 0.4.
+TEST_F(CrowdTest, OtherProgramsOfTheHostAreNoCrowdForAsManyRanksAsThereAreCores) {
+  load.processes = 2;
+  load.runnable = 9;
+  EXPECT_FALSE(after(1));
+  EXPECT_FALSE(after(20));
+  load.processes = 3;
+  EXPECT_TRUE(after(1));
 }
 
 TEST_F(CrowdTest, AnotherOneThatRunsForAMomentIsNoCrowd) {
@@ -66,7 +76,7 @@ TEST_F(CrowdTest, NobodyAsksMoreOftenThanAPeriod) {
 }
 
 TEST_F(CrowdTest, OnSomeCoresOnlyItCountsWhetherThisThreadHadToWait) {
-  load = {.runnable = 60, .cores = 64, .restricted = true};
+  load = {.processes = 8, .usable_cores = 4, .runnable = 60, .cores = 64, .restricted = true};
   EXPECT_FALSE(after(10));  // others are busy elsewhere
   load.runnable = 2;
   for (int period = 0; period < 3; ++period) {

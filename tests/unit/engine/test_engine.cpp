@@ -155,7 +155,7 @@ TEST_F(EngineTest, InACrowdNobodySpins) {
   Engine engine(*doorbell_, spins);
   EXPECT_EQ(engine.spin_ns(), spins.spin_ns);
   int runnable = 9;
-  engine.set_crowd([&] { return Load{.runnable = runnable, .cores = 2}; });
+  engine.set_crowd([&] { return Load{.processes = 9, .usable_cores = 2, .runnable = runnable, .cores = 2}; });
   EXPECT_EQ(engine.spin_ns(), 0U);
   runnable = 1;
   EXPECT_TRUE(engine.wait([&] { return engine.spin_ns() != 0; }, os::deadline_after(60), nothing).ok());
