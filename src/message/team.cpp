@@ -40,41 +40,43 @@ Status merge_nothing(std::string& /*own*/, std::string_view /*other*/) {
   return {};
 }
 
-// Only a code of ours goes on: what else comes from outside becomes a protocol error.
+// bytes: a code, and the text. Only a code of ours is passed on: any other becomes a protocol error.
 Status failure_from(std::string_view bytes) {
-  const auto number = static_cast<couplet_status>(static_cast<std::int64_t>(number_at(bytes, 1)));
+  if (bytes.size() < 8) return fail(Code::protocol, "a failure without a code");
+  const auto number = static_cast<couplet_status>(static_cast<std::int64_t>(number_at(bytes, 0)));
   const bool known = number < 0 && std::string_view(code_name(number)) != "unknown";
-  return fail(known ? static_cast<Code>(number) : Code::protocol, "{}", bytes.substr(9));
+  return fail(known ? static_cast<Code>(number) : Code::protocol, "{}", bytes.substr(8));
 }
 
 constexpr char said_ok = 0;
 constexpr char said_failed = 1;
 constexpr std::uint64_t retry_ns = 1'000'000;
 
-std::string image_of(const Status& status, const std::string& bytes) {
-  std::string image(1, status.ok() ? said_ok : said_failed);
-  if (status.ok()) {
-    image.append(bytes);
-  } else {
-    append_number(image, static_cast<std::uint64_t>(static_cast<std::int64_t>(status.code())));
-    image.append(status.text());
-  }
-  return image;
-}
+constexpr std::size_t image_head_bytes = 10;  // what is said, the identity, the length of the name
+constexpr std::size_t max_name_bytes = 255;   // in an image
 
 }  // namespace
 
-MessageTeam::MessageTeam(Messenger& messenger, Group& group, std::uint32_t context, std::string name)
-    : messenger_(messenger), group_(group), context_(context), name_(std::move(name)) {}
+MessageTeam::MessageTeam(Messenger& messenger, Group& group, std::uint64_t identity, std::string name)
+    : messenger_(messenger),
+      group_(group),
+      identity_(identity),
+      context_(user_context(identity) | internal_context),
+      name_(std::move(name)) {}
+
+std::uint64_t MessageTeam::identity_of(const Group& group, std::string_view name, std::uint32_t number) {
+  const std::int32_t key[] = {static_cast<std::int32_t>(group.hash()), static_cast<std::int32_t>(group.hash() >> 32U),
+                              static_cast<std::int32_t>(number)};
+  return hash_members(name, key);
+}
 
 Result<std::unique_ptr<MessageTeam>> MessageTeam::open(Messenger& messenger, Group& group, std::string_view name) {
   if (group.rank() < 0) {
     return fail(Code::state, "team '{}': this process is no member of group '{}'", name, group.name());
   }
   std::uint32_t& uses = messenger.uses_of(group.context(), name);
-  const std::int32_t key[] = {static_cast<std::int32_t>(group.context()), static_cast<std::int32_t>(uses)};
-  const std::uint32_t context = user_context(hash_members(name, key)) | internal_context;
-  auto team = std::unique_ptr<MessageTeam>(new MessageTeam(messenger, group, context, std::string(name)));
+  const std::uint64_t identity = identity_of(group, name, uses);
+  auto team = std::unique_ptr<MessageTeam>(new MessageTeam(messenger, group, identity, std::string(name)));
   ++uses;  // an exception before this leaves the count as the other members have it
   return team;
 }
@@ -181,11 +183,42 @@ Status MessageTeam::collect(std::string& own, const Merge& merge, std::int32_t t
 Status MessageTeam::receive(std::string& bytes, int source, std::int32_t tag, std::uint64_t deadline_ns) {
   std::string image;
   COUPLET_TRY(with_memory([&] { return messenger_.recv_internal(group_, context_, image, source, tag, deadline_ns); }));
-  if (image.size() >= 9 && image.front() == said_failed) return failure_from(image);
-  if (image.empty() || image.front() != said_ok) {
+  try {
+    return take_image(std::move(image), source, bytes);
+  } catch (const std::bad_alloc&) {
+    return Code::memory;  // for the text of a failure
+  }
+}
+
+std::string MessageTeam::image_of(const Status& status, const std::string& bytes) const {
+  std::string image(1, status.ok() ? said_ok : said_failed);
+  append_number(image, identity_);
+  const std::string_view name = std::string_view(name_).substr(0, max_name_bytes);
+  image.push_back(static_cast<char>(name.size()));
+  image.append(name);
+  if (status.ok()) {
+    image.append(bytes);
+  } else {
+    append_number(image, static_cast<std::uint64_t>(static_cast<std::int64_t>(status.code())));
+    image.append(status.text());
+  }
+  return image;
+}
+
+// Checks that `image` belongs to this very team: contexts are only 31 bits of an identity, so that two teams may have the same.
+Status MessageTeam::take_image(std::string image, int source, std::string& bytes) const {
+  const std::size_t name_bytes = image.size() < image_head_bytes ? 0 : static_cast<unsigned char>(image[9]);
+  const std::size_t head_bytes = image_head_bytes + name_bytes;
+  if (image.size() < head_bytes || (image.front() != said_ok && image.front() != said_failed)) {
     return fail(Code::protocol, "team '{}': rank {} sends no answer of a team", name_, source);
   }
-  image.erase(0, 1);
+  if (number_at(image, 1) != identity_) {
+    return fail(Code::mismatch,
+                "team '{}': rank {} answers for team '{}', which has the same context {:#010x}: name one of them otherwise",
+                name_, source, std::string_view(image).substr(image_head_bytes, name_bytes), context_);
+  }
+  if (image.front() == said_failed) return failure_from(std::string_view(image).substr(head_bytes));
+  image.erase(0, head_bytes);
   bytes = std::move(image);
   return {};
 }

@@ -29,6 +29,8 @@ class MessageTeam final : public Team {
   // Every member of the group opens its teams of one name in the same order; no message is sent. group and messenger
   // outlive the team. state: the caller is no member.
   static Result<std::unique_ptr<MessageTeam>> open(Messenger& messenger, Group& group, std::string_view name);
+  // Of the team that is the `number`-th of its name in `group`; the same on every host. Each message of a team carries it.
+  [[nodiscard]] static std::uint64_t identity_of(const Group& group, std::string_view name, std::uint32_t number);
 
   [[nodiscard]] int rank() const noexcept override { return group_.rank(); }
   [[nodiscard]] int size() const noexcept override { return group_.size(); }
@@ -39,12 +41,14 @@ class MessageTeam final : public Team {
   // Adds what came from a child to what is there.
   using Merge = std::function<Status(std::string& own, std::string_view other)>;
 
-  MessageTeam(Messenger& messenger, Group& group, std::uint32_t context, std::string name);
+  MessageTeam(Messenger& messenger, Group& group, std::uint64_t identity, std::string name);
   // Makes the own part.
   using Fill = std::function<void(std::string& own)>;
   Result<std::string> combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns);
   Status take_apart(const std::string& all, std::vector<std::string>& parts) const;
   Status collect(std::string& own, const Merge& merge, std::int32_t tag, std::uint64_t deadline_ns);
+  [[nodiscard]] std::string image_of(const Status& status, const std::string& bytes) const;
+  Status take_image(std::string image, int source, std::string& bytes) const;
   Status receive(std::string& bytes, int source, std::int32_t tag, std::uint64_t deadline_ns);
   void send(const Status& status, const std::string& bytes, int target, std::int32_t tag,
             std::uint64_t deadline_ns) noexcept;
@@ -53,6 +57,7 @@ class MessageTeam final : public Team {
 
   Messenger& messenger_;
   Group& group_;
+  std::uint64_t identity_;
   std::uint32_t context_;
   std::uint32_t calls_ = 0;
   Status broken_;

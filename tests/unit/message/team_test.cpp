@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <unordered_map>
+
 #include "support/parties.hpp"
 
 namespace couplet::message {
@@ -51,6 +54,29 @@ TEST(Team, MinimumAndGatherForAnySize) {
       }
     });
   }
+}
+
+// Fault: contexts of teams are hashes that were never compared: what one team had sent counted as the values of another.
+TEST(Team, TwoTeamsOfOneContextFailByName) {
+  Parties parties(LaneKind::shm, 2);
+  std::unordered_map<std::uint32_t, std::string> names;  // of contexts
+  std::string one;
+  std::string other;
+  for (int number = 0; one.empty(); ++number) {
+    other = "team " + std::to_string(number);
+    const std::uint64_t identity = MessageTeam::identity_of(parties[0].group(), other, 0);
+    const auto [place, is_new] = names.emplace(user_context(identity), other);
+    if (!is_new) one = place->second;
+  }
+  parties.run([&](Party& party) {
+    auto team = open_team(party, party.rank() == 0 ? one : other);
+    std::int64_t values[] = {party.rank() + 5};
+    const Status status = team->minimum(values, os::deadline_after(60));
+    EXPECT_EQ(status.code(), Code::mismatch) << status.text();
+    EXPECT_NE(status.text().find("'" + one + "'"), std::string::npos) << status.text();
+    EXPECT_NE(status.text().find("'" + other + "'"), std::string::npos) << status.text();
+    EXPECT_EQ(values[0], party.rank() + 5);
+  });
 }
 
 TEST(Team, TeamsAndUsersDoNotMeet) {
