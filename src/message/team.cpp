@@ -213,9 +213,10 @@ Status MessageTeam::take_image(std::string image, int source, std::string& bytes
     return fail(Code::protocol, "team '{}': rank {} sends no answer of a team", name_, source);
   }
   if (number_at(image, 1) != identity_) {
-    return fail(Code::mismatch,
-                "team '{}': rank {} answers for team '{}', which has the same context {:#010x}: name one of them otherwise",
-                name_, source, std::string_view(image).substr(image_head_bytes, name_bytes), context_);
+    return fail(
+        Code::mismatch,
+        "team '{}': rank {} answers for team '{}', which has the same context {:#010x}: name one of them otherwise",
+        name_, source, std::string_view(image).substr(image_head_bytes, name_bytes), context_);
   }
   if (image.front() == said_failed) return failure_from(std::string_view(image).substr(head_bytes));
   image.erase(0, head_bytes);
