@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import html.parser
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -223,3 +228,47 @@ def test_a_probe_that_is_missing_is_named(
     result = couplet("probe")
     assert result.exit_code == 2
     assert "couplet-probe-openmpi is not part of this installation" in result.stderr
+
+
+def ranks_with(repetitions: int) -> list[int]:
+    """The processes of couplet-probe that were started with so many repetitions."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if b"couplet-probe-" in words[0] and str(repetitions).encode() in words:
+                found.append(int(entry.name))
+    return found
+
+
+def poll(state: Callable[[], Any]) -> Any:
+    """What ``state`` returns when it is true; a state that does not come ends with the test's own timeout."""
+    while not (value := state()):
+        time.sleep(0.05)
+    return value
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+@pytest.mark.parametrize("end", ["interrupt", "killed rank"])
+def test_a_probe_that_is_cut_off_leaves_no_process_and_no_file(probes: Path, flavour: str, end: str) -> None:
+    launcher(flavour)
+    repetitions = 900_000 + os.getpid() % 50_000  # so that its processes are known
+    command = [str(Path(sys.executable).parent / "couplet"), "probe", "--launcher", flavour, "-n", "2", "--bytes", "8"]
+    process = subprocess.Popen(
+        [*command, "--repetitions", str(repetitions)], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        started = poll(lambda: ranks if len(ranks := ranks_with(repetitions)) == 2 else None)
+    except BaseException:
+        process.kill()
+        raise
+    if end == "interrupt":
+        process.send_signal(signal.SIGINT)
+    else:
+        os.kill(started[1], signal.SIGKILL)
+    _, errors = process.communicate()
+    assert process.returncode == (130 if end == "interrupt" else 2), errors
+    assert "Traceback" not in errors
+    assert end == "interrupt" or "couplet-probe failed with exit status" in errors
+    poll(lambda: not ranks_with(repetitions))
+    assert list(probes.iterdir()) == []
