@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy
 
 from couplet.cost.curves import fit_curve
+from couplet.cost.directions import Directions, fit_directions, saturation
 from couplet.cost.errors import CostError, DesignError
 from couplet.cost.measurement import Cell, Measurement
 from couplet.cost.model import KINDS, ORDERS, Fit, Model, Order, Piece
@@ -47,10 +48,12 @@ class Options:
 
 @dataclass
 class Fitted:
-    """A model, and which kinds of fit could not be made, with the reasons."""
+    """A model, why some kinds of fit could not be made, and what else the cells tell of each posting order."""
 
     model: Model
     left_out: list[str] = field(default_factory=list)
+    saturation: dict[str, float] = field(default_factory=dict)
+    directions: dict[str, Directions] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,11 @@ def fit_measurement(measurement: Measurement, options: Options | None = None) ->
                 "let the probe measure both orders"
             )
         orders[name] = fit_cells(cells, name, options, fitted.left_out)
+        if (at := saturation(cells)) is not None:
+            fitted.saturation[name] = at
+        found = fit_directions(cells, options.method, options.statistic, options.confidence)
+        if found is not None:
+            fitted.directions[name] = found
     curves = tuple(fit_curve(points, options.statistic) for points in measurement.curves)
     details = {key: value for key, value in measurement.document["machine"].items() if key not in ("name", "hosts")}
     fitted.model = Model(

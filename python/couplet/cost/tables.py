@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
+from couplet.cost.directions import Directions
 from couplet.cost.fit import Fitted
 from couplet.cost.model import ORDERS, Fit, Piece
 from couplet.cost.placement import Placement, Result
@@ -118,6 +119,11 @@ def _fit(name: str, fit: Fit, chosen: bool) -> list[str]:
     return lines
 
 
+def _directions(one: Directions) -> list[str]:
+    terms = (f"{name} {value:.6f} ({low:.6f} to {high:.6f})" for name, (value, low, high) in one.seconds.items())
+    return [f"  seconds of a message by direction: R^2 {one.r_squared:.4f}", f"    {', '.join(terms)}"]
+
+
 def fitted(result: Fitted) -> list[str]:
     """Returns the fits of both posting orders and the curves."""
     model = result.model
@@ -128,6 +134,10 @@ def fitted(result: Fitted) -> list[str]:
         lines.append(f"{name} ({order.fit().method}, intervals of {100 * confidence:g} %)")
         for kind, fit in order.fits.items():
             lines += _fit(kind, fit, kind == order.kind)
+        if name in result.saturation:
+            lines.append(f"  throughput of the node: hardly rises from pa = {result.saturation[name]:g} on")
+        if name in result.directions:
+            lines += _directions(result.directions[name])
     for curve in model.curves:
         lines.append(f"curve {curve.name}")
         for segment in curve.segments:
