@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 
 #include "os/error.hpp"
+#include "os/reset.hpp"
 
 namespace couplet::os {
 namespace {
@@ -304,6 +306,13 @@ Status socket_failure(int error, std::string_view what) {
     default:
       return system_failure(error, std::string(what));
   }
+}
+
+// socket_failure() writes the words of the system at the end; others only put theirs before.
+bool says_reset(const Status& failure) noexcept {
+  const std::string text = failure.text();
+  return failure.error() && std::ranges::any_of(std::array{ECONNRESET, ECONNABORTED, EPIPE},
+                                                [&text](int error) { return text.ends_with(std::strerror(error)); });
 }
 
 Result<std::size_t> send_some(const Descriptor& socket, const void* data, std::size_t bytes) {

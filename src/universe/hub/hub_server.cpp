@@ -12,6 +12,7 @@
 #include "os/directory.hpp"
 #include "os/error.hpp"
 #include "os/host.hpp"
+#include "os/reset.hpp"
 #include "universe/features.hpp"
 #include "universe/node_marks.hpp"
 
@@ -52,6 +53,7 @@ Status take_bounds(HubSettings& hub) {
   };
   COUPLET_TRY(take("hub.max_told_contacts", hub.max_told_contacts));
   COUPLET_TRY(take("hub.rejoin_grace_s", hub.rejoin_grace_s));
+  COUPLET_TRY(take("hub.reset_patience_s", hub.reset_patience_s));
   return take("hub.rejoin_patience_s", hub.rejoin_patience_s);
 }
 
@@ -257,7 +259,9 @@ void HubServer::serve(ConnectionId id, std::uint64_t now_ns) {
   }
   hear(id, client, now_ns);
   if (connection.state() == ControlConnection::State::ended) {
-    drop(id, why_gone(connection.failure()), now_ns);
+    const bool reset = os::says_reset(connection.failure());
+    drop(id, reset ? "its connection to the hub was reset, and it has not come back" : why_gone(connection.failure()),
+         now_ns, reset);
     return;
   }
   if (client.behind && !connection.sending()) {
@@ -290,9 +294,12 @@ void HubServer::hear(ConnectionId id, Client& client, std::uint64_t now_ns) {
   }
 }
 
-void HubServer::drop(ConnectionId id, const std::string& why, std::uint64_t now_ns) {
+void HubServer::drop(ConnectionId id, const std::string& why, std::uint64_t now_ns, bool reset) {
   const auto found = clients_.find(id);
-  if (found->second.proven) {
+  if (found->second.proven && reset) {
+    state_->cut_off(id, why, now_ns);
+    next_lock_look_ns_ = now_ns;
+  } else if (found->second.proven) {
     state_->disconnected(id, why, now_ns);
   }
   unproven_.remove(id);

@@ -85,7 +85,8 @@ class HubServer {
   void out_of_descriptors(const Status& why, std::uint64_t now_ns);
   void serve(ConnectionId id, std::uint64_t now_ns);
   void hear(ConnectionId id, Client& client, std::uint64_t now_ns);
-  void drop(ConnectionId id, const std::string& why, std::uint64_t now_ns);
+  // reset: which says nothing about the process at its other end.
+  void drop(ConnectionId id, const std::string& why, std::uint64_t now_ns, bool reset = false);
   void drop_late(std::uint64_t now_ns);
   void look_for_silence(std::uint64_t now_ns);
   [[nodiscard]] bool held_back(const Client& client) const noexcept;

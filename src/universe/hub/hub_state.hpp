@@ -35,6 +35,8 @@ struct HubSettings {
   bool restarted = false;          // another hub served this run before: its members come back
   double rejoin_grace_s = 5;       // so long joining waits for members of before
   double rejoin_patience_s = 600;  // a member of before that has not come back then counts as lost
+  // A member whose connection was reset counts as lost if it has not come back then.
+  double reset_patience_s = 3;
 };
 
 inline constexpr std::uint64_t waiting_note_after_ns = 10'000'000'000;
@@ -56,6 +58,9 @@ class HubState {
   void broken(ConnectionId connection, const Status& why, std::uint64_t now_ns);
   // The connection has ended; why is for the sentence that the others get.
   void disconnected(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
+  // As disconnected(), if it was reset, which proves nothing about the process: a member may come back (reset_patience_s), or its
+  // lock says that it has ended.
+  void cut_off(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
   // The connection reads too little: it is told no more changes until it has caught up, and then the state of everything.
   void fell_behind(ConnectionId connection);
   void caught_up(ConnectionId connection);
@@ -67,7 +72,7 @@ class HubState {
   // The hub was told to end.
   void stop(const std::string& why);
 
-  // After a restart: who was there before and has not come back yet, and what the lock of such a process says (state left or
+  // Who was there before a restart or a reset and has not come back yet, and what the lock of such a process says (state left or
   // lost; ignored if it has come back meanwhile).
   [[nodiscard]] std::vector<PeerRun> awaited() const;
   [[nodiscard]] std::size_t awaited_count() const noexcept { return awaited_count_; }
@@ -126,7 +131,9 @@ class HubState {
   [[nodiscard]] std::string client_name(const Client& client) const;
   [[nodiscard]] Asker asker(ConnectionId connection, const Client& client) const;
 
-  // recovery.cpp: after a restart of the hub
+  // recovery.cpp: after a restart of the hub, or a reset of a connection
+  [[nodiscard]] bool is_still_connected(const RejoinMessage& message, const Place& place) const;
+  void look_at_cut_off(std::uint64_t now_ns);
   Status check_rejoin(const RejoinMessage& message, Place& place);
   Status take_seat_again(ConnectionId connection, const RejoinMessage& message, const Place& place);
   void await_members(std::uint64_t now_ns);
@@ -150,6 +157,12 @@ class HubState {
   std::map<std::int32_t, std::set<ConnectionId>> may_enter_;  // present, by program (-1: relays)
   std::vector<Payload> welcome_;                              // empty: to be made anew
   std::uint64_t idle_since_ns_ = 0;                           // nobody but readers is left since
+  // Members whose connections were reset, and that have not come back yet. Their seats are awaited.
+  struct CutOff {
+    std::uint64_t deadline_ns = 0;
+    std::string why;
+  };
+  std::map<channel::PeerId, CutOff> cut_off_;
   // After a restart of the hub.
   bool recovering_ = false;
   bool awaiting_ = false;  // a member has told who was there

@@ -1,4 +1,5 @@
-// After a restart of the hub: what its members tell makes the state again (docs/formats/hub.md, "A hub that was started again").
+// After a restart of the hub, or a reset of one connection: what members tell makes the state again (docs/formats/hub.md, "A hub
+// that was started again").
 #include <algorithm>
 
 #include "universe/hub/hub_state.hpp"
@@ -11,6 +12,34 @@ std::uint64_t after(std::uint64_t now_ns, double seconds) {
 }
 
 }  // namespace
+
+void HubState::cut_off(ConnectionId connection, const std::string& why, std::uint64_t now_ns) {
+  const auto found = clients_.find(connection);
+  if (found == clients_.end() || found->second.phase != Phase::released || over_ || settings_.reset_patience_s <= 0) {
+    disconnected(connection, why, now_ns);
+    return;
+  }
+  const auto& client = found->second;
+  note("cut_off", client, fmt::format("{}: {}", client_name(client), why));
+  --released_;
+  series_.drop(connection);
+  outbox_.caught_up(connection);
+  auto& seat = *seats_.find(client.place);
+  seats_.vacate(connection, client.place);
+  seat.awaited = true;
+  ++awaited_count_;
+  cut_off_[client.peer] = {after(now_ns, settings_.reset_patience_s), why};
+  next_look_ns_ = now_ns;
+  clients_.erase(found);
+}
+
+// The member comes back before the hub has noticed that its old connection is lost. It calls again, and is taken when that has
+// ended: until then nobody can take a living member's place.
+bool HubState::is_still_connected(const RejoinMessage& message, const Place& place) const {
+  const auto* const seat = seats_.find(place);
+  return seat != nullptr && seat->connection != 0 && seat->info.incarnation == message.incarnation &&
+         clients_.at(seat->connection).phase == Phase::released;
+}
 
 Status HubState::check_rejoin(const RejoinMessage& message, Place& place) {
   if (message.run_id != settings_.run_id) {
@@ -66,6 +95,7 @@ Status HubState::take_seat_again(ConnectionId connection, const RejoinMessage& m
   } else {
     seat.awaited = false;
     --awaited_count_;
+    cut_off_.erase(message.peer);
   }
   seat.info.state = PeerState::present;
   seat.info.node = message.node;
@@ -84,7 +114,11 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   client.peer = message.peer;
   Place place;
   auto status = check_rejoin(message, place);
-  if (status.ok() && message.released) {
+  if (status.ok() && is_still_connected(message, place)) {
+    status = {Code::not_yet, "this process has another connection to the hub, which has not ended yet"};
+  }
+  const bool was_cut_off = cut_off_.contains(message.peer);
+  if (status.ok() && message.released && !was_cut_off) {
     await_members(now_ns);
   }
   if (status.ok()) {
@@ -97,7 +131,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   client.place = place;
   client.phase = message.released ? Phase::released : Phase::present;
   released_ += message.released ? 1 : 0;
-  if (epoch_ <= message.epoch) {
+  if (epoch_ <= message.epoch && !was_cut_off) {
     epoch_ = message.epoch + 1;
     series_.book().begin_epoch(epoch_);
   }
@@ -124,6 +158,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
     for (const auto& payload : welcome()) {
       outbox_.say(connection, payload);
     }
+    series_.tell_all(connection, message.peer);
   }
   settle_recovery(now_ns);
   release(place.program);
@@ -192,6 +227,11 @@ std::vector<PeerRun> HubState::awaited() const {
       ++peer;
     }
   }
+  for (const auto& [relay, cut] : cut_off_) {
+    if (relay >= channel::first_relay_peer) {
+      add_to_runs(runs, relay, seats_.find(relay)->info);
+    }
+  }
   return runs;
 }
 
@@ -223,7 +263,8 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
   const auto place = seats_.place_of(peer);
   seat->awaited = false;
   --awaited_count_;
-  --members_;
+  members_ -= place.relay ? 0 : 1;
+  cut_off_.erase(peer);
   seat->info.state = state;
   seat->info.contact_known = false;
   Client gone;
@@ -247,10 +288,11 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
 
 // Asks one member of each node whether processes that have not come back live there.
 void HubState::look_for_awaited(std::uint64_t now_ns) {
+  look_at_cut_off(now_ns);
   if (awaited_count_ == 0) {
     return;
   }
-  if (now_ns >= patience_until_ns_) {
+  if (awaiting_ && now_ns >= patience_until_ns_) {
     for (const auto& run : awaited()) {
       seen_gone({run.first, run.count, PeerState::lost, run.incarnation, run.node},
                 "it did not come back to the hub, which was started again", now_ns);
@@ -268,6 +310,15 @@ void HubState::look_for_awaited(std::uint64_t now_ns) {
   for (const auto& [connection, client] : clients_) {
     if (client.phase == Phase::released && nodes.insert(client.place.node).second) {
       outbox_.say(connection, message);
+    }
+  }
+}
+
+void HubState::look_at_cut_off(std::uint64_t now_ns) {
+  const auto all = cut_off_;
+  for (const auto& [peer, cut] : all) {
+    if (now_ns >= cut.deadline_ns) {
+      seen_one(peer, PeerState::lost, seats_.find(peer)->info.incarnation, cut.why, now_ns);
     }
   }
 }

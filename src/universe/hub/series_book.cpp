@@ -238,6 +238,12 @@ Status SeriesBook::reader_closed(channel::PeerId peer, const std::string& name) 
   return {};
 }
 
+void SeriesBook::forget_reader(channel::PeerId peer) {
+  for (auto& [name, entry] : entries_) {
+    entry.readers.erase(peer);
+  }
+}
+
 std::vector<SeriesBook::Change> SeriesBook::peer_gone(channel::PeerId peer, std::uint64_t now_ns) {
   std::vector<Change> changes;
   for (auto& [name, entry] : entries_) {

@@ -49,6 +49,8 @@ class SeriesBook {
   // writer that has claimed nothing may still come and claim.
   void describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
                 const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns);
+  // What `peer` has open is not known; it will claim it.
+  void forget_reader(channel::PeerId peer);
   // `peer` has claimed everything that it writes: `written`, sorted. It writes nothing else.
   std::vector<Change> claimed_all(channel::PeerId peer, const std::set<std::string>& written, std::uint64_t now_ns);
 

@@ -204,6 +204,7 @@ void SeriesService::relay_came(std::uint16_t node, channel::PeerId relay) {
 
 Status SeriesService::claim(const Asker& asker, const std::vector<SeriesClaim>& claims, std::uint64_t now_ns) {
   std::set<std::string> written;
+  book_.forget_reader(asker.peer);
   for (const auto& claim : claims) {
     const auto program = asker.place.relay ? std::string() : seats_.program(asker.place.program).spec.name;
     COUPLET_TRY_VALUE(const auto recall, book_.claim(asker.peer, program, claim));

@@ -69,6 +69,11 @@ class HubWorld {
     pump();
   }
 
+  void reset(ConnectionId connection) {
+    hub_.cut_off(connection, "its connection was reset", now_ns_);
+    pump();
+  }
+
   ConnectionId join(const std::string& program, int rank, int size, double timeout_s = 60,
                     const std::string& node = "a") {
     const auto connection = connect();
