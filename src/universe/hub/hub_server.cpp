@@ -158,6 +158,7 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
   if (now >= next_tick_ns_) {
     next_tick_ns_ = now + tick_ns;
     look_at_locks(now);
+    call_cut_off(now);
     state_->tick(now);
   }
   state_->flush(now);
@@ -399,6 +400,12 @@ void HubServer::look_at_locks(std::uint64_t now_ns) {
   next_lock_look_ns_ = now_ns + look_every_ns / 2;
   for (const auto& gone : gone_from_node(directory_->path(), state_->awaited())) {
     state_->seen_gone(gone, "its process has ended without leaving", now_ns);
+  }
+}
+
+void HubServer::call_cut_off(std::uint64_t now_ns) {
+  for (const auto peer : listener_calls_.call(state_->cut_off())) {
+    state_->seen_listening(peer, now_ns);
   }
 }
 

@@ -95,6 +95,7 @@ class HubServer {
   void watch(ConnectionId id, Client& client);
   void look_at_time(std::uint64_t now_ns);
   void look_at_locks(std::uint64_t now_ns);
+  void call_cut_off(std::uint64_t now_ns);
   void listen(bool wanted);
 
   HubServerOptions options_;
@@ -120,6 +121,7 @@ class HubServer {
   std::set<ConnectionId> shut_;        // have been told to go
   std::set<ConnectionId> unanswered_;  // were sent something that their system may not have acknowledged
   std::uint64_t next_look_ns_ = 0;     // at these
+  ListenerCalls listener_calls_;
   std::atomic<std::uint64_t> times_behind_{0};
   std::uint64_t over_since_ns_ = 0;
 };

@@ -17,6 +17,7 @@
 #include "base/status.hpp"
 #include "universe/control.hpp"
 #include "universe/hub/change_batch.hpp"
+#include "universe/hub/listener_calls.hpp"
 #include "universe/hub/outbox.hpp"
 #include "universe/hub/seats.hpp"
 #include "universe/hub/series_service.hpp"
@@ -35,7 +36,7 @@ struct HubSettings {
   bool restarted = false;          // another hub served this run before: its members come back
   double rejoin_grace_s = 5;       // so long joining waits for members of before
   double rejoin_patience_s = 600;  // a member of before that has not come back then counts as lost
-  // A member whose connection was reset counts as lost if it has not come back then.
+  // A member whose connection was reset counts as lost if it neither comes back nor is seen to listen for so long.
   double reset_patience_s = 3;
 };
 
@@ -61,6 +62,10 @@ class HubState {
   // As disconnected(), if it was reset, which proves nothing about the process: a member may come back (reset_patience_s), or its
   // lock says that it has ended.
   void cut_off(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
+  // Where those listen for their peers that were cut off and have not come back.
+  [[nodiscard]] std::vector<ListenerCalls::Target> cut_off() const;
+  // One of them still listens: it lives, and its patience begins anew.
+  void seen_listening(channel::PeerId peer, std::uint64_t now_ns);
   // The connection reads too little: it is told no more changes until it has caught up, and then the state of everything.
   void fell_behind(ConnectionId connection);
   void caught_up(ConnectionId connection);

@@ -33,6 +33,23 @@ void HubState::cut_off(ConnectionId connection, const std::string& why, std::uin
   clients_.erase(found);
 }
 
+std::vector<ListenerCalls::Target> HubState::cut_off() const {
+  std::vector<ListenerCalls::Target> targets;
+  for (const auto& [peer, cut] : cut_off_) {
+    const auto& info = seats_.find(peer)->info;
+    if (info.port != 0) {
+      targets.push_back({peer, {.address = info.address, .port = info.port}});
+    }
+  }
+  return targets;
+}
+
+void HubState::seen_listening(channel::PeerId peer, std::uint64_t now_ns) {
+  if (const auto found = cut_off_.find(peer); found != cut_off_.end()) {
+    found->second.deadline_ns = after(now_ns, settings_.reset_patience_s);
+  }
+}
+
 // The member comes back before the hub has noticed that its old connection is lost. It calls again, and is taken when that has
 // ended: until then nobody can take a living member's place.
 bool HubState::is_still_connected(const RejoinMessage& message, const Place& place) const {

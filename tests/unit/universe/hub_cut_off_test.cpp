@@ -91,6 +91,20 @@ TEST_F(CutOff, WhoDoesNotComeBackIsLostAfterThePatience) {
   EXPECT_EQ(world_.last<RefusedMessage>(rejoin(member(2))).code, Code::peer_lost) << "too late";
 }
 
+TEST_F(CutOff, WhoComputesAndStillListensIsNotLost) {
+  world_.reset(nowcast_);
+  for (int count = 0; count < 100; ++count) {
+    world_.advance(2.9);
+    const auto listening = world_.hub().cut_off();
+    ASSERT_EQ(listening.size(), 1U);
+    EXPECT_EQ(listening[0].endpoint.port, HubWorld::contact_of_connection(nowcast_).port);
+    world_.hub().seen_listening(listening[0].peer, world_.now_ns());
+  }
+  EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present);
+  EXPECT_TRUE(world_.has<RejoinedMessage>(rejoin(member(2))));
+  EXPECT_TRUE(world_.hub().cut_off().empty());
+}
+
 TEST_F(CutOff, WhoHasDiedIsLostAtOnceIfItsLockSaysSo) {
   world_.reset(ocean1_);
   world_.advance(0.1);

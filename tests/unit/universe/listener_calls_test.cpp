@@ -1,0 +1,50 @@
+// Whether a process still listens is found out by calling it, without its taking part.
+#include "universe/hub/listener_calls.hpp"
+
+#include <gtest/gtest.h>
+
+#include "support/child.hpp"
+
+namespace couplet::universe {
+namespace {
+
+os::Descriptor listener() {
+  return std::move(*os::listen_tcp(*os::resolve("127.0.0.1:0")));
+}
+
+TEST(ListenerCalls, ReachAProcessThatTakesNoCalls) {
+  const auto busy = listener();
+  ListenerCalls calls;
+  const std::vector<ListenerCalls::Target> targets = {{7, *os::local_endpoint(busy)}};
+  for (int turn = 0; turn < 3; ++turn) {
+    std::vector<channel::PeerId> reached;
+    ASSERT_TRUE(test::eventually([&] { return !(reached = calls.call(targets)).empty(); }));
+    EXPECT_EQ(reached, (std::vector<channel::PeerId>{7}));
+  }
+}
+
+TEST(ListenerCalls, DoNotReachAPortThatNobodyHolds) {
+  auto ended = listener();
+  const std::vector<ListenerCalls::Target> targets = {{7, *os::local_endpoint(ended)}};
+  ended.close();
+  ListenerCalls calls;
+  for (int turn = 0; turn < 20; ++turn) {
+    EXPECT_TRUE(calls.call(targets).empty());
+  }
+}
+
+TEST(ListenerCalls, AreBoundedAndEndForThoseThatAreNotWanted) {
+  const auto busy = listener();
+  ListenerCalls calls;
+  std::vector<ListenerCalls::Target> targets;
+  for (channel::PeerId peer = 0; peer < 2 * ListenerCalls::max_calls; ++peer) {
+    targets.push_back({peer, *os::local_endpoint(busy)});
+  }
+  EXPECT_TRUE(calls.call(targets).empty());
+  EXPECT_TRUE(calls.call({}).empty());
+  targets.resize(1);
+  EXPECT_TRUE(test::eventually([&] { return !calls.call(targets).empty(); }));
+}
+
+}  // namespace
+}  // namespace couplet::universe

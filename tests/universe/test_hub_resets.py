@@ -1,0 +1,110 @@
+"""Connections of members to the hub are reset while all live: nobody is lost, and what is asked is answered."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+
+import pytest
+from launching import World
+from members import Member
+from resets import need_resets, reset_connections
+
+MakeWorld = Callable[..., World]
+WITHIN_S = 20.0
+
+
+@pytest.fixture(autouse=True)
+def resets() -> None:
+    need_resets()
+
+
+def start(world: World, **sizes: int) -> list[Member]:
+    members = [Member(world, name, rank, size) for name, size in sizes.items() for rank in range(size)]
+    for member in members:
+        member.joined()
+    return members
+
+
+def reset_hub_connections(world: World) -> None:
+    assert reset_connections([int(world.environment["COUPLET_HUB"].rpartition(":")[2])]) > 0
+
+
+def answers(member: Member) -> None:
+    """The hub answers its requests (again)."""
+    deadline = time.monotonic() + WITHIN_S
+    while not member.ask("find nothing 0").startswith("COUPLET_NOT_YET"):
+        assert time.monotonic() < deadline, "the hub takes it back"
+
+
+def leave(world: World, *members: Member) -> None:
+    for member in members:
+        member.leave()
+    assert world.hub is not None and world.hub.wait(WITHIN_S) == 0, "it ends with the universe"
+
+
+def test_members_whose_connections_are_reset_are_not_lost(make_world: MakeWorld) -> None:
+    world = make_world("ocean:2,nowcast:1")
+    members = start(world, ocean=2, nowcast=1)
+    assert members[0].ask("announce eta") == "announced 0"
+    assert members[2].ask("opened eta") == "opened ok"
+    for _ in range(5):
+        reset_hub_connections(world)
+        for member in members:
+            answers(member)
+    for member in members:
+        for peer in range(3):
+            assert member.ask(f"alive {peer}") == "alive ok"
+    assert members[2].ask("find eta 10") == "found eta of ocean"
+    assert members[0].ask("written eta") == "written ok"
+    assert members[2].ask("find eta 10") == "found eta of ocean closed"
+    leave(world, *members)
+
+
+def test_a_request_that_waits_is_asked_again_after_a_reset(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = start(world, ocean=1, nowcast=1)
+    nowcast.say("find eta 60")
+    for _ in range(3):
+        reset_hub_connections(world)
+        answers(ocean)
+    assert ocean.ask("announce eta").startswith("announced ")
+    assert nowcast.hear() == "found eta of ocean"
+    leave(world, ocean, nowcast)
+
+
+def test_a_member_that_computes_is_not_lost_by_a_reset(make_world: MakeWorld) -> None:
+    """It makes no call for longer than the hub waits for one that has died."""
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = start(world, ocean=1, nowcast=1)
+    ocean.process.send_signal(signal.SIGSTOP)
+    reset_hub_connections(world)
+    assert nowcast.ask("find eta 6.5") == "COUPLET_NOT_YET COUPLET_NOT_YET"
+    assert nowcast.ask("alive 0") == "alive ok"
+    ocean.process.send_signal(signal.SIGCONT)
+    answers(ocean)
+    leave(world, ocean, nowcast)
+
+
+def test_a_member_that_dies_with_its_connection_reset_is_lost_by_name(make_world: MakeWorld) -> None:
+    world = make_world("ocean:2,nowcast:1")
+    ocean0, ocean1, nowcast = start(world, ocean=2, nowcast=1)
+    ocean1.process.send_signal(signal.SIGSTOP)
+    reset_hub_connections(world)
+    ocean0.say("lost")
+    nowcast.say("lost")
+    ocean1.kill()
+    for member in (ocean0, nowcast):
+        assert member.hear().startswith("lost 1 program 'ocean' rank 1 (universe rank 1) on host ")
+    leave(world, ocean0, nowcast)
+
+
+def test_leaving_just_after_a_reset_is_leaving_in_good_order(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = start(world, ocean=1, nowcast=1)
+    reset_hub_connections(world)
+    ocean.leave()
+    answers(nowcast)
+    assert "left" in nowcast.ask("alive 0")
+    leave(world, nowcast)
