@@ -70,6 +70,16 @@ TEST(Walk, TriesAgainWithLongerAndLongerPauses) {
   EXPECT_GE(longest, options.max_delay_ns / 2);
 }
 
+TEST(Walk, DialsAtOnceWhenItIsToHurry) {
+  Walk walk = two();
+  walk.leave_out(0, "is switched off here");
+  walk.failed(1, fail(Code::peer_lost, "connection refused"), 1);
+  ASSERT_EQ(walk.next(2).action, Action::wait);
+  walk.hurry();
+  EXPECT_EQ(walk.next(2).action, Action::dial) << "the peer asks to be called";
+  EXPECT_EQ(walk.next(2).transport, 1U) << "what is left out stays out";
+}
+
 TEST(Walk, GoesOnWithTheNextTransportWhileTheFirstOneHasToWait) {
   Walk walk = two();
   EXPECT_EQ(walk.failed(0, fail(Code::limit, "too many open files"), 1), Verdict::later);

@@ -9,13 +9,13 @@ namespace couplet::universe {
 namespace {
 
 os::Descriptor listener() {
-  return std::move(*os::listen_tcp(*os::resolve("127.0.0.1:0")));
+  return os::listen_tcp(os::resolve("127.0.0.1:0").value()).value();
 }
 
 TEST(ListenerCalls, ReachAProcessThatTakesNoCalls) {
   const auto busy = listener();
   ListenerCalls calls;
-  const std::vector<ListenerCalls::Target> targets = {{7, *os::local_endpoint(busy)}};
+  const std::vector<ListenerCalls::Target> targets = {{7, os::local_endpoint(busy).value()}};
   for (int turn = 0; turn < 3; ++turn) {
     std::vector<channel::PeerId> reached;
     ASSERT_TRUE(test::eventually([&] { return !(reached = calls.call(targets)).empty(); }));
@@ -25,7 +25,7 @@ TEST(ListenerCalls, ReachAProcessThatTakesNoCalls) {
 
 TEST(ListenerCalls, DoNotReachAPortThatNobodyHolds) {
   auto ended = listener();
-  const std::vector<ListenerCalls::Target> targets = {{7, *os::local_endpoint(ended)}};
+  const std::vector<ListenerCalls::Target> targets = {{7, os::local_endpoint(ended).value()}};
   ended.close();
   ListenerCalls calls;
   for (int turn = 0; turn < 20; ++turn) {
@@ -38,7 +38,7 @@ TEST(ListenerCalls, AreBoundedAndEndForThoseThatAreNotWanted) {
   ListenerCalls calls;
   std::vector<ListenerCalls::Target> targets;
   for (channel::PeerId peer = 0; peer < 2 * ListenerCalls::max_calls; ++peer) {
-    targets.push_back({peer, *os::local_endpoint(busy)});
+    targets.push_back({peer, os::local_endpoint(busy).value()});
   }
   EXPECT_TRUE(calls.call(targets).empty());
   EXPECT_TRUE(calls.call({}).empty());
