@@ -19,6 +19,9 @@ using link::Purpose;
 using link::Transport;
 using universe::PeerState;
 
+constexpr int min_refusals = 3;
+constexpr int max_futile_at_once = 8;
+
 bool gone(const universe::PeerInfo& info) {
   return info.state == PeerState::left || info.state == PeerState::lost;
 }
@@ -54,7 +57,7 @@ Connections::Connections(universe::Membership& membership, engine::Engine& engin
       engine_(engine),
       options_(options),
       counters_(counters),
-      table_(*this, {}, {.resume = true, .patience_ns = options.walk.patience_ns}),
+      table_(*this, {}, {.resume = true, .patience_ns = os::never}),
       sources_(engine, table_) {
   engine_.add(ticks_, engine::Rate::often);
   membership_.on_call_back([this](channel::PeerId peer) { call_back(peer); });
@@ -125,9 +128,18 @@ Result<std::unique_ptr<Lane>> Connections::reconnect(channel::PeerId id, const S
   if (found == peers_.end() || gone(membership_.peer(id))) {
     return why;
   }
-  begin_walk(id, found->second, Purpose::again);
-  found->second.why = "it was lost and is made again: " + why.text();
-  return go_on(id, found->second);
+  Peer& peer = found->second;
+  const std::uint64_t received = table_.find(id)->frames_received();
+  peer.futile = received == peer.frames_received ? peer.futile + 1 : 0;
+  peer.frames_received = received;
+  begin_walk(id, peer, Purpose::again);
+  if (peer.futile >
+      max_futile_at_once) {  // something between the two ends each connection: do not dial as fast as it does
+    const auto pause_ns = static_cast<std::uint64_t>(peer.futile) * options_.walk.min_delay_ns;
+    peer.walk->pause_until(os::now_ns() + std::min(pause_ns, options_.walk.max_delay_ns));
+  }
+  peer.why = "it was lost and is made again: " + why.text();
+  return go_on(id, peer);
 }
 
 void Connections::begin_walk(channel::PeerId id, Peer& peer, Purpose purpose) {
@@ -182,6 +194,10 @@ void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t trans
   peer.walk->failed(transport, why, os::now_ns());
   if (peer.walk->unanswered() > 0 && at(transport).may_break()) {
     membership_.request_call_back(id);
+  }
+  // A process listens as long as it lives. While there is a hub its word comes, which says more.
+  if (peer.walk->refused() >= min_refusals && !membership_.hub().ok()) {
+    peer.walk->end();
   }
 }
 

@@ -73,8 +73,10 @@ class Connections final : public channel::Channels, private channel::Connector, 
     bool absent = false;       // waits for the peer to come
     std::optional<Walk> walk;  // while there is no lane that both sides have
     link::Purpose purpose = link::Purpose::first;
-    std::string why;        // the present transport
-    std::string not_taken;  // why not those before it
+    std::uint64_t frames_received = 0;  // when the connection was lost last
+    int futile = 0;                     // so often in a row it was lost before anything came
+    std::string why;                    // the present transport
+    std::string not_taken;              // why not those before it
   };
   class Ticks final : public engine::Source {
    public:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/reset.hpp"
+
 namespace couplet::connections {
 
 Verdict verdict_of(const Status& failure) noexcept {
@@ -48,9 +50,13 @@ Walk::Step Walk::next(std::uint64_t now_ns) {
 
 void Walk::dialing(std::size_t transport) {
   under_way_ = transport;
+  dialed_ns_ = looked_.total_ns();
 }
 
 Verdict Walk::failed(std::size_t transport, const Status& why, std::uint64_t now_ns) {
+  if (under_way_ && looked_.total_ns() - dialed_ns_ > options_.max_unanswered_ns) {
+    looked_ = {};
+  }
   under_way_.reset();
   Entry& entry = entries_[transport];
   entry.why = why.text();
@@ -62,7 +68,20 @@ Verdict Walk::failed(std::size_t transport, const Status& why, std::uint64_t now
     entry.not_before_ns = now_ns + entry.back_off.next_delay_ns();
   }
   unanswered_ = verdict == Verdict::later ? unanswered_ + 1 : 0;
+  refused_ = os::says_refused(why) ? refused_ + 1 : 0;
   return verdict;
+}
+
+void Walk::pause_until(std::uint64_t time_ns) noexcept {
+  for (Entry& entry : entries_) {
+    entry.not_before_ns = std::max(entry.not_before_ns, time_ns);
+  }
+}
+
+void Walk::end() noexcept {
+  for (Entry& entry : entries_) {
+    entry.open = false;
+  }
 }
 
 void Walk::hurry() noexcept {

@@ -26,6 +26,9 @@ struct WalkOptions {
   std::uint64_t min_delay_ns = 100'000'000;
   std::uint64_t max_delay_ns = 2'000'000'000;
   std::uint64_t patience_ns = 60'000'000'000;  // of looking; os::never: as long as both live
+  // A dial that has been under way for longer was taken by the peer's system, and waits for a process that computes: the
+  // patience begins anew if it fails after all.
+  std::uint64_t max_unanswered_ns = 10'000'000'000;
 };
 
 class Walk {
@@ -44,6 +47,10 @@ class Walk {
   void dialing(std::size_t transport);
   // The dial has ended without a lane, or a lane that it had given was refused. Returns what that means.
   Verdict failed(std::size_t transport, const Status& why, std::uint64_t now_ns);
+  // No dial before that time.
+  void pause_until(std::uint64_t time_ns) noexcept;
+  // No more dials: next() says so.
+  void end() noexcept;
   // The times of the next dials have come.
   void hurry() noexcept;
   // A dial from here is of no use: the transport is switched off, cannot break, ...
@@ -51,6 +58,8 @@ class Walk {
   [[nodiscard]] std::optional<std::size_t> under_way() const noexcept { return under_way_; }
   // How many dials in a row have found nobody.
   [[nodiscard]] int unanswered() const noexcept { return unanswered_; }
+  // How many dials in a row were refused by a system on which nobody listens there.
+  [[nodiscard]] int refused() const noexcept { return refused_; }
   // Why each transport was not taken: "shm: another node; tcp: 10.0.0.1:4711: connection refused". Empty: none was tried.
   [[nodiscard]] std::string reasons() const;
   // The failure that ends the walk: that of the last transport, which is what a caller can do something about.
@@ -68,7 +77,9 @@ class Walk {
   WalkOptions options_;
   LookedTime looked_;
   std::optional<std::size_t> under_way_;
+  std::uint64_t dialed_ns_ = 0;  // of looked_, when the last dial began
   int unanswered_ = 0;
+  int refused_ = 0;
   Code code_ = Code::unsupported;
 };
 

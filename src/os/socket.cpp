@@ -315,6 +315,10 @@ bool says_reset(const Status& failure) noexcept {
                                                 [&text](int error) { return text.ends_with(std::strerror(error)); });
 }
 
+bool says_refused(const Status& failure) noexcept {
+  return failure.error() && failure.text().ends_with(std::strerror(ECONNREFUSED));
+}
+
 Result<std::size_t> send_some(const Descriptor& socket, const void* data, std::size_t bytes) {
   const ssize_t sent = retry_interrupted([&] { return ::send(socket.number(), data, bytes, MSG_NOSIGNAL); });
   if (sent >= 0) {

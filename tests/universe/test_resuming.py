@@ -186,3 +186,23 @@ def test_who_cannot_reach_its_peer_is_called_back(make_world: MakeWorld, hosts: 
         ports = ports_of_pair(*guests)
         assert reset_connections(ports, hosts.prefix("left")) + reset_connections(ports, hosts.prefix("right")) > 0
     leave(*guests, world)
+
+
+def test_a_killed_peer_is_told_without_a_hub(make_world: MakeWorld, hosts: Namespaces) -> None:
+    """Nobody listens at its port any more, which the other node finds by calling it; there is no lock to look at."""
+    world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
+    world.environment["COUPLET_CONNECTION_PATIENCE_S"] = "3600"
+    first = Guest(world, "guest", 0, 2, prefix=hosts.prefix("left"), COUPLET_NODE="left")
+    second = Guest(world, "guest", 1, 2, prefix=hosts.prefix("right"), COUPLET_NODE="right")
+    for guest in (first, second):
+        guest.ready()
+        guest.get("found = np.zeros(1, 'i8')")
+    second.say("universe.group.Recv(found, 0, timeout=30)")
+    first.get("universe.group.Send(np.array([4]), 1, timeout=30)")
+    assert second.hear().startswith("is Message(")
+    world.kill_hub()
+    first.process.kill()
+    second.refused("universe.group.Recv(found, 0, timeout=50)", "PEER_LOST", "program 'guest' rank 0")
+    second.leave()
+    world.kill()
+    world.clean()

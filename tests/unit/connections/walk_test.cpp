@@ -70,6 +70,40 @@ TEST(Walk, TriesAgainWithLongerAndLongerPauses) {
   EXPECT_GE(longest, options.max_delay_ns / 2);
 }
 
+TEST(Walk, CountsDialsThatWereRefusedInARow) {
+  Walk walk = two();
+  const Status refused = fail(Code::system, "cannot connect to 10.0.0.1:4711: Connection refused");
+  walk.failed(1, refused, 1);
+  walk.failed(1, refused, 2);
+  EXPECT_EQ(walk.refused(), 2);
+  walk.failed(1, fail(Code::system, "cannot connect to 10.0.0.1:4711: No route to host"), 3);
+  EXPECT_EQ(walk.refused(), 0);
+  walk.end();
+  EXPECT_EQ(walk.next(3).action, Action::give_up);
+  EXPECT_EQ(walk.reasons(), "tcp: cannot connect to 10.0.0.1:4711: No route to host");
+}
+
+TEST(Walk, HasPatienceWithAPeerThatComputesWhileItsSystemHasTakenTheDial) {
+  constexpr std::uint64_t step_ns = 100 * ms;
+  WalkOptions long_ones = options;
+  long_ones.max_unanswered_ns = 500 * ms;
+  for (const bool long_dial : {false, true}) {
+    Walk walk({"tcp"}, long_ones, 1);
+    std::uint64_t now = 1;
+    ASSERT_EQ(walk.next(now).action, Action::dial);
+    walk.dialing(0);
+    for (int tick = 0; tick < (long_dial ? 100 : 4); ++tick) {
+      ASSERT_EQ(walk.next(now += step_ns).action, Action::wait);
+    }
+    walk.failed(0, fail(Code::peer_lost, "Connection reset by peer"), now);
+    int more = 0;
+    while (walk.next(now += step_ns).action != Action::give_up && ++more < 100) {
+    }
+    EXPECT_GT(more, long_dial ? 8 : 4);
+    EXPECT_LT(more, long_dial ? 12 : 8) << "the patience is counted from here";
+  }
+}
+
 TEST(Walk, DialsAtOnceWhenItIsToHurry) {
   Walk walk = two();
   walk.leave_out(0, "is switched off here");

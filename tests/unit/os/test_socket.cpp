@@ -3,9 +3,11 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include "os/reset.hpp"
 #include "os/socket.hpp"
 #include "support/child.hpp"
 
@@ -137,6 +139,26 @@ TEST(Socket, AFullSocketSaysNotYet) {
   }
   EXPECT_EQ(answer.code(), Code::not_yet);
   EXPECT_GT(sent, 0U);
+}
+
+TEST(SocketFailure, SaysWhetherItWasAResetOrARefusal) {
+  EXPECT_TRUE(says_reset(socket_failure(ECONNRESET, "tcp: receiving failed").within("rank 3 over tcp")));
+  EXPECT_TRUE(says_reset(socket_failure(ECONNABORTED, "receiving failed")));
+  EXPECT_TRUE(says_reset(socket_failure(EPIPE, "sending failed")));
+  for (const int error : {ETIMEDOUT, EHOSTUNREACH, ENETDOWN, ECONNREFUSED}) {
+    EXPECT_FALSE(says_reset(socket_failure(error, "receiving failed"))) << error;
+    EXPECT_EQ(says_refused(socket_failure(error, "cannot connect")), error == ECONNREFUSED);
+  }
+  EXPECT_FALSE(says_reset(fail(Code::peer_lost, "tcp: the connection was closed without a goodbye")));
+  EXPECT_FALSE(says_reset({}));
+  auto listener = listen_tcp(resolve("127.0.0.1:0").value()).value();
+  const Endpoint gone = local_endpoint(listener).value();
+  listener.close();
+  auto caller = connect_tcp(gone);
+  Status status = caller.status();
+  while (caller.ok() && (status = connect_result(*caller, gone)).code() == Code::not_yet) {
+  }
+  EXPECT_TRUE(says_refused(status)) << status.text();
 }
 
 }  // namespace
