@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 from launching import World
 from members import Member
+from quartet import Guest
 from resets import need_resets, reset_connections
 
 MakeWorld = Callable[..., World]
@@ -75,16 +76,22 @@ def test_a_request_that_waits_is_asked_again_after_a_reset(make_world: MakeWorld
 
 
 def test_a_member_that_computes_is_not_lost_by_a_reset(make_world: MakeWorld) -> None:
-    """It makes no call for longer than the hub waits for one that has died."""
-    world = make_world("ocean:1,nowcast:1")
-    ocean, nowcast = start(world, ocean=1, nowcast=1)
-    ocean.process.send_signal(signal.SIGSTOP)
+    """It makes no call for longer than the hub waits for one that has died; its port takes calls meanwhile."""
+    world = make_world("guest:2")
+    guests = [Guest(world, "guest", rank, 2) for rank in range(2)]
+    for guest in guests:
+        guest.ready()
+        guest.get("found = np.zeros(1, 'i8')")
+    computing, waiting = guests
+    computing.process.send_signal(signal.SIGSTOP)
     reset_hub_connections(world)
-    assert nowcast.ask("find eta 6.5") == "COUPLET_NOT_YET COUPLET_NOT_YET"
-    assert nowcast.ask("alive 0") == "alive ok"
-    ocean.process.send_signal(signal.SIGCONT)
-    answers(ocean)
-    leave(world, ocean, nowcast)
+    waiting.refused("universe.group.Recv(found, 0, timeout=6.5)", "TIMEOUT")  # not PEER_LOST
+    computing.process.send_signal(signal.SIGCONT)
+    waiting.say("universe.group.Recv(found, 0, timeout=30)")
+    computing.get("universe.group.Send(np.array([4]), 1, timeout=30)")
+    assert waiting.hear().startswith("is Message(")
+    waiting.leave(computing)
+    assert world.hub is not None and world.hub.wait(WITHIN_S) == 0, "it ends with the universe"
 
 
 def test_a_member_that_dies_with_its_connection_reset_is_lost_by_name(make_world: MakeWorld) -> None:
