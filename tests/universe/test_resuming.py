@@ -60,8 +60,9 @@ def pair(world: World, **extra: str) -> tuple[Guest, Guest]:
         guest.ready()
         guest.get("found = np.zeros(1, 'i8')")
     first, second = guests
-    first.get("universe.group.Send(np.array([-1]), 1)")
-    second.get("universe.group.Recv(found, 0, timeout=30)")
+    second.say("universe.group.Recv(found, 0, timeout=30)")
+    first.get("universe.group.Send(np.array([-1]), 1, timeout=30)")
+    assert second.hear().startswith("is Message(")
     return first, second
 
 
@@ -99,8 +100,11 @@ def test_what_was_sent_before_leaving_survives_a_reset_just_then(make_world: Mak
     receiver.say(
         f"[n for n in range(50) if universe.group.Recv(found, {source}, timeout=30).tag != n or found[0] != n]"
     )
+    receiver.say(f"universe.group.Recv(found, {source}, timeout=30)")  # it must call, to say what it has
     sender.leave()
     assert receiver.hear() == "is []"
+    answer = receiver.hear()
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST") and "left" in answer, answer
     receiver.leave()
 
 
