@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "channel/raised_flag.hpp"
+#include "channel/receipt_slot.hpp"
 
 namespace couplet::channel {
 
@@ -250,11 +251,8 @@ void Channel::acknowledge() noexcept {
 }
 
 void Channel::give_receipt() {
-  for (const auto& slot : sender_.slots()) {
-    if (slot->works() && !slot->notice.pending && (slot->session || sender_.several())) {
-      sender_.post(*slot, receipts_.take(next_receive_), {});
-      return;
-    }
+  if (LaneSlot* const slot = slot_for_receipt(sender_)) {
+    sender_.post(*slot, receipts_.take(next_receive_), {});
   }
 }
 
@@ -503,7 +501,8 @@ bool Channel::ready() const noexcept {
   if (state_ != ChannelState::open) {
     return state_ == ChannelState::failed && !told_;
   }
-  return sender_.ready() || (end_sent_ && !lanes_shut_) || (session_ != 0 && receipts_.due()) ||
+  const bool receipt_waits = session_ != 0 && receipts_.due() && slot_for_receipt(sender_) != nullptr;
+  return sender_.ready() || (end_sent_ && !lanes_shut_) || receipt_waits ||
          std::any_of(sender_.slots().begin(), sender_.slots().end(), [](const auto& slot) {
            return slot->stage != LaneStage::lost && (slot->push_failed || slot->lane->readable());
          });

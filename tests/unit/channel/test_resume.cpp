@@ -329,6 +329,23 @@ TEST(ChannelResumes, flush_means_that_the_peer_has_it) {
   EXPECT_FALSE(pair.zero.sending());
 }
 
+// A waiting process asks its channels before it sleeps: one that has something to do for ever lets nobody sleep.
+TEST(ChannelResumes, over_a_lane_that_does_not_break_nothing_is_left_to_do) {
+  Resumed pair;
+  Pipe pipe;
+  pipe.state->traits.may_break = false;
+  pair.zero.attach(pipe.take_first());
+  pair.one.attach(pipe.take_second());
+  auto header = message_header();
+  for (int count = 0; count < 600; ++count) {  // more than are told without being asked
+    ASSERT_TRUE(pair.zero.try_send(header, bytes_of("eight by")));
+    pair.run();
+  }
+  EXPECT_EQ(pair.at_one.frames.size(), 600U);
+  EXPECT_FALSE(pair.one.ready());
+  EXPECT_FALSE(pair.zero.ready());
+}
+
 TEST(ChannelResumes, when_no_copy_can_be_kept_frames_are_kept_where_they_are) {
   RetentionPool pool(16U << 10);  // one block for both channels
   Resumed pair(&pool);

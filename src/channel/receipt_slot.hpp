@@ -1,0 +1,18 @@
+// The lane over which a channel says what has arrived. Used by channel. Tests: tests/unit/channel/test_resume.cpp.
+#pragma once
+
+#include "channel/sender.hpp"
+
+namespace couplet::channel {
+
+// Returns the slot that can take an acknowledgement now. nullptr: there is none; over a lane that does not break none is wanted.
+[[nodiscard]] inline LaneSlot* slot_for_receipt(const Sender& sender) noexcept {
+  for (const auto& slot : sender.slots()) {
+    if (slot->works() && !slot->notice.pending && (slot->session || sender.several())) {
+      return slot.get();
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace couplet::channel
