@@ -163,10 +163,11 @@ void RemotePart::send_credit() {
 
 Status RemotePart::sleep(series::Waiting& waiting, std::uint64_t target) {
   const State before = state_;
+  const bool gone_before = writer_gone_;  // what is known already is no reason to wake up
   const auto& control = file_->control().published;
-  return waiting.sleep([this, before, target, &control] {
+  return waiting.sleep([this, before, gone_before, target, &control] {
     return control.published.load(std::memory_order_relaxed) >= target ||
-           control.closed.load(std::memory_order_relaxed) != 0 || state_ != before || writer_gone_;
+           control.closed.load(std::memory_order_relaxed) != 0 || state_ != before || writer_gone_ != gone_before;
   });
 }
 
