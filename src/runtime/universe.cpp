@@ -21,6 +21,7 @@ constexpr double push_timeout_s = 30;
 constexpr std::uint64_t window_nap_ns = 100'000;  // nobody rings when MPI has something to do
 constexpr int pushes_each_call = 64;
 constexpr unsigned calls_between_rounds = 16;
+constexpr std::uint64_t rounds_interval_ns = 10'000'000;
 
 void print_note(const std::string& text) {
   if (log_level() >= LogLevel::warning) {
@@ -140,7 +141,10 @@ void Universe::push() {
   auto& server = node_relay_->server();
   server.poll(pushes_each_call);
   server.take_credit();
-  if (pushed_++ % calls_between_rounds == 0) {  // those who come, and the hub
+  // Those who come, and the hub; also if the calls are far apart: a reader waits for its answer meanwhile.
+  const std::uint64_t now_ns = os::now_ns();
+  if (pushed_++ % calls_between_rounds == 0 || now_ns >= next_rounds_ns_) {
+    next_rounds_ns_ = now_ns + rounds_interval_ns;
     for (unsigned round = 0; round < calls_between_rounds; ++round) {
       engine_->poll();
     }

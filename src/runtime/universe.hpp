@@ -98,6 +98,7 @@ class Universe final {
   std::unique_ptr<relay::Remote> remote_;
   std::unique_ptr<NodeRelay> node_relay_;  // only where writers push themselves
   unsigned pushed_ = 0;
+  std::uint64_t next_rounds_ns_ = 0;
   std::unique_ptr<relay::Dispatch> relay_frames_;
   std::unique_ptr<RelayStart> relay_start_;
   std::unique_ptr<series::Window> window_;
