@@ -316,8 +316,14 @@ void TcpTransport::note_progress(Meeting& meeting) {
   if (!meeting.own && meeting.handshake->peer().id != channel::no_peer) {
     unproven_.spoke(meeting.caller);  // its first message was signed with the secret
   }
+  if (meeting.handshake->state() == channel::HandshakeState::deciding) {
+    // Nothing is read until it is decided, at a tick: a caller that hangs up would keep this process awake.
+    unwatch(meeting);
+    return;
+  }
   const bool write = !meeting.handshake->output().empty();
-  if (meeting.watched >= 0 && write != meeting.watched_write) {
+  if (meeting.watched < 0 || write != meeting.watched_write) {
+    meeting.watched = meeting.socket.number();
     meeting.watched_write = write;
     static_cast<void>(host_.watch(*this, meeting.watched, write));
   }
