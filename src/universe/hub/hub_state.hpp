@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "os/clock.hpp"
 #include "universe/control.hpp"
 #include "universe/hub/change_batch.hpp"
 #include "universe/hub/listener_calls.hpp"
@@ -73,7 +74,7 @@ class HubState {
   void tick(std::uint64_t now_ns);
   // Tells all members what has changed; to be called when due_ns() has come.
   void flush(std::uint64_t now_ns);
-  [[nodiscard]] std::uint64_t due_ns() const noexcept { return changes_.due_ns(); }
+  [[nodiscard]] std::uint64_t due_ns() const noexcept { return over_ ? os::never : changes_.due_ns(); }
   // The hub was told to end.
   void stop(const std::string& why);
 

@@ -205,6 +205,7 @@ TEST(HubState, TheUniverseIsOverWhenEverybodyHasLeft) {
   EXPECT_EQ(world.last<OverMessage>(relay).text, "every program has ended");
   EXPECT_TRUE(world.closed(relay));
   EXPECT_EQ(world.events().back().name, "over");
+  EXPECT_EQ(world.hub().due_ns(), os::never);  // no change is told any more: the server may sleep
 }
 
 TEST(HubState, NobodyLeftBeforeTheStartIsNotTheEnd) {
