@@ -1,5 +1,5 @@
 # Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
-.PHONY: help build demo demo-spacecraft test stress chaos bench bench-against check check-model fuzz fuzz-short asan tsan format install clean
+.PHONY: help build demo demo-spacecraft test stress chaos sim bench bench-against check check-model fuzz fuzz-short asan tsan format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -35,6 +35,11 @@ chaos:         ## real processes under seeded faults, and a checker of their his
 	@tools/bootstrap test
 	@tools/build release
 	@tools/chaos/run --seconds $(or $(SECONDS),600) $(if $(SEED),--seed $(SEED))
+
+sim:           ## whole universes on a simulated kernel, one for each seed, and a checker of what they saw; SEEDS=10000, SEED=n
+	@tools/bootstrap test
+	@tools/build release world
+	@build/release/tests/play-worlds $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
 
 bench:         ## the benchmarks, one JSON object a line
 	@tools/bootstrap bench

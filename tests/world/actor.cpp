@@ -1,0 +1,386 @@
+// One process of a world: carries out its script over the public C interface, one action after the other, and notes what it saw.
+#include <couplet/couplet.h>
+
+#include <cmath>
+#include <ctime>
+#include <map>
+
+#include "chaos/actor/contents.hpp"
+#include "history.hpp"
+
+namespace world {
+namespace {
+
+using chaos::MessageLabel;
+using chaos::SeriesContents;
+
+constexpr std::int64_t elements = 24;
+constexpr std::uint64_t max_message_words = 16'384;
+
+void sleep_s(double seconds) {
+  const auto ns = static_cast<Nanoseconds>(seconds * 1e9);
+  const timespec duration{static_cast<time_t>(ns / second), static_cast<long>(ns % second)};
+  ::nanosleep(&duration, nullptr);
+}
+
+// The messages in one direction between this process and another one.
+struct Flow {
+  std::uint64_t sequence = 0;
+  couplet_request* request = nullptr;
+  std::vector<std::uint64_t> buffer;
+};
+
+struct Written {
+  couplet_series* series = nullptr;
+  std::int64_t first = 0, stop = 0;
+  std::int64_t next_step = 0;
+};
+
+class Actor {
+ public:
+  Actor(const Plan& plan, Life& life) : plan_(plan), life_(life), role_(*life.role) {}
+  void run();
+
+ private:
+  Call& begin(const char* verb, const std::string& object, double timeout_s);
+  couplet_status end(Call& call, couplet_status status);
+  bool carry_out(const Action& action);
+  bool join(const Action& action);
+  void create(const Action& action);
+  bool put_one(Written& written, const Action& action);
+  void put(const Action& action);
+  void open(const Action& action);
+  void read(const Action& action);
+  void note_batch(Call& call, const couplet_batch& batch, const std::string& name) const;
+  void count(const std::string& name, couplet_series* series);
+  void close(const Action& action);
+  void send(const Action& action);
+  void receive(const Action& action);
+  bool wait_for(Flow& flow, const Action& action, const char* verb, couplet_message* message);
+  [[nodiscard]] SeriesContents contents(const std::string& name) const {
+    return {plan_.seed, chaos::hash_of(name.c_str())};
+  }
+  [[nodiscard]] double seconds_since(Nanoseconds begin_ns) const {
+    return static_cast<double>(kernel->now() - begin_ns) / 1e9;
+  }
+
+  const Plan& plan_;
+  Life& life_;
+  const Role& role_;
+  couplet_universe* universe_ = nullptr;
+  couplet_group* everybody_ = nullptr;
+  std::map<std::string, Written> written_;
+  std::map<std::string, couplet_series*> opened_;
+  std::map<std::string, Flow> flows_;
+};
+
+Call& Actor::begin(const char* verb, const std::string& object, double timeout_s) {
+  Call& call = life_.calls.emplace_back();
+  call.verb = verb;
+  call.object = object;
+  call.timeout_s = timeout_s;
+  call.begin_ns = kernel->now();
+  call.stopped_ns = life_.process->stopped_ns;
+  return call;
+}
+
+couplet_status Actor::end(Call& call, couplet_status status) {
+  call.status = status;
+  if (status < 0) {
+    call.text = couplet_error_text();
+  }
+  call.end_ns = kernel->now();
+  call.stopped_ns = life_.process->stopped_ns - call.stopped_ns;
+  return status;
+}
+
+bool Actor::join(const Action& action) {
+  couplet_join_options options;
+  couplet_join_options_init(&options);
+  options.rank = role_.rank;
+  options.size = role_.size;
+  options.timeout_s = action.real("timeout", 20);
+  for (const Nanoseconds begun = kernel->now(); seconds_since(begun) < action.real("patience", 30);) {
+    Call& call = begin("join", role_.program, options.timeout_s);
+    const auto status = end(call, couplet_join(role_.program.c_str(), &options, &universe_));
+    if (status == COUPLET_OK) {
+      couplet_universe_group(universe_, &everybody_);
+      return true;
+    }
+    universe_ = nullptr;
+    // The former life may not be known as dead yet; the hub may be about to come back.
+    if (status != COUPLET_ERROR_EXISTS && status != COUPLET_ERROR_HUB_LOST) {
+      return false;
+    }
+    sleep_s(0.2);
+  }
+  return false;
+}
+
+void Actor::create(const Action& action) {
+  Written written;
+  written.first = elements * role_.rank / role_.size;
+  written.stop = elements * (role_.rank + 1) / role_.size;
+  couplet_series_options options;
+  couplet_series_options_init(&options);
+  options.slots = static_cast<std::uint64_t>(action.whole("slots", 4));
+  const std::string required = action.text("required");
+  options.required_readers = required.empty() ? nullptr : required.c_str();
+  options.required_timeout_s = action.real("required_timeout", 30);
+  options.wait_timeout_s = action.real("wait", 2);
+  Call& call = begin("create", action.object, -1);
+  const std::int64_t shape = elements;
+  if (end(call, couplet_series_create(universe_, action.object.c_str(), COUPLET_UINT64, 1, &shape, &written.first,
+                                      &written.stop, &options, &written.series)) == COUPLET_OK) {
+    written_[action.object] = written;
+  }
+}
+
+bool Actor::put_one(Written& written, const Action& action) {
+  const auto contents_of = contents(action.object);
+  const auto fill = [&](std::uint64_t* data) {
+    for (std::int64_t place = written.first; place < written.stop; ++place) {
+      data[place - written.first] = contents_of.element(life_.number, written.next_step, place);
+    }
+  };
+  std::uint64_t data[elements];
+  fill(data);
+  for (const Nanoseconds begun = kernel->now(); seconds_since(begun) < action.real("patience", 10);) {
+    Call& call = begin("put", action.object, action.real("wait", 2));
+    call.number = written.next_step;
+    couplet_status status = COUPLET_OK;
+    if (action.whole("claim", 0) != 0) {
+      void* slot = nullptr;
+      status = couplet_series_claim(written.series, written.next_step, &slot);
+      if (status == COUPLET_OK) {
+        fill(static_cast<std::uint64_t*>(slot));
+        kernel->step();  // it may die, or be switched away from, before it publishes
+        status = couplet_series_publish(written.series);
+      }
+    } else {
+      status = couplet_series_put(written.series, data, written.next_step);
+    }
+    end(call, status);
+    if (status == COUPLET_OK) {
+      written.next_step += action.whole("stride", 1);
+      return true;
+    }
+    if (status != COUPLET_FULL && status != COUPLET_ERROR_TIMEOUT && status != COUPLET_ERROR_HUB_LOST) {
+      return false;
+    }
+  }
+  return false;
+}
+
+void Actor::put(const Action& action) {
+  const auto found = written_.find(action.object);
+  for (std::int64_t index = 0; found != written_.end() && index < action.whole("steps", 10); ++index) {
+    if (!put_one(found->second, action)) {
+      break;
+    }
+    if (const double pause_s = action.real("pause", 0); pause_s > 0) {
+      sleep_s(pause_s);
+    }
+  }
+}
+
+void Actor::open(const Action& action) {
+  couplet_open_options options;
+  couplet_open_options_init(&options);
+  options.mode = action.text("mode", "hold") == "hold" ? COUPLET_HOLD : COUPLET_FOLLOW;
+  const std::string from = action.text("from", "oldest");
+  options.from = from == "newest" ? COUPLET_FROM_NEWEST : from == "next" ? COUPLET_FROM_NEXT : COUPLET_FROM_OLDEST;
+  options.every = static_cast<std::uint64_t>(action.whole("every", 1));
+  options.local = static_cast<std::int32_t>(action.whole("local", 0));
+  options.timeout_s = action.real("timeout", 10);
+  couplet_series* series = nullptr;
+  Call& call = begin("open", action.object, options.timeout_s);
+  if (end(call, couplet_series_open(universe_, action.object.c_str(), &options, &series)) == COUPLET_OK) {
+    opened_[action.object] = series;
+  }
+}
+
+void Actor::note_batch(Call& call, const couplet_batch& batch, const std::string& name) const {
+  const auto contents_of = contents(name);
+  call.lost = batch.lost;
+  for (std::uint64_t index = 0; index < batch.count; ++index) {
+    const auto* const data = static_cast<const std::uint64_t*>(batch.data) + index * (batch.step_bytes / 8);
+    StepSeen seen{batch.steps[index], batch.ordinals[index], SeriesContents::life_of(data[0]), true};
+    for (std::int64_t place = 0; place < elements; ++place) {
+      const std::uint64_t life = SeriesContents::life_of(data[place]);  // ranks of the writer may be of different lives
+      seen.intact = seen.intact && data[place] == contents_of.element(life, seen.step, place);
+    }
+    call.steps.push_back(seen);
+  }
+}
+
+void Actor::read(const Action& action) {
+  const auto found = opened_.find(action.object);
+  if (found == opened_.end()) {
+    return;
+  }
+  const double timeout_s = action.real("timeout", 1);
+  Nanoseconds progress = kernel->now();
+  for (std::int64_t index = 0; index < action.whole("reads", 100'000); ++index) {
+    couplet_batch batch{};
+    batch.struct_bytes = sizeof batch;
+    Call& call = begin("read", action.object, timeout_s);
+    const auto status =
+        couplet_series_read(found->second, static_cast<std::uint64_t>(action.whole("at_least", 1)),
+                            static_cast<std::uint64_t>(action.whole("up_to", 4)), timeout_s, nullptr, 0, &batch);
+    if (status == COUPLET_OK) {
+      note_batch(call, batch, action.object);
+    }
+    end(call, status);
+    if (status == COUPLET_OK || status == COUPLET_RESTARTED) {
+      progress = kernel->now();
+    } else if (status == COUPLET_END || (status < 0 && status != COUPLET_ERROR_PEER_LOST)) {
+      break;
+    } else if (status == COUPLET_ERROR_PEER_LOST) {  // the writer, or the relay, may be started again
+      sleep_s(0.1);
+    }
+    if (seconds_since(progress) > action.real("patience", 12)) {
+      break;
+    }
+    if (const double pause_s = action.real("pause", 0); pause_s > 0) {
+      sleep_s(pause_s);
+    }
+  }
+  count(action.object, found->second);
+}
+
+void Actor::count(const std::string& name, couplet_series* series) {
+  couplet_series_statistics found{};
+  found.struct_bytes = sizeof found;
+  Call& call = begin("count", name, -1);
+  end(call, couplet_series_count(series, &found));
+  call.statistics = {found.published, found.first, found.delivered, found.lost, found.skipped, found.pending};
+}
+
+void Actor::close(const Action& action) {
+  if (const auto found = opened_.find(action.object); found != opened_.end()) {
+    Call& call = begin("close", action.object, -1);
+    end(call, couplet_series_close(found->second));
+    opened_.erase(found);
+  } else if (const auto own = written_.find(action.object); own != written_.end()) {
+    Call& call = begin("close", action.object, -1);
+    end(call, couplet_series_close(own->second.series));
+    written_.erase(own);
+  }
+}
+
+// Waits in slices. False: the request has failed, or is still pending when the patience has passed.
+bool Actor::wait_for(Flow& flow, const Action& action, const char* verb, couplet_message* message) {
+  const double slice_s = action.real("wait", 2);
+  for (const Nanoseconds begun = kernel->now(); seconds_since(begun) < action.real("patience", 15);) {
+    Call& call = begin(verb, action.object, slice_s);
+    call.number = static_cast<std::int64_t>(flow.sequence);
+    const auto status = end(call, couplet_wait(&flow.request, slice_s, message));
+    if (status == COUPLET_OK && message != nullptr) {
+      MessageLabel label;
+      const std::uint64_t words = message->bytes / 8;
+      call.intact = words != 0 && words <= flow.buffer.size() && label.decode(flow.buffer[0]);
+      for (std::uint64_t place = 1; call.intact && place < words; ++place) {
+        call.intact = flow.buffer[place] == MessageLabel::follows(plan_.seed, flow.buffer[0], place);
+      }
+      call.number = static_cast<std::int64_t>(label.sequence);
+      call.life = label.life;
+    }
+    if (status != COUPLET_ERROR_TIMEOUT && status != COUPLET_INTERRUPTED) {
+      flow.sequence += status == COUPLET_OK ? 1 : 0;
+      return status == COUPLET_OK;
+    }
+  }
+  return false;
+}
+
+void Actor::send(const Action& action) {
+  std::int32_t peer = 0;
+  Flow& flow = flows_[">" + action.object];
+  const auto slash = action.object.find('/');
+  const auto rank = static_cast<std::int32_t>(std::atoi(action.object.c_str() + slash + 1));
+  if (couplet_find_rank(universe_, action.object.substr(0, slash).c_str(), rank, &peer) != COUPLET_OK ||
+      (flow.request != nullptr && !wait_for(flow, action, "sent", nullptr))) {
+    return;
+  }
+  const auto words = static_cast<std::uint64_t>(std::max<std::int64_t>(action.whole("bytes", 8) / 8, 1));
+  for (std::int64_t index = 0; index < action.whole("count", 1); ++index) {
+    const MessageLabel label{0, life_.number, flow.sequence, false};
+    flow.buffer.resize(words);
+    flow.buffer[0] = label.word();
+    for (std::uint64_t place = 1; place < words; ++place) {
+      flow.buffer[place] = MessageLabel::follows(plan_.seed, label.word(), place);
+    }
+    Call& call = begin("isend", action.object, -1);
+    call.number = static_cast<std::int64_t>(flow.sequence);
+    const auto status =
+        end(call, couplet_isend(everybody_, flow.buffer.data(), words, COUPLET_UINT64, peer, 1, &flow.request));
+    if (status != COUPLET_OK || !wait_for(flow, action, "sent", nullptr)) {
+      return;
+    }
+    if (const double pause_s = action.real("pause", 0); pause_s > 0) {
+      sleep_s(pause_s);
+    }
+  }
+}
+
+void Actor::receive(const Action& action) {
+  std::int32_t peer = 0;
+  Flow& flow = flows_["<" + action.object];
+  const auto slash = action.object.find('/');
+  const auto rank = static_cast<std::int32_t>(std::atoi(action.object.c_str() + slash + 1));
+  if (couplet_find_rank(universe_, action.object.substr(0, slash).c_str(), rank, &peer) != COUPLET_OK) {
+    return;
+  }
+  flow.buffer.resize(max_message_words);
+  for (std::int64_t index = 0; index < action.whole("count", 1); ++index) {
+    if (flow.request == nullptr) {
+      Call& call = begin("irecv", action.object, -1);
+      if (end(call, couplet_irecv(everybody_, flow.buffer.data(), flow.buffer.size(), COUPLET_UINT64, peer, 1,
+                                  &flow.request)) != COUPLET_OK) {
+        return;
+      }
+    }
+    couplet_message message{};
+    if (!wait_for(flow, action, "received", &message)) {
+      return;
+    }
+  }
+}
+
+bool Actor::carry_out(const Action& action) {
+  static const std::map<std::string, void (Actor::*)(const Action&)> verbs = {
+      {"create", &Actor::create}, {"put", &Actor::put},   {"open", &Actor::open},      {"read", &Actor::read},
+      {"close", &Actor::close},   {"send", &Actor::send}, {"receive", &Actor::receive}};
+  if (action.verb == "join") {
+    return join(action);
+  }
+  if (action.verb == "idle") {
+    sleep_s(action.real("s", 1));
+  } else if (action.verb == "leave") {
+    Call& call = begin("leave", role_.program, -1);
+    end(call, couplet_leave(universe_));
+    return false;
+  } else if (const auto found = verbs.find(action.verb); found != verbs.end()) {
+    (this->*found->second)(action);
+  }
+  return true;
+}
+
+void Actor::run() {
+  for (const Action& action : role_.script) {
+    if (!carry_out(action)) {
+      return;
+    }
+  }
+}
+
+}  // namespace
+
+void act(const Plan& plan, Life& life) {
+  // On the heap, and never given back: a process that is killed leaves its memory as it is.
+  auto* const actor = new Actor(plan, life);
+  actor->run();
+}
+
+}  // namespace world

@@ -1,0 +1,250 @@
+// What must hold in every world, whatever was done to it.
+#include <couplet/couplet.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "history.hpp"
+
+namespace world {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Plan& plan, const History& history) : plan_(plan), history_(history) {}
+  std::vector<Finding> check();
+
+ private:
+  void report(const std::string& rule, const Life& life, const Call& call, const std::string& text);
+  [[nodiscard]] bool writer_leaves_before(Nanoseconds time_ns) const;
+  void check_calm(const Life& life, const Call& call);
+  void check_time(const Life& life, const Call& call);
+  void check_culprit(const Life& life, const Call& call);
+  void check_steps(const Life& life);
+  void check_read(const Life& life, const Call& call);
+  void check_count(const Life& life, const Call& call);
+  void check_messages(const Life& life);
+  [[nodiscard]] const Life* writer_of(const std::string& series, std::uint64_t life, int rank) const;
+
+  const Plan& plan_;
+  const History& history_;
+  std::vector<Finding> findings_;
+};
+
+std::string seconds_text(Nanoseconds ns) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f s", static_cast<double>(ns) / 1e9);
+  return text;
+}
+
+void Checker::report(const std::string& rule, const Life& life, const Call& call, const std::string& text) {
+  findings_.push_back({rule, life.role->name() + " life " + std::to_string(life.number) + ", " + call.verb + " " +
+                                 call.object + " at " + seconds_text(call.begin_ns - start_of_time) + ": " + text});
+}
+
+bool Checker::writer_leaves_before(Nanoseconds time_ns) const {
+  return std::any_of(history_.lives.begin(), history_.lives.end(), [&](const Life& life) {
+    return life.role->program == "writer" && std::any_of(life.calls.begin(), life.calls.end(), [&](const Call& call) {
+             return (call.verb == "leave" || call.verb == "close") && call.begin_ns < time_ns;
+           });
+  });
+}
+
+// Nothing was done to anybody: nothing fails.
+void Checker::check_calm(const Life& life, const Call& call) {
+  // A put is held up by a reader that comes late, a message by a sender that does something else first.
+  const bool held_up = call.status == COUPLET_ERROR_TIMEOUT && call.timeout_s >= 0 && call.verb != "open";
+  const auto relay =
+      plan_.settings.find("COUPLET_RELAY");  // a writer that serves its steps in its calls takes them along
+  const bool in_calls = relay != plan_.settings.end() && relay->second == "in_calls";
+  if (call.verb == "open" && in_calls && writer_leaves_before(call.begin_ns + second)) {
+    return;
+  }
+  if (plan_.faults.empty() && call.ended() && call.status < 0 && !held_up) {
+    report("strange-error", life, call, std::string(couplet_status_name(call.status)) + ": " + call.text);
+  }
+}
+
+void Checker::check_time(const Life& life, const Call& call) {
+  constexpr double without_timeout_s = 45;
+  if (!call.ended() && life.killed) {
+    return;
+  }
+  const Nanoseconds end_ns = call.ended() ? call.end_ns : history_.end_ns;
+  const Nanoseconds stopped_ns =
+      call.ended() ? call.stopped_ns : life.process->stopped_ns - std::min(call.stopped_ns, life.process->stopped_ns);
+  const double took_s = (static_cast<double>(end_ns - call.begin_ns) - static_cast<double>(stopped_ns)) / 1e9;
+  const bool collective = life.role->size > 1;
+  const double slack_s = call.verb == "join" || call.verb == "open" || collective ? 8.0 : 1.0;
+  const double limit_s = call.timeout_s < 0 ? without_timeout_s : call.timeout_s + slack_s;
+  if (took_s > limit_s) {
+    char text[96];
+    std::snprintf(text, sizeof text, "took %.2f s with a timeout of %.2f s", took_s, call.timeout_s);
+    report("hang", life, call, text);
+  }
+}
+
+// An error that says that a process is lost names one that was killed, has left or has ended.
+void Checker::check_culprit(const Life& life, const Call& call) {
+  if (call.status != COUPLET_ERROR_PEER_LOST || !call.ended() || hosts_seemed_lost(history_, call.end_ns)) {
+    return;
+  }
+  for (const Life& other : history_.lives) {
+    const std::string name = "program '" + other.role->program + "' rank " + std::to_string(other.role->rank) + " ";
+    if (call.text.find(name) == std::string::npos || other.number != 0) {
+      continue;
+    }
+    const bool left = std::any_of(other.calls.begin(), other.calls.end(), [&](const Call& each) {
+      return each.verb == "leave" && each.begin_ns <= call.end_ns;
+    });
+    if (other.end_ns > call.end_ns && !left) {
+      report("living-declared-dead", life, call, call.text);
+    }
+  }
+}
+
+const Life* Checker::writer_of(const std::string& series, std::uint64_t number, int rank) const {
+  for (const Life& life : history_.lives) {
+    const bool wrote = std::any_of(life.calls.begin(), life.calls.end(),
+                                   [&](const Call& call) { return call.verb == "create" && call.object == series; });
+    if (wrote && life.number == number && life.role->rank == rank) {
+      return &life;
+    }
+  }
+  return nullptr;
+}
+
+void Checker::check_read(const Life& life, const Call& call) {
+  if (call.steps.empty()) {
+    report("empty-ok", life, call, "OK without a step");
+  }
+  for (const StepSeen& seen : call.steps) {
+    const std::string what = "step " + std::to_string(seen.step) + " of life " + std::to_string(seen.life);
+    if (!seen.intact) {
+      report("wrong-contents", life, call, what);
+      continue;
+    }
+    const Life* const writer = writer_of(call.object, seen.life, 0);
+    const bool was_put =
+        writer != nullptr && std::any_of(writer->calls.begin(), writer->calls.end(), [&](const Call& each) {
+          return each.verb == "put" && each.number == seen.step && each.begin_ns <= call.end_ns;
+        });
+    if (!was_put) {
+      report("invented-step", life, call, what);
+    }
+  }
+}
+
+void Checker::check_count(const Life& life, const Call& call) {
+  const Statistics& f = call.statistics;
+  if (f.published - f.first != f.delivered + f.lost + f.skipped + f.pending) {
+    report("accounting", life, call,
+           "published " + std::to_string(f.published) + ", first " + std::to_string(f.first) + ", delivered " +
+               std::to_string(f.delivered) + ", lost " + std::to_string(f.lost) + ", skipped " +
+               std::to_string(f.skipped) + ", pending " + std::to_string(f.pending));
+  }
+}
+
+// Order, gaps and sums of each series that this life has read.
+void Checker::check_steps(const Life& life) {
+  bool holds = false;
+  bool restarted = false;
+  std::uint64_t handed_out = 0;
+  std::uint64_t gaps = 0;
+  std::uint64_t lost = 0;
+  const StepSeen* last = nullptr;
+  for (const Call& call : life.calls) {
+    if (!call.ended()) {
+      continue;
+    }
+    if (call.verb == "open" && call.status == COUPLET_OK) {
+      const auto& script = life.role->script;
+      holds = std::any_of(script.begin(), script.end(), [](const Action& each) {
+        return each.verb == "open" && each.text("mode", "hold") == "hold";
+      });
+    } else if (call.verb == "read" && call.status == COUPLET_RESTARTED) {
+      restarted = true;
+    } else if (call.verb == "read" && call.status == COUPLET_OK) {
+      check_read(life, call);
+      handed_out += call.steps.size();
+      lost += call.lost;
+      for (const StepSeen& seen : call.steps) {
+        if (last != nullptr && last->life == seen.life && seen.ordinal <= last->ordinal) {
+          report("delivered-twice", life, call,
+                 "ordinal " + std::to_string(seen.ordinal) + " after " + std::to_string(last->ordinal));
+        }
+        gaps += last != nullptr && last->life == seen.life ? seen.ordinal - last->ordinal - 1 : 0;
+        last = &seen;
+      }
+      if (holds && !restarted && call.lost != 0) {
+        report("holder-lost", life, call, std::to_string(call.lost) + " steps");
+      }
+      if (!restarted && gaps > lost) {
+        report("silent-gap", life, call, std::to_string(gaps) + " passed over, " + std::to_string(lost) + " counted");
+      }
+    } else if (call.verb == "count" && call.status == COUPLET_OK) {
+      check_count(life, call);
+      if (!restarted && call.statistics.delivered != handed_out) {
+        report("accounting", life, call,
+               std::to_string(handed_out) + " handed out, " + std::to_string(call.statistics.delivered) + " counted");
+      }
+    }
+  }
+}
+
+void Checker::check_messages(const Life& life) {
+  std::map<std::pair<std::string, std::uint64_t>, std::int64_t> newest;
+  std::map<std::string, bool> failed;
+  for (const Call& call : life.calls) {
+    if (call.verb != "received" || !call.ended()) {
+      continue;
+    }
+    if (call.status != COUPLET_OK) {
+      failed[call.object] = failed[call.object] || call.status != COUPLET_ERROR_TIMEOUT;
+      continue;
+    }
+    if (!call.intact) {
+      report("message-damaged", life, call, "its words are not those of a message");
+      continue;
+    }
+    const auto before = newest.emplace(std::pair(call.object, call.life), -1).first;
+    if (call.number <= before->second) {
+      report("message-twice", life, call, std::to_string(call.number) + " after " + std::to_string(before->second));
+    } else if (call.number > before->second + 1 && life.number == 0 && !failed[call.object]) {
+      report("message-lost", life, call, std::to_string(call.number) + " after " + std::to_string(before->second));
+    }
+    before->second = call.number;
+  }
+}
+
+std::vector<Finding> Checker::check() {
+  for (const Life& life : history_.lives) {
+    for (const Call& call : life.calls) {
+      check_calm(life, call);
+      check_time(life, call);
+      check_culprit(life, call);
+    }
+    check_steps(life);
+    check_messages(life);
+  }
+  return std::move(findings_);
+}
+
+}  // namespace
+
+// A cable that is cut for more than about 3 s looks like a host that has vanished (docs/liveness.md), and so does one whose
+// connections to the hub are reset.
+bool hosts_seemed_lost(const History& history, Nanoseconds time_ns) {
+  constexpr Nanoseconds vanished_ns = 2'500'000'000;
+  return std::any_of(history.harms.begin(), history.harms.end(), [&](const Harm& harm) {
+    return harm.begin_ns <= time_ns &&
+           (harm.kind == "reset" ||
+            (harm.kind == "cut" && std::min(harm.end_ns, time_ns) > harm.begin_ns + vanished_ns));
+  });
+}
+
+std::vector<Finding> check(const Plan& plan, const History& history) {
+  return Checker(plan, history).check();
+}
+
+}  // namespace world

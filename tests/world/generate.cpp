@@ -1,0 +1,183 @@
+// A plan from a seed: who couples with whom over what, and what is done to them.
+#include "base/random.hpp"
+#include "plan.hpp"
+
+namespace world {
+namespace {
+
+using couplet::Random;
+
+Action make(const std::string& verb, const std::string& object, std::map<std::string, std::string> values = {}) {
+  return {verb, object, std::move(values)};
+}
+
+std::string number(std::uint64_t value) {
+  return std::to_string(value);
+}
+
+std::string milliseconds(std::uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f", static_cast<double>(value) / 1e3);
+  return text;
+}
+
+void add_program(Plan& plan, const std::string& program, int size, int node, const std::vector<Action>& script) {
+  for (int rank = 0; rank < size; ++rank) {
+    plan.roles.push_back({program, rank, size, node, script});
+  }
+}
+
+// A writer and one or two reading programs.
+void add_series(Plan& plan, Random& random) {
+  const int writer_node = static_cast<int>(random.below(2));
+  const auto steps = random.between(3, 25);
+  const int readers = random.chance(0.3) ? 2 : 1;
+  std::map<std::string, std::string> made = {{"slots", number(random.between(1, 6))}};
+  if (random.chance(0.7)) {
+    made["required"] = readers == 2 && random.chance(0.5) ? "reader,second" : "reader";
+  }
+  const auto put_pause = random.chance(0.5) ? random.below(50) : random.below(400);
+  std::vector<Action> writes = {make("join", ""), make("create", "eta", made),
+                                make("put", "eta",
+                                     {{"steps", number(steps)},
+                                      {"pause", milliseconds(put_pause)},
+                                      {"claim", number(random.below(2))},
+                                      {"stride", number(random.chance(0.8) ? 1 : 10)}})};
+  if (random.chance(0.3)) {
+    writes.push_back(make("close", "eta"));
+  }
+  writes.push_back(make("leave", ""));
+  add_program(plan, "writer", random.chance(0.3) ? 2 : 1, writer_node, writes);
+  for (int reader = 0; reader < readers; ++reader) {
+    std::vector<Action> reads = {make("join", "")};
+    if (random.chance(0.3)) {
+      reads.push_back(make("idle", "", {{"s", milliseconds(random.below(3000))}}));
+    }
+    reads.push_back(make("open", "eta", {{"mode", random.chance(0.7) ? "hold" : "follow"}}));
+    std::map<std::string, std::string> how = {{"up_to", number(random.between(1, 4))},
+                                              {"timeout", random.chance(0.3) ? "0.1" : "1"}};
+    if (random.chance(0.3)) {
+      how["pause"] = milliseconds(random.below(200));
+    }
+    reads.push_back(make("read", "eta", how));
+    if (random.chance(0.3)) {
+      reads.push_back(make("close", "eta"));
+    }
+    reads.push_back(make("leave", ""));
+    const int node = random.chance(0.5) ? writer_node : 1 - writer_node;
+    add_program(plan, reader == 0 ? "reader" : "second", random.chance(0.2) ? 2 : 1, node, reads);
+  }
+}
+
+// Two programs that exchange messages, in one direction or in both by turns.
+void add_talk(Plan& plan, Random& random) {
+  const auto rounds = random.between(1, 6);
+  std::vector<Action> first = {make("join", "")};
+  std::vector<Action> other = {make("join", "")};
+  const bool both = random.chance(0.5);
+  for (std::uint64_t round = 0; round < rounds; ++round) {
+    const auto count = number(random.between(1, 8));
+    const auto bytes = number(random.chance(0.8) ? random.between(8, 2000) : random.between(2'000, 120'000));
+    first.push_back(make("send", "bob/0", {{"count", count}, {"bytes", bytes}}));
+    other.push_back(make("receive", "alice/0", {{"count", count}}));
+    if (random.chance(0.3)) {
+      (random.chance(0.5) ? first : other).push_back(make("idle", "", {{"s", milliseconds(random.below(2500))}}));
+    }
+    if (both) {
+      other.push_back(make("send", "alice/0", {{"count", "1"}, {"bytes", bytes}}));
+      first.push_back(make("receive", "bob/0", {{"count", "1"}}));
+    }
+  }
+  first.push_back(make("leave", ""));
+  other.push_back(make("leave", ""));
+  add_program(plan, "alice", 1, static_cast<int>(random.below(2)), first);
+  add_program(plan, "bob", 1, static_cast<int>(random.below(2)), other);
+}
+
+std::string somebody(const Plan& plan, Random& random) {
+  const auto which = random.below(plan.roles.size() + 3);
+  if (which < plan.roles.size()) {
+    return plan.roles[which].name();
+  }
+  return which == plan.roles.size() ? "relay@" + number(random.below(2)) : "hub";
+}
+
+std::vector<std::string> with_its_program(const Plan& plan, const std::string& whom, bool all) {
+  std::vector<std::string> names;
+  for (const Role& role : plan.roles) {
+    if (all && role.program == whom.substr(0, whom.find('/'))) {
+      names.push_back(role.name());
+    }
+  }
+  return names.empty() ? std::vector<std::string>{whom} : names;
+}
+
+void add_fault(Plan& plan, Random& random, double time_s) {
+  const auto later = [&](std::uint64_t max_ms) { return time_s + static_cast<double>(random.below(max_ms)) / 1e3; };
+  const auto cable = number(random.below(2)) + "-" + number(static_cast<std::uint64_t>(plan.node_count() - 1));
+  switch (random.below(8)) {
+    case 0:
+    case 1:
+    case 2: {
+      const auto whom = somebody(plan, random);
+      const bool again = !whom.starts_with("relay") && random.chance(whom == "hub" ? 0.8 : 0.5);
+      const double again_s = later(3000) + 0.05;
+      for (const auto& each : with_its_program(plan, whom, again)) {  // a program is started again as a whole
+        std::map<std::string, std::string> how;
+        if (random.chance(0.7)) {
+          how["after"] = number(random.below(random.chance(0.5) ? 60 : 2000));
+        }
+        plan.faults.push_back({time_s, make("kill", each, how)});
+        if (again) {
+          plan.faults.push_back({again_s, make("start", each)});
+        }
+      }
+      return;
+    }
+    case 3:
+    case 4:
+      plan.faults.push_back({time_s, make("cut", cable)});
+      plan.faults.push_back({later(6000), make("heal", cable)});
+      return;
+    case 5:
+    case 6:
+      plan.faults.push_back({time_s, make("stop", somebody(plan, random), {{"s", milliseconds(random.below(4000))}})});
+      return;
+    default:
+      plan.faults.push_back({time_s, make("reset", cable)});
+  }
+}
+
+}  // namespace
+
+Plan Plan::generate(std::uint64_t seed) {
+  Random random(seed * 2 + 1);
+  Plan plan;
+  plan.seed = seed;
+  const double switching[] = {0.01, 0.05, 0.2, 0.5};
+  plan.switching = switching[random.below(4)];
+  const auto kind = random.below(4);
+  if (kind != 0) {
+    add_series(plan, random);
+  }
+  if (kind == 0 || kind == 3) {
+    add_talk(plan, random);
+  }
+  plan.hub_node = random.chance(0.5) ? 2 : 0;
+  if (random.chance(0.1)) {
+    plan.settings["COUPLET_LINKS"] = "self,tcp";
+  }
+  if (random.chance(0.2)) {
+    plan.settings["COUPLET_RELAY"] = "in_calls";
+  }
+  if (random.chance(0.2)) {
+    plan.settings["COUPLET_SPIN_US"] = "5";
+  }
+  for (auto faults = random.below(4); faults > 0; --faults) {
+    const double time_s = static_cast<double>(random.chance(0.5) ? random.below(50) : random.below(4000)) / 1e3;
+    add_fault(plan, random, time_s);
+  }
+  return plan;
+}
+
+}  // namespace world

@@ -1,0 +1,81 @@
+// What each process of a world has seen: one record for each call of the library that it made.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "kernel/kernel.hpp"
+#include "plan.hpp"
+
+namespace world {
+
+struct StepSeen {
+  std::int64_t step = 0;
+  std::uint64_t ordinal = 0;
+  std::uint64_t life = 0;  // of the writer, as its contents say
+  bool intact = true;
+};
+
+struct Statistics {
+  std::uint64_t published = 0, first = 0, delivered = 0, lost = 0, skipped = 0, pending = 0;
+};
+
+struct Call {
+  std::string verb;
+  std::string object;
+  double timeout_s = -1;  // negative: it has none of its own
+  Nanoseconds begin_ns = 0;
+  Nanoseconds end_ns = never;  // never: it has not come back
+  Nanoseconds stopped_ns = 0;  // meanwhile
+  int status = 0;
+  std::string text;
+  // of put: the step; of messages: the number of the message; of received ones the sender's life, too
+  std::int64_t number = -1;
+  std::uint64_t life = 0;
+  bool intact = true;
+  // of read and count
+  std::vector<StepSeen> steps;
+  std::uint64_t lost = 0;
+  Statistics statistics;
+  [[nodiscard]] bool ended() const noexcept { return end_ns != never; }
+};
+
+// One life of one process.
+struct Life {
+  const Role* role = nullptr;
+  std::uint64_t number = 0;  // 0, then one more each time it is started again
+  Process* process = nullptr;
+  Nanoseconds begin_ns = 0;
+  Nanoseconds end_ns = never;  // when it ended or was killed
+  bool killed = false;
+  std::deque<Call> calls;
+};
+
+struct Harm {
+  std::string kind;
+  std::string whom;
+  Nanoseconds begin_ns = 0;
+  Nanoseconds end_ns = never;
+};
+
+struct History {
+  std::uint64_t seed = 0;
+  std::deque<Life> lives;
+  std::vector<Harm> harms;
+  Nanoseconds end_ns = 0;
+};
+
+// Carries out the script of a life, in its simulated process.
+void act(const Plan& plan, Life& life);
+
+struct Finding {
+  std::string rule;
+  std::string text;
+};
+// Whether something was done that hubs and members may take for the death of a host.
+[[nodiscard]] bool hosts_seemed_lost(const History& history, Nanoseconds time_ns);
+[[nodiscard]] std::vector<Finding> check(const Plan& plan, const History& history);
+
+}  // namespace world

@@ -1,0 +1,57 @@
+// What happens in one world: which processes there are, what each does, and which faults come when. A plan is made from a seed
+// or read from a text, and says of itself what it is, so that a shrunk one can be kept.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace world {
+
+// "put eta steps=20 pause=0.01": a verb, at most one word without a name, and named values.
+struct Action {
+  std::string verb;
+  std::string object;
+  std::map<std::string, std::string> values;
+  [[nodiscard]] std::string text(const std::string& key, const std::string& otherwise = "") const;
+  [[nodiscard]] double real(const std::string& key, double otherwise) const;
+  [[nodiscard]] std::int64_t whole(const std::string& key, std::int64_t otherwise) const;
+  [[nodiscard]] std::string to_text() const;
+};
+
+// One rank of a program. Its name is "program/rank".
+struct Role {
+  std::string program;
+  int rank = 0;
+  int size = 1;
+  int node = 0;
+  std::vector<Action> script;
+  [[nodiscard]] std::string name() const { return program + "/" + std::to_string(rank); }
+};
+
+// At that time (in seconds): kill, start, stop of a role, "hub" or "relay@NODE"; cut, heal, reset of "A-B", two nodes. A kill
+// with after=N comes when that process makes the N-th call of the kernel after the time.
+struct Fault {
+  double time_s = 0;
+  Action what;
+};
+
+struct Plan {
+  std::uint64_t seed = 0;  // of the order in which things happen
+  int hub_node = 0;
+  double switching = 0.05;
+  std::map<std::string, std::string> settings;
+  std::vector<Role> roles;
+  std::vector<Fault> faults;
+
+  [[nodiscard]] int node_count() const;
+  [[nodiscard]] std::string to_text() const;
+  // Empty roles if the text is no plan.
+  static Plan from_text(const std::string& text);
+  static Plan generate(std::uint64_t seed);
+  // Plans with a little less each, most promising first.
+  [[nodiscard]] std::vector<Plan> smaller() const;
+};
+
+}  // namespace world
