@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -115,8 +116,12 @@ def _command(launcher: str, mpi: str | None, ranks: int, launcher_options: list[
     return [found, "-n", str(ranks), *launcher_options, str(program), *words]
 
 
+def _end(number: int, frame: object) -> None:
+    sys.exit(128 + number)
+
+
 def _run(command: list[str], collector: Collector) -> None:
-    """Runs the probe and takes its lines as they come; a failure or Ctrl-C leaves no process behind."""
+    """Runs the probe and takes its lines as they come; a failure, Ctrl-C or SIGTERM leaves no process behind."""
     from couplet.cost.errors import CostError
 
     environment = dict(os.environ)
@@ -124,6 +129,7 @@ def _run(command: list[str], collector: Collector) -> None:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
+    before = signal.signal(signal.SIGTERM, _end)
     try:
         with _progress(process.stdout, collector) as lines:
             for line in lines:
@@ -138,6 +144,7 @@ def _run(command: list[str], collector: Collector) -> None:
                 process.kill()
                 process.wait()
         process.stdout.close()
+        signal.signal(signal.SIGTERM, before)
     if status != 0:
         raise CostError(f"couplet-probe failed with exit status {status}: {' '.join(command)}")
 

@@ -22,6 +22,11 @@ def half_up(value: Fraction, decimals: int = DECIMALS) -> str:
     return f"{sign}{digits[:-decimals]}.{digits[-decimals:]}"
 
 
+def small(seconds: float) -> str:
+    """Returns a coefficient with six decimals, or with four digits if too little would be left of it."""
+    return f"{seconds:.6f}" if seconds == 0.0 or abs(seconds) >= 1e-3 else f"{seconds:.3e}"
+
+
 def pairs(value: Fraction) -> str:
     """Returns a number of pairs: halves with one decimal, other fractions (of bytes) with three."""
     return half_up(value, 1 if (value * 10).denominator == 1 else 3)
@@ -103,7 +108,7 @@ def _interval(piece: Piece, name: str) -> str:
     if name not in piece.intervals:
         return ""
     low, high = piece.intervals[name]
-    return f" ({low:.6f} to {high:.6f})"
+    return f" ({small(low)} to {small(high)})"
 
 
 def _fit(name: str, fit: Fit, chosen: bool) -> list[str]:
@@ -114,13 +119,15 @@ def _fit(name: str, fit: Fit, chosen: bool) -> list[str]:
         lines[0] += f", breakpoint pa = {fit.breakpoint:.3f} ({low:.3f} to {high:.3f})"
     for index, piece in enumerate(fit.pieces):
         sign = "<=" if index == len(fit.pieces) - 1 else "<"
-        terms = [f"{name} {getattr(piece, name):.6f}{_interval(piece, name)}" for name in ("alpha", "beta", "gamma")]
+        terms = [f"{name} {small(getattr(piece, name))}{_interval(piece, name)}" for name in ("alpha", "beta", "gamma")]
         lines.append(f"    {piece.min_pa:g} <= pa {sign} {piece.max_pa:g}: {', '.join(terms)}")
     return lines
 
 
 def _directions(one: Directions) -> list[str]:
-    terms = (f"{name} {value:.6f} ({low:.6f} to {high:.6f})" for name, (value, low, high) in one.seconds.items())
+    terms = (
+        f"{name} {small(value)} ({small(low)} to {small(high)})" for name, (value, low, high) in one.seconds.items()
+    )
     return [f"  seconds of a message by direction: R^2 {one.r_squared:.4f}", f"    {', '.join(terms)}"]
 
 

@@ -150,6 +150,7 @@ void measure_cells(const World& world, const Options& options, const std::vector
   const int groups = static_cast<int>(stars.size());
   if (world.rank == 0) {
     std::printf("cells %zu\n", 2 * cells.size() * options.message_bytes.size());
+    std::fflush(stdout);
   }
   std::vector<char> memory;
   for (const std::size_t bytes : options.message_bytes) {
