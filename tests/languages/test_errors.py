@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from launching import BUILD, LANGUAGES, PROJECT, World, command_for
 
-HEADER = PROJECT / "include" / "couplet" / "couplet.h"
+HEADER = PROJECT / "include" / "couplet" / "couplet_status.h"
 ERRORS = {name: int(value) for name, value in re.findall(r"(COUPLET_ERROR_\w+) = (-\d+)", HEADER.read_text())}
 ANSWERS = {name: int(value) for name, value in re.findall(r"(COUPLET_\w+) = ([1-9]), +/\*", HEADER.read_text())}
 
