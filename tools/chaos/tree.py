@@ -42,7 +42,8 @@ class BuiltTree:
             return
         self.actor.parent.mkdir(parents=True, exist_ok=True)
         options = []
-        if not any("evict_after_s" in header.read_text() for header in headers):  # its name until format 2 of the mapped files
+        # The name of the option until format 2 of the mapped files.
+        if not any("evict_after_s" in header.read_text() for header in headers):
             options = ["-DCHAOS_EVICT_AFTER=evict_after_held_s"]
         library = self.build / "lib"
         command = [os.environ.get("CXX", "c++"), "-std=c++20", "-O2", "-g", *options, f"-I{self.root / 'include'}"]
