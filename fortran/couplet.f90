@@ -1,8 +1,9 @@
-! Couplet for Fortran: what user code uses. Every call has an optional `ierr` as its last argument; where it is absent, an
-! error prints its sentence and stops everything. Answers ("not yet", "full", "end", "restarted") are positive.
-! Dimensions: the first is the fastest; shape and boxes are 1-based and inclusive; eta(i,j) is Python's eta[j,i].
-! Modules below: couplet_universes, couplet_{fields,series,arrays,tasks,areas}_module, couplet_messages, couplet_errors, couplet_binding.
-! With MPI use couplet_mpi instead, which has all of this. Guide: docs/guide/fortran.md. Tests: tests/languages.
+! Couplet for Fortran: the module that programs use. Every call has an optional `ierr` as its last argument. If it is
+! absent, an error prints its sentence and stops the whole run. Answers (not yet, full, end, restarted) are positive
+! values of ierr. The first dimension varies fastest; shapes and boxes are 1-based and inclusive; eta(i,j) is eta[j,i]
+! in Python. The work is done by the modules couplet_universes, couplet_messages, couplet_errors, couplet_binding and
+! couplet_*_module. Programs with MPI use couplet_mpi in place of this module; it has everything that is here. Guide:
+! docs/guide/fortran.md. Tests: tests/languages.
 module couplet
   use couplet_binding, only: couplet_byte, couplet_int8, couplet_int16, couplet_int32, couplet_int64, couplet_uint8, &
     couplet_uint16, couplet_uint32, couplet_uint64, couplet_real32, couplet_real64, couplet_complex32, couplet_complex64, &

@@ -1,6 +1,6 @@
-! The C interface as Fortran sees it: constants, structs and functions of couplet.h, one to one, for the other modules here.
-! User code uses module couplet. Neighbours: couplet_errors and everything else of this folder is above, libcouplet below.
-! Only pointers and scalars cross: no compiler's array descriptor reaches the library. Tests: tests/languages.
+! The C interface as Fortran sees it: the constants, structs and functions of couplet.h, one to one. The other modules of this
+! folder are built on it; programs use module couplet. Only pointers and scalars are passed, so no compiler's
+! array descriptor reaches the library. Tests: tests/languages.
 module couplet_binding
   use, intrinsic :: iso_c_binding
   implicit none
@@ -499,7 +499,7 @@ module couplet_binding
 
 contains
 
-  ! A C string as a Fortran one; empty for NULL.
+  ! Returns a C string as a Fortran string; empty for NULL.
   function from_c(text) result(string)
     type(c_ptr), intent(in) :: text
     character(len=:), allocatable :: string
@@ -515,7 +515,8 @@ contains
     end do
   end function
 
-  ! Lays a Fortran string down as a C one in `buffer`, which has to outlive the pointer; NULL for an absent or empty one.
+  ! Copies a Fortran string into `buffer` as a C string and returns its address; NULL if it is absent or empty. The
+  ! buffer must outlive the address.
   function to_c(buffer, string) result(text)
     character(kind=c_char), allocatable, target, intent(inout) :: buffer(:)
     character(len=*), intent(in), optional :: string
