@@ -153,9 +153,8 @@ class Session {
   std::map<std::int64_t, Handle> handles_;
   std::int64_t next_handle_ = 0;
   std::int64_t requests_sent_ = 0;
-  std::vector<couplet_area*>
-      // An area of each coupler rank, which counts the polled requests of each requester rank.
-      poll_counts_;
+  // An area of each coupler rank, which counts the polled requests of each requester rank.
+  std::vector<couplet_area*> poll_counts_;
   std::int64_t* own_poll_counts_ = nullptr;
   std::set<std::int64_t> in_hand_;  // coupler: requests that were polled and not enqueued
   std::vector<Area> areas_;
