@@ -112,7 +112,7 @@ std::string TcpTransport::name_for(const Meeting& meeting) const {
   return meeting.peer.id == channel::no_peer ? "a caller" : host_.name_of(meeting.peer.id);
 }
 
-// ---- dialing ---------------------------------------------------------------------------------------------------------
+// ---- dialing --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Lane>> TcpTransport::dial(const Address& peer, Purpose purpose) {
   COUPLET_TRY_VALUE(const os::Endpoint target, endpoint_of(peer.contact));
@@ -152,7 +152,7 @@ Status TcpTransport::connect(Meeting& meeting) {
   return {};
 }
 
-// ---- callers ---------------------------------------------------------------------------------------------------------
+// ---- callers --------------------------------------------------------------------------------------------------------
 
 // Callers that cannot be taken now do not keep this process awake: they are looked at again at each tick.
 void TcpTransport::listen(bool wanted) {
@@ -226,7 +226,7 @@ void TcpTransport::send_away(channel::Unproven::Id caller) {
   }
 }
 
-// ---- all -------------------------------------------------------------------------------------------------------------
+// ---- all ------------------------------------------------------------------------------------------------------------
 
 // A system call each: so that a crowd of callers that say nothing costs no more than a few of them.
 int TcpTransport::poll(std::uint64_t now_ns) {
