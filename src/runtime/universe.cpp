@@ -14,10 +14,12 @@ namespace couplet::runtime {
 namespace {
 
 constexpr double leave_timeout_s = 5;
-constexpr double relay_timeout_s = 10;  // for one that was started, and has not come when its starter leaves
+// The time for a relay that was started, and has not come when the process that started it leaves.
+constexpr double relay_timeout_s = 10;
 constexpr int spin_rounds = 4000;
 constexpr double push_timeout_s = 30;
-constexpr std::uint64_t window_nap_ns = 100'000;  // nobody rings when MPI has something to do
+// No peer rings when MPI has something to do.
+constexpr std::uint64_t window_nap_ns = 100'000;
 constexpr int pushes_each_call = 64;
 constexpr unsigned calls_between_rounds = 16;
 
@@ -70,7 +72,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   return make_relay(wishes);
 }
 
-// Before the first channel: its frames need somebody who takes them.
+// Called before the first channel, since its frames need an object that takes them.
 Status Universe::make_relay(const universe::JoinWishes& wishes) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(*member_));
   relay::RemoteOptions options;
@@ -94,7 +96,7 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
     messenger_->peer_lost(peer, why);
   }
   if (post_) {
-    post_->poll(0, INT_MAX);  // what it sent before it went
+    post_->poll(0, INT_MAX);  // handles what it sent before it left
     post_->lost(peer, why);
   }
   if (relay_start_) {
@@ -104,12 +106,13 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
   }
 }
 
-// What was published goes out, and credit comes in.
+// Sends what was published, and takes in credit.
 void Universe::push() {
   auto& server = node_relay_->server();
   server.poll(pushes_each_call);
   server.take_credit();
-  if (pushed_++ % calls_between_rounds == 0) {  // those who come, and the hub
+  // Handles peers that come, and the hub.
+  if (pushed_++ % calls_between_rounds == 0) {
     for (unsigned round = 0; round < calls_between_rounds; ++round) {
       engine_->poll();
     }
@@ -142,7 +145,7 @@ Status Universe::make_messenger() {
 
 namespace {
 
-// Waits for anything let MPI move what the other ranks of the job read.
+// While this process waits for anything, MPI moves what the other ranks of the job read.
 class WindowProgress final : public engine::Source {
  public:
   explicit WindowProgress(series::Window& window) : window_(window) {}
@@ -166,7 +169,7 @@ void Universe::use_window(std::unique_ptr<series::Window> window) {
   engine_->limit_sleep(window_nap_ns);
 }
 
-// What others still read from it stays until they leave, too.
+// Keeps what others still read from the window until they leave, too.
 Status Universe::end_window() {
   if (!window_) {
     return {};
@@ -187,7 +190,8 @@ Status Universe::end_window() {
 }
 
 Universe::~Universe() {
-  if (window_) {  // never left: MPI may be gone, and what the others read stays
+  // The universe was never left. MPI may be gone, and what the others read stays.
+  if (window_) {
     engine_->remove(*window_progress_);
     static_cast<void>(window_.release());
   }
@@ -197,10 +201,12 @@ Universe::~Universe() {
     static_cast<void>(member_->attach(nullptr));
   }
   relay_start_.reset();
-  connections_.reset();  // channels end before who takes their frames
+  // Channels end before the objects that take their frames.
+  connections_.reset();
   node_relay_.reset();
   remote_.reset();
-  messenger_.reset();  // and before what it receives into
+  // Channels also end before the memory that they receive into.
+  messenger_.reset();
   post_.reset();
   engine_.reset();
 }
@@ -248,7 +254,8 @@ Status Universe::progress() {
 
 Status Universe::leave() {
   const Status window_ended = end_window();
-  if (node_relay_) {  // nobody else will push what is left
+  // No other process will send what is left.
+  if (node_relay_) {
     auto& server = node_relay_->server();
     static_cast<void>(engine_->wait([&] { return server.told_all(); }, os::deadline_after(push_timeout_s),
                                     [] { return "readers on other nodes to be sent everything"; }));
@@ -261,7 +268,8 @@ Status Universe::leave() {
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
   const Status flushed = messenger_->flush(deadline_ns);
   connections_->shut(deadline_ns);
-  const Status left = member_->leave(os::deadline_after(leave_timeout_s));  // whatever time the peers have taken
+  // This time counts from here, however long the peers have taken.
+  const Status left = member_->leave(os::deadline_after(leave_timeout_s));
   if (!window_ended.ok()) {
     return window_ended.within("leaving the window of the MPI job");
   }
