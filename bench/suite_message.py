@@ -1,9 +1,10 @@
-"""bench/run message: messages between two separately started programs, against MPI, ZeroMQ and the machine's limits.
+"""bench/run message: messages between two separately started programs, compared with MPI, ZeroMQ and the machine's
+limits.
 
-Everything is measured side by side in one run: many short samples in rounds (ours, each baseline, the limit,
-ours, ...), with programs that are kept alive and blocked in read() while another pair is measured. `us` is half a round
-trip; `GB/s` is a ping-pong over shm and a stream over tcp. `ratio` is ours to theirs, the median over the rounds:
-below 1 is better for us, above 1 for GB/s.
+Everything is measured side by side in one run, by many short samples in rounds (ours, each baseline, the limit, ours,
+...). The programs are kept alive, and block in read() while another pair is measured. `us` is half a round trip. `GB/s`
+is a ping-pong over shm and a stream over tcp. `ratio` is ours to theirs, the median over the rounds: for us below 1 is
+better, for GB/s above 1.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ def ours_of(arena: Arena, link: str, variant: str) -> Contender:
             return arena.couplet("couplet-tcp-encrypted", encrypt=True, COUPLET_LINKS="self,tcp")
         return arena.couplet("couplet-tcp", COUPLET_LINKS="self,tcp")
     if variant == "tcp":
-        # Three processes on two cores, one of them idle: the default would be not to spin.
+        # There are three processes on two cores, one of them idle. The default would be not to spin.
         return arena.couplet("couplet-shm-tcp", others=1, other_node=True, COUPLET_SPIN_US="200")
     if variant == "50peers":
         return arena.couplet("couplet-shm-50", others=50, COUPLET_SPIN_US="200")

@@ -10,7 +10,8 @@ SPACING = 0.2
 
 def normal_of(potential: np.ndarray) -> tuple[float, float, float]:
     """Returns the direction in which the field varied least, and the ratio of the variances; (steps, 3 rows, 3
-    columns)."""
+    columns).
+    """
     bx = (potential[:, 2, 1] - potential[:, 0, 1]) / (2 * SPACING)
     by = -(potential[:, 1, 2] - potential[:, 1, 0]) / (2 * SPACING)
     variances, directions = np.linalg.eigh(np.cov(bx, by))

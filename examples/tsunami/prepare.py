@@ -17,7 +17,8 @@ from scipy.interpolate import RegularGridInterpolator
 
 def sample() -> tuple[Floats, Floats, Floats]:
     """Returns longitudes (degrees east, negative in the west), latitudes and heights (m, upwards) of the sample
-    data."""
+    data.
+    """
     data = np.load(get_sample_data("topobathy.npz", asfileobj=False))
     longitude, latitude, height = (data[key].astype(np.float64) for key in ("longitude", "latitude", "topo"))
     return longitude - 360.0, latitude, height

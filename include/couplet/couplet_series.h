@@ -23,7 +23,7 @@ typedef struct couplet_series couplet_series;
 typedef struct couplet_series_options {
   size_t struct_bytes;
   uint64_t slots;               /* steps that are kept; 0 (default): as many as fit into memory_bytes, at least 2 */
-  uint64_t memory_bytes;        /* of each writer rank, used if slots is 0; default 256 MiB */
+  uint64_t memory_bytes;        /* size for each writer rank, used if slots is 0; default 256 MiB */
   const char* required_readers; /* program names, comma separated; NULL: COUPLET_REQUIRED_READERS_<SERIES>, else none */
   double required_timeout_s;    /* how long required readers may take to open; < 0 (default): for ever */
   double wait_timeout_s;        /* how long put and claim wait for holders; < 0 (default): for ever; 0: FULL at once */
@@ -228,7 +228,7 @@ typedef struct couplet_series_info {
   int64_t shape[COUPLET_MAX_DIMENSIONS];
   int64_t start[COUPLET_MAX_DIMENSIONS];
   int64_t stop[COUPLET_MAX_DIMENSIONS];
-  uint64_t step_bytes; /* of all boxes of this rank */
+  uint64_t step_bytes; /* size of all boxes of this rank */
   uint64_t slots;
   int32_t writers;     /* number of writer ranks */
   int32_t field_count; /* for a reader: of the fields that it has chosen */
@@ -248,7 +248,7 @@ typedef struct couplet_field_info {
   const int64_t* stop;
   int32_t box_count;
   int32_t reserved;
-  uint64_t step_bytes; /* of all boxes of this rank */
+  uint64_t step_bytes; /* size of all boxes of this rank */
 } couplet_field_info;
 
 /* Describes field number `field`, counted from 0 in the order of creation or of the reader's choice.

@@ -81,7 +81,7 @@ typedef struct couplet_task_info {
   const void* payload; /* NULL if it has none */
   uint64_t payload_count;
   int32_t parameter_count;
-  couplet_type type; /* of the payload */
+  couplet_type type; /* the type of the payload */
 } couplet_task_info;
 
 /* What a worker expects of the next task; -1 (default) accepts anything. */
@@ -102,8 +102,8 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
  * Blocking: at most timeout_s.
  * COUPLET_NOT_YET: the timeout has passed.
  * COUPLET_END: all requesters have closed, and everything is done.
- * COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_TYPE, COUPLET_ERROR_SHAPE: the number of parameters, the type or the size
- * of the payload is not the expected one. The task is handed back to its requester with this error. */
+ * COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_TYPE, COUPLET_ERROR_SHAPE: the number of parameters, or the type or
+ * size of the payload, is not the expected one. The task is handed back to its requester with this error. */
 COUPLET_API couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expectation* expected,
                                              double timeout_s, couplet_task_info* info);
 

@@ -48,12 +48,14 @@ class Area(Closing):
     @property
     def memory(self) -> NDArray[Any] | None:
         """Gives an array over the elements if they are in this process's memory (the owner's, or route "mapped"), else
-        None."""
+        None.
+        """
         return self._handle.memory()
 
     def read(self, box: Box | None = None, *, timeout: float | None = None) -> NDArray[Any]:
         """Reads `box` (default: the whole area) into a new array. The elements of a stamped area are all from one
-        write."""
+        write.
+        """
         return self.read_stamped(box, timeout=timeout)[0]
 
     def read_stamped(self, box: Box | None = None, *, timeout: float | None = None) -> tuple[NDArray[Any], int]:
@@ -74,7 +76,8 @@ class Area(Closing):
 
     def begin(self, timeout: float | None = None) -> None:
         """Begins a change of a stamped area by its owner, in its own memory. Others cannot read or write until
-        `end`."""
+        `end`.
+        """
         self._handle.begin(-1.0 if timeout is None else float(timeout))
 
     def end(self) -> None:

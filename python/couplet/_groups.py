@@ -94,7 +94,8 @@ class Group:
 
     def Irecv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:  # noqa: N802
         """Starts to receive into an array or writable buffer, which belongs to the library until the request is
-        complete."""
+        complete.
+        """
         return Request(self._handle.irecv(buffer, source, tag))
 
     # The following calls move Python objects, pickled.

@@ -125,7 +125,8 @@ def _left(limit: float | None) -> float:
 
 def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:
     """Waits until all requests are complete and returns their results. It then raises the first error in their
-    order."""
+    order.
+    """
     limit = _limit(timeout)
     results: list[Any] = []
     first: Error | None = None

@@ -30,7 +30,8 @@ class Task:
 
     def wait(self, timeout: float | None = None) -> None:
         """Waits until the task is done, and raises the error with which it ended. After DeadlineError it is still
-        pending."""
+        pending.
+        """
         self._handle.wait(_seconds(timeout))
 
     def test(self) -> bool:
@@ -40,7 +41,8 @@ class Task:
 
 def waitany_task(tasks: Sequence[Task], timeout: float | None = None) -> tuple[int, Error | None]:
     """Waits until one task is done. Returns its index and the error with which it ended, or (-1, None) if none is
-    pending."""
+    pending.
+    """
     index, status, text = _couplet.task_waitany([task._handle for task in tasks], _seconds(timeout))
     return index, error_for(status, text) if status < 0 else None
 
@@ -132,7 +134,8 @@ class _Taker(_Part):
 
 class Worker(_Taker):
     """Does tasks, together with the ranks of its group. Iterate over it to get one task after the other, until the
-    end."""
+    end.
+    """
 
     def __iter__(self) -> Iterator[Work]:
         while (work := self.next()) is not None:
@@ -189,7 +192,8 @@ class Coupler(_Taker):
 
     def run(self, timeout: float | None = None) -> bool:
         """Dispatches every request as it asks for. Returns True when all requesters have closed, False after the
-        timeout."""
+        timeout.
+        """
         return self._handle.run(_seconds(timeout))
 
 

@@ -11,7 +11,8 @@ from typing import ClassVar
 
 class Error(Exception):
     """The base of all errors of Couplet. Its children say what was lost: the call, the request, the peer or the
-    host."""
+    host.
+    """
 
     code: ClassVar[int] = 0
     status: ClassVar[str] = "unknown"

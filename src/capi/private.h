@@ -12,8 +12,8 @@ extern "C" {
 /* Remembers the sentence of an error for couplet_error_text, and returns its status. */
 COUPLET_API couplet_status couplet_private_fail(couplet_status status, const char* text);
 
-/* Gives the path of a helper program of this installation ("couplet-hub"), with its final 0. NOT_FOUND says where it was
- * expected. LIMIT: `bytes` is too small. */
+/* Gives the path of a helper program of this installation ("couplet-hub"), with its final 0. NOT_FOUND says where it
+ * was expected. LIMIT: `bytes` is too small. */
 COUPLET_API couplet_status couplet_private_find_program(const char* name, char* path, size_t bytes);
 
 /* Withdraws a receive that has not met a message: *request is then NULL. Otherwise the request stays, and ends soon. */

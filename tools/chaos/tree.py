@@ -1,4 +1,4 @@
-"""A built tree of the project: its programs, and the actor compiled against its library."""
+"""A built tree of the project: its programs, and the actor that is compiled against its library."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ ACTOR = PROJECT / "tests" / "chaos" / "actor"
 
 @dataclass(frozen=True)
 class BuiltTree:
-    """A checkout with a build; the sources of the actor are always those of this project."""
+    """A checkout with a build. The sources of the actor are always those of this project."""
 
     root: Path
 
     @property
     def build(self) -> Path:
-        """COUPLET_BUILD_DIR, if that is of this tree; else its release build."""
+        """Returns COUPLET_BUILD_DIR if it is in this tree, else the tree's release build."""
         named = Path(os.environ.get("COUPLET_BUILD_DIR", ""))
         return named if named.is_relative_to(self.root) else self.root / "build" / "release"
 
@@ -35,7 +35,7 @@ class BuiltTree:
         return option in done.stdout
 
     def compile_actor(self) -> None:
-        """Compiles the actor if it is older than its sources or one of the public headers."""
+        """Compiles the actor if it is older than its sources or than one of the public headers."""
         headers = sorted((self.root / "include" / "couplet").glob("*.h"))
         inputs = [*sorted(ACTOR.glob("*.?pp")), *headers]
         if self.actor.exists() and self.actor.stat().st_mtime > max(path.stat().st_mtime for path in inputs):

@@ -20,7 +20,7 @@ MAX_METHODS = 25
 MAX_MEMBERS = 15
 ALLOWED = Path("tools/check/classes-allowed.toml")
 CLASS_NODES = ("class_specifier", "struct_specifier")
-# Declarators that wrap the one of a function.
+# Declarators that wrap the declarator of a function.
 WRAPPERS = ("pointer_declarator", "reference_declarator")
 FIELDS = ("field_identifier", "array_declarator", "function_declarator", *WRAPPERS)
 
@@ -51,7 +51,7 @@ def check(tree: Tree) -> list[str]:
 
 
 def compare(path: Path, size: ClassSize, what: str, found: int, limit: int, allowed: int) -> list[str]:
-    """A problem if a class is larger than it may be, or smaller than the list of exceptions says."""
+    """Returns a problem if a class is larger than allowed, or smaller than the list of exceptions says."""
     if found > max(limit, allowed):
         return [f"{path}:{size.line}: {size.name} has {found} {what}, at most {max(limit, allowed)} are allowed"]
     if allowed and found < allowed:
@@ -60,7 +60,7 @@ def compare(path: Path, size: ClassSize, what: str, found: int, limit: int, allo
 
 
 def classes(text: str) -> Iterator[ClassSize]:
-    """Every class and struct with a body, nested ones too."""
+    """Finds every class and struct with a body, nested ones too."""
     parser = Parser(Language(tree_sitter_cpp.language()))
     waiting = [parser.parse(text.encode()).root_node]
     while waiting:
@@ -92,19 +92,19 @@ def measure(name: str, node: Node, body: Node) -> ClassSize:
 
 
 def function_name(declaration: Node) -> bytes | None:
-    """The name of the function that is declared, or nothing if a data member is."""
+    """Returns the name of the declared function, or nothing if it is a data member."""
     declarator = declaration.child_by_field_name("declarator")
     while declarator is not None and declarator.type in WRAPPERS:
         declarator = next((child for child in declarator.children if child.type.endswith("declarator")), None)
     if declarator is None or declarator.type != "function_declarator":
         return None
     inner = declarator.child_by_field_name("declarator")
-    # A pointer to a function is a data member: its declarator is in parentheses.
+    # A pointer to a function is a data member, and its declarator is in parentheses.
     return None if inner is None or inner.type == "parenthesized_declarator" else inner.text
 
 
 def is_special(declaration: Node, function: bytes, class_name: str) -> bool:
-    """Whether it is a constructor or destructor, or defaulted or deleted."""
+    """Says whether it is a constructor or destructor, or defaulted or deleted."""
     if function.lstrip(b"~").decode() == class_name:
         return True
     return any(child.type in ("default_method_clause", "delete_method_clause") for child in declaration.children)

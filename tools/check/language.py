@@ -1,7 +1,7 @@
 """Plain English: lines of at most 120 columns, comments included, and none of the phrases in phrases.toml.
 
-What does not keep to that yet is counted in language-debt.toml, per file, and may only shrink. Phrases are looked for
-in comments, docstrings and Markdown; in code fences, tables and links a line may be longer.
+Problems that remain are counted in language-debt.toml for each file, and their number may only shrink. Phrases are
+searched in comments, docstrings and Markdown. Code fences, tables and links may have longer lines.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ class Phrase:
 
     pattern: re.Pattern[str]
     instead: str
-    suffixes: tuple[str, ...]  # of the files in which it is looked for; none: of all
+    # The suffixes of the files in which it is searched; empty: all files.
+    suffixes: tuple[str, ...]
 
 
 def check(tree: Tree) -> list[str]:
@@ -57,7 +58,7 @@ def read_phrases(tree: Tree) -> list[Phrase]:
 
 
 def problems_in(path: Path, text: str, phrases: list[Phrase]) -> Iterator[tuple[int, str]]:
-    """Line and sentence of each problem of one file."""
+    """Iterates over line and sentence of each problem of one file."""
     for number, line in lines_for_width(path, text):
         if len(line) > MAX_COLUMNS:
             yield number, f"has {len(line)} columns, at most {MAX_COLUMNS} are read with ease"
@@ -77,7 +78,7 @@ def lines_for_width(path: Path, text: str) -> Iterator[tuple[int, str]]:
 
 
 def prose_of(path: Path, text: str) -> Iterator[tuple[int, str]]:
-    """The parts of a file that are written for people, by line."""
+    """Iterates over the parts of a file that are written for people, by line."""
     if path.suffix == ".md":
         return markdown_prose(text)
     if path.suffix in CPP:

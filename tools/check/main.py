@@ -1,4 +1,4 @@
-"""Runs the checks of this folder, each on its own line; exit status 1 where one found something.
+"""Runs the checks of this folder and prints one line for each. Exit status 1 if one found a problem.
 
 Usage: main.py [CHECK...]
 """

@@ -58,7 +58,8 @@ def _cores(processes: int) -> str:
 
 def explain(console: Console, run_dir: Path | None) -> int:
     """Prints what a program that joins here would find. For a running program, couplet_explain reports the links in
-    use."""
+    use.
+    """
     base = run_directory(run_dir)
     table = Table(box=None, show_header=False, padding=(0, 2))
     table.add_row("cores", _cores(sum(len(node.pages()) for node in nodes(run_dir))))

@@ -26,7 +26,8 @@ MAX_RESTARTS = 20  # restarts of the hub in one run
 
 class Hub:
     """Hosts the hub of one run: a secret of its own, a free port, and its events. If the hub dies, it is started
-    again."""
+    again.
+    """
 
     def __init__(self, configuration: Configuration, scratch: Path) -> None:
         self._events = scratch / "events.jsonl"
@@ -65,7 +66,8 @@ class Hub:
 
     def _announced(self, timeout_s: float = 10.0) -> dict[str, str]:
         """Returns the hub's address and its run, which it prints when it listens, as variables for the programs that
-        join."""
+        join.
+        """
         assert self.process.stdout is not None
         deadline = time.monotonic() + timeout_s
         said = b""
@@ -83,7 +85,8 @@ class Hub:
 
     def revive(self) -> str:
         """Starts the hub again if it was killed; the members then return to it. Returns a sentence about this, else
-        ""."""
+        "".
+        """
         code = self.process.poll()
         if code is None or code >= 0 or self._restarts >= MAX_RESTARTS:
             return ""
