@@ -1,5 +1,5 @@
 ! The fields of tests/languages in Fortran; see test_fields.py. Usage: fields_fortran writer|reader
-! Density is (6,4) here, and (4,6) in C order: density(i,j) is density[j-1][i-1] of the others.
+! Density is (6,4) here, and (4,6) in C order: density(i,j) is density[j-1][i-1] in the other languages.
 module fields
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64, error_unit
   use couplet
@@ -185,7 +185,7 @@ contains
     call series%close()
   end subroutine
 
-  ! A part of an array of one field.
+  ! Puts a part of an array of one field.
   subroutine one_field()
     type(couplet_series) :: writer, reader
     type(couplet_batch) :: batch
