@@ -2,8 +2,8 @@
 ! absent, an error prints its sentence and stops the whole run. Answers (not yet, full, end, restarted) are positive
 ! values of ierr. The first dimension varies fastest; shapes and boxes are 1-based and inclusive; eta(i,j) is eta[j,i]
 ! in Python. The work is done by the modules couplet_universes, couplet_messages, couplet_errors, couplet_binding and
-! couplet_*_module. Programs with MPI use couplet_mpi in place of this module; it has everything that is here. Guide:
-! docs/guide/fortran.md. Tests: tests/languages.
+! couplet_*_module. Programs with MPI use couplet_mpi in place of this module; it has everything that is here.
+! Guide: docs/guide/fortran.md. Tests: tests/languages.
 module couplet
   use couplet_binding, only: couplet_byte, couplet_int8, couplet_int16, couplet_int32, couplet_int64, couplet_uint8, &
     couplet_uint16, couplet_uint32, couplet_uint64, couplet_real32, couplet_real64, couplet_complex32, couplet_complex64, &

@@ -1,8 +1,9 @@
 ! Areas: an array in the memory of its owner, which other processes read and write (docs/guide/tasks.md). It is built on
 ! couplet_binding and couplet_errors; couplet_universes creates and opens areas. Arrays are in Fortran's order:
 ! area(i,j) is area[j,i] in Python. A box has its first index in box(1,:) and its last in box(2,:), 1-based and
-! inclusive; positions in an area are 1-based. Invariant: the kind and the extents of every array are checked here,
-! since the C interface sees only addresses. Tests: tests/languages.
+! inclusive; positions in an area are 1-based.
+! Invariant: the kind and the extents of every array are checked here, since the C interface sees only addresses.
+! Tests: tests/languages.
 module couplet_areas_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding

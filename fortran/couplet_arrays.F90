@@ -1,7 +1,8 @@
 ! Lists of the caller's arrays, for put and read of several fields or boxes. An entry says where an array is, and which
 ! kind and extents it has. It is built on couplet_binding and couplet_errors, and couplet_series_module is built on it.
-! The arrays must be targets until the call that uses the list. Invariant: an array is contiguous; a part of it is given
-! by its first and last index in each dimension. Tests: tests/languages.
+! The arrays must be targets until the call that uses the list.
+! Invariant: an array is contiguous; a part of it is given by its first and last index in each dimension.
+! Tests: tests/languages.
 module couplet_arrays_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding

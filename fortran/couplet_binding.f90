@@ -1,6 +1,7 @@
 ! The C interface as Fortran sees it: the constants, structs and functions of couplet.h, one to one. The other modules
 ! in this folder are built on it; programs use module couplet. Only pointers and scalars are passed, so that no
-! compiler's array descriptor reaches the library. Tests: tests/languages.
+! compiler's array descriptor reaches the library.
+! Tests: tests/languages.
 module couplet_binding
   use, intrinsic :: iso_c_binding
   implicit none

@@ -1,6 +1,7 @@
 ! Turns a status into the caller's `ierr`, or, if that is absent, into a sentence on standard error and the end of the
-! run. It is built on couplet_binding, and every other module is built on it. Invariant: no error passes unnoticed.
-! couplet_mpi replaces the way in which the run is stopped (MPI_Abort). Tests: tests/languages/test_errors.py.
+! run. It is built on couplet_binding, and every other module is built on it.
+! Invariant: no error passes unnoticed. couplet_mpi replaces the way in which the run is stopped (MPI_Abort).
+! Tests: tests/languages/test_errors.py.
 module couplet_errors
   use, intrinsic :: iso_fortran_env, only: error_unit
   use couplet_binding

@@ -1,7 +1,7 @@
 ! Creates and opens series of several fields. The calls on such a series belong to type couplet_series. It is built on
 ! couplet_universes and couplet_series_module, and module couplet is built on it. Boxes are 1-based and inclusive:
-! boxes(1,:,k) is the first index of box k, boxes(2,:,k) the last. The first dimension varies fastest. Tests:
-! tests/languages.
+! boxes(1,:,k) is the first index of box k, boxes(2,:,k) the last. The first dimension varies fastest.
+! Tests: tests/languages.
 module couplet_fields_module
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
   use couplet_binding

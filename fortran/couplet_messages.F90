@@ -1,7 +1,8 @@
 ! Groups, messages and requests: MPI's verbs as type-bound procedures, for every kind and rank of arrays. Ranks are
 ! 0-based, as in MPI. It is built on couplet_binding and couplet_errors; couplet_universes makes the groups. A blocking
 ! call copies an array with gaps, a non-blocking one refuses it. The array of a non-blocking call must stay in place
-! until the call is complete: declare it as target or asynchronous. Tests: tests/languages.
+! until the call is complete: declare it as target or asynchronous.
+! Tests: tests/languages.
 module couplet_messages
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding

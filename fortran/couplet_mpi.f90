@@ -1,6 +1,7 @@
 ! Couplet for Fortran programs with MPI: module couplet, and couplet_join with a communicator, which is of mpi_f08's
 ! type or an integer. It is compiled once for each MPI, and calls that MPI's libcouplet_mpi library. If `ierr` is
-! absent, an error calls MPI_Abort. Tests: tests/languages.
+! absent, an error calls MPI_Abort.
+! Tests: tests/languages.
 module couplet_mpi
   use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_ptr, c_null_ptr
   use, intrinsic :: iso_fortran_env, only: real64

@@ -1,7 +1,8 @@
 ! Writes and reads series. Arrays are in Fortran's order: eta(i,j) is eta[j,i] in Python. A batch has the steps in its
 ! last dimension: data(i,j,step). It is built on couplet_binding and couplet_errors; couplet_universes makes series.
 ! Invariant: the kind, rank and extents of every array are checked here, since the C interface sees only addresses. A
-! box has its first index in box(1,:) and its last in box(2,:), 1-based and inclusive. Tests: tests/languages.
+! box has its first index in box(1,:) and its last in box(2,:), 1-based and inclusive.
+! Tests: tests/languages.
 module couplet_series_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding

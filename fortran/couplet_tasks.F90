@@ -1,6 +1,7 @@
 ! Tasks: requests with parameters and a payload, done by groups of worker ranks (docs/guide/tasks.md). It is built on
-! couplet_binding and couplet_errors; couplet_universes opens tasks. Ranks and ids are 0-based, as in C. Invariant: the
-! payload that next() gives belongs to the library until the task is completed or dispatched. Tests: tests/languages.
+! couplet_binding and couplet_errors; couplet_universes opens tasks. Ranks and ids are 0-based, as in C.
+! Invariant: the payload that next() gives belongs to the library until the task is completed or dispatched.
+! Tests: tests/languages.
 module couplet_tasks_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding

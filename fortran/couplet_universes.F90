@@ -1,6 +1,7 @@
 ! The universe: joining and leaving, ranks and programs, and the calls that make groups, series, tasks and areas. It is
 ! built on the modules of those; module couplet, which programs use, and couplet_mpi are built on it. It turns Fortran's
-! dimensions and 1-based inclusive boxes into those of the C interface. Tests: tests/languages.
+! dimensions and 1-based inclusive boxes into those of the C interface.
+! Tests: tests/languages.
 module couplet_universes
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding

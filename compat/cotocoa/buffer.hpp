@@ -1,7 +1,8 @@
 // The time-series buffer as a series: each requester rank writes its box of every step, and each worker rank reads its
 // own box. With the method "wait", the workers hold the series and are required readers, so that nothing is lost from
 // the first step on. With the method "overwrite", they follow, and get torn steps with their mark. The functions of
-// ctca.h call it; it calls Couplet's series. Tests: tests/compat/cotocoa/test_buffer.py.
+// ctca.h call it; it calls Couplet's series.
+// Tests: tests/compat/cotocoa/test_buffer.py.
 #pragma once
 
 #include <couplet/couplet.h>

@@ -1,7 +1,8 @@
 // Finds out which processes are in this MPI job, and where the job's hub is. In one MPMD job the first rank starts the
 // hub. Its secret is sent over MPI_COMM_WORLD and is in no file. If COUPLET_HUB is set, the job is one of several and
-// joins that hub. The session calls it; it calls MPI and the program couplet-hub. Invariant: the hub ends when the
-// universe has ended, and when the process that started it is gone for any reason. Tests: tests/compat/cotocoa.
+// joins that hub. The session calls it; it calls MPI and the program couplet-hub.
+// Invariant: the hub ends when the universe has ended, and when the process that started it is gone for any reason.
+// Tests: tests/compat/cotocoa.
 #pragma once
 
 #include <mpi.h>

@@ -1,6 +1,6 @@
 // Measures for the profiling functions: turns calls and their times into one row for each process. The first requester
-// rank prints the rows at the end, if any process has used these functions. The session calls it. Tests:
-// tests/compat/cotocoa/test_roles.py.
+// rank prints the rows at the end, if any process has used these functions. The session calls it.
+// Tests: tests/compat/cotocoa/test_roles.py.
 #pragma once
 
 #include <chrono>

@@ -1,6 +1,7 @@
 // Reports errors: one sentence on standard error that names role, program and rank, and the end of the program with a
 // status that is not 0. It calls MPI_Abort, so that the launcher ends the other ranks as well. Everything here calls
-// it; it calls MPI. Tests: tests/compat/cotocoa/test_mistakes.py.
+// it; it calls MPI.
+// Tests: tests/compat/cotocoa/test_mistakes.py.
 #pragma once
 
 #include <couplet/couplet.h>

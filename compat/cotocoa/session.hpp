@@ -1,9 +1,10 @@
 // The state of a process between init and finalize: its role, the universe that it has joined, and the tasks and areas
 // that carry CoToCoA's requests and areas. There is one in a process, as the interface (functions without a handle,
 // CTCA_subcomm) requires. The functions of ctca.h call it through enter(); it calls Couplet's C interface, launch,
-// profile and report. Invariants: every wait sleeps in Couplet, none in MPI; every collective step goes through the
-// first requester rank, which so knows which rank is missing; a process that ends without finalize is an error at all
-// others. Tests: tests/compat/cotocoa.
+// profile and report.
+// Invariants: every wait sleeps in Couplet, none in MPI; every collective step goes through the first requester rank,
+// which so knows which rank is missing; a process that ends without finalize is an error at all others.
+// Tests: tests/compat/cotocoa.
 #pragma once
 
 #include <couplet/couplet.h>

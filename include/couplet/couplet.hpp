@@ -3,7 +3,8 @@
 // Answers (not yet, full, end, restarted) are values and are never thrown: see Batch::status() and the result of put.
 // Destructors close and ignore errors. Call close() or leave() if an error at the end matters. Boxes are half open and
 // 0-based, and arrays are in C order. Each function blocks, is collective and fails under the same conditions as its C
-// function. Programs that use MPI include couplet_mpi.hpp too. Guide: docs/guide/cpp.md. Tests: tests/languages.
+// function. Programs that use MPI include couplet_mpi.hpp too.
+// Guide: docs/guide/cpp.md. Tests: tests/languages.
 #ifndef COUPLET_COUPLET_HPP
 #define COUPLET_COUPLET_HPP
 

@@ -1,5 +1,5 @@
-// Part of couplet.hpp, which programs include: errors, data types, groups, messages and requests. Tests:
-// tests/languages.
+// Part of couplet.hpp, which programs include: errors, data types, groups, messages and requests.
+// Tests: tests/languages.
 #ifndef COUPLET_COUPLET_MESSAGE_HPP
 #define COUPLET_COUPLET_MESSAGE_HPP
 

@@ -1,5 +1,6 @@
 // Couplet for C++20 programs that use MPI: couplet.hpp, and a function that joins with a communicator. Link with the
-// library libcouplet_mpi_* of your MPI. Guide: docs/guide/cpp.md. Tests: tests/languages.
+// library libcouplet_mpi_* of your MPI.
+// Guide: docs/guide/cpp.md. Tests: tests/languages.
 #ifndef COUPLET_COUPLET_MPI_HPP
 #define COUPLET_COUPLET_MPI_HPP
 

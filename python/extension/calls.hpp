@@ -1,8 +1,9 @@
 // Turns a Python call into a call of the C interface: without the GIL, with looks for signals so that Ctrl-C works, and
 // by one thread at a time. A status becomes an exception of couplet.errors. The bindings in universe.cpp, messages.cpp,
-// series.cpp, tasks.cpp and areas.cpp are built on it; it is built on couplet.h. Invariants: the error text is fetched
-// by the thread that made the call; a buffer lives for as long as the library may touch it, also if Python has dropped
-// the request. Tests: tests/languages.
+// series.cpp, tasks.cpp and areas.cpp are built on it; it is built on couplet.h.
+// Invariants: the error text is fetched by the thread that made the call; a buffer lives for as long as the library may
+// touch it, also if Python has dropped the request.
+// Tests: tests/languages.
 #pragma once
 
 #include <couplet/couplet.h>

@@ -1,5 +1,6 @@
 // The Python objects that stand for handles of the C interface. Each keeps the universe's state, so that no handle is
-// used after leave. The bindings in the .cpp files are built on it; it is built on calls.hpp. Tests: tests/languages.
+// used after leave. The bindings in the .cpp files are built on it; it is built on calls.hpp.
+// Tests: tests/languages.
 #pragma once
 
 #include <optional>

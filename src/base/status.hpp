@@ -1,8 +1,10 @@
 // base: names and values that every layer uses. It turns an error into a value. It includes no other folder, and every
-// folder may include it. No I/O, no clock, no globals. Invariants: a Status is either ok, an answer (positive code) or
-// an error (negative code) with a sentence; the codes are those of couplet.h. The function that decides an error writes
-// its sentence; callers may only add context in front. Making and copying a Status never throws: if there is no memory,
-// the code is kept and the sentence is left out. Tests: tests/unit/base.
+// folder may include it. No I/O, no clock, no globals.
+// Invariants: a Status is either ok, an answer (positive code) or an error (negative code) with a sentence; the codes
+// are those of couplet.h. The function that decides an error writes its sentence; callers may only add context in
+// front. Making and copying a Status never throws: if there is no memory, the code is kept and the sentence is left
+// out.
+// Tests: tests/unit/base.
 #pragma once
 
 #include <fmt/format.h>

@@ -2,7 +2,8 @@
 // logic of its own. couplet.h is above it, and through couplet.h C++, Fortran and Python; runtime is below it.
 // Invariants: nothing throws, aborts, exits or prints; outputs are written only on success or with an answer; the
 // sentence of the last error is kept for each thread; a handle that is used after fork, after leave, or by two threads
-// at a time is an error. Tests: tests/languages, tests/universe.
+// at a time is an error.
+// Tests: tests/languages, tests/universe.
 #pragma once
 
 #include <atomic>

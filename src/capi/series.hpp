@@ -1,5 +1,6 @@
 // The part that the calls on series share: turns options and lists of C into those of series, and batches back.
-// Neighbours: series.cpp (one array), series_fields.cpp (several). Tests: tests/languages.
+// Neighbours: series.cpp (one array), series_fields.cpp (several).
+// Tests: tests/languages.
 #pragma once
 
 #include <memory>

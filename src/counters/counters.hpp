@@ -1,8 +1,9 @@
 // counters: what one process has done, as 64-bit numbers at fixed places. It turns events of all layers into a page
 // that a tool reads from a running process without disturbing it. The layers that count (message, series, relay)
-// include it; it includes only base; os/process_page maps the memory. Invariants: one process writes, with one thread
-// at a time; any process reads; a slot never changes its meaning, and a new one is added at the end; counting is a load
-// and a store, never a locked instruction or a call. Tests: tests/unit/counters. Format: docs/formats/page.md.
+// include it; it includes only base; os/process_page maps the memory.
+// Invariants: one process writes, with one thread at a time; any process reads; a slot never changes its meaning, and a
+// new one is added at the end; counting is a load and a store, never a locked instruction or a call.
+// Tests: tests/unit/counters. Format: docs/formats/page.md.
 #pragma once
 
 #include <array>

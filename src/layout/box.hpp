@@ -1,6 +1,8 @@
 // layout: boxes, their intersections, and copies of boxes between arrays. Pure functions over memory. series, relay and
-// halo include it; it includes base. Invariants: a box is half open, [start, stop), in C order; an empty box has a
-// dimension with stop <= start, and no bytes; the only formally racy copy is copy_racing. Tests: tests/unit/layout.
+// halo include it; it includes base.
+// Invariants: a box is half open, [start, stop), in C order; an empty box has a dimension with stop <= start, and no
+// bytes; the only formally racy copy is copy_racing.
+// Tests: tests/unit/layout.
 #pragma once
 
 #include <array>

@@ -1,8 +1,9 @@
 // A lane over two directions of a mapped ring (wire/ring.hpp), which self and shm share. The fast path is one cache
 // line: the writer fills a cell and stores its control word last; the reader polls that word. The reader's progress is
-// in a line of its own, which the writer reads only if its last known room is used up. Invariants: what the peer has
-// written is checked, and never asserted; a short frame needs no allocation and no system call, except one ring of the
-// bell while the peer sleeps. Tests: tests/unit/link, tests/conformance.
+// in a line of its own, which the writer reads only if its last known room is used up.
+// Invariants: what the peer has written is checked, and never asserted; a short frame needs no allocation and no system
+// call, except one ring of the bell while the peer sleeps.
+// Tests: tests/unit/link, tests/conformance.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,11 @@
 // transport: opens lanes over a link. It turns a peer's number and contact into a lane, and accepts peers that dial
 // this process. Lanes (link.hpp) then move bytes, and know nothing of how they were made. connections is above it
 // (which transport for which peer, and when again); os and wire are below it. Implementations: self, shm and sim here,
-// tcp in runtime/ (it needs the handshake of channel/); fault wraps any of them. Invariants: nothing here blocks; a
-// dial has exactly one outcome (a lane, a refusal with a reason, a failure) unless it is cancelled; nothing that a peer
-// sends is believed before it has proven its identity; a refused dialer is told why. Tests:
-// tests/conformance/connecting (one suite for all).
+// tcp in runtime/ (it needs the handshake of channel/); fault wraps any of them.
+// Invariants: nothing here blocks; a dial has exactly one outcome (a lane, a refusal with a reason, a failure) unless
+// it is cancelled; nothing that a peer sends is believed before it has proven its identity; a refused dialer is told
+// why.
+// Tests: tests/conformance/connecting (one suite for all).
 #pragma once
 
 #include <array>

@@ -1,7 +1,8 @@
 // The one place in which a process sleeps: an epoll set, a named datagram socket in the node directory, and a flag in
 // mapped memory that says whether a peer needs to ring. Two things prevent lost wake-ups: the caller checks again
 // between raise_flag() and sleep(), and the ringer has a sequentially consistent fence between its store and its
-// load of the flag. Tests: tests/unit/os.
+// load of the flag.
+// Tests: tests/unit/os.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,8 @@
 // Copies from and to another process's memory (process_vm_readv, process_vm_writev): one copy for a large message or a
-// box of an area. Invariant: a copy counts only if, after it, the process is still the one that was proven at the
-// beginning. The system uses process numbers again, and the memory of another process must never be taken for a
-// message. Tests: tests/unit/os/process_memory_test.cpp.
+// box of an area.
+// Invariant: a copy counts only if, after it, the process is still the one that was proven at the beginning. The system
+// uses process numbers again, and the memory of another process must never be taken for a message.
+// Tests: tests/unit/os/process_memory_test.cpp.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // The mapped page of one process in the node directory (wire/page.hpp). Its owner maps it, and so do peers that prove
-// that they can reach the owner, knock, wake it, or check whether it is alive. Invariants: the owner's page appears
-// complete and locked, since it is made under another name and renamed; the owner removes it if it ends in good order;
-// if the owner dies, it stays, unlocked.
+// that they can reach the owner, knock, wake it, or check whether it is alive.
+// Invariants: the owner's page appears complete and locked, since it is made under another name and renamed; the owner
+// removes it if it ends in good order; if the owner dies, it stays, unlocked.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
-// Non-blocking TCP sockets, and their addresses. Invariants: nothing here blocks except resolve(), since a name may
-// need a look-up; every socket is close-on-exec and closed in forked children.
+// Non-blocking TCP sockets, and their addresses.
+// Invariants: nothing here blocks except resolve(), since a name may need a look-up; every socket is close-on-exec and
+// closed in forked children.
 #pragma once
 
 #include <array>

@@ -1,9 +1,10 @@
 // Opens lanes over tcp: dials peers and answers those that dial this process, makes handshakes without blocking, and
 // hands over lanes. Both ends of a pair may dial at once: the dial of the lower number is used
-// (channel::connection_wins). Invariants: nothing that a caller sends is believed before its handshake is done; callers
-// that have not proven themselves are bounded, and give way to others in the order of channel::Unproven; a caller that
-// waits for our handshake costs no system call until its descriptor is ready. Tests: tests/conformance/connecting,
-// tests/universe/test_connecting.py.
+// (channel::connection_wins).
+// Invariants: nothing that a caller sends is believed before its handshake is done; callers that have not proven
+// themselves are bounded, and give way to others in the order of channel::Unproven; a caller that waits for our
+// handshake costs no system call until its descriptor is ready.
+// Tests: tests/conformance/connecting, tests/universe/test_connecting.py.
 #pragma once
 
 #include <array>

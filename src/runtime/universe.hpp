@@ -1,7 +1,8 @@
 // runtime: turns configuration into one working whole. It is the only folder that names concrete links. Everything that
-// is used is listed here, and nothing registers itself. capi is above it, all other folders are below it. Invariants:
-// several universes in one process do not affect each other; what is opened first is closed last; a universe that could
-// not be joined leaves nothing behind. Tests: tests/universe, tests/languages.
+// is used is listed here, and nothing registers itself. capi is above it, all other folders are below it.
+// Invariants: several universes in one process do not affect each other; what is opened first is closed last; a
+// universe that could not be joined leaves nothing behind.
+// Tests: tests/universe, tests/languages.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,12 @@
 // task: requests that workers do, and memory that others read and write. It turns letters (wire/task_letter.hpp) into
 // tasks and areas. capi and runtime include it; it includes message (letters are messages in a context of the library),
 // layout and os. This file is the mailbox of a process: one receive for letters from any peer, which hands each letter
-// to the listener of its space. Invariants: letters of one sender keep their order; a letter that has no listener yet
-// is kept until it has one; letters are handled only in the calls of the process; nothing here blocks; no letter is
-// dropped silently while its sender waits for an answer. Tests: tests/unit/task, tests/languages,
-// tests/universe/test_tasks.py. Decision: docs/decisions/0007.
-// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
+// to the listener of its space.
+// Invariants: letters of one sender keep their order; a letter that has no listener yet is kept until it has one;
+// letters are handled only in the calls of the process; nothing here blocks; no letter is dropped silently while its
+// sender waits for an answer.
+// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007. Tests:
+// tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
 #pragma once
 
 #include <cstdint>

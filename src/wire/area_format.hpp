@@ -1,7 +1,8 @@
 // The file of an area: a page that its owner and the processes on the same node that open it map. The area's elements
 // follow the page if the library was asked for the memory (docs/formats/task.md). task includes it; it includes base.
 // Invariants: integers have the byte order of the host, and only processes of that host map the file; only the stamp
-// line changes once the file has its name. Tests: tests/unit/task/area_test.cpp.
+// line changes once the file has its name.
+// Tests: tests/unit/task/area_test.cpp.
 #pragma once
 
 #include <array>

@@ -1,7 +1,8 @@
 // wire: every byte layout that leaves a process, and the only place that casts bytes from outside. This file is the
-// frame, the unit in which channels move everything between two processes. link and channel include it. Invariants:
-// integers are little endian; a frame is this header and then payload_bytes of payload; a decoder returns nothing that
-// it has not checked. There is one page for each format in docs/formats/, and golden bytes in tests/unit/wire.
+// frame, the unit in which channels move everything between two processes. link and channel include it.
+// Invariants: integers are little endian; a frame is this header and then payload_bytes of payload; a decoder returns
+// nothing that it has not checked. There is one page for each format in docs/formats/, and golden bytes in
+// tests/unit/wire.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // The bytes of the handshake that opens a connection (docs/formats/handshake.md). Integers are little endian. This file
-// does not know the secret: channel/handshake computes and compares the keyed hashes. Invariants: a decoder is given
-// exactly the bytes of its message; it returns numbers, and does not judge them. Tests: tests/unit/wire.
+// does not know the secret: channel/handshake computes and compares the keyed hashes.
+// Invariants: a decoder is given exactly the bytes of its message; it returns numbers, and does not judge them.
+// Tests: tests/unit/wire.
 #pragma once
 
 #include <array>

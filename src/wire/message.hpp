@@ -1,6 +1,6 @@
 // The frames of the family `message`: the meaning of the low four bits of their kind and of the free fields of their
-// header, and the payload of an envelope. Page: docs/formats/message.md. Tests: tests/unit/wire/message_test.cpp,
-// tests/fuzz/message.cpp.
+// header, and the payload of an envelope.
+// Page: docs/formats/message.md. Tests: tests/unit/wire/message_test.cpp, tests/fuzz/message.cpp.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// Protects a byte stream: records of at most 64 KiB, each sealed with a key of its direction and a counter. Invariants:
-// a record that was changed, dropped, repeated or moved cannot be opened; no key is used twice with one counter; a key
-// seals at most records_per_key records, and is then replaced by one from which it cannot be computed. Format:
-// docs/formats/tcp.md. Tests: tests/unit/wire, tests/unit/link.
+// Protects a byte stream: records of at most 64 KiB, each sealed with a key of its direction and a counter.
+// Invariants: a record that was changed, dropped, repeated or moved cannot be opened; no key is used twice with one
+// counter; a key seals at most records_per_key records, and is then replaced by one from which it cannot be computed.
+// Format: docs/formats/tcp.md. Tests: tests/unit/wire, tests/unit/link.
 #pragma once
 
 #include <array>

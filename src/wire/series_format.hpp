@@ -1,9 +1,9 @@
 // The file of a series: one for each writer rank, mapped by the writer and by all readers on its node
 // (docs/formats/series.md). It turns the bytes of a file into a checked SeriesGeometry, and a geometry and a mapping
-// into typed parts. series and relay include it. Invariants: integers have the byte order of the host that made the
-// file, and only such a host maps it; the header never changes after the file has its name; no part of the geometry is
-// used that decode_series_header has not checked. Tests: tests/unit/series/format_test.cpp (golden bytes),
-// tests/fuzz/series_header.cpp.
+// into typed parts. series and relay include it.
+// Invariants: integers have the byte order of the host that made the file, and only such a host maps it; the header
+// never changes after the file has its name; no part of the geometry is used that decode_series_header has not checked.
+// Tests: tests/unit/series/format_test.cpp (golden bytes), tests/fuzz/series_header.cpp.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
 // The letters of tasks and areas, which requesters, couplers, workers and owners of areas send to each other; each is
 // one message (docs/formats/task.md). It turns a Letter into bytes and back. task includes it; it includes base.
 // Invariants: the numbers of the head are little endian; the payload has the byte order of its sender, which the head
-// names; nothing that arrives is used before decode_letter has checked it. Tests: tests/unit/wire/test_task_letter.cpp
-// (golden bytes), tests/fuzz/task_letter.cpp.
+// names; nothing that arrives is used before decode_letter has checked it.
+// Tests: tests/unit/wire/test_task_letter.cpp (golden bytes), tests/fuzz/task_letter.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 ! CoToCoA's Fortran module, over Couplet: a program written for CoToCoA compiles against it unchanged. Sizes and offsets
 ! are integers of kind 4 or 8; arrays may have any rank, or be single elements. An error prints a sentence and ends the
-! program. Guide: docs/guide/from-cotocoa.md. It is built on libctca_f and libctca. Tests: tests/compat/cotocoa.
+! program.
+! Guide: docs/guide/from-cotocoa.md. It is built on libctca_f and libctca. Tests: tests/compat/cotocoa.
 module ctca
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_size_t, c_float, c_double, c_ptr, c_loc, c_null_ptr
   implicit none

@@ -1,8 +1,9 @@
 // fault: wraps any lane and does, by seed and rate, what a bad network does: it drops, duplicates, swaps, corrupts,
 // truncates and delays frames, and dies. It is between the channel, which must detect the damage, and the wrapped lane.
-// Wrap both ends, since the traits demand check sums. Invariants: only arriving frames are damaged, so that the wrapped
-// lane itself sees only good ones; a run with the same seed over a lane that behaves the same does the same; if only
-// `delay` is set, nothing is damaged. Tests: tests/conformance/link, tests/sim.
+// Wrap both ends, since the traits demand check sums.
+// Invariants: only arriving frames are damaged, so that the wrapped lane itself sees only good ones; a run with the
+// same seed over a lane that behaves the same does the same; if only `delay` is set, nothing is damaged.
+// Tests: tests/conformance/link, tests/sim.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // Wraps any transport and does, by seed and rate, what a bad network does to dials: it loses them, and delays their
-// outcomes. It also wraps the lanes that it opens (fault_lane.hpp). Invariants: an outcome may be delayed, but never
-// occurs twice; with all rates 0 it behaves as the wrapped transport. Tests: tests/conformance/connecting.
+// outcomes. It also wraps the lanes that it opens (fault_lane.hpp).
+// Invariants: an outcome may be delayed, but never occurs twice; with all rates 0 it behaves as the wrapped transport.
+// Tests: tests/conformance/connecting.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Opens lanes over mapped rings: dials by making a ring and knocking, and answers the knocks of peers. Invariants: a
-// knock is answered (joined or refused), or kept until it can be; a knock of a peer that has ended since is answered
-// too, since its ring holds what it sent before.
+// Opens lanes over mapped rings: dials by making a ring and knocking, and answers the knocks of peers.
+// Invariants: a knock is answered (joined or refused), or kept until it can be; a knock of a peer that has ended since
+// is answered too, since its ring holds what it sent before.
 #pragma once
 
 #include <map>

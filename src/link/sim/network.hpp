@@ -1,10 +1,11 @@
 // sim: a network in one process that does the same again for the same seed. It turns pushed bytes into bytes that
 // arrive later by a virtual clock, with delay, jitter, bandwidth, bounded buffers, partial pushes and reads,
 // partitions, and the death of an endpoint. channel and tests use it; it includes wire. One thread; things happen only
-// in push, poll and advance. Invariants: each direction of a lane is a stream of bytes like TCP's, in order and without
-// losses; the peers of a dead endpoint learn of its death after death_notice_ns, when they have taken what had arrived;
-// the traces of two runs with the same seed and the same calls are equal. Tests: tests/conformance/link, tests/sim,
-// tests/unit/link.
+// in push, poll and advance.
+// Invariants: each direction of a lane is a stream of bytes like TCP's, in order and without losses; the peers of a
+// dead endpoint learn of its death after death_notice_ns, when they have taken what had arrived; the traces of two runs
+// with the same seed and the same calls are equal.
+// Tests: tests/conformance/link, tests/sim, tests/unit/link.
 #pragma once
 
 #include <cstdint>

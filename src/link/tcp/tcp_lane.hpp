@@ -1,7 +1,9 @@
 // tcp: lanes over connected sockets. It turns a socket that has passed the handshake into a lane. Payload goes directly
 // from the sender's memory into the socket and, if it is long, from the socket into the receiver's memory. runtime uses
-// it. Invariants: at most one encrypted record, or the goodbye, is queued; a connection that closes without a goodbye
-// is a lost peer. docs/formats/tcp.md; tests/unit/link, tests/conformance.
+// it.
+// Invariants: at most one encrypted record, or the goodbye, is queued; a connection that closes without a goodbye is a
+// lost peer.
+// docs/formats/tcp.md; tests/unit/link, tests/conformance.
 #pragma once
 
 #include <cstdint>
