@@ -46,6 +46,6 @@ if(COUPLET_SANITIZE)
   add_compile_options(-fsanitize=${COUPLET_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${COUPLET_SANITIZE})
   if(COUPLET_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-Wno-tsan)  # decisions name the fences that matter
+    add_compile_options(-Wno-tsan)  # docs/decisions names the fences that matter
   endif()
 endif()
