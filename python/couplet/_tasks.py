@@ -54,7 +54,7 @@ class _Part(Closing):
         self._handle = handle
 
     def close(self) -> None:
-        """Closes this process's part. A requester's call raises the first error of a task whose handle was dropped."""
+        """Closes this process's part. A requester's call raises the first error of a task that has no handle."""
         self._handle.close()
 
 
