@@ -15,7 +15,7 @@ class MemoryBlock {
   MemoryBlock(const MemoryBlock&) = delete;
   MemoryBlock& operator=(const MemoryBlock&) = delete;
 
-  // Returns at least `bytes`, page aligned; new memory is zero. It may move. Returns memory if there is not so much.
+  // Returns at least `bytes`, page aligned; new memory is zero. It may move. Fails with memory if there is not so much.
   Result<std::byte*> reserve(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
