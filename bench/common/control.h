@@ -1,5 +1,5 @@
-/* The part that all measured programs share: a program is kept alive, and blocks in read() until bench/run tells it over
- * a named pipe which sample to take, so that only the measured pair is busy.
+/* The part that all measured programs share: a program is kept alive, and blocks in read() until bench/run tells it
+ * over a named pipe which sample to take, so that only the measured pair is busy.
  *   P <bytes> <count>   ping-pong: `count` round trips
  *   S <bytes> <count>   stream: role 0 sends `count` messages, role 1 answers the last one
  *   Q                   end
