@@ -1,4 +1,4 @@
-# Each goal installs what it needs first (tools/bootstrap) and builds. The scripts in tools/ do the work.
+# Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
 .PHONY: help build demo demo-spacecraft test stress chaos bench bench-against check check-model fuzz fuzz-short asan tsan format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
