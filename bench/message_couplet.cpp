@@ -1,5 +1,5 @@
-// Couplet's side of bench/run message: programs `left` and `right` measure; those of `others` say hello to left and keep
-// their connection open.   usage: message_couplet PROGRAM RANK SIZE PIPES
+// Couplet's side of bench/run message. The programs `left` and `right` measure. The programs of `others` send hello to
+// left and keep their connection open.   usage: message_couplet PROGRAM RANK SIZE PIPES
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

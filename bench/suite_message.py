@@ -1,9 +1,10 @@
-"""bench/run message: messages between two separately started programs, against MPI, ZeroMQ and the machine's limits.
+"""bench/run message: messages between two separately started programs, compared with MPI, ZeroMQ and the machine's
+limits.
 
-Everything is measured side by side in one run: many short samples in rounds (ours, each baseline, the limit,
-ours, ...), with programs that are kept alive and blocked in read() while another pair is measured. `us` is half a round
-trip; `GB/s` is a ping-pong over shm and a stream over tcp. `ratio` is ours to theirs, the median over the rounds:
-below 1 is better for us, above 1 for GB/s.
+Everything is measured side by side in one run, by many short samples in rounds (ours, each baseline, the limit, ours,
+...). The programs are kept alive, and block in read() while another pair is measured. `us` is half a round trip. `GB/s`
+is a ping-pong over shm and a stream over tcp. `ratio` is ours to theirs, the median over the rounds: for us below 1 is
+better, for GB/s above 1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""bench/run series: writing and reading steps, against plain copies and MPI windows.
+"""bench/run series: writing and reading steps, compared with plain copies and MPI windows.
 
 Runs build/release/bench/series/series.<flavour> under each MPI and prints one JSON object a line.
 
-`ours`, `limit` and each baseline have `best` and `median` over all samples; `ratio` says ours to each of them as the
-median of paired ratios (samples taken one after the other in the same run). Progress goes to standard error.
+`ours`, `limit` and each baseline have `best` and `median` over all samples. `ratio` is the median of the paired ratios
+of ours to each of them; paired samples are taken one after the other in the same run. Progress goes to standard error.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", "2"],
     "mpich": ["mpirun.mpich", "-n", "2"],
 }
-# The limit of a case is the best of these; what is left over is a baseline.
+# The limit of a case is the best of these. What is not a limit is a baseline.
 LIMITS = ("copy_memcpy", "copy_streaming", "limit_cache_line", "limit_store_and_fence", "limit_tcp", "limit_no_reader")
 
 
 def available_bytes() -> int:
-    """Memory that can be had without swapping."""
+    """Returns the memory that is available without swapping."""
     for line in Path("/proc/meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
@@ -44,7 +44,7 @@ def available_bytes() -> int:
 
 
 def choose_slots() -> int:
-    """The paper's 1300 steps and more where memory is there, else fewer (and then fewer cases)."""
+    """Returns the paper's 1300 steps and more if there is enough memory, else fewer (and then fewer cases)."""
     shared = shutil.disk_usage("/dev/shm").free
     needed = 2 * STEP_BYTES + BOX_BYTES  # our ring, the window, the destinations
     slots = min(SLOTS, int(available_bytes() * 0.7) // needed, int(shared * 0.8) // (2 * STEP_BYTES))
@@ -54,7 +54,7 @@ def choose_slots() -> int:
 
 
 def run(build: Path, flavour: str, slots: int, cases: list[str]) -> list[dict[str, Any]]:
-    """The cases under one MPI: name, unit and samples by method."""
+    """Runs the cases under one MPI: name, unit and samples by method."""
     program = build / "bench" / "series" / f"series.{flavour}"
     launcher = LAUNCHERS[flavour]
     if not program.exists() or shutil.which(launcher[0]) is None:
@@ -74,7 +74,7 @@ def run(build: Path, flavour: str, slots: int, cases: list[str]) -> list[dict[st
 
 
 def run_relayed(build: Path, cases: list[str]) -> list[dict[str, Any]]:
-    """The cases with a reader on another node (of this machine: over the loopback interface)."""
+    """Runs the cases with a reader on another node (of this machine, over the loopback interface)."""
     program = build / "bench" / "series" / "series_relayed"
     print("series: relayed", file=sys.stderr)
     with running_hub(build, "ocean:1,near:1,far:1") as hub, contextlib.ExitStack() as stack:
@@ -90,17 +90,17 @@ def run_relayed(build: Path, cases: list[str]) -> list[dict[str, Any]]:
 
 
 def figures(samples: list[float]) -> dict[str, float]:
-    """Best and median."""
+    """Returns best and median."""
     return {"best": min(samples), "median": statistics.median(samples)}
 
 
 def paired_ratio(pairs: list[tuple[float, float]]) -> float:
-    """Median of ours to theirs, pair by pair."""
+    """Returns the median of ours to theirs, pair by pair."""
     return statistics.median(ours / theirs for ours, theirs in pairs)
 
 
 def merge(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """One object a case, over all MPIs."""
+    """Returns one object for each case, over all MPIs."""
     cases: dict[str, dict[str, Any]] = {}
     for flavour, results in runs.items():
         for result in results:
@@ -117,7 +117,7 @@ def merge(runs: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def describe(name: str, case: dict[str, Any]) -> dict[str, Any]:
-    """The object that is printed."""
+    """Returns the object that is printed."""
     others = {method: figures(samples) for method, samples in case["others"].items()}
     ratio = {method: paired_ratio(pairs) for method, pairs in case["pairs"].items()}
     limit = min((method for method in others if method in LIMITS), key=lambda method: others[method]["median"])
@@ -135,7 +135,7 @@ def describe(name: str, case: dict[str, Any]) -> dict[str, Any]:
 
 
 def rounded(value: object) -> object:
-    """Four digits are more than the machine is good for."""
+    """Rounds to four digits, which is more than the machine can resolve."""
     if isinstance(value, float):
         return float(f"{value:.4g}")
     if isinstance(value, dict):
@@ -144,7 +144,7 @@ def rounded(value: object) -> object:
 
 
 def main(argv: list[str]) -> int:
-    """Parses, runs, prints."""
+    """Parses the arguments, runs the cases and prints them."""
     parser = argparse.ArgumentParser(
         prog="bench/run series", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,13 +1,14 @@
-"""bench/run series-paper: the evaluation of the paper on the time-series buffer, over every way of handing steps over.
+"""bench/run series-paper: the evaluation of the paper on the time-series buffer, for every way of handing steps over.
 
-100 N steps of 900 x 900 int for N = 1..10; the reader takes the box (150,150)-(750,750) of each. Two sizes of buffer:
-4 GB (nothing is ever waited for) and 8 slots, which the cache holds (the writer waits, nothing is lost). All ways of
-one MPI and one size run in turn in one job; ADIOS2's SST in a pair of processes of its own.
+There are 100 N steps of 900 x 900 int for N = 1..10, and the reader takes the box (150,150)-(750,750) of each. There
+are two sizes of buffer: 4 GB, with which no process ever waits, and 8 slots, which fit into the cache (the writer
+waits, and nothing is lost). All ways of one MPI and one size run in turn in one job. ADIOS2's SST runs in a pair of
+processes of its own.
 
-Prints one JSON object a line: `case` is BUFFER/MPI/FIGURE, where FIGURE is `added` (time in the writer's calls, ms per
+Prints one JSON object on each line. `case` is BUFFER/MPI/FIGURE. FIGURE is `added` (time in the writer's calls, ms per
 step; `added-in-place` for steps filled in place), `read` (the reader's time in taking boxes, ms per step) or
-`end_to_end` (ms per step). `best` and `median` are over N and rounds, `by_n` the medians for each N. `limit` is the
-better of two rings of shared memory written by hand, one copying by memcpy, the other by non-temporal stores. Draws the
+`end_to_end` (ms per step). `best` and `median` are over N and rounds, and `by_n` has the medians for each N. `limit` is
+the better of two rings of shared memory written by hand, one with memcpy and one with non-temporal stores. Draws the
 times into series-paper.png.
 """
 
@@ -32,7 +33,8 @@ from suite_series import BOX_BYTES, LAUNCHERS, STEP_BYTES, available_bytes, figu
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / "bench" / "series_paper"
 BUFFERS = {"4GB": (4 << 30) // STEP_BYTES, "8slots": 8}
-# Of the size of the buffer: ours (mapped, window), the ring by hand, both kinds of windows; beside them the boxes read.
+# Memory regions of the size of the buffer: ours (mapped, window), the ring by hand, both kinds of windows; and the
+# boxes read.
 REGIONS = 5
 LIMITS = ("ring_by_hand/memcpy", "ring_by_hand/streaming")
 FIGURES = {
@@ -50,7 +52,7 @@ def say(text: str) -> None:
 
 
 def run_job(build: Path, flavour: str, slots: int, rounds: int, sizes: list[int]) -> list[Run]:
-    """Every way but SST, under one MPI."""
+    """Runs every way except SST, under one MPI."""
     program, launcher = build / "bench" / "series_paper" / f"paper.{flavour}", LAUNCHERS[flavour]
     if not program.exists() or shutil.which(launcher[0]) is None:
         say(f"{flavour} left out: {program} or {launcher[0]} is missing")
@@ -72,7 +74,9 @@ def run_job(build: Path, flavour: str, slots: int, rounds: int, sizes: list[int]
 
 
 def sst_python(build: Path) -> Path | None:
-    """The interpreter of the environment that has adios2; none, said aloud, where it cannot be installed."""
+    """Returns the interpreter of the environment with adios2. If it cannot be installed, it says so and returns
+    None.
+    """
     place = build / "bench" / "series_paper" / "sst-environment"
     python = place / "bin" / "python"
     if not (place / "installed").exists():
@@ -87,7 +91,7 @@ def sst_python(build: Path) -> Path | None:
 
 
 def run_sst(python: Path, slots: int, rounds: int, sizes: list[int]) -> list[Run]:
-    """The same over SST."""
+    """Runs the same over SST."""
     runs: list[Run] = []
     for _ in range(rounds):
         with tempfile.TemporaryDirectory(prefix="couplet-bench-") as place:
@@ -109,12 +113,12 @@ def run_sst(python: Path, slots: int, rounds: int, sizes: list[int]) -> list[Run
 
 
 def values(runs: list[Run], way: str, figure: str) -> list[float]:
-    """In the order of the runs, so that two ways can be paired."""
+    """Returns the values in the order of the runs, so that two ways can be paired."""
     return [run[figure] for run in runs if run["way"] == way]
 
 
 def by_n(runs: list[Run], way: str, figure: str) -> dict[str, float]:
-    """The median for each N."""
+    """Returns the median for each N."""
     sizes = sorted({run["n"] for run in runs})
     return {
         str(n): statistics.median(run[figure] for run in runs if run["way"] == way and run["n"] == n) for n in sizes
@@ -122,7 +126,7 @@ def by_n(runs: list[Run], way: str, figure: str) -> dict[str, float]:
 
 
 def describe(case: str, runs: list[Run], ours: str, figure: str) -> dict[str, Any]:
-    """The object that is printed."""
+    """Returns the object that is printed."""
     own = values(runs, ours, figure)
     others = {way: values(runs, way, figure) for way in dict.fromkeys(run["way"] for run in runs)}
     others = {way: value for way, value in others.items() if not way.startswith("ours/")}
@@ -144,7 +148,7 @@ def describe(case: str, runs: list[Run], ours: str, figure: str) -> dict[str, An
 
 
 def draw(path: Path, jobs: dict[str, list[Run]]) -> None:
-    """Seconds end to end over N, as the paper's figure 8 has them, and the reader's ms per step with the copy limit."""
+    """Draws seconds end to end over N, as in the paper's figure 8, and the reader's ms per step with the copy limit."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -185,7 +189,7 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 
 def wanted_slots(buffers: Iterable[str]) -> dict[str, int]:
-    """The sizes that fit into memory, all regions at a time."""
+    """Returns the sizes for which all regions fit into memory at the same time."""
     chosen = {}
     for name in buffers:
         needed = BUFFERS[name] * (REGIONS * STEP_BYTES + BOX_BYTES)
@@ -197,7 +201,7 @@ def wanted_slots(buffers: Iterable[str]) -> dict[str, int]:
 
 
 def main(argv: list[str]) -> int:
-    """Parses, runs, prints."""
+    """Parses the arguments, runs the cases and prints them."""
     arguments = parse(argv)
     build, sizes = arguments.build.resolve(), arguments.n or list(range(1, 11))
     python = None if arguments.no_sst else sst_python(build)

@@ -1,8 +1,9 @@
-"""bench/run task: a request that a worker does, beside an MPI message of the same bytes within one job.
+"""bench/run task: a request that a worker does, compared with an MPI message of the same bytes within one job.
 
-Three programs: a requester, the built-in coupler, a worker; the payload passes through the coupler. `latency`: submit,
-next, complete, wait; `us` is half of it, as for a message half a round trip. `throughput`: many submits, then a wait
-for all of them; `us` is the time of one request. There is no limit: nothing simpler does the same.
+There are three programs: a requester, the built-in coupler and a worker. The payload passes through the coupler.
+`latency` is submit, next, complete and wait; `us` is half of it, as half a round trip is for a message. `throughput` is
+many submits and then a wait for all of them; `us` is the time of one request. There is no limit, since nothing simpler
+does the same.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ CASES = [f"{kind}/{size}" for kind in ("latency", "throughput") for size in SIZE
 
 
 def ours(arena: Arena) -> Contender:
-    """The three programs and their hub."""
+    """Starts the three programs and their hub."""
 
     def start(contender: Contender) -> None:
         run_directory = Path(tempfile.mkdtemp(prefix="couplet-bench-", dir="/dev/shm"))

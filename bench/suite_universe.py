@@ -1,9 +1,9 @@
-"""bench/run universe: how long many members take to join, to come back after a kill of the hub, and to leave.
+"""bench/run universe: how long many members take to join, to return after the hub was killed, and to leave.
 
-The members are light-weight: control connections of one process over loopback, with the real handshake and
-messages. Per case: seconds, bytes of messages that the members sent and received, and the hub's resident memory.
-Targets for 10,000 members: joining and coming back within 10 s, leaving within 5 s. The exit status is 1 if a
-target is missed.
+The members are light-weight: control connections of one process over loopback, with the real handshake and messages.
+Each case has the seconds, the bytes of messages that the members sent and received, and the hub's resident memory. The
+targets for 10,000 members are: joining and returning within 10 s, leaving within 5 s. The exit status is 1 if a target
+is missed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TARGETS_S = {"join": 10.0, "rejoin": 10.0, "leave": 5.0}
 
 
 def processor_seconds(process: int) -> float:
-    """What the hub has computed: on a machine that does other things, too, the time that passes says little."""
+    """Returns the hub's processor time. On a machine that does other work, too, elapsed time says little."""
     fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -37,7 +37,7 @@ def resident_bytes(process: int) -> int:
 
 
 class Hub:
-    """couplet-hub for one universe; may be killed and started again."""
+    """couplet-hub for one universe. It may be killed and started again."""
 
     def __init__(self, directory: Path, members: int) -> None:
         self.environment = {**os.environ, "COUPLET_RUN_DIR": str(directory / "run")}
@@ -74,7 +74,7 @@ def answer(output: IO[str]) -> dict[str, float]:
 
 
 def measure(members: int) -> bool:
-    """One universe; whether it reached all targets."""
+    """Measures one universe, and says whether it reached all targets."""
     reached = True
     with tempfile.TemporaryDirectory(prefix="couplet-bench-", dir="/dev/shm") as name:
         hub = Hub(Path(name), members)

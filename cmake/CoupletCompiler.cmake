@@ -1,4 +1,5 @@
-# couplet_flags: what every target of this project is compiled with. No -march=native: copy kernels are dispatched at run time.
+# couplet_flags: the flags with which every target of this project is compiled. There is no -march=native: copy kernels
+# are chosen at run time.
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
@@ -35,7 +36,7 @@ target_compile_options(couplet_flags INTERFACE
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(couplet_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-Wlogical-op;-Wduplicated-cond>")
 endif()
-# Other versions warn about other things; a user's build does not fail for that.
+# Other compiler versions have other warnings, and a user's build must not fail for that.
 if(COUPLET_WERROR AND ((CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
                        OR (CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 16)))
   target_compile_options(couplet_flags INTERFACE "$<$<COMPILE_LANGUAGE:C,CXX>:-Werror>")
@@ -45,6 +46,6 @@ if(COUPLET_SANITIZE)
   add_compile_options(-fsanitize=${COUPLET_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${COUPLET_SANITIZE})
   if(COUPLET_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    add_compile_options(-Wno-tsan)  # fences: named in docs/decisions where they matter
+    add_compile_options(-Wno-tsan)  # docs/decisions names the fences that matter
   endif()
 endif()

@@ -1,9 +1,9 @@
-# Finds MPIs by their suffixed compiler wrappers; plain mpicc may be either. Used by this project's build and, installed, by
-# find_package(couplet). couplet_find_mpi(FLAVOUR) appends to COUPLET_MPI_FLAVOURS and makes
+# Finds MPIs by their suffixed compiler wrappers, since plain mpicc may be either. This project's build uses it and,
+# installed, so does find_package(couplet). couplet_find_mpi(FLAVOUR) appends to COUPLET_MPI_FLAVOURS and makes
 #   mpi::FLAVOUR          compile and link against that MPI, from C and C++
-#   mpi::FLAVOUR_fortran  the same from Fortran (mpi_f08), where there is a Fortran compiler
+#   mpi::FLAVOUR_fortran  the same from Fortran (mpi_f08), if there is a Fortran compiler
 
-# Makes TARGET out of the -I, -L and -l flags among the words of a compiler wrapper's answer.
+# Makes TARGET from the -I, -L and -l flags among the words that a compiler wrapper prints.
 function(couplet_mpi_target target)
   separate_arguments(words UNIX_COMMAND "${ARGN}")
   list(REMOVE_DUPLICATES words)
@@ -24,7 +24,7 @@ function(couplet_mpi_target target)
     "$<$<COMPILE_LANGUAGE:C,CXX>:OMPI_SKIP_MPICXX;MPICH_SKIP_MPICXX>")
 endfunction()
 
-# Asks WRAPPER with each of the options; the joined answers, or an empty string.
+# Runs WRAPPER with each of the options, and returns the joined outputs, or an empty string.
 function(couplet_ask_wrapper result wrapper)
   set(answers "")
   find_program(COUPLET_WRAPPER_${wrapper} ${wrapper})

@@ -2,7 +2,7 @@
 # finds its helper programs relative to itself in both.
 include(GNUInstallDirs)
 if(DEFINED SKBUILD)
-  # In a wheel everything lives inside the package.
+  # In a wheel everything is inside the package.
   set(CMAKE_INSTALL_LIBDIR couplet/lib)
   set(CMAKE_INSTALL_INCLUDEDIR couplet/include)
   set(CMAKE_INSTALL_LIBEXECDIR couplet/libexec)

@@ -6,12 +6,12 @@ list(FILTER sources EXCLUDE REGEX "/mpi/")
 if(main_sources)
   list(REMOVE_ITEM sources ${main_sources})
 endif()
-if(NOT sources)  # a tree without sources still configures
+if(NOT sources)  # a tree without sources can still be configured
   file(WRITE "${PROJECT_BINARY_DIR}/empty.cpp" "")
   set(sources "${PROJECT_BINARY_DIR}/empty.cpp")
 endif()
 
-# libcouplet.so.0 and so on; a wheel cannot hold the symbolic links, and has plain names.
+# Makes libcouplet.so.0 and so on. A wheel cannot have the symbolic links, and has plain names.
 function(couplet_set_version target)
   if(NOT DEFINED SKBUILD)
     set_target_properties(${target} PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
@@ -20,13 +20,13 @@ endfunction()
 
 set(COUPLET_VERSION_SCRIPT "${PROJECT_SOURCE_DIR}/cmake/couplet.map")
 
-# Only C symbols named couplet_* leave a shared library of ours.
+# Only C symbols named couplet_* are exported by our shared libraries.
 function(couplet_export_only_c_symbols target)
   target_link_options(${target} PRIVATE "LINKER:--version-script=${COUPLET_VERSION_SCRIPT}")
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${COUPLET_VERSION_SCRIPT}")
 endfunction()
 
-add_library(couplet_internal INTERFACE)  # what code inside the library needs to compile and link
+add_library(couplet_internal INTERFACE)  # the needs of code inside the library
 target_include_directories(couplet_internal INTERFACE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
 target_link_libraries(couplet_internal INTERFACE
   couplet_flags fmt::fmt nlohmann_json::nlohmann_json PkgConfig::SODIUM PkgConfig::CRYPTO PkgConfig::XXHASH Threads::Threads ${CMAKE_DL_LIBS})

@@ -1,5 +1,6 @@
-# For each MPI found, a flavour of its own (openmpi, mpich, abi): couplet_mpi_FLAVOUR, also couplet::mpi_FLAVOUR, is
-# libcouplet_mpi_FLAVOUR.so, built from src/*/mpi/*.cpp. COUPLET_MPI_FLAVOURS lists the MPIs, COUPLET_MPI_LIBRARIES the libraries.
+# For each MPI that is found there is a flavour of its own (openmpi, mpich, abi): couplet_mpi_FLAVOUR, also
+# couplet::mpi_FLAVOUR, is libcouplet_mpi_FLAVOUR.so, built from src/*/mpi/*.cpp. COUPLET_MPI_FLAVOURS lists the MPIs,
+# COUPLET_MPI_LIBRARIES the libraries.
 set(COUPLET_MPI_FLAVOURS "")
 set(COUPLET_MPI_LIBRARIES "")
 include(CoupletFindMpi)
@@ -20,7 +21,7 @@ function(couplet_add_mpi_library flavour)
   couplet_set_version(${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME mpi_${flavour} INSTALL_RPATH "$ORIGIN")
   target_compile_definitions(${target} PRIVATE COUPLET_MPI_FLAVOUR="${flavour}" COUPLET_VERSION_STRING="${PROJECT_VERSION}")
-  # Public functions come from libcouplet.so; helpers without state (base, layout, wire) are copied in from the archive.
+  # Public functions come from libcouplet.so. Helpers without state (base, layout, wire) are copied in from the archive.
   target_link_libraries(${target} PUBLIC couplet PRIVATE couplet_core $<BUILD_INTERFACE:mpi::${flavour}>)
   couplet_export_only_c_symbols(${target})
 endfunction()

@@ -44,7 +44,8 @@ foreach(folder IN LISTS unit_folders other_folders)
   endif()
 endforeach()
 
-# tests/fuzz/NAME.cpp -> replay_NAME where AddressSanitizer looks on: the corpus and three seconds of changed copies of it.
+# tests/fuzz/NAME.cpp -> replay_NAME, if AddressSanitizer is used: the corpus, and three seconds of changed copies of
+# it.
 if(COUPLET_SANITIZE MATCHES "address")
   file(GLOB fuzz_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp")
   foreach(source IN LISTS fuzz_sources)

@@ -1,7 +1,8 @@
-! Areas: memory that its owner exposes and others read and write (docs/guide/tasks.md). Below: couplet_binding,
-! couplet_errors; above: couplet_universes (which creates and opens areas). Arrays in Fortran's order: area(i,j) is Python's
-! area[j,i]; boxes are box(1,:) = first, box(2,:) = last index, 1-based, inclusive; positions in an area are 1-based.
-! Invariants: kind and extents of every array are checked here, since the C interface sees addresses only.
+! Areas: an array in the memory of its owner, which other processes read and write (docs/guide/tasks.md). It is built on
+! couplet_binding and couplet_errors; couplet_universes creates and opens areas. Arrays are in Fortran's order:
+! area(i,j) is area[j,i] in Python. A box has its first index in box(1,:) and its last in box(2,:), 1-based and
+! inclusive; positions in an area are 1-based.
+! Invariant: the kind and the extents of every array are checked here, since the C interface sees only addresses.
 ! Tests: tests/languages.
 module couplet_areas_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
@@ -15,7 +16,7 @@ module couplet_areas_module
     character(len=:), allocatable :: name
     character(len=:), allocatable :: route        ! "own", "mapped", "memory" or "served"
     integer :: type = -1
-    integer(int64), allocatable :: shape(:)       ! Fortran's order
+    integer(int64), allocatable :: shape(:)       ! in Fortran's order
     integer :: owner = -1                         ! universe rank
     logical :: stamped = .false.
     type(c_ptr), private :: address = c_null_ptr
@@ -28,10 +29,12 @@ module couplet_areas_module
     procedure :: begin => area_begin
     procedure :: end => area_end
     procedure :: close => area_close
-    ! call area%read(array, first [, stamp, timeout, ierr]): size(array) elements from the first-th on, in Fortran's order
+    ! call area%read(array, first [, stamp, timeout, ierr]): size(array) elements from position `first`, in Fortran's
+    ! order
     ! call area%write(array, first [, stamp, timeout, ierr])
-    ! call area%read_box(array, box [, stamp, timeout, ierr]), call area%write_box(array, box [, stamp, timeout, ierr])
-    ! call area%memory(pointer [, ierr]): the elements in this process, pointer(i, j, ...) of 1 to 4 dimensions
+    ! call area%read_box(array, box [, stamp, timeout, ierr])
+    ! call area%write_box(array, box [, stamp, timeout, ierr])
+    ! call area%memory(pointer [, ierr]): the elements in this process, as pointer(i, j, ...) with 1 to 4 dimensions
 #define TEMPLATE "areas_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -61,7 +64,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Owner of a stamped area: around his own changes of its memory.
+  ! Begins a change of a stamped area by its owner, in its own memory. Others cannot read or write until area%end.
   subroutine area_begin(area, timeout, ierr)
     class(couplet_area), intent(in) :: area
     real(real64), intent(in), optional :: timeout
@@ -84,7 +87,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! The area's elements are of the array's kind? Unsigned integers are seen as integers of the same size.
+  ! Checks that the array has the kind of the area's elements. Unsigned integers appear as integers of the same size.
   subroutine check_area(area, verb, code, info, status, text)
     class(couplet_area), intent(in) :: area
     character(len=*), intent(in) :: verb
@@ -103,7 +106,8 @@ contains
     end if
   end subroutine
 
-  ! 1-based inclusive bounds, first dimension fastest -> half-open, 0-based, last dimension fastest; the array fits them?
+  ! Turns 1-based inclusive bounds, first dimension fastest, into half-open 0-based ones, last dimension fastest, and
+  ! checks that the array fits them.
   subroutine turn_box(info, verb, box, extents, start, stop, status, text)
     type(couplet_area_info), intent(in) :: info
     character(len=*), intent(in) :: verb

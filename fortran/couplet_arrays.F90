@@ -1,7 +1,8 @@
-! Arrays of the caller for put and read of several fields or boxes: where each stands, and of which kind and extents it is.
-! Below: couplet_binding, couplet_errors; above: couplet_series_module. Arrays stay targets until the call that uses the list.
-! Invariants: an array is contiguous; a part of it is given by its first and last index in each dimension. Tests:
-! tests/languages.
+! Lists of the caller's arrays, for put and read of several fields or boxes. An entry says where an array is, and which
+! kind and extents it has. It is built on couplet_binding and couplet_errors, and couplet_series_module is built on it.
+! The arrays must be targets until the call that uses the list.
+! Invariant: an array is contiguous; a part of it is given by its first and last index in each dimension.
+! Tests: tests/languages.
 module couplet_arrays_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding
@@ -11,17 +12,17 @@ module couplet_arrays_module
   public :: couplet_arrays, array_entry, c_list
 
   type :: array_entry
-    type(c_ptr) :: address = c_null_ptr                ! of the first element of the part
+    type(c_ptr) :: address = c_null_ptr                ! the first element of the part
     integer(c_int32_t) :: type = -1
-    integer(int64), allocatable :: extents(:)           ! of the part, Fortran's order
-    integer(int64), allocatable :: strides(:)           ! bytes, the slowest dimension first
+    integer(int64), allocatable :: extents(:)           ! extents of the part, in Fortran's order
+    integer(int64), allocatable :: strides(:)           ! in bytes, slowest dimension first
   end type
 
   type :: couplet_arrays
     type(array_entry), allocatable :: entries(:)
   contains
     procedure :: clear => arrays_clear
-    ! call arrays%add(array [, first, last, ierr]): all of it, or the part array(first(1):last(1), first(2):last(2), ...)
+    ! call arrays%add(array [, first, last, ierr]): the whole array, or array(first(1):last(1), first(2):last(2), ...)
 #define TEMPLATE "arrays_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -57,8 +58,8 @@ contains
       if (size(last) == n) end = last
     end if
     if (.not. contiguous) then
-      call refuse(couplet_error_argument, "add: the array is not contiguous; give the whole, and its part by first and last", &
-                  ierr)
+      call refuse(couplet_error_argument, &
+                  "add: the array is not contiguous; give the whole, and its part by first and last", ierr)
       return
     else if (wrong_size(first, n) .or. wrong_size(last, n) .or. any(begin < 1) .or. any(end > extents) &
              .or. any(end < begin - 1)) then
@@ -88,7 +89,7 @@ contains
     if (present(corner)) wrong = size(corner) /= dimensions
   end function
 
-  ! The entries as the C interface takes them; strides is what they point into.
+  ! Returns the entries as the C interface takes them. Their pointers point into `strides`.
   function c_list(entries, strides) result(list)
     type(array_entry), intent(in) :: entries(:)
     integer(c_int64_t), allocatable, target, intent(inout) :: strides(:, :)
@@ -97,7 +98,7 @@ contains
     allocate (list(size(entries)), strides(couplet_max_dimensions + 1, size(entries)))
     do i = 1, size(entries)
       strides(:size(entries(i)%strides), i) = entries(i)%strides
-      ! No bound: the extents of the caller's array were checked before.
+      ! There is no bound to pass: the extents of the caller's array were checked before.
       list(i) = c_array(entries(i)%address, c_loc(strides(1, i)), 0_int64)
     end do
   end function

@@ -1,14 +1,17 @@
-! The C interface as Fortran sees it: constants, structs and functions of couplet.h, one to one, for the other modules here.
-! User code uses module couplet. Neighbours: couplet_errors and everything else of this folder is above, libcouplet below.
-! Only pointers and scalars cross: no compiler's array descriptor reaches the library. Tests: tests/languages.
+! The C interface as Fortran sees it: the constants, structs and functions of couplet.h, one to one. The other modules
+! in this folder are built on it; programs use module couplet. Only pointers and scalars are passed, so that no
+! compiler's array descriptor reaches the library.
+! Tests: tests/languages.
 module couplet_binding
   use, intrinsic :: iso_c_binding
   implicit none
   public
 
-  integer(c_int32_t), parameter :: couplet_byte = 0, couplet_int8 = 1, couplet_int16 = 2, couplet_int32 = 3, couplet_int64 = 4
+  integer(c_int32_t), parameter :: couplet_byte = 0, couplet_int8 = 1, couplet_int16 = 2, couplet_int32 = 3, &
+    couplet_int64 = 4
   integer(c_int32_t), parameter :: couplet_uint8 = 5, couplet_uint16 = 6, couplet_uint32 = 7, couplet_uint64 = 8
-  integer(c_int32_t), parameter :: couplet_real32 = 9, couplet_real64 = 10, couplet_complex32 = 11, couplet_complex64 = 12
+  integer(c_int32_t), parameter :: couplet_real32 = 9, couplet_real64 = 10, couplet_complex32 = 11, &
+    couplet_complex64 = 12
 
   integer, parameter :: couplet_any_source = -1, couplet_any_tag = -1
   integer, parameter :: couplet_hold = 0, couplet_follow = 1
@@ -206,7 +209,8 @@ module couplet_binding
       integer(c_int32_t), intent(inout) :: program_count, program, rank, size
       integer(c_int32_t) :: status
     end function
-    function c_program_info(universe, program, name, size, first_rank) bind(c, name="couplet_program_info") result(status)
+    function c_program_info(universe, program, name, size, first_rank) &
+      bind(c, name="couplet_program_info") result(status)
       import :: c_ptr, c_int32_t
       type(c_ptr), value :: universe
       integer(c_int32_t), value :: program
@@ -451,7 +455,8 @@ module couplet_binding
       integer(c_int64_t), intent(inout) :: stamp
       integer(c_int32_t) :: status
     end function
-    function c_area_read_box(area, start, stop, data, timeout_s, stamp) bind(c, name="couplet_area_read_box") result(status)
+    function c_area_read_box(area, start, stop, data, timeout_s, stamp) &
+      bind(c, name="couplet_area_read_box") result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
       type(c_ptr), value :: area, data
       integer(c_int64_t), intent(in) :: start(*), stop(*)
@@ -459,7 +464,8 @@ module couplet_binding
       integer(c_int64_t), intent(inout) :: stamp
       integer(c_int32_t) :: status
     end function
-    function c_area_write_box(area, start, stop, data, timeout_s, stamp) bind(c, name="couplet_area_write_box") result(status)
+    function c_area_write_box(area, start, stop, data, timeout_s, stamp) &
+      bind(c, name="couplet_area_write_box") result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
       type(c_ptr), value :: area, data
       integer(c_int64_t), intent(in) :: start(*), stop(*)
@@ -499,7 +505,7 @@ module couplet_binding
 
 contains
 
-  ! A C string as a Fortran one; empty for NULL.
+  ! Returns a C string as a Fortran string; empty for NULL.
   function from_c(text) result(string)
     type(c_ptr), intent(in) :: text
     character(len=:), allocatable :: string
@@ -515,7 +521,8 @@ contains
     end do
   end function
 
-  ! Lays a Fortran string down as a C one in `buffer`, which has to outlive the pointer; NULL for an absent or empty one.
+  ! Copies a Fortran string into `buffer` as a C string and returns its address; NULL if it is absent or empty. The
+  ! buffer must outlive the address.
   function to_c(buffer, string) result(text)
     character(kind=c_char), allocatable, target, intent(inout) :: buffer(:)
     character(len=*), intent(in), optional :: string

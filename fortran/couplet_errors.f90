@@ -1,6 +1,7 @@
-! What becomes of a status: into the caller's `ierr`, or, where that is absent, into a sentence on standard error and the
-! end of everything. Below: couplet_binding; above: every other module here. Invariant: an error never passes unnoticed.
-! couplet_mpi replaces how everything is stopped (MPI_Abort). Tests: tests/languages/test_errors.py.
+! Turns a status into the caller's `ierr`, or, if that is absent, into a sentence on standard error and the end of the
+! run. It is built on couplet_binding, and every other module is built on it.
+! Invariant: no error passes unnoticed. couplet_mpi replaces the way in which the run is stopped (MPI_Abort).
+! Tests: tests/languages/test_errors.py.
 module couplet_errors
   use, intrinsic :: iso_fortran_env, only: error_unit
   use couplet_binding
@@ -9,27 +10,27 @@ module couplet_errors
   public :: couplet_error_message, couplet_status_name, conclude, conclude_answer, refuse, stop_everything, stop_handler
 
   integer, parameter, public :: couplet_ok = 0
-  ! answers
+  ! Answers.
   integer, parameter, public :: couplet_not_yet = 1, couplet_full = 2, couplet_end = 3, couplet_restarted = 4
-  integer, parameter, public :: couplet_interrupted = 5  ! only where an interrupt check was set in C
-  ! errors: the call is lost
+  integer, parameter, public :: couplet_interrupted = 5  ! only if a C program has set an interrupt check
+  ! Errors that lose the call.
   integer, parameter, public :: couplet_error_argument = -1, couplet_error_state = -2, couplet_error_not_found = -3
   integer, parameter, public :: couplet_error_exists = -4, couplet_error_type = -5, couplet_error_shape = -6
   integer, parameter, public :: couplet_error_step = -7, couplet_error_limit = -8, couplet_error_unsupported = -9
   integer, parameter, public :: couplet_error_forked = -10, couplet_error_thread = -11, couplet_error_memory = -12
   integer, parameter, public :: couplet_error_config = -13, couplet_error_mpi = -14
-  ! errors: the request is lost
+  ! Errors that lose the request.
   integer, parameter, public :: couplet_error_timeout = -101, couplet_error_truncated = -102
   integer, parameter, public :: couplet_error_evicted = -103, couplet_error_mismatch = -104
-  ! errors: the peer is lost
+  ! Errors that lose the peer.
   integer, parameter, public :: couplet_error_peer_lost = -201, couplet_error_authentication = -202
   integer, parameter, public :: couplet_error_version = -203, couplet_error_protocol = -204
-  ! errors: the host is lost
+  ! Errors that lose the host.
   integer, parameter, public :: couplet_error_system = -301, couplet_error_no_space = -302
   integer, parameter, public :: couplet_error_hub_lost = -303, couplet_error_internal = -304
 
   abstract interface
-    ! Ends all processes that belong to this one; does not come back.
+    ! Ends all processes of this program. It does not return.
     subroutine stop_handler()
     end subroutine
   end interface
@@ -40,7 +41,8 @@ module couplet_errors
 
 contains
 
-  ! Sentence of the last call that did not return couplet_ok: what, and program, rank, host, series, step.
+  ! Returns the sentence of the last call that did not return couplet_ok. It says what went wrong, and names program,
+  ! rank, host, series and step.
   function couplet_error_message() result(text)
     character(len=:), allocatable :: text
     text = ""
@@ -53,7 +55,8 @@ contains
     name = from_c(c_status_name(int(status, c_int32_t)))
   end function
 
-  ! Ends a call that has no answers other than couplet_ok, or whose answer must not be overlooked (a put that was FULL).
+  ! Ends a call that has no answer but couplet_ok, or whose answer must not be overlooked, such as a put that found the
+  ! slots full.
   subroutine conclude(status, ierr)
     integer(c_int32_t), intent(in) :: status
     integer, intent(out), optional :: ierr
@@ -61,7 +64,7 @@ contains
     call deliver(status, ierr)
   end subroutine
 
-  ! Ends a call whose answers the caller finds in its outputs too (a read): they never stop anything.
+  ! Ends a call whose answers the caller also finds in its outputs, such as a read. An answer never stops the run.
   subroutine conclude_answer(status, ierr)
     integer(c_int32_t), intent(in) :: status
     integer, intent(out), optional :: ierr
@@ -72,7 +75,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Ends a call with an error that was found on this side of the C interface.
+  ! Ends a call with an error that was found before the C interface was called.
   subroutine refuse(status, text, ierr)
     integer, intent(in) :: status
     character(len=*), intent(in) :: text

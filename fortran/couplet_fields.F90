@@ -1,6 +1,7 @@
-! Series of several fields: creating and opening them. What is done with them then are calls of type couplet_series.
-! Below: couplet_universes, couplet_series_module; above: module couplet. Boxes are 1-based and inclusive, boxes(1,:,k) first,
-! boxes(2,:,k) last; the first dimension is the fastest. Tests: tests/languages.
+! Creates and opens series of several fields. The calls on such a series belong to type couplet_series. It is built on
+! couplet_universes and couplet_series_module, and module couplet is built on it. Boxes are 1-based and inclusive:
+! boxes(1,:,k) is the first index of box k, boxes(2,:,k) the last. The first dimension varies fastest.
+! Tests: tests/languages.
 module couplet_fields_module
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
   use couplet_binding
@@ -16,13 +17,14 @@ module couplet_fields_module
     character(len=:), allocatable :: name
     integer(c_int32_t) :: type = couplet_real64
     integer(int64), allocatable :: shape(:)
-    integer(int64), allocatable :: boxes(:, :, :)  ! of this rank; not allocated: the whole array, where one rank writes alone
+    ! The boxes of this rank. Not allocated: the whole array, if one rank writes it alone.
+    integer(int64), allocatable :: boxes(:, :, :)
   end type
   interface couplet_field
     module procedure make_field_int32
   end interface
 
-  type :: couplet_choice  ! a field to be read
+  type :: couplet_choice  ! a field that a reader chooses
     character(len=:), allocatable :: name
     integer(int64), allocatable :: box(:, :)  ! not allocated: the whole array
   end type
@@ -36,7 +38,8 @@ module couplet_fields_module
 
 contains
 
-  ! couplet_field(name, type, shape [, boxes]): boxes(2, dimensions, number of boxes); with none of them: writes nothing.
+  ! couplet_field(name, type, shape [, boxes]): boxes(2, dimensions, number of boxes). With no box, this rank writes
+  ! nothing.
   function make_field_int32(name, type, shape, boxes) result(field)
     character(len=*), intent(in) :: name
     integer(c_int32_t), intent(in) :: type
@@ -58,7 +61,7 @@ contains
     if (present(box)) choice%box = int(box, int64)
   end function
 
-  ! Creates the series `name` of these fields; the other arguments as those of universe%create_series.
+  ! Creates the series `name` of these fields. The other arguments are those of universe%create_series.
   subroutine couplet_create_fields(universe, name, fields, series, slots, memory_bytes, required_readers, &
                                    required_timeout, wait_timeout, evict_after_held, group, ierr)
     type(couplet_universe), intent(in) :: universe
@@ -83,7 +86,8 @@ contains
     do i = 1, size(fields)
       if (.not. fits(name, fields(i))) then
         call refuse(couplet_error_shape, "series '"//trim(name)//"', field "//quoted(fields(i)%name)// &
-                    " needs a shape, and boxes(2, dimensions, how many): boxes(1,:,k) = first, boxes(2,:,k) = last", ierr)
+                    " needs a shape, and boxes(2, dimensions, how many): boxes(1,:,k) = first, boxes(2,:,k) = last", &
+                    ierr)
         return
       end if
       list(i) = c_field_of(fields(i), texts(i + 2), places(i))
@@ -101,7 +105,8 @@ contains
     character(len=*), intent(in) :: name
     type(couplet_field), intent(in) :: field
     fits = len(name) > 0 .and. allocated(field%shape) .and. allocated(field%name)
-    if (fits .and. allocated(field%boxes)) fits = size(field%boxes, 1) == 2 .and. size(field%boxes, 2) == size(field%shape)
+    if (fits .and. allocated(field%boxes)) fits = size(field%boxes, 1) == 2 .and. &
+      size(field%boxes, 2) == size(field%shape)
   end function
 
   function quoted(name) result(text)
@@ -111,7 +116,7 @@ contains
     if (allocated(name)) text = "'"//name//"'"
   end function
 
-  ! Points into text and place.
+  ! Returns the field as the C interface takes it. Its pointers point into `text` and `place`.
   type(c_field) function c_field_of(field, text, place) result(one)
     type(couplet_field), intent(in) :: field
     type(c_string), intent(inout), target :: text
@@ -133,7 +138,7 @@ contains
     one%stop = c_loc(place%stop)
   end function
 
-  ! Opens the series `name` for reading these fields, in this order; no fields: all. The other arguments as those of
+  ! Opens the series `name` to read these fields, in this order. No fields: all. The other arguments are those of
   ! universe%open_series.
   subroutine couplet_open_fields(universe, name, fields, series, mode, from, from_step, local, group, timeout, &
                                  buffer_bytes, every, latest, torn, interval, ierr)

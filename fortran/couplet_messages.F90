@@ -1,6 +1,7 @@
-! Groups, messages and requests: MPI's verbs as type-bound procedures, for every kind and rank. Ranks are 0-based, as in MPI.
-! Below: couplet_binding, couplet_errors; above: couplet_universes (which makes groups). Blocking calls copy an array with
-! gaps, non-blocking ones refuse it. The array of a non-blocking call must stay (target or asynchronous) until it is done.
+! Groups, messages and requests: MPI's verbs as type-bound procedures, for every kind and rank of arrays. Ranks are
+! 0-based, as in MPI. It is built on couplet_binding and couplet_errors; couplet_universes makes the groups. A blocking
+! call copies an array with gaps, a non-blocking one refuses it. The array of a non-blocking call must stay in place
+! until the call is complete: declare it as target or asynchronous.
 ! Tests: tests/languages.
 module couplet_messages
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
@@ -12,9 +13,9 @@ module couplet_messages
 
   type :: couplet_message
     integer :: source = couplet_any_source  ! rank in the group
-    integer :: tag = couplet_any_tag
-    integer(int64) :: bytes = 0             ! received
-    integer(int64) :: count = 0             ! elements of the receive call's kind
+    integer :: tag = couplet_any_tag        ! the tag with which it was sent
+    integer(int64) :: bytes = 0             ! number of bytes received
+    integer(int64) :: count = 0             ! number of elements of the receive call's kind
   end type
 
   type :: couplet_request
@@ -40,7 +41,7 @@ module couplet_messages
 
 contains
 
-  ! Rank of the caller (-1: no member) and number of ranks.
+  ! Gives the caller's rank (-1: not a member) and the number of ranks.
   subroutine group_rank(group, rank, size, ierr)
     class(couplet_group), intent(in) :: group
     integer, intent(out), optional :: rank, size
@@ -54,7 +55,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Only for groups of create_group; the others belong to the universe.
+  ! Frees a group of create_group. The other groups belong to the universe.
   subroutine group_free(group, ierr)
     class(couplet_group), intent(inout) :: group
     integer, intent(out), optional :: ierr
@@ -67,7 +68,8 @@ contains
 #define TEMPLATE "messages_of_kind.inc"
 #include "for_each_kind.inc"
 
-  ! timeout in seconds; absent or negative: for ever. couplet_error_timeout leaves the request pending.
+  ! Waits until the request is complete. timeout is in seconds; absent or negative: for ever. After
+  ! couplet_error_timeout the request is still pending.
   subroutine request_wait(request, message, timeout, ierr)
     class(couplet_request), intent(inout) :: request
     type(couplet_message), intent(out), optional :: message
@@ -101,7 +103,8 @@ contains
     pending = c_associated(request%handle)
   end function
 
-  ! Waits for all; ierr is the first error in the order of the array, statuses has each one's own.
+  ! Waits until all requests are complete. ierr is the first error in the order of the array; statuses has the status of
+  ! each.
   subroutine couplet_waitall(requests, timeout, messages, statuses, ierr)
     type(couplet_request), intent(inout) :: requests(:)
     real(real64), intent(in), optional :: timeout
@@ -124,7 +127,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! index: 1-based, of the request that was completed; 0 where none is pending.
+  ! Waits until one request is complete. index is its 1-based place in the array, or 0 if none is pending.
   subroutine couplet_waitany(requests, index, message, timeout, ierr)
     type(couplet_request), intent(inout) :: requests(:)
     integer, intent(out) :: index
@@ -173,7 +176,8 @@ contains
   subroutine refuse_gaps(verb, ierr)
     character(len=*), intent(in) :: verb
     integer, intent(out), optional :: ierr
-    call refuse(couplet_error_argument, verb//": the array is not contiguous; a non-blocking call would have to copy it, &
+    call refuse(couplet_error_argument, &
+      verb//": the array is not contiguous; a non-blocking call would have to copy it, &
                 &and the copy would be gone before the call is done", ierr)
   end subroutine
 end module

@@ -1,5 +1,7 @@
-! Couplet for Fortran programs with MPI: module couplet, and joining with a communicator (mpi_f08's or an integer). Compiled
-! once for each MPI. Where `ierr` is absent, an error calls MPI_Abort. Below: libcouplet_mpi_*. Tests: tests/languages.
+! Couplet for Fortran programs with MPI: module couplet, and couplet_join with a communicator, which is of mpi_f08's
+! type or an integer. It is compiled once for each MPI, and calls that MPI's libcouplet_mpi library. If `ierr` is
+! absent, an error calls MPI_Abort.
+! Tests: tests/languages.
 module couplet_mpi
   use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_ptr, c_null_ptr
   use, intrinsic :: iso_fortran_env, only: real64
@@ -9,7 +11,8 @@ module couplet_mpi
   use couplet_errors, only: conclude, stop_everything
   use couplet_universes, only: c_string, fill_join_options
   implicit none
-  private :: real64, c_int, c_int32_t, c_ptr, c_null_ptr, MPI_Comm, MPI_COMM_WORLD, MPI_Abort, MPI_Initialized, MPI_Finalized
+  private :: real64, c_int, c_int32_t, c_ptr, c_null_ptr, MPI_Comm, MPI_COMM_WORLD, MPI_Abort, MPI_Initialized, &
+    MPI_Finalized
   private :: c_join_options, from_c, to_c, conclude, stop_everything, c_string, fill_join_options
   private :: c_join_mpi_f, c_mpi_version, join_integer, join_f08, abort_everything
 
@@ -35,7 +38,7 @@ module couplet_mpi
 
 contains
 
-  ! Joins with rank and size of `comm`. Collective over comm: when joining fails on one rank it fails on all.
+  ! Joins with the rank and size of `comm`. Collective over comm: if joining fails on one rank, it fails on all.
   subroutine join_integer(program, comm, universe, hub, secret_file, timeout, multiple_threads, ierr)
     character(len=*), intent(in) :: program
     integer, intent(in) :: comm
@@ -64,7 +67,7 @@ contains
     call join_integer(program, comm%mpi_val, universe, hub, secret_file, timeout, multiple_threads, ierr)
   end subroutine
 
-  ! First line of the version string of the MPI that this was compiled for.
+  ! Returns the first line of the version string of the MPI for which this module was compiled.
   function couplet_mpi_version() result(text)
     character(len=:), allocatable :: text
     text = from_c(c_mpi_version())

@@ -1,7 +1,8 @@
-! Writing and reading a series: arrays in Fortran's order, so that eta(i,j) is Python's eta[j,i]; a batch has the steps in
-! its last dimension, data(i,j,step). Below: couplet_binding, couplet_errors; above: couplet_universes (which makes series).
-! Invariants: kind, rank and extents of every array are checked here, since the C interface sees addresses only; boxes are
-! box(1,:) = first, box(2,:) = last index, 1-based, inclusive. Tests: tests/languages.
+! Writes and reads series. Arrays are in Fortran's order: eta(i,j) is eta[j,i] in Python. A batch has the steps in its
+! last dimension: data(i,j,step). It is built on couplet_binding and couplet_errors; couplet_universes makes series.
+! Invariant: the kind, rank and extents of every array are checked here, since the C interface sees only addresses. A
+! box has its first index in box(1,:) and its last in box(2,:), 1-based and inclusive.
+! Tests: tests/languages.
 module couplet_series_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding
@@ -9,31 +10,32 @@ module couplet_series_module
   use couplet_arrays_module
   implicit none
   private
-  public :: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, couplet_slot, couplet_statistics, couplet_waits
+  public :: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, couplet_slot, couplet_statistics, &
+    couplet_waits
   public :: learn_series
 
   type :: couplet_field_info
     character(len=:), allocatable :: name
     integer :: type = -1
-    integer(int64), allocatable :: shape(:)        ! Fortran's order
-    integer(int64), allocatable :: boxes(:, :, :)  ! of this rank: boxes(1,:,k) first, boxes(2,:,k) last
-    integer(int64) :: step_bytes = 0               ! of these
+    integer(int64), allocatable :: shape(:)        ! in Fortran's order
+    integer(int64), allocatable :: boxes(:, :, :)  ! this rank's boxes: boxes(1,:,k) first, boxes(2,:,k) last index
+    integer(int64) :: step_bytes = 0               ! size of all boxes of this rank
   end type
 
   type :: couplet_batch
-    integer :: status = couplet_not_yet          ! couplet_ok, couplet_not_yet, couplet_end, couplet_restarted
-    integer(int64) :: count = 0                  ! steps
-    integer(int64), allocatable :: steps(:)      ! step indices
-    integer(int64), allocatable :: ordinals(:)   ! 0, 1, 2, ... over all steps ever published
-    logical, allocatable :: torn(:)              ! replaced while they were copied (only with torn=.true. at opening)
-    real(real64), allocatable :: times(:)        ! physical, NaN where none was said
-    integer(int64) :: lost = 0                   ! steps lost since the last read
-    integer(int64) :: incarnation = 0            ! of the writer, 0, 1, ...
+    integer :: status = couplet_not_yet          ! couplet_ok, couplet_not_yet, couplet_end or couplet_restarted
+    integer(int64) :: count = 0                  ! number of steps
+    integer(int64), allocatable :: steps(:)      ! step numbers
+    integer(int64), allocatable :: ordinals(:)   ! their places among all published steps: 0, 1, 2, ...
+    logical, allocatable :: torn(:)              ! true: replaced while it was copied (only if opened with torn=.true.)
+    real(real64), allocatable :: times(:)        ! physical times, NaN if the writer gave none
+    integer(int64) :: lost = 0                   ! steps that were lost since the last read
+    integer(int64) :: incarnation = 0            ! which start of the writer this is: 0, 1, ...
     type(c_ptr), allocatable, private :: addresses(:)
     type(couplet_field_info), allocatable, private :: fields(:)
     character(len=:), allocatable, private :: name
   contains
-    ! call batch%data(pointer [, ierr, field]): pointer(i, j, ..., step), valid until the next read or close
+    ! call batch%data(pointer [, ierr, field]): pointer(i, j, ..., step), which is valid until the next read or close
 #define TEMPLATE "batch_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -41,17 +43,19 @@ module couplet_series_module
   type :: couplet_series_info
     character(len=:), allocatable :: name, program, route
     integer :: type = -1
-    integer(int64), allocatable :: shape(:)      ! Fortran's order
-    integer(int64), allocatable :: box(:, :)     ! of this rank: box(1,:) first, box(2,:) last
+    integer(int64), allocatable :: shape(:)      ! in Fortran's order
+    integer(int64), allocatable :: box(:, :)     ! this rank's box: box(1,:) first, box(2,:) last index
     integer(int64) :: step_bytes = 0, slots = 0
     integer :: writers = 0
-    type(couplet_field_info), allocatable :: fields(:)  ! shape to step_bytes are of the first one and its first box
+    ! The fields. type, shape, box and step_bytes above are those of the first field and its first box.
+    type(couplet_field_info), allocatable :: fields(:)
   end type
 
-  type :: couplet_waits  ! for holders
+  type :: couplet_waits  ! how long put and claim have waited for holding readers
     integer(int64) :: count = 0, total_ns = 0, last_ns = 0, longest_ns = 0
     character(len=:), allocatable :: last_for, longest_for  ! "program 'nowcast' rank 3 on host n02"
-    integer :: last_rank = -1, longest_rank = -1            ! in the universe; -1: a program that has not opened, or nobody
+    ! Ranks in the universe. -1: a program that has not opened, or no wait.
+    integer :: last_rank = -1, longest_rank = -1
   end type
 
   type :: couplet_slot  ! the claimed memory of all fields
@@ -59,32 +63,35 @@ module couplet_series_module
     type(couplet_field_info), allocatable, private :: fields(:)
     character(len=:), allocatable, private :: name
   contains
-    ! call slot%get(field, pointer [, box, ierr]): to compute in place until publish; box: of several, which one
+    ! call slot%get(field, pointer [, box, ierr]): memory for computation in place until publish.
+    ! box: which box, if there are several.
 #define TEMPLATE "slot_bindings.inc"
 #include "for_each_kind.inc"
   end type
 
   type :: couplet_statistics  ! published - first = delivered + lost + skipped + pending
     integer(int64) :: published = 0, first = 0, delivered = 0, lost = 0, lost_torn = 0, skipped = 0, pending = 0
-    integer(int64) :: delivered_torn = 0, calls = 0, largest_batch = 0, bytes = 0, copy_ns = 0, held_ns = 0, library_ns = 0
+    integer(int64) :: delivered_torn = 0, calls = 0, largest_batch = 0, bytes = 0, copy_ns = 0, held_ns = 0, &
+      library_ns = 0
   end type
 
   type :: couplet_series
     type(c_ptr) :: handle = c_null_ptr
     character(len=:), allocatable, private :: name
     integer(c_int32_t), private :: type = -1
-    integer(int64), allocatable, private :: extents(:)  ! of this rank's box
+    integer(int64), allocatable, private :: extents(:)  ! extents of this rank's box
     type(couplet_field_info), allocatable, private :: fields(:)
   contains
     procedure :: set_time => series_set_time
     procedure :: waits => series_waits
     procedure, private :: series_claim_slot, series_claim_slot_default, series_put_arrays, series_put_arrays_default
     procedure, private :: series_read_arrays
-    ! call series%claim_slot(step, slot [, ierr]): of several fields; then slot%get of each, and call series%publish()
+    ! call series%claim_slot(step, slot [, ierr]): for several fields. Then slot%get for each, and call
+    ! series%publish().
     generic :: claim_slot => series_claim_slot, series_claim_slot_default
-    ! call series%put(arrays, step [, time, ierr]): an array for each box of each field, in order
+    ! call series%put(arrays, step [, time, ierr]): one array for each box of each field, in order
     generic :: put => series_put_arrays, series_put_arrays_default
-    ! call series%read_into(arrays, batch [, at_least, up_to, timeout, ierr]): an array with steps for each field, in order
+    ! call series%read_into(arrays, batch [, at_least, up_to, timeout, ierr]): one array with steps per field, in order
     generic :: read_into => series_read_arrays
     procedure :: publish => series_publish
     procedure :: read => series_read
@@ -94,7 +101,7 @@ module couplet_series_module
     procedure :: newest => series_newest
     procedure :: close => series_close
     ! call series%put(data, step [, ierr, first, last, time]): copies the array, or that part of it, and publishes it
-    ! call series%claim(step, pointer [, ierr]): the next slot, to compute in place; then call series%publish()
+    ! call series%claim(step, pointer [, ierr]): the next slot, for computation in place. Then call series%publish().
     ! call series%read_into(out, batch [, at_least, up_to, timeout, ierr]): into out(i, j, ..., step)
 #define TEMPLATE "series_bindings.inc"
 #include "for_each_kind.inc"
@@ -111,7 +118,7 @@ contains
 
   include "series_of_fields.inc"
 
-  ! How long put and claim have waited for holders, and for whom.
+  ! Says how long put and claim have waited for holding readers, and for which of them.
   subroutine series_waits(series, waits, ierr)
     class(couplet_series), intent(in) :: series
     type(couplet_waits), intent(out) :: waits
@@ -134,8 +141,9 @@ contains
     call conclude(c_series_publish(series%handle), ierr)
   end subroutine
 
-  ! Reads at least `at_least` (default 1; waited for) and at most `up_to` (default 64) steps into the library's buffer.
-  ! timeout in seconds; absent or negative: for ever. Answers are in batch%status and ierr, and stop nothing.
+  ! Reads at least `at_least` (default 1) and at most `up_to` (default 64) steps into the library's memory. Blocking:
+  ! until at_least steps are there, at most `timeout` seconds; absent or negative: for ever. Answers are in batch%status
+  ! and ierr, and stop nothing.
   subroutine series_read(series, batch, at_least, up_to, timeout, ierr)
     class(couplet_series), intent(in) :: series
     type(couplet_batch), intent(out) :: batch
@@ -308,8 +316,8 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Ordinals first .. last (inclusive) that are still there, and the newest step. Before the first step: last < first, and
-  ! ierr is couplet_not_yet.
+  ! Gives the ordinals first to last (inclusive) that are still there, and the newest step. Before the first step, last
+  ! is less than first, and ierr is couplet_not_yet.
   subroutine series_retained(series, first, last, newest_step, ierr)
     class(couplet_series), intent(in) :: series
     integer(int64), intent(out), optional :: first, last, newest_step
@@ -326,7 +334,7 @@ contains
     call conclude_answer(status, ierr)
   end subroutine
 
-  ! The newest published step; there is .false. before the first.
+  ! Gives the newest published step. `there` is .false. before the first one.
   subroutine series_newest(series, step, there, ierr)
     class(couplet_series), intent(in) :: series
     integer(int64), intent(out) :: step
@@ -350,7 +358,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! For couplet_universes: wraps a new handle, and remembers what arrays have to look like.
+  ! Wraps a new handle, and remembers which arrays it accepts. For couplet_universes.
   subroutine learn_series(series, handle, ierr)
     type(couplet_series), intent(out) :: series
     type(c_ptr), intent(in) :: handle
@@ -368,7 +376,7 @@ contains
     series%fields = info%fields
   end subroutine
 
-  ! Fortran has no unsigned integers: those of a series are seen as integers of the same size.
+  ! Fortran has no unsigned integers: those of a series appear as integers of the same size.
   pure logical function same_kind(type, code) result(same)
     integer(c_int32_t), intent(in) :: type, code
     same = type == code .or. (type >= couplet_uint8 .and. type <= couplet_uint64 .and. type - 4 == code)
@@ -388,7 +396,8 @@ contains
       text = verb//": the series is not open"
     else if (.not. same_kind(series%type, code)) then
       mistake = couplet_error_type
-      text = verb//": series '"//series%name//"' has elements of "//type_name(series%type)//", the array has "//type_name(code)
+      text = verb//": series '"//series%name//"' has elements of "//type_name(series%type)//", the array has "// &
+        type_name(code)
     else if (array_rank /= size(series%extents) + more) then
       mistake = couplet_error_shape
       text = verb//": series '"//series%name//"' needs an array of rank "//in_digits(size(series%extents) + more)// &
@@ -399,7 +408,7 @@ contains
     end if
   end subroutine
 
-  ! A scalar stands for a box of one element.
+  ! A scalar is accepted for a box of one element.
   subroutine check_box(series, verb, code, extents, mistake, text)
     type(couplet_series), intent(in) :: series
     character(len=*), intent(in) :: verb
@@ -419,11 +428,12 @@ contains
     if (mistake /= couplet_ok) return
     if (any(extents /= series%extents)) then
       mistake = couplet_error_shape
-      text = verb//": series '"//series%name//"' has the box "//listed(series%extents)//", the array is "//listed(extents)
+      text = verb//": series '"//series%name//"' has the box "//listed(series%extents)//", the array is "// &
+        listed(extents)
     end if
   end subroutine
 
-  ! The array of read_into: box and steps, or just the box (one step). steps: how many may be read.
+  ! Checks the array of read_into, which is a box and steps, or only a box for one step. steps: how many may be read.
   subroutine check_out(series, code, extents, contiguous, up_to, steps, mistake, text)
     type(couplet_series), intent(in) :: series
     integer(c_int32_t), intent(in) :: code
@@ -445,15 +455,16 @@ contains
     if (mistake /= couplet_ok) return
     if (any(extents(:n) /= series%extents)) then
       mistake = couplet_error_shape
-      text = "read_into: series '"//series%name//"' has the box "//listed(series%extents)//", the array is "//listed(extents)
+      text = "read_into: series '"//series%name//"' has the box "//listed(series%extents)//", the array is "// &
+        listed(extents)
     else if (.not. contiguous) then
       mistake = couplet_error_argument
       text = "read_into: the array for series '"//series%name//"' is not contiguous"
     else if (present(up_to)) then
       if (up_to > steps) then
         mistake = couplet_error_shape
-        text = "read_into: up_to = "//in_digits(up_to)//" steps of series '"//series%name//"' do not fit: the array is "// &
-               listed(extents)
+        text = "read_into: up_to = "//in_digits(up_to)//" steps of series '"//series%name// &
+               "' do not fit: the array is "//listed(extents)
       else
         steps = up_to
       end if
@@ -517,8 +528,9 @@ contains
   function type_name(code) result(name)
     integer(c_int32_t), intent(in) :: code
     character(len=:), allocatable :: name
-    character(len=9), parameter :: names(0:12) = [character(len=9) :: "byte", "int8", "int16", "int32", "int64", "uint8", &
-                                                  "uint16", "uint32", "uint64", "real32", "real64", "complex32", "complex64"]
+    character(len=9), parameter :: names(0:12) = [character(len=9) :: "byte", "int8", "int16", "int32", "int64", &
+                                                  "uint8", "uint16", "uint32", "uint64", "real32", "real64", &
+                                                  "complex32", "complex64"]
     name = "an unknown type"
     if (code >= 0 .and. code <= 12) name = trim(names(code))
   end function

@@ -1,6 +1,6 @@
-! Tasks: requests with parameters and a payload, that groups of worker ranks do (docs/guide/tasks.md). Below:
-! couplet_binding, couplet_errors; above: couplet_universes (which opens tasks). Ranks and ids are 0-based, as in C.
-! Invariants: the payload of what next() gives is the library's until the task is completed or dispatched.
+! Tasks: requests with parameters and a payload, done by groups of worker ranks (docs/guide/tasks.md). It is built on
+! couplet_binding and couplet_errors; couplet_universes opens tasks. Ranks and ids are 0-based, as in C.
+! Invariant: the payload that next() gives belongs to the library until the task is completed or dispatched.
 ! Tests: tests/languages.
 module couplet_tasks_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
@@ -10,7 +10,7 @@ module couplet_tasks_module
   private
   public :: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
 
-  ! One request, for its requester.
+  ! One task, as its requester sees it.
   type :: couplet_task
     type(c_ptr) :: handle = c_null_ptr
   contains
@@ -19,18 +19,18 @@ module couplet_tasks_module
     procedure :: is_pending => task_is_pending
   end type
 
-  ! A task in the hands of a worker or coupler.
+  ! A task that a worker or a coupler has taken.
   type :: couplet_work
-    integer :: status = couplet_not_yet           ! couplet_ok, couplet_not_yet, couplet_end
-    integer(int64) :: id = -1                     ! the coupler's number of it
-    integer :: source = -1                        ! universe rank of its requester
-    integer :: worker = -1                        ! worker id that it is for
+    integer :: status = couplet_not_yet           ! couplet_ok, couplet_not_yet or couplet_end
+    integer(int64) :: id = -1                     ! the coupler's number of the task
+    integer :: source = -1                        ! universe rank of the requester
+    integer :: worker = -1                        ! the worker id that the task is for
     integer(int64), allocatable :: parameters(:)
-    integer :: type = couplet_byte                ! of the payload's elements
+    integer :: type = couplet_byte                ! type of the payload's elements
     integer(int64) :: payload_count = 0
     type(c_ptr), private :: address = c_null_ptr
   contains
-    ! call work%payload(pointer [, ierr]): the payload's elements, pointer(:)
+    ! call work%payload(pointer [, ierr]): the elements of the payload, as pointer(:)
 #define TEMPLATE "work_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -46,9 +46,9 @@ module couplet_tasks_module
     procedure, private :: submit_bare, dispatch_same
     ! call tasks%submit(worker, parameters [, payload] [, task, timeout, ierr])
     generic :: submit => submit_bare
-    ! call tasks%dispatch(work, worker [, ierr]): with its own content; or (work, worker, parameters, payload [, ierr])
+    ! call tasks%dispatch(work, worker [, ierr]): unchanged; or (work, worker, parameters, payload [, ierr])
     generic :: dispatch => dispatch_same
-    ! call tasks%dispatch_parameters(work, worker, parameters [, ierr]): these, and no payload
+    ! call tasks%dispatch_parameters(work, worker, parameters [, ierr]): with these parameters and no payload
     procedure :: dispatch_parameters => dispatch_bare
 #define TEMPLATE "tasks_bindings.inc"
 #include "for_each_kind.inc"
@@ -61,8 +61,9 @@ contains
 #define TEMPLATE "work_of_kind.inc"
 #include "for_each_kind.inc"
 
-  ! Returns when a coupler has taken the request. worker: an id, or couplet_any_worker. Without `task`, close tells the first
-  ! error. ierr is couplet_full where the coupler's queue is, and stays so within the timeout (seconds; absent: for ever).
+  ! Submits a task to the workers with the id `worker`, or to couplet_any_worker. Blocking: until a coupler has taken
+  ! it, at most `timeout` seconds; absent: for ever. ierr is couplet_full if the coupler's queue is full and stays full.
+  ! Without `task`, close gives the first error.
   subroutine submit_bare(tasks, worker, parameters, task, timeout, ierr)
     class(couplet_tasks), intent(in) :: tasks
     integer, intent(in) :: worker
@@ -86,11 +87,12 @@ contains
     type(c_ptr) :: handle
     handle = c_null_ptr
     if (present(task)) handle = c_loc(task%handle)
-    call conclude(c_task_submit(tasks%handle, int(worker, c_int32_t), parameters, size(parameters, kind=c_int32_t), payload, &
-                                count, code, timeout_of(timeout), handle), ierr)
+    call conclude(c_task_submit(tasks%handle, int(worker, c_int32_t), parameters, size(parameters, kind=c_int32_t), &
+                                payload, count, code, timeout_of(timeout), handle), ierr)
   end subroutine
 
-  ! timeout in seconds; absent or negative: for ever. ierr: how the task ended; couplet_error_timeout leaves it pending.
+  ! Waits until the task is done; ierr says how it ended. timeout is in seconds; absent or negative: for ever. After
+  ! couplet_error_timeout the task is still pending.
   subroutine task_wait(task, timeout, ierr)
     class(couplet_task), intent(inout) :: task
     real(real64), intent(in), optional :: timeout
@@ -114,7 +116,8 @@ contains
     pending = c_associated(task%handle)
   end function
 
-  ! index: 1-based, of a task that is done (ierr is how it ended); 0 where none is pending.
+  ! Waits until one task is done; ierr says how it ended. index is its 1-based place in the array, or 0 if none is
+  ! pending.
   subroutine couplet_task_waitany(tasks, index, timeout, ierr)
     type(couplet_task), intent(inout) :: tasks(:)
     integer, intent(out) :: index
@@ -133,9 +136,10 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Worker: collective over its group, the next task; parameters, count, type: what is expected (absent: anything). A task
-  ! that is not so goes back to its requester with the error that this call gives. Coupler: the next request. Answers are in
-  ! work%status and ierr, and stop nothing: couplet_end, all requesters have closed; couplet_not_yet, none within the timeout.
+  ! Takes the next task (worker; collective over its group) or the next request (coupler). parameters, count and type
+  ! say what a worker expects; absent: anything. A task that is not as expected is handed back to its requester, with
+  ! the error that this call gives. Answers are in work%status and ierr, and stop nothing: couplet_end (all requesters
+  ! have closed) and couplet_not_yet (none within `timeout` seconds).
   subroutine tasks_next(tasks, work, parameters, count, type, timeout, ierr)
     class(couplet_tasks), intent(in) :: tasks
     type(couplet_work), intent(out) :: work
@@ -169,8 +173,8 @@ contains
     call conclude_answer(status, ierr)
   end subroutine
 
-  ! Worker, collective over its group: the task in hand is done; outcome: couplet_ok (default) or an error code, with its
-  ! sentence, for the requester. Coupler: `work` ends without a worker.
+  ! Completes a task. Worker (collective over its group): the task in hand is done; outcome is couplet_ok (default), or
+  ! an error code with its sentence `text`, which the requester gets. Coupler: `work` ends without a worker.
   subroutine tasks_complete(tasks, work, outcome, text, ierr)
     class(couplet_tasks), intent(in) :: tasks
     type(couplet_work), intent(in) :: work
@@ -184,7 +188,7 @@ contains
     call conclude(c_task_complete(tasks%handle, work%id, how, to_c(letters, text)), ierr)
   end subroutine
 
-  ! With its own content.
+  ! Dispatches the task unchanged.
   subroutine dispatch_same(tasks, work, worker, ierr)
     class(couplet_tasks), intent(in) :: tasks
     type(couplet_work), intent(in) :: work
@@ -194,7 +198,7 @@ contains
                           int(work%type, c_int32_t), ierr)
   end subroutine
 
-  ! With these parameters and no payload.
+  ! Dispatches the task with these parameters and no payload.
   subroutine dispatch_bare(tasks, work, worker, parameters, ierr)
     class(couplet_tasks), intent(in) :: tasks
     type(couplet_work), intent(in) :: work
@@ -213,12 +217,12 @@ contains
     integer(int64), intent(in) :: count
     integer(c_int32_t), intent(in) :: code
     integer, intent(out), optional :: ierr
-    call conclude(c_task_dispatch(tasks%handle, work%id, int(worker, c_int32_t), parameters, size(parameters, kind=c_int32_t), &
-                                  payload, count, code), ierr)
+    call conclude(c_task_dispatch(tasks%handle, work%id, int(worker, c_int32_t), parameters, &
+                                  size(parameters, kind=c_int32_t), payload, count, code), ierr)
   end subroutine
 
-  ! The built-in coupler: dispatches every request as it asks for, until all requesters have closed (couplet_ok), or the
-  ! timeout (couplet_not_yet).
+  ! Runs the built-in coupler, which dispatches every request as it asks for. ierr is couplet_ok when all requesters
+  ! have closed, and couplet_not_yet if the timeout has passed before that.
   subroutine tasks_run(tasks, timeout, ierr)
     class(couplet_tasks), intent(in) :: tasks
     real(real64), intent(in), optional :: timeout
@@ -226,7 +230,7 @@ contains
     call conclude(c_task_run(tasks%handle, timeout_of(timeout)), ierr)
   end subroutine
 
-  ! ierr: the first error of a task that was submitted without a handle.
+  ! Closes this process's part. ierr is the first error of a task that was submitted without a handle.
   subroutine tasks_close(tasks, ierr)
     class(couplet_tasks), intent(inout) :: tasks
     integer, intent(out), optional :: ierr

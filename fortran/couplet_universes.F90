@@ -1,6 +1,7 @@
-! The universe: joining, ranks and programs, and where groups, series, tasks and areas come from. Below: their
-! modules; above: module couplet, which is what user code uses, and couplet_mpi. Here Fortran's dimensions and
-! 1-based inclusive boxes are turned into the C interface's. Tests: tests/languages.
+! The universe: joining and leaving, ranks and programs, and the calls that make groups, series, tasks and areas. It is
+! built on the modules of those; module couplet, which programs use, and couplet_mpi are built on it. It turns Fortran's
+! dimensions and 1-based inclusive boxes into those of the C interface.
+! Tests: tests/languages.
 module couplet_universes
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding
@@ -11,7 +12,8 @@ module couplet_universes
   use couplet_areas_module
   implicit none
   private
-  public :: couplet_universe, couplet_join, couplet_version, fill_join_options, fill_series_options, open_box, turn_box, c_string
+  public :: couplet_universe, couplet_join, couplet_version, fill_join_options, fill_series_options, open_box, &
+    turn_box, c_string
 
   type :: c_string
     character(kind=c_char), allocatable :: letters(:)
@@ -30,19 +32,20 @@ module couplet_universes
     procedure :: group => universe_group
     procedure :: program_group => universe_program_group
     procedure :: create_group => universe_create_group
-    procedure, private :: create_series_int32, create_series_int64, open_series_int32, open_series_int64, open_series_whole
-    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers, required_timeout,
-    !                             wait_timeout, evict_after_held, group, ierr])
+    procedure, private :: create_series_int32, create_series_int64, open_series_int32, open_series_int64, &
+      open_series_whole
+    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers,
+    !                             required_timeout, wait_timeout, evict_after_held, group, ierr])
     generic :: create_series => create_series_int32, create_series_int64
-    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
-    !      latest, torn, interval, ierr])
+    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout,
+    !                           buffer_bytes, every, latest, torn, interval, ierr])
     generic :: open_series => open_series_int32, open_series_int64, open_series_whole
     procedure :: open_tasks => universe_open_tasks
     procedure :: open_area => universe_open_area
     procedure, private :: create_area_int32, create_area_int64
-    ! call universe%create_area(name, shape, area [, type, stamped, ierr]): the library's memory, zero
+    ! call universe%create_area(name, shape, area [, type, stamped, ierr]): the library's memory, set to zero
     generic :: create_area => create_area_int32, create_area_int64
-    ! call universe%expose_area(name, array, area [, stamped, ierr]): an array of this process, a target that stays
+    ! call universe%expose_area(name, array, area [, stamped, ierr]): an array of this process, which must be a target
 #define TEMPLATE "universes_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -53,8 +56,9 @@ module couplet_universes
 
 contains
 
-  ! Joins as one rank of `program` ("": COUPLET_PROGRAM). rank and size: absent, the launcher says. hub and secret_file:
-  ! absent, the environment says. timeout: seconds for everybody to be there. multiple_threads: calls are serialised inside.
+  ! Joins as one rank of `program` ("": the variable COUPLET_PROGRAM). rank and size, if absent, are taken from the
+  ! launcher's environment; hub and secret_file, if absent, from the variables. Blocking: until all required programs
+  ! are complete, at most `timeout` seconds. With multiple_threads, several threads may call; they take turns.
   subroutine join(program, universe, rank, size, hub, secret_file, timeout, multiple_threads, ierr)
     character(len=*), intent(in) :: program
     type(couplet_universe), intent(out) :: universe
@@ -71,7 +75,7 @@ contains
     call conclude(c_join(to_c(texts(3)%letters, program), options, universe%handle), ierr)
   end subroutine
 
-  ! For couplet_mpi too. The texts have to outlive the options.
+  ! Sets the options of the C call, also for couplet_mpi. The texts must outlive the options.
   subroutine fill_join_options(options, texts, hub, secret_file, timeout, multiple_threads)
     type(c_join_options), intent(out) :: options
     type(c_string), intent(inout), target :: texts(:)
@@ -90,7 +94,7 @@ contains
     text = from_c(c_version())
   end function
 
-  ! Closes what is open, finishes what was sent.
+  ! Leaves the universe in good order: closes what is open and delivers what was sent.
   subroutine universe_leave(universe, ierr)
     class(couplet_universe), intent(inout) :: universe
     integer, intent(out), optional :: ierr
@@ -100,7 +104,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Rank and number of ranks in the universe.
+  ! Gives the rank in the universe, and the number of ranks of the universe.
   subroutine universe_rank(universe, rank, size, ierr)
     class(couplet_universe), intent(in) :: universe
     integer, intent(out), optional :: rank, size
@@ -114,7 +118,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! This program's id (0-based), the caller's rank and the number of ranks in it, and the number of programs.
+  ! Gives this program's id (0-based), the caller's rank in it, its number of ranks, and the number of programs.
   subroutine universe_program(universe, program, rank, size, program_count, ierr)
     class(couplet_universe), intent(in) :: universe
     integer, intent(out), optional :: program, rank, size, program_count
@@ -147,7 +151,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Universe rank of rank `rank` of the program called `name`.
+  ! Gives the universe rank of rank `rank` of the program `name`.
   subroutine universe_find_rank(universe, name, rank, universe_rank, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
@@ -161,14 +165,14 @@ contains
     universe_rank = found
   end subroutine
 
-  ! Gives the library a chance to move things; never blocks.
+  ! Lets the library do pending work. Never blocks.
   subroutine universe_progress(universe, ierr)
     class(couplet_universe), intent(in) :: universe
     integer, intent(out), optional :: ierr
     call conclude(c_progress(universe%handle), ierr)
   end subroutine
 
-  ! JSON text about links, limits and choices.
+  ! Gives a JSON text that describes links, limits and choices.
   subroutine universe_explain(universe, text, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=:), allocatable, intent(out) :: text
@@ -190,7 +194,7 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! All ranks of the universe.
+  ! Gives the group of all ranks of the universe.
   subroutine universe_group(universe, group, ierr)
     class(couplet_universe), intent(in) :: universe
     type(couplet_group), intent(out) :: group
@@ -198,7 +202,7 @@ contains
     call conclude(c_universe_group(universe%handle, group%handle), ierr)
   end subroutine
 
-  ! All ranks of this program.
+  ! Gives the group of all ranks of this program.
   subroutine universe_program_group(universe, group, ierr)
     class(couplet_universe), intent(in) :: universe
     type(couplet_group), intent(out) :: group
@@ -206,7 +210,7 @@ contains
     call conclude(c_program_group(universe%handle, group%handle), ierr)
   end subroutine
 
-  ! Ordered set of universe ranks under a name; each member calls it with the same arguments.
+  ! Creates the group `name` of these universe ranks, in this order. Every member makes the same call.
   subroutine universe_create_group(universe, name, ranks, group, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
@@ -216,12 +220,14 @@ contains
     type(c_string), target :: text
     integer(c_int32_t) :: members(size(ranks)), status
     members = int(ranks, c_int32_t)
-    status = c_group_create(universe%handle, to_c(text%letters, name), members, size(ranks, kind=c_int32_t), group%handle)
+    status = c_group_create(universe%handle, to_c(text%letters, name), members, size(ranks, kind=c_int32_t), &
+      group%handle)
     call conclude(status, ierr)
   end subroutine
 
-  ! An array of extents `shape`, of which this rank writes box(1,:) to box(2,:) (1-based, inclusive; last < first: nothing).
-  ! type: of the elements, default couplet_real64. Times in seconds, negative: for ever. Collective over the writers.
+  ! Creates the series `name`: an array with the extents `shape`, of which this rank writes box(1,:) to box(2,:),
+  ! 1-based and inclusive; last < first: nothing. type is that of the elements, default couplet_real64. Times are in
+  ! seconds; negative: for ever. Collective over the writers.
   subroutine create_series_int64(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
                                  required_timeout, wait_timeout, evict_after_held, group, ierr)
     class(couplet_universe), intent(in) :: universe
@@ -256,7 +262,7 @@ contains
     end if
   end subroutine
 
-  ! For couplet_fields too. The text has to outlive the options.
+  ! Sets the options of the C call, also for couplet_fields. The text must outlive the options.
   subroutine fill_series_options(options, text, slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
                                  evict_after_held, group)
     type(c_series_options), intent(out) :: options
@@ -293,11 +299,13 @@ contains
                              required_readers, required_timeout, wait_timeout, evict_after_held, group, ierr)
   end subroutine
 
-  ! Opens a series for reading the box box(1,:) to box(2,:) (1-based, inclusive), waiting until it exists. mode: couplet_hold
-  ! (default; the writer waits for this reader) or couplet_follow. from: couplet_from_oldest (default), _newest, _next, _step.
-  ! local: every rank reads for itself; else reads are collective. type: what is expected; absent: not checked. every: deliver
-  ! the first step and then every n-th. latest: a read gives the at_least newest steps. torn: deliver torn steps, marked. interval:
-  ! of physical time, the first step of each.
+  ! Opens the series `name` to read the box box(1,:) to box(2,:), 1-based and inclusive.
+  ! Blocking: until the series exists, at most `timeout` seconds. Collective over the readers, unless `local`.
+  ! mode: couplet_hold (default; the writer waits for this reader) or couplet_follow (it never does).
+  ! from: couplet_from_oldest (default), couplet_from_newest, couplet_from_next or couplet_from_step.
+  ! type: the expected element type; absent: any. every: the first step and then every n-th is delivered.
+  ! latest: a read gives the at_least newest steps. torn: torn steps are delivered with a mark.
+  ! interval: of physical time; the first step of each is delivered.
   subroutine open_series_int64(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
                                buffer_bytes, every, latest, torn, interval, ierr)
     class(couplet_universe), intent(in) :: universe
@@ -319,8 +327,8 @@ contains
     logical :: fits
     call turn_box(name, size(box, 2), box, start, stop, fits, ierr)
     if (.not. fits) return
-    call open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                  every, latest, torn, interval, ierr)
+    call open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
+                  buffer_bytes, every, latest, torn, interval, ierr)
   end subroutine
 
   subroutine open_series_int32(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
@@ -340,13 +348,13 @@ contains
     logical, intent(in), optional :: latest, torn
     real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
-    call open_series_int64(universe, name, int(box, int64), series, mode, from, from_step, local, type, group, timeout, &
-                           buffer_bytes, every, latest, torn, interval, ierr)
+    call open_series_int64(universe, name, int(box, int64), series, mode, from, from_step, local, type, group, &
+                           timeout, buffer_bytes, every, latest, torn, interval, ierr)
   end subroutine
 
-  ! The whole array.
-  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                               every, latest, torn, interval, ierr)
+  ! Opens the whole array.
+  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, &
+                               buffer_bytes, every, latest, torn, interval, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_series), intent(out) :: series
@@ -362,8 +370,8 @@ contains
     real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
     integer(c_int64_t) :: none(0)
-    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                  every, latest, torn, interval, ierr)
+    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, &
+                  buffer_bytes, every, latest, torn, interval, ierr)
   end subroutine
 
   subroutine open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
@@ -418,12 +426,16 @@ contains
     end if
   end subroutine
 
-  ! role: couplet_requester, couplet_worker or couplet_coupler. couplers: the program whose ranks dispatch, default "coupler".
-  ! Worker: worker_id (default: of its program), group_size (default: all its ranks do a task together). Coupler: requesters,
-  ! workers (programs, separated by commas; one of both), on_lost: couplet_task_fail (default) or _retry, policy:
-  ! couplet_first_idle (default) or couplet_round_robin, queue_limit (default: none).
-  subroutine universe_open_tasks(universe, name, role, tasks, couplers, worker_id, group_size, requesters, workers, on_lost, &
-                                 policy, queue_limit, ierr)
+  ! Opens the tasks `name`.
+  ! role: couplet_requester, couplet_worker or couplet_coupler. couplers: the program whose ranks dispatch, default
+  ! "coupler".
+  ! Worker: worker_id (default: the id of its program), group_size (default: all ranks of the program do a task
+  ! together).
+  ! Coupler: requesters and workers are program names, separated by commas; one of them must be given. on_lost is
+  ! couplet_task_fail (default) or couplet_task_retry; policy is couplet_first_idle (default) or couplet_round_robin;
+  ! queue_limit (default: none) is the largest number of waiting tasks.
+  subroutine universe_open_tasks(universe, name, role, tasks, couplers, worker_id, group_size, requesters, workers, &
+                                 on_lost, policy, queue_limit, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer, intent(in) :: role
@@ -447,7 +459,7 @@ contains
     call conclude(c_task_open(universe%handle, to_c(texts(4)%letters, name), options, tasks%handle), ierr)
   end subroutine
 
-  ! Waits until universe rank `owner` has created it.
+  ! Opens the area `name` of universe rank `owner`. Blocking: until the owner has created it, at most `timeout` seconds.
   subroutine universe_open_area(universe, name, owner, area, timeout, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
@@ -459,10 +471,12 @@ contains
     real(c_double) :: timeout_s
     timeout_s = 60
     if (present(timeout)) timeout_s = timeout
-    call conclude(c_area_open(universe%handle, to_c(text%letters, name), int(owner, c_int32_t), timeout_s, area%handle), ierr)
+    call conclude(c_area_open(universe%handle, to_c(text%letters, name), int(owner, c_int32_t), timeout_s, &
+                              area%handle), ierr)
   end subroutine
 
-  ! type: of the elements, default couplet_real64. stamped: one writes at a time, and what is read is whole.
+  ! Creates the area `name`. type is that of the elements, default couplet_real64. stamped: one process writes at a
+  ! time, and what is read is whole.
   subroutine create_area_int64(universe, name, shape, area, type, stamped, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
@@ -509,7 +523,7 @@ contains
 #define TEMPLATE "universes_of_kind.inc"
 #include "for_each_kind.inc"
 
-  ! 1-based inclusive bounds, first dimension fastest -> half-open, 0-based, last dimension fastest.
+  ! Turns 1-based inclusive bounds, first dimension fastest, into half-open 0-based ones, last dimension fastest.
   subroutine turn_box(name, dimensions, box, start, stop, fits, ierr)
     character(len=*), intent(in) :: name
     integer, intent(in) :: dimensions
@@ -520,8 +534,10 @@ contains
     character(len=80) :: sizes
     fits = size(box, 1) == 2 .and. size(box, 2) == dimensions
     if (.not. fits) then
-      write (sizes, "(a,i0,a,i0,a,i0,a)") "the box is an array (", size(box, 1), ",", size(box, 2), "), not (2,", dimensions, ")"
-      call refuse(couplet_error_shape, "series '"//trim(name)//"': "//trim(sizes)//": box(1,:) = first, box(2,:) = last", ierr)
+      write (sizes, "(a,i0,a,i0,a,i0,a)") "the box is an array (", size(box, 1), ",", size(box, 2), "), not (2,", &
+        dimensions, ")"
+      call refuse(couplet_error_shape, "series '"//trim(name)//"': "//trim(sizes)// &
+        ": box(1,:) = first, box(2,:) = last", ierr)
       return
     end if
     start = box(1, dimensions:1:-1) - 1

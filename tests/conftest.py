@@ -1,4 +1,4 @@
-"""make_world: a hub and whatever programs a test starts, and nothing left behind."""
+"""make_world: starts a hub and the programs of a test, and checks that nothing is left."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shared_memory import shared_directory
 
 @pytest.fixture
 def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
-    """make_world("writer:1,reader:1") -> a World with a hub; the test fails where files of the run are left behind.
+    """Makes a World with a hub: make_world("writer:1,reader:1"). The test fails if files of the run are left.
 
-    Without programs it has no hub.
+    Without programs the world has no hub.
     """
     worlds: list[World] = []
     directories = contextlib.ExitStack()

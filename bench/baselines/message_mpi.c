@@ -1,5 +1,6 @@
-/* MPI's side of bench/run message.   usage: message_mpi PIPES            two ranks of one job
- *                                           message_mpi PIPES ROLE NAME  one rank each of two jobs, by MPI_Comm_connect */
+/* MPI's side of bench/run message.
+ * usage: message_mpi PIPES            two ranks of one job
+ *        message_mpi PIPES ROLE NAME  one rank each of two jobs, by MPI_Comm_connect */
 #include <mpi.h>
 
 #include "../common/control.h"

@@ -1,6 +1,6 @@
 /* The limits of bench/run message.   usage: message_raw PIPES ROLE flag|read|tcp FILE
- * flag: a word and the payload in mapped memory (FILE), in as few cache lines as it takes; read: process_vm_readv, with
- * flags to say when; tcp: sockets over loopback, the port stands in FILE. */
+ * flag: a word and the payload in mapped memory (FILE), in as few cache lines as possible. read: process_vm_readv, with
+ * flags that say when. tcp: sockets over loopback; the port is in FILE. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,1 +1,1 @@
-"""What the benchmark suites share."""
+"""The parts that the benchmark suites share."""

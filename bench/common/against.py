@@ -1,4 +1,6 @@
-"""Two builds of the project measured against each other: samples in the order A B B A, the median of their ratios."""
+"""Measures two builds of the project against each other: samples in the order A B B A, and the median of their
+ratios.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +20,26 @@ from common.measure import calibrate, significant
 
 BENCH = Path(__file__).resolve().parents[1]
 CONFIDENCE = 0.95
-# Suites whose cases are programs that are kept alive between samples; of the others each sample is a run of its own.
+# The suites whose programs are kept alive between samples. In the others each sample is a run of its own.
 PAIRED_SUITES = ("message", "task")
-MIN_PAIRS = 6  # fewer say nothing with this confidence
+MIN_PAIRS = 6  # fewer pairs allow no statement with this confidence
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one build needed, and whether less of it is better."""
+    """The result of one build, and whether a smaller one is better."""
 
     value: float
     less_is_better: bool
 
     def slower_than(self, other: Sample) -> float:
-        """How many times the other's time this one needed."""
+        """Returns the time of this sample over that of the other."""
         return self.value / other.value if self.less_is_better else other.value / self.value
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """The median of the paired ratios (above 1: slower than the base), and between what it lies."""
+    """The median of the paired ratios (above 1: slower than the base), and the interval in which it is."""
 
     ratio: float
     low: float
@@ -45,12 +47,12 @@ class Verdict:
     pairs: int
 
     def slower(self, limit: float) -> bool:
-        """Beyond the limit, and not only by noise."""
+        """Says whether it is slower than the limit by more than the noise."""
         return self.low > limit
 
 
 class OursOnly(Arena):
-    """An arena without the contenders that a suite compares with."""
+    """An arena without the contenders with which a suite compares."""
 
     def openmpi(self, links: str) -> Contender | None:
         return None
@@ -69,14 +71,15 @@ class OursOnly(Arena):
 
 
 def order(pairs: int) -> list[tuple[str, str]]:
-    """Which build is measured first in each pair: what drifts in one direction touches both alike."""
+    """Says which build is measured first in each pair. A drift in one direction then affects both alike."""
     return [("ours", "base") if index % 2 == 0 else ("base", "ours") for index in range(pairs)]
 
 
 def verdict(ratios: list[float]) -> Verdict:
-    """The median with an interval of order statistics, which assumes nothing about the noise."""
+    """Returns the median with an interval of order statistics, which makes no assumption about the noise."""
     ordered, count = sorted(ratios), len(ratios)
-    outside = 0  # so many on each side may be left out
+    # This many values on each side may be left out.
+    outside = 0
     chance = 0.5**count
     total = chance
     while count - 2 * (outside + 1) > 0:
@@ -89,7 +92,9 @@ def verdict(ratios: list[float]) -> Verdict:
 
 
 class LiveSampler:
-    """One case of a suite whose programs are kept alive: those of one build sleep while the others are measured."""
+    """One case of a suite whose programs are kept alive. Those of one build sleep while those of the other are
+    measured.
+    """
 
     def __init__(self, suite: str, case: str, builds: dict[str, Path], directory: Path, sample_s: float) -> None:
         module = importlib.import_module(f"suite_{suite}")
@@ -113,7 +118,7 @@ class LiveSampler:
 
 
 class RunSampler:
-    """One case of any suite: a sample is a run of the suite's own command; its median counts."""
+    """One case of any suite: a sample is a run of the suite's own command, whose median counts."""
 
     def __init__(self, suite: str, case: str, builds: dict[str, Path], options: list[str]) -> None:
         self.command = [str(BENCH / "run"), suite, "--case", case, *options]

@@ -1,4 +1,4 @@
-"""The contenders of the suites that pair two programs: each is started once, when a case first needs it."""
+"""The contenders of the suites that pair two programs. Each is started once, when a case first needs it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Arena:
         self.running: dict[str, Contender | None] = {}
 
     def get(self, name: str, start: Callable[[Contender], None]) -> Contender | None:
-        """None where it cannot be started here."""
+        """Returns the contender, or None if it cannot be started here."""
         if name not in self.running:
             contender = Contender(name, self.directory, self.log)
             try:

@@ -1,4 +1,4 @@
-"""A set of programs that is kept alive and takes one sample when it is told to; see control.h for the other end."""
+"""A set of programs that is kept alive and takes one sample on command; control.h is the other side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ContenderError(RuntimeError):
 
 
 class Contender:
-    """Programs with two roles, each told through a pair of named pipes."""
+    """Programs with two roles, each controlled through a pair of named pipes."""
 
     def __init__(self, name: str, directory: Path, log: IO[str]) -> None:
         self.name = name
@@ -51,7 +51,7 @@ class Contender:
         return process
 
     def line(self, role: int, timeout_s: float) -> str:
-        """Next line of the role's answers."""
+        """Returns the next line of the role's answers."""
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self.rest[role]:
             if any(process.poll() not in (None, 0) for process in self.processes):
@@ -70,7 +70,7 @@ class Contender:
                 raise ContenderError(f"{self.name}: unexpected answer")
 
     def sample(self, command: str, size: int, count: int) -> float:
-        """Seconds that `count` operations of `size` bytes took."""
+        """Returns the seconds that `count` operations of `size` bytes took."""
         for role in (1, 0):
             os.write(self.inputs[role], f"{command} {size} {count}\n".encode())
         seconds = [float(self.line(role, 60)) for role in (0, 1)]
@@ -81,7 +81,7 @@ class Contender:
             if role < 2:
                 os.write(descriptor, b"Q\n")
         for descriptor in [*self.inputs.values()]:
-            os.close(descriptor)  # those that only wait for the end of their pipe go now
+            os.close(descriptor)  # programs that only wait for the end of their pipe end now
         for process in self.processes:
             try:
                 process.wait(timeout=10)

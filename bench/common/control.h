@@ -1,5 +1,5 @@
-/* What every measured program has in common: it is kept alive, blocked in read() until bench/run tells it over a named pipe
- * which sample to take, so that only the pair being measured is busy.
+/* The part that all measured programs share: a program is kept alive, and blocks in read() until bench/run tells it
+ * over a named pipe which sample to take, so that only the measured pair is busy.
  *   P <bytes> <count>   ping-pong: `count` round trips
  *   S <bytes> <count>   stream: role 0 sends `count` messages, role 1 answers the last one
  *   Q                   end
@@ -44,7 +44,7 @@ static inline FILE* bench_pipe(const char* stem, int role, const char* end, cons
   return pipe;
 }
 
-/* The two roles run on two cores, where there are two. */
+/* Binds the two roles to two cores, if there are two. */
 static inline void bench_pin(int role) {
   const long cores = sysconf(_SC_NPROCESSORS_ONLN);
   cpu_set_t set;
@@ -80,7 +80,7 @@ static inline double bench_stream(const bench_transport* transport, int role, ch
   return bench_seconds() - begin;
 }
 
-/* stem: of the pipes, <stem>.<role>.in and <stem>.<role>.out. */
+/* stem: the beginning of the names of the pipes, <stem>.<role>.in and <stem>.<role>.out. */
 static inline void bench_serve(const char* stem, int role, const bench_transport* transport) {
   FILE* in = bench_pipe(stem, role, "in", "r");
   FILE* out = bench_pipe(stem, role, "out", "w");

@@ -12,7 +12,7 @@ from pathlib import Path
 
 @contextlib.contextmanager
 def running_hub(build: Path, programs: str, *options: str) -> Iterator[dict[str, str]]:
-    """Starts couplet-hub for `programs` (name:size,...) and gives the environment that its members need."""
+    """Starts couplet-hub for `programs` (name:size,...) and yields the environment that its members need."""
     directory = Path(tempfile.mkdtemp(prefix="couplet-bench-", dir="/dev/shm"))
     environment = {"COUPLET_RUN_DIR": str(directory), "COUPLET_SECRET_FILE": str(directory / "secret")}
     command = [str(build / "libexec" / "couplet" / "couplet-hub"), "--programs", programs, "--listen", "127.0.0.1:0"]

@@ -1,4 +1,4 @@
-"""Samples of several contenders, taken in rounds side by side, and what is said about them."""
+"""Takes samples of several contenders in rounds, side by side, and summarises them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Case:
 
 
 def calibrate(case: Case, contender: Contender, sample_s: float) -> int:
-    """How many operations take about sample_s."""
+    """Returns how many operations take about sample_s."""
     count = 1
     while True:
         seconds = min(contender.sample(case.command, case.size, count) for _ in range(3))
@@ -42,7 +42,7 @@ def calibrate(case: Case, contender: Contender, sample_s: float) -> int:
 
 
 def measure(case: Case, rounds: int, sample_s: float) -> dict[str, object]:
-    """Takes the samples of a case and sums them up."""
+    """Takes the samples of a case and summarises them."""
     counts: dict[str, int] = {}
     samples: dict[str, list[float]] = {}
     alive = dict(case.contenders)
@@ -71,7 +71,7 @@ def measure(case: Case, rounds: int, sample_s: float) -> dict[str, object]:
 
 
 def summary(case: Case, samples: dict[str, list[float]]) -> dict[str, object]:
-    """best, median, and the medians of the ratios of ours to the others in the same round."""
+    """Returns best and median, and the medians of the ratios of ours to the others in the same round."""
     best = min if case.unit == "us" else max
 
     def both(name: str) -> dict[str, float]:

@@ -1,5 +1,5 @@
-// Half round trips and streams over raw lanes between two processes, side by side with what the machine can do: a flag in a
-// cache line, a socket. Prints one JSON object a line. Usage: link [case ...]
+// Half round trips and streams over raw lanes between two processes, side by side with what the machine can do: a flag
+// in a cache line, and a socket. Prints one JSON object on each line. Usage: link [case ...]
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -30,7 +30,7 @@ using namespace couplet;
 
 constexpr int samples = 100;
 
-// Shared by the two processes: the bare flags, and the step at which they meet.
+// Shared by the two processes: the bare flags, and the step at which the processes meet.
 struct Shared {
   alignas(64) std::atomic<std::uint64_t> flag[2][8];
   alignas(64) std::atomic<std::uint32_t> steps{0};
@@ -46,7 +46,7 @@ Figures figures_of(std::vector<double> values) {
   return {values.front(), values[values.size() / 2]};
 }
 
-// Other programs may want this core: after a while of nothing they get it.
+// Gives the core to other programs after a while without work.
 class Spinner {
  public:
   void idle() {
@@ -73,14 +73,15 @@ T must(Result<T> result) {
   return std::move(result).value();
 }
 
-// One way to send 8 bytes there and back. `first` sends first.
+// One way to send 8 bytes there and back. The process with `first` sends first.
 using RoundTrips = std::function<void(bool first, int count)>;
-// One way to move `count` messages from the first to the second, with an answer at the end.
+// One way to move `count` messages from the first process to the second, with an answer at the end.
 struct Contest {
   std::string name;
   std::string unit;
   int count;
-  double scale;  // from ns of a sample to the unit, by dividing scale by it (rate) or multiplying (time)
+  // Converts the ns of a sample into the unit: scale is divided by it (a rate) or multiplied with it (a time).
+  double scale;
   bool rate;
   RoundTrips ours;
   RoundTrips limit;
@@ -225,7 +226,7 @@ RoundTrips lane_stream(link::Lane& lane, Taker& taker, std::size_t bytes) {
   };
 }
 
-// What one process can do alone.
+// Measures what one process can do alone.
 RoundTrips copies(std::size_t bytes) {
   return [bytes, from = std::vector<std::byte>(bytes, std::byte{3}), to = std::vector<std::byte>(bytes)](
              bool, int count) mutable {
@@ -298,7 +299,7 @@ RoundTrips socket_stream(const os::Descriptor& socket, std::size_t bytes) {
   };
 }
 
-// A channel and the engine on top: what the layers above use.
+// A channel and the engine on top of it, which the layers above use.
 class Counter final : public channel::FrameHandler {
  public:
   std::byte* place(channel::Channel&, const wire::FrameHeader&) override {
@@ -364,7 +365,7 @@ struct Side {
   [[nodiscard]] bool wants(const std::string& name) const {
     return wanted.empty() || std::find(wanted.begin(), wanted.end(), name) != wanted.end();
   }
-  // Both processes come here before anything goes on.
+  // Both processes call this before they go on.
   void meet() {
     const std::uint32_t goal = shared.steps.fetch_add(1) / 2 * 2 + 2;
     while (shared.steps.load() < goal) {
@@ -451,7 +452,7 @@ void tcp_cases(Side& side) {
   side.meet();
 }
 
-// Two connections with 4 MB buffers between two processes; made before the fork.
+// Makes two connections with 4 MB buffers between two processes, before the fork.
 std::pair<os::Descriptor, os::Descriptor> connection() {
   const os::SocketOptions options{.buffer_bytes = 4 << 20};
   auto listener = must(link::TcpListener::open(must(os::resolve("127.0.0.1:0")), options));
@@ -484,7 +485,7 @@ int main(int argc, char** argv) {
   auto [raw_client, raw_server] = connection();
   auto [client, server] = connection();
   const std::vector<std::string> wanted(argv + 1, argv + argc);
-  // A forked child gives up what its parent owns: plain numbers survive the fork.
+  // A forked child gives up what its parent owns, but plain numbers stay valid.
   const int child_raw = ::dup(raw_server.number());
   const int child_socket = ::dup(server.number());
   raw_server.close();

@@ -1,6 +1,7 @@
-// Many light-weight members of one universe in one process: each is a control connection to the hub and nothing more.
-// usage: universe HUB SECRET_FILE MEMBERS. Joins; then does what it is told, line by line: "rejoin" (after the hub was killed and
-// started again), "leave". Answers each, and the joining, with one JSON object: seconds, and bytes of messages in each direction.
+// Many light-weight members of one universe in one process. Each is a control connection to the hub and nothing else.
+// usage: universe HUB SECRET_FILE MEMBERS. It joins, and then obeys one command on each line: "rejoin" (after the hub
+// was killed and started again) or "leave". It answers each, and the joining, with one JSON object: seconds, and bytes
+// of messages in each direction.
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
@@ -50,7 +51,7 @@ class Crowd {
     }
   }
 
-  // Dials for every member; until all have been told what `phase` ends with.
+  // Dials for every member, and waits until all have been told that `phase` has ended.
   void join(bool again) {
     again_ = again;
     done_ = 0;

@@ -1,4 +1,4 @@
-// Taking samples of several methods in turn, and printing them; what the programs of bench/run series share.
+// Takes samples of several methods in turn and prints them. The programs of bench/run series share it.
 #pragma once
 
 #include <sys/mman.h>
@@ -48,8 +48,8 @@ double timed(const Work& work) {
   return seconds() - start;
 }
 
-// The methods of a case, each timed once a round, beginning with another one in each round: what one leaves behind (in the
-// caches, on its way to memory) does not always meet the same next one.
+// The methods of a case. Each is timed once in a round, and each round begins with another one, so that what one leaves
+// behind (in the caches, on its way to memory) does not always affect the same next one.
 using Method = std::pair<std::string, std::function<double()>>;
 inline void take_round(const std::vector<Method>& methods, std::size_t round, Samples& samples) {
   for (std::size_t index = 0; index < methods.size(); ++index) {
@@ -83,11 +83,11 @@ inline std::byte* touched_memory(std::uint64_t bytes) {
   return static_cast<std::byte*>(memory);
 }
 
-// A shared file in memory, allocated and touched, as slots are.
+// A shared file in memory, allocated and touched as slots are.
 class SharedMemory {
  public:
   SharedMemory(const std::string& path, std::uint64_t bytes);
-  explicit SharedMemory(const std::string& path, bool writable = false);  // one that is there
+  explicit SharedMemory(const std::string& path, bool writable = false);  // opens an existing one
   ~SharedMemory() { munmap(data_, bytes_); }
   SharedMemory(const SharedMemory&) = delete;
   SharedMemory& operator=(const SharedMemory&) = delete;
@@ -99,7 +99,7 @@ class SharedMemory {
   std::uint64_t bytes_ = 0;
 };
 
-// Destinations of boxes in turn, all touched before.
+// Destinations of boxes, used in turn, and all touched before.
 class Destinations {
  public:
   explicit Destinations(std::uint64_t steps) : steps_(steps), data_(touched_memory(steps * box_bytes)) {}
@@ -115,7 +115,7 @@ class Destinations {
     return data;
   }
   [[nodiscard]] std::byte* at(std::uint64_t step) const { return data_ + step * box_bytes; }
-  // What a user does first: look at what came.
+  // Reads what has arrived, as a user does first.
   static void touch(const std::byte* data, std::uint64_t count) {
     volatile std::byte sink{};
     for (std::uint64_t at = 0; at < count * box_bytes; at += 4096) {
@@ -130,10 +130,10 @@ class Destinations {
   std::uint64_t at_ = 0;
 };
 
-// Program `program` of the universe of COUPLET_HUB, with one rank.
+// Joins as the only rank of `program` in the universe of COUPLET_HUB.
 couplet_universe* join(const char* program);
 couplet_series* create_series(couplet_universe* universe, const char* name, std::uint64_t slots);
-// The box of `name`, from the oldest retained step.
+// Opens the box of `name`, from the oldest retained step.
 couplet_series* open_series(couplet_universe* universe, const char* name, int mode, std::uint64_t buffer_bytes);
 void read_series(couplet_series* series, std::uint64_t count, std::byte* out);
 

@@ -1,7 +1,7 @@
-// Series between nodes: program ocean writes, program far reads from another node (through the relay), program near reads on
-// the writer's node. Ocean says which reader takes the next burst, puts it, and hears when it has arrived. Prints one JSON
-// object a case with all samples, out of which bench/suite_series.py makes the figures.
-// usage: COUPLET_HUB=... series_relayed {ocean|near|far} [CASE...]      (far under a COUPLET_NODE of its own)
+// Series between nodes. Program ocean writes; program far reads on another node, through the relay; program near reads
+// on the writer's node. Ocean says which reader takes the next burst, puts it, and is told when it has arrived. It
+// prints one JSON object for each case with all samples, from which bench/suite_series.py computes the figures.
+// usage: COUPLET_HUB=... series_relayed {ocean|near|far} [CASE...]      (far with a COUPLET_NODE of its own)
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t slots = 64;
 constexpr std::uint64_t burst = 16;  // steps
 constexpr int rounds = 100;
-enum class Order : std::int32_t { read, stream, end };  // what a reader is to do next
+enum class Order : std::int32_t { read, stream, end };  // tells a reader what to do next
 
 couplet_group* group = nullptr;
 std::int32_t rank_of(couplet_universe* universe, const char* program) {
@@ -116,14 +116,14 @@ struct Bursts {
   std::int64_t step = 0;
 };
 
-// Seconds of the puts of one burst; `arrived`: until the reader has it.
+// Returns the seconds of the puts of one burst, or, with `arrived`, the seconds until the reader has it.
 double put_burst(Bursts& bursts, std::byte* field, bool arrived) {
   if (bursts.reader >= 0) {
     tell(bursts.reader, static_cast<std::int32_t>(Order::read));
   }
   const double start = seconds();
   for (std::uint64_t number = 0; number < burst; ++number) {
-    std::memset(field + (bursts.step % 50) * 4096, static_cast<int>(bursts.step), 4096);  // a little computation
+    std::memset(field + (bursts.step % 50) * 4096, static_cast<int>(bursts.step), 4096);  // a small computation
     must(couplet_series_put(bursts.series, field, bursts.step++), "put");
   }
   const double put = seconds() - start;

@@ -1,7 +1,7 @@
-// Series between two programs on one node, against plain copies and MPI's ways. Both programs are ranks of one MPI job, so
-// that MPI can be measured in the same run: rank 0 is program ocean and writes, rank 1 is program nowcast and reads. Each
-// case takes its samples in turn: ours, the plain copies, MPI. Prints one JSON object a case with all samples, out of which
-// bench/suite_series.py makes the figures.
+// Series between two programs on one node, compared with plain copies and with MPI. Both programs are ranks of one MPI
+// job, so that MPI can be measured in the same run: rank 0 is program ocean and writes, rank 1 is program nowcast and
+// reads. Each case takes its samples in turn: ours, the plain copies, MPI. It prints one JSON object for each case with
+// all samples, from which bench/suite_series.py computes the figures.
 // usage: COUPLET_HUB=... COUPLET_RUN_DIR=... mpirun -n 2 series.<flavour> SLOTS [CASE...]
 #include <mpi.h>
 
@@ -26,7 +26,7 @@ bool want(const std::string& name) {
   return wanted.empty() || wanted.contains(name);
 }
 
-// The very slots of ours, for the plain copies: how fast memory is depends on where its pages lie.
+// The slots of our series, for the plain copies: the speed of memory depends on where its pages are.
 class SlotsOfSeries {
  public:
   explicit SlotsOfSeries(bool writable) : file_(find(), writable) {
@@ -63,7 +63,7 @@ void bench_put(couplet_series* series, std::uint64_t slots, std::byte* field, st
   MPI_Datatype type = box_type(1);
   if (rank == 0) {
     const SlotsOfSeries ring(true);
-    // Where ours will come that many steps later: the same pages, no longer cached then.
+    // The memory that our series will use so many steps later: the same pages, which are no longer cached then.
     const auto slot_ahead = [&](std::int64_t steps) {
       return ring.slot(static_cast<std::uint64_t>(step + steps) % slots);
     };
@@ -73,12 +73,13 @@ void bench_put(couplet_series* series, std::uint64_t slots, std::byte* field, st
         {"copy_streaming", [&] { return 1e3 * timed([&] { stream_row(slot_ahead(32), field, step_bytes); }); }},
         {"mpi_send_box", [&] {
            const double time = 1e3 * timed([&] { MPI_Send(field, 1, type, 1, 0, MPI_COMM_WORLD); });
-           MPI_Recv(nullptr, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // the receiver is done, too
+           // The receiver is done, too.
+           MPI_Recv(nullptr, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
            return time;
          }}};
     Samples samples;
     for (int repetition = 0; repetition < repetitions; ++repetition) {
-      std::memset(field + (repetition % 50) * 4096, repetition, 4096);  // a little computation
+      std::memset(field + (repetition % 50) * 4096, repetition, 4096);  // a small computation
       take_round(methods, static_cast<std::size_t>(repetition), samples);
     }
     print("put", "ms", samples);
@@ -121,7 +122,7 @@ void bench_claim(couplet_series* series, std::int64_t& step) {
   print("claim", "us", samples);
 }
 
-// ---- reading (rank 1; rank 0 waits inside MPI, so that MPI makes all the progress it can) ----
+// ---- reading (rank 1; rank 0 waits inside MPI, so that MPI makes all the progress that it can) ----
 
 // Reads forward.
 class SeriesRing {
@@ -152,9 +153,9 @@ class SeriesRing {
   couplet_series* series_ = nullptr;
 };
 
-// What of ours and of the plain copies is compared goes over the same slots into the same destinations, since how fast memory
-// is depends on where its pages lie: a sample is a range of steps, read `count` a call, or (ours_at_k=64) 64 a call. It is
-// larger than the cache, so that nobody finds what another one has left there.
+// Ours and the plain copies are compared over the same slots and into the same destinations, since the speed of memory
+// depends on where its pages are. A sample is a range of steps, read `count` in each call, or (ours_at_k=64) 64 in each
+// call. It is larger than the cache, so that no method finds what another one has left there.
 void bench_read(couplet_universe* universe, const SlotsOfSeries& slots, std::uint64_t slot_count, WindowRing& window,
                 const std::string& window_name, Destinations& destinations, std::uint64_t count) {
   constexpr std::uint64_t usual_count = 64;
@@ -162,7 +163,7 @@ void bench_read(couplet_universe* universe, const SlotsOfSeries& slots, std::uin
   SeriesRing ring(universe);
   SeriesRing usual(universe);
   const std::uint64_t oldest = ring.retained().first;
-  std::uint64_t at = 0;  // where the range begins
+  std::uint64_t at = 0;  // the beginning of the range
   const auto sample = [&](std::uint64_t at_once, const auto& work) {
     double time = 0;
     for (std::uint64_t done = 0; done < range;) {
@@ -225,7 +226,8 @@ void bench_newest(SeriesRing* ring, const SlotsOfSeries* slots, WindowRing& wind
   }
   for (int repetition = 0; repetition < 5; ++repetition) {
     MPI_Barrier(MPI_COMM_WORLD);
-    if (rank == 0) {  // computes, and calls no MPI meanwhile
+    // Rank 0 computes, and calls no MPI meanwhile.
+    if (rank == 0) {
       volatile double heat = 1;
       for (const double end = seconds() + 0.1; seconds() < end;) {
         heat = heat * 1.0000001;
@@ -242,7 +244,8 @@ void bench_newest(SeriesRing* ring, const SlotsOfSeries* slots, WindowRing& wind
 }
 
 void bench_reading(couplet_universe* universe, std::uint64_t slot_count, const std::byte* field) {
-  constexpr std::uint64_t counts[] = {1, 8, 64, 256, 700, 1300, 1500};  // the last one is beyond 2^31 bytes
+  // The last one is beyond 2^31 bytes.
+  constexpr std::uint64_t counts[] = {1, 8, 64, 256, 700, 1300, 1500};
   std::unique_ptr<SeriesRing> ring;
   std::unique_ptr<SlotsOfSeries> slots;
   std::unique_ptr<Destinations> destinations;

@@ -1,4 +1,4 @@
-// The baseline of MPI users: a ring of steps in a window of rank 0, read by rank 1 with MPI_Get of a derived type.
+// The baseline of MPI users: a ring of steps in a window of rank 0, which rank 1 reads with MPI_Get of a derived type.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// Ours, and the ring in shared memory that a programmer would write by hand for just these two processes.
+// Our series, and the ring in shared memory that a programmer would write by hand for just these two processes.
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -27,7 +27,7 @@ struct RingControl {
 };
 constexpr std::uint64_t control_bytes = 4096;
 
-// The memory of both rings by hand. Process 0 makes it, process 1 maps it.
+// The memory of both rings that are written by hand. Process 0 makes it, process 1 maps it.
 class RingMemory {
  public:
   explicit RingMemory(const Setting& setting) {

@@ -1,4 +1,4 @@
-// The ways of MPI: two-sided; one-sided out of the array itself; one-sided out of a ring of steps, as the paper has it.
+// The ways of MPI: two-sided, one-sided from the array itself, and one-sided from a ring of steps, as in the paper.
 #include <mpi.h>
 #include <sched.h>
 
@@ -13,7 +13,7 @@ namespace {
 constexpr int step_tag = 1;
 constexpr int taken_tag = 2;
 
-// The box out of an array; `count` of them lie step_bytes apart.
+// The type of the box in an array. `count` boxes are step_bytes apart.
 class BoxType {
  public:
   BoxType() = default;
@@ -91,7 +91,7 @@ class Window {
   MPI_Win window_ = MPI_WIN_NULL;
 };
 
-// Process 1 gets the box out of the array while process 0 waits.
+// Process 1 gets the box from the array while process 0 waits.
 class WithoutBuffer final : public Way {
  public:
   WithoutBuffer(std::string name, const Setting& setting, bool allocated)
@@ -117,7 +117,7 @@ class WithoutBuffer final : public Way {
   BoxType box_;
 };
 
-// The window of a ring of steps: how many were written, how many were taken, the slots.
+// The window of a ring of steps: how many were written, how many were taken, and the slots.
 struct RingWindow {
   RingWindow(const Setting& setting, bool allocated)
       : window(setting.rank, slots_offset + setting.slots * step_bytes, allocated) {}
@@ -132,7 +132,7 @@ struct RingWindow {
   std::uint64_t taken = 0;    // process 1
 };
 
-// at_once: one MPI_Get for all steps that are there (two where they wrap), below 1 GiB each; else one for each step.
+// at_once: one MPI_Get for all steps that are there (two if they wrap), below 1 GiB each. Otherwise one for each step.
 class WithBuffer final : public Way {
  public:
   WithBuffer(std::string name, const Setting& setting, std::shared_ptr<RingWindow> ring, bool at_once)

@@ -1,6 +1,7 @@
-// The evaluation of the paper on the time-series buffer: process 0 fills a 900 x 900 array for 100 N steps, process 1 takes
-// the box (150,150)-(750,750) of each. Every way of handing over runs in turn, beginning with another one in each round, so
-// that the figures of a round may be compared. Both processes are ranks of one MPI job. Prints one JSON object a run.
+// The evaluation of the paper on the time-series buffer. Process 0 fills a 900 x 900 array for 100 N steps, and process
+// 1 takes the box (150,150)-(750,750) of each. All ways of handing steps over run in turn, and each round begins with
+// another one, so that the figures of a round can be compared. Both processes are ranks of one MPI job. It prints one
+// JSON object for each run.
 // usage: COUPLET_HUB=... COUPLET_RUN_DIR=... mpirun -n 2 paper.<flavour> SLOTS ROUNDS N...
 #include <couplet/couplet_mpi.h>
 #include <mpi.h>
@@ -15,10 +16,11 @@ namespace {
 constexpr std::uint64_t steps_of_n = 100;
 
 struct Figures {
-  double fill = 0;   // seconds, all steps
-  double added = 0;  // ... in calls of the way, waiting for the reader and all
-  double read = 0;   // ... in taking, not in waiting for steps
-  double end = 0;    // from the first step's filling to the last step's being looked at
+  double fill = 0;   // seconds for all steps
+  double added = 0;  // seconds in calls of the way, including the wait for the reader
+  double read = 0;   // seconds in taking steps, without the wait for them
+  // Seconds from the first step's filling to the last step's check.
+  double end = 0;
   std::uint64_t largest_batch = 0;
 };
 
@@ -33,7 +35,7 @@ void fill(std::byte* memory, std::int64_t step) {
   }
 }
 
-// One element of each page and the last one: what a user does first is to look at what came.
+// Reads one element of each page and the last one, as a user does first.
 void check(const std::byte* data, std::int64_t step, const std::string& way) {
   const auto* const values = reinterpret_cast<const std::int32_t*>(data);
   for (std::int64_t at = 0; at < box_extent * box_extent; at = at + 1024) {

@@ -1,6 +1,6 @@
-"""The evaluation over ADIOS2's SST engine, written as its users write it. Run in an environment that has adios2.
+"""The evaluation over ADIOS2's SST engine, written as its users write it. It needs an environment with adios2.
 
-usage: sst.py write|read CONTACT SLOTS N...     (start both; each prints a JSON object a run)
+usage: sst.py write|read CONTACT SLOTS N...     (start both; each prints a JSON object for each run)
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STEPS_OF_N = 100
 
 
 def open_stream(contact: str, slots: int, writes: bool) -> tuple[adios2.IO, adios2.Engine]:
-    """Blocks until the other side is there. A full queue makes the writer wait: nothing is lost."""
+    """Blocks until the other side is there. If the queue is full, the writer waits, and nothing is lost."""
     io = adios2.Adios().declare_io("paper")
     io.set_engine("SST")
     io.set_parameters(
@@ -28,7 +28,7 @@ def open_stream(contact: str, slots: int, writes: bool) -> tuple[adios2.IO, adio
 
 
 def write(contact: str, slots: int, sizes: list[int]) -> None:
-    """Fills the array and hands it over; the runs follow each other without a pause."""
+    """Fills the array and hands it over. The runs follow each other without a pause."""
     io, engine = open_stream(contact, slots, True)
     field = np.zeros((EXTENT, EXTENT), np.int32)
     index = np.arange(EXTENT * EXTENT, dtype=np.int32).reshape(EXTENT, EXTENT)

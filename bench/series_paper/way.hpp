@@ -1,6 +1,6 @@
-// Ways of handing each step of an array from one process to another, which all run the same evaluation: process 0 fills the
-// array and hands it over, process 1 takes the box of each step. A way is made on both processes (collectively) and used for
-// many runs, each of some steps; between two runs everything has been taken.
+// Ways of handing each step of an array from one process to another. All run the same evaluation: process 0 fills the
+// array and hands it over, process 1 takes the box of each step. A way is made on both processes (collectively) and
+// used for many runs, each with some steps. Between two runs everything has been taken.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,14 @@
 
 namespace couplet::bench {
 
-// The series that lies in the window of the job, by its setting.
+// The series that is in the window of the job, by its setting.
 inline constexpr const char* window_series = "etawindow";
 
 struct Setting {
   int rank = 0;             // 0 writes, 1 reads
-  std::uint64_t slots = 0;  // of the buffered ways
-  bool waits = false;       // fewer slots than steps: the writer waits for the reader, and nothing is lost
+  std::uint64_t slots = 0;  // for the ways with a buffer
+  // There are fewer slots than steps: the writer waits for the reader, and nothing is lost.
+  bool waits = false;
   std::byte* field = nullptr;
 };
 
@@ -30,14 +31,14 @@ class Way {
   Way& operator=(const Way&) = delete;
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  // Process 0. Where to fill the next step.
+  // Process 0: returns the memory in which to fill the next step.
   virtual std::byte* begin() { return setting_.field; }
-  // Process 0. It is filled.
+  // Process 0: says that it is filled.
   virtual void end() = 0;
 
-  // Process 1. Waits until at least one step is there; how many may be taken at once.
+  // Process 1: waits until at least one step is there, and returns how many may be taken at once.
   virtual std::uint64_t wait() = 0;
-  // Process 1. The boxes of the next `count` steps, count <= what wait() said.
+  // Process 1: takes the boxes of the next `count` steps; count is at most what wait() returned.
   virtual void take(std::uint64_t count, std::byte* out) = 0;
 
  protected:

@@ -1,5 +1,5 @@
-// Couplet's side of bench/run task: `left` submits requests, `right` does them, `coupler` dispatches. A ping-pong is submit and
-// wait; a stream is many submits, then a wait for all.   usage: task left|right|coupler PIPES
+// Couplet's side of bench/run task: `left` submits requests, `right` does them, `coupler` dispatches. A ping-pong is a
+// submit and a wait. A stream is many submits, then a wait for all.   usage: task left|right|coupler PIPES
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -12,8 +12,8 @@
 namespace {
 
 couplet_tasks* tasks = nullptr;
-std::deque<couplet_task*> handles;  // left: not waited for yet
-bool working = false;               // right: a task is in hand
+std::deque<couplet_task*> handles;  // left: tasks that were not waited for yet
+bool working = false;               // right: true if a task is in hand
 
 void check(couplet_status status, const char* what) {
   if (status == COUPLET_OK) return;

@@ -1,5 +1,5 @@
-// Areas: each requester rank's memory as one of Couplet's areas, opened by all couplers and workers when it is registered, so
-// that nobody depends on the requester later.
+// Areas: the memory of each requester rank is one of Couplet's areas. All couplers and workers open it when it is
+// registered, so that none of them depends on the requester later.
 #include <fmt/format.h>
 
 #include "session.hpp"
@@ -13,8 +13,8 @@ const char* type_name(couplet_type type) {
 
 }  // namespace
 
-// Two rounds: in the first a difference is found before anybody waits for an area that does not come; in the second the
-// requester answers those who open his.
+// There are two rounds. In the first, a difference is found before any process waits for an area that never comes. In
+// the second, the requester answers the processes that open its area.
 int Session::register_area(const char* function, couplet_type type, void* base, std::size_t count) {
   const auto number = static_cast<int>(areas_.size());
   const std::string name = fmt::format("cotocoa-area-{}", number);

@@ -7,7 +7,7 @@
 #include "ctca.h"
 #include "session.hpp"
 
-// The header's choice by the number of arguments is for programs.
+// The header chooses by the number of arguments; that is for programs, not for this file.
 #undef CTCAR_buffer_init_int
 #undef CTCAR_buffer_init_real4
 #undef CTCAR_buffer_init_real8
@@ -24,14 +24,14 @@ const char* type_name(couplet_type type) {
   return type == COUPLET_INT32 ? "int" : type == COUPLET_FLOAT ? "real4" : "real8";
 }
 
-// What each process answers to the offer.
+// The answer of each process to the offer.
 struct BufferAnswer {
   std::int32_t type = any_type;
   std::int32_t method = 0;
 };
 
 struct Readers {
-  std::array<char, 512> required{};  // programs, separated by commas
+  std::array<char, 512> required{};  // program names, separated by commas
 };
 
 Method method_of(const char* function, int number) {
@@ -41,7 +41,7 @@ Method method_of(const char* function, int number) {
   return static_cast<Method>(number);
 }
 
-// The programs that the requester has to wait for.
+// Finds the programs for which the requester has to wait.
 Readers required_readers(Session& session, const char* function, const BufferOffer& offer,
                          const std::vector<BufferAnswer>& answers) {
   std::string names;
@@ -86,7 +86,7 @@ void Buffer::check_type(const char* function, couplet_type type) const {
   }
 }
 
-// This rank's box: its bounds, or its place in the grid, the last dimension fastest.
+// Sets this rank's box from its bounds, or from its place in the grid of processes, last dimension fastest.
 void Buffer::place(const char* function, const BufferShape& shape, int rank, int size) {
   const auto count = static_cast<std::size_t>(offer_.dimensions);
   start_.assign(count, 0);
@@ -236,7 +236,7 @@ void Buffer::close(const char* function) {
 
 namespace {
 
-// The buffer of this process; without one, a fatal error.
+// Returns the buffer of this process. If there is none, it is a fatal error.
 Buffer& buffer_of(Session& session, const char* function) {
   if (!session.buffer) {
     fatal(function, "there is no buffer: its init was not called, or it was freed");

@@ -1,4 +1,4 @@
-// ctca.h, the functions of the coupler.
+// The coupler's functions of ctca.h.
 #include "ctca.h"
 #include "session.hpp"
 
@@ -8,7 +8,7 @@ int CTCAC_init(void) {
   return start_session("CTCAC_init", Role::coupler, 0, 1);
 }
 
-// The numbers are those of CoToCoA's tables, which are full at some time; ours grow.
+// The numbers are the sizes of CoToCoA's tables. Couplet's tables grow, so they are not needed.
 int CTCAC_init_detail(int /*numareas*/, int /*numreqs*/, int /*intparams*/, size_t /*bufslotsz*/, int /*bufslotnum*/) {
   return start_session("CTCAC_init_detail", Role::coupler, 0, 1);
 }

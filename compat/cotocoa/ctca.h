@@ -1,6 +1,7 @@
-/* CoToCoA's C interface, over Couplet: a program written for CoToCoA compiles and links against this one unchanged.
- * Every function returns 0, but for those that answer something; an error writes a sentence to standard error and ends the
- * program with a status that is not 0. T stands for int, real4 (float) and real8 (double). docs/guide/from-cotocoa.md */
+/* CoToCoA's C interface, over Couplet: a program written for CoToCoA compiles and links against this header unchanged.
+ * Every function returns 0, except those that give an answer. An error prints a sentence on standard error and ends the
+ * program with a status that is not 0. T stands for int, real4 (float) and real8 (double).
+ * Guide: docs/guide/from-cotocoa.md. */
 #ifndef CTCA_H
 #define CTCA_H
 
@@ -19,7 +20,7 @@ extern "C" {
 #define CTCA_ROLE_WRK 2
 #define CTCAC_REQINFOITEMS 4
 
-/* Instead of MPI_COMM_WORLD: all ranks of the requester; the coupler; the worker's group. From init to finalize. */
+/* Replaces MPI_COMM_WORLD, from init to finalize: all ranks of the requester, the coupler, or the worker's group. */
 extern CTCA_API_ MPI_Comm CTCA_subcomm;
 
 /* ---- requester ---- */
@@ -64,7 +65,8 @@ CTCA_API_ int CTCAW_prof_start_calc(void);
 CTCA_API_ int CTCAW_prof_stop_calc(void);
 CTCA_API_ int CTCAW_finalize(void);
 
-/* ---- areas and data, for each T: counts and offsets are elements; areaid is 0, 1, ... in the order of registration ---- */
+/* ---- areas and data, for each T ----
+ * Counts and offsets are elements; areaid is 0, 1, ... in the order of registration. */
 
 #define CTCA_OF_TYPE_(T, type)                                                                                   \
   CTCA_API_ int CTCAR_regarea_##T(type* base, size_t size, int* areaid);                                         \
@@ -88,9 +90,10 @@ CTCA_OF_TYPE_(real4, float)
 CTCA_OF_TYPE_(real8, double)
 #undef CTCA_OF_TYPE_
 
-/* ---- the time-series buffer, for each T. Its init is collective over all ranks of all roles. Boxes [start, end) in each
- * dimension, 0-based, last dimension contiguous. method, policy: 1 the requester waits for the workers, nothing is lost;
- * 2 it goes on, steps may be lost, and one that was replaced while it was copied is marked. ---- */
+/* ---- the time-series buffer, for each T ----
+ * Its init is collective over all ranks of all roles. Boxes [start, end) are 0-based in each dimension, and the last
+ * dimension is contiguous. method and policy: 1 means that the requester waits for the workers, and nothing is lost; 2
+ * means that it goes on. Steps may then be lost, and a step that was replaced while it was copied is marked. */
 
 #define CTCA_BUFFER_WAIT_ 1
 #define CTCA_BUFFER_OVERWRITE_ 2
@@ -116,9 +119,9 @@ CTCA_API_ int CTCAC_buffer_init(void);
 CTCA_API_ int CTCAW_buffer_init(int* grid, int* total_size);
 CTCA_API_ int CTCAR_buffer_load_data(void);            /* the array that was given to init */
 CTCA_API_ int CTCAW_buffer_read_data(void);            /* 1: a step, 2: the end */
-CTCA_API_ void* CTCAW_buffer_get_address(void);        /* of the step that was read last, until the next read */
-CTCA_API_ int CTCAW_buffer_get_timestep(void);         /* of the step that was read last: 0, 1, ... as loaded */
-CTCA_API_ int CTCAW_buffer_get_overwriting_flag(void); /* 1: it was replaced while it was copied */
+CTCA_API_ void* CTCAW_buffer_get_address(void);        /* address of the last read step, until the next read */
+CTCA_API_ int CTCAW_buffer_get_timestep(void);         /* number of the last read step: 0, 1, ... as loaded */
+CTCA_API_ int CTCAW_buffer_get_overwriting_flag(void); /* 1: that step was replaced while it was copied */
 CTCA_API_ int CTCAW_get_timestep(void);
 CTCA_API_ int CTCAW_get_overwrite_flag(void);
 CTCA_API_ int CTCAR_buffer_over(void);

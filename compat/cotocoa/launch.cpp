@@ -20,7 +20,7 @@
 #include "capi/private.h"
 #include "report.hpp"
 
-extern char** environ;  // NOLINT: POSIX declares it nowhere
+extern char** environ;  // NOLINT: POSIX does not declare it
 
 namespace ctca {
 namespace {
@@ -29,7 +29,7 @@ constexpr std::size_t secret_digits = 64;
 constexpr int secret_in_child = 3;
 constexpr int hub_start_ms = 20'000;
 
-// What the first rank tells all others.
+// The record that the first rank sends to all others.
 struct Meeting {
   std::array<char, 256> hub{};
   std::array<char, secret_digits + 1> secret{};
@@ -44,7 +44,7 @@ std::string system_text(const char* what) {
   return fmt::format("{}: {}", what, std::strerror(errno));
 }
 
-// All ranks are where the first one is.
+// Says whether all ranks run on the host of the first rank.
 bool on_one_host() {
   std::array<char, MPI_MAX_PROCESSOR_NAME> own{};
   int length = 0;
@@ -69,7 +69,8 @@ std::string make_secret(const char* function) {
   return digits;
 }
 
-// The line COUPLET_HUB=host:port that the hub says when it listens; empty: it said something else, or nothing.
+// Reads the line COUPLET_HUB=host:port that the hub prints when it listens. Returns "" if it printed something else, or
+// nothing.
 std::string read_address(int descriptor) {
   constexpr std::string_view expected = "COUPLET_HUB=";
   std::string said;
@@ -86,7 +87,8 @@ std::string read_address(int descriptor) {
   return line.starts_with(expected) && line.size() < said.size() ? line.substr(expected.size()) : "";
 }
 
-// Standard input, output and the secret's memory of the child; nothing else stays open there.
+// Sets up standard input, standard output and the memory of the secret for the child. No other descriptor stays open
+// there.
 class Spawning {
  public:
   Spawning(int input, int output, int secret) {
@@ -102,7 +104,7 @@ class Spawning {
     sigfillset(&all);
     posix_spawnattr_setsigmask(&attributes_, &none);
     posix_spawnattr_setsigdefault(&attributes_, &all);
-    // A session of its own: a launcher that kills the ranks leaves it the moment that it needs to clean up.
+    // The hub gets a session of its own, so that a launcher which kills the ranks leaves it the time to clean up.
     posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
   }
   ~Spawning() {
@@ -132,7 +134,7 @@ struct Pipe {
   OwnedDescriptor write_end;
 };
 
-// Both ends above the numbers that the child is given.
+// Makes a pipe, both ends of which have numbers above those that the child is given.
 Pipe make_pipe(const char* function) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
@@ -205,7 +207,7 @@ void Launch::check_programs(const char* function) const {
   }
 }
 
-// Said once, by the program that is meant; everybody else waits to be ended.
+// Ends the program with an error that is printed once, by the program concerned. All others wait to be ended.
 void Launch::object(const char* function, const JobProgram& program, const std::string& text) const {
   if (world_rank_ == program.first_world_rank) {
     fatal(function, text);
@@ -243,7 +245,7 @@ void Launch::find_hub(const char* function) {
   ::explicit_bzero(&meeting, sizeof meeting);
 }
 
-// In memory that has a descriptor but no name; only this user may open it.
+// Keeps the secret in memory that has a descriptor but no name. Only this user may open it.
 void Launch::keep_secret(const char* function, const char* digits) {
   const int made = ::memfd_create("couplet-secret", MFD_CLOEXEC);
   OwnedDescriptor above(made < 0 ? -1 : ::fcntl(made, F_DUPFD_CLOEXEC, secret_in_child + 1));
@@ -288,7 +290,8 @@ void Launch::start_hub(const char* function, bool one_host) {
   if (colon == std::string::npos) {
     fatal(function, fmt::format("{} did not start", path.data()));
   }
-  if (!one_host) {  // it listens everywhere; the others know this host by its name
+  // The hub listens on all interfaces; the other hosts know this one by its name.
+  if (!one_host) {
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
     hub_ = std::string(host.data()) + hub_.substr(colon);
@@ -301,7 +304,8 @@ void Launch::end_hub() {
   }
   std::array<char, 64> rest{};
   ssize_t count = 1;
-  while (count > 0 || (count < 0 && errno == EINTR)) {  // until it closes its output: it has ended
+  // Reads until the hub closes its output, which means that it has ended.
+  while (count > 0 || (count < 0 && errno == EINTR)) {
     count = ::read(hub_output_.number(), rest.data(), rest.size());
   }
   int status = 0;

@@ -1,7 +1,8 @@
-// Who is in this MPI job, and where its hub is. In one MPMD job the first rank starts the hub, whose secret travels over
-// MPI_COMM_WORLD and is in no file; where COUPLET_HUB is set, the job is one of several and joins that one.
-// Above: session. Below: MPI, the program couplet-hub.
-// Invariants: the hub ends when the universe is over, and when its starter is gone in whatever way. Tests: tests/compat/cotocoa.
+// Finds out which processes are in this MPI job, and where the job's hub is. In one MPMD job the first rank starts the
+// hub. Its secret is sent over MPI_COMM_WORLD and is in no file. If COUPLET_HUB is set, the job is one of several and
+// joins that hub. The session calls it; it calls MPI and the program couplet-hub.
+// Invariant: the hub ends when the universe has ended, and when the process that started it is gone for any reason.
+// Tests: tests/compat/cotocoa.
 #pragma once
 
 #include <mpi.h>
@@ -15,24 +16,24 @@ namespace ctca {
 enum class Role : int { requester = 0, coupler = 1, worker = 2 };
 [[nodiscard]] const char* role_name(Role role) noexcept;
 
-// What a process says of itself at init.
+// The role and numbers that a process gives at init.
 struct Self {
   int role = 0;
   int id = 0;          // worker: its program id
   int group_size = 0;  // worker: procspercomm
 };
 
-// A program of this MPI job: all its ranks that said the same.
+// A program of this MPI job: all ranks that gave the same role and numbers.
 struct JobProgram {
   Role role = Role::requester;
   int id = 0;
   int group_size = 1;
   int size = 0;
   int first_world_rank = 0;
-  [[nodiscard]] std::string name() const;  // by which the hub knows it
+  [[nodiscard]] std::string name() const;  // the name by which the hub knows it
 };
 
-// A descriptor that closes itself.
+// A file descriptor that closes itself.
 class OwnedDescriptor {
  public:
   OwnedDescriptor() = default;
@@ -56,18 +57,18 @@ class OwnedDescriptor {
 
 class Launch {
  public:
-  // Collective over MPI_COMM_WORLD: the programs of this job in the order requester, coupler, workers by id.
+  // Finds the programs of this job, in the order requester, coupler, workers by id. Collective over MPI_COMM_WORLD.
   void meet(const char* function, const Self& self);
-  // Collective: the universe's hub and secret, for couplet_join; empty where the environment says them.
+  // Finds the universe's hub and secret for couplet_join. They are empty if the environment gives them. Collective.
   void find_hub(const char* function);
-  // The first rank: until the hub, if this process has started one, has found the universe over.
+  // Waits on the first rank until the hub, if this process has started it, finds that the universe has ended.
   void end_hub();
 
   [[nodiscard]] const std::vector<JobProgram>& programs() const noexcept { return programs_; }
   [[nodiscard]] std::size_t own_program() const noexcept { return own_; }
   [[nodiscard]] const std::string& hub() const noexcept { return hub_; }
   [[nodiscard]] std::string secret_file() const;
-  // Under which name to join.
+  // Returns the name with which to join.
   [[nodiscard]] std::string join_name() const;
 
  private:
@@ -80,8 +81,8 @@ class Launch {
   std::vector<JobProgram> programs_;
   std::size_t own_ = 0;
   std::string hub_;
-  OwnedDescriptor secret_;    // memory that holds it
-  OwnedDescriptor lifeline_;  // the hub's standard input: it ends when this does
+  OwnedDescriptor secret_;    // memory that holds the secret
+  OwnedDescriptor lifeline_;  // the hub's standard input: the hub ends when it is closed
   OwnedDescriptor hub_output_;
   pid_t hub_process_ = 0;
 };

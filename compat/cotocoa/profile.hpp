@@ -1,6 +1,6 @@
-// What the profiling functions measure: turns calls and their times into one row for each process, printed by the first
-// requester rank at the end where any process has used them.
-// Above: session. Tests: tests/compat/cotocoa/test_roles.py.
+// Measures for the profiling functions: turns calls and their times into one row for each process. The first requester
+// rank prints the rows at the end, if any process has used these functions. The session calls it.
+// Tests: tests/compat/cotocoa/test_roles.py.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace ctca {
 enum class Cost : int { none = 0, request, wait, area, buffer };
 inline constexpr int cost_kinds = 5;
 
-// One process's row; travels as it is between processes of the same build.
+// One process's row. It is sent as it is in memory, between processes of the same build.
 struct ProfileRow {
   std::int32_t used = 0;
   std::int32_t role = 0;
@@ -24,7 +24,7 @@ struct ProfileRow {
   double calc_s = 0;      // between start_calc and stop_calc
   double seconds[cost_kinds] = {};
   std::uint64_t calls[cost_kinds] = {};
-  std::uint64_t bytes = 0;  // of areas, data and steps
+  std::uint64_t bytes = 0;  // bytes of areas, data and steps
 };
 
 class Profile {
@@ -41,7 +41,7 @@ class Profile {
   [[nodiscard]] bool measuring() const noexcept { return measured_ != Clock::time_point(); }
   void count(Cost cost, Clock::duration time) noexcept;
   void count_bytes(std::uint64_t bytes) noexcept { row_.bytes += measuring() ? bytes : 0; }
-  // What was measured; ends what still runs.
+  // Returns what was measured, and ends measurements that still run.
   [[nodiscard]] ProfileRow row() noexcept;
 
  private:
@@ -54,7 +54,7 @@ class Profile {
   Clock::time_point calc_;
 };
 
-// The table as text; empty where nobody has measured.
+// Returns the table as text, or "" if no process has measured.
 [[nodiscard]] std::string profile_table(const std::vector<ProfileRow>& rows);
 
 }  // namespace ctca

@@ -8,7 +8,7 @@
 namespace ctca {
 namespace {
 
-std::string self_name = "CoToCoA";  // NOLINT: one instance per process is what the interface allows
+std::string self_name = "CoToCoA";  // NOLINT: the interface allows one instance per process
 
 void say(std::string_view function, std::string_view text) noexcept {
   std::fprintf(stderr, "%s: %.*s: %.*s\n", self_name.c_str(), static_cast<int>(function.size()), function.data(),

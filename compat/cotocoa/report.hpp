@@ -1,6 +1,7 @@
-// How the library speaks: an error is one sentence on standard error that names role, program and rank, and the end of the
-// program with a status that is not 0 (MPI_Abort, so that the launcher ends the other ranks as well).
-// Above: everything here. Below: MPI. Tests: tests/compat/cotocoa/test_mistakes.py.
+// Reports errors: one sentence on standard error that names role, program and rank, and the end of the program with a
+// status that is not 0. It calls MPI_Abort, so that the launcher ends the other ranks as well. Everything here calls
+// it; it calls MPI.
+// Tests: tests/compat/cotocoa/test_mistakes.py.
 #pragma once
 
 #include <couplet/couplet.h>
@@ -10,15 +11,15 @@
 
 namespace ctca {
 
-// From now on sentences begin with this: "CoToCoA worker 3, rank 1".
+// Sets the beginning of all later sentences, for example "CoToCoA worker 3, rank 1".
 void call_self(std::string name);
-// Never returns; no further call of MPI or Couplet is made but MPI_Abort.
+// Prints the sentence and ends the program. It never returns, and calls nothing of MPI or Couplet but MPI_Abort.
 [[noreturn]] void fatal(std::string_view function, std::string_view text) noexcept;
-// Something that the user should know while the program goes on.
+// Prints a sentence that the user should know while the program goes on.
 void remark(std::string_view function, std::string_view text) noexcept;
-// Fatal where `status` is an error, with Couplet's sentence.
+// Ends the program with Couplet's sentence if `status` is an error.
 void check(const char* function, couplet_status status);
-// Fatal where `code` is not MPI_SUCCESS.
+// Ends the program if `code` is not MPI_SUCCESS.
 void check_mpi(const char* function, int code);
 
 }  // namespace ctca

@@ -1,4 +1,4 @@
-// ctca.h, the functions of the requester.
+// The requester's functions of ctca.h.
 #include "ctca.h"
 #include "session.hpp"
 
@@ -8,7 +8,7 @@ int CTCAR_init(void) {
   return start_session("CTCAR_init", Role::requester, 0, 1);
 }
 
-// The numbers are those of CoToCoA's tables, which are full at some time; ours grow.
+// The numbers are the sizes of CoToCoA's tables. Couplet's tables grow, so they are not needed.
 int CTCAR_init_detail(int /*numareas*/, int /*numreqs*/, int /*intparams*/) {
   return start_session("CTCAR_init_detail", Role::requester, 0, 1);
 }

@@ -8,7 +8,8 @@
 namespace ctca {
 namespace {
 
-constexpr int info_marker = 0x43545241;  // the last item of what CTCAC_pollreq gives
+// The last item of what CTCAC_pollreq gives.
+constexpr int info_marker = 0x43545241;
 
 const char* type_name(couplet_type type) {
   return type == COUPLET_INT32 ? "int" : type == COUPLET_FLOAT ? "real4" : type == COUPLET_DOUBLE ? "real8" : "no";
@@ -21,7 +22,7 @@ std::vector<std::int64_t> widened(const char* function, const Letter& letter) {
   return {letter.parameters, letter.parameters + letter.parameter_count};
 }
 
-// What does not fit, or nothing.
+// Says what does not fit, or returns "".
 std::string misfit(const couplet_task_info& info, const Letter& wanted) {
   if (info.parameter_count != wanted.parameter_count) {
     return fmt::format("the request has {} integer parameters, and {} are asked for", info.parameter_count,
@@ -61,7 +62,7 @@ void Session::send_request(const char* function, const Letter& letter, std::int6
   }
 }
 
-// nullptr: it is done, and that was said.
+// Finds the request of a handle. Returns nullptr if it is done and the caller was told so.
 Session::Handle* Session::find_handle(const char* function, std::int64_t handle) {
   if (handle < 0 || handle >= next_handle_) {
     fatal(function, fmt::format("{} is no handle that a CTCAR_sendreq function of this rank gave", handle));
@@ -97,9 +98,10 @@ bool Session::test(const char* function, std::int64_t handle) {
   return done != 0;
 }
 
-// ---- whether the coupler polls ----
+// ---- checking that the coupler polls ----
 
-// Memory of the coupler that requesters read without him: who does not poll can be told from workers that take their time.
+// Creates memory of the coupler that requesters read without its help. With it, a coupler that does not poll can be
+// told from workers that take their time.
 void Session::make_poll_counts(const char* function) {
   const auto extent = static_cast<std::int64_t>(requester().size);
   couplet_area* area = nullptr;
@@ -110,7 +112,7 @@ void Session::make_poll_counts(const char* function) {
   own_poll_counts_ = static_cast<std::int64_t*>(info.memory);
 }
 
-// Fatal where the couplers have not even polled that request of this rank.
+// Ends the program if the couplers have not even polled that request of this rank.
 void Session::check_polled(const char* function, std::int64_t request) {
   const auto couplers = ranks_of(Role::coupler);
   std::int64_t polled = 0;
@@ -141,7 +143,7 @@ void Session::give_letter(const char* function, const couplet_task_info& info, i
     fatal(function, fmt::format("request of {}: {}", describe(info.source), text));
   }
   *source = info.source - requester().first_rank;
-  auto* const parameters = const_cast<int*>(wanted.parameters);  // NOLINT: the caller's, for output
+  auto* const parameters = const_cast<int*>(wanted.parameters);  // NOLINT: an output of the caller
   std::transform(info.parameters, info.parameters + info.parameter_count, parameters,
                  [](std::int64_t value) { return static_cast<int>(value); });
   const std::size_t bytes = wanted.data_count * couplet_type_bytes(wanted.type);
@@ -170,7 +172,7 @@ void Session::poll_as_coupler(const char* function, int* info, int* source, cons
   task.struct_bytes = sizeof task;
   couplet_status status = couplet_task_next(tasks_, nullptr, -1, &task);
   if (status == COUPLET_ERROR_STATE && !in_hand_.empty()) {
-    // Everything else is done, and these were polled and never enqueued: the coupler has dealt with them itself.
+    // Everything else is done. These requests were polled and never enqueued, so the coupler has handled them itself.
     for (const std::int64_t id : in_hand_) {
       check(function, couplet_task_complete(tasks_, static_cast<std::uint64_t>(id), COUPLET_OK, nullptr));
     }

@@ -10,7 +10,7 @@
 #include "buffer.hpp"
 #include "ctca.h"
 
-MPI_Comm CTCA_subcomm = MPI_COMM_NULL;  // NOLINT: the interface's
+MPI_Comm CTCA_subcomm = MPI_COMM_NULL;  // NOLINT: required by the interface
 
 namespace ctca {
 namespace {
@@ -23,7 +23,8 @@ constexpr std::size_t most_record_bytes = 1024;
 constexpr double remark_after_s = 60;
 constexpr double roles_within_s = 60;
 
-constexpr std::int32_t protocol = 1;  // of the records and the order in which they are exchanged
+// The version of the records, and of the order in which they are exchanged.
+constexpr std::int32_t protocol = 1;
 
 struct RoleRecord {
   std::int32_t version = 0;
@@ -71,7 +72,7 @@ const char* together_name(Together what) noexcept {
   return "finalize";
 }
 
-// ---- beginning ----
+// ---- init ----
 
 Session::Session(const char* function, Role role, int id, int group_size)
     : self_{static_cast<int>(role), id, group_size}, patience_s_(patience(function)), retry_(retry_wanted(function)) {
@@ -121,7 +122,7 @@ void Session::join(const char* function) {
   check(function, couplet_universe_rank(universe_, &universe_rank_, &universe_size_));
 }
 
-// The first rank of each program tells the first ranks of all others.
+// Exchanges the roles: the first rank of each program tells the first ranks of all other programs.
 void Session::learn_roles(const char* function) {
   std::int32_t count = 0;
   std::int32_t own = 0;
@@ -237,15 +238,15 @@ void Session::open_tasks(const char* function) {
   }
 }
 
-// ---- what all do together ----
+// ---- collective steps ----
 
-// Whether the loss of that rank is an error.
+// Says whether the loss of that rank is an error.
 bool Session::missed(int universe_rank) const {
   const auto lost = ranks_of(Role::worker);
   return retry_ == 0 || std::find(lost.begin(), lost.end(), universe_rank) == lost.end();
 }
 
-// At most that long (or for ever); a requester looks at times whether its requests are polled at all.
+// Waits at most that long (< 0: for ever). A requester checks from time to time whether its requests are polled at all.
 couplet_status Session::wait_for(const char* function, couplet_request** request, double first_s) {
   for (double waited_s = 0;;) {
     const bool last = first_s >= 0 && (patience_s_ < 0 || first_s - waited_s <= patience_s_);
@@ -327,9 +328,9 @@ void Session::spread_record(const char* function, std::span<std::byte> record) {
   }
 }
 
-// ---- the end ----
+// ---- finalize ----
 
-// That nothing more comes, and that this is no accident.
+// Tells the other role that nothing further comes, and that this is not an accident.
 void Session::say_closing(const char* function, Role to) {
   if (said_closing_) {
     return;
@@ -381,7 +382,7 @@ void Session::finalize(const char* function) {
   }
 }
 
-// ---- the one session ----
+// ---- the session of this process ----
 
 std::unique_ptr<Session>& current_session() noexcept {
   static std::unique_ptr<Session> session;

@@ -1,8 +1,10 @@
-// What a process is between init and finalize: its role, the universe it has joined, the tasks and areas that carry CoToCoA's
-// requests and areas. There is one in a process, as the interface (functions without a handle, CTCA_subcomm) wants it.
-// Above: the functions of ctca.h, through enter(). Below: Couplet's C interface, launch, profile, report.
-// Invariants: every wait sleeps in Couplet, none in MPI; what all do together goes through the first requester rank, which so
-// knows who is missing; a process that ends without finalize is an error at all others. Tests: tests/compat/cotocoa.
+// The state of a process between init and finalize: its role, the universe that it has joined, and the tasks and areas
+// that carry CoToCoA's requests and areas. There is one in a process, as the interface (functions without a handle,
+// CTCA_subcomm) requires. The functions of ctca.h call it through enter(); it calls Couplet's C interface, launch,
+// profile and report.
+// Invariants: every wait sleeps in Couplet, none in MPI; every collective step goes through the first requester rank,
+// which so knows which rank is missing; a process that ends without finalize is an error at all others.
+// Tests: tests/compat/cotocoa.
 #pragma once
 
 #include <couplet/couplet.h>
@@ -25,7 +27,7 @@ namespace ctca {
 
 class Buffer;
 
-// What all ranks do together; a difference is a mistake that can be named.
+// The collective steps. If two ranks are in different ones, the mistake can be named.
 enum class Together : std::int32_t { register_area = 1, make_buffer, free_buffer, finalize };
 [[nodiscard]] const char* together_name(Together what) noexcept;
 
@@ -38,7 +40,7 @@ struct UniverseProgram {
   int size = 0;
 };
 
-// Integer parameters and data, as the functions of ctca.h have them.
+// Integer parameters and data, as the functions of ctca.h take them.
 struct Letter {
   const int* parameters = nullptr;
   int parameter_count = 0;
@@ -53,7 +55,7 @@ class Session {
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // The end of everything: collective over all ranks of all roles.
+  // Ends the session. Collective over all ranks of all roles.
   void finalize(const char* function);
 
   [[nodiscard]] Role role() const noexcept { return static_cast<Role>(self_.role); }
@@ -64,16 +66,16 @@ class Session {
   [[nodiscard]] const UniverseProgram& own_program() const noexcept { return programs_[own_]; }
   [[nodiscard]] const std::vector<UniverseProgram>& programs() const noexcept { return programs_; }
   [[nodiscard]] int program_rank() const noexcept { return program_rank_; }
-  // The rank that all come together at.
+  // Says whether this rank is the root: the rank through which every collective step goes.
   [[nodiscard]] bool root() const noexcept { return universe_rank_ == requester().first_rank; }
   [[nodiscard]] double patience_s() const noexcept { return patience_s_; }
   [[nodiscard]] Profile& profile() noexcept { return profile_; }
 
-  // Collective: everybody's record, in the order of universe ranks, at the root; empty elsewhere. Records of workers that are
-  // lost and not missed (on_lost retry) are zero.
+  // Gathers the records of all ranks at the root, in the order of universe ranks; elsewhere the result is empty.
+  // Records of workers that are lost without an error (on_lost retry) are zero. Collective.
   template <typename Record>
   std::vector<Record> collect(const char* function, Together what, const Record& own);
-  // Collective: the root's record, everywhere.
+  // Gives the root's record to all ranks. Collective.
   template <typename Record>
   Record spread(const char* function, const Record& of_root);
 
@@ -102,12 +104,12 @@ class Session {
  private:
   struct Area {
     couplet_type type = COUPLET_BYTE;
-    std::vector<couplet_area*> of_rank;  // requester: its own only
+    std::vector<couplet_area*> of_rank;  // requester: only its own area
   };
 
   struct Handle {
     couplet_task* task = nullptr;
-    std::int64_t request = 0;  // its place among this rank's
+    std::int64_t request = 0;  // its number among this rank's requests
   };
 
   void split(const char* function);
@@ -140,7 +142,7 @@ class Session {
   MPI_Comm program_comm_ = MPI_COMM_NULL;
   int program_rank_ = 0;
   double patience_s_ = 600;
-  int retry_ = 0;  // a lost worker's requests are done by others
+  int retry_ = 0;  // 1: a lost worker's requests are done by others
   couplet_universe* universe_ = nullptr;
   couplet_group* everyone_ = nullptr;
   int universe_rank_ = 0;
@@ -152,10 +154,10 @@ class Session {
   std::map<std::int64_t, Handle> handles_;
   std::int64_t next_handle_ = 0;
   std::int64_t requests_sent_ = 0;
-  std::vector<couplet_area*>
-      poll_counts_;  // of each coupler rank: how many requests of each requester rank it has polled
+  // An area of each coupler rank, which counts the polled requests of each requester rank.
+  std::vector<couplet_area*> poll_counts_;
   std::int64_t* own_poll_counts_ = nullptr;
-  std::set<std::int64_t> in_hand_;  // coupler: polled and not enqueued
+  std::set<std::int64_t> in_hand_;  // coupler: requests that were polled and not enqueued
   std::vector<Area> areas_;
   bool finished_ = false;
   bool said_closing_ = false;
@@ -177,14 +179,14 @@ Record Session::spread(const char* function, const Record& of_root) {
   return record;
 }
 
-// The session of this process; empty before init and after finalize.
+// Returns the session of this process. It is empty before init and after finalize.
 [[nodiscard]] std::unique_ptr<Session>& current_session() noexcept;
 void require_session(const char* function, Role role);
 int start_session(const char* function, Role role, int id, int group_size) noexcept;
 int end_session(const char* function, Role role) noexcept;
 
-// Runs the body of a function of ctca.h, in the right role, and measures it where that is wanted. Nothing is thrown: what goes
-// wrong ends the program. Returns what the body returns, or 0.
+// Runs the body of a function of ctca.h in the right role, and measures it if the program asks for that. Nothing is
+// thrown: an error ends the program. Returns the result of the body, or 0.
 template <typename Body>
 int enter(const char* function, Role role, Cost cost, Body&& body) noexcept {
   try {
@@ -208,7 +210,7 @@ int enter(const char* function, Role role, Cost cost, Body&& body) noexcept {
   }
 }
 
-// X(name in ctca.h, C type, Couplet's type)
+// The arguments of X: the name in ctca.h, the C type, Couplet's type.
 #define CTCA_FOR_EACH_TYPE_(X)   \
   X(int, int, COUPLET_INT32)     \
   X(real4, float, COUPLET_FLOAT) \

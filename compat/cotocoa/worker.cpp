@@ -1,4 +1,4 @@
-// ctca.h, the functions of the worker.
+// The worker's functions of ctca.h.
 #include "ctca.h"
 #include "session.hpp"
 
@@ -8,7 +8,7 @@ int CTCAW_init(int progid, int procspercomm) {
   return start_session("CTCAW_init", Role::worker, progid, procspercomm);
 }
 
-// The numbers are those of CoToCoA's tables, which are full at some time; ours grow.
+// The numbers are the sizes of CoToCoA's tables. Couplet's tables grow, so they are not needed.
 int CTCAW_init_detail(int progid, int procspercomm, int /*numareas*/, int /*intparams*/) {
   return start_session("CTCAW_init_detail", Role::worker, progid, procspercomm);
 }

@@ -1,4 +1,5 @@
-/* The coupler: requests about a field that has turned over go to the workers "turns", those about one that piles up to "sheets". */
+/* The coupler: requests about a field that has turned over go to the workers "turns", and those about a field that
+ * piles up to "sheets". */
 #include <couplet/couplet.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-! The field of the solar wind that drapes around a magnetosphere, in a plane: the vector potential a of the field (bx = da/dy,
-! by = -da/dx) is carried by the flow around a cylinder and diffuses. Upwind differences, explicit, ranks have bands of rows.
+! The field of the solar wind that drapes around a magnetosphere, in a plane. The vector potential a of the field (bx =
+! da/dy, by = -da/dx) is carried by the flow around a cylinder, and diffuses. The scheme is explicit, with upwind
+! differences. Each rank has a band of rows.
 module draping
   use, intrinsic :: iso_fortran_env, only: real64
   use mpi_f08
@@ -8,20 +9,21 @@ module draping
   public :: plane, set_up, advance, wind_by, columns, rows, spacing, interval
 
   integer, parameter :: columns = 160, rows = 96
-  real(real64), parameter :: spacing = 0.2_real64, interval = 0.05_real64  ! planet radii; radii over wind speed
+  ! Units: planet radii; planet radii over wind speed.
+  real(real64), parameter :: spacing = 0.2_real64, interval = 0.05_real64
   real(real64), parameter :: radius = 3, diffusion = 0.02_real64, wind_bx = 0.3_real64
   real(real64), parameter :: turns_at(4) = [4, 20, 36, 52]
 
   type :: plane
     type(MPI_Comm) :: comm
     integer :: first_row = 1, last_row = rows, below = MPI_PROC_NULL, above = MPI_PROC_NULL
-    real(real64) :: time = 0, inflow = 0  ! the potential that has come in
+    real(real64) :: time = 0, inflow = 0  ! inflow: the potential that has come in
     real(real64), allocatable :: a(:, :), u(:, :), v(:, :)  ! (0:columns+1, first_row-1:last_row+1)
   end type
 
 contains
 
-  ! What the wind brings: its field turns over at some times.
+  ! The field that the wind brings. It turns over at some times.
   real(real64) function wind_by(time)
     real(real64), intent(in) :: time
     wind_by = product(tanh((turns_at - time)/0.5_real64))
@@ -78,7 +80,8 @@ contains
       do i = 1, columns
         along = merge(p%a(i, j) - p%a(i - 1, j), p%a(i + 1, j) - p%a(i, j), p%u(i, j) > 0)
         across = merge(p%a(i, j) - p%a(i, j - 1), p%a(i, j + 1) - p%a(i, j), p%v(i, j) > 0)
-        next(i, j) = p%a(i, j) - interval/spacing*(p%u(i, j)*along + p%v(i, j)*across) + interval*diffusion/spacing**2* &
+        next(i, j) = p%a(i, j) - interval/spacing*(p%u(i, j)*along + p%v(i, j)*across) + &
+                     interval*diffusion/spacing**2* &
                      (p%a(i - 1, j) + p%a(i + 1, j) + p%a(i, j - 1) + p%a(i, j + 1) - 4*p%a(i, j))
       end do
     end do
@@ -87,7 +90,7 @@ contains
     p%inflow = p%inflow + interval*wind_by(p%time)
   end subroutine
 
-  ! One row of each neighbour; beyond the outermost rows the field goes on as it is.
+  ! Gets one row from each neighbour. Beyond the outermost rows the field continues unchanged.
   subroutine exchange_rows(p)
     type(plane), intent(inout) :: p
     integer :: count

@@ -1,4 +1,5 @@
-! The requester: computes the field, shares every step as the series "potential", and looks at the place of a spacecraft.
+! The requester: computes the field, publishes every step as the series "potential", and observes the place of a
+! spacecraft.
 program magnetosphere
   use mpi_f08
   use couplet_mpi

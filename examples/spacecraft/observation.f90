@@ -1,5 +1,5 @@
-! What the requester does at the place of a spacecraft: sees when the field turns over there, or piles up, asks for a closer look at the
-! past steps, and goes on; the answers come into its areas.
+! The requester's observations at the place of a spacecraft. If the field turns over there, or piles up, it asks for an
+! analysis of the past steps, and goes on. The answers are written into its areas.
 module observation
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use couplet_mpi
@@ -8,16 +8,17 @@ module observation
   private
   public :: begin_observation, make_room, look, end_observation, slots, steps
 
-  integer, parameter :: steps = 1500, slots = 128      ! of them are retained
+  integer, parameter :: steps = 1500, slots = 128      ! slots: how many of them are retained
   integer, parameter :: past = 40, most_events = 16
   integer, parameter :: place(2) = [50, 53]            ! column and row of the spacecraft
-  integer, parameter :: turned = 1, piled_up = 2       ! kinds of requests
+  integer, parameter :: turned = 1, piled_up = 2       ! the kinds of requests
   type(couplet_tasks) :: tasks
   type(couplet_area) :: turns_area, sheets_area
   type(couplet_task) :: asked(most_events)
   integer :: asked_at(most_events), kinds(most_events), events = 0, waited = 0
-  real(real64), target :: turns(3, most_events) = 0    ! per event: normal x, normal y, ratio of the variances
-  real(real64), target :: sheets(3, most_events) = 0   ! per event: largest current at the spacecraft, its step; in the box
+  real(real64), target :: turns(3, most_events) = 0    ! for each event: normal x, normal y, ratio of the variances
+  ! For each event: the largest current at the spacecraft, its step, and the largest in the box.
+  real(real64), target :: sheets(3, most_events) = 0
   real(real64) :: bx(steps), by(steps), current(steps)
   real(real64) :: side = 1
   logical :: high = .true., observer = .false.
@@ -33,7 +34,7 @@ contains
     call universe%open_tasks("spacecraft", couplet_requester, tasks)
   end subroutine
 
-  ! The field at the spacecraft, and whether that is worth a request.
+  ! Records the field at the spacecraft, and submits a request if the field is worth one.
   subroutine look(p, step)
     type(plane), intent(in) :: p
     integer, intent(in) :: step
@@ -60,14 +61,15 @@ contains
     if (events > most_events) error stop "more events than expected"
     asked_at(events) = step
     kinds(events) = kind
-    call tasks%submit(couplet_any_worker, int([kind, events - 1, step - past + 1, past, place - 1], int64), asked(events))
+    call tasks%submit(couplet_any_worker, int([kind, events - 1, step - past + 1, past, place - 1], int64), &
+      asked(events))
   end subroutine
 
-  ! The steps that a request is about are retained until it is done: before they would go, that is waited for. The neighbours, who
-  ! need this rank's rows for every step, wait with it.
+  ! The steps of a request must be retained until it is done. Before they would be overwritten, this rank waits for the
+  ! request. Its neighbours need its rows for every step, so they wait too.
   subroutine make_room(step)
     integer, intent(in) :: step
-    integer, parameter :: ahead = 8  ! steps that another rank may be ahead
+    integer, parameter :: ahead = 8  ! number of steps that another rank may be ahead
     do while (waited < events)
       if (step < asked_at(waited + 1) - past + slots - ahead) exit
       waited = waited + 1
@@ -87,7 +89,8 @@ contains
     close (unit)
     open (newunit=unit, file="output/events.txt", action="write", status="replace")
     do each = 1, events
-      write (unit, "(2i6, 3es24.16)") asked_at(each), kinds(each), merge(turns(:, each), sheets(:, each), kinds(each) == turned)
+      write (unit, "(2i6, 3es24.16)") asked_at(each), kinds(each), &
+        merge(turns(:, each), sheets(:, each), kinds(each) == turned)
     end do
     close (unit)
     print "(i0, ' requests in ', i0, ' steps')", events, steps

@@ -1,4 +1,5 @@
-/* A worker: the strongest electric current around the spacecraft in the past steps, and when it was at the spacecraft itself. */
+/* A worker: finds the strongest electric current around the spacecraft in the past steps, and when the current at the
+ * spacecraft itself was strongest. */
 #include <couplet/couplet.h>
 #include <math.h>
 #include <stdio.h>
@@ -13,13 +14,13 @@ static void require(couplet_status status) {
   exit(1);
 }
 
-/* The current is what the potential's neighbours lack. */
+/* The current is four times the potential minus its four neighbours, over the square of the spacing. */
 static double current_at(const double* a, int row, int column) {
   const double* here = a + row * WIDTH + column;
   return -(here[-1] + here[1] + here[-WIDTH] + here[WIDTH] - 4 * here[0]) / (spacing * spacing);
 }
 
-/* answer: the largest at the spacecraft, its step, the largest in the box. */
+/* answer: the largest current at the spacecraft, its step, and the largest current in the box. */
 static void look_back(const couplet_batch* batch, double answer[3]) {
   answer[0] = answer[2] = 0;
   for (uint64_t step = 0; step < batch->count; step++) {
@@ -31,7 +32,7 @@ static void look_back(const couplet_batch* batch, double answer[3]) {
   }
 }
 
-/* parameters: kind, event, first step, number of steps, column and row of the spacecraft. */
+/* parameters: kind, event, first step, number of steps, and column and row of the spacecraft. */
 static void read_past(couplet_universe* universe, const int64_t* parameters, double answer[3]) {
   const uint64_t count = (uint64_t)parameters[3];
   const int64_t start[] = {parameters[5] - REACH, parameters[4] - REACH};

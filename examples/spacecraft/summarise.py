@@ -1,4 +1,4 @@
-"""Checks what the workers found against what the spacecraft saw, and draws the picture; 1 where a check fails.
+"""Checks the workers' answers against the spacecraft's record, and draws the picture. Ends with 1 if a check fails.
 
 usage: summarise.py FOLDER
 """
@@ -14,22 +14,22 @@ import numpy as np
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
-PAST = 40  # steps that a worker looks back
+PAST = 40  # number of steps that a worker looks back
 SPACING, INTERVAL = 0.2, 0.05
 TURNED, PILED_UP = 1, 2
-TURNS_AT = (4, 20, 36, 52)  # when the wind's field turns over where it comes in
-PLACE = (-6.1, 0.9)  # of the spacecraft, in planet radii
+TURNS_AT = (4, 20, 36, 52)  # when the wind's field turns over at the inflow
+PLACE = (-6.1, 0.9)  # place of the spacecraft, in planet radii
 INFLOW = -16.1
 RADIUS = 3
 
 
 def load(folder: Path) -> tuple[np.ndarray, np.ndarray]:
-    """(step, bx, by, current) of the spacecraft; (step, kind, three numbers) of the events."""
+    """Reads (step, bx, by, current) of the spacecraft, and (step, kind, three numbers) of the events."""
     return np.loadtxt(folder / "spacecraft.txt"), np.loadtxt(folder / "events.txt", ndmin=2)
 
 
 def travel_time() -> float:
-    """From the inflow to the spacecraft with the flow around the cylinder."""
+    """Returns the time that the flow around the cylinder takes from the inflow to the spacecraft."""
     x = np.linspace(INFLOW, PLACE[0], 2000)
     y = PLACE[1]
     u = 1 - RADIUS**2 * (x**2 - y**2) / (x**2 + y**2) ** 2

@@ -1,4 +1,4 @@
-"""A worker: in which direction a front passed the spacecraft, from the field of the past steps (minimum variance)."""
+"""A worker: finds the direction in which a front passed the spacecraft, from the past steps (minimum variance)."""
 
 import numpy as np
 
@@ -9,7 +9,9 @@ SPACING = 0.2
 
 
 def normal_of(potential: np.ndarray) -> tuple[float, float, float]:
-    """The direction in which the field varied least, and the ratio of the variances; (steps, 3 rows, 3 columns)."""
+    """Returns the direction in which the field varied least, and the ratio of the variances; (steps, 3 rows, 3
+    columns).
+    """
     bx = (potential[:, 2, 1] - potential[:, 0, 1]) / (2 * SPACING)
     by = -(potential[:, 1, 2] - potential[:, 1, 0]) / (2 * SPACING)
     variances, directions = np.linalg.eigh(np.cov(bx, by))
@@ -22,7 +24,8 @@ with couplet.join("turns") as universe, universe.worker("spacecraft", worker_id=
     for work in tasks:
         kind, event, first, count, column, row = work.parameters
         box = [(row - 1, row + 2), (column - 1, column + 2)]
-        with universe.series("potential", box=box, start=first) as potential:  # holds: nothing goes while it is read
+        # It holds, so nothing is overwritten while it is read.
+        with universe.series("potential", box=box, start=first) as potential:
             batch = potential.read(at_least=count, up_to=count)
             assert list(batch.steps) == list(range(first, first + count)), batch.steps
             normal = normal_of(np.array(batch.data))

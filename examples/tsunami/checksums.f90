@@ -1,9 +1,9 @@
-! Check sums of a box of the surface: turns the bits of its elements into one number below 2**53.
+! Check sums of a box of the surface: turn the bits of its elements into one number below 2**53.
 !
 ! With p = 0, 1, 2, ... along the rows of the box, western end and southern row first:
 !     sum over p of (p + 1) * (the 32 bits of element p as an unsigned number), modulo 2**53 - 111, a prime.
-! The weights find exchanged elements and a wrong order of the dimensions; the parts of several ranks add up.
-! The same in Python: checksums.py; in C: follower.c. Tests: tests/examples/test_tsunami_checksums.py
+! The weights detect exchanged elements and a wrong order of the dimensions. The parts of several ranks add up.
+! The same in Python is checksums.py, and in C follower.c. Tests: tests/examples/test_tsunami_checksums.py.
 module checksums
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32
   implicit none
@@ -14,8 +14,8 @@ module checksums
 
 contains
 
-  ! `part(:, 1)` is row `first_row` of the whole array; box(1,:) and box(2,:) are the first and last column and
-  ! row (1-based) that count. No row has more than 2**30 / size of the box elements: nothing overflows.
+  ! `part(:, 1)` is row `first_row` of the whole array. box(1,:) and box(2,:) are the first and last column and row
+  ! (1-based) that count. No row has more than 2**30 / size of the box elements, so nothing overflows.
   pure integer(int64) function checksum_of_part(part, first_row, box) result(total)
     real(real32), intent(in) :: part(:,:)
     integer, intent(in) :: first_row, box(2,2)

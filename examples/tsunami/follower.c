@@ -1,5 +1,5 @@
-/* The follower: a slow analysis without MPI, which must never hold up the ocean. It follows the series "eta": what it is too
- * slow for is overwritten, and it accounts for that. Usage: follower FOLDER (of its results). */
+/* The follower: a slow analysis without MPI, which must never hold up the ocean. It follows the series "eta". Steps for
+ * which it is too slow are overwritten, and it accounts for them. Usage: follower FOLDER (for its results). */
 #include <couplet/couplet.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static FILE* create(const char* folder, const char* name) {
   return file;
 }
 
-/* See checksums.f90. */
+/* Computes the check sum that checksums.f90 describes. */
 static int64_t checksum(const float* values) {
   const uint64_t modulus = ((uint64_t)1 << 53) - 111;
   uint64_t total = 0;
@@ -46,13 +46,13 @@ static int64_t checksum(const float* values) {
   return (int64_t)total;
 }
 
-/* Stands for an analysis that takes 200 ms a step, many times as long as the ocean needs to compute one. */
+/* Takes the place of an analysis of 200 ms for each step, many times as long as the ocean needs to compute one. */
 static void analyse_slowly(void) {
   const struct timespec duration = {.tv_nsec = 200 * 1000 * 1000};
   nanosleep(&duration, NULL);
 }
 
-/* Reads until the ocean has ended; writes pairs of a step and its check sum. */
+/* Reads until the ocean has ended, and writes pairs of a step and its check sum. */
 static void follow(couplet_series* eta, FILE* sums) {
   for (;;) {
     couplet_batch batch = {.struct_bytes = sizeof batch};

@@ -1,7 +1,8 @@
-"""The nowcast: sees every step of the ocean, and keeps how high the wave was, when it came, and the tide gauges.
+"""The nowcast: reads every step of the ocean, and records the wave's height and arrival, and the tide gauges.
 
-It is a required reader and holds: the ocean waits before it overwrites what was not yet read. Started by
-``couplet run coupled.toml``, under another MPI than the ocean. Usage: nowcast.py FOLDER (of scenario and results).
+It is a required reader and holds: the ocean waits before it overwrites what was not yet read. It is started by
+``couplet run coupled.toml``, under another MPI than the ocean. Usage: nowcast.py FOLDER (with the scenario, and for the
+results).
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import couplet
 
 
 def open_record(folder: Path, interval: float) -> WaveRecord:
-    """A record of the box, with the gauges at sea inside it."""
+    """Returns a record of the box, with the gauges at sea inside it."""
     bottom = read_scenario(folder / "sea.bin")[0]
     (south, north), (west, east) = geography.BOX
     cells = [geography.nearest_wet_cell(bottom, place) for place in geography.GAUGES.values()]

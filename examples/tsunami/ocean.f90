@@ -1,5 +1,6 @@
-! The ocean: computes the waves, and shares the height of the surface after each step as the series "eta".
-! What coupling adds to the solver (solve.f90) is marked with !c; the rest is for the demonstration's own proof.
+! The ocean: computes the waves, and publishes the height of the surface after each step as the series "eta". The lines
+! that coupling adds to the solver (solve.f90) are marked with !c; the other additions serve the demonstration's own
+! proof.
 program ocean
   use, intrinsic :: iso_fortran_env, only: int64, real32, real64
   use mpi_f08
@@ -9,7 +10,8 @@ program ocean
   use scenario, only: settings, set_up
   use shallow_water, only: sea, advance, get_surface
   implicit none
-  integer, parameter :: watched_box(2,2) = reshape([151, 750, 151, 750], [2, 2]) ! first, last column; row
+  ! First and last column, first and last row.
+  integer, parameter :: watched_box(2,2) = reshape([151, 750, 151, 750], [2, 2])
   type(couplet_universe) :: universe                                                                       !c
   type(couplet_series) :: series                                                                           !c
   real(real32), pointer :: eta(:,:)                                                                        !c
@@ -51,7 +53,7 @@ program ocean
 
 contains
 
-  ! A message to whom it concerns: seconds between two steps, and metres between two columns and two rows.
+  ! Sends the nowcast a message: seconds between two steps, and metres between two columns and between two rows.
   subroutine announce()
     type(couplet_group) :: everybody
     integer :: nowcast, rank

@@ -28,7 +28,7 @@ def draw(folder: Path) -> None:
 
 
 def draw_map(bottom: Floats, height: Floats, arrival: Floats) -> Figure:
-    """Largest height inside the box, minutes until arrival, coastline and gauges."""
+    """Draws the largest height inside the box, minutes until arrival, the coastline and the gauges."""
     figure = Figure(figsize=(10.5, 8.2), layout="constrained")
     axes = figure.subplots()
     longitude, latitude = geography.longitudes(), geography.latitudes()
@@ -53,7 +53,7 @@ def draw_map(bottom: Floats, height: Floats, arrival: Floats) -> Figure:
     wave = np.where((bottom[inside] < 0) | (height > 0.01), height, np.nan)
     image = axes.imshow(wave, extent=box_edges, origin="lower", cmap=WAVE, vmin=0, vmax=2.0, interpolation="nearest")
     figure.colorbar(image, ax=axes, label="largest height above rest (m)", extend="max", shrink=0.82, pad=0.02)
-    deep = np.where(bottom[inside] < -20, arrival / 60, np.nan)  # at the very shore the wave creeps
+    deep = np.where(bottom[inside] < -20, arrival / 60, np.nan)  # close to the shore the wave is slow
     lines = axes.contour(
         longitude[west:east],
         latitude[south:north],
@@ -74,7 +74,7 @@ def draw_map(bottom: Floats, height: Floats, arrival: Floats) -> Figure:
 
 
 def edges_of(first: int, stop: int, axis: int) -> tuple[float, float]:
-    """Outer edges of cells [first, stop): longitudes for axis 0, latitudes for axis 1."""
+    """Returns the outer edges of the cells [first, stop): longitudes for axis 0, latitudes for axis 1."""
     low, high = ((geography.WEST, geography.EAST), (geography.SOUTH, geography.NORTH))[axis]
     return (low + (high - low) * first / geography.CELLS, low + (high - low) * stop / geography.CELLS)
 
@@ -97,7 +97,7 @@ def mark_gauges(axes: Axes, bottom: Floats) -> None:
 
 
 def draw_gauges(times: Floats, levels: Floats) -> Figure:
-    """The surface at each gauge over time."""
+    """Draws the surface at each gauge over time."""
     figure = Figure(figsize=(9, 1.6 * len(geography.GAUGES) + 0.8), layout="constrained")
     panels = figure.subplots(len(geography.GAUGES), 1, sharex=True, sharey=True)
     minutes = times / 60

@@ -16,14 +16,16 @@ from scipy.interpolate import RegularGridInterpolator
 
 
 def sample() -> tuple[Floats, Floats, Floats]:
-    """Longitudes (degrees east, negative in the west), latitudes and heights (m, upwards) of the sample data."""
+    """Returns longitudes (degrees east, negative in the west), latitudes and heights (m, upwards) of the sample
+    data.
+    """
     data = np.load(get_sample_data("topobathy.npz", asfileobj=False))
     longitude, latitude, height = (data[key].astype(np.float64) for key in ("longitude", "latitude", "topo"))
     return longitude - 360.0, latitude, height
 
 
 def bottom() -> Floats:
-    """Height of the bottom in each cell, m, bilinear between the points of the sample data."""
+    """Returns the height of the bottom in each cell, m, bilinear between the points of the sample data."""
     longitude, latitude, height = sample()
     between = RegularGridInterpolator((latitude, longitude), height, method="linear")
     rows, columns = np.meshgrid(geography.latitudes(), geography.longitudes(), indexing="ij")
@@ -32,7 +34,7 @@ def bottom() -> Floats:
 
 
 def displaced_surface() -> Floats:
-    """Height of the surface, m, right after the uplift; where the bottom is higher there is land."""
+    """Returns the height of the surface, m, right after the uplift. If the bottom is higher, there is land."""
     longitude, latitude = geography.SOURCE
     east = (geography.longitudes() - longitude)[None, :] * geography.METRES_PER_DEGREE_EAST
     north = (geography.latitudes() - latitude)[:, None] * geography.METRES_PER_DEGREE_NORTH
@@ -44,7 +46,7 @@ def displaced_surface() -> Floats:
 
 
 def write_scenario(path: Path, bottom: Floats, surface: Floats, dx: float, dy: float) -> None:
-    """The format is told in scenario.f90; ``bottom`` and ``surface`` are (rows, columns), m."""
+    """Writes a scenario file; scenario.f90 describes the format. ``bottom`` and ``surface`` are (rows, columns), m."""
     rows, columns = bottom.shape
     with path.open("wb") as file:
         np.array([columns, rows], "<i4").tofile(file)
@@ -54,7 +56,7 @@ def write_scenario(path: Path, bottom: Floats, surface: Floats, dx: float, dy: f
 
 
 def read_scenario(path: Path) -> tuple[Floats, Floats, float, float]:
-    """What ``write_scenario`` wrote: bottom, surface, dx, dy."""
+    """Returns the content that ``write_scenario`` wrote: bottom, surface, dx, dy."""
     with path.open("rb") as file:
         columns, rows = (int(value) for value in np.fromfile(file, "<i4", 2))
         dx, dy = (float(value) for value in np.fromfile(file, "<f8", 2))

@@ -1,4 +1,4 @@
-! The ocean's part of the proof: turns check sums and stopwatches into files for summarise.py.
+! The ocean's part of the proof: turns check sums and measured times into files for summarise.py.
 module proof
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi_f08
@@ -10,7 +10,7 @@ module proof
 
 contains
 
-  ! Seconds since `mark`, which is moved to now.
+  ! Returns the seconds since `mark`, and sets `mark` to now.
   real(real64) function elapsed(mark)
     real(real64), intent(inout) :: mark
     real(real64) :: now
@@ -19,9 +19,9 @@ contains
     mark = now
   end function elapsed
 
-  ! `sums`: this rank's parts of the check sums; `coupling`: seconds in claim and publish; `computing`: in the
-  ! solver. Of all ranks the most time in couplet and the least computation count. Writes OUTPUTocean.json and
-  ! OUTPUTchecksums_ocean.bin.
+  ! Writes OUTPUTocean.json and OUTPUTchecksums_ocean.bin. `sums` are this rank's parts of the check sums; `coupling` is
+  ! its time in claim and publish, `computing` its time in the solver, in seconds. The result has the longest coupling
+  ! and the shortest computation of all ranks.
   subroutine write_proof(comm, output, series, sums, coupling, computing)
     type(MPI_Comm), intent(in) :: comm
     character(len=*), intent(in) :: output
@@ -42,7 +42,8 @@ contains
     call MPI_Reduce(sums, all_sums, size(sums), MPI_INTEGER8, MPI_SUM, 0, comm)
     call MPI_Comm_rank(comm, rank)
     if (rank > 0) return
-    open (newunit=unit, file=trim(output) // 'checksums_ocean.bin', access='stream', form='unformatted', status='replace')
+    open (newunit=unit, file=trim(output) // 'checksums_ocean.bin', access='stream', form='unformatted', &
+      status='replace')
     write (unit) modulo(all_sums, checksum_modulus)
     close (unit)
     open (newunit=unit, file=trim(output) // 'ocean.json', status='replace')

@@ -1,6 +1,6 @@
-! What is to be computed: turns a namelist file and a scenario file into a sea and the settings of a run.
-! A scenario file is what prepare.py writes: int32 columns, rows; real64 dx, dy (m); real64 bottom(columns,
-! rows), then surface(columns, rows) (m, upwards; the first row is the southernmost).
+! The input: turns a namelist file and a scenario file into a sea and the settings of a run. prepare.py writes the
+! scenario file: int32 columns, rows; real64 dx, dy (m); real64 bottom(columns, rows), then surface(columns, rows) (m,
+! upwards; the first row is the southernmost).
 module scenario
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
   use mpi_f08
@@ -10,10 +10,10 @@ module scenario
   public :: settings, set_up
 
   type :: settings
-    integer :: columns, rows                             ! of the whole sea
-    integer :: steps                                     ! how many to publish
-    real(real64) :: interval                             ! seconds from one to the next
-    character(len=256) :: output                         ! folder, or start of file names, of the results
+    integer :: columns, rows                             ! size of the whole sea
+    integer :: steps                                     ! number of steps to publish
+    real(real64) :: interval                             ! seconds from one step to the next
+    character(len=256) :: output                         ! folder, or beginning of the file names, of the results
   end type settings
 
 contains
@@ -43,7 +43,7 @@ contains
     s%radiating = radiating
   end subroutine set_up
 
-  ! Every rank reads its own rows.
+  ! Reads the sea. Every rank reads its own rows.
   subroutine read_sea(file, comm, run, s)
     character(len=*), intent(in) :: file
     type(MPI_Comm), intent(in) :: comm

@@ -19,7 +19,7 @@ module shallow_water
 
   type :: sea
     ! Cell (i,j) lies between the faces u(i-1,j) and u(i,j), and between v(i,j-1) and v(i,j).
-    ! Everywhere a frame of one cell: a copy of the neighbouring rank's row, or the edge of the world.
+    ! There is a frame of one cell: a copy of the neighbouring rank's row, or the edge of the sea.
     real(real64), allocatable :: depth(:,:)              ! m
     real(real64), allocatable :: bottom(:,:)             ! m, upwards, 0 at mean sea level
     real(real64), allocatable :: u(:,:), v(:,:)          ! m s-1, eastwards and northwards
@@ -30,14 +30,14 @@ module shallow_water
     real(real64) :: coriolis = 0                         ! s-1
     real(real64) :: courant = 0.9_real64                 ! share of the largest stable step that is taken
     logical :: radiating = .false.                       ! waves leave through the edge; else it is a wall
-    integer :: columns = 0, rows = 0, first_row = 1      ! rows of this rank; its first one in the whole
+    integer :: columns = 0, rows = 0, first_row = 1      ! rows of this rank; its first row in the whole sea
     integer :: south = MPI_PROC_NULL, north = MPI_PROC_NULL
     type(MPI_Comm) :: comm = MPI_COMM_NULL
   end type sea
 
 contains
 
-  ! The rows of one rank of several: as equal as can be.
+  ! Gives the rows of one rank. The ranks have as equal numbers of rows as possible.
   pure subroutine share_of_rows(all_rows, rank, ranks, first_row, rows)
     integer, intent(in) :: all_rows, rank, ranks
     integer, intent(out) :: first_row, rows
@@ -45,7 +45,7 @@ contains
     rows = all_rows / ranks + merge(1, 0, rank < mod(all_rows, ranks))
   end subroutine share_of_rows
 
-  ! A sea at rest: `bottom` and `surface` are this rank's rows (m); where the bottom is higher, land is dry.
+  ! Makes a sea at rest. `bottom` and `surface` are this rank's rows (m). If the bottom is higher, the land is dry.
   subroutine open_sea(s, comm, bottom, surface, dx, dy)
     type(sea), intent(out) :: s
     type(MPI_Comm), intent(in) :: comm
@@ -70,7 +70,7 @@ contains
     call extend(s, s%depth)
   end subroutine open_sea
 
-  ! From now to `interval` seconds later, in as many steps as stability asks for, at each of them anew.
+  ! Advances the sea by `interval` seconds, in as many steps as stability requires at each time.
   subroutine advance(s, interval)
     type(sea), intent(inout) :: s
     real(real64), intent(in) :: interval
@@ -105,7 +105,7 @@ contains
     call exchange_rows(s, s%v)
   end subroutine make_step
 
-  ! The height of the surface in this rank's cells, m; on dry land that of the ground.
+  ! Gives the height of the surface in this rank's cells, m. On dry land it is the height of the ground.
   pure subroutine get_surface(s, height)
     type(sea), intent(in) :: s
     real(real32), contiguous, intent(out) :: height(:,:)
@@ -115,7 +115,7 @@ contains
     end do
   end subroutine get_surface
 
-  ! The CFL limit: gravity waves in both directions, and no cell gives away more water than it has.
+  ! Returns the CFL limit: gravity waves in both directions, and no cell gives away more water than it has.
   real(real64) function largest_step(s)
     type(sea), intent(in) :: s
     real(real64) :: fastest(3)
@@ -125,14 +125,14 @@ contains
         + 2 * fastest(2) / s%dx + 2 * fastest(3) / s%dy + tiny(1.0_real64))
   end function largest_step
 
-  ! The water that stands above a face, on the side where the flow through it comes from.
+  ! Returns the depth of the water above a face, on the side from which the flow through the face comes.
   elemental real(real64) function water_above(bottom_1, depth_1, bottom_2, depth_2, velocity)
     real(real64), intent(in) :: bottom_1, depth_1, bottom_2, depth_2, velocity
     water_above = max(0.0_real64, merge(bottom_1 + depth_1, bottom_2 + depth_2, velocity > 0) &
         - max(bottom_1, bottom_2))
   end function water_above
 
-  ! What the flows towards a face carry there: each is the sum over its two faces, hence the half.
+  ! Returns the momentum that the flows carry to a face. Each flow is the sum over its two faces, hence the half.
   elemental real(real64) function carried(before, here, after, flow_before, flow_after)
     real(real64), intent(in) :: before, here, after, flow_before, flow_after
     carried = 0.5_real64 * (max(0.0_real64, flow_before) * (here - before) &
@@ -209,7 +209,7 @@ contains
     end do
   end subroutine accelerate_v
 
-  ! The velocities through the edge: none through a wall; else as a wave has it that runs outwards.
+  ! Sets the velocities through the edge: none through a wall, else those of a wave that runs outwards.
   subroutine set_edge(s)
     type(sea), intent(inout) :: s
     associate (h => s%depth, b => s%bottom, columns => s%columns, rows => s%rows)
@@ -238,7 +238,7 @@ contains
     call exchange_rows(s, a)
   end subroutine extend
 
-  ! Gets the rows just outside this rank's from its neighbours.
+  ! Gets the rows next to this rank's from its neighbours.
   subroutine exchange_rows(s, a)
     type(sea), intent(in) :: s
     real(real64), contiguous, intent(inout) :: a(0:, 0:)

@@ -1,5 +1,5 @@
-! The solver alone, without any coupling: what the tests of the solver run.
-! Each rank writes its rows of depth, u and v at the end to OUTPUT.RANK (real64, faces of the edge included).
+! The solver alone, without coupling: the program that the tests of the solver run.
+! At the end, each rank writes its rows of depth, u and v to OUTPUT.RANK (real64, faces of the edge included).
 program solve
   use mpi_f08
   use scenario, only: settings, set_up

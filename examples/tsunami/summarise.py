@@ -1,7 +1,7 @@
-"""The proof and the pictures: merges what the three programs wrote into summary.json, map.png and gauges.png.
+"""The proof and the pictures: merges the results of the three programs into summary.json, map.png and gauges.png.
 
-Checks that the accounting of each reader is right, that every step that was delivered is the step that the ocean
-computed, and that the reader which holds has lost nothing; says what is wrong, and ends with 1, otherwise.
+Checks that the accounting of each reader is right, that every delivered step is the step that the ocean computed, and
+that the reader which holds has lost nothing. If a check fails, it says which, and ends with 1.
 Usage: summarise.py FOLDER
 """
 
@@ -17,18 +17,18 @@ import numpy as np
 import pictures
 
 READER_KEYS = ("name", "first", "delivered", "lost", "lost_torn", "skipped", "pending", "steps_per_call")
-MOST_COUPLING = 0.02  # of the computation
+MOST_COUPLING = 0.02  # share of the time of the computation
 
 
 def load(folder: Path, program: str) -> dict[str, Any]:
-    """What a program said about itself."""
+    """Returns the report that a program wrote about itself."""
     report: dict[str, Any] = json.loads((folder / f"{program}.json").read_text())
     return report
 
 
 def checksums_equal(folder: Path, reader: dict[str, Any]) -> bool:
-    """Whether each delivered step has the check sum that the ocean computed, and there is one for each."""
-    expected = np.fromfile(folder / "checksums_ocean.bin", "<i8")  # of the steps 1, 2, 3, ...
+    """Says whether each delivered step has the check sum that the ocean computed, and there is one for each."""
+    expected = np.fromfile(folder / "checksums_ocean.bin", "<i8")  # the check sums of the steps 1, 2, 3, ...
     got = checksums.read(folder / f"checksums_{reader['name']}.bin")
     return len(got) == reader["delivered"] > 0 and all(
         0 < step <= len(expected) and total == expected[step - 1] for step, total in got.items()
@@ -36,7 +36,7 @@ def checksums_equal(folder: Path, reader: dict[str, Any]) -> bool:
 
 
 def summary_of(folder: Path) -> dict[str, Any]:
-    """The content of summary.json."""
+    """Returns the content of summary.json."""
     ocean, *readers = (load(folder, program) for program in ("ocean", "nowcast", "follower"))
     return {
         "steps_written": ocean["steps"],
@@ -53,7 +53,7 @@ def summary_of(folder: Path) -> dict[str, Any]:
 
 
 def mistakes_in(summary: dict[str, Any]) -> list[str]:
-    """What should not be; nothing, if the run was as it should be."""
+    """Returns what is wrong with the run; nothing, if all checks hold."""
     found = []
     steps = summary["steps_written"]
     if steps < 2000:

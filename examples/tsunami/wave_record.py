@@ -1,4 +1,4 @@
-"""What is kept of a wave: turns batches of the surface into maximum height, arrival time and gauge records."""
+"""The record of a wave: turns batches of the surface into maximum height, arrival time and gauge records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 Surface = npt.NDArray[np.float32]
 
-ARRIVED: Final = 0.05  # m away from rest
+ARRIVED: Final = 0.05  # metres away from rest
 
 
 class WaveRecord:
@@ -31,7 +31,7 @@ class WaveRecord:
         self._calm = np.ones(rest.shape, bool)
 
     def add(self, steps: npt.NDArray[np.int64], batch: Surface) -> None:
-        """Takes the surface at ``steps``, (steps, rows, columns), in."""
+        """Adds the surface at ``steps``, (steps, rows, columns)."""
         rows, columns = zip(*self.gauges, strict=True)
         self.levels.extend(batch[:, rows, columns])
         self.times.extend(self.interval * float(step) for step in steps)

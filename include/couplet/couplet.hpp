@@ -1,8 +1,10 @@
-// Couplet for C++20: header-only, over the C interface (couplet.h), which is the only binary interface.
-// Turns handles into objects that close themselves, statuses into exceptions, pointers into spans. Objects move, they do
-// not copy. Answers ("not yet", "full", "end", "restarted") are values: Batch::status(), the bool of put. Destructors close
-// and swallow errors: call close() or leave() where an error at the end matters. Boxes: half open, 0-based, C order.
-// With MPI include couplet_mpi.hpp too. Guide: docs/guide/cpp.md. Tests: tests/languages.
+// Couplet for C++20. Header-only, on top of couplet.h, which is the only binary interface. Handles become objects that
+// close themselves, error codes become exceptions, and pointers become spans. Objects can be moved, but not copied.
+// Answers (not yet, full, end, restarted) are values and are never thrown: see Batch::status() and the result of put.
+// Destructors close and ignore errors. Call close() or leave() if an error at the end matters. Boxes are half open and
+// 0-based, and arrays are in C order. Each function blocks, is collective and fails under the same conditions as its C
+// function. Programs that use MPI include couplet_mpi.hpp too.
+// Guide: docs/guide/cpp.md. Tests: tests/languages.
 #ifndef COUPLET_COUPLET_HPP
 #define COUPLET_COUPLET_HPP
 
@@ -20,15 +22,16 @@
 
 namespace couplet {
 
+/// Says how this process joins. The members are those of couplet_join_options.
 struct JoinOptions {
-  std::int32_t rank = -1;  ///< -1: from the launcher
-  std::int32_t size = -1;
-  std::string hub = {};  ///< empty: COUPLET_HUB
-  std::string secret_file = {};
-  std::optional<double> timeout_s = std::nullopt;
-  bool multiple_threads = false;
+  std::int32_t rank = -1;        ///< -1: taken from the launcher's environment
+  std::int32_t size = -1;        ///< -1: likewise
+  std::string hub = {};          ///< empty: the variable COUPLET_HUB
+  std::string secret_file = {};  ///< empty: COUPLET_SECRET_FILE, else the file in the user's configuration directory
+  std::optional<double> timeout_s = std::nullopt;  ///< none: COUPLET_JOIN_TIMEOUT, else 60 s
+  bool multiple_threads = false;                   ///< true: several threads may call the library; they take turns
 
-  /// Points into this object.
+  /// Returns the options of the C call. Its pointers point into this object.
   [[nodiscard]] couplet_join_options c_options() const noexcept {
     couplet_join_options options;
     couplet_join_options_init(&options);
@@ -44,12 +47,14 @@ struct JoinOptions {
   }
 };
 
+/// Describes a program of the universe. `first_rank` is the universe rank of its rank 0.
 struct ProgramInfo {
   std::string name;
   std::int32_t size;
   std::int32_t first_rank;
 };
 
+/// Describes this process's place: its program (id, number of ranks) and its rank in it.
 struct OwnProgram {
   std::int32_t program_count;
   std::int32_t program;
@@ -57,21 +62,26 @@ struct OwnProgram {
   std::int32_t size;
 };
 
-/// Everything coupled in one run. Leaves at its end; close series before.
+/// Everything that is coupled in one run. The destructor leaves the universe. Close series, tasks and areas before
+/// that.
 class Universe {
  public:
   explicit Universe(couplet_universe* handle) noexcept : owner_(handle) {}
 
-  /// Throws what the destructor would swallow.
+  /// Leaves the universe, and throws the errors that the destructor would ignore.
   void leave() { detail::check(couplet_leave(owner_.release())); }
 
+  /// Returns this process's rank in the universe.
   [[nodiscard]] std::int32_t rank() const { return rank_and_size().first; }
+  /// Returns the number of ranks of the universe.
   [[nodiscard]] std::int32_t size() const { return rank_and_size().second; }
+  /// Describes the program of this process.
   [[nodiscard]] OwnProgram program() const {
     OwnProgram own{};
     detail::check(couplet_universe_program(handle(), &own.program_count, &own.program, &own.rank, &own.size));
     return own;
   }
+  /// Describes the program whose id is `id`.
   [[nodiscard]] ProgramInfo program(std::int32_t id) const {
     const char* name = "";
     ProgramInfo info{};
@@ -79,19 +89,21 @@ class Universe {
     info.name = name;
     return info;
   }
-  /// Universe rank of rank `rank` of the program called `name`.
+  /// Returns the universe rank of rank `rank` of the program `name`.
   [[nodiscard]] std::int32_t find_rank(const std::string& name, std::int32_t rank) const {
     std::int32_t found = -1;
     detail::check(couplet_find_rank(handle(), name.c_str(), rank, &found));
     return found;
   }
+  /// Lets the library do pending work. Never blocks.
   void progress() { detail::check(couplet_progress(handle())); }
-  /// JSON text about links, limits and choices.
+  /// Returns a JSON text that describes links, limits and choices.
   [[nodiscard]] std::string explain() {
     std::string text(4096, '\0');
     std::size_t needed = 0;
     couplet_status status = couplet_explain(handle(), text.data(), text.size(), &needed);
-    while (status == COUPLET_ERROR_LIMIT && needed > text.size()) {  // it may grow between two calls
+    // The text may grow between two calls.
+    while (status == COUPLET_ERROR_LIMIT && needed > text.size()) {
       text.resize(needed);
       status = couplet_explain(handle(), text.data(), text.size(), &needed);
     }
@@ -100,16 +112,19 @@ class Universe {
     return text;
   }
 
+  /// Returns the group of all ranks of the universe.
   [[nodiscard]] Group group() const {
     couplet_group* group = nullptr;
     detail::check(couplet_universe_group(handle(), &group));
     return Group(group);
   }
+  /// Returns the group of all ranks of this program.
   [[nodiscard]] Group program_group() const {
     couplet_group* group = nullptr;
     detail::check(couplet_program_group(handle(), &group));
     return Group(group);
   }
+  /// Creates the group `name` of the universe ranks `ranks`, in this order. Every member makes the same call.
   [[nodiscard]] Group create_group(const std::string& name, std::span<const std::int32_t> ranks) {
     couplet_group* group = nullptr;
     detail::check(
@@ -117,6 +132,8 @@ class Universe {
     return Group(group);
   }
 
+  /// Creates the series `name`: an array with the extents `shape`, of which this rank writes `box`. Collective over the
+  /// writers. Errors: as couplet_series_create.
   template <Element T>
   [[nodiscard]] Writer<T> create_series(const std::string& name, const std::vector<std::int64_t>& shape, const Box& box,
                                         const SeriesOptions& options = {}) {
@@ -130,6 +147,8 @@ class Universe {
                                         shape.data(), box.start.data(), box.stop.data(), &c, &series));
     return Writer<T>(series);
   }
+  /// Opens the series `name`, which must have elements of type T. Blocking: until the series exists, at most
+  /// OpenOptions::timeout_s. Errors: as couplet_series_open.
   template <Element T>
   [[nodiscard]] Reader<T> open_series(const std::string& name, const OpenOptions& options = {}) {
     couplet_open_options c = open_options(name, options);
@@ -138,7 +157,8 @@ class Universe {
     detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
     return Reader<T>(series);
   }
-  /// A series whose steps have several arrays; see field().
+  /// Creates the series `name`, whose steps have several arrays; field() makes their descriptions. Collective over the
+  /// writers. Errors: as couplet_series_create_fields.
   [[nodiscard]] FieldsWriter create_series(const std::string& name, const std::vector<Field>& fields,
                                            const SeriesOptions& options = {}) {
     std::vector<couplet_field> list;
@@ -172,7 +192,8 @@ class Universe {
                                                static_cast<std::int32_t>(list.size()), &c, &series));
     return FieldsWriter(series);
   }
-  /// choices: the fields to be read, in this order; none: all.
+  /// Opens the series `name` to read the fields `choices`, in this order. No choices: all fields. Errors: as
+  /// couplet_series_open.
   [[nodiscard]] FieldsReader open_fields(const std::string& name, const std::vector<Choice>& choices = {},
                                          const OpenOptions& options = {}) {
     couplet_open_options c = open_options(name, options);
@@ -196,16 +217,19 @@ class Universe {
     detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
     return FieldsReader(series);
   }
+  /// Opens the tasks `name` to submit requests. `couplers` is the program whose ranks dispatch them.
   [[nodiscard]] Requester open_requester(const std::string& name, const std::string& couplers = "coupler") {
     couplet_task_options c = task_options(COUPLET_REQUESTER, couplers);
     return Requester(open_tasks(name, c));
   }
+  /// Opens the tasks `name` to work on them. Every rank of the program makes the same call.
   [[nodiscard]] Worker open_worker(const std::string& name, const WorkerOptions& options = {}) {
     couplet_task_options c = task_options(COUPLET_WORKER, options.couplers);
     c.worker_id = options.worker_id;
     c.group_size = options.group_size;
     return Worker(open_tasks(name, c));
   }
+  /// Opens the tasks `name` to dispatch them.
   [[nodiscard]] Coupler open_coupler(const std::string& name, const CouplerOptions& options) {
     couplet_task_options c = task_options(COUPLET_COUPLER, options.couplers);
     c.on_lost = static_cast<std::int32_t>(options.on_lost);
@@ -216,7 +240,8 @@ class Universe {
     return Coupler(open_tasks(name, c));
   }
 
-  /// memory: the owner's own array, of as many elements as the shape has; empty: the library's memory, zero.
+  /// Creates the area `name`. `memory` is the owner's own array, with as many elements as the shape; if it is empty,
+  /// the library provides memory that is set to zero. Never waits for another process.
   template <Element T>
   [[nodiscard]] Area<T> create_area(const std::string& name, const std::vector<std::int64_t>& shape,
                                     bool stamped = false, std::span<T> memory = {}) {
@@ -237,7 +262,7 @@ class Universe {
                                       shape.data(), &c, &area));
     return Area<T>(area);
   }
-  /// Waits until universe rank `owner` has created it.
+  /// Opens the area `name` of universe rank `owner`. Blocking: until the owner has created it, at most timeout_s.
   template <Element T>
   [[nodiscard]] Area<T> open_area(const std::string& name, std::int32_t owner, double timeout_s = 60.0) {
     couplet_area* area = nullptr;
@@ -253,7 +278,7 @@ class Universe {
                   "open_series: start and stop of the box of series '" + name + "' differ in length");
     }
   }
-  /// Points into the options.
+  /// Returns the options of the C call. Its pointers point into `options`.
   [[nodiscard]] static couplet_series_options series_options(const SeriesOptions& options) {
     couplet_series_options c;
     couplet_series_options_init(&c);
@@ -310,7 +335,8 @@ class Universe {
   detail::Owner<couplet_universe, couplet_leave> owner_;
 };
 
-/// Joins this process as one rank of `program` (empty: COUPLET_PROGRAM).
+/// Joins this process to the universe as one rank of `program` (empty: the variable COUPLET_PROGRAM). Blocking: until
+/// all required programs are complete. Collective over the ranks of the program. Errors: as couplet_join.
 [[nodiscard]] inline Universe join(const std::string& program, const JoinOptions& options = {}) {
   const couplet_join_options c = options.c_options();
   couplet_universe* universe = nullptr;

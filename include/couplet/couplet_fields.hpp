@@ -1,5 +1,5 @@
-// Part of couplet.hpp: series of several fields, several boxes of a rank, arrays with gaps. Include couplet.hpp. Tests:
-// tests/languages.
+// Part of couplet.hpp, which programs include: series of several fields, several boxes of a rank, and arrays with gaps.
+// Tests: tests/languages.
 #ifndef COUPLET_COUPLET_FIELDS_HPP
 #define COUPLET_COUPLET_FIELDS_HPP
 
@@ -14,25 +14,27 @@
 
 namespace couplet {
 
-/// One of several arrays that belong to a step, and what of it this rank writes. See field().
+/// One of several arrays that belong to one step, and the part of it that this rank writes. field() makes one.
 struct Field {
   std::string name;
   couplet_type type = COUPLET_DOUBLE;
   std::vector<std::int64_t> shape;
-  std::vector<Box> boxes = {};  ///< none: the whole array, where one rank writes alone; an empty box: nothing
+  /// If it is empty, this rank writes the whole array, and must be the only writer. One empty box: it writes nothing.
+  std::vector<Box> boxes = {};
 };
+/// Makes the description of a field with elements of type T.
 template <Element T>
 [[nodiscard]] Field field(std::string name, std::vector<std::int64_t> shape, std::vector<Box> boxes = {}) {
   return {std::move(name), type_of<T>, std::move(shape), std::move(boxes)};
 }
 
-/// A field to be read.
+/// A field that a reader chooses, with the box that it reads.
 struct Choice {
   std::string name;
-  std::optional<Box> box = std::nullopt;  ///< nothing: that of the options, else the whole array
+  std::optional<Box> box = std::nullopt;  ///< none: the box of the options, else the whole array
 };
 
-/// What is known of one field, and the boxes of this rank.
+/// Describes one field, and the boxes of this rank.
 struct FieldInfo {
   std::string name;
   couplet_type type = COUPLET_BYTE;
@@ -95,12 +97,12 @@ inline void check_array(const FieldInfo& field, const Array& array, std::size_t 
 
 }  // namespace detail
 
-/// The claimed memory of all fields, to compute in place until publish().
+/// The claimed memory of all fields, for computation in place until publish().
 class Slot {
  public:
   Slot(std::vector<FieldInfo> fields, std::vector<void*> memory)
       : fields_(std::move(fields)), memory_(std::move(memory)) {}
-  /// Box number `box` of a field, in C order.
+  /// Returns the memory of box number `box` of a field, in C order.
   template <Element T>
   [[nodiscard]] std::span<T> get(const std::string& name, std::size_t box = 0) const {
     const std::size_t index = detail::find_field(fields_, name, "get");
@@ -131,7 +133,8 @@ class FieldsWriter : public detail::WritingEnd {
   explicit FieldsWriter(couplet_series* handle) : WritingEnd(handle), fields_(detail::describe_fields(*this)) {}
 
   [[nodiscard]] const std::vector<FieldInfo>& fields() const noexcept { return fields_; }
-  /// An array for each box of each field, in order; false: FULL, nothing was written (only where wait_timeout_s is 0).
+  /// Puts one array for each box of each field, in the order of creation. Returns false if nothing was written because
+  /// a holding reader still needs the oldest slot (COUPLET_FULL; only if wait_timeout_s is 0).
   [[nodiscard]] bool put(const std::vector<Array>& arrays, std::int64_t step) {
     std::vector<couplet_array> list;
     std::size_t at = 0;
@@ -149,7 +152,7 @@ class FieldsWriter : public detail::WritingEnd {
     return detail::check(couplet_series_put_arrays(handle(), list.data(), static_cast<std::int32_t>(list.size()),
                                                    step)) == COUPLET_OK;
   }
-  /// Nothing: FULL (only where wait_timeout_s is 0).
+  /// Gives the memory of the next slot. Returns nothing in the case in which put returns false.
   [[nodiscard]] std::optional<Slot> claim(std::int64_t step) {
     std::size_t count = 0;
     for (const FieldInfo& field : fields_) {
@@ -167,13 +170,15 @@ class FieldsWriter : public detail::WritingEnd {
   std::vector<FieldInfo> fields_;
 };
 
-/// What one read of several fields returned; the library's until the next read or close (data: the user's own arrays).
+/// The steps that one read of several fields has delivered. The spans point to the library's memory until the next read
+/// or close, or to the caller's arrays.
 class FieldsBatch : public detail::BatchBase {
  public:
   FieldsBatch(couplet_status status, const couplet_batch& batch, const std::vector<FieldInfo>& fields)
       : BatchBase(status, batch), fields_(&fields) {}
 
-  /// All steps of a field, one after the other; for the library's memory and arrays without gaps.
+  /// Returns all steps of a field, one after the other. The field must be in the library's memory, or in an array
+  /// without gaps.
   template <Element T>
   [[nodiscard]] std::span<const T> get(const std::string& name) const {
     const std::size_t index = detail::find_field(*fields_, name, "get");
@@ -188,7 +193,7 @@ class FieldsBatch : public detail::BatchBase {
     const couplet_field_data& data = batch_.fields[index];
     return {static_cast<const T*>(data.data), size() * data.step_bytes / sizeof(T)};
   }
-  /// The box of the i-th step.
+  /// Returns the box of the i-th step of the batch.
   template <Element T>
   [[nodiscard]] std::span<const T> get(const std::string& name, std::size_t i) const {
     const std::span<const T> all = get<T>(name);
@@ -196,7 +201,8 @@ class FieldsBatch : public detail::BatchBase {
   }
 
  private:
-  const std::vector<FieldInfo>* fields_;  // of the reader
+  // The reader's fields.
+  const std::vector<FieldInfo>* fields_;
 };
 
 /// Reads several fields of a series.
@@ -205,8 +211,9 @@ class FieldsReader : public detail::Series {
   explicit FieldsReader(couplet_series* handle) : Series(handle), fields_(detail::describe_fields(*this)) {}
 
   [[nodiscard]] const std::vector<FieldInfo>& fields() const noexcept { return fields_; }
-  /// outs: none (the library's memory), or one array for each field: without gaps and with room for up_to boxes, or with
-  /// strides, those of the steps first.
+  /// Reads at least at_least and at most up_to steps. If `outs` is empty, they are in the library's memory. Otherwise
+  /// it has one array for each field: without gaps and with room for up_to boxes, or with strides, of which the first
+  /// is that from step to step. Blocking and answers: as Reader::read.
   [[nodiscard]] FieldsBatch read(const ReadOptions& options = {}, const std::vector<Array>& outs = {}) {
     std::vector<couplet_array> list;
     for (std::size_t index = 0; index < outs.size(); ++index) {

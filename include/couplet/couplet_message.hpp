@@ -1,4 +1,5 @@
-// Part of couplet.hpp: errors, data types, groups, messages and requests. Include couplet.hpp. Tests: tests/languages.
+// Part of couplet.hpp, which programs include: errors, data types, groups, messages and requests.
+// Tests: tests/languages.
 #ifndef COUPLET_COUPLET_MESSAGE_HPP
 #define COUPLET_COUPLET_MESSAGE_HPP
 
@@ -19,7 +20,7 @@ namespace couplet {
 
 // ---- errors ---------------------------------------------------------------------------------------------------------
 
-/// What a negative status becomes. what(): the sentence that names program, rank, host, series and step.
+/// The exception for a negative status. what() is a sentence that names program, rank, host, series and step.
 class Error : public std::runtime_error {
  public:
   Error(couplet_status code, const std::string& text) : std::runtime_error(text), code_(code) {}
@@ -36,7 +37,8 @@ namespace detail {
   const char* text = couplet_error_text();
   throw Error(status, text != nullptr && *text != '\0' ? text : couplet_status_name(status));
 }
-/// Throws errors, and what the thread's own interrupt check has ended; passes other answers on.
+/// Throws errors, and COUPLET_INTERRUPTED, which the thread's own interrupt check has caused. Returns the other
+/// answers.
 inline couplet_status check(couplet_status status) {
   if (status < 0 || status == COUPLET_INTERRUPTED) {
     raise(status);
@@ -47,7 +49,7 @@ inline const char* text_or_null(const std::string& text) noexcept {
   return text.empty() ? nullptr : text.c_str();
 }
 
-/// Owns one handle; Close is called with it at the end.
+/// Owns one handle, and calls Close with it in the destructor.
 template <class Handle, couplet_status (*Close)(Handle*)>
 class Owner {
  public:
@@ -101,14 +103,14 @@ constexpr couplet_type find_type() {
 }
 }  // namespace detail
 
-/// The couplet_type of a C++ type; does not compile for a type that has none. char and std::byte are opaque bytes.
+/// The couplet_type of a C++ type. It does not compile for a type that has none. char and std::byte are opaque bytes.
 template <class T>
 inline constexpr couplet_type type_of = detail::find_type<std::remove_cv_t<T>>();
 
 template <class T>
 concept Element = type_of<T> >= 0;
 
-/// Half open, [start, stop) in each dimension.
+/// A half-open range [start, stop) in each dimension.
 struct Box {
   std::vector<std::int64_t> start;
   std::vector<std::int64_t> stop;
@@ -121,8 +123,8 @@ inline constexpr std::int32_t any_source = COUPLET_ANY_SOURCE;
 inline constexpr std::int32_t any_tag = COUPLET_ANY_TAG;
 inline constexpr double for_ever = -1.0;
 
-/// A non-blocking call on its way. Its buffer has to live until it is done. Like MPI's, a pending request that is dropped
-/// goes on by itself: it cannot be cancelled.
+/// A non-blocking call that may still be under way. Its buffer must stay valid until it is complete. As in MPI, a call
+/// cannot be cancelled: if a pending Request is destroyed, the call still goes on.
 class Request {
  public:
   Request() = default;
@@ -137,13 +139,13 @@ class Request {
   ~Request() = default;
 
   [[nodiscard]] bool pending() const noexcept { return handle_ != nullptr; }
-  /// Throws Error(COUPLET_ERROR_TIMEOUT) after timeout_s, and stays pending.
+  /// Waits until the call is complete. After Error(COUPLET_ERROR_TIMEOUT) it is still pending.
   Message wait(double timeout_s = for_ever) {
     Message message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
     detail::check(couplet_wait(&handle_, timeout_s, &message));
     return message;
   }
-  /// The message when it is done, else nothing; never blocks.
+  /// Returns the message if the call is complete, else nothing. Never blocks.
   std::optional<Message> test() {
     Message message{COUPLET_ANY_SOURCE, COUPLET_ANY_TAG, 0, 0};
     std::int32_t done = 0;
@@ -151,14 +153,14 @@ class Request {
     return done != 0 ? std::optional<Message>(message) : std::nullopt;
   }
   [[nodiscard]] couplet_request* handle() const noexcept { return handle_; }
-  /// For wait_all and wait_any: what the C call left.
+  /// Takes over the handle that a C call has changed. For wait_all and wait_any.
   void reset(couplet_request* handle) noexcept { handle_ = handle; }
 
  private:
   couplet_request* handle_ = nullptr;
 };
 
-/// Waits for all; throws the first error in their order, after all are done.
+/// Waits until all calls are complete, and then throws the first error in the order of `requests`.
 inline std::vector<Message> wait_all(std::span<Request> requests, double timeout_s = for_ever) {
   std::vector<couplet_request*> handles;
   for (const Request& request : requests) {
@@ -175,9 +177,10 @@ inline std::vector<Message> wait_all(std::span<Request> requests, double timeout
 }
 
 struct AnyDone {
-  std::int32_t index;  ///< of the request that was completed; -1 where none is pending
+  std::int32_t index;  ///< index of the completed request; -1 if none is pending
   Message message;
 };
+/// Waits until one of the calls is complete, and says which one.
 inline AnyDone wait_any(std::span<Request> requests, double timeout_s = for_ever) {
   std::vector<couplet_request*> handles;
   for (const Request& request : requests) {
@@ -193,20 +196,24 @@ inline AnyDone wait_any(std::span<Request> requests, double timeout_s = for_ever
   return done;
 }
 
-/// An ordered set of ranks. Values: a copy is the same group; the universe owns it (free() ends one of create_group early).
+/// An ordered set of ranks. A copy stands for the same group. The universe owns the group; free() ends one of
+/// create_group early.
 class Group {
  public:
   Group() = default;
   explicit Group(couplet_group* handle) noexcept : handle_(handle) {}
 
-  /// Of the caller; -1 where it is no member.
+  /// Returns the caller's rank in the group, or -1 if it is not a member.
   [[nodiscard]] std::int32_t rank() const { return rank_and_size().first; }
+  /// Returns the number of ranks.
   [[nodiscard]] std::int32_t size() const { return rank_and_size().second; }
 
+  /// Sends `data` to rank `target` of the group. Blocking: until `data` may be changed again. Errors: as couplet_send.
   template <Element T>
   void send(std::span<const T> data, std::int32_t target, std::int32_t tag) const {
     detail::check(couplet_send(handle_, data.data(), data.size(), type_of<T>, target, tag));
   }
+  /// Receives a message of at most data.size() elements. Blocking: until it has arrived. Errors: as couplet_recv.
   template <Element T>
     requires(!std::is_const_v<T>)
   Message recv(std::span<T> data, std::int32_t source = any_source, std::int32_t tag = any_tag) const {
@@ -214,12 +221,14 @@ class Group {
     detail::check(couplet_recv(handle_, data.data(), data.size(), type_of<T>, source, tag, &message));
     return message;
   }
+  /// Starts a send, as send(), without waiting.
   template <Element T>
   [[nodiscard]] Request isend(std::span<const T> data, std::int32_t target, std::int32_t tag) const {
     couplet_request* request = nullptr;
     detail::check(couplet_isend(handle_, data.data(), data.size(), type_of<T>, target, tag, &request));
     return Request(request);
   }
+  /// Starts a receive, as recv(), without waiting.
   template <Element T>
     requires(!std::is_const_v<T>)
   [[nodiscard]] Request irecv(std::span<T> data, std::int32_t source = any_source, std::int32_t tag = any_tag) const {
@@ -227,7 +236,7 @@ class Group {
     detail::check(couplet_irecv(handle_, data.data(), data.size(), type_of<T>, source, tag, &request));
     return Request(request);
   }
-  // The same for a vector, and for one value.
+  // The following functions do the same for a vector, or for one value.
   template <Element T>
   void send(const std::vector<T>& data, std::int32_t target, std::int32_t tag) const {
     send(std::span<const T>(data), target, tag);
@@ -245,6 +254,7 @@ class Group {
     return recv(std::span<T>(&value, 1), source, tag);
   }
 
+  /// Frees a group of create_group. The object then has no group.
   void free() { detail::check(couplet_group_free(std::exchange(handle_, nullptr))); }
   [[nodiscard]] couplet_group* handle() const noexcept { return handle_; }
 

@@ -1,4 +1,5 @@
-/* Couplet for programs that use MPI: rank and size come from a communicator. Link with the libcouplet_mpi_* of your MPI. */
+/* Couplet for programs that use MPI: rank and size come from a communicator. Link with the libcouplet_mpi_* of your
+ * MPI. */
 #ifndef COUPLET_COUPLET_MPI_H
 #define COUPLET_COUPLET_MPI_H
 
@@ -9,8 +10,9 @@
 extern "C" {
 #endif
 
-/* As couplet_join, with rank and size of `comm`. MPI has to be initialised. Collective over comm: when joining fails on one
- * rank it fails on all. ERROR_MPI: MPI is not initialised, or two MPI libraries are loaded in this process. */
+/* As couplet_join, with rank and size of `comm`. MPI has to be initialised. Collective over comm: when joining
+ * fails on one rank it fails on all. ERROR_MPI: MPI is not initialised, or two MPI libraries are loaded in this
+ * process. */
 COUPLET_API couplet_status couplet_join_mpi(const char* program, MPI_Comm comm, const couplet_join_options* options,
                                             couplet_universe** universe);
 /* The same for a Fortran communicator handle (integer, or the mpi_val of mpi_f08). */

@@ -1,5 +1,6 @@
-// Couplet for C++20 programs that use MPI: couplet.hpp, and joining with a communicator. Link with the libcouplet_mpi_* of
-// your MPI. Guide: docs/guide/cpp.md. Tests: tests/languages.
+// Couplet for C++20 programs that use MPI: couplet.hpp, and a function that joins with a communicator. Link with the
+// library libcouplet_mpi_* of your MPI.
+// Guide: docs/guide/cpp.md. Tests: tests/languages.
 #ifndef COUPLET_COUPLET_MPI_HPP
 #define COUPLET_COUPLET_MPI_HPP
 
@@ -9,7 +10,8 @@
 
 namespace couplet {
 
-/// Joins with rank and size of `comm` (those of the options are not used). Collective over comm.
+/// Joins as couplet::join does, with the rank and size of `comm` in place of those of the options. Collective over
+/// comm.
 [[nodiscard]] inline Universe join(const std::string& program, MPI_Comm comm, const JoinOptions& options = {}) {
   const couplet_join_options c = options.c_options();
   couplet_universe* universe = nullptr;

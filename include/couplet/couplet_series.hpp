@@ -1,4 +1,4 @@
-// Part of couplet.hpp: writing and reading series. Include couplet.hpp. Tests: tests/languages.
+// Part of couplet.hpp, which programs include: writing and reading series. Tests: tests/languages.
 #ifndef COUPLET_COUPLET_SERIES_HPP
 #define COUPLET_COUPLET_SERIES_HPP
 
@@ -14,22 +14,24 @@
 
 namespace couplet {
 
+/// Describes a series. The box is that of this rank.
 struct SeriesInfo {
   std::string name;
-  std::string program;  ///< of the writer
+  std::string program;  ///< the writer's program
   std::string route;    ///< "writer", "mapped", "relay" or "window"
   couplet_type type = COUPLET_BYTE;
   std::vector<std::int64_t> shape;
-  Box box;  ///< of this rank
+  Box box;  ///< this rank's box
   std::uint64_t step_bytes = 0;
   std::uint64_t slots = 0;
   std::int32_t writers = 0;
 };
 
-/// published - first = delivered + lost + skipped + pending.
+/// The accounting of one rank. For a reader: published - first = delivered + lost + skipped + pending.
 using Statistics = couplet_series_statistics;
 
-/// How long a writer rank has waited for holders, and for whom; names are "" before the first wait.
+/// How long a writer rank has waited for holding readers, and for which of them. The names are "" before the first
+/// wait.
 struct Waits {
   std::uint64_t count = 0;
   std::uint64_t total_ns = 0;
@@ -37,12 +39,13 @@ struct Waits {
   std::uint64_t longest_ns = 0;
   std::string last_for;  ///< "program 'nowcast' rank 3 on host n02"
   std::string longest_for;
-  std::int32_t last_rank = -1;  ///< in the universe; -1: of a required program that has not opened, or nobody
+  std::int32_t last_rank = -1;  ///< rank in the universe; -1: a program that has not opened, or no wait
   std::int32_t longest_rank = -1;
 };
 
-/// Where a box stands in memory of the caller: without gaps in C order, or its first element and strides, in elements, which may
-/// lead back. A part of a larger array is the first element of the part and the strides of the whole.
+/// Says where a box is in the caller's memory: either without gaps in C order, or as the first element and the strides,
+/// counted in elements, which may be negative. A part of a larger array is the first element of the part and the
+/// strides of the larger array.
 class Array {
  public:
   template <Element T>
@@ -50,13 +53,13 @@ class Array {
   Array(std::span<T> dense) : Array(static_cast<void*>(dense.data()), type_of<T>, dense.size(), {}) {}
   template <Element T>
     requires(!std::is_const_v<T>)
-  Array(std::span<const T> dense)  // only read by put
-      : Array(const_cast<T*>(dense.data()), type_of<T>, dense.size(), {}) {}
+  // Put only reads the elements.
+  Array(std::span<const T> dense) : Array(const_cast<T*>(dense.data()), type_of<T>, dense.size(), {}) {}
   template <Element T>
   Array(std::vector<T>& dense) : Array(std::span<T>(dense)) {}
   template <Element T>
   Array(const std::vector<T>& dense) : Array(std::span<const T>(dense)) {}
-  /// strides: one for each dimension; for read before these one from step to step.
+  /// `strides` has one entry for each dimension. For a read, the distance from step to step comes before them.
   template <Element T>
     requires(!std::is_const_v<T>)
   Array(T* first, const std::vector<std::int64_t>& strides) : Array(first, type_of<T>, 0, strides) {
@@ -70,9 +73,9 @@ class Array {
 
   [[nodiscard]] couplet_type type() const noexcept { return type_; }
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
-  /// In bytes; none: without gaps.
+  /// Returns the strides in bytes; none if the array has no gaps.
   [[nodiscard]] const std::vector<std::int64_t>& strides() const noexcept { return strides_; }
-  /// Points into this object.
+  /// Returns the array of the C call. Its pointers point into this object.
   [[nodiscard]] couplet_array c_array() const noexcept {
     return {data_, strides_.empty() ? nullptr : strides_.data(), elements_ * couplet_type_bytes(type_)};
   }
@@ -82,19 +85,20 @@ class Array {
       : data_(data), type_(type), elements_(elements), strides_(std::move(strides)) {}
   void* data_;
   couplet_type type_;
-  std::size_t elements_;  // where there are no strides
+  // Used if there are no strides.
+  std::size_t elements_;
   std::vector<std::int64_t> strides_;
 };
 
 struct Retained {
-  std::uint64_t first;  ///< ordinals [first, end) are still there
+  std::uint64_t first;  ///< the ordinals [first, end) are still there
   std::uint64_t end;
   std::int64_t newest_step;
 };
 
 namespace detail {
 
-/// What writers and readers have in common.
+/// The part that writers and readers share.
 class Series {
  public:
   [[nodiscard]] SeriesInfo describe() const {
@@ -108,24 +112,26 @@ class Series {
             info.type,       list(info.shape), {list(info.start), list(info.stop)},
             info.step_bytes, info.slots,       info.writers};
   }
+  /// Returns the accounting of this rank.
   [[nodiscard]] Statistics statistics() const {
     Statistics statistics{};
     statistics.struct_bytes = sizeof statistics;
     check(couplet_series_count(owner_.get(), &statistics));
     return statistics;
   }
-  /// Nothing before the first step.
+  /// Returns the ordinals that are still there, or nothing before the first step.
   [[nodiscard]] std::optional<Retained> retained() const {
     Retained range{};
     const couplet_status status =
         check(couplet_series_retained(owner_.get(), &range.first, &range.end, &range.newest_step));
     return status == COUPLET_OK ? std::optional<Retained>(range) : std::nullopt;
   }
+  /// Returns the newest published step, or nothing before the first one.
   [[nodiscard]] std::optional<std::int64_t> newest() const {
     const std::optional<Retained> range = retained();
     return range ? std::optional<std::int64_t>(range->newest_step) : std::nullopt;
   }
-  /// Throws what the destructor would swallow.
+  /// Closes the series, and throws the errors that the destructor would ignore.
   void close() { check(couplet_series_close(owner_.release())); }
   [[nodiscard]] couplet_series* handle() const noexcept { return owner_.get(); }
 
@@ -136,12 +142,14 @@ class Series {
   Owner<couplet_series, couplet_series_close> owner_;
 };
 
-/// What writers have in common.
+/// The part that all writers share.
 class WritingEnd : public Series {
  public:
-  /// Physical time of the next step that is published.
+  /// Sets the physical time of the next step that is published. Errors: as couplet_series_set_time.
   void set_time(double time) { check(couplet_series_set_time(handle(), time)); }
+  /// Publishes the claimed slot. Throws Error(COUPLET_ERROR_STATE) if no slot is claimed.
   void publish() { check(couplet_series_publish(handle())); }
+  /// Says how long this rank has waited for holding readers.
   [[nodiscard]] Waits waits() const {
     couplet_series_waits waits{};
     waits.struct_bytes = sizeof waits;
@@ -154,23 +162,24 @@ class WritingEnd : public Series {
   explicit WritingEnd(couplet_series* handle) : Series(handle) {}
 };
 
-/// What batches have in common.
+/// The part that all batches share.
 class BatchBase {
  public:
-  /// COUPLET_OK, COUPLET_NOT_YET, COUPLET_END or COUPLET_RESTARTED.
+  /// Returns COUPLET_OK, COUPLET_NOT_YET, COUPLET_END or COUPLET_RESTARTED.
   [[nodiscard]] couplet_status status() const noexcept { return status_; }
   [[nodiscard]] bool ended() const noexcept { return status_ == COUPLET_END; }
-  /// Number of steps.
+  /// Returns the number of steps.
   [[nodiscard]] std::size_t size() const noexcept { return status_ == COUPLET_OK ? batch_.count : 0; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] std::span<const std::int64_t> steps() const noexcept { return {batch_.steps, size()}; }
-  /// Physical times, NaN where none was said.
+  /// Returns the physical times; NaN for a step to which the writer gave none.
   [[nodiscard]] std::span<const double> times() const noexcept { return {batch_.times, size()}; }
   [[nodiscard]] std::span<const std::uint64_t> ordinals() const noexcept { return {batch_.ordinals, size()}; }
-  /// 1: the i-th step was replaced while it was copied (only with OpenOptions::torn).
+  /// Returns one mark for each step; 1: it was replaced while it was copied (only with OpenOptions::torn).
   [[nodiscard]] std::span<const std::uint8_t> torn() const noexcept { return {batch_.torn, size()}; }
-  /// Steps lost since the last read.
+  /// Returns the number of steps that were lost since the last read.
   [[nodiscard]] std::uint64_t lost() const noexcept { return batch_.lost; }
+  /// Returns which start of the writer this is: 0, 1, ...
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return batch_.incarnation; }
 
  protected:
@@ -179,7 +188,7 @@ class BatchBase {
   couplet_batch batch_;
 };
 
-/// Elements of this rank's box; refuses another element type than T.
+/// Returns the number of elements of this rank's box. Throws Error(COUPLET_ERROR_TYPE) if they are not of type T.
 template <class T>
 std::size_t box_elements(const SeriesInfo& info) {
   if (info.type != type_of<T>) {
@@ -191,15 +200,17 @@ std::size_t box_elements(const SeriesInfo& info) {
 
 }  // namespace detail
 
-/// Writes a series.
+/// Writes a series of one field.
 template <Element T>
 class Writer : public detail::WritingEnd {
  public:
   explicit Writer(couplet_series* handle) : WritingEnd(handle), elements_(detail::box_elements<T>(describe())) {}
 
-  /// Elements of this rank's box.
+  /// Returns the number of elements of this rank's box.
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
-  /// Copies this rank's box and publishes it; false: FULL, nothing was written (only where wait_timeout_s is 0).
+  /// Copies this rank's box of step `step` into the next slot and publishes it. Blocking: up to wait_timeout_s, if a
+  /// holding reader still needs the oldest slot. Returns false if wait_timeout_s is 0 and it needs it (COUPLET_FULL).
+  /// Errors: as couplet_series_put.
   [[nodiscard]] bool put(std::span<const T> data, std::int64_t step) {
     if (data.size() != elements_) {
       throw Error(COUPLET_ERROR_SHAPE, "put, step " + std::to_string(step) + ": series '" + describe().name + "' has " +
@@ -208,7 +219,8 @@ class Writer : public detail::WritingEnd {
     }
     return detail::check(couplet_series_put(handle(), data.data(), step)) == COUPLET_OK;
   }
-  /// This rank's box in a larger or differently ordered array: its first element and the strides, in elements. One copy, too.
+  /// Puts this rank's box from a larger or differently ordered array: `first` is its first element, and the strides are
+  /// counted in elements. It is copied once, too.
   [[nodiscard]] bool put(const T* first, const std::vector<std::int64_t>& strides, std::int64_t step) {
     const std::size_t dimensions = describe().shape.size();
     if (strides.size() != dimensions) {
@@ -220,7 +232,8 @@ class Writer : public detail::WritingEnd {
     const couplet_array one = array.c_array();
     return detail::check(couplet_series_put_arrays(handle(), &one, 1, step)) == COUPLET_OK;
   }
-  /// The memory of the next slot, to compute in place until publish(); empty: FULL (only where wait_timeout_s is 0).
+  /// Gives the memory of the next slot, for computation in place until publish(). Its old contents are undefined.
+  /// Returns nothing in the case in which put returns false.
   [[nodiscard]] std::optional<std::span<T>> claim(std::int64_t step) {
     void* data = nullptr;
     if (detail::check(couplet_series_claim(handle(), step, &data)) != COUPLET_OK) {
@@ -233,17 +246,18 @@ class Writer : public detail::WritingEnd {
   std::size_t elements_;
 };
 
-/// What one read returned. The spans are the library's, valid until the next read or close (data: the user's own `out`).
+/// The steps that one read has delivered. The spans point to the library's memory until the next read or close, except
+/// data() if the caller gave `out`.
 template <Element T>
 class Batch : public detail::BatchBase {
  public:
   Batch(couplet_status status, const couplet_batch& batch) : BatchBase(status, batch) {}
 
-  /// All steps, one after the other.
+  /// Returns all steps, one after the other.
   [[nodiscard]] std::span<const T> data() const noexcept {
     return {static_cast<const T*>(batch_.data), size() * step_elements()};
   }
-  /// The box of the i-th step of the batch.
+  /// Returns the box of the i-th step of the batch.
   [[nodiscard]] std::span<const T> operator[](std::size_t i) const {
     return data().subspan(i * step_elements(), step_elements());
   }
@@ -253,20 +267,22 @@ class Batch : public detail::BatchBase {
 };
 
 struct ReadOptions {
-  std::uint64_t at_least = 1;  ///< steps, waited for
+  std::uint64_t at_least = 1;  ///< number of steps that the read waits for
   std::uint64_t up_to = 64;
   double timeout_s = for_ever;
 };
 
-/// Reads a series.
+/// Reads a series of one field.
 template <Element T>
 class Reader : public detail::Series {
  public:
   explicit Reader(couplet_series* handle) : Series(handle), elements_(detail::box_elements<T>(describe())) {}
 
-  /// Elements of this rank's box.
+  /// Returns the number of elements of this rank's box.
   [[nodiscard]] std::size_t elements() const noexcept { return elements_; }
-  /// out: empty (the library's buffer), or room for up_to boxes. Throws errors; answers are in Batch::status().
+  /// Reads this rank's box of at least at_least and at most up_to steps, in order. `out` has room for up_to boxes, or
+  /// is empty: the steps are then in the library's memory. Blocking: until at_least steps are there, at most timeout_s.
+  /// Answers are in Batch::status(). Errors: as couplet_series_read.
   [[nodiscard]] Batch<T> read(const ReadOptions& options = {}, std::span<T> out = {}) {
     couplet_batch batch{};
     batch.struct_bytes = sizeof batch;
@@ -279,14 +295,15 @@ class Reader : public detail::Series {
   std::size_t elements_;
 };
 
+/// Says how a series is created. The members are those of couplet_series_options.
 struct SeriesOptions {
-  std::uint64_t slots = 0;            ///< retained steps; 0: as many as fit into memory_bytes
+  std::uint64_t slots = 0;            ///< steps that are kept; 0: as many as fit into memory_bytes
   std::uint64_t memory_bytes = 0;     ///< 0: the library's default
-  std::string required_readers = {};  ///< comma separated; empty: the environment
+  std::string required_readers = {};  ///< comma separated; empty: the variable COUPLET_REQUIRED_READERS_<SERIES>
   double required_timeout_s = for_ever;
   double wait_timeout_s = for_ever;
   double evict_after_held_s = for_ever;
-  Group group = {};  ///< writers; empty: all ranks of the program
+  Group group = {};  ///< the writers; empty: all ranks of the program
 };
 
 enum class Mode : std::int32_t { hold = COUPLET_HOLD, follow = COUPLET_FOLLOW };
@@ -297,19 +314,21 @@ enum class From : std::int32_t {
   step = COUPLET_FROM_STEP
 };
 
+/// Says how a series is opened. The members are those of couplet_open_options.
 struct OpenOptions {
-  std::optional<Box> box = std::nullopt;  ///< nothing: the whole array
+  std::optional<Box> box = std::nullopt;  ///< none: the whole array
   Mode mode = Mode::hold;
   From from = From::oldest;
   std::int64_t from_step = 0;
-  bool local = false;  ///< every rank reads for itself; else reads are collective over the group
-  Group group = {};    ///< readers; empty: all ranks of the program
+  bool local = false;  ///< true: every rank reads for itself; false: reads are collective over the group
+  Group group = {};    ///< the readers; empty: all ranks of the program
   double timeout_s = 60.0;
   std::uint64_t buffer_bytes = 0;
-  std::uint64_t every = 1;  ///< deliver the first step and then every n-th, skip the others
-  bool latest = false;      ///< a read gives the at_least newest steps and skips older ones; for Mode::follow
-  bool torn = false;        ///< deliver torn steps, marked
-  double interval = 0;      ///< of physical time: deliver the first step of each, skip the others; 0: all
+  std::uint64_t every = 1;  ///< n: the first step and then every n-th is delivered, the others are skipped
+  bool latest = false;      ///< true: a read gives the at_least newest steps and skips older ones; needs Mode::follow
+  bool torn = false;        ///< true: torn steps are delivered with a mark
+  /// Of physical time: the first step of each interval is delivered, the others are skipped. 0: all steps.
+  double interval = 0;
 };
 
 }  // namespace couplet

@@ -1,12 +1,12 @@
-"""Couplet: separately started parallel programs work as one; a time series is shared, messages are exchanged.
+"""Couplet lets separately started parallel programs work as one: they share time series and exchange messages.
 
     with couplet.join("nowcast") as universe:
         eta = universe.series("eta", box=[(150, 750), (100, 500)])
         for batch in eta.batches(up_to=64):    # each is one read of many steps
             batch.data                         # (steps, 600, 400)
 
-Arrays are in C order, boxes 0-based and half open. Blocking calls release the GIL and answer Ctrl-C. Guide:
-docs/guide/python.md.
+Arrays are in C order; boxes are 0-based and half open. Blocking calls release the GIL and answer Ctrl-C. Errors are the
+exceptions of couplet.errors. Guide: docs/guide/python.md.
 """
 
 from couplet._areas import Area, AreaInfo

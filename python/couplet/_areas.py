@@ -1,4 +1,4 @@
-"""Areas: memory that its owner exposes and others read and write."""
+"""Areas: an array in the memory of its owner, which other processes read and write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from couplet._elements import dtype_of
 
 @dataclass(frozen=True)
 class AreaInfo:
-    """What an area is, and how it is reached: route "own", "mapped", "memory" (in the owner's process) or "served"."""
+    """Describes an area. Its route is "own", "mapped", "memory" (in the owner's process) or "served"."""
 
     name: str
     route: str
@@ -27,14 +27,19 @@ class AreaInfo:
 
 
 class Area(Closing):
-    """An n-D array of one rank. Use as a context manager, or close it."""
+    """An n-D array in the memory of one rank. Use it as a context manager, or call close.
+
+    Reading and writing block for at most `timeout` seconds (None: for ever). They raise ShapeError if the elements are
+    not inside the area, PeerLostError if the owner has died or left, and DeadlineError if the owner makes no call, or
+    if the area was being written all the time.
+    """
 
     def __init__(self, handle: _couplet.Area) -> None:
         self._handle = handle
 
     @property
     def info(self) -> AreaInfo:
-        """Name, route, dtype, shape, owner, and whether it has a stamp."""
+        """Describes the area: name, route, dtype, shape, owner, and whether it is stamped."""
         found = self._handle.describe()
         return AreaInfo(
             found["name"], found["route"], dtype_of(found["type"]), found["shape"], found["owner"], found["stamped"]
@@ -42,39 +47,45 @@ class Area(Closing):
 
     @property
     def memory(self) -> NDArray[Any] | None:
-        """An array over the elements, where they are in this process (owner, and route "mapped"); else None."""
+        """Gives an array over the elements if they are in this process's memory (the owner's, or route "mapped"), else
+        None.
+        """
         return self._handle.memory()
 
     def read(self, box: Box | None = None, *, timeout: float | None = None) -> NDArray[Any]:
-        """A new array with the elements of `box` (default: all). Of a stamped area they are of one write."""
+        """Reads `box` (default: the whole area) into a new array. The elements of a stamped area are all from one
+        write.
+        """
         return self.read_stamped(box, timeout=timeout)[0]
 
     def read_stamped(self, box: Box | None = None, *, timeout: float | None = None) -> tuple[NDArray[Any], int]:
-        """The elements, and how often a stamped area has been written."""
+        """Reads as `read` does, and also returns how often a stamped area has been written."""
         return self._handle.read(*self._bounds(box), -1.0 if timeout is None else float(timeout))
 
     def write(self, array: Any, box: Box | None = None, *, timeout: float | None = None) -> int:
-        """Write `box` (default: all); returns how often a stamped area has been written."""
+        """Writes `box` (default: the whole area), and returns how often a stamped area has been written."""
         return self._handle.write(array, *self._bounds(box), -1.0 if timeout is None else float(timeout))
 
     def read_elements(self, offset: int, count: int, *, timeout: float | None = None) -> NDArray[Any]:
-        """`count` elements from `offset` on, in C order."""
+        """Reads `count` elements into a new array, beginning with element `offset` in C order."""
         return self._handle.read_elements(offset, count, -1.0 if timeout is None else float(timeout))[0]
 
     def write_elements(self, array: Any, offset: int, *, timeout: float | None = None) -> int:
-        """Write the array's elements from `offset` on, in C order."""
+        """Writes the elements of the array, beginning with element `offset` in C order. Returns as `write` does."""
         return self._handle.write_elements(array, offset, -1.0 if timeout is None else float(timeout))
 
     def begin(self, timeout: float | None = None) -> None:
-        """Owner of a stamped area: before he changes its memory himself."""
+        """Begins a change of a stamped area by its owner, in its own memory. Others cannot read or write until
+        `end`.
+        """
         self._handle.begin(-1.0 if timeout is None else float(timeout))
 
     def end(self) -> None:
-        """Owner of a stamped area: after that."""
+        """Ends a change that `begin` has begun."""
         self._handle.end()
 
     def close(self) -> None:
-        """Give it up; the owner takes it away. Again: nothing."""
+        """Closes the area. If the owner closes it, others can no longer reach it. It may be called twice."""
         self._handle.close()
 
     def _bounds(self, box: Box | None) -> tuple[list[int], list[int]]:

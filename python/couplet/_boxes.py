@@ -1,4 +1,4 @@
-"""Boxes as users write them: [(start, stop), ...], half open, one pair for each dimension; slices do as well."""
+"""Boxes as users write them: [(start, stop), ...], half open, with one pair or slice for each dimension."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Box = Sequence[Bounds]
 
 
 def is_one_box(given: Box | Sequence[Box]) -> bool:
-    """Whether these are the bounds of one box, and not a list of boxes."""
+    """Says whether these are the bounds of one box, and not a list of boxes."""
     if len(given) == 0:
         return False
     first = given[0]
@@ -19,7 +19,7 @@ def is_one_box(given: Box | Sequence[Box]) -> bool:
 
 
 def split_boxes(boxes: Sequence[Box], dimensions: int, name: str) -> tuple[list[int], list[int], int]:
-    """All starts, all stops, and how many boxes there are."""
+    """Returns all starts, all stops, and the number of boxes."""
     starts: list[int] = []
     stops: list[int] = []
     for box in boxes:
@@ -32,7 +32,7 @@ def split_boxes(boxes: Sequence[Box], dimensions: int, name: str) -> tuple[list[
 
 
 def split_box(box: Box, name: str) -> tuple[list[int], list[int]]:
-    """Arrays start and stop."""
+    """Returns the arrays start and stop of a box."""
     start: list[int] = []
     stop: list[int] = []
     for dimension, bounds in enumerate(box):

@@ -1,4 +1,4 @@
-"""What ends with its `with` block."""
+"""The base of objects that close at the end of their `with` block."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from couplet.errors import Error
 
 
 class Closing:
-    """A context manager whose end is close()."""
+    """A context manager that calls close() at the end of its block."""
 
     def close(self) -> None:
-        """Be done with it. Again: nothing."""
+        """Closes the object. It may be called twice."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:
@@ -25,5 +25,5 @@ class Closing:
         if kind is None:
             self.close()
             return
-        with suppress(Error):  # the first error tells more
+        with suppress(Error):  # the first error says more
             self.close()

@@ -1,4 +1,5 @@
-# The extension, as the modules of this package use it. Times are seconds, -1: for ever; types are couplet_type.
+# The extension, as the modules of this package use it. Times are in seconds, and -1 means for ever; types are
+# couplet_type.
 from collections.abc import Sequence
 from typing import Any, final
 

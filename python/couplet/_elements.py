@@ -1,4 +1,4 @@
-"""NumPy's element types and Couplet's."""
+"""Converts between NumPy's element types and Couplet's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _DTYPES = {code: dtype for dtype, code in _TYPES.items()}
 
 
 def type_of(dtype: DTypeLike) -> int:
-    """Couplet's type of a NumPy dtype in native byte order."""
+    """Returns Couplet's type of a NumPy dtype in native byte order."""
     wanted = np.dtype(dtype)
     code = _TYPES.get(wanted)
     if code is None:
@@ -38,5 +38,5 @@ def type_of(dtype: DTypeLike) -> int:
 
 
 def dtype_of(code: int) -> np.dtype[Any]:
-    """The dtype of a Couplet type; opaque bytes are uint8."""
+    """Returns the dtype of a Couplet type; opaque bytes become uint8."""
     return _DTYPES.get(code, np.dtype(np.uint8))

@@ -1,9 +1,9 @@
 """Groups of ranks, and messages between them.
 
-As in mpi4py, the name shows the cost: ``Send``, ``Recv``, ``Isend``, ``Irecv`` move the memory of an array or buffer
-(C-contiguous; NumPy, DLPack or the buffer protocol) without a copy on this side; ``send``, ``recv``, ``isend`` and
-``irecv`` move any Python object, pickled. The two kinds never match each other. Programs in other languages see the
-capitalised ones.
+As in mpi4py, the name shows the cost. ``Send``, ``Recv``, ``Isend`` and ``Irecv`` move the memory of an array or buffer
+(C-contiguous; NumPy, DLPack or the buffer protocol) without a copy in Python. ``send``, ``recv``, ``isend`` and
+``irecv`` move any Python object, pickled. A call of one kind never receives a message of the other. Programs in other
+languages see only messages of the first kind.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from couplet._requests import Request
 ANY_SOURCE = -1
 ANY_TAG = -1
 
-# An object travels as one message of up to ENVELOPE_BYTES (its size, a number, its pickle); a longer pickle follows in
-# a context of its own, with the number as tag: concurrent receives cannot take each other's.
+# An object is sent as one message of up to ENVELOPE_BYTES: its size, a number and its pickle. A longer pickle follows
+# in a context of its own, with the number as its tag, so that concurrent receives cannot take each other's messages.
 ENVELOPE_BYTES = 4096
 _ENVELOPE = struct.Struct("<Qi")
 _INLINE_BYTES = ENVELOPE_BYTES - _ENVELOPE.size
@@ -33,7 +33,11 @@ MakeGroup = Callable[[str, Sequence[int]], _couplet.Group]
 
 
 class Group:
-    """An ordered set of ranks, numbered 0 to size - 1."""
+    """An ordered set of ranks, numbered 0 to size - 1.
+
+    `target` and `source` are ranks in the group; a tag is 0 to 2**31 - 1. Calls that wait raise DeadlineError after
+    `timeout` seconds (None: they wait for ever) and PeerLostError if the other rank has died or left.
+    """
 
     def __init__(self, handle: _couplet.Group, name: str, ranks: Callable[[], Sequence[int]], make: MakeGroup) -> None:
         self._handle = handle
@@ -45,56 +49,67 @@ class Group:
 
     @property
     def name(self) -> str:
-        """The name it was made with."""
+        """Gives the name with which the group was created."""
         return self._name
 
     @property
     def rank(self) -> int:
-        """Of the caller; -1 where it is no member."""
+        """Gives the caller's rank in the group, or -1 if it is not a member."""
         return self._handle.rank_and_size()[0]
 
     @property
     def size(self) -> int:
-        """Number of ranks."""
+        """Gives the number of ranks."""
         return self._handle.rank_and_size()[1]
 
     def free(self) -> None:
-        """End a group of create_group early; the others belong to the universe."""
+        """Frees a group of create_group. The other groups belong to the universe."""
         self._handle.free()
 
-    # Memory of arrays and buffers.
+    # The following calls move the memory of arrays and buffers.
 
     def Send(self, buffer: Any, target: int, tag: int = 0, timeout: float | None = None) -> None:  # noqa: N802
-        """Send an array or buffer; returns when it may be changed again."""
+        """Sends an array or buffer. It returns when the memory may be changed again."""
         self._handle.isend(buffer, target, tag).wait(-1.0 if timeout is None else timeout)
 
     def Recv(  # noqa: N802
         self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None
     ) -> Message:
-        """Receive into an array or writable buffer. A message that comes after the timeout is for the next receive."""
+        """Receives into an array or writable buffer. A message that comes after the timeout is left to the next
+        receive.
+
+        Raises
+        ------
+        TruncatedError
+            The message is longer than the buffer, whose content is then undefined.
+        ElementTypeError
+            The sizes of the elements do not fit.
+        """
         message: Message = self.Irecv(buffer, source, tag)._wait_or_withdraw(timeout)
         return message
 
     def Isend(self, buffer: Any, target: int, tag: int = 0) -> Request:  # noqa: N802
-        """Start to send an array or buffer, which must not change until the request is done."""
+        """Starts to send an array or buffer, which must not change until the request is complete."""
         return Request(self._handle.isend(buffer, target, tag))
 
     def Irecv(self, buffer: Any, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:  # noqa: N802
-        """Start to receive into an array or writable buffer."""
+        """Starts to receive into an array or writable buffer, which belongs to the library until the request is
+        complete.
+        """
         return Request(self._handle.irecv(buffer, source, tag))
 
-    # Python objects, pickled.
+    # The following calls move Python objects, pickled.
 
     def send(self, value: Any, target: int, tag: int = 0, timeout: float | None = None) -> None:
-        """Send a picklable object."""
+        """Sends an object that can be pickled."""
         self.isend(value, target, tag).wait(timeout)
 
     def recv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG, timeout: float | None = None) -> Any:
-        """Receive an object. One that comes after the timeout is for the next receive."""
+        """Receives an object. One that comes after the timeout is left to the next receive."""
         return self.irecv(source, tag)._wait_or_withdraw(timeout)
 
     def isend(self, value: Any, target: int, tag: int = 0) -> Request:
-        """Start to send a picklable object; it may change at once."""
+        """Starts to send an object that can be pickled. The object may be changed at once."""
         envelopes, payloads = self._object_contexts()
         pickled = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
         number = self._sent.get(target, 0)
@@ -107,7 +122,7 @@ class Group:
         return ObjectSend(first, rest)
 
     def irecv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
-        """Start to receive an object."""
+        """Starts to receive an object."""
         return ObjectReceive(*self._object_contexts(), source, tag)
 
     def _object_contexts(self) -> tuple[_couplet.Group, _couplet.Group]:
@@ -121,7 +136,7 @@ class Group:
 
 
 class ObjectSend(Request):
-    """An object on its way out."""
+    """The request of an object that is being sent."""
 
     def __init__(self, envelope: _couplet.Request, payload: _couplet.Request | None = None) -> None:
         self._payload = payload
@@ -136,7 +151,7 @@ class ObjectSend(Request):
 
 
 class ObjectReceive(Request):
-    """An object on its way in."""
+    """The request of an object that is being received."""
 
     def __init__(self, envelopes: _couplet.Group, payloads: _couplet.Group, source: int, tag: int) -> None:
         self._payloads = payloads
@@ -157,7 +172,7 @@ class ObjectReceive(Request):
 
     @property
     def message(self) -> Message | None:
-        """Source and tag of the object, once it is there."""
+        """Gives source and tag of the object, once it has arrived."""
         return None if self.pending else self._envelope
 
     def _result(self) -> Any:

@@ -1,4 +1,4 @@
-"""Which libcouplet_mpi_* belongs to the MPI of mpi4py."""
+"""Finds the libcouplet_mpi_* that belongs to the MPI of mpi4py."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def library_for(version: str) -> Path:
-    """The libcouplet_mpi_* for an MPI that calls itself so (MPI.Get_library_version())."""
+    """Returns the libcouplet_mpi_* for an MPI with this version text (MPI.Get_library_version())."""
     core = Path(_couplet.library_path()).absolute()
     path = core.with_name(core.name.replace("libcouplet", f"libcouplet_mpi_{flavour_of(version)}", 1))
     if not path.exists():
@@ -23,7 +23,7 @@ def library_for(version: str) -> Path:
 
 
 def flavour_of(version: str) -> str:
-    """Whose binary interface it has: openmpi or mpich."""
+    """Returns the binary interface of an MPI with this version text: openmpi or mpich."""
     if "Open MPI" in version:
         return "openmpi"
     if any(name in version for name in ("MPICH", "MVAPICH", "Intel(R) MPI", "Cray MPICH", "ParaStation")):
@@ -32,10 +32,10 @@ def flavour_of(version: str) -> str:
 
 
 def join(request: _couplet.JoinRequest, comm: MPI.Intracomm | Any) -> _couplet.Universe:
-    """Join with the rank and size of an mpi4py communicator."""
+    """Joins with the rank and size of an mpi4py communicator."""
     from mpi4py import MPI
 
     library = library_for(MPI.Get_library_version())
-    alive = MPI.Is_initialized() and not MPI.Is_finalized()  # else joining says so
+    alive = MPI.Is_initialized() and not MPI.Is_finalized()  # otherwise joining reports the error
     any_thread = alive and MPI.Query_thread() == MPI.THREAD_MULTIPLE
     return _couplet.join_mpi(request, str(library), MPI._addressof(comm), any_thread)

@@ -1,4 +1,4 @@
-"""Requests: what isend, irecv and their capitalised sisters return."""
+"""Requests: the objects that isend, irecv, Isend and Irecv return."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from couplet import _couplet
 from couplet._couplet import Message
 from couplet.errors import ArgumentError, DeadlineError, Error
 
-# What follows when a part of a request is done: the next part, or None when that was the last.
+# Called when a part of a request is complete. Returns the next part, or None if that was the last.
 NextPart = Callable[[Message], "_couplet.Request | None"]
 
 
 class Request:
-    """A call on its way. Its buffer belongs to the library until wait or test says it is done.
+    """A non-blocking call. Its buffer belongs to the library until wait or test says that the request is complete.
 
-    A pending request that is dropped goes on by itself (nothing can be cancelled); its buffer is kept for that long.
+    A request cannot be cancelled. If a pending one is dropped, the call still goes on, and the buffer is kept until it
+    is complete.
     """
 
     def __init__(self, part: _couplet.Request, next_part: NextPart | None = None) -> None:
@@ -30,18 +31,26 @@ class Request:
 
     @property
     def pending(self) -> bool:
-        """Whether it is still on its way."""
+        """Says whether the request is not yet complete."""
         return self._message is None and self._error is None
 
     @property
     def message(self) -> Message | None:
-        """Source, tag and size, once it is done."""
+        """Gives source, tag and size of the message, once the request is complete."""
         return self._message
 
     def wait(self, timeout: float | None = None) -> Any:
-        """Wait until it is done: the message of a buffer, the object that irecv received, None for sends of objects.
+        """Waits until the request is complete.
 
-        Raises DeadlineError after `timeout` seconds; the request is pending then, and may be waited for again.
+        Returns
+        -------
+        object
+            The Message of a call with a buffer, the object that irecv has received, or None for a sent object.
+
+        Raises
+        ------
+        DeadlineError
+            `timeout` seconds (None: for ever) have passed. The request is still pending, and may be waited for again.
         """
         limit = _limit(timeout)
         while self.pending:
@@ -54,7 +63,10 @@ class Request:
         return self._result()
 
     def _wait_or_withdraw(self, timeout: float | None) -> Any:
-        """For a receive that nobody else has: a message that has not begun to arrive is left to the next receive."""
+        """Waits for a receive that only this call knows of, and withdraws it after the timeout.
+
+        A message that has not begun to arrive by then is left to the next receive.
+        """
         try:
             return self.wait(timeout)
         except DeadlineError:
@@ -67,7 +79,7 @@ class Request:
             raise
 
     def test(self) -> tuple[bool, Any]:
-        """(True, what wait would return) when it is done, else (False, None); never blocks."""
+        """Returns (True, the result of wait) if the request is complete, else (False, None). Never blocks."""
         while self.pending:
             try:
                 message = self._part.test()
@@ -88,7 +100,7 @@ class Request:
             self._arriving = True
 
     def _fail(self, error: Error) -> None:
-        """Remember an error that has ended the request (a timeout has not)."""
+        """Remembers an error that has ended the request. A timeout has not ended it."""
         if not self._part.pending:
             self._error = error
 
@@ -99,7 +111,7 @@ class Request:
 
 
 def _limit(timeout: float | None) -> float | None:
-    """When a wait of `timeout` seconds ends; None, as for a negative or infinite timeout: never."""
+    """Returns when a wait of `timeout` seconds ends. None means never, as for a negative or infinite timeout."""
     if timeout is None or timeout < 0 or timeout == math.inf:
         return None
     if math.isnan(timeout):
@@ -112,7 +124,9 @@ def _left(limit: float | None) -> float:
 
 
 def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:
-    """Wait for all and return each one's result; raise the first error in their order, after all are done."""
+    """Waits until all requests are complete and returns their results. It then raises the first error in their
+    order.
+    """
     limit = _limit(timeout)
     results: list[Any] = []
     first: Error | None = None
@@ -128,7 +142,7 @@ def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[A
 
 
 def waitany(requests: Sequence[Request], timeout: float | None = None) -> tuple[int, Any]:
-    """Index and result of one request that has become done; (-1, None) where none is pending."""
+    """Waits until one request is complete, and returns its index and result, or (-1, None) if none is pending."""
     limit = _limit(timeout)
     while waiting := [(index, request) for index, request in enumerate(requests) if request.pending]:
         try:

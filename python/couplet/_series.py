@@ -1,4 +1,4 @@
-"""Writing and reading a series: NumPy arrays in and out, of one field or of several."""
+"""Writes and reads series: NumPy arrays in and out, of one field or of several."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ANSWERS: dict[int, Answer] = {0: "ok", 1: "not yet", 3: "end", 4: "restarted"}
 
 @dataclass(frozen=True)
 class Statistics:
-    """The accounting of one rank. Of a reader: published - first == delivered + lost + skipped + pending."""
+    """The accounting of one rank. For a reader: published - first == delivered + lost + skipped + pending."""
 
     published: int
     first: int
@@ -40,13 +40,13 @@ class Statistics:
 
     @property
     def balanced(self) -> bool:
-        """Whether the equation holds."""
+        """Says whether this equation holds."""
         return self.published - self.first == self.delivered + self.lost + self.skipped + self.pending
 
 
 @dataclass(frozen=True)
 class Waits:
-    """How long a writer has waited for holders, and for whom; names are "" before the first wait."""
+    """How long a writer has waited for holding readers, and for which of them. Names are "" before the first wait."""
 
     count: int
     total_ns: int
@@ -61,7 +61,7 @@ class Waits:
 
 @dataclass(frozen=True)
 class FieldInfo:
-    """One of the arrays that belong to a step, and the boxes of this rank."""
+    """Describes one of the arrays that belong to a step, and this rank's boxes."""
 
     name: str
     dtype: np.dtype[Any]
@@ -71,13 +71,13 @@ class FieldInfo:
 
     @property
     def box_shapes(self) -> tuple[tuple[int, ...], ...]:
-        """Extents of this rank's boxes."""
+        """Gives the extents of this rank's boxes."""
         return tuple(tuple(stop - start for start, stop in box) for box in self.boxes)
 
 
 @dataclass(frozen=True)
 class SeriesInfo:
-    """What is known about a series, and the box of this rank; dtype to step_bytes are of the first field."""
+    """Describes a series, and this rank's box. The members dtype to step_bytes are those of the first field."""
 
     name: str
     program: str
@@ -93,13 +93,13 @@ class SeriesInfo:
 
     @property
     def box_shape(self) -> tuple[int, ...]:
-        """Extents of this rank's box."""
+        """Gives the extents of this rank's box."""
         return tuple(stop - start for start, stop in self.box)
 
 
 @dataclass(frozen=True)
 class Retained:
-    """Ordinals first to end - 1 are still there; newest_step is the newest."""
+    """The steps that are still there: the ordinals first to end - 1. newest_step is the number of the newest one."""
 
     first: int
     end: int
@@ -108,9 +108,9 @@ class Retained:
 
 @dataclass(frozen=True)
 class Batch:
-    """The steps of one read, oldest first: data[i] is the box of step steps[i]. Empty unless status is "ok".
+    """The steps of one read, oldest first: data[i] is the box of step steps[i]. It is empty unless status is "ok".
 
-    Of several fields: batch["density"][i]; data is the first one's.
+    If several fields are read, batch["density"][i] is a step of one of them, and data is that of the first one.
     """
 
     data: Any
@@ -125,7 +125,7 @@ class Batch:
     fields: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
-        """The steps of a field."""
+        """Gives the steps of a field."""
         if name not in self.fields:
             raise NotFoundError(f"there is no field {name!r} in this batch; it has {', '.join(map(repr, self.fields))}")
         return self.fields[name]
@@ -134,7 +134,7 @@ class Batch:
         return len(self.steps)
 
     def __iter__(self) -> Iterator[tuple[int, Any]]:
-        """Pairs of step and box; of several fields: of step and a dict of boxes."""
+        """Iterates over pairs of step and box. If several fields are read, over pairs of step and a dict of boxes."""
         if len(self.fields) > 1:
             boxes = [{name: data[i] for name, data in self.fields.items()} for i in range(len(self))]
             return iter([(int(step), box) for step, box in zip(self.steps, boxes, strict=True)])
@@ -142,12 +142,12 @@ class Batch:
 
     @property
     def ended(self) -> bool:
-        """Whether the writer has closed the series and everything was read."""
+        """Says whether the writer has closed the series and everything was read."""
         return self.status == "end"
 
 
 class Series(Closing):
-    """What writers and readers have in common."""
+    """The part that writers and readers share."""
 
     def __init__(self, handle: _couplet.Series) -> None:
         self._handle = handle
@@ -155,26 +155,26 @@ class Series(Closing):
 
     @property
     def name(self) -> str:
-        """Name of the series."""
+        """Gives the name of the series."""
         return self._info.name
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the whole array."""
+        """Gives the extents of the whole array."""
         return self._info.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Element type."""
+        """Gives the element type."""
         return self._info.dtype
 
     @property
     def box(self) -> tuple[tuple[int, int], ...]:
-        """This rank's (start, stop) in each dimension."""
+        """Gives this rank's (start, stop) in each dimension."""
         return self._info.box
 
     def describe(self) -> SeriesInfo:
-        """Everything that is known."""
+        """Describes the series and its fields."""
         raw = self._handle.describe()
         fields = {
             name: FieldInfo(
@@ -198,51 +198,70 @@ class Series(Closing):
 
     @property
     def statistics(self) -> Statistics:
-        """Counts of this rank up to now."""
+        """Gives the accounting of this rank up to now."""
         return Statistics(**self._handle.statistics())
 
     @property
     def retained(self) -> Retained | None:
-        """The steps that are still there; None before the first."""
+        """Gives the steps that are still there, or None before the first step."""
         found = self._handle.retained()
         return None if found is None else Retained(*found)
 
     @property
     def newest(self) -> int | None:
-        """The newest step; None before the first. Costs a look at one cache line."""
+        """Gives the newest step, or None before the first one. This reads one cache line."""
         found = self._handle.retained()
         return None if found is None else found[2]
 
     @property
     def closed(self) -> bool:
-        """Whether close was called."""
+        """Says whether close was called."""
         return self._handle.closed
 
     def close(self) -> None:
-        """End writing (readers get what is left, then the end) or reading. Again: nothing."""
+        """Ends writing (readers get what is left, then the end) or reading. It may be called twice."""
         self._handle.close()
 
 
 class Writer(Series):
-    """Writes a series; use as a context manager, or close it."""
+    """Writes a series. Use it as a context manager, or call close."""
 
     def __init__(self, handle: _couplet.Series) -> None:
         super().__init__(handle)
         self._unpublished: tuple[int, list[NDArray[Any]]] | None = (
-            None  # claimed, and the block ended with an exception
+            None  # the slot is still claimed if the block ended with an exception
         )
 
     @property
     def waits(self) -> Waits:
-        """How long put and claim have waited for holders, and for whom."""
+        """Says how long put and claim have waited for holding readers, and for which of them."""
         return Waits(**self._handle.waits())
 
     def put(self, array: Any, step: int, time: float | None = None) -> None:
-        """Copy this rank's box of `step` (strictly increasing) and publish it.
+        """Copies this rank's box of step `step` into the next slot and publishes it.
 
-        Several boxes: a list of arrays; several fields: a dict of arrays, or of lists, by name. Arrays may have any
-        order and gaps (views that leave out ghost cells, transposed ones): they are copied once. time: the physical
-        time of the step. Waits for holders; raises Full or DeadlineError after wait_timeout, and nothing was written.
+        Blocking: up to wait_timeout, if a holding reader still needs the oldest slot.
+
+        Parameters
+        ----------
+        array
+            The array of this rank's box. Several boxes: a list of arrays. Several fields: a dict of these by name. The
+            arrays may have any order and gaps, such as views without ghost cells. They are copied once.
+        step
+            Number of the step; greater than the previous one.
+        time
+            Physical time of the step.
+
+        Raises
+        ------
+        Full
+            wait_timeout is 0, and a holding reader still needs the oldest slot. Nothing was written.
+        DeadlineError
+            wait_timeout has passed; the text names the reader. Nothing was written.
+        StepError
+            The step is not greater than the previous one, or the time is before an earlier one.
+        ShapeError, ElementTypeError
+            An array does not fit its box or its field.
         """
         arrays = self._in_order(array, step)
         if time is not None:
@@ -254,11 +273,21 @@ class Writer(Series):
 
     @contextmanager
     def claim(self, step: int, time: float | None = None) -> Iterator[Any]:
-        """The memory of the next slot as an array, to compute in place: nothing is copied.
+        """Gives the memory of the next slot as an array, for computation in place. Nothing is copied.
 
-        Several boxes: a list of arrays; several fields: a dict of these by name. Their content is undefined at first.
-        They are published when the block ends normally, and read-only then. After an exception they are not published,
-        and must be claimed again for the same step. Not valid once the series is closed.
+        The step is published when the block ends normally, and the array can then only be read. If the block ends with
+        an exception, the step is not published, and must be claimed again. Blocking and errors: as `put`.
+
+        Parameters
+        ----------
+        step, time
+            As for `put`.
+
+        Yields
+        ------
+        array
+            The memory of this rank's box, whose old contents are undefined. It is valid until the series is closed.
+            Several boxes: a list of arrays. Several fields: a dict of these by name.
         """
         if self._unpublished is None or self._unpublished[0] != step:
             claimed = self._handle.claim_arrays(step, self._handle)
@@ -286,7 +315,7 @@ class Writer(Series):
         return fields[""] if list(fields) == [""] else fields
 
     def _in_order(self, given: Any, step: int) -> list[Any]:
-        """The arrays of all boxes of all fields, checked."""
+        """Returns the arrays of all boxes of all fields, after it has checked them."""
         where = f"put: series '{self.name}', step {step}"
         fields = self._info.fields
         if not isinstance(given, Mapping):
@@ -329,15 +358,35 @@ def _of(name: str) -> str:
 
 
 class Reader(Series):
-    """Reads a series; use as a context manager, or close it."""
+    """Reads a series. Use it as a context manager, or call close."""
 
     def read(self, at_least: int = 1, up_to: int | None = None, timeout: float | None = None, out: Any = None) -> Batch:
-        """Read the box of at least `at_least` (waited for) and at most `up_to` (64) steps in one call.
+        """Reads this rank's box of at least `at_least` and at most `up_to` steps, in order.
 
-        The data go into `out` (shape (k, *box), k >= up_to, of any order and with gaps; NumPy or DLPack; of several
-        fields a dict by name) or into new arrays, which cost their page faults: give the same `out` again where speed
-        matters. timeout: seconds, then the batch is empty and its status "not yet"; None waits for ever. Collective
-        over the ranks unless the series was opened with local=True.
+        Blocking: until at_least steps are there, at most `timeout` seconds. Collective over the readers, unless the
+        series was opened with local=True.
+
+        Parameters
+        ----------
+        at_least
+            Number of steps that the read waits for.
+        up_to
+            Largest number of steps; default: the room in `out`, else 64.
+        timeout
+            After this many seconds the batch is empty, and its status is "not yet". None: it waits for ever.
+        out
+            An array of the shape (k, *box) with k >= up_to, in any order and with gaps; NumPy or DLPack. Several
+            fields: a dict of these by name. Without it, each read makes new arrays, which costs page faults: reuse one
+            `out` if speed matters.
+
+        Raises
+        ------
+        PeerLostError
+            The writer died before it closed the series, and everything that it published was read.
+        EvictedError
+            The writer has released this reader's hold.
+        LimitError
+            at_least is greater than the number of slots.
         """
         outs = self._outs(out, at_least, up_to)
         room = min(len(one) for one in outs)
@@ -352,10 +401,11 @@ class Reader(Series):
     def batches(
         self, up_to: int = 64, at_least: int = 1, timeout: float | None = None, reuse: bool = False
     ) -> Iterator[Batch]:
-        """Read again and again until the end.
+        """Iterates over reads until the end of the series.
 
         Answers come as empty batches: "restarted" (the writer is a new incarnation), and "not yet" after `timeout`
-        seconds. reuse: all batches share one array, so that a batch is overwritten by the next; saves the page faults.
+        seconds. With `reuse`, all batches share one array: each batch overwrites the one before, and page faults are
+        saved. The other parameters are those of `read`.
         """
         fields = self._info.fields
         out = (
@@ -370,7 +420,7 @@ class Reader(Series):
             yield batch
 
     def _outs(self, out: Any, at_least: int, up_to: int | None) -> list[Any]:
-        """An array for each field, checked."""
+        """Returns one array for each field, after it has checked them."""
         where = f"read: series '{self.name}'"
         fields = self._info.fields
         if out is None:

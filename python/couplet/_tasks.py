@@ -1,4 +1,4 @@
-"""Tasks: requests with parameters and a payload; requesters submit, couplers dispatch, workers do them."""
+"""Tasks: requests with parameters and a payload. Requesters submit them, couplers dispatch them, workers do them."""
 
 from __future__ import annotations
 
@@ -18,52 +18,67 @@ _END = 3
 
 
 class Task:
-    """One request, for its requester. A pending one that is dropped goes on by itself."""
+    """One task, as its requester sees it. If a pending one is dropped, the work still goes on."""
 
     def __init__(self, handle: _couplet.Task) -> None:
         self._handle = handle
 
     @property
     def pending(self) -> bool:
-        """Whether it is not known to be done."""
+        """Says whether the task is not known to be done."""
         return self._handle.pending
 
     def wait(self, timeout: float | None = None) -> None:
-        """Wait until it is done; raise how it ended, where that is an error. DeadlineError leaves it pending."""
+        """Waits until the task is done, and raises the error with which it ended. After DeadlineError it is still
+        pending.
+        """
         self._handle.wait(_seconds(timeout))
 
     def test(self) -> bool:
-        """Is it done? Raises how it ended, where that is an error; never blocks."""
+        """Says whether the task is done, and raises the error with which it ended. Never blocks."""
         return self._handle.test()
 
 
 def waitany_task(tasks: Sequence[Task], timeout: float | None = None) -> tuple[int, Error | None]:
-    """Index of a task that is done and the error it ended with, if any; (-1, None) where none is pending."""
+    """Waits until one task is done. Returns its index and the error with which it ended, or (-1, None) if none is
+    pending.
+    """
     index, status, text = _couplet.task_waitany([task._handle for task in tasks], _seconds(timeout))
     return index, error_for(status, text) if status < 0 else None
 
 
 class _Part(Closing):
-    """A process's part in tasks. Use as a context manager, or close it."""
+    """One process's part in tasks. Use it as a context manager, or call close."""
 
     def __init__(self, handle: _couplet.Tasks) -> None:
         self._handle = handle
 
     def close(self) -> None:
-        """Take no more part. A requester's raises the first error of a task that was posted."""
+        """Closes this process's part. A requester's call raises the first error of a task that has no handle."""
         self._handle.close()
 
 
 class Requester(_Part):
-    """Submits requests."""
+    """Submits tasks."""
 
     def submit(
         self, worker: int, parameters: Sequence[int] = (), payload: Any = None, *, timeout: float | None = None
     ) -> Task:
-        """Submit a request to the workers with that id (or ANY_WORKER); returns when a coupler has taken it.
+        """Submits a task to the workers with the id `worker`, or to ANY_WORKER.
 
-        Raises Full where the coupler's queue is, and stays so within the timeout; DeadlineError names a coupler that
-        does not poll; NotFoundError: no workers have that id.
+        Blocking: until a coupler has taken the task, at most `timeout` seconds (None: for ever). Then parameters and
+        payload may be changed.
+
+        Raises
+        ------
+        Full
+            The coupler's queue is full, and stayed full within the timeout.
+        DeadlineError
+            The coupler makes no call; the text names it.
+        NotFoundError
+            No workers have this id.
+        PeerLostError
+            The coupler has died or left.
         """
         numbers = [int(number) for number in parameters]
         task = self._handle.submit(worker, numbers, payload, _seconds(timeout))
@@ -73,7 +88,7 @@ class Requester(_Part):
 
 
 class Work:
-    """A task in the hands of a worker or coupler."""
+    """A task that a worker or a coupler has taken."""
 
     def __init__(
         self,
@@ -92,11 +107,15 @@ class Work:
         self.payload = payload
 
     def complete(self, error: Error | None = None) -> None:
-        """It is done, or ended with that error, which its requester gets. Workers: collective over the group."""
+        """Ends the task, normally or with an error that its requester gets. For workers: collective over the group."""
         self._handle.complete(self.id, error.code if error is not None else 0, str(error) if error is not None else "")
 
     def dispatch(self, worker: int | None = None, parameters: Sequence[int] | None = None, payload: Any = None) -> None:
-        """Coupler: give it to workers (default: whom the requester named), with its own or with other content."""
+        """Gives the task to workers, by default to those that the requester named. For couplers.
+
+        Without parameters and payload the task keeps its own. NotFoundError: no workers have this id; the task stays in
+        hand.
+        """
         if parameters is None and payload is None:
             parameters, payload = self.parameters, self.payload
         numbers = [int(number) for number in parameters or ()]
@@ -114,7 +133,9 @@ class _Taker(_Part):
 
 
 class Worker(_Taker):
-    """Does tasks, together with the ranks of its group. Iterating gives one task after the other, until the end."""
+    """Does tasks, together with the ranks of its group. Iterate over it to get one task after the other, until the
+    end.
+    """
 
     def __iter__(self) -> Iterator[Work]:
         while (work := self.next()) is not None:
@@ -128,10 +149,23 @@ class Worker(_Taker):
         *,
         timeout: float | None = None,
     ) -> Work | None:
-        """The next task, the same on every rank of the group; None: all requesters have closed.
+        """Takes the next task, which is the same on every rank of the group. Returns None if all requesters have
+        closed.
 
-        parameters, count, dtype: what is expected (number of parameters, elements of the payload); a task that is not
-        so goes back to its requester with the error that this call raises. DeadlineError: none in time.
+        Blocking: at most `timeout` seconds (None: for ever). Collective over the group.
+
+        Parameters
+        ----------
+        parameters, count, dtype
+            The expected number of parameters, and the expected number and type of the payload's elements. None accepts
+            anything.
+
+        Raises
+        ------
+        DeadlineError
+            There was no task within the timeout.
+        ArgumentError, ElementTypeError, ShapeError
+            The task is not as expected. It was handed back to its requester with this error.
         """
         return self._take(
             -1 if parameters is None else parameters,
@@ -142,18 +176,24 @@ class Worker(_Taker):
 
 
 class Coupler(_Taker):
-    """Dispatches requests: `run` does what they ask for, or `next` gives them to the program."""
+    """Dispatches tasks: `run` does what the requests ask for, or `next` gives them to the program."""
 
     def __iter__(self) -> Iterator[Work]:
         while (work := self.next()) is not None:
             yield work
 
     def next(self, *, timeout: float | None = None) -> Work | None:
-        """The next request, to be dispatched or completed; None: all requesters have closed, and all is done."""
+        """Takes the next request, to be dispatched or completed. Returns None if all requesters have closed and all is
+        done.
+
+        Blocking: at most `timeout` seconds (None: for ever). DeadlineError: there was no request within the timeout.
+        """
         return self._take(-1, -1, -1, timeout)
 
     def run(self, timeout: float | None = None) -> bool:
-        """Dispatch every request as it asks for, until all requesters have closed. False: the time is over."""
+        """Dispatches every request as it asks for. Returns True when all requesters have closed, False after the
+        timeout.
+        """
         return self._handle.run(_seconds(timeout))
 
 

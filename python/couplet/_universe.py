@@ -1,4 +1,4 @@
-"""The universe: joining, programs and ranks, and where groups and series come from."""
+"""The universe: joining and leaving, programs and ranks, and the calls that make groups, series, tasks and areas."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _STARTS = {"oldest": 0, "newest": 1, "next": 2}
 _FROM_STEP = 3
 _ON_LOST = {"fail": 0, "retry": 1}
 _POLICIES = {"first idle": 0, "round robin": 1}
-# (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes)
+# A field is described as (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes).
 FieldDescription = tuple[DTypeLike, Sequence[int]] | tuple[DTypeLike, Sequence[int], Box | Sequence[Box] | None]
 
 
 @dataclass(frozen=True)
 class Program:
-    """A separately started application; its ranks are first_rank to first_rank + size - 1 of the universe."""
+    """A separately started application. Its universe ranks are first_rank to first_rank + size - 1."""
 
     id: int
     name: str
@@ -42,74 +42,77 @@ class Program:
 
 
 class Universe(Closing):
-    """Everything coupled in one run. Use as a context manager, or leave it: without, the others see a lost process."""
+    """Everything that is coupled in one run. Use it as a context manager, or call leave.
+
+    If a process ends without leaving, the others see it as lost.
+    """
 
     def __init__(self, handle: _couplet.Universe) -> None:
         self._handle = handle
 
     def close(self) -> None:
-        """Leave, at the end of a `with` block."""
+        """Leaves the universe, at the end of a `with` block."""
         self.leave()
 
     def leave(self) -> None:
-        """Close what is open and finish what was sent. Again: nothing."""
+        """Leaves the universe in good order: closes what is open and delivers what was sent. It may be called twice."""
         self._handle.leave()
 
     @property
     def rank(self) -> int:
-        """Rank in the universe."""
+        """Gives this process's rank in the universe."""
         return self._handle.rank_and_size()[0]
 
     @property
     def size(self) -> int:
-        """Number of ranks in the universe."""
+        """Gives the number of ranks of the universe."""
         return self._handle.rank_and_size()[1]
 
     @property
     def program(self) -> Program:
-        """The own program."""
+        """Describes the program of this process."""
         return self._program(self._handle.own_program()[1])
 
     @property
     def program_rank(self) -> int:
-        """Rank in the own program."""
+        """Gives this process's rank in its program."""
         return self._handle.own_program()[2]
 
     @property
     def programs(self) -> tuple[Program, ...]:
-        """All programs, in order of their ids."""
+        """Describes all programs, in the order of their ids."""
         return tuple(self._program(program) for program in range(self._handle.own_program()[0]))
 
     def _program(self, program: int) -> Program:
         return Program(program, *self._handle.program_info(program))
 
     def find_rank(self, program: str, rank: int = 0) -> int:
-        """Universe rank of rank `rank` of the program called `program`."""
+        """Returns the universe rank of rank `rank` of the program `program`."""
         return self._handle.find_rank(program, rank)
 
     def progress(self) -> None:
-        """Give the library a chance to move things; never blocks."""
+        """Lets the library do pending work. Never blocks."""
         self._handle.progress()
 
     def explain(self) -> dict[str, Any]:
-        """Links, limits and choices."""
+        """Describes links, limits and choices."""
         found: dict[str, Any] = json.loads(self._handle.explain())
         return found
 
     @property
     def group(self) -> Group:
-        """All ranks of the universe."""
+        """Gives the group of all ranks of the universe."""
         return Group(self._handle.group(), "universe", lambda: range(self.size), self._handle.create_group)
 
     @property
     def program_group(self) -> Group:
-        """All ranks of the own program."""
+        """Gives the group of all ranks of this program."""
         own = self.program
         ranks = range(own.first_rank, own.first_rank + own.size)
         return Group(self._handle.program_group(), f"program:{own.name}", lambda: ranks, self._handle.create_group)
 
     def create_group(self, name: str, ranks: Iterable[int]) -> Group:
-        """An ordered set of universe ranks; each member makes the same call with the same arguments."""
+        """Creates the group `name` of these universe ranks, in this order. Every member makes the same call."""
         members = list(ranks)
         return Group(self._handle.create_group(name, members), name, lambda: members, self._handle.create_group)
 
@@ -129,13 +132,37 @@ class Universe(Closing):
         evict_after_held: float | None = None,
         group: Group | None = None,
     ) -> Writer:
-        """Create the series `name`, an array of `shape`, of which this rank writes `box` (default: all of it).
+        """Creates the series `name`, of whose array this rank writes `box`. Collective over the writers.
 
-        box may be a list of boxes. fields, instead of shape, dtype and box: several arrays that belong to one step,
-        each (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes) by its name; no boxes: this rank writes none.
-        slots: retained steps (0: as many as fit into memory_bytes, by default 256 MiB). required_readers: programs that
-        must have opened it before anything unread is overwritten. Times in seconds, None: for ever. Collective over the
-        writers (group; default: the program).
+        Parameters
+        ----------
+        shape, dtype, box
+            Extents and element type of the array, and the box or the boxes that this rank writes (default: the whole
+            array).
+        fields
+            Several arrays that belong to one step, in place of shape, dtype and box: (dtype, shape), (dtype, shape,
+            box) or (dtype, shape, boxes) by name. With an empty list of boxes this rank writes nothing of the field.
+        slots, memory_bytes
+            Number of steps that are kept. 0: as many as fit into memory_bytes (0: 256 MiB) of each writer rank.
+        required_readers
+            Programs that must have opened the series before a step that they have not read is overwritten.
+        required_timeout, wait_timeout, evict_after_held
+            Seconds, None for ever: how long required readers may take to open, how long put and claim wait for holding
+            readers, and when a reader that keeps the writer waiting is released.
+        group
+            The writers; default: all ranks of the program.
+
+        Raises
+        ------
+        ExistsError
+            Another live program writes a series of this name.
+        ShapeError
+            A box is outside the array, or overlaps with another.
+        MismatchError
+            The ranks do not agree on the array or the options.
+        LimitError, NoSpaceError
+            There are too many dimensions, fields, boxes or required readers, or the slots do not fit into shared
+            memory.
         """
         readers = required_readers if isinstance(required_readers, str) else ",".join(required_readers)
         if (shape is None) == (fields is None):
@@ -175,16 +202,31 @@ class Universe(Closing):
         torn: bool = False,
         interval: float = 0.0,
     ) -> Reader:
-        """Open a series for reading `box` (default: the whole array), waiting until it exists.
+        """Opens the series `name` to read `box` (default: the whole array).
 
-        mode "hold": the writer waits for this reader; "follow": never, and steps may be lost. start: the oldest
-        retained step, the newest, the next one, or the first step >= a number. local: reads are not collective over the
-        ranks.
-        dtype: what is expected (default: whatever it is). buffer_bytes: local slots for a series of another node.
-        every: deliver the first step and then every n-th one. latest: a read gives the `at_least` newest steps and
-        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`. interval: of physical
-        time; the first step of each is delivered. fields: which ones are read, in this order (default: all); a dict
-        gives each its own box.
+        Blocking: until it exists, at most `timeout` seconds. Collective over the readers, unless `local`.
+
+        Parameters
+        ----------
+        fields, dtype
+            The fields to read, in this order (default: all); a dict gives each its own box. The expected element type.
+        mode
+            "hold": the writer waits for this reader. "follow": it never does, and steps may be lost.
+        start
+            The first step: the oldest retained one, the newest, the next one, or the first that is at least a number.
+        local, group
+            local: every rank reads for itself. group: the readers (default: all ranks of the program).
+        buffer_bytes
+            Size of the local slots for a series of another node; 0: 256 MiB.
+        every, interval
+            Deliver the first step and then every n-th, or the first step of each interval of physical time.
+        latest, torn
+            latest: a read gives the `at_least` newest steps, in mode "follow". torn: deliver torn steps, with a mark.
+
+        Raises
+        ------
+        DeadlineError, ShapeError, ElementTypeError, NotFoundError
+            The series was not created in time, or it does not fit the box, the type or the fields.
         """
         if mode not in _MODES:
             raise ArgumentError(f"series '{name}': mode is 'hold' or 'follow', not {mode!r}")
@@ -213,16 +255,22 @@ class Universe(Closing):
         )
 
     def requester(self, name: str, *, couplers: str = "coupler") -> Requester:
-        """Open the tasks `name` to submit requests. couplers: the program whose ranks dispatch."""
+        """Opens the tasks `name` to submit requests. `couplers` is the program whose ranks dispatch them."""
         return Requester(self._handle.open_tasks(name, 0, -1, 0, 0, 0, 0, couplers, "", ""))
 
     def worker(
         self, name: str, *, worker_id: int | None = None, group_size: int = 0, couplers: str = "coupler"
     ) -> Worker:
-        """Open the tasks `name` to do them; every rank of the program makes the same call.
+        """Opens the tasks `name` to work on them. Every rank of the program makes the same call.
 
-        worker_id: by which requests find these workers (default: the id of the program). group_size: consecutive ranks
-        that do a task together (0: all of the program).
+        Parameters
+        ----------
+        worker_id
+            The id by which requests find these workers (default: the id of the program).
+        group_size
+            Number of consecutive ranks that do a task together; 0: all ranks of the program.
+        couplers
+            The program whose ranks dispatch.
         """
         own = -1 if worker_id is None else worker_id
         return Worker(self._handle.open_tasks(name, 1, own, group_size, 0, 0, 0, couplers, "", ""))
@@ -238,11 +286,20 @@ class Universe(Closing):
         queue_limit: int = 0,
         couplers: str | None = None,
     ) -> Coupler:
-        """Open the tasks `name` to dispatch them.
+        """Opens the tasks `name` to dispatch them.
 
-        requesters, workers: programs; one may be left out, and is then all the others. on_lost: a lost worker's task is
-        handed back with an error, or done by others. policy: who does what any worker may do. queue_limit: tasks that
-        wait (0: as many as memory holds). couplers: the program whose ranks dispatch (default: the own one).
+        Parameters
+        ----------
+        requesters, workers
+            The programs that submit, and those that work. One may be left out, and is then all the other programs.
+        on_lost
+            "fail": the task of a lost worker is handed back with an error. "retry": it is given to others.
+        policy
+            How a worker is chosen for ANY_WORKER: the first idle one, or each id in turn.
+        queue_limit
+            The largest number of waiting tasks; 0: as many as memory holds.
+        couplers
+            The program whose ranks dispatch (default: the own one).
         """
         if on_lost not in _ON_LOST or policy not in _POLICIES:
             raise ArgumentError(
@@ -267,19 +324,19 @@ class Universe(Closing):
     def create_area(
         self, name: str, shape: Sequence[int], dtype: DTypeLike = np.float64, *, stamped: bool = False
     ) -> Area:
-        """Memory of the library, zero, that others may read and write; `Area.memory` is an array over it.
+        """Creates the area `name` in memory of the library, which is set to zero. `Area.memory` is an array over it.
 
-        stamped: one writes at a time, and what is read is whole.
+        If it is `stamped`, one process writes at a time, and what is read is whole. Never waits for another process.
         """
         extents = [int(extent) for extent in shape]
         return Area(self._handle.create_area(name, type_of(dtype), extents, stamped, None))
 
     def expose_area(self, name: str, array: NDArray[Any], *, stamped: bool = False) -> Area:
-        """Let others read and write an own array (C-contiguous, writable), which is kept until the area is closed."""
+        """Makes an own array (C-contiguous, writable) an area. The array is kept until the area is closed."""
         return Area(self._handle.create_area(name, type_of(array.dtype), list(array.shape), stamped, array))
 
     def open_area(self, name: str, owner: int, timeout: float = 60.0) -> Area:
-        """The area `name` of universe rank `owner`, waiting until it exists."""
+        """Opens the area `name` of universe rank `owner`. Blocking: until it exists, at most `timeout` seconds."""
         return Area(self._handle.open_area(name, owner, float(timeout)))
 
 
@@ -294,10 +351,29 @@ def join(
     timeout: float | None = None,
     multiple_threads: bool = False,
 ) -> Universe:
-    """Join this process to the universe as one rank of `program` (default: COUPLET_PROGRAM).
+    """Joins this process to the universe as one rank of `program` (default: the variable COUPLET_PROGRAM).
 
-    Rank and size come from `comm` (an mpi4py communicator), from the arguments, or from the launcher. Waits until all
-    required programs are complete, at most `timeout` seconds (default: COUPLET_JOIN_TIMEOUT, else 60).
+    Blocking: until all required programs are complete. Collective over the ranks of the program.
+
+    Parameters
+    ----------
+    comm, rank, size
+        Rank and size come from `comm` (an mpi4py communicator), from `rank` and `size`, or from the launcher.
+    hub, secret_file
+        Default: the variables COUPLET_HUB and COUPLET_SECRET_FILE.
+    timeout
+        Seconds for all required programs to be complete (default: COUPLET_JOIN_TIMEOUT, else 60).
+    multiple_threads
+        Several threads may call the library; they take turns.
+
+    Raises
+    ------
+    DeadlineError
+        Not all programs have come; the text names what is missing.
+    NotFoundError, ExistsError
+        The universe has no such program, or this rank of it has joined already.
+    AuthenticationError, HubLostError, ConfigurationError
+        The hub has another secret, no hub answers, or a variable or the secret's file is wrong.
     """
     request = _couplet.JoinRequest(
         program or "",
@@ -320,7 +396,7 @@ def join(
 def _field(
     series: str, name: str, dtype: DTypeLike, shape: Sequence[int], box: Box | Sequence[Box] | None = None
 ) -> tuple[str, int, list[int], list[int], list[int], int]:
-    """A field as the extension takes it."""
+    """Returns a field as the extension takes it."""
     extents = [int(extent) for extent in shape]
     if box is None:
         return name, type_of(dtype), extents, [0] * len(extents), extents, 1
@@ -332,7 +408,7 @@ def _field(
 def _choices(
     series: str, fields: Iterable[str] | Mapping[str, Box | None] | None
 ) -> list[tuple[str, list[int] | None, list[int] | None]]:
-    """The choice of fields as the extension takes it."""
+    """Returns the choice of fields as the extension takes it."""
     if fields is None:
         return []
     if isinstance(fields, str):

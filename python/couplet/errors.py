@@ -1,6 +1,6 @@
-"""The exceptions: one class for each error code, each also a fitting built-in exception.
+"""The exceptions: one class for each error code. Each is also a built-in exception with a similar meaning.
 
-``error.code`` is the code of the C interface, ``error.status`` its name; the text names program, rank, host, series and
+``error.code`` is the code of the C interface, ``error.status`` its name. The text names program, rank, host, series and
 step where they apply. ``Full`` is an answer, not a failure: it says that nothing was written.
 """
 
@@ -10,78 +10,80 @@ from typing import ClassVar
 
 
 class Error(Exception):
-    """Whatever Couplet reports. Its children tell what was lost: the call, the request, the peer or the host."""
+    """The base of all errors of Couplet. Its children say what was lost: the call, the request, the peer or the
+    host.
+    """
 
     code: ClassVar[int] = 0
     status: ClassVar[str] = "unknown"
 
 
 class Full(Error, BlockingIOError):  # noqa: N818  an answer, as queue.Full is
-    """No room for another step within wait_timeout: holders have not read yet. Nothing was written."""
+    """There is no room for another step: a holding reader still needs the oldest slot. Nothing was written."""
 
     code = 2
     status = "COUPLET_FULL"
 
 
-# The call is lost.
+# Errors that lose the call.
 class ArgumentError(Error, ValueError):
-    """An argument makes no sense."""
+    """An argument is out of range, of another length or of an unknown kind."""
 
     code = -1
     status = "COUPLET_ERROR_ARGUMENT"
 
 
 class StateError(Error, RuntimeError):
-    """Not now: wrong order of calls, or something closed."""
+    """The call is not possible now: calls were made in the wrong order, or the object is closed."""
 
     code = -2
     status = "COUPLET_ERROR_STATE"
 
 
 class NotFoundError(Error, LookupError):
-    """No such program, series or rank."""
+    """There is no program, series, field, area or rank of this name or number."""
 
     code = -3
     status = "COUPLET_ERROR_NOT_FOUND"
 
 
 class ExistsError(Error, ValueError):
-    """The name is taken."""
+    """The name is already in use."""
 
     code = -4
     status = "COUPLET_ERROR_EXISTS"
 
 
 class ElementTypeError(Error, TypeError):
-    """Another element type than was agreed."""
+    """The elements have another type than was agreed."""
 
     code = -5
     status = "COUPLET_ERROR_TYPE"
 
 
 class ShapeError(Error, ValueError):
-    """Wrong number of dimensions, wrong extents, or a box outside the array."""
+    """The number of dimensions or the extents are wrong, or a box is outside the array."""
 
     code = -6
     status = "COUPLET_ERROR_SHAPE"
 
 
 class StepError(Error, ValueError):
-    """A step that does not increase."""
+    """The step is not greater than the previous one."""
 
     code = -7
     status = "COUPLET_ERROR_STEP"
 
 
 class LimitError(Error, RuntimeError):
-    """A named limit was passed."""
+    """A named limit was exceeded."""
 
     code = -8
     status = "COUPLET_ERROR_LIMIT"
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """Not with this build or on this system."""
+    """This build or this system does not have the function."""
 
     code = -9
     status = "COUPLET_ERROR_UNSUPPORTED"
@@ -95,21 +97,21 @@ class ForkedError(Error, RuntimeError):
 
 
 class ThreadError(Error, RuntimeError):
-    """Used by two threads at a time."""
+    """Two threads used the object at the same time."""
 
     code = -11
     status = "COUPLET_ERROR_THREAD"
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """No memory."""
+    """There is not enough memory."""
 
     code = -12
     status = "COUPLET_ERROR_MEMORY"
 
 
 class ConfigurationError(Error, ValueError):
-    """A mistake in environment or configuration."""
+    """A variable or a configuration file has a mistake."""
 
     code = -13
     status = "COUPLET_ERROR_CONFIG"
@@ -122,7 +124,7 @@ class MpiError(Error, RuntimeError):
     status = "COUPLET_ERROR_MPI"
 
 
-# The request is lost.
+# Errors that lose the request.
 class DeadlineError(Error, TimeoutError):
     """The deadline has passed."""
 
@@ -131,79 +133,79 @@ class DeadlineError(Error, TimeoutError):
 
 
 class TruncatedError(Error, BufferError):
-    """The message is longer than the receive buffer."""
+    """The message is longer than the receive buffer, whose content is then undefined."""
 
     code = -102
     status = "COUPLET_ERROR_TRUNCATED"
 
 
 class EvictedError(Error, RuntimeError):
-    """This holder kept the writer waiting for longer than evict_after_held, or its hold was released."""
+    """This reader kept the writer waiting for longer than evict_after_held, or its hold was released."""
 
     code = -103
     status = "COUPLET_ERROR_EVICTED"
 
 
 class MismatchError(Error, ValueError):
-    """The ranks of one program do not agree."""
+    """The ranks of one program do not agree on the arguments of a collective call."""
 
     code = -104
     status = "COUPLET_ERROR_MISMATCH"
 
 
-# The peer is lost.
+# Errors that lose the peer.
 class PeerLostError(Error, ConnectionError):
-    """The other process is gone."""
+    """The other process has died or left."""
 
     code = -201
     status = "COUPLET_ERROR_PEER_LOST"
 
 
 class AuthenticationError(Error, PermissionError):
-    """Wrong secret."""
+    """The other side has another secret."""
 
     code = -202
     status = "COUPLET_ERROR_AUTHENTICATION"
 
 
 class VersionError(Error, ConnectionError):
-    """Versions do not fit."""
+    """The versions of the two sides do not fit."""
 
     code = -203
     status = "COUPLET_ERROR_VERSION"
 
 
 class ProtocolError(Error, ConnectionError):
-    """Bytes that make no sense, lost, repeated or damaged frames."""
+    """Frames were lost, repeated or damaged, or do not follow the protocol."""
 
     code = -204
     status = "COUPLET_ERROR_PROTOCOL"
 
 
-# The host is lost.
+# Errors that lose the host.
 class SystemCallError(Error, OSError):
-    """A call of the operating system failed."""
+    """A call to the operating system failed."""
 
     code = -301
     status = "COUPLET_ERROR_SYSTEM"
 
 
 class NoSpaceError(Error, OSError):
-    """Disk or shared memory full."""
+    """The disk or the shared memory is full."""
 
     code = -302
     status = "COUPLET_ERROR_NO_SPACE"
 
 
 class HubLostError(Error, ConnectionError):
-    """The hub is gone or was never there."""
+    """The hub is gone, or no hub answers."""
 
     code = -303
     status = "COUPLET_ERROR_HUB_LOST"
 
 
 class InternalError(Error, RuntimeError):
-    """A mistake of Couplet itself."""
+    """Couplet has made a mistake: please report it."""
 
     code = -304
     status = "COUPLET_ERROR_INTERNAL"
@@ -213,6 +215,6 @@ _BY_CODE: dict[int, type[Error]] = {kind.code: kind for kind in Error.__subclass
 
 
 def error_for(code: int, text: str) -> Error:
-    """The exception of a status; the extension calls this."""
+    """Returns the exception for a status. The extension calls this."""
     kind = _BY_CODE.get(code, Error)
     return kind(text or kind.status)

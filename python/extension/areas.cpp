@@ -22,7 +22,7 @@ std::vector<std::size_t> extents_of(const couplet_area_info& info) {
   return extents;
 }
 
-/// Extents of a box; raises where it has not the area's dimensions.
+/// Returns the extents of a box. Raises ShapeError if it does not have the area's number of dimensions.
 std::vector<std::size_t> box_extents(const couplet_area_info& info, const std::vector<int64_t>& start,
                                      const std::vector<int64_t>& stop, const char* verb) {
   if (start.size() != static_cast<std::size_t>(info.dimensions) || stop.size() != start.size()) {
@@ -58,7 +58,7 @@ Memory fitting_memory(nb::handle array, const couplet_area_info& info, std::size
   return memory;
 }
 
-/// Bytes of the library's call, which may outlive its caller, and what it gave.
+/// Owns the bytes of a library call, which may outlive the function that made it, and the stamp that it returned.
 struct Transfer {
   std::vector<char> bytes;
   std::vector<int64_t> start;
@@ -77,7 +77,7 @@ struct Transfer {
   }
 };
 
-/// An owner who serves is waited for in one piece, so that he is asked once; everything else in slices.
+/// Makes a call to a served area in one piece, so that its owner is asked only once, and any other call in slices.
 template <class Call>
 void make_transfer(const std::shared_ptr<UniverseState>& state, const couplet_area_info& info, Use& use,
                    double timeout_s, Call&& call) {
@@ -92,7 +92,7 @@ void make_transfer(const std::shared_ptr<UniverseState>& state, const couplet_ar
   check(outcome);
 }
 
-/// The bytes as an array that owns them.
+/// Returns the bytes as an array that owns them.
 nb::object array_of(const std::shared_ptr<Transfer>& transfer, const std::vector<std::size_t>& extents,
                     couplet_type type) {
   auto* owned = new std::shared_ptr<Transfer>(transfer);
@@ -161,7 +161,8 @@ nb::tuple Area::read_elements(uint64_t offset, uint64_t count, double timeout_s)
   auto transfer = std::make_shared<Transfer>();
   transfer->offset = offset;
   transfer->count = count;
-  transfer->bytes.resize(std::min<std::size_t>(count, all) * couplet_type_bytes(info.type));  // outside: an error
+  // A count that is outside the area is refused by the library.
+  transfer->bytes.resize(std::min<std::size_t>(count, all) * couplet_type_bytes(info.type));
   make_transfer(state, info, use, timeout_s,
                 [area = handle, transfer](double limit_s) { return transfer->read(area, limit_s); });
   return nb::make_tuple(array_of(transfer, {static_cast<std::size_t>(count)}, info.type), transfer->stamp);

@@ -86,7 +86,8 @@ void Interruption::settle(const Outcome& outcome) {
     PyErr_SetObject(raised_.type().ptr(), raised_.ptr());
     throw nb::python_error();
   }
-  PyErr_SetInterrupt();  // done at the last moment: the result is kept, and whoever looks next is interrupted
+  // The signal came when the call was about to end. The result is kept, and the next look for signals interrupts.
+  PyErr_SetInterrupt();
 }
 
 namespace {
@@ -122,14 +123,14 @@ void run_helper(const std::shared_ptr<HelperCall>& shared, const std::function<c
   shared->finished.notify_one();
 }
 
-/// GIL held; released meanwhile.
+/// Waits for the helper at most `seconds`. It is called with the GIL held, and releases it meanwhile.
 bool done_within(HelperCall& shared, double seconds) {
   const nb::gil_scoped_release release;
   std::unique_lock lock(shared.mutex);
   return shared.finished.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return shared.done; });
 }
 
-/// Signals are for the thread of Python.
+/// Starts the helper's thread, which receives no signals: they are for Python's thread.
 void start_helper(std::function<void()> body) {
   sigset_t all;
   sigset_t before;
@@ -165,7 +166,8 @@ Outcome interruptible(std::function<couplet_status()> call, std::function<void(c
       abandoned(shared->outcome.status);
       throw error;
     }
-    PyErr_SetInterrupt();  // done at the last moment: the result is kept, and whoever looks next is interrupted
+    // The signal came when the call was about to end. The result is kept, and the next look for signals interrupts.
+    PyErr_SetInterrupt();
   }
   return shared->outcome;
 }
@@ -219,7 +221,7 @@ Memory read_only_memory(nb::handle object, const char* verb) {
     PyErr_Clear();
     refuse_object(object, verb, "an array");
   }
-  // The library only reads what it is given to send; its interface is one for both directions.
+  // The library only reads the memory that it is given to send, but its interface is the same for both directions.
   return describe_memory(nb::ndarray<nb::ro>(array), const_cast<void*>(static_cast<const void*>(array.data())), verb);
 }
 

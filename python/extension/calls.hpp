@@ -1,7 +1,9 @@
-// How a call of Python becomes a call of the C interface: without the GIL, looking for signals so that Ctrl-C works, one thread
-// at a time; a status becomes an exception of couplet.errors. Above: universe.cpp, messages.cpp, series.cpp; below: couplet.h.
-// Invariants: the error text is fetched on the thread that made the call; a buffer lives as long as the library may touch
-// it, also when Python has dropped the request. Tests: tests/languages.
+// Turns a Python call into a call of the C interface: without the GIL, with looks for signals so that Ctrl-C works, and
+// by one thread at a time. A status becomes an exception of couplet.errors. The bindings in universe.cpp, messages.cpp,
+// series.cpp, tasks.cpp and areas.cpp are built on it; it is built on couplet.h.
+// Invariants: the error text is fetched by the thread that made the call; a buffer lives for as long as the library may
+// touch it, also if Python has dropped the request.
+// Tests: tests/languages.
 #pragma once
 
 #include <couplet/couplet.h>
@@ -20,18 +22,18 @@ namespace couplet_python {
 
 namespace nb = nanobind;
 
-constexpr double slice_s = 0.1;  ///< between two looks for signals
-constexpr double stop_s = 0.5;   ///< for an interrupted call to end
+constexpr double slice_s = 0.1;  ///< time between two looks for signals
+constexpr double stop_s = 0.5;   ///< time for an interrupted call to end
 
-/// Raises the class of couplet.errors that belongs to the status. GIL held.
+/// Raises the class of couplet.errors that belongs to the status. The caller holds the GIL.
 [[noreturn]] void raise(couplet_status status, const std::string& text);
 
 struct Outcome {
   couplet_status status = COUPLET_OK;
-  std::string text;  ///< of an error
+  std::string text;  ///< text of an error
 };
 
-/// Raises errors; passes answers on.
+/// Raises errors, and returns answers.
 inline couplet_status check(const Outcome& outcome) {
   if (outcome.status < 0) {
     raise(outcome.status, outcome.text);
@@ -45,24 +47,24 @@ struct Parked {
   nb::object buffer;
 };
 
-/// What everything made from one universe shares.
+/// The state that all objects of one universe share.
 struct UniverseState {
   couplet_universe* handle = nullptr;
   bool multiple_threads = false;
   std::atomic<bool> in_use = false;
   std::vector<Parked> parked;
-  std::vector<nb::object> exposed;  ///< arrays of areas, until they are closed
+  std::vector<nb::object> exposed;  ///< the arrays of areas, until the areas are closed
 
   UniverseState() = default;
   UniverseState(const UniverseState&) = delete;
   UniverseState& operator=(const UniverseState&) = delete;
-  /// Buffers of a universe that was never left are given up: the library may still write into them.
+  /// Gives up the buffers of a universe that was never left, since the library may still write into them.
   ~UniverseState();
-  /// Frees the buffers of dropped requests that are done by now. GIL held.
+  /// Frees the buffers of dropped requests that are complete by now. The caller holds the GIL.
   void sweep();
 };
 
-/// One call at a time: raises ThreadError where another one is running, StateError after leave.
+/// Marks the state as in use for one call. Raises ThreadError if another call is running, and StateError after leave.
 class Use {
  public:
   Use(std::shared_ptr<UniverseState> state, const char* verb);
@@ -70,7 +72,7 @@ class Use {
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
   void release();
-  /// For a call that goes on without its caller: whoever finishes it releases the state.
+  /// Hands the mark to a call that goes on without its caller. The thread that finishes the call removes the mark.
   std::shared_ptr<UniverseState> hand_over();
 
  private:
@@ -89,14 +91,14 @@ Outcome unlocked(Call&& call) {
   return outcome;
 }
 
-/// While it lives, Couplet's calls of this thread look for signals.
+/// While it exists, Couplet's calls of this thread look for signals.
 class Interruption {
  public:
   Interruption();
   ~Interruption();
   Interruption(const Interruption&) = delete;
   Interruption& operator=(const Interruption&) = delete;
-  /// Raises what a signal has raised where it has ended the call. GIL held.
+  /// Raises the exception of a signal that has ended the call. The caller holds the GIL.
   void settle(const Outcome& outcome);
 
  private:
@@ -113,13 +115,14 @@ Outcome blocking(Call&& call) {
   return outcome;
 }
 
-/// For calls that the interrupt check does not reach (tasks and areas): calls call(slice) until the answer is another than
-/// `waiting` or timeout_s (< 0: for ever) has been used up, looking for signals in between.
+/// Makes a call that the interrupt check does not reach (tasks and areas). It calls call(slice) until the answer is
+/// another one than `waiting`, or until timeout_s (< 0: for ever) has passed, and looks for signals between the slices.
 template <class Call, class Waiting>
 Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
   double left = timeout_s;
   for (;;) {
-    const bool last = !(timeout_s < 0) && !(left > slice_s);  // NaN goes to the call, which refuses it
+    // A timeout of NaN goes to the call, which refuses it.
+    const bool last = !(timeout_s < 0) && !(left > slice_s);
     const double slice = last ? left : slice_s;
     Outcome outcome = unlocked([&] { return call(slice); });
     if (last || !waiting(outcome)) {
@@ -132,11 +135,12 @@ Outcome sliced(double timeout_s, Call&& call, Waiting&& waiting) {
   }
 }
 
-/// Makes a call that cannot be interrupted everywhere on a thread of its own, so that Ctrl-C is seen meanwhile. `abandoned` is
-/// called (on either thread) with the result of a call that nobody waits for any more. Both must own what they refer to.
+/// Makes a call that cannot be interrupted everywhere on a thread of its own, so that Ctrl-C is noticed meanwhile.
+/// `abandoned` is called, on either thread, with the result of a call for which Python no longer waits. Both functions
+/// must own everything that they refer to.
 Outcome interruptible(std::function<couplet_status()> call, std::function<void(couplet_status)> abandoned);
 
-/// Memory of an array or buffer: C-contiguous, in main memory, of an element type that Couplet has.
+/// The memory of an array or buffer: C-contiguous, in main memory, and with an element type that Couplet has.
 struct Memory {
   nb::ndarray<nb::ro> array;
   void* data;
@@ -146,7 +150,7 @@ struct Memory {
 };
 Memory read_only_memory(nb::handle object, const char* verb);
 Memory writable_memory(nb::handle object, const char* verb);
-/// The same of any order and with gaps; strides in bytes.
+/// The memory of an array in any order and with gaps. The strides are in bytes.
 struct LooseMemory {
   Memory memory;
   std::vector<int64_t> strides;
@@ -154,7 +158,7 @@ struct LooseMemory {
 };
 LooseMemory loose_memory(nb::handle object, bool writable, const char* verb);
 
-/// The DLPack type of a couplet_type.
+/// Returns the DLPack type of a couplet_type.
 nb::dlpack::dtype element_type(couplet_type type);
 
 void bind_messages(nb::module_& module);

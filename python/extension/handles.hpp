@@ -1,5 +1,6 @@
-// The objects of Python that stand for handles of the C interface. Each keeps the universe's state, so that a handle is
-// never used after leave. Above: bindings in the .cpp files; below: calls.hpp. Tests: tests/languages.
+// The Python objects that stand for handles of the C interface. Each keeps the universe's state, so that no handle is
+// used after leave. The bindings in the .cpp files are built on it; it is built on calls.hpp.
+// Tests: tests/languages.
 #pragma once
 
 #include <optional>
@@ -13,7 +14,8 @@ namespace couplet_python {
 
 struct Request {
   std::shared_ptr<UniverseState> state;
-  nb::object buffer;  ///< the library's until the request is done
+  /// The buffer, which belongs to the library until the request is complete.
+  nb::object buffer;
   couplet_request* handle = nullptr;
 
   Request(std::shared_ptr<UniverseState> universe, nb::object owner)
@@ -24,9 +26,9 @@ struct Request {
 
   void forget_when_done();
   couplet_message wait(double timeout_s);
-  /// Takes back a receive that no message has met; false: one has.
+  /// Withdraws a receive that has not met a message yet. Returns false if it has.
   bool withdraw();
-  /// The message, or None while it is pending.
+  /// Returns the message, or None while the request is pending.
   nb::object test();
 };
 
@@ -49,18 +51,19 @@ struct Series {
 
   [[nodiscard]] nb::dict describe() const;
   [[nodiscard]] nb::dict statistics() const;
-  /// How long a writer has waited, and for whom.
+  /// Says how long a writer has waited for holding readers, and for which of them.
   [[nodiscard]] nb::dict waits() const;
   [[nodiscard]] nb::object retained() const;
-  /// False: full.
+  /// Puts an array. Returns false if the slots are full.
   [[nodiscard]] bool put(nb::handle array, int64_t step) const;
   void publish() const;
-  /// An array for each box of each field, of any order and with gaps. False: full.
+  /// Puts one array for each box of each field, in any order and with gaps. Returns false if the slots are full.
   [[nodiscard]] bool put_arrays(const nb::list& arrays, int64_t step) const;
-  /// Arrays over the boxes of all fields; None: full.
+  /// Returns arrays over the boxes of all fields, or None if the slots are full.
   [[nodiscard]] nb::object claim_arrays(int64_t step, nb::handle owner) const;
   void set_time(double time) const;
-  /// (status, count, steps, ordinals, torn, lost, incarnation, times); the data are in `outs`, one array for each field.
+  /// Returns (status, count, steps, ordinals, torn, lost, incarnation, times). The steps are copied into `outs`, one
+  /// array for each field.
   [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const;
   void close();
 
@@ -69,14 +72,14 @@ struct Series {
   [[nodiscard]] std::vector<couplet_field_info> fields(const char* verb) const;
 };
 
-/// One request, for its requester.
+/// One task, as its requester sees it.
 struct Task {
   std::shared_ptr<UniverseState> state;
   couplet_task* handle = nullptr;
 
-  /// Raises how it ended, where that is an error.
+  /// Waits until the task is done, and raises the error with which it ended.
   void wait(double timeout_s);
-  /// Is it done?
+  /// Says whether the task is done.
   [[nodiscard]] bool test();
 };
 
@@ -92,19 +95,19 @@ struct TaskOptions {
   std::string workers;
 };
 
-/// A process's part in tasks, in whatever role.
+/// One process's part in tasks, in any role.
 struct Tasks {
   std::shared_ptr<UniverseState> state;
   couplet_tasks* handle = nullptr;
 
-  /// None: the coupler's queue is full.
+  /// Submits a task. Returns None if the coupler's queue is full.
   [[nodiscard]] nb::object submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
                                   double timeout_s) const;
-  /// (status, id, source, worker, parameters, payload or None).
+  /// Returns (status, id, source, worker, parameters, payload or None).
   [[nodiscard]] nb::tuple next(int64_t parameters, int64_t count, couplet_type type, double timeout_s) const;
   void complete(uint64_t id, couplet_status outcome, const std::string& text) const;
   void dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const;
-  /// False: the time is over.
+  /// Runs the built-in coupler. Returns false after the timeout.
   [[nodiscard]] bool run(double timeout_s) const;
   void close();
 
@@ -112,16 +115,16 @@ struct Tasks {
   void check_open(const char* verb) const;
 };
 
-/// Memory that its owner exposes.
+/// An area that this process has created or opened.
 struct Area {
   std::shared_ptr<UniverseState> state;
   couplet_area* handle = nullptr;
-  nb::object owned;  ///< the array that is exposed
+  nb::object owned;  ///< the exposed array
 
   [[nodiscard]] nb::dict describe() const;
-  /// An array over the elements in this process, or None.
+  /// Returns an array over the elements if they are in this process, else None.
   [[nodiscard]] nb::object memory(nb::handle self) const;
-  /// A new array, and the stamp.
+  /// Returns a new array, and the stamp.
   [[nodiscard]] nb::tuple read(const std::vector<int64_t>& start, const std::vector<int64_t>& stop,
                                double timeout_s) const;
   [[nodiscard]] nb::tuple read_elements(uint64_t offset, uint64_t count, double timeout_s) const;
@@ -138,17 +141,18 @@ struct Area {
 
 [[nodiscard]] std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                                 const TaskOptions& options);
-/// memory: an array to be exposed, or None: the library's memory.
+/// Creates an area over the array `memory`. If it is None, the library provides the memory.
 [[nodiscard]] std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                                 couplet_type type, const std::vector<int64_t>& shape, bool stamped,
                                                 nb::handle memory);
 [[nodiscard]] std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                               int32_t owner, double timeout_s);
 
-/// A field as the package describes it: name ("" for the only one), type, shape, corners of the boxes, how many there are.
+/// A field as the package describes it: name ("" for the only one), type, shape, corners of the boxes, and number of
+/// boxes.
 using FieldTuple =
     std::tuple<std::string, couplet_type, std::vector<int64_t>, std::vector<int64_t>, std::vector<int64_t>, int32_t>;
-/// A field to be read: name, start and stop of its box, or none.
+/// A field to be read: its name, and start and stop of its box, or none.
 using ChoiceTuple = std::tuple<std::string, std::optional<std::vector<int64_t>>, std::optional<std::vector<int64_t>>>;
 
 struct CreateOptions {

@@ -92,7 +92,7 @@ void Group::free() {
 
 namespace {
 
-/// Index of the request that was completed (-1: none is pending), and its message.
+/// Waits for one of the requests. Returns its index (-1: none is pending) and its message.
 nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
   std::shared_ptr<UniverseState> state;
   std::vector<couplet_request*> handles;

@@ -16,7 +16,7 @@ nb::tuple list_extents(const int64_t* values, int32_t count) {
   return nb::tuple(items);
 }
 
-/// A NumPy array of its own with a copy of the values.
+/// Returns a new NumPy array with a copy of the values.
 template <class T>
 nb::object copy_to_array(const T* values, uint64_t count) {
   T* copy = new T[count];
@@ -43,7 +43,7 @@ void check_type(const LooseMemory& given, const couplet_field_info& field, const
   }
 }
 
-/// Type and shape of an array for a box that this rank writes.
+/// Checks type and shape of an array for a box that this rank writes.
 void check_loose(const LooseMemory& given, const couplet_field_info& field, int32_t box, const std::string& where) {
   check_type(given, field, where);
   std::vector<int64_t> wanted;
@@ -57,7 +57,7 @@ void check_loose(const LooseMemory& given, const couplet_field_info& field, int3
   }
 }
 
-/// The same of an array for up_to steps.
+/// Checks type and shape of an array for up_to steps.
 void check_steps(const LooseMemory& given, const couplet_field_info& field, uint64_t up_to) {
   check_type(given, field, "read");
   std::vector<int64_t> wanted = {static_cast<int64_t>(up_to)};
@@ -200,7 +200,8 @@ bool Series::put_arrays(const nb::list& arrays, int64_t step) const {
   const std::vector<couplet_field_info> fields = this->fields("put");
   std::vector<LooseMemory> memory;
   std::vector<couplet_array> list;
-  memory.reserve(arrays.size());  // the list points into it
+  // The list points into this memory, which must not move.
+  memory.reserve(arrays.size());
   std::size_t field = 0;
   int32_t box = 0;
   for (const nb::handle array : arrays) {
@@ -274,7 +275,7 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     if (list.size() < fields.size()) {
       check_steps(given, fields[list.size()], up_to);
     }
-    // Strided memory reaches over more than its own bytes; check_steps has seen that all elements are there.
+    // Strided memory spans more than its own bytes. check_steps has checked that all elements are there.
     list.push_back({given.memory.data, given.strides.data(), given.strides.empty() ? given.memory.bytes : 0});
   }
   couplet_batch batch{};
@@ -296,7 +297,7 @@ void Series::close() {
   Use use(state, "close");
   couplet_series* series = std::exchange(handle, nullptr);
   const std::shared_ptr<UniverseState> lent = use.hand_over();
-  // The state is given back by whoever sees the call's end, be it this thread or the abandoned one.
+  // The thread that sees the end of the call, be it this one or the abandoned one, gives the state back.
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
   const Outcome outcome = interruptible([series] { return couplet_series_close(series); }, give_back);
   give_back(outcome.status);
@@ -318,7 +319,7 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
   c.group = options.group != nullptr ? options.group->handle : nullptr;
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
-  // Owns copies of everything: it may outlive this call.
+  // The function owns copies of everything, since it may outlive this call.
   const auto call = [=, readers = options.required_readers]() mutable {
     if (!readers.empty()) {
       c.required_readers = readers.c_str();

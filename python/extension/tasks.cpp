@@ -8,7 +8,7 @@
 namespace couplet_python {
 namespace {
 
-/// What a call that may go on without its caller owns.
+/// Owns the arguments of a call that may go on without its caller.
 struct Submission {
   std::vector<int64_t> parameters;
   std::vector<char> payload;
@@ -38,7 +38,7 @@ const char* text_or_null(const std::string& text) {
   return text.empty() ? nullptr : text.c_str();
 }
 
-/// An array of its own with a copy of the payload; None where there is none.
+/// Returns a new array with a copy of the payload, or None if there is none.
 nb::object copy_payload(const couplet_task_info& info) {
   if (info.payload == nullptr) {
     return nb::none();
@@ -86,7 +86,8 @@ bool handles_unchanged(const std::vector<Task*>& tasks, const std::vector<couple
   return true;
 }
 
-/// Index of the task that is done; -1: none is pending. The error of that task is (status, text), not raised.
+/// Waits for one task and returns its index, or -1 if none is pending. The task's error is returned as (status, text),
+/// and not raised.
 nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
   std::shared_ptr<UniverseState> state;
   std::vector<couplet_task*> handles;
@@ -123,7 +124,7 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
 
 }  // namespace
 
-// ---- a part in tasks ----
+// ---- a process's part in tasks ----
 
 void Tasks::check_open(const char* verb) const {
   if (handle == nullptr) {

@@ -25,7 +25,7 @@ struct JoinRequest {
   double timeout_s;  ///< < 0: the library's default
   bool multiple_threads;
 
-  /// Points into this object.
+  /// Returns the options of the C call. Its pointers point into this object.
   [[nodiscard]] couplet_join_options c_options() const {
     couplet_join_options options;
     couplet_join_options_init(&options);
@@ -69,7 +69,7 @@ std::unique_ptr<Universe> join(const JoinRequest& request) {
   });
 }
 
-/// A symbol of the libcouplet_mpi_* at `path`.
+/// Finds a symbol of the libcouplet_mpi_* at `path`.
 void* find_mpi_symbol(const std::string& path, const char* name) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* symbol = library != nullptr ? dlsym(library, name) : nullptr;
@@ -80,7 +80,7 @@ void* find_mpi_symbol(const std::string& path, const char* name) {
   return symbol;
 }
 
-/// helper: MPI calls may be made on any thread, so that Ctrl-C can be seen meanwhile.
+/// Joins with a communicator. With `helper`, MPI calls may be made on any thread, so that Ctrl-C is noticed meanwhile.
 std::unique_ptr<Universe> join_mpi(const JoinRequest& request, const std::string& library, std::uintptr_t comm,
                                    bool helper) {
   const auto join = reinterpret_cast<JoinMpi>(find_mpi_symbol(library, "couplet_join_mpi_pointer"));
@@ -101,7 +101,7 @@ std::string mpi_version(const std::string& library) {
   return reinterpret_cast<MpiVersion>(find_mpi_symbol(library, "couplet_mpi_version"))();
 }
 
-/// Path of the libcouplet.so that is in use: helper programs and libcouplet_mpi_* are found from there.
+/// Returns the path of the libcouplet.so that is in use. Helper programs and libcouplet_mpi_* are found from there.
 std::string library_path() {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(&couplet_version), &info) == 0 || info.dli_fname == nullptr) {
@@ -172,7 +172,8 @@ std::string explain(const Universe& universe) {
     return unlocked([&] { return couplet_explain(universe.state->handle, text.data(), text.size(), &needed); });
   };
   Outcome outcome = ask();
-  while (outcome.status == COUPLET_ERROR_LIMIT && needed > text.size()) {  // it may grow between two calls
+  // The text may grow between two calls.
+  while (outcome.status == COUPLET_ERROR_LIMIT && needed > text.size()) {
     text.resize(needed);
     outcome = ask();
   }

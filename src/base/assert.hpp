@@ -1,8 +1,8 @@
-// Checks invariants of our own code, always on; never used for a user's arguments or for bytes from outside.
+// Checks invariants of our own code, always on. Never used for a user's arguments or for bytes from outside.
 #pragma once
 
 namespace couplet {
-// Prints the broken invariant with its place to standard error and ends the process.
+// Prints the broken invariant and its place to standard error, and ends the process.
 [[noreturn]] void assertion_failed(const char* expression, const char* file, int line) noexcept;
 }  // namespace couplet
 

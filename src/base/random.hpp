@@ -1,4 +1,5 @@
-// Reproducible pseudo-random numbers (SplitMix64) for simulation, faults, spreading of retries and tests; not for secrets.
+// Reproducible pseudo-random numbers (SplitMix64) for simulation, faults, the spreading of retries, and tests. Not for
+// secrets.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,13 @@ class Random {
     value = (value ^ (value >> 27)) * 0x94D049BB133111EBU;
     return value ^ (value >> 31);
   }
-  // In [0, bound); 0 for bound 0. The bias is below bound / 2^64.
+  // Returns a number in [0, bound), or 0 if the bound is 0. The bias is below bound / 2^64.
   [[nodiscard]] std::uint64_t below(std::uint64_t bound) noexcept { return bound == 0 ? 0 : next() % bound; }
-  // In [low, high].
+  // Returns a number in [low, high].
   [[nodiscard]] std::uint64_t between(std::uint64_t low, std::uint64_t high) noexcept {
     return low + below(high - low + 1);
   }
-  // True with this probability.
+  // Returns true with this probability.
   [[nodiscard]] bool chance(double probability) noexcept {
     return static_cast<double>(next() >> 11) * 0x1.0p-53 < probability;
   }

@@ -1,4 +1,4 @@
-// When to try again, and how long it has been tried. Pure: the caller brings the time.
+// Says when to try again, and for how long something has been tried. Pure: the caller passes the time.
 #pragma once
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 
 namespace couplet {
 
-// Delays that double up to a limit, each shortened by a part that differs from process to process, so that two that fail
-// together do not try together for ever.
+// Delays that double up to a limit. Each is shortened by a part that differs between processes, so that two processes
+// that fail together do not keep trying at the same time.
 class BackOff {
  public:
   constexpr BackOff(std::uint64_t min_delay_ns, std::uint64_t max_delay_ns, std::uint64_t seed) noexcept
       : min_delay_ns_(min_delay_ns), max_delay_ns_(max_delay_ns), delay_ns_(min_delay_ns), seed_(seed) {}
 
-  // The time to wait before the next attempt: three quarters to the whole of the present delay.
+  // Returns the time to wait before the next attempt: three quarters to the whole of the present delay.
   constexpr std::uint64_t next_delay_ns() noexcept {
     seed_ = seed_ * 6364136223846793005U + 1442695040888963407U;
     const std::uint64_t delay_ns = delay_ns_;
@@ -30,11 +30,11 @@ class BackOff {
   std::uint64_t seed_;
 };
 
-// Counts the time during which a process has looked. A process that computes between two looks is late itself, so that a
-// long gap counts as a short one.
+// Counts the time during which a process has checked. If the process computes between two checks, it is late itself, so
+// a long gap counts as a short one.
 class LookedTime {
  public:
-  static constexpr std::uint64_t max_gap_ns = 200'000'000;  // of a process that looks at each tick
+  static constexpr std::uint64_t max_gap_ns = 200'000'000;  // for a process that checks at each tick
 
   constexpr void look(std::uint64_t now_ns) noexcept {
     if (last_ns_ != 0 && now_ns > last_ns_) {

@@ -1,4 +1,5 @@
-// The one conversion of a time in seconds, which may come from a user, into nanoseconds: it saturates and never overflows.
+// The one conversion of a time in seconds, which may come from a user, to nanoseconds. It saturates and never
+// overflows.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@ namespace couplet {
 // Longer times, about 292 years, count as unlimited. The sum of two times below this limit does not overflow.
 inline constexpr std::uint64_t max_countable_ns = UINT64_MAX / 2;
 
-// Rounded down. 0 if `seconds` is negative or NaN; UINT64_MAX if it is infinite or exceeds max_countable_ns.
+// Rounds down. Returns 0 if `seconds` is negative or NaN, and UINT64_MAX if it is infinite or exceeds max_countable_ns.
 [[nodiscard]] constexpr std::uint64_t nanoseconds_of(double seconds) noexcept {
   const double nanoseconds = seconds * 1e9;
   if (nanoseconds >= static_cast<double>(max_countable_ns)) {

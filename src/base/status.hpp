@@ -1,8 +1,9 @@
-// base: names and values that every layer uses. Turns "what went wrong" into a value.
-// Below: nothing. Above: everything. No I/O, no clock, no globals.
-// Invariants: a Status is either ok, an answer (positive code) or an error (negative code) with a sentence; the codes are
-// those of couplet.h. The function that decides an error writes its sentence; callers may only add context in front. Making
-// and copying a Status never throws: without memory the code is kept and the sentence is left out.
+// base: names and values that every layer uses. It turns an error into a value. It includes no other folder, and every
+// folder may include it. No I/O, no clock, no globals.
+// Invariants: a Status is either ok, an answer (positive code) or an error (negative code) with a sentence; the codes
+// are those of couplet.h. The function that decides an error writes its sentence; callers may only add context in
+// front. Making and copying a Status never throws: if there is no memory, the code is kept and the sentence is left
+// out.
 // Tests: tests/unit/base.
 #pragma once
 
@@ -19,7 +20,7 @@
 
 namespace couplet {
 
-// The codes of couplet.h under their short names.
+// The codes of couplet.h under short names.
 enum class Code : couplet_status {
   ok = COUPLET_OK,
   not_yet = COUPLET_NOT_YET,
@@ -55,7 +56,7 @@ enum class Code : couplet_status {
   internal = COUPLET_ERROR_INTERNAL,
 };
 
-// Name as in couplet.h ("COUPLET_ERROR_SHAPE"); "unknown" for a value that is none.
+// Returns the name as in couplet.h ("COUPLET_ERROR_SHAPE"), or "unknown" for a value that is no code.
 [[nodiscard]] const char* code_name(couplet_status code) noexcept;
 
 class [[nodiscard]] Status {
@@ -78,11 +79,11 @@ class [[nodiscard]] Status {
   [[nodiscard]] bool error() const noexcept { return static_cast<couplet_status>(code_) < 0; }
   [[nodiscard]] bool answer() const noexcept { return static_cast<couplet_status>(code_) > 0; }
   [[nodiscard]] Code code() const noexcept { return code_; }
-  // The sentence; the code's name where none was written.
+  // Returns the sentence, or the code's name if none was written.
   [[nodiscard]] std::string text() const {
     return text_ ? *text_ : std::string(code_name(static_cast<couplet_status>(code_)));
   }
-  // The same status with "context: " in front of its sentence.
+  // Returns the same status with "context: " in front of its sentence.
   [[nodiscard]] Status within(std::string_view context) const& noexcept;
 
  private:
@@ -95,13 +96,13 @@ class [[nodiscard]] Status {
 
 [[nodiscard]] Status fail_formatted(Code code, fmt::string_view format, fmt::format_args arguments) noexcept;
 
-// fail(Code::shape, "box {} lies outside ...", box)
+// Makes a failure with a formatted sentence: fail(Code::shape, "box {} lies outside ...", box).
 template <typename... Arguments>
 [[nodiscard]] Status fail(Code code, fmt::format_string<Arguments...> format, Arguments&&... arguments) noexcept {
   return fail_formatted(code, format, fmt::make_format_args(arguments...));
 }
 
-// A value, or the Status that says why there is none (never ok).
+// A value, or the Status that says why there is none. That Status is never ok.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -127,7 +128,7 @@ class [[nodiscard]] Result {
 
 }  // namespace couplet
 
-// Leaves the function with the status of `expression` where that is not ok.
+// Returns from the function with the status of `expression` if that is not ok.
 #define COUPLET_TRY(expression)                       \
   do {                                                \
     if (auto status_ = (expression); !status_.ok()) { \
@@ -137,7 +138,7 @@ class [[nodiscard]] Result {
 
 #define COUPLET_CONCAT_(a, b) a##b
 #define COUPLET_CONCAT(a, b) COUPLET_CONCAT_(a, b)
-// COUPLET_TRY_VALUE(auto file, File::open(path)): declares `file`, or leaves with the status.
+// Declares `file`, or returns from the function with the status: COUPLET_TRY_VALUE(auto file, File::open(path)).
 #define COUPLET_TRY_VALUE(declaration, expression)       \
   auto COUPLET_CONCAT(result_, __LINE__) = (expression); \
   if (!COUPLET_CONCAT(result_, __LINE__).ok()) {         \

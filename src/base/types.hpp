@@ -1,4 +1,5 @@
-// The element types of couplet.h as seen inside: size of an element and of the number that a byte order concerns.
+// The element types of couplet.h inside the library: the size of an element, and of the numbers that a byte order
+// concerns.
 #pragma once
 
 #include <array>
@@ -32,7 +33,7 @@ inline constexpr std::array<TypeInfo, 13> type_table = {{
     {"complex double", 16, 8},
 }};
 
-// nullptr for a type that does not exist.
+// Returns nullptr for a type that does not exist.
 [[nodiscard]] constexpr const TypeInfo* find_type(couplet_type type) noexcept {
   return type >= 0 && static_cast<std::size_t>(type) < type_table.size() ? &type_table[static_cast<std::size_t>(type)]
                                                                          : nullptr;

@@ -1,7 +1,8 @@
-// capi: turns a C call into checked handles and one call below, and a Status into a couplet_status. No logic here.
-// Above: couplet.h, and through it C++, Fortran and Python. Below: runtime.
-// Invariants: nothing throws, aborts, exits or prints; outputs are written only on success or with an answer; the sentence of
-// the last error is kept per thread; a handle used after fork, after leave, or by two threads at a time is an error.
+// capi: turns a C call into checked handles and one call of the runtime, and a Status into a couplet_status. It has no
+// logic of its own. couplet.h is above it, and through couplet.h C++, Fortran and Python; runtime is below it.
+// Invariants: nothing throws, aborts, exits or prints; outputs are written only on success or with an answer; the
+// sentence of the last error is kept for each thread; a handle that is used after fork, after leave, or by two threads
+// at a time is an error.
 // Tests: tests/languages, tests/universe.
 #pragma once
 
@@ -25,12 +26,12 @@
 
 namespace couplet::capi {
 
-// Remembers the sentence of an error (or answer) for couplet_error_text and returns its code.
+// Remembers the sentence of an error or an answer for couplet_error_text, and returns its code.
 couplet_status finish(const Status& status) noexcept;
-// Asks the calling thread's interrupt check.
+// Calls the calling thread's interrupt check.
 [[nodiscard]] bool interrupted();
 
-// First member of every handle: finds stale and foreign pointers.
+// The first member of every handle, by which stale and foreign pointers are found.
 enum class HandleKind : std::uint32_t {
   universe = 0x55435043,
   group = 0x47435043,
@@ -40,10 +41,10 @@ enum class HandleKind : std::uint32_t {
   gone = 0
 };
 
-// Serialises (in order of arrival) or supervises the calls on one universe.
+// Serialises the calls on one universe in order of arrival, or reports that two overlap.
 using engine::Turn;
 
-// Runs `body` and turns whatever comes out into a couplet_status.
+// Runs `body` and turns its result, or its exception, into a couplet_status.
 template <typename Body>
 couplet_status guarded(Body&& body) noexcept {
   try {
@@ -69,13 +70,15 @@ struct couplet_group {
 struct couplet_series {
   couplet::capi::HandleKind kind = couplet::capi::HandleKind::series;
   couplet_universe* owner = nullptr;
-  std::unique_ptr<couplet::series::Writer> writer;  // one of the two
-  std::unique_ptr<couplet::message::Team> team;     // of the reader, outlives it
+  // Either the writer or the reader is set.
+  std::unique_ptr<couplet::series::Writer> writer;
+  std::unique_ptr<couplet::message::Team> team;  // the reader's team, which outlives it
   std::unique_ptr<couplet::series::Reader> reader;
-  std::optional<couplet::series::Description> description;  // holds what describe gave out
-  std::vector<std::vector<std::int64_t>> corners;           // of the boxes of each field, starts, then stops
-  std::vector<couplet_field_data> data;                     // of the last batch
-  std::string last_for;                                     // of waited
+  std::optional<couplet::series::Description> description;  // holds what describe has returned
+  // The corners of the boxes of each field: starts, then stops.
+  std::vector<std::vector<std::int64_t>> corners;
+  std::vector<couplet_field_data> data;  // the fields of the last batch
+  std::string last_for;                  // the texts that waited has returned
   std::string longest_for;
 
   couplet::Status close();
@@ -84,7 +87,8 @@ struct couplet_series {
 struct couplet_tasks {
   couplet::capi::HandleKind kind = couplet::capi::HandleKind::tasks;
   couplet_universe* owner = nullptr;
-  std::unique_ptr<couplet::task::Requester> requester;  // one of the three
+  // One of the three roles is set.
+  std::unique_ptr<couplet::task::Requester> requester;
   std::unique_ptr<couplet::task::Worker> worker;
   std::unique_ptr<couplet::task::Coupler> coupler;
 
@@ -102,7 +106,7 @@ struct couplet_universe {
   std::uint64_t fork_generation = couplet::os::fork_generation();
   couplet::capi::Turn turn;
   std::unique_ptr<couplet::runtime::Universe> universe;
-  std::vector<std::unique_ptr<couplet_group>> groups;  // [0] everyone, [1] the own program
+  std::vector<std::unique_ptr<couplet_group>> groups;  // [0]: all ranks, [1]: the own program
   std::vector<std::unique_ptr<couplet_series>> series;
   std::vector<std::unique_ptr<couplet_tasks>> tasks;
   std::vector<std::unique_ptr<couplet_area>> areas;
@@ -110,7 +114,7 @@ struct couplet_universe {
 
 namespace couplet::capi {
 
-// ok where the handle can be used now.
+// Returns ok if the handle can be used now.
 inline Status usable(const couplet_universe* handle, const char* function) {
   if (handle == nullptr || handle->kind != HandleKind::universe) [[unlikely]] {
     return fail(Code::argument, "{}: the universe handle is NULL or was left", function);
@@ -153,7 +157,7 @@ couplet_universe* universe_of(Handle* handle) {
   return handle->owner;
 }
 
-// One call on a handle: checked, in turn, its errors remembered.
+// Makes one call on a handle: checks the handle, takes its turn, and remembers its error.
 template <typename Handle, typename Body>
 couplet_status call(Handle* handle, const char* function, Body&& body) noexcept {
   return guarded([&]() -> Status {
@@ -168,7 +172,7 @@ couplet_status call(Handle* handle, const char* function, Body&& body) noexcept 
   });
 }
 
-// An argument that must not be NULL.
+// Returns an error if an argument that must not be NULL is NULL.
 inline Status given(const void* argument, const char* function, const char* name) {
   return argument != nullptr ? Status() : fail(Code::argument, "{}: {} is NULL", function, name);
 }

@@ -17,7 +17,7 @@ Request** inner(couplet_request** request) {
   return reinterpret_cast<Request**>(request);
 }
 
-// The universe that a pending request belongs to.
+// Returns the universe to which a pending request belongs.
 couplet_universe* owner_of(const couplet_request* request) {
   return static_cast<couplet_universe*>(reinterpret_cast<const Request*>(request)->group->owner);
 }

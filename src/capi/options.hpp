@@ -1,4 +1,4 @@
-// Option structs begin with struct_bytes: an older caller's shorter struct is filled up with defaults.
+// Option structs begin with struct_bytes. The shorter struct of an older caller is completed with defaults.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace couplet::capi {
 
-// `given` (may be NULL) over the defaults that `init` writes; argument where struct_bytes makes no sense.
+// Copies `given` (may be NULL) over the defaults that `init` writes. Returns argument if struct_bytes is out of range.
 template <typename Options>
 Result<Options> complete(const Options* given, void (*init)(Options*), const char* function) {
   Options options;
@@ -30,7 +30,7 @@ Result<Options> complete(const Options* given, void (*init)(Options*), const cha
   return options;
 }
 
-// Writes as much of `result` as the caller's struct holds.
+// Writes as much of `result` as the caller's struct can hold.
 template <typename Struct>
 Status give(Struct* target, Struct result, const char* function) {
   if (target == nullptr || target->struct_bytes < sizeof(std::size_t) || target->struct_bytes > 4096) {
@@ -42,13 +42,13 @@ Status give(Struct* target, Struct result, const char* function) {
   return {};
 }
 
-// A time in seconds that a user gives: negative, infinite and huge values are unlimited, but NaN is no time.
+// Checks a time in seconds from a user. Negative, infinite and huge values are unlimited, but NaN is an error.
 inline Status check_timeout(double seconds, const char* function, const char* what = "timeout_s") {
   return std::isnan(seconds) ? fail(Code::argument, "{}: {} must be a number of seconds, not NaN", function, what)
                              : Status();
 }
 
-// "a, b" as names.
+// Splits "a, b" into names.
 inline std::vector<std::string> split_names(std::string_view list) {
   std::vector<std::string> names;
   while (!list.empty()) {

@@ -1,4 +1,5 @@
-/* Between libcouplet and what is built with it, libcouplet_mpi_* and the languages: not installed, not for users. */
+/* Functions between libcouplet and the parts that are built with it: libcouplet_mpi_* and the languages. They are not
+ * installed, and not for users. */
 #ifndef COUPLET_CAPI_PRIVATE_H
 #define COUPLET_CAPI_PRIVATE_H
 
@@ -8,18 +9,18 @@
 extern "C" {
 #endif
 
-/* Remembers the sentence of an error for couplet_error_text and returns its status. */
+/* Remembers the sentence of an error for couplet_error_text, and returns its status. */
 COUPLET_API couplet_status couplet_private_fail(couplet_status status, const char* text);
 
-/* The path of a helper program of this installation ("couplet-hub"), with its final 0. NOT_FOUND says where it was looked for;
- * LIMIT: `bytes` are too few. */
+/* Gives the path of a helper program of this installation ("couplet-hub"), with its final 0. NOT_FOUND says where it
+ * was expected. LIMIT: `bytes` is too small. */
 COUPLET_API couplet_status couplet_private_find_program(const char* name, char* path, size_t bytes);
 
-/* Takes back a receive that no message has met: *request is NULL then. Otherwise it stays, and ends soon. */
+/* Withdraws a receive that has not met a message: *request is then NULL. Otherwise the request stays, and ends soon. */
 COUPLET_API couplet_status couplet_private_withdraw(couplet_request** request);
 
-/* The window of the MPI job for series: a couplet::series::Window, which the universe owns from here on. VERSION: `build` is
- * not couplet::series::window_build of this library. */
+/* Gives the universe the MPI job's window for series, a couplet::series::Window, which the universe then owns.
+ * VERSION: `build` is not the couplet::series::window_build of this library. */
 COUPLET_API couplet_status couplet_private_use_window(couplet_universe* universe, const char* build, void* window);
 
 #ifdef __cplusplus

@@ -70,7 +70,8 @@ Status open(couplet_universe* universe, const char* name, const couplet_open_opt
   COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
   auto made = std::make_unique<couplet_series>();
   COUPLET_TRY_VALUE(made->team, universe->universe->reading_team(*group, name, options.local != 0));
-  auto wanted = reader_options(options, function);  // wrong ones are told to the other ranks, which wait for this one
+  // Wrong options are sent to the other ranks, which wait for this one.
+  auto wanted = reader_options(options, function);
   if (wanted) {
     wanted->openers = options.local != 0 ? group->size() : 0;
   }

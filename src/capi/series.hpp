@@ -1,5 +1,6 @@
-// What the calls on series have in common: options and lists of C turned into those of series, and batches back.
-// Neighbours: series.cpp (one array), series_fields.cpp (several). Tests: tests/languages.
+// The part that the calls on series share: turns options and lists of C into those of series, and batches back.
+// Neighbours: series.cpp (one array), series_fields.cpp (several).
+// Tests: tests/languages.
 #pragma once
 
 #include <memory>
@@ -13,9 +14,9 @@ namespace couplet::capi {
 
 Result<layout::Box> make_box(std::int32_t dimensions, const std::int64_t* start, const std::int64_t* stop,
                              const char* function);
-// A group handle of the same universe, or the program's own.
+// Returns a group of the same universe, or the program's own group.
 Result<message::Group*> group_of(couplet_universe* universe, const couplet_group* group, const char* function);
-// Without start and stop: the whole array, where one rank writes alone.
+// Returns the box that this rank writes. Without start and stop it is the whole array, if one rank writes alone.
 Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* shape, const std::int64_t* start,
                                 const std::int64_t* stop, const message::Group& group, const char* function);
 void keep(couplet_universe* universe, std::unique_ptr<couplet_series> made, couplet_series** out);
@@ -25,7 +26,7 @@ Status create_series(couplet_universe* universe, message::Group& group,
 Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& options, const char* function);
 
 [[nodiscard]] Status wrong_end(const char* function, const char* opened_for);
-// state: the series has several arrays, which `other` is for.
+// Returns a state error if the series has several arrays; `other` is the function for those.
 [[nodiscard]] Status check_one_array(const couplet_series& series, const char* function, const char* other);
 [[nodiscard]] const series::Description& description_of(couplet_series& series);
 Status give_batch(couplet_series& series, const series::Batch& got, couplet_batch* batch, const char* function);

@@ -1,4 +1,4 @@
-// Series of several fields, several boxes, arrays with gaps; and what series.cpp shares.
+// Series of several fields, several boxes, and arrays with gaps; and the functions that series.cpp also uses.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -25,7 +25,7 @@ Result<layout::Box> make_box(std::int32_t dimensions, const std::int64_t* start,
   return box;
 }
 
-// A group handle of the same universe, or the program's own.
+// Returns a group of the same universe, or the program's own group.
 Result<message::Group*> group_of(couplet_universe* universe, const couplet_group* group, const char* function) {
   if (group == nullptr) {
     return universe->groups[1]->group;
@@ -50,7 +50,7 @@ Status wrong_end(const char* function, const char* opened_for) {
   return fail(Code::state, "{}: this series was opened for {}", function, opened_for);
 }
 
-// Without start and stop: the whole array, where one rank writes alone.
+// Returns the box that this rank writes. Without start and stop it is the whole array, if one rank writes alone.
 Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* shape, const std::int64_t* start,
                                 const std::int64_t* stop, const message::Group& group, const char* function) {
   if ((start == nullptr) != (stop == nullptr)) {
@@ -135,7 +135,7 @@ Status give_batch(couplet_series& series, const series::Batch& got, couplet_batc
 
 namespace {
 
-// Element `index` of a list whose elements say how far they are apart.
+// Returns element `index` of a list whose elements say how far they are apart.
 template <typename Struct>
 Result<Struct> element_of(const Struct* list, std::int32_t index, void (*init)(Struct*), const char* function) {
   const std::size_t distance = list->struct_bytes;

@@ -57,7 +57,7 @@ Status open_role(couplet_tasks& made, task::Post& post, const char* name, const 
   return {};
 }
 
-// One call on the tasks of a requester that has the given handles.
+// Makes one call on the tasks of a requester that has the given handles.
 template <typename Body>
 couplet_status on_tasks(int32_t count, couplet_task** tasks, const char* function, Body&& body) {
   if (count < 0 || (count > 0 && tasks == nullptr)) {
@@ -193,7 +193,8 @@ couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expect
   return capi::call(tasks, function, [&]() -> Status {
     COUPLET_TRY(capi::given(info, function, "info"));
     COUPLET_TRY(capi::check_timeout(timeout_s, function));
-    COUPLET_TRY(give_info(info, {}));  // before anything is taken: is it a struct of ours?
+    // The struct is checked before a task is taken.
+    COUPLET_TRY(give_info(info, {}));
     COUPLET_TRY_VALUE(const auto wanted, capi::complete(expected, couplet_task_expectation_init, function));
     task::Incoming incoming;
     const std::uint64_t deadline_ns = couplet::os::deadline_after(timeout_s);

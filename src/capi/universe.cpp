@@ -15,7 +15,7 @@ using couplet::Result;
 using couplet::Status;
 namespace capi = couplet::capi;
 
-// Program id, or the error that names those there are.
+// Returns the id of a program, or an error that names the existing programs.
 Result<std::int32_t> find_program(const couplet::runtime::Universe& universe, const char* name) {
   std::string known;
   const auto& programs = universe.membership().programs();
@@ -74,7 +74,7 @@ void couplet_join_options_init(couplet_join_options* options) {
   options->struct_bytes = sizeof *options;
   options->rank = -1;
   options->size = -1;
-  options->timeout_s = std::nan("");  // COUPLET_JOIN_TIMEOUT
+  options->timeout_s = std::nan("");  // NaN: COUPLET_JOIN_TIMEOUT decides
 }
 
 couplet_status couplet_join(const char* program, const couplet_join_options* options, couplet_universe** universe) {

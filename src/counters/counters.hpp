@@ -1,8 +1,8 @@
-// counters: what one process has done, as 64-bit numbers at fixed places. Turns events of all layers into a page that a tool
-// reads from a running process without disturbing it.
-// Above: whoever counts (message, series, relay); os/process_page maps the memory. Below: nothing but base.
-// Invariants: one process writes (one thread at a time, as everything of a universe), anybody reads; a slot never changes
-// its meaning, a new one is added at the end; counting is a load and a store, never a locked instruction or a call.
+// counters: what one process has done, as 64-bit numbers at fixed places. It turns events of all layers into a page
+// that a tool reads from a running process without disturbing it. The layers that count (message, series, relay)
+// include it; it includes only base; os/process_page maps the memory.
+// Invariants: one process writes, with one thread at a time; any process reads; a slot never changes its meaning, and a
+// new one is added at the end; counting is a load and a store, never a locked instruction or a call.
 // Tests: tests/unit/counters. Format: docs/formats/page.md.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace couplet::counters {
 
-// The order is the format.
+// The order is part of the format.
 enum class Counter : std::uint16_t {
   messages_sent_self,
   messages_sent_shm,
@@ -35,9 +35,9 @@ enum class Counter : std::uint16_t {
   message_bytes_received_other,
   messages_eager,
   messages_rendezvous,
-  message_bytes_read_directly,  // process_vm_readv
-  messages_unexpected,          // arrived before a receive was posted
-  message_wait_ns,              // blocked in wait, recv and send
+  message_bytes_read_directly,  // by process_vm_readv
+  messages_unexpected,          // they arrived before a receive was posted
+  message_wait_ns,              // the time blocked in wait, recv and send
   frames_sent,
   frames_received,
   connections_opened,
@@ -49,36 +49,37 @@ enum class Counter : std::uint16_t {
   series_steps_lost,
   series_steps_skipped,
   series_steps_torn,
-  series_write_ns,  // inside put, claim and publish, without series_held_ns
-  series_held_ns,   // a writer waiting for holders
-  series_read_ns,   // inside read, copying and waiting
+  series_write_ns,  // time in put, claim and publish, without series_held_ns
+  series_held_ns,   // the time for which a writer waited for holding readers
+  series_read_ns,   // time in read, copying and waiting
   series_read_wait_ns,
   relay_steps_pushed,
   relay_bytes_pushed,
-  relay_subscribers,  // now
+  relay_subscribers,  // the present number
   polls,
   sleeps,
   slept_ns,
-  message_bytes_written_directly,  // process_vm_writev, by a sender that shares the copying
+  message_bytes_written_directly,  // by process_vm_writev, if the sender shares the copying
   count_,
 };
 inline constexpr std::size_t counter_count = static_cast<std::size_t>(Counter::count_);
 
-// "series_steps_written"; as in the enumeration.
+// Returns the name in the enumeration, for example "series_steps_written".
 [[nodiscard]] std::string_view counter_name(Counter counter) noexcept;
 
-// The link kinds in the order of the message counters, for arithmetic on them: sent = messages_sent_self + kind.
+// The kinds of links, in the order of the message counters, so that sent = messages_sent_self + kind.
 enum class LinkKind : std::uint16_t { self, shm, tcp, other };
 [[nodiscard]] LinkKind link_kind(std::string_view lane_name) noexcept;
 [[nodiscard]] constexpr Counter of_link(Counter of_self, LinkKind kind) noexcept {
   return static_cast<Counter>(static_cast<std::uint16_t>(of_self) + static_cast<std::uint16_t>(kind));
 }
 
-// The writer's view. Made without memory it counts into its own, so that nobody needs to ask whether there is a page.
+// The writer's view. If it is made without memory, it counts into its own, so that no caller has to ask whether there
+// is a page.
 class Counters {
  public:
   Counters() noexcept : slots_(own_.data()) {}
-  // slots: at least counter_count numbers that outlive this.
+  // `slots` has at least counter_count numbers, and outlives this object.
   explicit Counters(std::span<std::atomic<std::uint64_t>> slots) noexcept
       : slots_(slots.size() >= counter_count ? slots.data() : own_.data()) {}
   Counters(const Counters&) = delete;

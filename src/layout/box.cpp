@@ -12,7 +12,7 @@ std::uint64_t Box::elements() const noexcept {
       return 0;
     }
     if (__builtin_mul_overflow(count, length, &count)) {
-      count = UINT64_MAX;  // goes on, since a later dimension may be empty
+      count = UINT64_MAX;  // the loop goes on, since a later dimension may be empty
     }
   }
   return count;

@@ -10,7 +10,7 @@
 #define COUPLET_X86 0
 #endif
 
-// The race is by design (see copy_racing): ThreadSanitizer is told so here and nowhere else.
+// The race is by design (see copy_racing). This is the only place that tells ThreadSanitizer so.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define COUPLET_RACY __attribute__((no_sanitize("thread"), disable_sanitizer_instrumentation))
@@ -32,7 +32,7 @@ COUPLET_RACY inline void move_word(std::byte* target, const std::byte* source) n
   __builtin_memcpy(target, &word, sizeof word);
 }
 
-// Up to 64 bytes: a word from the front and one that ends with the last byte; they may overlap.
+// Copies up to 64 bytes: words from the front, and one that ends with the last byte. They may overlap.
 COUPLET_RACY inline void copy_short(std::byte* target, const std::byte* source, std::uint64_t bytes) noexcept {
   std::uint64_t at = 0;
   for (; at + 8 <= bytes; at += 8) {
@@ -53,7 +53,7 @@ COUPLET_RACY inline void copy_short(std::byte* target, const std::byte* source, 
   }
 }
 
-// Strides are numbers modulo 2^64: those of a user's array may lead back.
+// Strides are numbers modulo 2^64, because those of a user's array may be negative.
 constexpr std::ptrdiff_t signed_bytes(std::uint64_t bytes) noexcept {
   return static_cast<std::ptrdiff_t>(bytes);
 }
@@ -63,7 +63,7 @@ struct TwoWords {
   std::uint64_t high;
 };
 
-// Rows of one element: columns, transposed and interleaved arrays.
+// Copies rows of one element: columns, transposed and interleaved arrays.
 template <typename Word>
 COUPLET_RACY void copy_elements(std::byte* target, std::uint64_t target_stride, const std::byte* source,
                                 std::uint64_t source_stride, std::uint64_t /*row_bytes*/, std::uint64_t rows) noexcept {
@@ -72,7 +72,8 @@ COUPLET_RACY void copy_elements(std::byte* target, std::uint64_t target_stride, 
   }
 }
 
-// The first lines of the next row, which the hardware's prefetcher cannot guess: about 15 % of a strided copy.
+// Prefetches the first lines of the next row, which the hardware's prefetcher cannot guess. It saves about 15 % of a
+// strided copy.
 inline void prefetch_lines(const std::byte* source) noexcept {
   constexpr std::uint64_t lines = 4;
   for (std::uint64_t line = 0; line < lines; ++line) {
@@ -125,7 +126,7 @@ bool has_avx2() noexcept {
 }
 #endif
 
-// For processors that have no kernel of their own; compiled everywhere, so that it is tested everywhere.
+// Copies rows on processors without a kernel of their own. It is compiled everywhere, so that it is tested everywhere.
 COUPLET_RACY void copy_rows_memcpy(std::byte* target, std::uint64_t target_stride, const std::byte* source,
                                    std::uint64_t source_stride, std::uint64_t row_bytes, std::uint64_t rows) noexcept {
   for (std::uint64_t row = 0; row < rows; ++row) {
@@ -152,7 +153,7 @@ constexpr std::array kernels = {
     Kernel{"memcpy", always, copy_rows_memcpy, copy_rows_memcpy},
 };
 
-// nullptr where rows are not as long as one element.
+// Returns nullptr if the length of a row is not that of one element.
 RowsKernel elements_kernel(std::uint64_t row_bytes) noexcept {
   switch (row_bytes) {
     case 1:
@@ -201,7 +202,8 @@ void copy_racing(const CopyPlan& plan, std::byte* target, const std::byte* sourc
   std::array<std::uint64_t, max_dimensions> index{};
   for (;;) {
     rows(target, inner.target_stride, source, inner.source_stride, plan.run_bytes, inner.count);
-    int loop = outer - 1;  // the next combination of the outer loops, fastest last
+    // Go to the next combination of the outer loops; the last of them varies fastest.
+    int loop = outer - 1;
     for (; loop >= 0; --loop) {
       const CopyPlan::Loop& at = plan.loops[static_cast<std::size_t>(loop)];
       target += signed_bytes(at.target_stride);

@@ -8,7 +8,7 @@
 namespace couplet::layout {
 namespace {
 
-// Bytes from the first element of `box` to the first one of `part`, which lies inside.
+// Returns the bytes from the first element of `box` to the first one of `part`, which is inside it.
 std::uint64_t offset_bytes(const Box& box, const Box& part, const Strides& strides) {
   std::uint64_t offset = 0;
   for (std::size_t index = 0; index < static_cast<std::size_t>(box.dimensions); ++index) {
@@ -18,7 +18,7 @@ std::uint64_t offset_bytes(const Box& box, const Box& part, const Strides& strid
   return offset;
 }
 
-// Adds a loop outside of all loops so far, or lengthens the outermost one where that says the same.
+// Adds a loop around all loops so far, or lengthens the outermost loop if the result is the same.
 void add_outer_loop(CopyPlan& plan, const CopyPlan::Loop& loop) {
   if (loop.count == 1) {
     return;
@@ -106,7 +106,8 @@ CopyPlan plan_copy(const Box& source, const Strides& source_strides, const Box& 
       add_outer_loop(plan, {count, source_stride, target_stride});
     }
   }
-  for (int low = 0, high = plan.loop_count - 1; low < high; ++low, --high) {  // gathered innermost first
+  // The loops were gathered with the innermost first.
+  for (int low = 0, high = plan.loop_count - 1; low < high; ++low, --high) {
     std::swap(plan.loops[static_cast<std::size_t>(low)], plan.loops[static_cast<std::size_t>(high)]);
   }
   COUPLET_ASSERT(plan.bytes() == common->elements() * element_bytes);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t max_compared_directly = 16;
 
-// Parts the boxes by planes, in the dimension in which a plane cuts fewest of them, until few are left on each side. A
-// box that a plane cuts goes to both sides.
+// Divides the boxes by planes, in the dimension in which a plane cuts the fewest of them, until few are left on each
+// side. A box that a plane cuts goes to both sides.
 class OverlapSearch {
  public:
   explicit OverlapSearch(std::span<const Box> boxes) : boxes_(boxes) {}
@@ -42,8 +42,8 @@ class OverlapSearch {
   struct Cut {
     std::size_t dimension = 0;
     std::int64_t at = 0;
-    std::size_t larger_side = SIZE_MAX;  // how many boxes
-    std::size_t both_sides = SIZE_MAX;   // together
+    std::size_t larger_side = SIZE_MAX;  // number of boxes
+    std::size_t both_sides = SIZE_MAX;   // number of boxes on both sides together
   };
 
   std::optional<Overlap> search(std::vector<std::uint32_t> some) {
@@ -51,7 +51,8 @@ class OverlapSearch {
       return compare_all(some);
     }
     const Cut cut = best_cut(some);
-    // A cut has to part the boxes, and must not copy many of them to both sides: otherwise the sides would double again and again.
+    // A cut has to divide the boxes, and must not copy many of them to both sides. Otherwise the sides would double
+    // again and again.
     if (cut.larger_side > some.size() - some.size() / 4 || cut.both_sides > some.size() + some.size() / 4) {
       return sweep(some);
     }
@@ -109,7 +110,7 @@ class OverlapSearch {
     return std::nullopt;
   }
 
-  // For boxes that no plane parts, in the order of their starts in the first dimension.
+  // For boxes that no plane divides: goes through them in the order of their starts in the first dimension.
   [[nodiscard]] std::optional<Overlap> sweep(std::vector<std::uint32_t>& some) const {
     std::sort(some.begin(), some.end(),
               [&](std::uint32_t a, std::uint32_t b) { return boxes_[a].start[0] < boxes_[b].start[0]; });
@@ -129,8 +130,8 @@ class OverlapSearch {
   }
 
   std::span<const Box> boxes_;
-  std::vector<std::vector<Ends>>
-      ends_;  // of each dimension, of each box: what is looked at again and again, close together
+  // The ends in each dimension of each box. They are read again and again, so they are stored close together.
+  std::vector<std::vector<Ends>> ends_;
   std::vector<std::int64_t> starts_;
 };
 

@@ -7,7 +7,8 @@
 namespace couplet::layout {
 namespace {
 
-// Where run number `run` begins in the source, and how many runs follow each other in the innermost loop from there on.
+// The place in the source at which run number `run` begins, and the number of runs that follow it in the innermost
+// loop.
 struct Place {
   std::uint64_t source_offset;
   std::uint64_t runs_in_loop;
@@ -36,7 +37,8 @@ void pack_racing(const CopyPlan& plan, std::byte* target, const std::byte* sourc
     const std::uint64_t inside = begin % plan.run_bytes;
     const Place place = place_of(plan, begin / plan.run_bytes);
     std::uint64_t taken = 0;
-    if (inside == 0 && bytes >= plan.run_bytes && plan.loop_count > 0) {  // whole runs of the innermost loop
+    // Whole runs of the innermost loop are copied together.
+    if (inside == 0 && bytes >= plan.run_bytes && plan.loop_count > 0) {
       CopyPlan rows;
       rows.run_bytes = plan.run_bytes;
       rows.source_offset = place.source_offset;

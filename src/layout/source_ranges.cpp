@@ -2,7 +2,7 @@
 
 namespace couplet::layout {
 
-// From the innermost loop outwards: what a loop repeats is either one solid block or a list of ranges.
+// Goes from the innermost loop outwards: a loop repeats either one solid block or a list of ranges.
 std::vector<ByteRange> source_ranges(const CopyPlan& plan, std::uint64_t max_gap_bytes, std::size_t max_ranges) {
   if (plan.run_bytes == 0) {
     return {};

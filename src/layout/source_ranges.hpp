@@ -1,4 +1,4 @@
-// Which bytes of its source a copy touches.
+// Says which bytes of its source a copy reads.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,9 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-// In order; runs that are at most max_gap_bytes apart make one range. If that would give more than max_ranges, the range from the first
-// to the last byte. Only for plans whose source strides do not lead back.
+// Returns the ranges in order. Runs that are at most max_gap_bytes apart make one range. If this would give more than
+// max_ranges, it returns the range from the first to the last byte. Only for plans whose source strides are not
+// negative.
 [[nodiscard]] std::vector<ByteRange> source_ranges(const CopyPlan& plan, std::uint64_t max_gap_bytes,
                                                    std::size_t max_ranges);
 

@@ -28,7 +28,7 @@ RingLane::RingLane(const LaneTraits& traits, const wire::RingDirection& out, con
       where_(std::move(where)),
       shut_here_(fail(Code::state, "{}: this side has shut the lane", where_)) {}
 
-// ---- sending ----------------------------------------------------------------------------------------------------------
+// ---- sending -------------------------------------------------------------------------------------------------------
 
 void RingLane::publish(wire::Cell& cell, wire::CellKind kind) noexcept {
   cell.control.store(wire::cell_control(out_.position, kind), std::memory_order_release);
@@ -76,7 +76,7 @@ std::int64_t RingLane::push_long(const wire::FrameHeader& header, std::span<cons
       if (blocked_) {
         break;
       }
-      continue;  // room came up while we said that we wait
+      continue;  // room came free in the meantime
     }
     wire::Cell& cell = out_.ring.cells[out_.position & (out_.ring.cell_count - 1)];
     std::memcpy(out_.ring.bulk + (out_.bulk & (out_.ring.bulk_bytes - 1)), payload.data() + sent, chunk_bytes);
@@ -96,7 +96,7 @@ std::int64_t RingLane::push_long(const wire::FrameHeader& header, std::span<cons
   return static_cast<std::int64_t>(at - offset);
 }
 
-// Looks how far the reader is. One cell is always kept back, so that shut() needs no room.
+// Reads how far the reader is. One cell is always kept free, so that shut() needs no room.
 bool RingLane::renew_cells() {
   if (shut_ || !failure_.ok()) {
     return false;
@@ -120,7 +120,8 @@ bool RingLane::renew_bulk() {
   return true;
 }
 
-// How much of `wanted` goes into one chunk where the bulk area is free up to bulk_limit; 0: not worth it yet.
+// Returns how much of `wanted` goes into one chunk if the bulk area is free up to bulk_limit; 0 if it is not worth it
+// yet.
 std::uint32_t RingLane::chunk_that_fits(std::uint64_t wanted, std::uint64_t bulk_limit) const noexcept {
   const std::uint64_t to_end = out_.ring.bulk_bytes - (out_.bulk & (out_.ring.bulk_bytes - 1));
   const std::uint64_t best = std::min({wanted, to_end, static_cast<std::uint64_t>(out_.most_chunk)});
@@ -136,7 +137,8 @@ std::uint32_t RingLane::next_chunk(std::uint64_t wanted) {
   return known != 0 || !renew_bulk() ? known : chunk_that_fits(wanted, out_.bulk_limit);
 }
 
-// No room: asks the reader to wake us, then looks once more. 0 with blocked_ set: wait; -1: failed.
+// There is no room: asks the reader to wake this process, then checks once more. Returns 0 with blocked_ set if it has
+// to wait, and -1 if it has failed.
 std::int64_t RingLane::blocked(std::uint64_t wanted) {
   if (shut_ || !failure_.ok()) {
     return -1;
@@ -164,10 +166,11 @@ void RingLane::shut() noexcept {
   }
   shut_ = true;
   unblock();
-  if (failure_.code() != Code::protocol) {  // else nobody knows what the cells are worth
+  // After a protocol error the content of the cells is unknown.
+  if (failure_.code() != Code::protocol) {
     publish(out_.ring.cells[out_.position & (out_.ring.cell_count - 1)], wire::CellKind::shut);
   }
-  out_.limit = out_.position;  // sends every push to renew_cells(), which refuses
+  out_.limit = out_.position;  // every push then calls renew_cells(), which refuses
 }
 
 const Status& RingLane::failure() const noexcept {
@@ -187,7 +190,7 @@ RingLane::Step RingLane::garbage(std::string_view what) {
   return Step::failed;
 }
 
-// ---- receiving --------------------------------------------------------------------------------------------------------
+// ---- receiving -----------------------------------------------------------------------------------------------------
 
 bool RingLane::readable() const noexcept {
   if (!failure_.ok()) {
@@ -211,7 +214,7 @@ int RingLane::poll(FrameReceiver& receiver, int budget) {
   }
   int frames = 0;
   bool moved = false;
-  // A frame of many chunks does not keep the caller longer than a lap of the ring.
+  // A frame of many chunks does not keep the caller longer than one lap of the ring.
   for (std::uint32_t cells = 0; frames < budget && cells < in_.ring.cell_count; ++cells) {
     const Step step = take_cell(receiver);
     if (step == Step::idle) {
@@ -320,7 +323,8 @@ RingLane::Step RingLane::take_chunk(FrameReceiver& receiver, const wire::ChunkPl
     in_.in_frame = false;
     step = receiver.arrived(in_.header, payload) ? Step::frame : Step::stop;
   }
-  in_.bulk += round_up_to_line(chunk.bytes);  // the payload may have been in the ring until now
+  // The payload may have been in the ring until now.
+  in_.bulk += round_up_to_line(chunk.bytes);
   give_back();
   return step;
 }
@@ -336,11 +340,12 @@ RingLane::Step RingLane::ended() {
   return Step::failed;
 }
 
-// Publishes progress; the line stays in our cache until the writer runs out of room and looks at it.
+// Publishes the progress. The line stays in this process's cache until the writer runs out of room and reads it.
 void RingLane::give_back() noexcept {
   in_.ring.reader->bulk.store(in_.bulk, std::memory_order_release);
   in_.ring.reader->cells.store(in_.position, std::memory_order_release);
-  // A writer that found no room has at least three quarters outstanding, so that one of these looks comes after its own.
+  // A writer that found no room has at least three quarters of the ring outstanding, so that one of these checks comes
+  // after its own.
   if (in_.position - in_.told_cells >= in_.ring.cell_count / 4 || in_.bulk - in_.told_bulk >= in_.ring.bulk_bytes / 4) {
     wake_waiting_writer();
   }
@@ -350,7 +355,7 @@ void RingLane::wake_waiting_writer() noexcept {
   in_.told_cells = in_.position;
   in_.told_bulk = in_.bulk;
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with blocked()
-  // The writer takes the word down itself: what we gave back may still be too little for it.
+  // The writer clears the word itself, since the room may still be too little for it.
   if (bell_ != nullptr && in_.ring.writer->waiting.load(std::memory_order_relaxed) != 0) {
     bell_->ring_if_asleep();
   }

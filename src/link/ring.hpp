@@ -1,8 +1,9 @@
-// A lane over two directions of a mapped ring (wire/ring.hpp): what self and shm have in common.
-// The fast path is one cache line: the writer fills a cell and stores its control word last; the reader polls that word.
-// Progress travels back in a line of its own, which the writer reads only when its last known room is used up.
-// Invariants: what the peer wrote is checked and never asserted on; no allocation and no system call on a short frame,
-// except one ring of the bell while the peer sleeps. Tests: tests/unit/link, tests/conformance.
+// A lane over two directions of a mapped ring (wire/ring.hpp), which self and shm share. The fast path is one cache
+// line: the writer fills a cell and stores its control word last; the reader polls that word. The reader's progress is
+// in a line of its own, which the writer reads only if its last known room is used up.
+// Invariants: what the peer has written is checked, and never asserted; a short frame needs no allocation and no system
+// call, except one ring of the bell while the peer sleeps.
+// Tests: tests/unit/link, tests/conformance.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ namespace couplet::link {
 
 class RingLane : public Lane {
  public:
-  // bell: rung when the peer may sleep; nullptr: there is nobody to wake. where: for sentences, "shm ring to peer 3".
+  // `bell` is rung if the peer may sleep; nullptr if there is no process to wake. `where` is for sentences: "shm ring
+  // to peer 3".
   RingLane(const LaneTraits& traits, const wire::RingDirection& out, const wire::RingDirection& in, os::Bell* bell,
            std::string where);
 
@@ -32,32 +34,34 @@ class RingLane : public Lane {
   [[nodiscard]] const Status& failure() const noexcept final;
 
  protected:
-  // Whether anything was pushed; shut() does not count.
+  // Says whether anything was pushed. shut() does not count.
   [[nodiscard]] bool pushed() const noexcept { return out_.position - out_.ring.first_cell > (shut_ ? 1U : 0U); }
 
  private:
   // The sending side.
   struct Writer {
     wire::RingDirection ring;
-    std::uint32_t position;     // of the next cell
-    std::uint32_t limit;        // cells up to here (not included) are known to be free; the one after is kept for shut
-    std::uint64_t bulk = 0;     // next free byte
-    std::uint64_t bulk_limit;   // bytes up to here are known to be free
-    std::uint32_t most_chunk;   // bytes of one chunk: small enough that both sides copy at the same time
-    std::uint32_t least_chunk;  // not worth a cell below that
+    std::uint32_t position;  // position of the next cell
+    // Cells before this position are known to be free. The one at it is kept for shut().
+    std::uint32_t limit;
+    std::uint64_t bulk = 0;    // the next free byte
+    std::uint64_t bulk_limit;  // bytes before this are known to be free
+    // The largest chunk. It is small enough that both sides copy at the same time.
+    std::uint32_t most_chunk;
+    std::uint32_t least_chunk;  // a smaller chunk is not worth a cell
   };
   // The receiving side.
   struct Reader {
     wire::RingDirection ring;
     std::uint32_t position;
     std::uint64_t bulk = 0;
-    std::uint32_t told_cells;  // progress at the last look at the writer's waiting word
+    std::uint32_t told_cells;  // progress at the last check of the writer's waiting word
     std::uint64_t told_bulk = 0;
-    wire::FrameHeader header;  // of a frame whose payload comes in several chunks
+    wire::FrameHeader header;  // the header of a frame whose payload comes in several chunks
     std::byte* place = nullptr;
     std::uint32_t received = 0;
     bool in_frame = false;
-    std::unique_ptr<std::byte[]> scratch;  // for those that the receiver does not place
+    std::unique_ptr<std::byte[]> scratch;  // for payloads that the receiver does not place
     std::uint32_t scratch_bytes = 0;
   };
   enum class Step : std::uint8_t { idle, moved, frame, stop, failed };

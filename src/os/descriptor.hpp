@@ -1,4 +1,5 @@
-// A file descriptor that is owned, closed at the end, not inherited by exec and closed in forked children.
+// A file descriptor that is owned: it is closed by the destructor, not inherited by exec, and closed in forked
+// children.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,7 @@ namespace couplet::os {
 class Descriptor {
  public:
   Descriptor() noexcept = default;
-  // Owns `number` from here on (>= 0).
+  // Takes ownership of `number` (>= 0).
   explicit Descriptor(int number);
   Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)), generation_(other.generation_) {}
   Descriptor& operator=(Descriptor&& other) noexcept;
@@ -17,13 +18,13 @@ class Descriptor {
   Descriptor& operator=(const Descriptor&) = delete;
   ~Descriptor() { close(); }
 
-  // -1 where there is none.
+  // Returns -1 if there is none.
   [[nodiscard]] int number() const noexcept { return number_; }
   explicit operator bool() const noexcept { return number_ >= 0; }
-  // False in a forked child: the number is closed there, and may mean something else.
+  // Returns false in a forked child. The number is closed there, and may mean something else.
   [[nodiscard]] bool mine() const noexcept;
   void close() noexcept;
-  // Gives the number away, open (it is then inherited by forked children as any other).
+  // Gives the open number away. Forked children then inherit it like any other.
   [[nodiscard]] int release() noexcept;
 
  private:

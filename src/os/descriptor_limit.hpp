@@ -1,14 +1,15 @@
-// Raises how many descriptors this process may have open (see descriptor_limit() in os/host.hpp).
+// Raises the number of descriptors that this process may have open (see descriptor_limit() in os/host.hpp).
 #pragma once
 
 #include <cstdint>
 
 namespace couplet::os {
 
-// Above this the limit is not raised: some programs look at each number up to it.
+// The limit is not raised above this, because some programs check each number up to it.
 inline constexpr std::uint64_t max_raised_descriptors = 1U << 20U;
 
-// Raises the limit of this process as far as it may without privileges, at most to max_raised_descriptors; never lowers it.
+// Raises the limit of this process as far as it may without privileges, at most to max_raised_descriptors. Never lowers
+// it.
 void raise_descriptor_limit() noexcept;
 
 }  // namespace couplet::os

@@ -1,4 +1,4 @@
-// Directories of the run: private to the user.
+// Directories of the run, which only the user may enter.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace couplet::os {
 
-// Makes the directory (mode 0700; the parents must exist). ok where it exists already, is a directory of this user and
-// nobody else may enter it; else an error (system) that says which of these does not hold.
+// Makes the directory with mode 0700; its parents must exist. Returns ok if it exists already, is a directory of this
+// user, and no other user may enter it. Otherwise returns a system error that says which of these does not hold.
 Status make_private_directory(const std::string& path);
-// Names in it (without . and ..), sorted. not_found.
+// Returns the names in it (without . and ..), sorted, or not_found.
 Result<std::vector<std::string>> list_directory(const std::string& path);
-// ok also where it does not exist.
+// Removes the file. Also returns ok if it does not exist.
 Status remove_file(const std::string& path);
-// The directory and what is in it, not following links. ok also where it does not exist.
+// Removes the directory and its contents, without following links. Also returns ok if it does not exist.
 Status remove_directory(const std::string& path);
-// An unused name in `directory`: "<prefix>-<pid>-<number>".
+// Returns an unused name in `directory`: "<prefix>-<pid>-<number>".
 [[nodiscard]] std::string temporary_name(const std::string& directory, std::string_view prefix);
 
 }  // namespace couplet::os

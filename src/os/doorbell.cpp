@@ -20,7 +20,7 @@
 namespace couplet::os {
 namespace {
 
-// The name of a unix socket holds 107 bytes; a longer path goes through a descriptor of its folder.
+// The name of a unix socket. It can hold 107 bytes; a longer path is opened through a descriptor of its folder.
 struct SocketName {
   sockaddr_un address{};
   Descriptor folder;
@@ -72,7 +72,7 @@ int wait_for_events(int set, epoll_event* events, int most, std::uint64_t timeou
   if (count >= 0 || errno != ENOSYS) {
     return std::max(count, 0);
   }
-  // Before Linux 5.11: milliseconds, rounded up so that nobody spins on a short timeout.
+  // Before Linux 5.11 the timeout is in milliseconds. It is rounded up, so that a short timeout does not spin.
   const std::uint64_t milliseconds = timeout_ns / 1'000'000U + (timeout_ns % 1'000'000U != 0 ? 1 : 0);
   const int wait = timeout_ns == never ? -1 : static_cast<int>(std::min<std::uint64_t>(milliseconds, INT_MAX));
   return std::max(::epoll_wait(set, events, most, wait), 0);
@@ -205,12 +205,13 @@ void Doorbell::wake() noexcept {
 
 void Bell::ring() noexcept {
   if (flag_.sleeping.exchange(0, std::memory_order_relaxed) == 0) {
-    return;  // somebody else rings, or the peer woke up
+    return;  // another ringer was faster, or the peer has woken up
   }
   try {
     send_ring();
   } catch (const std::bad_alloc&) {
-    flag_.sleeping.store(1, std::memory_order_relaxed);  // the next one tries again; no sleep is long
+    // The next ringer tries again. No sleep is long.
+    flag_.sleeping.store(1, std::memory_order_relaxed);
   }
 }
 
@@ -221,12 +222,13 @@ void Bell::send_ring() {
       auto name = socket_name(path_);
       if (!socket.ok() || !name.ok() ||
           ::connect(socket->number(), generic(name->address), sizeof name->address) != 0) {
-        return;  // the peer is gone: its lock will tell
+        return;  // the peer is gone, which its lock will show
       }
       socket_ = std::move(*socket);
     }
     const char ring = 1;
-    // A full queue (EAGAIN) wakes as well. Any other failure: the peer was replaced, look for the new socket.
+    // A full queue (EAGAIN) wakes the peer as well. Any other failure means that the peer was replaced: look for the
+    // new socket.
     if (::send(socket_.number(), &ring, 1, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0 || errno == EAGAIN) {
       return;
     }

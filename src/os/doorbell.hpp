@@ -1,6 +1,7 @@
-// The one place where a process sleeps: an epoll set and a named datagram socket in the node directory, and a flag in mapped
-// memory that says whether anybody needs to ring. Lost wake-ups are prevented by the caller's second look between
-// raise_flag() and sleep(), and by the ringer's sequentially consistent fence between its store and its look at the flag.
+// The one place in which a process sleeps: an epoll set, a named datagram socket in the node directory, and a flag in
+// mapped memory that says whether a peer needs to ring. Two things prevent lost wake-ups: the caller checks again
+// between raise_flag() and sleep(), and the ringer has a sequentially consistent fence between its store and its
+// load of the flag.
 // Tests: tests/unit/os.
 #pragma once
 
@@ -15,36 +16,39 @@
 
 namespace couplet::os {
 
-// Shared between processes: lives in the owner's page of the node directory.
+// The flag is shared between processes: it is in the owner's page of the node directory.
 struct alignas(64) SleepFlag {
   std::atomic<std::uint32_t> sleeping{0};
 };
 
 class Doorbell {
  public:
-  // Creates the socket `path` (removed again at the end; exists: there is one). flag: in mapped memory, outlives the doorbell.
+  // Creates the socket `path`, which the destructor removes. Returns exists if there is one. `flag` is in mapped memory
+  // and outlives the doorbell.
   static Result<std::unique_ptr<Doorbell>> open(const std::string& path, SleepFlag& flag);
   ~Doorbell();
   Doorbell(const Doorbell&) = delete;
   Doorbell& operator=(const Doorbell&) = delete;
 
-  // Wake up when the descriptor is readable (and writable, where write). Replaces an earlier watch of it.
+  // Wakes up when the descriptor can be read, and when it can be written if `write` is true. Replaces an earlier watch
+  // of it.
   Status watch(int descriptor, bool write);
   void unwatch(int descriptor);
-  // Tells ringers that we are about to sleep; the caller then takes its second look.
+  // Tells ringers that this process is about to sleep. The caller then checks once more for work.
   void raise_flag() noexcept;
   void lower_flag() noexcept;
-  // Sleeps until rung, a watched descriptor is ready or timeout_ns has passed; calls ready(descriptor) for each ready one.
-  // Lowers the flag and drains the socket. 0 does not block.
+  // Sleeps until it is rung, a watched descriptor is ready, or timeout_ns has passed (0: does not block). Then lowers
+  // the flag, drains the socket, and calls ready(descriptor) for each ready one.
   template <typename Ready>
   void sleep(std::uint64_t timeout_ns, Ready&& ready);
-  // The same; returns how many descriptors are ready.
+  // Does the same, and returns the number of ready descriptors.
   int sleep_for(std::uint64_t timeout_ns, int* ready_descriptors, int most);
-  // Which watched descriptors are ready now. Does not block, and leaves flag and socket alone: another thread may be asleep.
+  // Finds the watched descriptors that are ready now, and returns their number. Does not block. Changes neither flag
+  // nor socket, since another thread may be asleep.
   int look(int* ready_descriptors, int most);
-  // Lets wake() end a sleep of another thread of this process. system: no descriptor is left.
+  // Lets wake() end a sleep of another thread of this process. Returns system if no descriptor is left.
   Status allow_wake();
-  // Ends the sleep that is under way, or the next one. Any thread.
+  // Ends the sleep that is under way, or the next one. Any thread may call it.
   void wake() noexcept;
 
  private:
@@ -62,22 +66,22 @@ void Doorbell::sleep(std::uint64_t timeout_ns, Ready&& ready) {
   }
 }
 
-// The ringer's side: the flag and socket of a peer. ring_if_asleep() does the fence and the look; at most one system call,
-// and none while the peer is awake. A peer that is gone is not an error here.
+// The ringer's side: the flag and the socket of a peer. ring_if_asleep() has the fence and loads the flag. It makes at
+// most one system call, and none while the peer is awake. A peer that is gone is not an error here.
 class Bell {
  public:
-  // Opens nothing yet. flag: in mapped memory, outlives the bell.
+  // Opens nothing yet. `flag` is in mapped memory and outlives the bell.
   Bell(std::string path, SleepFlag& flag) : path_(std::move(path)), flag_(flag) {}
   Bell(const Bell&) = delete;
   Bell& operator=(const Bell&) = delete;
-  // To be called after the store that the peer sleeps for.
+  // Rings if the peer sleeps. Call it after the store for which the peer sleeps.
   void ring_if_asleep() noexcept {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with Doorbell::raise_flag
     if (flag_.sleeping.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       ring();
     }
   }
-  // Rings whether or not anybody sleeps; takes the flag down, so that others need not ring too.
+  // Rings whether or not the peer sleeps. It lowers the flag, so that others need not ring too.
   void ring() noexcept;
 
  private:

@@ -8,11 +8,12 @@
 
 namespace couplet::os {
 
-// "<what>: No such file or directory". Codes: no_space (ENOSPC, EDQUOT), not_found (ENOENT), exists (EEXIST), memory
-// (ENOMEM), limit (EMFILE, ENFILE: open files), unsupported (ENOSYS, EOPNOTSUPP), otherwise system.
+// Returns, for example, "<what>: No such file or directory". The codes are no_space (ENOSPC, EDQUOT), not_found
+// (ENOENT), exists (EEXIST), memory (ENOMEM), limit (EMFILE, ENFILE: open files), unsupported (ENOSYS, EOPNOTSUPP), and
+// otherwise system.
 [[nodiscard]] Status system_failure(int error, const std::string& what);
 
-// Calls again while a signal has interrupted the call.
+// Makes the call again for as long as signals interrupt it.
 template <typename Call>
 auto retry_interrupted(Call&& call) noexcept(noexcept(call())) {
   auto result = call();

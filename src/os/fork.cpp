@@ -16,14 +16,15 @@ std::atomic<std::uint64_t> fork_generation_word{0};
 
 namespace {
 
-// A fork concerns the whole process, whatever universes it has: this list is the one global of the library.
+// A fork concerns the whole process, with all its universes. So this list is the one global variable of the library.
 struct OpenDescriptors {
   std::mutex mutex;
   std::vector<int> numbers;
 };
 
 OpenDescriptors& open_descriptors() {
-  static auto* list = new OpenDescriptors;  // never destroyed: handlers may run late
+  // It is never destroyed, because the handlers may run late.
+  static auto* list = new OpenDescriptors;
   return *list;
 }
 
@@ -49,7 +50,7 @@ void enlist(int number) {
   list.numbers.push_back(number);
 }
 
-// Takes the number off the list; closing it is done under the mutex too, so that no fork falls in between.
+// Removes the number from the list. It is also closed under the mutex, so that no fork comes in between.
 void delist(int number, bool close_it) noexcept {
   auto& list = open_descriptors();
   const std::lock_guard guard(list.mutex);
@@ -74,7 +75,7 @@ void watch_forks() {
 }
 
 Descriptor::Descriptor(int number) : number_(number), generation_(fork_generation()) {
-  if (number_ >= 0) {  // else errno stays as the failed call left it
+  if (number_ >= 0) {  // otherwise errno stays as the failed call left it
     watch_forks();
     enlist(number_);
   }

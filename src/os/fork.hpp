@@ -1,5 +1,5 @@
-// What a fork means: descriptors of ours are closed in the child, so that a child never keeps its parent's locks and
-// connections alive, and handles can tell that they belong to the parent.
+// Handles forks: our descriptors are closed in the child, so that a child never keeps its parent's locks and
+// connections alive. Handles can tell that they belong to the parent.
 #pragma once
 
 #include <atomic>
@@ -11,12 +11,12 @@ namespace detail {
 extern std::atomic<std::uint64_t> fork_generation_word;
 }
 
-// 0 at first, one more in each forked child. A handle remembers it, and answers `forked` where it has changed.
-// Counts only after the first Descriptor (or watch_forks()) of the process; cheap: one load.
+// Returns 0 at first, and one more in each forked child. A handle remembers the number, and answers `forked` if it has
+// changed. It counts only after the first Descriptor (or watch_forks()) of the process. It costs one load.
 [[nodiscard]] inline std::uint64_t fork_generation() noexcept {
   return detail::fork_generation_word.load(std::memory_order_relaxed);
 }
-// Installs the handlers; every Descriptor does it.
+// Installs the handlers. Every Descriptor calls it.
 void watch_forks();
 
 }  // namespace couplet::os

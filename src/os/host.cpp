@@ -37,7 +37,7 @@ int cores_by_affinity() {
   return static_cast<int>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
-// "<quota> <period>" of the version 2 control group, rounded up; 0 where there is no limit.
+// Reads "<quota> <period>" of the version 2 control group, and rounds up. Returns 0 if there is no limit.
 int cores_by_quota() {
   const std::string line = first_line("/sys/fs/cgroup/cpu.max");
   char* rest = nullptr;
@@ -69,7 +69,8 @@ std::uint32_t process_id() noexcept {
 }
 
 std::size_t descriptor_limit() noexcept {
-  constexpr std::size_t least = 256;  // that every system allows
+  // Every system allows this many.
+  constexpr std::size_t least = 256;
   rlimit files{};
   return ::getrlimit(RLIMIT_NOFILE, &files) == 0 ? static_cast<std::size_t>(files.rlim_cur) : least;
 }

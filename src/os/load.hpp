@@ -1,4 +1,4 @@
-// What the system says about how busy the cores are.
+// Reports how busy the cores are, as the system says.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@ namespace couplet::os {
 class LoadMeter {
  public:
   LoadMeter();
-  // Processes and threads of this host that run, or wait for a core, the caller among them; -1 if the system does not say.
+  // Returns the number of processes and threads of this host that run or wait for a core, with the caller. Returns -1
+  // if the system does not say.
   [[nodiscard]] int runnable() const noexcept;
-  // For how long the calling thread has waited for a core since it began; 0 if the system does not say.
+  // Returns how long the calling thread has waited for a core since it began, or 0 if the system does not say.
   [[nodiscard]] static std::uint64_t delay_ns() noexcept;
-  // Of this host, whether or not this process may use them.
+  // Returns the number of cores of this host, whether or not this process may use them.
   [[nodiscard]] static int cores() noexcept;
 
  private:

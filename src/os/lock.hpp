@@ -1,5 +1,5 @@
-// A lock that says "this process lives": the kernel releases it when the process ends, however it ends.
-// Open file description locks: two universes of one process see each other's, and a forked child does not keep them.
+// A lock that says "this process is alive": the kernel releases it when the process ends, for any reason. It is an open
+// file description lock, so two universes of one process see each other's, and a forked child does not keep it.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace couplet::os {
 
 class LifeLock {
  public:
-  // Locks `path` (made with mode 0600 where it does not exist). exists: another LifeLock holds it. Never waits.
-  // The lock belongs to the file, not to its name: it stays when the file is renamed, linked or removed.
+  // Locks `path`, which is made with mode 0600 if it does not exist. Returns exists if another LifeLock holds it. Never
+  // waits. The lock belongs to the file, not to its name: it stays when the file is renamed, linked or removed.
   static Result<std::unique_ptr<LifeLock>> take(const std::string& path);
   LifeLock(const LifeLock&) = delete;
   LifeLock& operator=(const LifeLock&) = delete;
@@ -24,17 +24,18 @@ class LifeLock {
   Descriptor file_;
 };
 
-// Looks at somebody's lock; keeps the file open, so that it can look again (one system call) when the name is gone.
+// Checks another process's lock. It keeps the file open, so that it can check again, with one system call, after the
+// name is gone.
 class LockProbe {
  public:
-  // not_found where the file does not exist.
+  // Returns not_found if the file does not exist.
   static Result<std::unique_ptr<LockProbe>> open(const std::string& path);
   LockProbe(const LockProbe&) = delete;
   LockProbe& operator=(const LockProbe&) = delete;
   ~LockProbe() = default;
 
-  // Does anybody else hold the lock? Counts a LifeLock of this very process. True also when it cannot be found out (a
-  // forked child): nobody is declared dead for lack of knowledge.
+  // Returns true if another process holds the lock, or a LifeLock of this very process. It also returns true if it
+  // cannot find out (in a forked child), so that no process is declared dead without proof.
   [[nodiscard]] bool held() const noexcept;
 
  private:
@@ -42,7 +43,7 @@ class LockProbe {
   Descriptor file_;
 };
 
-// One look: false also where the file does not exist.
+// Checks once. Also returns false if the file does not exist.
 [[nodiscard]] bool is_locked(const std::string& path);
 
 }  // namespace couplet::os

@@ -40,7 +40,7 @@ Result<std::unique_ptr<MappedFile>> MappedFile::create(const std::string& path, 
   if (!file) {
     return system_failure(errno, fmt::format("cannot create {}", path));
   }
-  int error = ::fchmod(file.number(), 0600) == 0 ? 0 : errno;  // whatever the umask says
+  int error = ::fchmod(file.number(), 0600) == 0 ? 0 : errno;  // independent of the umask
   if (error == 0) {
     do {
       error = ::posix_fallocate(file.number(), 0, static_cast<off_t>(bytes));

@@ -1,4 +1,4 @@
-// Anonymous memory of one's own that grows, keeps what is in it, and asks for huge pages.
+// Private anonymous memory that grows, keeps its contents, and asks for huge pages.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ class MemoryBlock {
   MemoryBlock(const MemoryBlock&) = delete;
   MemoryBlock& operator=(const MemoryBlock&) = delete;
 
-  // At least `bytes`, page aligned, new memory zero; it may move. memory: there is not so much.
+  // Returns at least `bytes`, page aligned; new memory is zero. It may move. Fails with memory if there is not so much.
   Result<std::byte*> reserve(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 

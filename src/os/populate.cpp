@@ -7,7 +7,7 @@
 
 namespace couplet::os {
 
-// The kernel's way where it has one (Linux 5.14), else one access a page.
+// Uses the kernel's call if it has one (Linux 5.14), else one access for each page.
 void populate_pages(std::byte* data, std::size_t bytes, bool write) {
   if (bytes == 0) {
     return;

@@ -5,7 +5,8 @@
 
 namespace couplet::os {
 
-// Touches the mapped pages of [data, data + bytes); both ends are rounded to whole pages, whose mapping must include them.
+// Touches the mapped pages of [data, data + bytes). Both ends are rounded to whole pages, and the mapping must include
+// them.
 void populate_pages(std::byte* data, std::size_t bytes, bool write);
 
 }  // namespace couplet::os

@@ -15,10 +15,10 @@
 namespace couplet::os {
 namespace {
 
-// One call moves less than 2 GiB; smaller pieces let signals through.
+// One call moves less than 2 GiB. Smaller pieces also let signals be handled.
 constexpr std::uint64_t piece_bytes = 256ULL << 20U;
 
-// Linux 5.3; the number is the same on all processors.
+// Linux 5.3. The number of the call is the same on all processors.
 Descriptor open_handle(std::uint32_t process) noexcept {
 #ifdef SYS_pidfd_open
   return Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, static_cast<pid_t>(process), 0)));
@@ -42,13 +42,13 @@ Status read_failure(int error, std::uint32_t process, std::uint64_t address, std
   }
 }
 
-// Calls `move` with as many runs as one call takes; a run that is too long goes in pieces.
+// Calls `move` with as many runs as one call takes. A run that is too long is moved in pieces.
 template <typename Move>
 Status move_runs(std::uint32_t process, std::span<const ProcessRun> runs, std::byte* local, const Move& move) {
   constexpr std::size_t most_runs = 512;
   std::array<iovec, most_runs> remote{};
   std::size_t next = 0;
-  std::uint64_t done_bytes = 0;  // of runs[next]
+  std::uint64_t done_bytes = 0;  // the finished bytes of runs[next]
   while (next < runs.size()) {
     std::size_t count = 0;
     std::uint64_t bytes = 0;
@@ -96,7 +96,7 @@ Result<std::unique_ptr<ProcessMemory>> ProcessMemory::open(std::uint32_t process
   return memory;
 }
 
-// Without a handle: the proof alone tells.
+// If there is no handle, only the proof can tell.
 bool ProcessMemory::lives() const noexcept {
   if (!handle_.mine()) {
     return true;
@@ -120,7 +120,7 @@ Status ProcessMemory::still_the_same() const {
   return same ? Status() : has_ended();
 }
 
-// The proof is read by the same call as the last piece, so that both come from one and the same memory.
+// The same call reads the last piece and the proof, so that both come from the same memory.
 Status ProcessMemory::read(std::uint64_t address, void* target, std::uint64_t bytes) const {
   auto* place = static_cast<std::byte*>(target);
   auto seen = proof_.bytes;

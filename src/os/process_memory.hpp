@@ -1,6 +1,7 @@
-// Another process's memory (process_vm_readv, process_vm_writev): one copy for a large message or a box of an area.
-// Invariants: a copy counts only if, after it, the process is still the one that was proven at the beginning: a number of a
-// process is used again, and the memory of another one must never be taken for a message.
+// Copies from and to another process's memory (process_vm_readv, process_vm_writev): one copy for a large message or a
+// box of an area.
+// Invariant: a copy counts only if, after it, the process is still the one that was proven at the beginning. The system
+// uses process numbers again, and the memory of another process must never be taken for a message.
 // Tests: tests/unit/os/process_memory_test.cpp.
 #pragma once
 
@@ -16,7 +17,7 @@
 
 namespace couplet::os {
 
-// What only the process that is meant has in its memory: random bytes, and where.
+// The proof: random bytes that only the intended process has in its memory, and their address.
 struct MemoryProof {
   static constexpr std::size_t max_bytes = 16;
   std::uint64_t address = 0;
@@ -32,21 +33,22 @@ struct ProcessRun {
 
 class ProcessMemory {
  public:
-  // The memory of process `process`, if the proof is found there. unsupported: it may not be read here (namespaces,
-  // ptrace_scope, seccomp), or the number belongs to another process here; peer_lost: there is no such process; protocol: the
-  // proof's address is not readable.
+  // Opens the memory of process `process` if the proof is found there. Returns unsupported if it may not be read here
+  // (namespaces, ptrace_scope, seccomp), or if the number belongs to another process here; peer_lost if there is no
+  // such process; and protocol if the proof's address cannot be read.
   static Result<std::unique_ptr<ProcessMemory>> open(std::uint32_t process, const MemoryProof& proof);
   ProcessMemory(const ProcessMemory&) = delete;
   ProcessMemory& operator=(const ProcessMemory&) = delete;
   ~ProcessMemory() = default;
 
   [[nodiscard]] std::uint32_t process() const noexcept { return process_; }
-  // Copies `bytes` from `address` to `target`; any size, in as many calls as it takes. ok: all of it, and from the process that
-  // was proven. peer_lost: that process has ended, or runs another program; unsupported, protocol: as for open(). After an
-  // error the contents of the target are undefined.
+  // Copies `bytes` from `address` to `target`: any size, in as many calls as it takes. ok means that all of it was
+  // copied, and from the proven process. Returns peer_lost if that process has ended, or runs another program;
+  // unsupported and protocol as open() does. After an error the contents of the target are undefined.
   Status read(std::uint64_t address, void* target, std::uint64_t bytes) const;
-  // The runs one after the other from or to `local`, contiguous there; results as above. After peer_lost of a write it cannot
-  // be excluded that some of it went to a process that was given the number in that very moment.
+  // Copies the runs one after the other from or to `local`, where they are contiguous. The results are as above. After
+  // peer_lost of a write it is possible that a part of it went to a process that was given the number at that very
+  // moment.
   Status read(std::span<const ProcessRun> runs, void* local) const;
   Status write(std::span<const ProcessRun> runs, const void* local) const;
 
@@ -59,7 +61,8 @@ class ProcessMemory {
 
   std::uint32_t process_;
   MemoryProof proof_;
-  Descriptor handle_;  // pidfd, opened before the proof was read; none where the system has no such thing
+  // A pidfd that was opened before the proof was read. Empty if the system has none.
+  Descriptor handle_;
 };
 
 }  // namespace couplet::os

@@ -67,7 +67,8 @@ ProcessPage::ProcessPage(std::unique_ptr<MappedFile> file, std::unique_ptr<LifeL
 
 ProcessPage::~ProcessPage() {
   if (generation_ == fork_generation()) {
-    static_cast<void>(file_->remove());  // a page that stays is found by `couplet clean`
+    // A page that stays is found by `couplet clean`.
+    static_cast<void>(file_->remove());
   }
 }
 
@@ -144,7 +145,8 @@ Result<std::unique_ptr<PeerPage>> PeerPage::open(const std::string& directory, s
   if (header->peer != peer) {
     return fail(Code::protocol, "{} says that it belongs to peer {}", path, header->peer);
   }
-  if (!probe->held()) {  // between the two openings a new incarnation may have replaced the file
+  // Between the two openings a new incarnation may have replaced the file.
+  if (!probe->held()) {
     COUPLET_TRY_VALUE(probe, LockProbe::open(path));
   }
   return std::unique_ptr<PeerPage>(new PeerPage(std::move(file), std::move(probe), *header));

@@ -1,7 +1,7 @@
-// The page of one process in the node directory (wire/page.hpp), mapped: by its owner, and by peers that want to prove reach,
-// knock, wake it up or look whether it lives.
-// Invariants: the owner's page appears complete and locked (made under another name, renamed); it goes with its owner in
-// good order, and stays, unlocked, when its owner dies.
+// The mapped page of one process in the node directory (wire/page.hpp). Its owner maps it, and so do peers that prove
+// that they can reach the owner, knock, wake it, or check whether it is alive.
+// Invariants: the owner's page appears complete and locked, since it is made under another name and renamed; the owner
+// removes it if it ends in good order; if the owner dies, it stays, unlocked.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@
 
 namespace couplet::os {
 
-// "<directory>/page-0000002a", "<directory>/bell-0000002a"
+// Returns, for example, "<directory>/page-0000002a"; the bell is "<directory>/bell-0000002a".
 [[nodiscard]] std::string page_path(const std::string& directory, std::uint32_t peer);
 [[nodiscard]] std::string bell_path(const std::string& directory, std::uint32_t peer);
 
@@ -35,23 +35,24 @@ struct PageOwner {
   std::string host;
 };
 
-// The owner's side.
+// The owner's side of a page.
 class ProcessPage {
  public:
-  // exists: a living process has a page of that number here. A page that a dead process left is replaced.
+  // Creates the page. Returns exists if a living process has a page of that number here. The page of a dead process is
+  // replaced.
   static Result<std::unique_ptr<ProcessPage>> create(const std::string& directory, const PageOwner& owner);
-  // Removes the page: good order. In a forked child it does nothing.
+  // Removes the page, as an end in good order. In a forked child it does nothing.
   ~ProcessPage();
   ProcessPage(const ProcessPage&) = delete;
   ProcessPage& operator=(const ProcessPage&) = delete;
 
   [[nodiscard]] SleepFlag& sleep_flag() noexcept;
   [[nodiscard]] std::span<std::atomic<std::uint64_t>> counters() noexcept;
-  // Tells peers on this node what they need not try (bits of wire::PageRefuses).
+  // Tells peers on this node which links they need not try (bits of wire::PageRefuses).
   void refuse_links(std::uint32_t bits) noexcept;
-  // Has anybody knocked since the last take_knocks()? One load.
+  // Returns true if a peer has knocked since the last take_knocks(). It costs one load.
   [[nodiscard]] bool knocked() const noexcept;
-  // Who has: universe ranks; relays as `relay_base` + node.
+  // Returns the peers that have knocked: universe ranks, and relays as `relay_base` + node.
   [[nodiscard]] std::vector<std::uint32_t> take_knocks(std::uint32_t relay_base);
 
  private:
@@ -63,23 +64,25 @@ class ProcessPage {
   std::uint64_t generation_;
 };
 
-// A peer's side.
+// A peer's side of a page.
 class PeerPage {
  public:
-  // not_found: no such page here (another node, another container, or the peer has left); protocol, version.
+  // Opens the page. Returns not_found if there is no such page here (another node, another container, or the peer has
+  // left), or protocol or version.
   static Result<std::unique_ptr<PeerPage>> open(const std::string& directory, std::uint32_t peer);
   PeerPage(const PeerPage&) = delete;
   PeerPage& operator=(const PeerPage&) = delete;
   ~PeerPage() = default;
 
-  // As it was when the page was opened.
+  // Returns the header as it was when the page was opened.
   [[nodiscard]] const wire::PageHeader& header() const noexcept { return header_; }
   [[nodiscard]] SleepFlag& sleep_flag() noexcept;
-  // Bits of wire::PageRefuses, as they are now.
+  // Returns the bits of wire::PageRefuses, as they are now.
   [[nodiscard]] std::uint32_t refused_links() const noexcept;
-  // Does the owner hold its lock? Stays right when the name is gone or belongs to a later incarnation.
+  // Returns true if the owner holds its lock. It stays right if the name is gone or belongs to a later incarnation.
   [[nodiscard]] bool owner_lives() const noexcept { return probe_->held(); }
-  // Knocks as rank `own_rank`, or as a relay: header().rank_count + node. False: no such bit. The caller then rings.
+  // Knocks as rank `own_rank`, or, for a relay, as header().rank_count + node. Returns false if there is no such bit.
+  // The caller then rings.
   [[nodiscard]] bool knock(std::uint32_t bit) noexcept;
 
  private:

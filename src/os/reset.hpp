@@ -1,12 +1,14 @@
-// Whether a connection was reset or refused, as its failure says. Tests: tests/unit/os/test_socket.cpp.
+// Says whether a connection was reset or refused, from its failure.
+// Tests: tests/unit/os/test_socket.cpp.
 #pragma once
 
 #include "base/status.hpp"
 
 namespace couplet::os {
 
-// If true, the connection ended by a reset or an abort: by the peer's system or by something between (a firewall that has forgotten
-// it). That does not say whether the peer's process has ended. Of failures that began as socket_failure() (socket.hpp).
+// If true, the connection ended by a reset or an abort: by the peer's system, or by something between (a firewall that
+// has forgotten it). That does not say whether the peer's process has ended. `failure` was made by socket_failure()
+// (socket.hpp), possibly with more text before it.
 [[nodiscard]] bool says_reset(const Status& failure) noexcept;
 // If true, the peer's system lives, but no process listens at that address.
 [[nodiscard]] bool says_refused(const Status& failure) noexcept;

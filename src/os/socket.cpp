@@ -187,7 +187,8 @@ Result<Endpoint> interface_endpoint(const std::string& name_or_address) {
 Result<Endpoint> source_towards(const Endpoint& target) {
   COUPLET_TRY_VALUE(const Descriptor socket, open_socket(target, SOCK_DGRAM));
   const Address address = to_address(target);
-  if (::connect(socket.number(), address.get(), address.bytes) != 0) {  // of a datagram socket: only looks up the route
+  // The socket is a datagram socket, so that this call only looks up the route.
+  if (::connect(socket.number(), address.get(), address.bytes) != 0) {
     return system_failure(errno, fmt::format("no route to {}", endpoint_text(target)));
   }
   COUPLET_TRY_VALUE(Endpoint source, own_endpoint(socket, false));
@@ -215,7 +216,7 @@ Result<Descriptor> accept_tcp(const Descriptor& listener, const SocketOptions& o
   Descriptor socket(
       retry_interrupted([&] { return ::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
   if (!socket) {
-    // The caller may be gone again before it was accepted: as good as nobody.
+    // The caller may be gone again before it was accepted, which is as if it had not called.
     if (errno == EAGAIN || errno == ECONNABORTED) {
       return Code::not_yet;
     }
@@ -273,7 +274,8 @@ void allow_unread(const Descriptor& socket) noexcept {
 }
 
 std::uint32_t silent_ms(const Descriptor& socket) noexcept {
-  constexpr std::uint8_t unanswered_probes = 3;  // of a window that was full; answered ones do not count
+  // The probes of a full window. Answered ones do not count.
+  constexpr std::uint8_t unanswered_probes = 3;
   constexpr std::uint8_t retransmissions = 2;
   tcp_info info{};
   socklen_t bytes = sizeof info;

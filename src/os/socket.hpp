@@ -1,6 +1,6 @@
-// TCP sockets, non-blocking, and the addresses that they use.
-// Invariants: nothing here blocks but resolve() (a name may need a look-up); every socket is close-on-exec and closed in
-// forked children.
+// Non-blocking TCP sockets, and their addresses.
+// Invariants: nothing here blocks except resolve(), since a name may need a look-up; every socket is close-on-exec and
+// closed in forked children.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace couplet::os {
 
-// IPv6, or IPv4 as ::ffff:a.b.c.d.
+// An IPv6 address, or an IPv4 address as ::ffff:a.b.c.d.
 struct Endpoint {
   std::array<std::uint8_t, 16> address{};
   std::uint16_t port = 0;
@@ -23,47 +23,53 @@ struct Endpoint {
 };
 
 struct SocketOptions {
-  std::uint32_t user_timeout_ms = 3000;  // to connect, and for the peer to read what is sent: see allow_unread()
-  int keepalive_idle_s = 1;              // silence before the first probe; then one each second
+  // The time to connect, and for the peer to read what is sent: see allow_unread().
+  std::uint32_t user_timeout_ms = 3000;
+  int keepalive_idle_s = 1;  // silence before the first probe; then one each second
   int keepalive_probes = 2;
-  int buffer_bytes = 0;  // of both directions; 0: the system's own adjustment
+  int buffer_bytes = 0;  // in both directions; 0: the system adjusts it
 };
 
-// "10.0.0.1:4711", "[fe80::1%2]:4711"
+// Returns, for example, "10.0.0.1:4711" or "[fe80::1%2]:4711".
 [[nodiscard]] std::string endpoint_text(const Endpoint& endpoint);
 [[nodiscard]] bool is_ipv4(const Endpoint& endpoint) noexcept;
-// "host:port", "10.0.0.1:0", "[::1]:4711"; config: it is none, not_found: the host is unknown. May wait for a name server.
+// Resolves "host:port", "10.0.0.1:0" or "[::1]:4711". Returns config if it is none of these, and not_found if the host
+// is unknown. May wait for a name server.
 Result<Endpoint> resolve(std::string_view host_and_port);
-// First address of the interface of that name (IPv4 before IPv6), or the address itself; port 0. not_found.
+// Returns the first address of the interface of that name (IPv4 before IPv6), or the address itself, with port 0; or
+// not_found.
 Result<Endpoint> interface_endpoint(const std::string& name_or_address);
-// The address by which this host would reach `target`; port 0.
+// Returns the address by which this host would reach `target`, with port 0.
 Result<Endpoint> source_towards(const Endpoint& target);
 
-// Port 0: any free one, see local_endpoint(). exists: the port is taken.
+// Listens. Port 0 means any free port, see local_endpoint(). Returns exists if the port is taken.
 Result<Descriptor> listen_tcp(const Endpoint& endpoint, int backlog = 128);
-// not_yet: nobody has called. The accepted socket is tuned with `options`.
+// Accepts a connection and sets `options` on its socket. Returns not_yet if no peer has called.
 Result<Descriptor> accept_tcp(const Descriptor& listener, const SocketOptions& options = {});
-// Begins to connect, from the address `from` where that is given; see connect_result().
+// Begins to connect, from the address `from` if it is given; see connect_result().
 Result<Descriptor> connect_tcp(const Endpoint& target, const Endpoint* from = nullptr,
                                const SocketOptions& options = {});
-// not_yet: still trying (wait until it is writable); ok: connected; system: why not.
+// Returns ok if the socket is connected, not_yet while it is still trying (wait until it can be written), and system if
+// it has failed.
 Status connect_result(const Descriptor& socket, const Endpoint& target);
 
 Result<Endpoint> local_endpoint(const Descriptor& socket);
 Result<Endpoint> peer_endpoint(const Descriptor& socket);
 
-// Bytes moved; not_yet: none can be now; end: the peer has closed (receive only); peer_lost: reset, timed out; system.
+// Returns the number of bytes that were moved; not_yet if none can be moved now; end if the peer has closed (only when
+// receiving); peer_lost after a reset or a timeout; or system.
 Result<std::size_t> send_some(const Descriptor& socket, const void* data, std::size_t bytes);
 Result<std::size_t> receive_some(const Descriptor& socket, void* data, std::size_t bytes);
-// From now on the peer may leave what is sent unread for as long as it likes: user_timeout_ms holds no more. A system that is
-// gone is then found by silent_ms(), or by keepalive when nothing is on its way.
+// Lets the peer leave what is sent unread for as long as it likes: user_timeout_ms no longer applies. A system that is
+// gone is then found by silent_ms(), or by keepalive if nothing is on its way.
 void allow_unread(const Descriptor& socket) noexcept;
-// Since when the peer's system has answered nothing, though it ought to have; 0: nothing is due. The system of a process that
-// reads nothing answers.
+// Returns for how long the peer's system has not answered although an answer is due; 0 if none is due. The system of a
+// process that reads nothing does answer.
 [[nodiscard]] std::uint32_t silent_ms(const Descriptor& socket) noexcept;
-// Bytes that were sent and that the peer's system has not acknowledged; 0 if that cannot be found out.
+// Returns the number of bytes that were sent and that the peer's system has not acknowledged, or 0 if this cannot be
+// found out.
 [[nodiscard]] std::size_t unanswered_bytes(int socket) noexcept;
-// The Status for an errno of a connected socket: peer_lost where the connection is gone, else system.
+// Returns the Status for an errno of a connected socket: peer_lost if the connection is gone, else system.
 [[nodiscard]] Status socket_failure(int error, std::string_view what);
 
 }  // namespace couplet::os

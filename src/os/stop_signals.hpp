@@ -1,4 +1,4 @@
-// The signals that end a service (the hub, a relay), as a descriptor to wait for.
+// The signals that end a service (the hub, a relay), as a descriptor that can be waited for.
 #pragma once
 
 #include <sys/signalfd.h>
@@ -9,7 +9,8 @@
 
 namespace couplet::os {
 
-// Readable after SIGTERM, SIGINT or SIGHUP, which no longer end the process; SIGPIPE is ignored from now on.
+// Returns a descriptor that can be read after SIGTERM, SIGINT or SIGHUP. These no longer end the process, and SIGPIPE
+// is ignored.
 inline Descriptor open_stop_signals() {
   sigset_t signals;
   sigemptyset(&signals);

@@ -1,4 +1,4 @@
-// The channel to a server of series, which may be lost and come again.
+// The channel to a server of series, which may be lost and return.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,17 @@ class Line {
       : channels_(channels), server_(server), patience_ns_(patience_ns) {}
 
   [[nodiscard]] channel::PeerId server() const noexcept { return server_; }
-  // nullptr: not connected.
+  // Returns nullptr if it is not connected.
   [[nodiscard]] channel::Channel* channel() const noexcept { return channel_; }
-  // Where there is no channel, tries to get one, at most every 20 ms. True: there is a new one, to ask over. Never blocks.
+  // If there is no channel, tries to get one, at most every 20 ms. Returns true if there is a new one, over which to
+  // ask. Never blocks.
   bool connect();
   void lost(const Status& why);
-  // The server has answered: patience starts anew with the next loss.
+  // The server has answered: patience starts again with the next loss.
   void answered() noexcept { lost_since_ns_ = 0; }
-  // Lost for too long, or there is no way to it.
+  // Returns true if the server was lost for too long, or cannot be reached.
   [[nodiscard]] bool given_up() const;
-  // Of the last loss.
+  // Returns the reason of the last loss.
   [[nodiscard]] const Status& why() const noexcept { return why_; }
 
  private:
@@ -33,7 +34,7 @@ class Line {
   channel::PeerId server_;
   std::uint64_t patience_ns_;
   channel::Channel* channel_ = nullptr;
-  std::uint64_t lost_since_ns_ = 0;  // 0: it is not
+  std::uint64_t lost_since_ns_ = 0;  // 0: it is not lost
   std::uint64_t next_try_ns_ = 0;
   Status why_;
 };

@@ -1,10 +1,11 @@
-// relay: series, read from another node. On the writer's node a Server maps the slots and pushes the steps of each
-// subscriber's box, under credit; on the reader's node Remote takes them into local slots, from which series reads.
-// Above: runtime. Below: series (files, holds, parts), message (Channels), channel, wire.
-// Invariants: the writer does nothing more than for a local reader; a relay's hold carries the name of its reader, and ends
-// when that has read the step; a torn step is never pushed as whole; what is lost is told; memory is bounded by the readers'
-// windows; no thread but those of couplet-relay that sleep on a writer's word. Formats: docs/formats/relay.md.
-// Tests: tests/unit/relay, tests/conformance/series_relayed.cpp, tests/universe/test_relay.py, tests/fuzz/relay.cpp.
+// relay: series that are read from another node. On the writer's node a Server maps the slots, and sends the steps of
+// each subscriber's box under credit. On the reader's node, Remote takes them into local slots, from which series
+// reads. runtime is above it; series (files, holds, parts), message (Channels), channel and wire are below it.
+// Invariants: the writer does nothing more than for a local reader; a relay's hold carries the name of its reader, and
+// ends when the reader has read the step; a torn step is never sent as whole; what is lost is reported; the readers'
+// windows bound the memory; the only threads are those of couplet-relay that sleep on a writer's word.
+// Formats: docs/formats/relay.md. Tests: tests/unit/relay, tests/conformance/series_relayed.cpp,
+// tests/universe/test_relay.py, tests/fuzz/relay.cpp.
 #pragma once
 
 #include "channel/channel.hpp"
@@ -13,8 +14,8 @@
 
 namespace couplet::relay {
 
-// Takes the frames of family relay in one process: a relay has a server, a reader a remote, and a writer that pushes inside
-// its own calls both.
+// Takes the frames of the family relay in one process. A relay has a server, a reader has a remote, and a writer that
+// sends inside its own calls has both.
 class Dispatch final : public channel::FrameHandler {
  public:
   // Either may be nullptr.

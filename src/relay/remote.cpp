@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t local_reader_entries = 4;
 
-// The slots of a part: what of it is wanted.
+// Returns the geometry of the slots of a part: the wanted fields and boxes.
 wire::SeriesGeometry geometry_of(const universe::SeriesRecord& record, std::size_t part,
                                  const std::vector<series::FieldWish>& wishes) {
   std::vector<wire::SeriesField> fields;
@@ -53,7 +53,8 @@ Result<channel::PeerId> Remote::server_of(const universe::SeriesRecord& record, 
   return environment_.registry().relay_of(record.parts[part].node, deadline_ns);
 }
 
-// Slots of all parts that come from other nodes share buffer_bytes; 0: they do not hold one step.
+// Returns the number of slots. The slots of all parts from other nodes share buffer_bytes. 0: they cannot hold one
+// step.
 std::uint64_t Remote::slots_for(const universe::SeriesRecord& record, const series::PartWish& wish) const {
   std::uint64_t stride = 0;
   for (std::size_t part = 0; part < record.parts.size(); ++part) {
@@ -91,7 +92,8 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   if (!file) {
     return file.status().within(fmt::format("{}: local slots", title));
   }
-  COUPLET_TRY((*file)->remove());  // the memory stays as long as this process
+  // The memory stays as long as this process.
+  COUPLET_TRY((*file)->remove());
   RemotePart::Source source;
   source.writer = described.writer;
   source.title = title;
@@ -146,7 +148,7 @@ std::byte* Remote::place(channel::Channel& channel, const wire::FrameHeader& hea
 Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
   const auto found = parts_.find(header.context);
   if (found == parts_.end()) {
-    return {};  // on its way when the reader closed
+    return {};  // it was sent before the reader closed
   }
   if (found->second->channel() != &channel) {
     return fail(Code::protocol, "a frame of subscription {}, which is not with this relay", header.context);

@@ -15,7 +15,7 @@ using wire::RelayKind;
 
 namespace {
 
-constexpr int most_rounds = 8;  // of one poll
+constexpr int most_rounds = 8;  // in one poll
 constexpr int round_budget = 64;
 
 wire::FrameHeader header_of(RelayKind kind, std::uint32_t number) {
@@ -74,7 +74,7 @@ void RemotePart::ask() {
   if (!line_.connect()) {
     return;
   }
-  if (state_ == State::broken) {  // the hold has stood meanwhile
+  if (state_ == State::broken) {  // the hold has stayed valid meanwhile
     in_step_ = false;
     receiving_ = 0;
     source_.wish.again = true;
@@ -113,7 +113,7 @@ Status RemotePart::alive() {
   return fail(Code::peer_lost, "{} is gone", remote_.environment_.peer_name(source_.writer));
 }
 
-// ---- what series calls ----
+// ---- the calls of series ----
 
 Status RemotePart::poll() {
   if (state_ == State::broken) {
@@ -141,7 +141,8 @@ void RemotePart::released(std::uint64_t consumed) {
   send_credit();
 }
 
-// A holder lets push what it has read the slots of; a follower what has come into the slots, over the oldest ones.
+// Sends credit. For a holder, the relay may send as many ordinals as slots are read; for a follower, as many as fit
+// into the slots, over the oldest ones.
 void RemotePart::send_credit() {
   if (state_ != State::open || line_.channel() == nullptr) {
     return;
@@ -196,7 +197,7 @@ std::byte* RemotePart::place(const wire::FrameHeader& header) {
   const std::uint64_t offset = kind == RelayKind::step ? receiving_ : header.second;
   if (state_ != State::open || (kind != RelayKind::piece && kind != RelayKind::step) ||
       !check_piece(header, offset, header.payload_bytes).ok()) {
-    return nullptr;  // arrived() says what is wrong, if anything is
+    return nullptr;  // arrived() says what is wrong, if anything
   }
   if (!in_step_) {
     begin_step(header.first);
@@ -257,7 +258,7 @@ Status RemotePart::take_accepted(const wire::FrameHeader& header, std::span<cons
   known_published_ = std::max(known_published_, accepted.published);
   writer_incarnation_ = accepted.writer_incarnation;
   if (again) {
-    told_consumed_ = 0;  // the new relay has heard nothing
+    told_consumed_ = 0;  // the new relay was told nothing yet
     return {};
   }
   first_ = header.first;
@@ -312,7 +313,7 @@ Status RemotePart::take_time(const wire::FrameHeader& header) {
   return {};
 }
 
-// Ordinals that will never come. The stamp of a torn one says so (see series::torn_before).
+// Handles ordinals that will never come. The stamp of a torn one says so (see series::torn_before).
 Status RemotePart::take_lost(const wire::FrameHeader& header) {
   const std::uint64_t end = arrived_end();
   const bool torn = header.tag != 0;

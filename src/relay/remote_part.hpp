@@ -1,4 +1,4 @@
-// One writer rank's slots on this node: a series file that nobody else maps, filled by what the relay pushes.
+// One writer rank's slots on this node: a series file that no other process maps, filled by what the relay sends.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +21,11 @@ class RemotePart final : public series::Part {
   };
   RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
              std::unique_ptr<series::SeriesFile> file);
-  // Unsubscribes. A hold whose relay is gone waits for another one, which ends it, as long as patience says.
+  // Unsubscribes. If the relay of a hold is gone, it waits for another one, which ends the hold, as long as
+  // patience_ns.
   ~RemotePart() override;
 
-  // Asks, and waits for the answer; another relay is asked where the first one is lost meanwhile.
+  // Asks, and waits for the answer. If the relay is lost meanwhile, another one is asked.
   Status open(std::uint64_t deadline_ns);
 
   [[nodiscard]] const char* route() const noexcept override { return "relay"; }
@@ -42,15 +43,16 @@ class RemotePart final : public series::Part {
   void lost(const channel::Channel& channel, const Status& why);
 
  private:
-  // asking: never accepted; open: steps come; broken: the relay is gone, or has not answered yet after it came again.
+  // asking: never accepted; open: steps come; broken: the relay is gone, or has not answered since it returned.
   enum class State : std::uint8_t { asking, open, refused, broken };
 
-  // Subscribes where there is a channel that was not asked yet: for the first time, or to go on where a lost relay stopped.
+  // Subscribes if there is a channel over which it was not asked yet: for the first time, or to continue where a lost
+  // relay stopped.
   void ask();
   void send_credit();
   [[nodiscard]] bool holds() const noexcept { return source_.wish.mode == COUPLET_HOLD; }
   [[nodiscard]] std::uint64_t arrived_end() const;
-  // Is this the next piece of what is being received?
+  // Checks that this is the next piece of what is being received.
   [[nodiscard]] Status check_piece(const wire::FrameHeader& header, std::uint64_t offset, std::uint64_t bytes) const;
   void begin_step(std::uint64_t ordinal);
   Status take_accepted(const wire::FrameHeader& header, std::span<const std::byte> payload);
@@ -73,16 +75,16 @@ class RemotePart final : public series::Part {
   std::uint64_t first_ = 0;
   std::uint64_t known_published_ = 0;
   std::uint64_t consumed_ = 0;  // told by the reader
-  std::uint64_t granted_ = 0;   // the relay may push below
+  std::uint64_t granted_ = 0;   // the relay may send ordinals below this
   std::uint64_t told_consumed_ = 0;
-  std::uint64_t receiving_ = 0;  // bytes that are there of the step receiving_ordinal_
+  std::uint64_t receiving_ = 0;  // bytes of the step receiving_ordinal_ that have arrived
   std::uint64_t receiving_ordinal_ = 0;
-  std::uint64_t timed_ordinal_ = UINT64_MAX;  // whose time is time_bits_
+  std::uint64_t timed_ordinal_ = UINT64_MAX;  // the ordinal whose time is time_bits_
   std::uint64_t time_bits_ = wire::no_time;
   bool in_step_ = false;
   bool writer_gone_ = false;
   std::uint16_t writer_incarnation_ = 0;
-  Status why_;  // refused
+  Status why_;  // the reason of a refusal
 };
 
 }  // namespace couplet::relay

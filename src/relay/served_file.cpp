@@ -11,12 +11,12 @@
 namespace couplet::relay {
 namespace {
 
-// A fast writer is not asked to wake us for each step.
+// So a fast writer does not have to wake us for each step.
 constexpr std::uint64_t pause_between_wakes_ns = 50'000;
-// The reader that was to pass a wake-up on may die before it does.
+// The reader that should pass on a wake-up may die before it does.
 constexpr std::uint64_t slice_ns = 50'000'000;
 constexpr std::uint64_t idle_slice_ns = 60'000'000'000;  // nothing is waited for
-// With more files than the kernel sleeps on at once, the others are looked at that often.
+// If there are more files than the kernel can sleep on at once, the others are checked that often.
 constexpr std::uint64_t slice_of_many_ns = 1'000'000;
 
 }  // namespace
@@ -24,8 +24,8 @@ constexpr std::uint64_t slice_of_many_ns = 1'000'000;
 ServedFile::News ServedFile::news() const {
   const auto& control = file->control().published;
   News now;
-  now.closed =
-      control.closed.load(std::memory_order_acquire) != 0;  // first: what is published then is all there will be
+  // It is read first: what is published then is all that there will be.
+  now.closed = control.closed.load(std::memory_order_acquire) != 0;
   now.writer_gone = writer_gone;
   now.published = control.published.load(std::memory_order_acquire);
   return now;
@@ -35,7 +35,8 @@ Result<std::unique_ptr<PublicationWatch>> PublicationWatch::open(const os::Descr
   std::unique_ptr<PublicationWatch> watch(new PublicationWatch(bell));
   try {
     watch->thread_ = std::thread([self = watch.get()] { self->run(); });
-  } catch (const std::system_error& error) {  // a limit of threads or of memory
+    // There is a limit of threads or of memory.
+  } catch (const std::system_error& error) {
     return fail(Code::limit, "cannot start the thread that watches series: {}", error.code().message());
   }
   return watch;
@@ -65,14 +66,15 @@ void PublicationWatch::ask(const std::shared_ptr<series::SeriesFile>& file, std:
 }
 
 bool PublicationWatch::look() {
-  std::vector<std::shared_ptr<series::SeriesFile>> done;  // unmapped after the lock, if nobody else has them
+  // They are unmapped after the lock, if no other owner has them.
+  std::vector<std::shared_ptr<series::SeriesFile>> done;
   sleeps_.clear();
   words_.assign(1, {&changed_, changed_.load(std::memory_order_acquire)});
   bool rings = false;
   const std::lock_guard lock(mutex_);
   for (auto item = wishes_.begin(); item != wishes_.end();) {
     Wish& wish = item->second;
-    const bool wanted = wish.file.use_count() > 1;  // else its last subscription is over
+    const bool wanted = wish.file.use_count() > 1;  // otherwise its last subscription has ended
     auto& control = wish.file->control().published;
     const auto word = wanted ? series::prepare_sleep(control, wish.target) : std::nullopt;
     if (word) {
@@ -101,7 +103,8 @@ void PublicationWatch::sleep() {
 void PublicationWatch::run() {
   while (!stop_) {
     if (!look()) {
-      if (!stop_) {  // looked at after `changed_`, so that the sleep below ends if it is set later
+      // It is read after `changed_`, so that the sleep below ends if it is set later.
+      if (!stop_) {
         sleep();
       }
       continue;

@@ -1,5 +1,5 @@
-// A writer's file as the relay serves it, mapped once for all subscribers; and the thread that sleeps on the words of all
-// writers while nobody has anything to push.
+// A writer's file as the relay serves it, mapped once for all subscribers, and the thread that sleeps on the words of
+// all writers while there is nothing to send.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,15 @@ class Subscription;
 // Turns the futexes of series files into one descriptor that can be waited for with others.
 class PublicationWatch {
  public:
-  // bell: an eventfd, written to when something that was asked for is there; it outlives the watch. limit: no thread.
+  // `bell` is an eventfd that is written to when something is there that was asked for. It outlives the watch. Returns
+  // limit if there is no thread.
   static Result<std::unique_ptr<PublicationWatch>> open(const os::Descriptor& bell);
   ~PublicationWatch();
   PublicationWatch(const PublicationWatch&) = delete;
   PublicationWatch& operator=(const PublicationWatch&) = delete;
 
-  // Rings once when `target` steps are published, or the series is closed. Of several targets the lowest one counts, so that
-  // a subscriber that waits for a far one delays nobody.
+  // Rings once when `target` steps are published, or the series is closed. The lowest of several targets counts, so
+  // that a subscriber that waits for a far one delays no other.
   void ask(const std::shared_ptr<series::SeriesFile>& file, std::uint64_t target);
 
  private:
@@ -41,7 +42,8 @@ class PublicationWatch {
   };
   explicit PublicationWatch(const os::Descriptor& bell) : bell_(bell) {}
   void run();
-  // Takes the wishes that have come true off the list, and fills sleeps_ for the others. True: some have.
+  // Removes the requests that are fulfilled from the list, and fills sleeps_ for the others. Returns true if there were
+  // any.
   bool look();
   void sleep();
 
@@ -50,8 +52,9 @@ class PublicationWatch {
   std::unordered_map<const series::SeriesFile*, Wish> wishes_;
   std::atomic<std::uint32_t> changed_ = 0;  // grows when wishes_ or stop_ have changed
   std::atomic<bool> stop_ = false;
-  std::vector<std::shared_ptr<series::SeriesFile>> sleeps_;  // of the thread
-  std::vector<os::FutexWish> words_;                         // ... changed_, then those of sleeps_
+  std::vector<std::shared_ptr<series::SeriesFile>> sleeps_;  // used by the thread
+  // The word of changed_, and then those of sleeps_.
+  std::vector<os::FutexWish> words_;
   std::thread thread_;
 };
 
@@ -67,9 +70,9 @@ struct ServedFile {
 
   std::shared_ptr<series::SeriesFile> file;
   bool writer_gone = false;
-  News seen;  // when `idle` were last looked at
-  std::unordered_set<Subscription*>
-      idle;  // subscriptions that have nothing to push until there is news, credit or room
+  News seen;  // the state when `idle` was last checked
+              // Subscriptions that have nothing to send until there is news, credit or room.
+  std::unordered_set<Subscription*> idle;
 };
 
 }  // namespace couplet::relay

@@ -17,9 +17,10 @@ using wire::RelayKind;
 namespace {
 
 constexpr int take_budget = 16;
-constexpr int turns_each = 4;  // frames of one subscription before the next one has its turn
+// Number of frames that one subscription sends before the next one has its turn.
+constexpr int turns_each = 4;
 
-// A relay that died may have taken a hold for this subscription, and have told nobody.
+// Releases a hold that a relay took for this subscription before it died without telling.
 void release_leftover(series::SeriesFile& file, const series::Owner& owner, std::uint32_t number) {
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
     const auto& entry = file.readers()[index];
@@ -32,7 +33,7 @@ void release_leftover(series::SeriesFile& file, const series::Owner& owner, std:
   }
 }
 
-// What is wanted, as long as the file has such fields, each at most once.
+// Returns what is wanted, if the file has such fields, each at most once.
 Result<std::vector<series::FieldWish>> wishes_of(const wire::Subscribe& wish, const wire::SeriesGeometry& geometry) {
   std::vector<series::FieldWish> wishes;
   for (const auto& each : wish.fields) {
@@ -77,7 +78,7 @@ Server::~Server() {
   }
 }
 
-// ---- pushing ----
+// ---- sending ----
 
 int Server::poll(int budget) {
   if (bell_) {
@@ -110,7 +111,8 @@ int Server::push(Subscription& subscription) {
   pushed_bytes_ += subscription.pushed_bytes - bytes;
   if (moved == turns_each) {
     activate(subscription);
-  } else if (!subscription.over() && subscription.served()) {  // until there is news, credit, or a frame is free again
+    // It waits for news, credit, or a free frame.
+  } else if (!subscription.over() && subscription.served()) {
     subscription.served()->idle.insert(&subscription);
     if (watch_ && subscription.waits()) {
       watch_->ask(subscription.served()->file, subscription.next() + 1);
@@ -140,7 +142,8 @@ void Server::look_at_files() {
 }
 
 void Server::take_credit() {
-  std::vector<channel::Channel*> channels;  // subscriptions may come and go meanwhile
+  // Subscriptions may come and go meanwhile.
+  std::vector<channel::Channel*> channels;
   channels.reserve(subscriptions_.size());
   for (const auto& [channel, numbered] : subscriptions_) {
     channels.push_back(&numbered.begin()->second->channel());
@@ -212,7 +215,8 @@ void Server::tick() {
       served->writer_gone =
           !host_.alive(geometry.writer_peer, static_cast<std::uint16_t>(geometry.writer_incarnation)).ok();
     }
-    for (Subscription* const subscription : served->idle) {  // its hold may have been released
+    // Its hold may have been released.
+    for (Subscription* const subscription : served->idle) {
       if (subscription->ready()) {
         activate(*subscription);
       }
@@ -274,7 +278,8 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
   }
 }
 
-// The reader may live, and go on over another connection: its holds stand as they do when the relay itself is killed.
+// The reader may be alive, and continue over another connection. Its holds stay valid, as if the relay itself had been
+// killed.
 void Server::lost(channel::Channel& channel) {
   const auto found = subscriptions_.find(&channel);
   std::vector<Subscription*> lost;
@@ -290,7 +295,8 @@ void Server::lost(channel::Channel& channel) {
     subscription->end();
     retire(*subscription);
   }
-  sweep();  // every frame has been given back: the channel may go
+  // Every frame has been given back, so the channel may end.
+  sweep();
 }
 
 // ---- subscribing ----
@@ -328,7 +334,8 @@ Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
   COUPLET_TRY_VALUE(const auto served, serve(wish.file));
   const auto& file = *served->file;
   const std::uint64_t incarnation = file.control().claimed.incarnation.load(std::memory_order_acquire);
-  const bool announced = incarnation != UINT64_MAX;  // the register may know it before the file does
+  // The register may know it before the file does.
+  const bool announced = incarnation != UINT64_MAX;
   if (file.geometry().name != wish.series || (announced && incarnation != wish.series_incarnation)) {
     return fail(Code::protocol, "{} is not the file of series '{}', incarnation {}", wish.file, wish.series,
                 wish.series_incarnation);
@@ -341,7 +348,7 @@ Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
   return subscription.accept(served, wishes, first, wish.window);
 }
 
-// Takes the hold, where one is wished, and finds the first ordinal.
+// Takes the hold, if the reader wants one, and finds the first ordinal.
 Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subscribe& wish,
                                     const std::shared_ptr<ServedFile>& served) {
   auto& file = *served->file;
@@ -368,7 +375,8 @@ Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subs
   return from == series::From::step && !wish.again ? series::find_step(file, first, wish.from_step) : first;
 }
 
-// The hold that this reader had through a relay that is gone still stands: the writer looks at the reader, not at the relay.
+// Continues with the hold that this reader had through a relay that is gone. It is still valid, since the writer checks
+// the reader, not the relay.
 Result<std::uint64_t> Server::go_on(Subscription& subscription, const wire::Subscribe& wish,
                                     const std::shared_ptr<ServedFile>& served) {
   auto& file = *served->file;

@@ -1,4 +1,4 @@
-// The writer's side: takes subscriptions of readers on other nodes, holds for them, and pushes.
+// The writer's side: takes subscriptions of readers on other nodes, holds for them, and sends.
 #pragma once
 
 #include <cstdint>
@@ -17,54 +17,57 @@
 
 namespace couplet::relay {
 
-// What the server needs of the process it lives in.
+// The services that the server needs from its process.
 class ServerHost {
  public:
   virtual ~ServerHost() = default;
   [[nodiscard]] virtual const std::string& node_directory() const = 0;
   [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
-  // ok while that incarnation of the process may still run. At most one system call.
+  // Returns ok while that incarnation of the process may still run. At most one system call.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
 };
 
 struct ServerOptions {
-  // A thread sleeps on the writers' words, and descriptor() becomes readable. Without it the caller of poll() finds out.
+  // If true, a thread sleeps on the writers' words, and descriptor() becomes readable. Otherwise the caller of poll()
+  // finds out.
   bool watch = true;
-  std::uint64_t piece_bytes = std::uint64_t{256} << 10;  // packed at once; also at most the lane's largest payload
+  // Size of what is packed at once. It is also bounded by the lane's largest payload.
+  std::uint64_t piece_bytes = std::uint64_t{256} << 10;
   std::size_t most_subscriptions = 16384;
 };
 
 class Server final : private Activation {
  public:
   static Result<std::unique_ptr<Server>> open(ServerHost& host, const ServerOptions& options = {});
-  // The channels that it has sent over have ended before.
+  // The channels over which it has sent have ended before.
   ~Server() override;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Pushes up to `budget` frames; returns the work done. Never blocks.
+  // Sends up to `budget` frames, and returns the work done. Never blocks.
   int poll(int budget);
-  // Takes what subscribers have sent; for those whose engine seldom looks at sockets.
+  // Takes what subscribers have sent, for processes whose engine seldom checks sockets.
   void take_credit();
   // Would poll() do something? Call it between the last poll and going to sleep.
   [[nodiscard]] bool ready() const;
-  // Readable when a writer has published what was waited for; -1 without watch.
+  // Returns a descriptor that can be read when a writer has published what was waited for; -1 without watch.
   [[nodiscard]] int descriptor() const { return bell_.number(); }
-  // Looks whether writers live. About every 100 ms.
+  // Checks whether writers are alive. Call it about every 100 ms.
   void tick();
 
-  // Frames of readers.
+  // Handles the frames of readers.
   Status arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload);
   void lost(channel::Channel& channel);
 
   [[nodiscard]] std::size_t subscriptions() const { return count_ + ending_.size(); }
-  // Every subscriber has been sent all that there is and will be.
+  // Returns true if every subscriber has been sent all that there is and will be.
   [[nodiscard]] bool told_all() const;
   [[nodiscard]] std::uint64_t pushed_steps() const { return pushed_steps_; }
   [[nodiscard]] std::uint64_t pushed_bytes() const { return pushed_bytes_; }
 
  private:
-  // A hold whose connection is gone while its reader may still live: it stands until the reader goes on with it or has ended.
+  // A hold whose connection is gone while its reader may still be alive. It stays valid until the reader continues with
+  // it or has ended.
   struct LeftHold {
     std::shared_ptr<ServedFile> served;
     series::Hold hold;
@@ -83,11 +86,11 @@ class Server final : private Activation {
   void add(std::unique_ptr<Subscription> subscription);
   void activate(Subscription& subscription) override;
   Activation& as_activation() { return *this; }
-  // Pushes until nothing is due or others have waited long enough; returns how many frames.
+  // Sends until nothing is due, or others have waited long enough. Returns the number of frames.
   int push(Subscription& subscription);
   // Activates the idle subscriptions of files that have news.
   void look_at_files();
-  // Takes one that is over out of all lists; it goes away when its frames have come back.
+  // Removes a subscription that has ended from all lists. It is destroyed when its frames have come back.
   void retire(Subscription& subscription);
   void sweep();
   void look_at_left_holds();
@@ -95,12 +98,12 @@ class Server final : private Activation {
   ServerHost& host_;
   ServerOptions options_;
   os::Descriptor bell_;
-  std::unique_ptr<PublicationWatch> watch_;  // of all files
+  std::unique_ptr<PublicationWatch> watch_;  // for all files
   std::map<std::string, std::shared_ptr<ServedFile>> files_;
   std::unordered_map<const channel::Channel*, Numbered> subscriptions_;
-  std::size_t count_ = 0;                              // of these
-  std::vector<std::unique_ptr<Subscription>> ending_;  // over, with frames on their way
-  std::deque<Subscription*> active_;                   // may have something to push
+  std::size_t count_ = 0;                              // the number of subscriptions
+  std::vector<std::unique_ptr<Subscription>> ending_;  // ended, with frames that are being sent
+  std::deque<Subscription*> active_;                   // they may have something to send
   std::vector<LeftHold> left_holds_;
   std::uint64_t pushed_steps_ = 0;
   std::uint64_t pushed_bytes_ = 0;

@@ -14,7 +14,8 @@ using wire::RelayKind;
 Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes,
                             std::uint64_t first, std::uint64_t window) {
   const auto& fields = served->file->geometry().fields;
-  wire::SeriesGeometry sent;  // a step is sent as it stands in a slot of the reader
+  // A step is sent as it is stored in a slot of the reader.
+  wire::SeriesGeometry sent;
   sent.slot_count = 1;
   sent.fields = series::cut_fields(fields, wishes);
   COUPLET_TRY(wire::place_series(sent));
@@ -57,10 +58,12 @@ Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed) {
   }
   limit_ = limit;
   if (offset_ == 0 && consumed > next_) {
-    next_ = consumed;  // it does not want what is in between
+    // The reader does not want the steps in between.
+    next_ = consumed;
   }
   if (hold_.taken()) {
-    static_cast<void>(series::consume(*served_->file, hold_, consumed));  // due() says if it was released
+    // Due() reports if the hold was released.
+    static_cast<void>(series::consume(*served_->file, hold_, consumed));
   }
   return {};
 }
@@ -76,7 +79,7 @@ std::uint64_t Subscription::oldest() const {
                                  served_->file->slots());
 }
 
-// Nothing beyond what is published now will come. Looked at before published().
+// Returns true if nothing will come beyond what is published now. Call it before published().
 bool Subscription::closed() const {
   return served_->file->control().published.closed.load(std::memory_order_acquire) != 0 || served_->writer_gone;
 }
@@ -189,7 +192,8 @@ void Subscription::push_acceptance(Frame& frame) {
   send(frame, RelayKind::accepted, first_, 0, 0, wire::accepted_bytes);
 }
 
-// Before the first piece: the step's number, and its time where it has one. False: that was all that this frame can say.
+// Sends, before the first piece, the step's number, and its time if it has one. Returns false if the frame is used for
+// that.
 bool Subscription::begin_step(Frame& frame) {
   const auto label = series::read_label(served_->file->slot_header(next_), next_);
   if (!label) {
@@ -205,7 +209,7 @@ bool Subscription::begin_step(Frame& frame) {
   return false;
 }
 
-// Bytes [offset_, offset_ + bytes) of the step; what is between the boxes is 0.
+// Packs the bytes [offset_, offset_ + bytes) of the step. The bytes between the boxes are 0.
 void Subscription::pack(std::byte* target, std::uint64_t bytes) const {
   const std::byte* const slot = served_->file->slot(next_);
   std::uint64_t at = offset_;
@@ -229,8 +233,9 @@ void Subscription::pack(std::byte* target, std::uint64_t bytes) const {
   }
 }
 
-// How many steps the writer publishes while one is pushed says how far ahead of the writer's slot a step has to be to arrive
-// whole; the margin follows that at once when it grows, and slowly when it shrinks.
+// Skips steps that would be overwritten while they are sent. The number of steps that the writer publishes while one is
+// sent says how far ahead of the writer's slot a step must be to arrive whole. The margin follows that number at once
+// if it grows, and slowly if it shrinks.
 bool Subscription::jump(Frame& frame) {
   if (pace_ == Pace::every_step) {
     return false;
@@ -240,7 +245,8 @@ bool Subscription::jump(Frame& frame) {
   const std::uint64_t margin = std::min(margin_, slots - 1);
   const std::uint64_t safe = pace_ == Pace::latest ? there - 1 : std::min(oldest() + margin, there - 1);
   published_at_begin_ = there;
-  const bool near = next_ < oldest() + margin / 2 && !closed();  // a writer that has ended overwrites nothing
+  // A writer that has ended overwrites nothing.
+  const bool near = next_ < oldest() + margin / 2 && !closed();
   if (next_ >= safe || (pace_ == Pace::follow && !near)) {
     return false;
   }
@@ -249,7 +255,8 @@ bool Subscription::jump(Frame& frame) {
   return true;
 }
 
-// The next piece of step next_, packed out of its slot and pushed only while the slot still is that step's.
+// Sends the next piece of step next_. It is packed out of its slot, and sent only if the slot still belongs to that
+// step.
 void Subscription::push_piece(Frame& frame) {
   const auto& header = served_->file->slot_header(next_);
   if (offset_ == 0 && (jump(frame) || !begin_step(frame))) {
@@ -284,12 +291,13 @@ void Subscription::push_piece(Frame& frame) {
        static_cast<std::int32_t>(std::min<std::uint64_t>(there - next_, INT32_MAX)), bytes);
 }
 
-// next_ is gone, and so is whatever the writer has claimed beyond it.
+// The step next_ is gone, and so are all that the writer has claimed after it.
 void Subscription::push_lost(Frame& frame, bool torn) {
   const std::uint64_t begin = next_;
   offset_ = 0;
   next_ = torn ? begin + 1 : std::max(begin + 1, std::min(oldest(), published()));
-  margin_ = std::min(2 * margin_ + 1, served_->file->slots());  // it was not far enough away
+  // The step was not far enough away.
+  margin_ = std::min(2 * margin_ + 1, served_->file->slots());
   send(frame, RelayKind::lost, begin, next_, torn ? 1 : 0, 0);
 }
 

@@ -1,4 +1,4 @@
-// One reader's part of one writer's series, as the relay pushes it: a state that yields one frame after the other.
+// One reader's part of one writer's series, as the relay sends it: a state that yields one frame after the other.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace couplet::relay {
 
 class Subscription;
 
-// Is told when a subscription that had nothing to push may have something again.
+// Is told that a subscription which had nothing to send may have something again.
 class Activation {
  public:
   virtual ~Activation() = default;
@@ -27,43 +27,43 @@ class Activation {
 
 class Subscription {
  public:
-  // Pieces are packed into memory of at most piece_bytes. activation: outlives this.
+  // Pieces are packed into memory of at most piece_bytes. `activation` outlives this object.
   Subscription(Activation& activation, channel::Channel& channel, std::uint32_t number, std::uint64_t piece_bytes)
       : activation_(activation), channel_(channel), number_(number), piece_bytes_(piece_bytes) {}
-  // No frame may be on its way.
+  // No frame may be under way.
   ~Subscription() = default;
   Subscription(const Subscription&) = delete;
   Subscription& operator=(const Subscription&) = delete;
 
-  // Before the first push: what is subscribed to, or why not.
+  // Before the first push: says what is subscribed to, or why not.
   void refuse(Status why) { refusal_ = std::move(why); }
-  // limit: so much cannot be sent. Each wish is one of a field that is there.
+  // Returns limit if so much cannot be sent. Each wish names a field that exists.
   Status accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes, std::uint64_t first,
                 std::uint64_t window);
-  // What is passed over when the reader is slower than the writer: nothing (it holds), what would soon be overwritten, or all
-  // but the newest step.
+  // Says which steps are skipped if the reader is slower than the writer: none (it holds), those that would soon be
+  // overwritten, or all but the newest.
   enum class Pace : std::uint8_t { every_step, follow, latest };
   void set_pace(Pace pace) { pace_ = pace; }
-  // A hold in the file, from here on the subscription's; ended by give_up().
+  // Takes over a hold in the file, which give_up() ends.
   void hold(std::shared_ptr<ServedFile> served, const series::Hold& hold);
   void give_up();
   [[nodiscard]] const series::Hold& hold() const { return hold_; }
-  // The hold stands, and is no longer the subscription's.
+  // Gives the hold away: it stays valid, and no longer belongs to the subscription.
   series::Hold leave_hold() { return std::exchange(hold_, {}); }
 
   Status credit(std::uint64_t limit, std::uint64_t consumed);
   void end() { over_ = true; }
   [[nodiscard]] bool over() const { return over_; }
 
-  // Sends one frame, if one is due and there is room. False: nothing to do now.
+  // Sends one frame, if one is due and there is room. Returns false if there is nothing to do now.
   bool push();
-  // Would push() send? A few loads.
+  // Would push() send? It costs a few loads.
   [[nodiscard]] bool ready() const;
-  // Over, and no frame is on its way.
+  // Returns true if it has ended and no frame is under way.
   [[nodiscard]] bool finished() const { return over_ && frames_[0].free && frames_[1].free; }
-  // All that there will ever be was sent.
+  // Returns true if all that there will ever be was sent.
   [[nodiscard]] bool told_all() const { return over_ || told_end_; }
-  // The next step is wanted, and not there yet.
+  // Returns true if the next step is wanted and not there yet.
   [[nodiscard]] bool waits() const;
 
   [[nodiscard]] channel::Channel& channel() const { return channel_; }
@@ -73,7 +73,8 @@ class Subscription {
 
   std::uint64_t pushed_steps = 0;
   std::uint64_t pushed_bytes = 0;
-  bool active = false;  // in the list of those that may have something to push; its owner's
+  // Whether it is in its owner's list of subscriptions that may have something to send.
+  bool active = false;
 
  private:
   struct Frame {
@@ -83,7 +84,7 @@ class Subscription {
     bool free = true;
   };
   enum class Due : std::uint8_t { nothing, refusal, acceptance, eviction, step, news, end };
-  // What of a box of the writer is sent: the bytes [offset_bytes, offset_bytes + plan.bytes()) of a step.
+  // The part of a writer's box that is sent: the bytes [offset_bytes, offset_bytes + plan.bytes()) of a step.
   struct Piece {
     std::uint64_t offset_bytes = 0;
     layout::CopyPlan plan;
@@ -96,7 +97,7 @@ class Subscription {
   void push_acceptance(Frame& frame);
   [[nodiscard]] bool begin_step(Frame& frame);
   void pack(std::byte* target, std::uint64_t bytes) const;
-  // A follower that is about to lose steps passes them over in time, and says so. False: it need not.
+  // Skips steps that a follower is about to lose, and reports it. Returns false if this is not needed.
   [[nodiscard]] bool jump(Frame& frame);
   void push_piece(Frame& frame);
   void push_lost(Frame& frame, bool torn);
@@ -110,15 +111,15 @@ class Subscription {
   std::uint64_t piece_bytes_;
   std::shared_ptr<ServedFile> served_;
   std::vector<Piece> pieces_;
-  std::uint64_t step_bytes_ = 0;  // as sent
+  std::uint64_t step_bytes_ = 0;  // as it is sent
   series::Hold hold_;
   std::uint64_t first_ = 0;
-  std::uint64_t next_ = 0;    // ordinal to push
-  std::uint64_t limit_ = 0;   // ordinals below may be pushed
-  std::uint64_t offset_ = 0;  // in the step that is being pushed
+  std::uint64_t next_ = 0;    // the ordinal to send
+  std::uint64_t limit_ = 0;   // ordinals below this may be sent
+  std::uint64_t offset_ = 0;  // in the step that is being sent
   Pace pace_ = Pace::every_step;
-  std::uint64_t published_at_begin_ = 0;  // of the step that is being pushed
-  std::uint64_t margin_ = 1;              // a follower keeps so far away from what is overwritten next
+  std::uint64_t published_at_begin_ = 0;  // for the step that is being sent
+  std::uint64_t margin_ = 1;              // a follower keeps this distance from what is overwritten next
   std::int64_t step_ = 0;
   std::uint64_t timed_ = UINT64_MAX;  // the ordinal whose time was sent
   std::uint64_t told_published_ = 0;

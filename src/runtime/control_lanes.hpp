@@ -1,4 +1,4 @@
-// What connections between the hub and members run over: tcp.
+// The lanes of connections between the hub and members: tcp.
 #pragma once
 
 #include "universe/lane_maker.hpp"

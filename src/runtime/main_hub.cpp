@@ -20,7 +20,7 @@ int complain(const Status& status, int code) {
   return code;
 }
 
-// A connection for each rank of the universe.
+// Allows one connection for each rank of the universe.
 void allow_all_descriptors() {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0) {

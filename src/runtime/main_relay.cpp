@@ -1,6 +1,6 @@
-// couplet-relay: serves the series of its node to readers on other nodes (relay/). Lives until the hub says that the universe
-// is over; where the hub is lost, as long as somebody on its node writes, or somebody reads. In the background a keeper starts
-// it anew when it is killed: readers go on, since their holds are in the writers' files.
+// couplet-relay: serves the series of its node to readers on other nodes (relay/). It runs until the hub says that the
+// universe has ended. If the hub is lost, it runs as long as a process on its node writes, or a reader reads. In the
+// background a keeper starts it again if it is killed; readers continue, since their holds are in the writers' files.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2, exit_exists = 
 constexpr double leave_timeout_s = 5;
 constexpr double rejoin_timeout_s = 10;
 constexpr std::uint64_t second_ns = 1'000'000'000;
-constexpr int most_quick_ends = 10;  // of relays that lived less than a second
+constexpr int most_quick_ends = 10;  // relays that ran for less than a second
 
 constexpr const char* usage =
     "usage: couplet-relay [--detach]\n"
@@ -37,7 +37,7 @@ constexpr const char* usage =
     "COUPLET_NODE and COUPLET_RUN_DIR as for the programs. --detach: goes on in the background, and comes again when "
     "killed.\n";
 
-// SIGTERM, SIGINT and SIGHUP as something to wait for.
+// SIGTERM, SIGINT and SIGHUP as a source of the engine.
 class StopSignals final : public engine::Source {
  public:
   [[nodiscard]] int descriptor() const { return descriptor_.number(); }
@@ -55,7 +55,7 @@ class StopSignals final : public engine::Source {
   bool told_ = false;
 };
 
-// A relay serves the whole node, and is not bound to the cores of whoever started it.
+// Removes the binding to cores that the process which started it had, since a relay serves the whole node.
 void forget_affinity() {
   cpu_set_t all;
   std::memset(&all, 0xFF, sizeof all);
@@ -85,7 +85,7 @@ Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpList
   return universe::join(std::move(options));
 }
 
-// Somebody of this node lives (looked at without a hub).
+// Returns true if a process on this node is alive. It needs no hub.
 bool inhabited(universe::Membership& membership) {
   for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
     const auto peer = static_cast<channel::PeerId>(rank);
@@ -126,7 +126,8 @@ Status serve(double join_timeout_s, bool hub_is_up) {
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
   connections->shut(deadline_ns);
   Status left = membership->leave(deadline_ns);
-  connections.reset();  // channels end before who takes their frames
+  // Channels end before the objects that take their frames.
+  connections.reset();
   return waited.ok() ? left : waited;
 }
 
@@ -143,7 +144,7 @@ int run(double join_timeout_s, bool hub_is_up) {
   return exit_failed;
 }
 
-// Passes on what it is told to the relay, and waits for its end. Returns the status of waitpid.
+// Passes its signals on to the relay, and waits for the relay's end. Returns the status of waitpid.
 int wait_for(pid_t relay, const sigset_t& signals) {
   int status = 0;
   while (::waitpid(relay, &status, WNOHANG) == 0) {
@@ -154,7 +155,7 @@ int wait_for(pid_t relay, const sigset_t& signals) {
   return status;
 }
 
-// Starts the relay, and another one where it was killed, until one has ended by itself.
+// Starts the relay, and another one if it was killed, until one has ended by itself.
 int keep() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -175,7 +176,7 @@ int keep() {
     }
     const int status = wait_for(relay, signals);
     const bool again = join_timeout_s >= 0;
-    // The hub may hear of the end of the last one after it hears of the next one.
+    // The hub may hear of the end of the last relay after it hears of the next one.
     const bool early = again && WIFEXITED(status) && WEXITSTATUS(status) == exit_exists;
     if (!early && (!WIFSIGNALED(status) || WTERMSIG(status) == SIGTERM)) {
       return WIFEXITED(status) ? WEXITSTATUS(status) : exit_over;

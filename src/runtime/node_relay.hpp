@@ -1,4 +1,5 @@
-// The server of a node's series as a source of the engine: in couplet-relay, or in a writer that pushes inside its own calls.
+// The server of a node's series as a source of the engine: in couplet-relay, or in a writer that sends inside its own
+// calls.
 #pragma once
 
 #include <memory>
@@ -11,12 +12,12 @@
 
 namespace couplet::runtime {
 
-// ok while that incarnation of a process may still run; peer_lost with its name.
+// Returns ok while that incarnation of a process may still run, else peer_lost with its name.
 Status process_alive(universe::Membership& membership, channel::PeerId peer, std::uint16_t incarnation);
 
 class NodeRelay final : private relay::ServerHost, private engine::Source {
  public:
-  // All outlive this; channels end before it.
+  // All arguments outlive this object. Channels end before it.
   static Result<std::unique_ptr<NodeRelay>> open(universe::Membership& membership, engine::Engine& engine,
                                                  counters::Counters& counters, const relay::ServerOptions& options);
   ~NodeRelay() override;

@@ -14,7 +14,7 @@
 #include "os/error.hpp"
 #include "runtime/settings.hpp"
 
-extern char** environ;  // NOLINT: POSIX declares it nowhere
+extern char** environ;  // NOLINT: POSIX does not declare it
 
 namespace couplet::runtime {
 namespace {
@@ -23,7 +23,7 @@ constexpr int most_starts = 8;
 
 using universe::PeerState;
 
-// Folders in which the helper programs of this library may be.
+// Returns the folders in which the helper programs of this library may be.
 std::vector<std::string> helper_folders() {
   std::vector<std::string> folders;
   if (const std::string told = environment_text("COUPLET_LIBEXEC"); !told.empty()) {
@@ -58,7 +58,7 @@ Result<std::string> find_helper(const std::string& name) {
 
 namespace {
 
-// The environment with some variables replaced.
+// Returns the environment with some variables replaced.
 std::vector<std::string> environment_with(const std::vector<std::pair<std::string, std::string>>& changes) {
   std::vector<std::string> result;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -145,7 +145,7 @@ Result<RelayMode> relay_mode(const universe::Membership& membership) {
   return fail(Code::config, "setting 'relay' is '{}'; it has to be auto, external, in_calls or none", text);
 }
 
-// Somebody is on another node, or may still come there.
+// Returns true if a process is on another node, or may still come there.
 bool RelayStart::needed() const {
   bool elsewhere = false;
   bool missing = false;

@@ -1,4 +1,4 @@
-// Starts the relay of a node: where nothing else does it, the first writer rank of the node.
+// Starts the relay of a node in the first writer rank of the node, if nothing else does.
 #pragma once
 
 #include <string>
@@ -12,15 +12,15 @@
 namespace couplet::runtime {
 
 enum class RelayMode : std::uint8_t {
-  automatic,  // a writer starts one where readers are, or may come, on other nodes
-  external,   // couplet run, a batch script or the user starts one per node
-  in_calls,   // writers push inside their own calls
+  automatic,  // a writer starts one if readers are, or may come, on other nodes
+  external,   // couplet run, a batch script or the user starts one on each node
+  in_calls,   // writers send inside their own calls
   none,
 };
-// Setting `relay`: auto, external, in_calls, none. config error for anything else.
+// Returns the setting `relay`: auto, external, in_calls or none. Anything else is a config error.
 Result<RelayMode> relay_mode(const universe::Membership& membership);
 
-// The path of a helper program of this installation; not_found says where it was looked for.
+// Returns the path of a helper program of this installation, or not_found, which says where it was expected.
 Result<std::string> find_helper(const std::string& name);
 
 class RelayStart {
@@ -28,13 +28,13 @@ class RelayStart {
   RelayStart(universe::Membership& membership, universe::JoinWishes wishes)
       : membership_(membership), wishes_(std::move(wishes)) {}
 
-  // Called by all ranks of `writers` once they have a series: the first one on each node starts a relay where one is needed
-  // and not there. A relay that another has started meanwhile is as good: the hub takes one of them.
+  // Called by all ranks of `writers` once they have a series. The first rank on each node starts a relay if one is
+  // needed and not there. If another process has started one meanwhile, the hub accepts one of them.
   Status for_writers(const message::Group& writers);
-  // The node's relay is lost: starts another one, where this process had started that, a few times.
+  // The node's relay is lost: starts another one if this process had started that one, a few times.
   Status again(channel::PeerId lost);
-  // A relay was started and has not come yet. Until it is in the node directory, that goes with the last member of the node,
-  // and with it what is retained for readers on other nodes.
+  // Returns true if a relay was started and has not come yet. Until it is in the node directory, the directory is
+  // removed with the last member of the node, and with it the steps that are kept for readers on other nodes.
   [[nodiscard]] bool awaited() const;
 
  private:

@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint64_t slice_with_messages_ns = 1'000'000;
 constexpr std::uint64_t slice_with_window_ns = 100'000;
-constexpr int rounds_with_pushes = 16;  // the engine looks at sockets only now and then
+// The engine checks sockets only now and then.
+constexpr int rounds_with_pushes = 16;
 
 using universe::PeerState;
 
@@ -54,7 +55,8 @@ Result<std::uint64_t> SeriesEnvironment::between_slices() {
   for (int round = 1; round < (pushes_ ? rounds_with_pushes : 1); ++round) {
     engine_.poll();
   }
-  engine_.look_at_all();  // who has died is looked for by time, and here a round may be a tenth of a second
+  // Deaths are checked by time, and here a round may take a tenth of a second.
+  engine_.look_at_all();
   if (engine_.leaving()) {
     return engine::Turn::left_by_another();
   }

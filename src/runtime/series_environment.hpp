@@ -1,4 +1,4 @@
-// What series needs of the process it lives in, answered by membership, engine and messenger.
+// The services that series needs from its process, provided by membership, engine and messenger.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,8 @@ class SeriesEnvironment final : public series::Environment {
       : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters) {}
 
   void set_window(series::Window* window) noexcept { window_ = window; }
-  // Who brings parts of other nodes; nullptr: nobody does. pushes: this process pushes inside its own calls.
+  // `remote` brings parts from other nodes; nullptr: none are brought. `pushes`: this process sends inside its own
+  // calls.
   void set_remote(relay::Remote* remote, bool pushes) noexcept {
     remote_ = remote;
     pushes_ = pushes;

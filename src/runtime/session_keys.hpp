@@ -1,4 +1,4 @@
-// What a handshake has agreed on, as tcp lanes want it.
+// The keys that a handshake has agreed on, as tcp lanes take them.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 
 namespace couplet::runtime {
 
-// None: the bytes go unprotected. Two that cannot both compute AES-256-GMAC quickly encrypt instead, which protects more.
+// Returns none if the bytes are not protected. If the two sides cannot both compute AES-256-GMAC quickly, they encrypt,
+// which protects more.
 [[nodiscard]] inline std::optional<link::SessionKeys> session_keys(const channel::HandshakePeer& peer) {
   if (peer.protection == channel::Protection::none) {
     return std::nullopt;

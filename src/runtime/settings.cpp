@@ -28,7 +28,7 @@ Result<bool> yes_or_no(const std::string& text, std::string_view key) {
 
 constexpr std::array<std::string_view, 3> link_names = {"self", "shm", "tcp"};
 
-// The links that are named come first, in their order; self is always in use.
+// Puts the named links first, in their order. self is always in use.
 Status take_links(const std::string& list, TransportOptions& options) {
   options.links = {{"self"}};
   const auto has = [&options](std::string_view name) {

@@ -1,4 +1,4 @@
-// What tasks and areas need of the process they live in, answered by membership, engine and messenger.
+// The services that tasks and areas need from their process, provided by membership, engine and messenger.
 #pragma once
 
 #include <string>

@@ -42,14 +42,14 @@ Result<os::Endpoint> endpoint_of(const Contact& contact) {
 }  // namespace
 
 struct TcpTransport::Meeting {
-  bool own = false;  // a dial of this process
+  bool own = false;  // true: a dial of this process
   bool over = false;
   channel::Unproven::Id caller = 0;  // if not own
   Party peer{.id = channel::no_peer};
   Purpose purpose = Purpose::first;
   os::Endpoint target;
   LookedTime waited;
-  std::unique_ptr<link::TcpConnector> connector;  // while connecting
+  std::unique_ptr<link::TcpConnector> connector;  // while it is connecting
   os::Descriptor socket;
   std::optional<channel::Handshake> handshake;
   int watched = -1;
@@ -111,7 +111,7 @@ std::string TcpTransport::name_for(const Meeting& meeting) const {
   return meeting.peer.id == channel::no_peer ? "a caller" : host_.name_of(meeting.peer.id);
 }
 
-// ---- dialing ---------------------------------------------------------------------------------------------------------
+// ---- dialing --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Lane>> TcpTransport::dial(const Address& peer, Purpose purpose) {
   COUPLET_TRY_VALUE(const os::Endpoint target, endpoint_of(peer.contact));
@@ -127,7 +127,7 @@ Result<std::unique_ptr<Lane>> TcpTransport::dial(const Address& peer, Purpose pu
   return Code::not_yet;
 }
 
-// The meeting goes at the next poll: this may be called from inside one.
+// The meeting is removed at the next poll, since this may be called from inside one.
 void TcpTransport::cancel(std::uint32_t peer) {
   while (Meeting* const meeting = own_dial_to(peer)) {
     unwatch(*meeting);
@@ -151,9 +151,9 @@ Status TcpTransport::connect(Meeting& meeting) {
   return {};
 }
 
-// ---- callers ---------------------------------------------------------------------------------------------------------
+// ---- callers --------------------------------------------------------------------------------------------------------
 
-// Callers that cannot be taken now do not keep this process awake: they are looked at again at each tick.
+// Callers that cannot be taken now do not keep this process awake. They are checked again at each tick.
 void TcpTransport::listen(bool wanted) {
   if (wanted == listening_) {
     return;
@@ -187,7 +187,8 @@ int TcpTransport::take_callers(std::uint64_t now_ns) {
       break;
     }
     ++taken;
-    static_cast<void>(take_caller(std::move(*socket), now_ns));  // it is gone again if it cannot be watched
+    // It is gone again if it cannot be watched.
+    static_cast<void>(take_caller(std::move(*socket), now_ns));
   }
   listen(wake);
   return taken;
@@ -196,7 +197,7 @@ int TcpTransport::take_callers(std::uint64_t now_ns) {
 Status TcpTransport::take_caller(os::Descriptor socket, std::uint64_t now_ns) {
   const auto from = os::peer_endpoint(socket);
   if (!from) {
-    return from.status();  // it has hung up
+    return from.status();  // the caller has closed the connection
   }
   auto meeting = std::make_unique<Meeting>();
   meeting->caller = next_caller_++;
@@ -210,7 +211,7 @@ Status TcpTransport::take_caller(os::Descriptor socket, std::uint64_t now_ns) {
     send_away(*displaced);
   }
   Meeting& taken = *meetings_.emplace_back(std::move(meeting));
-  look_at(taken, now_ns);  // what it has said while it waited in the queue
+  look_at(taken, now_ns);  // handles what it has sent while it waited in the queue
   return {};
 }
 
@@ -225,9 +226,9 @@ void TcpTransport::send_away(channel::Unproven::Id caller) {
   }
 }
 
-// ---- all -------------------------------------------------------------------------------------------------------------
+// ---- all ------------------------------------------------------------------------------------------------------------
 
-// A system call each: so that a crowd of callers that say nothing costs no more than a few of them.
+// Each look at a caller is a system call. So only a few silent callers are checked in each poll.
 int TcpTransport::poll(std::uint64_t now_ns) {
   if (now_ns == 0) {
     now_ns = os::now_ns();
@@ -276,8 +277,8 @@ int TcpTransport::look_at(Meeting& meeting, std::uint64_t now_ns) {
   return 1;
 }
 
-// A dialer that is connected is answered when the peer comes to it, or the peer's system is found to be gone; a caller may be
-// anybody.
+// Says why a meeting is late. A dialer that is connected waits until the peer comes to it, or the peer's system is
+// found to be gone. A caller may be any process.
 Status TcpTransport::why_late(Meeting& meeting, std::uint64_t now_ns) const {
   meeting.waited.look(now_ns);
   if (meeting.own && meeting.connector && meeting.waited.total_ns() > options_.max_connecting_ns) {
@@ -361,7 +362,7 @@ void TcpTransport::conclude(Meeting& meeting) {
     return;
   }
   if (!meeting.own) {
-    cancel(meeting.peer.id);  // the caller's connection stands
+    cancel(meeting.peer.id);  // the caller's connection is used
   }
   host_.connected(*this, {meeting.peer, meeting.purpose}, std::move(*lane),
                   meeting.own ? Origin::dialed : Origin::offered);

@@ -1,8 +1,9 @@
-// Opens lanes over tcp: dials peers and answers those that dial this process, shakes hands without blocking, and hands over
-// lanes. Both ends of a pair may dial at once: the dial of the lower number stands (channel::connection_wins).
-// Invariants: nothing of a caller is believed before its handshake is done; callers that have not proven themselves are
-// bounded, and give way to others in the order of channel::Unproven; a caller that waits for our handshake costs no system
-// call until its descriptor is ready.
+// Opens lanes over tcp: dials peers and answers those that dial this process, makes handshakes without blocking, and
+// hands over lanes. Both ends of a pair may dial at once: the dial of the lower number is used
+// (channel::connection_wins).
+// Invariants: nothing that a caller sends is believed before its handshake is done; callers that have not proven
+// themselves are bounded, and give way to others in the order of channel::Unproven; a caller that waits for our
+// handshake costs no system call until its descriptor is ready.
 // Tests: tests/conformance/connecting, tests/universe/test_connecting.py.
 #pragma once
 
@@ -22,19 +23,22 @@ namespace couplet::runtime {
 struct TcpTransportOptions {
   link::TcpOptions lane;
   std::size_t max_unproven_callers = 1024;
-  std::uint64_t max_unproven_ns = 5'000'000'000;    // a caller that has not proven itself in this time is sent away
-  std::uint64_t max_connecting_ns = 5'000'000'000;  // of one dial, until there is a connection
+  // A caller that has not proven itself in this time is disconnected.
+  std::uint64_t max_unproven_ns = 5'000'000'000;
+  // The limit for one dial, until there is a connection.
+  std::uint64_t max_connecting_ns = 5'000'000'000;
 };
 
 class TcpTransport final : public link::Transport {
  public:
-  // self: as whom to speak. Callers that came before have waited in the listener's backlog. host outlives the transport.
+  // `self` is the identity of this process. Callers that came before have waited in the listener's backlog. host
+  // outlives the transport.
   static Result<std::unique_ptr<TcpTransport>> open(link::TransportHost& host,
                                                     std::unique_ptr<link::TcpListener> listener,
                                                     const channel::Secret& secret, const channel::HandshakeSelf& self,
                                                     const TcpTransportOptions& options = {});
   ~TcpTransport() override;
-  // The contact of a process that listens there.
+  // Returns the contact of a process that listens at this endpoint.
   static link::Contact contact_of(const os::Endpoint& endpoint);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
@@ -58,9 +62,9 @@ class TcpTransport final : public link::Transport {
   Status take_caller(os::Descriptor socket, std::uint64_t now_ns);
   void send_away(channel::Unproven::Id caller);
   void listen(bool wanted);
-  // Drives the meeting, and takes it out of the unproven ones if it is over. Returns the work done.
+  // Drives the meeting, and removes it from the unproven ones if it has ended. Returns the work done.
   int look_at(Meeting& meeting, std::uint64_t now_ns);
-  // False: the meeting is over, one way or the other.
+  // Returns false if the meeting has ended, with or without success.
   bool drive(Meeting& meeting, std::uint64_t now_ns);
   void note_progress(Meeting& meeting);
   [[nodiscard]] Status why_late(Meeting& meeting, std::uint64_t now_ns) const;
@@ -74,14 +78,14 @@ class TcpTransport final : public link::Transport {
 
   link::TransportHost& host_;
   std::unique_ptr<link::TcpListener> listener_;
-  bool listening_ = false;  // a caller wakes this process up
+  bool listening_ = false;  // callers wake this process
   channel::Secret secret_;
   channel::HandshakeSelf self_;
   TcpTransportOptions options_;
   channel::Unproven unproven_;
   channel::Unproven::Id next_caller_ = 1;
   Meetings meetings_;
-  std::size_t next_look_ = 0;  // at which caller poll() looks next
+  std::size_t next_look_ = 0;  // the caller that poll() checks next
 };
 
 }  // namespace couplet::runtime

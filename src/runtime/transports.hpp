@@ -1,5 +1,5 @@
-// The transports of this build, in one list: what they are made of, and where the membership says how a peer is dialed by
-// each. A new transport is added here.
+// The transports of this build, in one list: how each is made, and where the membership says how a peer is dialed by
+// it. A new transport is added here.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace couplet::runtime {
 
-// One link of the setting `links`, in the order in which they are tried; those that are not named are made, too, so that
-// peers that dial by them are told that they are switched off.
+// One link of the setting `links`, in the order in which they are tried. Links that are not named are made, too, so
+// that peers which dial over them are told that they are switched off.
 struct LinkWish {
   std::string_view name;
   bool in_use = true;
@@ -27,7 +27,8 @@ struct TransportOptions {
   connections::WalkOptions walk;
 };
 
-// Connections over all transports. listener: where this process is dialed by tcp; nullptr: it cannot be.
+// Returns the connections over all transports. `listener` is where this process is dialed by tcp; nullptr: it cannot be
+// dialed.
 Result<std::unique_ptr<connections::Connections>> open_connections(universe::Membership& membership,
                                                                    engine::Engine& engine,
                                                                    std::unique_ptr<link::TcpListener> listener,

@@ -15,10 +15,12 @@ namespace couplet::runtime {
 namespace {
 
 constexpr double leave_timeout_s = 5;
-constexpr double relay_timeout_s = 10;  // for one that was started, and has not come when its starter leaves
+// The time for a relay that was started, and has not come when the process that started it leaves.
+constexpr double relay_timeout_s = 10;
 constexpr int spin_rounds = 4000;
 constexpr double push_timeout_s = 30;
-constexpr std::uint64_t window_nap_ns = 100'000;  // nobody rings when MPI has something to do
+// No peer rings when MPI has something to do.
+constexpr std::uint64_t window_nap_ns = 100'000;
 constexpr int pushes_each_call = 64;
 constexpr unsigned calls_between_rounds = 16;
 constexpr std::uint64_t rounds_interval_ns = 10'000'000;
@@ -38,8 +40,8 @@ int processes_on_node(const universe::Membership& membership) {
   return count;
 }
 
-// How busy the cores are that this process may use. The peers are counted anew only now and then, and the system is asked only if
-// there are more of them than cores.
+// Measures how busy the cores are that this process may use. It counts the peers only from time to time, and asks the
+// system only if there are more of them than cores.
 engine::Crowd::Measure load_of_node(const universe::Membership& membership) {
   constexpr unsigned calls_between_counts = 16;
   struct Meter {
@@ -102,7 +104,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   return make_relay(wishes);
 }
 
-// Before the first channel: its frames need somebody who takes them.
+// Called before the first channel, since its frames need an object that takes them.
 Status Universe::make_relay(const universe::JoinWishes& wishes) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(*member_));
   relay::RemoteOptions options;
@@ -126,7 +128,7 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
     messenger_->peer_lost(peer, why);
   }
   if (post_) {
-    post_->poll(0, INT_MAX);  // what it sent before it went
+    post_->poll(0, INT_MAX);  // handles what it sent before it left
     post_->lost(peer, why);
   }
   if (relay_start_) {
@@ -136,12 +138,13 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
   }
 }
 
-// What was published goes out, and credit comes in.
+// Sends what was published, and takes in credit.
 void Universe::push() {
   auto& server = node_relay_->server();
   server.poll(pushes_each_call);
   server.take_credit();
-  // Those who come, and the hub; also if the calls are far apart: a reader waits for its answer meanwhile.
+  // Handles peers that come, and the hub. It does so even if the calls are far apart, since a reader waits for its
+  // answer meanwhile.
   const std::uint64_t now_ns = os::now_ns();
   if (pushed_++ % calls_between_rounds == 0 || now_ns >= next_rounds_ns_) {
     next_rounds_ns_ = now_ns + rounds_interval_ns;
@@ -177,7 +180,7 @@ Status Universe::make_messenger() {
 
 namespace {
 
-// Waits for anything let MPI move what the other ranks of the job read.
+// While this process waits for anything, MPI moves what the other ranks of the job read.
 class WindowProgress final : public engine::Source {
  public:
   explicit WindowProgress(series::Window& window) : window_(window) {}
@@ -201,7 +204,7 @@ void Universe::use_window(std::unique_ptr<series::Window> window) {
   engine_->limit_sleep(window_nap_ns);
 }
 
-// What others still read from it stays until they leave, too.
+// Keeps what others still read from the window until they leave, too.
 Status Universe::end_window() {
   if (!window_) {
     return {};
@@ -222,7 +225,8 @@ Status Universe::end_window() {
 }
 
 Universe::~Universe() {
-  if (window_) {  // never left: MPI may be gone, and what the others read stays
+  // The universe was never left. MPI may be gone, and what the others read stays.
+  if (window_) {
     engine_->remove(*window_progress_);
     static_cast<void>(window_.release());
   }
@@ -232,10 +236,12 @@ Universe::~Universe() {
     static_cast<void>(member_->attach(nullptr));
   }
   relay_start_.reset();
-  connections_.reset();  // channels end before who takes their frames
+  // Channels end before the objects that take their frames.
+  connections_.reset();
   node_relay_.reset();
   remote_.reset();
-  messenger_.reset();  // and before what it receives into
+  // Channels also end before the memory that they receive into.
+  messenger_.reset();
   post_.reset();
   engine_.reset();
 }
@@ -283,7 +289,8 @@ Status Universe::progress() {
 
 Status Universe::leave() {
   const Status window_ended = end_window();
-  if (node_relay_) {  // nobody else will push what is left
+  // No other process will send what is left.
+  if (node_relay_) {
     auto& server = node_relay_->server();
     static_cast<void>(engine_->wait([&] { return server.told_all(); }, os::deadline_after(push_timeout_s),
                                     [] { return "readers on other nodes to be sent everything"; }));
@@ -296,7 +303,8 @@ Status Universe::leave() {
   const auto deadline_ns = os::deadline_after(leave_timeout_s);
   const Status flushed = messenger_->flush(deadline_ns);
   connections_->shut(deadline_ns);
-  const Status left = member_->leave(os::deadline_after(leave_timeout_s));  // whatever time the peers have taken
+  // This time counts from here, however long the peers have taken.
+  const Status left = member_->leave(os::deadline_after(leave_timeout_s));
   if (!window_ended.ok()) {
     return window_ended.within("leaving the window of the MPI job");
   }

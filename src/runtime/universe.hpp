@@ -1,7 +1,7 @@
-// runtime: turns configuration into one working whole. The only folder that names concrete links; everything that is used is
-// listed here, nothing registers itself. Above: capi. Below: everything.
-// Invariants: several universes in one process do not touch each other; what is opened first is closed last; a universe that
-// could not be joined leaves nothing behind.
+// runtime: turns configuration into one working whole. It is the only folder that names concrete links. Everything that
+// is used is listed here, and nothing registers itself. capi is above it, all other folders are below it.
+// Invariants: several universes in one process do not affect each other; what is opened first is closed last; a
+// universe that could not be joined leaves nothing behind.
 // Tests: tests/universe, tests/languages.
 #pragma once
 
@@ -47,16 +47,16 @@ class Universe final {
                                                         const series::WriterSpecification& specification,
                                                         const series::WriterOptions& options,
                                                         std::uint64_t deadline_ns);
-  // Who reads `name` together: the group, or each rank for itself.
+  // Returns the team that reads `name` together: the group, or each rank for itself.
   Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
 
-  // Made when first asked for: who uses neither tasks nor areas pays nothing.
+  // Returns the mailbox. It is made at the first call, so that programs without tasks and areas do not pay for it.
   task::Post& post();
   task::Areas& areas();
 
   Status progress();
-  // A step was published: pushes it where writers do that inside their calls (relay = in_calls), and lets others read it in
-  // the window; otherwise nothing.
+  // Handles a step that was published: sends it if writers do so inside their calls (relay = in_calls), and lets others
+  // read it in the window. Otherwise it does nothing.
   void published() {
     if (node_relay_) [[unlikely]] {
       push();
@@ -65,17 +65,17 @@ class Universe final {
       window_->progress();
     }
   }
-  // Of the MPI job, once, before there are series. From now on leave() is collective over the job.
+  // Takes the window of the MPI job, once, before there are series. leave() is then collective over the job.
   void use_window(std::unique_ptr<series::Window> window);
-  // check: see Engine::set_interrupt.
+  // `check` is described at Engine::set_interrupt.
   void set_interrupt(std::function<bool()> check) { engine_->set_interrupt(std::move(check)); }
-  // Who takes turns, where several threads call.
+  // Sets the object that gives each thread its turn, if several threads call.
   Status set_turn(engine::Turn& turn) { return engine_->set_turn(turn); }
-  // Ends everything that other threads still wait for, before leave().
+  // Ends everything that other threads still wait for. It is called before leave().
   void abandon() noexcept { messenger_->abandon(engine::Turn::left_by_another()); }
-  // JSON: links, limits and choices, and why.
+  // Returns JSON: links, limits and choices, and the reasons.
   [[nodiscard]] std::string explain() const;
-  // Finishes what was sent and says goodbye. Afterwards the object is only good for its destructor.
+  // Delivers what was sent and leaves. Afterwards the object can only be destroyed.
   Status leave();
 
  private:
@@ -88,7 +88,7 @@ class Universe final {
   Status end_window();
   void heard_of_loss(channel::PeerId peer, const Status& why);
 
-  // In the order of dependence.
+  // The members are in the order of dependence.
   std::unique_ptr<universe::Membership> member_;
   std::unique_ptr<counters::Counters> counters_;  // in the page of the membership
   std::unique_ptr<engine::Engine> engine_;
@@ -96,7 +96,7 @@ class Universe final {
   std::unique_ptr<message::Messenger> messenger_;
   std::unique_ptr<SeriesEnvironment> environment_;
   std::unique_ptr<relay::Remote> remote_;
-  std::unique_ptr<NodeRelay> node_relay_;  // only where writers push themselves
+  std::unique_ptr<NodeRelay> node_relay_;  // only if writers send themselves
   unsigned pushed_ = 0;
   std::uint64_t next_rounds_ns_ = 0;
   std::unique_ptr<relay::Dispatch> relay_frames_;

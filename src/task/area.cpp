@@ -12,10 +12,11 @@
 namespace couplet::task {
 namespace {
 
-constexpr std::uint64_t nap_ns = 1'000'000;           // between two looks at an area that somebody writes
-constexpr std::uint64_t owner_look_ns = 100'000'000;  // between two looks at whether the owner lives: a system call
+constexpr std::uint64_t nap_ns = 1'000'000;  // time between two checks of an area that another process writes
+// Time between two checks whether the owner is alive, each of which is a system call.
+constexpr std::uint64_t owner_look_ns = 100'000'000;
 
-// fn(offset in the area, offset in the user's array, bytes)
+// Calls function(offset in the area, offset in the user's array, bytes) for each run.
 template <typename Function>
 void for_each_run(const layout::CopyPlan& plan, const Function& function) {
   std::array<std::uint64_t, layout::max_dimensions> at{};
@@ -79,7 +80,7 @@ wire::AreaHeaderImage& Area::header() const noexcept {
   return wire::area_header(file_->data());
 }
 
-// The memory of a mapped area outlives its owner, so that nothing but a look at the owner tells of its death.
+// The memory of a mapped area outlives its owner, so only a check of the owner's lock shows that it has died.
 Status Area::usable() {
   if (closed_) {
     return fail(Code::state, "{} is closed", title());
@@ -94,7 +95,7 @@ Status Area::usable() {
   return owner_lost_.ok() ? Status() : owner_lost_.within(fmt::format("{}: its owner is gone", title()));
 }
 
-// Source: the area; target: the user's array.
+// Plans the copy: the source is the area, the target the user's array.
 Result<layout::CopyPlan> Area::plan(const Part& part) const {
   const std::size_t element_bytes = find_type(specification_.type)->element_bytes;
   if (part.box) {
@@ -122,7 +123,7 @@ Status Area::move(const layout::CopyPlan& plan, std::byte* local, bool writing) 
     }
     return {};
   }
-  std::vector<os::ProcessRun> runs;  // the user's array is contiguous, so that they follow each other there
+  std::vector<os::ProcessRun> runs;  // the user's array is contiguous, so the runs follow each other there
   for_each_run(plan, [&](std::uint64_t area, std::uint64_t /*local*/, std::uint64_t run_bytes) {
     runs.push_back({address_ + area, run_bytes});
   });
@@ -130,23 +131,23 @@ Status Area::move(const layout::CopyPlan& plan, std::byte* local, bool writing) 
   return moved.ok() ? moved : moved.within(title());
 }
 
-// ---- stamps: how often it was written, and who writes ----
+// ---- stamps: how often an area was written, and which process writes it ----
 
 std::uint64_t Area::own_mark() const noexcept {
   const Environment& environment = areas_.post_.environment();
   return wire::area_mark(environment.self(), environment.incarnation(environment.self()));
 }
 
-// peer_lost: whoever has put that mark into the stamp has died, or has come again since.
+// Returns peer_lost if the process that has put this mark into the stamp has died, or has been started again since.
 Status Area::writer_lives(std::uint64_t mark) const {
   Environment& environment = areas_.post_.environment();
   const auto rank = static_cast<channel::PeerId>(wire::area_mark_rank(mark));
   const auto newest = environment.incarnation(rank);
   const auto behind = (newest - wire::area_mark_incarnation(mark)) & wire::area_incarnation_mask;
   if (behind > wire::area_incarnation_mask / 2) {
-    return {};  // later than what the hub has told of until now
+    return {};  // this incarnation is later than the last one that the hub has reported
   }
-  // Only the owner keeps an area for longer than a call, so that this process's mark in another's is a remnant.
+  // Only the owner keeps an area for longer than a call, so this process's own mark in another's area is a remnant.
   if (behind != 0 || (rank == environment.self() && owner_ != rank)) {
     return fail(Code::peer_lost, "an earlier incarnation of {} has ended", environment.peer_name(rank));
   }
@@ -161,7 +162,8 @@ Status Area::lock() {
     if (writer_lives(writer).ok()) {
       return Code::not_yet;
     }
-    ++count;  // taken over: nobody sees it free before this write is over
+    // The stamp is taken over, so no process sees it free before this write has ended.
+    ++count;
   }
   if (!image.stamp.compare_exchange_strong(stamp, wire::area_stamp(count, own_mark()), std::memory_order_acq_rel)) {
     return Code::not_yet;
@@ -217,7 +219,8 @@ Status Area::try_write(const layout::CopyPlan& plan, const std::byte* data, std:
   return moved;
 }
 
-// Until the attempt says something else than not_yet; sleeps on the stamp's word, and lets everything else move.
+// Repeats the attempt until it returns another answer than not_yet. It sleeps on the stamp's word, and lets all other
+// work go on.
 Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadline_ns) {
   for (;;) {
     const std::uint32_t word = file_ ? header().word.load(std::memory_order_acquire) : 0;
@@ -244,7 +247,7 @@ Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadli
   }
 }
 
-// ---- what the user calls ----
+// ---- the calls of the user ----
 
 Status Area::read(const Part& part, void* data, std::uint64_t deadline_ns, std::uint64_t* stamp) {
   COUPLET_TRY(usable());

@@ -1,7 +1,7 @@
-// Areas: memory that its owner exposes and that others read and write, by offset or by box. On the owner's node without him:
-// the library's memory is mapped, his own is reached by process_vm_readv and process_vm_writev where that is proven to work;
-// otherwise he serves letters, in whatever call he makes.
-// A stamped area is written by one at a time, and what is read is whole; others are raw memory.
+// Areas: memory that its owner exposes, and that others read and write by offset or by box. On the owner's node the
+// owner takes no part: the library's memory is mapped, and the owner's own memory is reached by process_vm_readv and
+// process_vm_writev if that is proven to work. Otherwise the owner serves letters, in any call that it makes. One
+// process at a time writes a stamped area, and what is read is whole. Other areas are raw memory.
 #pragma once
 
 #include <functional>
@@ -24,15 +24,15 @@ struct AreaSpecification {
   std::string name;
   couplet_type type = COUPLET_BYTE;
   std::vector<std::int64_t> shape;
-  void* memory = nullptr;  // the owner's; nullptr: the library's, zero
+  void* memory = nullptr;  // the owner's; nullptr: the library's, set to zero
   bool stamped = false;
 };
 
-// How an area's elements are reached.
+// Says how an area's elements are reached.
 enum class Route : std::uint8_t { own, mapped, memory, served };
 [[nodiscard]] const char* route_name(Route route) noexcept;
 
-// What of an area: a box, or `count` elements from `offset` in C order.
+// A part of an area: a box, or `count` elements from `offset` in C order.
 struct Part {
   std::optional<layout::Box> box;
   std::uint64_t offset = 0;
@@ -50,18 +50,19 @@ class Area {
   [[nodiscard]] const AreaSpecification& specification() const noexcept { return specification_; }
   [[nodiscard]] channel::PeerId owner() const noexcept { return owner_; }
   [[nodiscard]] Route route() const noexcept { return route_; }
-  // Where the elements are in this process; nullptr where they are not.
+  // Returns the elements' address in this process, or nullptr if they are not there.
   [[nodiscard]] std::byte* memory() const noexcept { return data_; }
 
-  // data: as many elements as the part has, in C order. shape: outside the area; peer_lost: its owner is gone, or somebody
-  // died while it wrote; timeout: a stamped area is being written, or an owner that serves makes no call; interrupted. stamp (may be
-  // nullptr): how often it has been written, for stamped areas.
+  // Reads the part. `data` has as many elements as the part, in C order. `stamp` (may be nullptr) gets how often a
+  // stamped area has been written. Returns shape if the part is outside the area; peer_lost if the owner is gone, or a
+  // process died while it wrote; timeout if a stamped area is being written, or an owner that serves makes no call; or
+  // interrupted.
   Status read(const Part& part, void* data, std::uint64_t deadline_ns, std::uint64_t* stamp);
   Status write(const Part& part, const void* data, std::uint64_t deadline_ns, std::uint64_t* stamp);
-  // Owner of a stamped area: before and after he changes its memory himself. state; timeout.
+  // Begins a change of a stamped area by its owner, in its own memory. Returns state or timeout.
   Status begin(std::uint64_t deadline_ns);
   Status end();
-  // Local. The owner's takes the area away: who uses it then finds not_found, or peer_lost.
+  // Closes the area without waiting. If the owner closes it, the other users then get not_found or peer_lost.
   Status close();
 
  private:
@@ -75,7 +76,7 @@ class Area {
   [[nodiscard]] wire::AreaHeaderImage& header() const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   Status move(const layout::CopyPlan& plan, std::byte* local, bool writing);
-  // One attempt each; not_yet: somebody writes.
+  // Attempts a read once. Returns not_yet if a process is writing.
   Status try_read(const layout::CopyPlan& plan, std::byte* data, std::uint64_t* stamp);
   Status try_write(const layout::CopyPlan& plan, const std::byte* data, std::uint64_t* stamp);
   Status lock();
@@ -87,28 +88,29 @@ class Area {
   AreaSpecification specification_;
   channel::PeerId owner_ = 0;
   std::uint16_t owner_incarnation_ = 0;
-  Status owner_lost_;               // ok while it lives
-  std::uint64_t next_look_ns_ = 0;  // at whether the owner lives
-  std::int32_t number_ = 0;         // the owner's
+  Status owner_lost_;               // ok while the owner is alive
+  std::uint64_t next_look_ns_ = 0;  // time of the next check whether the owner is alive
+  std::int32_t number_ = 0;         // the owner's number of the area
   Route route_ = Route::own;
   std::unique_ptr<os::MappedFile> file_;
   std::byte* data_ = nullptr;
-  std::unique_ptr<os::ProcessMemory> memory_;  // Route::memory
-  std::uint64_t address_ = 0;                  // likewise
-  bool writing_ = false;                       // between begin and end
+  std::unique_ptr<os::ProcessMemory> memory_;  // for Route::memory
+  std::uint64_t address_ = 0;                  // for Route::memory
+  bool writing_ = false;                       // true between begin and end
   bool closed_ = false;
 };
 
-// All areas of a process, and the serving of them.
+// All areas of a process, and the code that serves them.
 class Areas final : public Listener {
  public:
   explicit Areas(Post& post);
   ~Areas() override;
 
-  // argument, type, shape, limit, no_space; exists: this process has an area of that name.
+  // Creates an area. Returns argument, type, shape, limit or no_space, or exists if this process has an area of that
+  // name.
   Result<std::unique_ptr<Area>> create(AreaSpecification specification);
-  // Waits until the owner, a universe rank, has created it. not_found naming the areas he has; timeout: he makes no call;
-  // peer_lost.
+  // Opens an area of `owner`, a universe rank. Waits until the owner has created it. Returns not_found, which names the
+  // owner's areas; timeout if the owner makes no call; or peer_lost.
   Result<std::unique_ptr<Area>> open(const std::string& name, channel::PeerId owner, std::uint64_t deadline_ns);
 
   void letter(channel::PeerId source, wire::Letter letter) override;
@@ -121,7 +123,7 @@ class Areas final : public Listener {
     std::uint64_t number;
     std::string name;
   };
-  struct Call {  // one that waits for the owner's letter
+  struct Call {  // a call that waits for the owner's letter
     channel::PeerId owner = 0;
     std::optional<wire::Letter> letter;
     Status lost;
@@ -130,18 +132,18 @@ class Areas final : public Listener {
   void describe(channel::PeerId target, std::uint64_t number, const Area& area);
   void serve(channel::PeerId source, wire::Letter letter);
   void reach(Area& area, const wire::Letter& described);
-  // Sends it and waits for what comes back.
+  // Sends the letter and waits for the answer.
   Result<wire::Letter> call(channel::PeerId owner, wire::Letter letter, std::uint64_t deadline_ns);
 
   Post& post_;
   std::uint64_t space_;
   std::map<std::int32_t, Area*> own_;
-  std::set<Area*> opened_;  // of others
+  std::set<Area*> opened_;  // areas of other processes
   std::int32_t next_area_ = 0;
-  std::vector<Question> questions_;  // for areas that do not exist yet
+  std::vector<Question> questions_;  // questions about areas that do not exist yet
   std::map<std::uint64_t, Call> calls_;
   std::uint64_t next_call_ = 0;
-  std::uint64_t nonce_ = 0;  // proves that this process's memory is the one that is read
+  std::uint64_t nonce_ = 0;  // proves that the memory that is read is this process's
 };
 
 }  // namespace couplet::task

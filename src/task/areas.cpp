@@ -1,4 +1,4 @@
-// The areas of a process: making, finding and serving them.
+// The areas of a process: creates, finds and serves them.
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -22,9 +22,9 @@ using wire::LetterKind;
 namespace {
 
 constexpr std::size_t longest_name = 255;
-// Letter::numbers of `described`: where the area is.
+// The entries of Letter::numbers of `described`, which say where the area is.
 enum Described : std::size_t { stamped, process, address, nonce_address, nonce, node, incarnation, shape_start };
-// Letter::numbers of `read` and `write`: a box as start, stop; or -1, offset, count.
+// The entries of Letter::numbers of `read` and `write`: a box as start and stop; or by_offset, offset, count.
 constexpr std::int64_t by_offset = -1;
 
 std::uint64_t make_nonce(const void* where) {
@@ -197,7 +197,8 @@ Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::Peer
   return area;
 }
 
-// Mapped, or read and written where it is, if that is proven to be possible; otherwise it stays served.
+// Maps the area, or reads and writes it in the owner's memory if that is proven to be possible. Otherwise it stays
+// served.
 void Areas::reach(Area& area, const Letter& described) {
   Environment& environment = post_.environment();
   if (described.numbers[node] != environment.node() || described.text.find('/') != std::string::npos) {
@@ -251,7 +252,8 @@ Result<Letter> Areas::call(channel::PeerId owner, Letter letter, std::uint64_t d
   if (!call.lost.ok()) {
     return call.lost;
   }
-  if (call.letter) {  // also an `unknown` whose time is over
+  // This includes an `unknown` that came after the timeout.
+  if (call.letter) {
     return std::move(*call.letter);
   }
   if (status.code() == Code::timeout) {
@@ -319,7 +321,7 @@ void Areas::serve(channel::PeerId source, Letter letter) {
     if (letter.type != area.specification_.type) {
       return fail(Code::type, "{}: elements of another type", area.title());
     }
-    if (area.writing_) {  // the owner is between begin and end: others wait
+    if (area.writing_) {  // the owner is between begin and end, so others wait
       return Code::not_yet;
     }
     if (letter.kind == LetterKind::read) {
@@ -365,14 +367,15 @@ void Areas::letter(channel::PeerId source, Letter letter) {
       return;
     }
     default:
-      return;  // nothing for an area
+      return;  // the other letters do not concern areas
   }
 }
 
 void Areas::lost(channel::PeerId peer, const Status& why) {
   std::erase_if(questions_, [peer](const Question& question) { return question.source == peer; });
   for (Area* const area : opened_) {
-    area->next_look_ns_ = area->owner_ == peer ? 0 : area->next_look_ns_;  // which incarnation it was, the look tells
+    // The next check tells which incarnation it was.
+    area->next_look_ns_ = area->owner_ == peer ? 0 : area->next_look_ns_;
   }
   for (auto& [number, call] : calls_) {
     if (call.owner == peer) {

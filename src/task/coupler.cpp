@@ -23,7 +23,7 @@ Result<std::unique_ptr<Coupler>> Coupler::open(Post& post, const std::string& na
   return made;
 }
 
-// Who are the requesters and the workers: what is not named is all the rest.
+// Finds the requesters and the workers. If one of them is not named, it is all the other programs.
 Status Coupler::find_members(const std::string& couplers) {
   if (options_.requesters.empty() && options_.workers.empty()) {
     return fail(Code::argument, "tasks '{}': the coupler has to name the requesters or the workers", name_);
@@ -64,7 +64,7 @@ Coupler::~Coupler() {
   static_cast<void>(close());
 }
 
-// ---- what the caller does ----
+// ---- the calls of the user ----
 
 Coupler::Entry* Coupler::held(std::uint64_t id) {
   const auto found = entries_.find(id);
@@ -122,7 +122,8 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& c
   COUPLET_TRY(find_workers(worker));
   Letter fresh;
   fresh.source = entry->letter.source;
-  set_content(fresh, content);  // the content may be the entry's own
+  // The content may be the entry's own.
+  set_content(fresh, content);
   entry->letter = std::move(fresh);
   return dispatch(id, worker);
 }

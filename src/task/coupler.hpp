@@ -1,6 +1,6 @@
-// The end that dispatches: takes requests into an inbox, for the user's coupler program or for run(), and gives what is
-// dispatched to worker groups that are idle, first come first served. What every group does is known: when one is lost its
-// task is given to another group, or handed back with an error.
+// The side that dispatches. It takes requests into an inbox, for the user's coupler program or for run(), and gives
+// dispatched tasks to idle worker groups in the order in which they came. It knows what every group does: if one is
+// lost, its task is given to another group, or handed back with an error.
 #pragma once
 
 #include <deque>
@@ -16,40 +16,42 @@
 namespace couplet::task {
 
 enum class OnLost : std::uint8_t { fail, retry };
-// For tasks that any worker may do.
+// How a worker is chosen for tasks that any worker may do.
 enum class Policy : std::uint8_t { first_idle, round_robin };
 
 struct CouplerOptions {
   OnLost on_lost = OnLost::fail;
   Policy policy = Policy::first_idle;
-  std::uint64_t queue_limit = 0;  // tasks that wait; 0: as many as memory holds
+  std::uint64_t queue_limit = 0;  // largest number of waiting tasks; 0: as many as memory holds
   std::vector<std::string> requesters;
   std::vector<std::string> workers;
 };
 
 class Coupler final : public Listener {
  public:
-  // not_found; argument: neither requesters nor workers are named; exists.
+  // Opens the tasks. Returns not_found; argument if neither requesters nor workers are named; or exists.
   static Result<std::unique_ptr<Coupler>> open(Post& post, const std::string& name, const std::string& couplers,
                                                CouplerOptions options);
   ~Coupler() override;
 
-  // The next request, which is then dispatched or completed by its id; until then its memory is the library's. not_yet: none
-  // in time; end: all requesters have closed or are gone, and everything is done. state: only tasks are left that were taken
-  // and neither dispatched nor completed.
+  // Takes the next request, which the caller then dispatches or completes by its id. Until then its memory belongs to
+  // the library. Returns not_yet if there is none within the deadline; end if all requesters have closed or are gone,
+  // and everything is done; and state if only tasks are left that were taken and neither dispatched nor completed.
   Status next(std::uint64_t deadline_ns, Incoming& incoming);
-  // Puts it into the queue of the workers with that id, with this content. not_found: no workers have that id (the requester
-  // is not told: the caller may dispatch it otherwise); argument: no task of that id in the caller's hands.
+  // Puts the task into the queue of the workers with that id, with this content. Returns not_found if no workers have
+  // that id (the requester is not told, since the caller may dispatch the task otherwise), and argument if the caller
+  // has no task of that id.
   Status dispatch(std::uint64_t id, std::int32_t worker, const Content& content);
-  // With its own content.
+  // Dispatches the task unchanged.
   Status dispatch(std::uint64_t id, std::int32_t worker);
-  // Ends it without a worker.
+  // Ends the task without a worker.
   Status complete(std::uint64_t id, const Status& outcome);
-  // The built-in coupler: dispatches everything as its requester wished, until the end (ok); not_yet at the deadline.
+  // Runs the built-in coupler, which dispatches every request as its requester asked. Returns ok at the end, and
+  // not_yet at the deadline.
   Status run(std::uint64_t deadline_ns);
-  // Tasks that wait for a worker.
+  // Returns the number of tasks that wait for a worker.
   [[nodiscard]] std::uint64_t waiting() const noexcept;
-  // Tells the workers that nothing more comes, and requesters whose tasks are not done that they will not be.
+  // Tells the workers that nothing further comes, and the requesters whose tasks are not done that they will not be.
   Status close();
 
   void letter(channel::PeerId source, wire::Letter letter) override;
@@ -60,9 +62,9 @@ class Coupler final : public Listener {
   struct Entry {
     Stage stage = Stage::inbox;
     channel::PeerId requester = 0;
-    std::uint64_t number = 0;  // the requester's
+    std::uint64_t number = 0;  // the requester's number
     wire::Letter letter;
-    std::size_t group = 0;  // running
+    std::size_t group = 0;  // the group that does it
   };
   struct WorkerGroup {
     std::int32_t worker = 0;
@@ -70,7 +72,7 @@ class Coupler final : public Listener {
     std::vector<channel::PeerId> ranks;
     bool gone = false;
     std::optional<std::uint64_t> task;
-    std::uint64_t idle_since = 0;  // order in which groups became idle
+    std::uint64_t idle_since = 0;  // the order in which groups became idle
   };
   using Entries = std::map<std::uint64_t, Entry>;
 
@@ -103,8 +105,8 @@ class Coupler final : public Listener {
   std::string name_;
   std::uint64_t space_;
   CouplerOptions options_;
-  std::set<channel::PeerId> requester_ranks_;  // that have not closed
-  std::set<channel::PeerId> worker_ranks_;     // that have not registered
+  std::set<channel::PeerId> requester_ranks_;  // requesters that have not closed
+  std::set<channel::PeerId> worker_ranks_;     // workers that have not registered
   Entries entries_;
   std::uint64_t next_id_ = 0;
   std::deque<std::uint64_t> inbox_;

@@ -1,4 +1,4 @@
-// What arrives at a coupler, and who does what next.
+// Handles the letters that arrive at a coupler, and decides which group does which task next.
 #include <algorithm>
 #include <utility>
 
@@ -22,13 +22,13 @@ void Coupler::answer(channel::PeerId requester, LetterKind kind, std::uint64_t n
   letter.number = number;
   letter.code = static_cast<std::int32_t>(status.code());
   letter.text = status.error() ? status.text() : std::string();
-  static_cast<void>(post_.send(requester, letter));  // who is gone need not know
+  static_cast<void>(post_.send(requester, letter));  // a requester that is gone need not know
 }
 
 void Coupler::submitted(channel::PeerId source, Letter letter) {
   if (full()) {
     answer(source, LetterKind::taken, letter.number, Code::full);
-    if (letter.code != 0) {  // it waits for room
+    if (letter.code != 0) {  // the request waits for room
       parked_.emplace_back(source, std::move(letter));
     }
     return;
@@ -55,7 +55,7 @@ void Coupler::accept(channel::PeerId source, Letter letter) {
   }
 }
 
-// Only what waits can be taken back; what a worker or the user's coupler has in hand goes on.
+// Only a request that waits can be withdrawn. What a worker or the user's coupler has in hand goes on.
 void Coupler::withdrawn(channel::PeerId source, std::uint64_t number) {
   std::erase_if(parked_, [&](const auto& one) { return one.first == source && one.second.number == number; });
   for (const auto& [id, entry] : entries_) {
@@ -72,7 +72,7 @@ bool Coupler::all_registered() const {
   return worker_ranks_.empty();
 }
 
-// ok where workers with that id are there, or may still come.
+// Returns ok if workers with that id are there, or may still come.
 Status Coupler::find_workers(std::int32_t worker) const {
   if (!all_registered()) {
     return {};
@@ -122,7 +122,7 @@ void Coupler::finish(std::uint64_t id, const Status& status) {
 
 // ---- workers ----
 
-// The queue whose oldest task this group should do now; nullptr: none.
+// Returns the queue whose oldest task this group should do now, or nullptr if there is none.
 std::deque<std::uint64_t>* Coupler::queue_for(const WorkerGroup& group) {
   std::deque<std::uint64_t>* best = nullptr;
   for (const std::int32_t worker : {group.worker, any_worker}) {
@@ -135,8 +135,8 @@ std::deque<std::uint64_t>* Coupler::queue_for(const WorkerGroup& group) {
   return best;
 }
 
-// The group that has been idle for longest among those that have something to do; with round robin, and where any may do it,
-// of the worker id that is next in turn.
+// Returns the group that has been idle longest among those that have something to do. With round robin, and if any
+// worker may do the task, it is a group of the worker id that is next in turn.
 Coupler::WorkerGroup* Coupler::choose_group() {
   WorkerGroup* best = nullptr;
   const auto turn = [&](const WorkerGroup& group) {
@@ -193,7 +193,7 @@ void Coupler::pump() {
 }
 
 void Coupler::greeted(channel::PeerId source, const Letter& letter) {
-  left(source);  // a group that comes again
+  left(source);  // the group may have been registered before
   WorkerGroup group;
   group.worker = letter.worker;
   group.leader = source;
@@ -226,7 +226,7 @@ void Coupler::finished_work(channel::PeerId source, const Letter& letter) {
   pump();
 }
 
-// A group leaves in good order: what it has not begun is done by another.
+// Handles a group that leaves in good order: another group does what it has not begun.
 void Coupler::left(channel::PeerId source) {
   for (WorkerGroup& group : groups_) {
     if (group.leader == source && !group.gone) {
@@ -255,7 +255,7 @@ void Coupler::give_back(WorkerGroup& group, const Status& why, bool may_retry) {
   queues_[entry->second.letter.worker].push_front(id);
 }
 
-// What waits for workers that will never come.
+// Rejects the tasks that wait for workers which will never come.
 void Coupler::reject_hopeless() {
   for (auto& [worker, queue] : queues_) {
     const Status status = find_workers(worker);
@@ -267,7 +267,7 @@ void Coupler::reject_hopeless() {
   }
 }
 
-// ---- post ----
+// ---- letters ----
 
 void Coupler::letter(channel::PeerId source, Letter letter) {
   switch (letter.kind) {
@@ -293,7 +293,7 @@ void Coupler::letter(channel::PeerId source, Letter letter) {
       pump();
       break;
     default:
-      break;  // nothing for a coupler
+      break;  // the other letters do not concern a coupler
   }
 }
 

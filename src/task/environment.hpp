@@ -1,4 +1,4 @@
-// What tasks and areas need of the process they live in. The runtime implements it; tests fake it.
+// The services that tasks and areas need from their process. The runtime implements them; tests fake them.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ class Environment {
   [[nodiscard]] virtual engine::Engine& engine() noexcept = 0;
   [[nodiscard]] virtual channel::PeerId self() const noexcept = 0;
   [[nodiscard]] virtual const std::vector<universe::ProgramInfo>& programs() const noexcept = 0;
-  // "program 'ocean' rank 1 (universe rank 1) on host n03"
+  // Returns, for example, "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
   [[nodiscard]] virtual const std::string& node_directory() const noexcept = 0;
   [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;
-  // Has that rank left, or is it lost, as far as this process has been told?
+  // Returns true if that rank has left or is lost, as far as this process has been told.
   [[nodiscard]] virtual bool gone(channel::PeerId peer) const noexcept = 0;
-  // ok while that incarnation of the rank may still answer; otherwise peer_lost, which names it and says how that was found
-  // out. Looks at its lock if it is on this node: one system call.
+  // Returns ok while that incarnation of the rank may still answer; otherwise peer_lost, which names it and says how
+  // this was found out. Checks its lock if it is on this node: one system call.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
-  // The newest incarnation of the rank that is known.
+  // Returns the newest known incarnation of the rank.
   [[nodiscard]] virtual std::uint16_t incarnation(channel::PeerId peer) const noexcept = 0;
 };
 

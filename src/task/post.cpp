@@ -10,20 +10,21 @@ namespace {
 
 constexpr std::uint32_t post_context = message::internal_context | 0x7461736B;  // "task"
 
-// May it come before somebody listens? Others are answers, which concern nobody any more.
+// Returns true if the letter may come before a listener is there. The others are answers, which no listener waits for
+// any longer.
 bool begins(wire::LetterKind kind) noexcept {
   using wire::LetterKind;
   return kind == LetterKind::submit || kind == LetterKind::closed || kind == LetterKind::hello ||
          kind == LetterKind::goodbye || kind == LetterKind::withdraw || kind == LetterKind::ask;
 }
 
-// What it costs to keep a letter.
+// Returns the cost of keeping a letter.
 std::uint64_t cost_of(const wire::Letter& letter) noexcept {
   return Post::kept_letter_bytes + letter.payload.size() + letter.text.size() +
          letter.numbers.size() * sizeof(std::int64_t);
 }
 
-// Texts are for people: one that is too long for a letter loses its end.
+// Cuts the end off a text that is too long for a letter. Texts are for people, so that is no loss of data.
 std::string cut(const std::string& text) {
   constexpr std::string_view sign = " ... (cut)";
   std::size_t bytes = wire::largest_letter_text - sign.size();
@@ -107,7 +108,8 @@ void Post::end(std::uint64_t space) {
   ended_.insert(space);
 }
 
-// A worker group that came late has nothing to do; a request is not taken; there is no such area.
+// Refuses a letter for which there is no listener: a late worker group has nothing to do, a request is not taken, an
+// area does not exist.
 void Post::turn_away(channel::PeerId source, const wire::Letter& letter, const Status& why) {
   wire::Letter answer;
   answer.space = letter.space;
@@ -121,7 +123,7 @@ void Post::turn_away(channel::PeerId source, const wire::Letter& letter, const S
   } else if (letter.kind == wire::LetterKind::ask) {
     answer.kind = wire::LetterKind::unknown;
   } else {
-    return;  // nobody waits for an answer to it
+    return;  // the sender waits for no answer to it
   }
   static_cast<void>(send(source, answer));
 }
@@ -150,14 +152,15 @@ void Post::deliver(channel::PeerId source, wire::Letter letter) {
   kept.push_back({source, std::move(letter)});
 }
 
-// Whoever sends what makes no sense speaks another language: what is waited for from it will not come.
+// Reports a peer whose letters cannot be decoded as lost: it speaks another protocol, so no answer from it will come.
 void Post::lose(channel::PeerId peer, const Status& why) {
   if (senseless_.contains(peer)) {
     return;
   }
   auto senseless = fail(Code::protocol, "{} sends what makes no sense: {}", environment_.peer_name(peer), why.text());
   senseless_.emplace(peer, senseless);
-  const auto listeners = listeners_;  // who is told may stop listening
+  // A listener that is told may stop listening.
+  const auto listeners = listeners_;
   for (const auto& [space, listener] : listeners) {
     if (listeners_.contains(space)) {
       listener->lost(peer, senseless);
@@ -167,9 +170,10 @@ void Post::lose(channel::PeerId peer, const Status& why) {
 
 void Post::lost(channel::PeerId peer, const Status& why) {
   if (senseless_.erase(peer) != 0) {
-    return;  // everybody has been told
+    return;  // all listeners have been told
   }
-  const auto listeners = listeners_;  // who is told may stop listening
+  // A listener that is told may stop listening.
+  const auto listeners = listeners_;
   for (const auto& [space, listener] : listeners) {
     if (listeners_.contains(space)) {
       listener->lost(peer, why);
@@ -186,8 +190,9 @@ int Post::poll(std::uint64_t /*now_ns*/, int budget) {
     couplet_message message{};
     const Status status = environment_.messenger().wait(&request_, 0, &message);
     std::string image = std::exchange(image_, {});
-    if (!status.ok()) {  // died in the middle of a letter, or nobody is left to send one: the membership tells who
-      break;             // and the next poll asks again
+    // The sender died in the middle of a letter, or no sender is left; the membership reports which.
+    if (!status.ok()) {
+      break;  // the next poll asks again
     }
     receive();
     ++work;

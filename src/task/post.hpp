@@ -1,10 +1,12 @@
-// task: requests that workers do, and memory that others read and write. Turns letters (wire/task_letter.hpp) into tasks and
-// areas. Above: capi, runtime. Below: message (letters are messages in a context of the library), layout, os.
-// This file: the post office of a process: one receive for letters of anybody, handed to whoever listens to their space.
-// Invariants: letters of one sender keep their order; one for which nobody listens yet is kept until somebody does; they are
-// looked at in whatever call the process makes, and only there; nothing here blocks; no letter is dropped in silence while
-// its sender waits for an answer.
-// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
+// task: requests that workers do, and memory that others read and write. It turns letters (wire/task_letter.hpp) into
+// tasks and areas. capi and runtime include it; it includes message (letters are messages in a context of the library),
+// layout and os. This file is the mailbox of a process: one receive for letters from any peer, which hands each letter
+// to the listener of its space.
+// Invariants: letters of one sender keep their order; a letter that has no listener yet is kept until it has one;
+// letters are handled only in the calls of the process; nothing here blocks; no letter is dropped silently while its
+// sender waits for an answer.
+// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007. Tests:
+// tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +21,10 @@
 
 namespace couplet::task {
 
-// 64 bits that stand for a name, the same on every host.
+// Returns 64 bits that stand for a name, the same on every host.
 [[nodiscard]] std::uint64_t space_of(std::string_view kind, std::string_view name);
 
-// Who wants the letters of a space.
+// Receives the letters of a space.
 class Listener {
  public:
   Listener() = default;
@@ -30,30 +32,31 @@ class Listener {
   Listener& operator=(const Listener&) = delete;
   virtual ~Listener() = default;
   virtual void letter(channel::PeerId source, wire::Letter letter) = 0;
-  // A rank has left or is lost; told once per incarnation.
+  // Reports that a rank has left or is lost, once for each incarnation.
   virtual void lost(channel::PeerId peer, const Status& why) = 0;
 };
 
 class Post final : public engine::Source {
  public:
   static constexpr std::uint64_t largest_kept_bytes = std::uint64_t{1} << 30;
-  static constexpr std::uint64_t kept_letter_bytes = 256;  // what one costs beside what it holds
+  static constexpr std::uint64_t kept_letter_bytes = 256;  // cost of a letter in addition to its content
 
   explicit Post(Environment& environment);
   ~Post() override;
   Post(const Post&) = delete;
   Post& operator=(const Post&) = delete;
 
-  // exists: somebody listens already.
+  // Registers the listener. Returns exists if the space has one already.
   Status listen(std::uint64_t space, Listener& listener);
   void forget(std::uint64_t space);
-  // The same for a coupler that is over: who comes later is told so, until somebody listens again.
+  // Ends listening for a coupler that has closed: later senders are told so, until the space has a listener again.
   void end(std::uint64_t space);
-  // Does not wait. A text is cut to what a letter can hold; limit: too many numbers; peer_lost.
+  // Sends a letter without waiting. A text is cut to what a letter can hold. Returns limit if there are too many
+  // numbers, or peer_lost.
   Status send(channel::PeerId target, const wire::Letter& letter);
-  // For requests: never the same twice, so that a late answer finds nobody.
+  // Returns a number for a request. It is never the same twice, so that a late answer is not taken for another one.
   [[nodiscard]] std::uint64_t next_number() noexcept { return next_number_++; }
-  // From the membership.
+  // Called by the membership when a rank has left or is lost.
   void lost(channel::PeerId peer, const Status& why);
   [[nodiscard]] Environment& environment() noexcept { return environment_; }
 
@@ -76,7 +79,8 @@ class Post final : public engine::Source {
   std::map<std::uint64_t, Listener*> listeners_;
   std::map<std::uint64_t, std::vector<Kept>> kept_;
   std::set<std::uint64_t> ended_;
-  std::map<channel::PeerId, Status> senseless_;  // peers whose letters make no sense, and what the first one was
+  // The peers whose letters could not be decoded, and what was wrong with the first one.
+  std::map<channel::PeerId, Status> senseless_;
   std::uint64_t kept_bytes_ = 0;
   std::uint64_t next_number_ = 0;
 };

@@ -10,7 +10,7 @@ using wire::LetterKind;
 
 namespace {
 
-constexpr std::int32_t wait_for_room = 1;  // in Letter::code of a submit
+constexpr std::int32_t wait_for_room = 1;  // used in Letter::code of a submit
 
 }  // namespace
 
@@ -56,7 +56,7 @@ Status Requester::wait_until(const std::function<bool()>& done, std::uint64_t de
       done, deadline_ns, [&] { return what; }, nullptr, true);
 }
 
-// Until the coupler has taken it, has objected, or is gone (then task.done and not taken).
+// Offers the task until the coupler has taken it, has refused it, or is gone (then task.done is set, and not taken).
 Status Requester::offer(Task& task, const Letter& letter, std::uint64_t deadline_ns) {
   COUPLET_TRY(post_.send(task.coupler, letter));
   const auto answered = [&task, patient = letter.code == wait_for_room] {
@@ -101,7 +101,7 @@ Status Requester::submit(std::int32_t worker, const Content& content, std::uint6
     made->number = letter.number;
     made->coupler = coupler;
     made->kept = true;
-    // A coupler that is asked not to wait still needs the time of an answer.
+    // A coupler that is asked not to wait for room still needs some time to answer.
     constexpr double answer_s = 10;
     const Status offered =
         offer(*made, letter, letter.code == wait_for_room ? deadline_ns : os::deadline_after(answer_s));
@@ -190,7 +190,7 @@ Status Requester::close() {
   letter.kind = LetterKind::closed;
   letter.space = space_;
   for (const channel::PeerId coupler : couplers_) {
-    static_cast<void>(post_.send(coupler, letter));  // who is gone need not know
+    static_cast<void>(post_.send(coupler, letter));  // a coupler that is gone need not know
   }
   post_.forget(space_);
   return unheard_.ok() ? Status() : unheard_.within(fmt::format("tasks '{}': a task without a handle", name_));

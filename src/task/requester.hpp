@@ -1,4 +1,5 @@
-// The end that sends requests: each goes to a coupler, which says that it has taken it, and later that it is done.
+// The side that submits requests. Each goes to a coupler, which answers that it has taken it, and later that it is
+// done.
 #pragma once
 
 #include <map>
@@ -14,13 +15,13 @@ namespace couplet::task {
 
 class Requester;
 
-// A request that was sent; the caller's handle.
+// A request that was sent: the caller's handle.
 struct Task {
   Requester* owner = nullptr;
   std::uint64_t number = 0;
   channel::PeerId coupler = 0;
-  bool taken = false;   // by the coupler
-  bool parked = false;  // its queue is full, it will take it later
+  bool taken = false;   // the coupler has taken it
+  bool parked = false;  // the coupler's queue is full; it will take the request later
   bool done = false;
   bool kept = false;  // the caller has a handle
   Status status;
@@ -28,24 +29,27 @@ struct Task {
 
 class Requester final : public Listener {
  public:
-  // couplers: the program whose ranks dispatch. not_found; exists: open under this name already.
+  // Opens the tasks. `couplers` is the program whose ranks dispatch. Returns not_found, or exists if they are open
+  // under this name already.
   static Result<std::unique_ptr<Requester>> open(Post& post, const std::string& name, const std::string& couplers);
   ~Requester() override;
 
-  // Returns when a coupler has taken the request: the content may be changed again. full: its queue is, and stays so until
-  // the deadline; timeout naming the coupler: it does not answer; peer_lost: no coupler is left; or what the coupler objects
-  // to. task may be nullptr: then close() tells what went wrong.
+  // Submits a request. Blocks until a coupler has taken it; the content may then be changed. `task` may be nullptr:
+  // close() then returns the error. Returns full if the coupler's queue stays full until the deadline; timeout, which
+  // names the coupler, if it does not answer; peer_lost if no coupler is left; or the coupler's refusal.
   Status submit(std::int32_t worker, const Content& content, std::uint64_t deadline_ns, Task** task);
-  // How the task ended. *task becomes nullptr unless the answer is timeout (or not_yet: interrupted).
+  // Waits and returns how the task ended. *task becomes nullptr unless the answer is timeout, or not_yet after an
+  // interrupt.
   Status wait(Task** task, std::uint64_t deadline_ns);
-  // not_yet: not done, *task stays.
+  // Returns not_yet if the task is not done; *task then stays.
   Status test(Task** task);
-  // index: -1 where all are nullptr. All of this requester.
+  // Waits for one of the tasks, which all belong to this requester. `index` gets -1 if all are nullptr.
   Status waitany(std::span<Task*> tasks, std::uint64_t deadline_ns, std::int32_t* index);
-  // Nothing more will come from here; tasks that are under way go on. The first error of a task without a handle.
+  // Says that nothing further comes; tasks that are under way go on. Returns the first error of a task without a
+  // handle.
   Status close();
 
-  void* owner = nullptr;  // for the layer above: what its handle belongs to
+  void* owner = nullptr;  // for the layer above: the owner of its handle
 
   void letter(channel::PeerId source, wire::Letter letter) override;
   void lost(channel::PeerId peer, const Status& why) override;
@@ -64,7 +68,7 @@ class Requester final : public Listener {
   std::vector<channel::PeerId> couplers_;
   std::size_t turn_ = 0;
   std::map<std::uint64_t, std::unique_ptr<Task>> tasks_;
-  Status unheard_;  // first error of a task whose handle nobody wanted
+  Status unheard_;  // the first error of a task without a handle
   bool closed_ = false;
 };
 

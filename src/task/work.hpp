@@ -1,4 +1,4 @@
-// What tasks are made of, for all three roles.
+// The parts of tasks, for all three roles.
 #pragma once
 
 #include <cstddef>
@@ -17,23 +17,24 @@ inline constexpr std::int32_t any_worker = -1;
 inline constexpr std::size_t most_parameters = 4096;
 inline constexpr std::uint64_t no_number = ~std::uint64_t{0};
 
-// What goes along with a request; the caller's memory.
+// The parameters and the payload of a request, in the caller's memory.
 struct Content {
   std::span<const std::int64_t> parameters;
   const void* payload = nullptr;
   std::uint64_t count = 0;
   couplet_type type = COUPLET_BYTE;
 };
-// type error, argument: too many parameters, no memory for the payload, no such worker id.
+// Returns type, or argument if there are too many parameters, the payload has no memory, or the worker id is out of
+// range.
 [[nodiscard]] Status check_content(const Content& content, std::int32_t worker, std::string_view what);
 void set_content(wire::Letter& letter, const Content& content);
-// The payload in this host's byte order.
+// Converts the payload to this host's byte order.
 void own_byte_order(wire::Letter& letter);
 
-// A task in the hands of a coupler or worker; the letter's memory.
+// A task in the hands of a coupler or a worker. Its memory is the letter's.
 struct Incoming {
-  std::uint64_t id = no_number;  // the coupler's number for it
-  std::int32_t source = 0;       // universe rank that sent the request
+  std::uint64_t id = no_number;  // the coupler's number of the task
+  std::int32_t source = 0;       // the universe rank of the requester
   std::int32_t worker = any_worker;
   std::span<const std::int64_t> parameters;
   const void* payload = nullptr;
@@ -42,16 +43,16 @@ struct Incoming {
 };
 [[nodiscard]] Incoming view_of(const wire::Letter& letter, std::uint64_t id);
 
-// What a worker expects; -1: anything.
+// What a worker expects of a task. -1 accepts anything.
 struct Expectation {
   std::int64_t parameters = -1;
   std::int64_t count = -1;
   couplet_type type = -1;
 };
-// argument, type or shape, saying what came and what was expected.
+// Returns argument, type or shape, with what came and what was expected.
 [[nodiscard]] Status check_expectation(const Incoming& incoming, const Expectation& expected);
 
-// Universe ranks of a program; not_found, naming those there are.
+// Returns the ranks of a program, or not_found, which names the existing programs.
 [[nodiscard]] Result<const universe::ProgramInfo*> find_program(const Environment& environment, std::string_view name);
 [[nodiscard]] std::vector<channel::PeerId> ranks_of(const universe::ProgramInfo& program);
 

@@ -91,7 +91,7 @@ Worker::~Worker() {
   static_cast<void>(close());
 }
 
-// The first rank of the group: the next task into current_.
+// Takes the next task into current_. For the first rank of the group.
 Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   const auto something = [this] { return !orders_.empty() || open_couplers_.empty(); };
   if (!something()) {
@@ -118,7 +118,7 @@ Status Worker::take(const Expectation& expected, std::uint64_t deadline_ns) {
   return {};
 }
 
-// What the first rank has found, to all; the others' current_ becomes the same.
+// Shares what the first rank has found: the others' current_ becomes the same.
 Status Worker::share(const Status& found) {
   if (team_->size() == 1) {
     return found;
@@ -216,7 +216,7 @@ void Worker::letter(channel::PeerId source, Letter letter) {
   }
 }
 
-// What a lost coupler has ordered concerns nobody any more.
+// Drops what a lost coupler has ordered, since no process waits for it.
 void Worker::lost(channel::PeerId peer, const Status& /*why*/) {
   open_couplers_.erase(peer);
   std::erase_if(orders_, [peer](const Order& order) { return order.coupler == peer; });

@@ -1,4 +1,5 @@
-// The end that works: a group of ranks of one program that takes one task after the other, all ranks the same.
+// The side that works: a group of ranks of one program, which does one task after the other. All its ranks do the same
+// one.
 #pragma once
 
 #include <deque>
@@ -13,26 +14,27 @@
 namespace couplet::task {
 
 struct WorkerOptions {
-  std::int32_t id = any_worker;  // under which requests find it; -1: the number of the own program
-  std::int32_t group_size = 0;   // consecutive ranks that work on one task together; 0: all of the program
+  std::int32_t id = any_worker;  // the id by which requests find it; -1: the id of its program
+  std::int32_t group_size = 0;   // number of consecutive ranks that do one task together; 0: all of the program
 };
 
 class Worker final : public Listener {
  public:
-  // Every rank of the program makes the same call. not_found, argument, exists.
+  // Opens the tasks. Every rank of the program makes the same call. Returns not_found, argument or exists.
   static Result<std::unique_ptr<Worker>> open(Post& post, const std::string& name, const std::string& couplers,
                                               const WorkerOptions& options);
   ~Worker() override;
 
-  // Collective over the group: the next task, the same on every rank, until complete(). not_yet at the deadline (of the
-  // first rank of the group); end: the couplers have nothing more. A task that is not as expected is an error here, and is
-  // handed back with that error; the next call goes on with the next one. peer_lost: a rank of the group is.
+  // Takes the next task, which is the same on every rank of the group until complete(). Collective over the group.
+  // Returns not_yet at the deadline of the group's first rank, end if the couplers have nothing further, and peer_lost
+  // if a rank of the group is lost. A task that is not as expected is an error, and is handed back with it; the next
+  // call takes the next task.
   Status next(const Expectation& expected, std::uint64_t deadline_ns, Incoming& incoming);
-  // Collective: the task is done when all ranks say so. The first error of a rank is its requester's.
+  // Completes the task when all ranks have said so. Collective. The requester gets the first error of a rank.
   Status complete(const Status& outcome);
-  // Hands back what was not begun. Local.
+  // Hands back the tasks that were not begun. Does not wait.
   Status close();
-  // Rank in the group and its size.
+  // Returns the rank in the group, and below it the size of the group.
   [[nodiscard]] int rank() const noexcept { return team_->rank(); }
   [[nodiscard]] int size() const noexcept { return team_->size(); }
 
@@ -55,8 +57,8 @@ class Worker final : public Listener {
   std::string name_;
   std::uint64_t space_;
   std::vector<channel::PeerId> couplers_;
-  std::set<channel::PeerId> open_couplers_;  // that have not said that it is over
-  std::vector<std::int32_t> ranks_;          // of the group, in the universe
+  std::set<channel::PeerId> open_couplers_;  // couplers that have not ended
+  std::vector<std::int32_t> ranks_;          // universe ranks of the group
   std::unique_ptr<message::Team> team_;
   std::deque<Order> orders_;
   Order current_{};

@@ -1,7 +1,7 @@
-// Fields of a message as bytes, one after the other: little endian integers, and texts behind their length. Turns values into
-// bytes and checked bytes into values. Pure. Used by universe/control. Below: base, numbers.
-// Invariants: FieldReader never reads past the end and never allocates more than the message has bytes; after the first
-// mistake it returns zeros, and `finish` says what was wrong.
+// The fields of a message as bytes, one after the other: little endian integers, and texts after their length. It turns
+// values into bytes, and checked bytes into values. Pure. universe/control uses it; it includes base and numbers.
+// Invariants: FieldReader never reads past the end, and never allocates more than the message has bytes; after the
+// first mistake it returns zeros, and `finish` says what was wrong.
 // Tests: tests/unit/wire/test_fields.cpp, tests/fuzz/control.cpp.
 #pragma once
 
@@ -32,11 +32,11 @@ class FieldWriter {
       }
     }
   }
-  // At most 65535 bytes: a 16-bit length before it. What is longer is cut.
+  // Writes a 16-bit length and then the text. A text of more than 65535 bytes is cut.
   void put_text(std::string_view text);
-  // A 32-bit length before it.
+  // Writes a 32-bit length and then the bytes.
   void put_bytes(std::string_view bytes);
-  // Without a length: both sides know it.
+  // Writes the bytes without a length, which both sides know.
   void put_raw(std::string_view bytes) { bytes_.append(bytes); }
   void reserve(std::size_t bytes) { bytes_.reserve(bytes); }
   [[nodiscard]] std::string take() { return std::move(bytes_); }
@@ -47,7 +47,7 @@ class FieldWriter {
 
 class FieldReader {
  public:
-  // message: its name, for the sentence that says what is wrong.
+  // `message` is the name of the message, for the sentence that says what is wrong.
   FieldReader(std::string_view bytes, std::string_view message) : rest_(bytes), message_(message) {}
 
   template <typename Number>
@@ -67,19 +67,19 @@ class FieldReader {
     return failed() ? Number{} : number;
   }
   [[nodiscard]] bool take_flag(const char* field) { return take<std::uint8_t>(field, 0, 1) != 0; }
-  // A finite number.
+  // Reads a finite number.
   [[nodiscard]] double take_real(const char* field);
   [[nodiscard]] std::string take_text(const char* field, std::size_t max_bytes);
   [[nodiscard]] std::string_view take_bytes(const char* field, std::size_t max_bytes);
-  // A 32-bit count of elements that have at least min_bytes_each: a count that cannot be is a mistake before anything is
-  // allocated for it.
+  // Reads a 32-bit count of elements that have at least min_bytes_each. A count that is impossible is a mistake before
+  // memory is allocated for it.
   [[nodiscard]] std::size_t take_count(const char* field, std::size_t max, std::size_t min_bytes_each);
   [[nodiscard]] std::string_view take_raw(const char* field, std::size_t bytes);
 
   void complain(std::string_view field, std::string_view wrong);
   [[nodiscard]] bool failed() const noexcept { return !status_.ok(); }
   [[nodiscard]] std::size_t remaining() const noexcept { return rest_.size(); }
-  // protocol error that names the message and the field; also if bytes are left.
+  // Returns a protocol error that names the message and the field, also if bytes are left; or ok.
   [[nodiscard]] Status finish();
 
  private:

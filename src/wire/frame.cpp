@@ -11,7 +11,7 @@ namespace couplet::wire {
 
 namespace {
 
-// Up to here header and payload are hashed as one piece on the stack, which costs less than a hash in pieces.
+// Up to this size, header and payload are hashed as one piece on the stack, which costs less than a hash in pieces.
 constexpr std::size_t one_piece_bytes = 256;
 
 constexpr bool little_endian_host = std::endian::native == std::endian::little;
@@ -24,7 +24,8 @@ constexpr bool little_endian_host = std::endian::native == std::endian::little;
   return little_endian_host ? value : __builtin_bswap64(value);
 }
 
-// The structure whose memory is the image: swaps the integers on a big-endian host, does nothing elsewhere; its own inverse.
+// Returns the structure whose memory is the image. It swaps the integers on a big-endian host, and changes nothing
+// elsewhere. It is its own inverse.
 [[nodiscard]] FrameHeader to_image_order(const FrameHeader& header) noexcept {
   FrameHeader image = header;
   if constexpr (!little_endian_host) {
@@ -43,7 +44,7 @@ constexpr bool little_endian_host = std::endian::native == std::endian::little;
   return static_cast<std::uint32_t>(hash & 0xFFFFFFFFU);
 }
 
-// payload: empty where it is not covered.
+// Returns the check sum. `payload` is empty if it is not covered.
 [[nodiscard]] std::uint32_t check_of(const FrameHeader& header, std::span<const std::byte> payload) noexcept {
   FrameHeader image = to_image_order(header);
   image.check = 0;

@@ -23,7 +23,7 @@ constexpr std::size_t at_nonce = 48;
 constexpr std::size_t at_ephemeral_key = 80;
 static_assert(at_nonce + handshake_nonce_bytes == at_ephemeral_key);
 static_assert(at_ephemeral_key + handshake_key_bytes + handshake_mac_bytes == handshake_hello_bytes);
-// In a verdict.
+// Offsets in a verdict.
 constexpr std::size_t at_code = 8;
 constexpr std::size_t at_reason = 16;
 static_assert(at_reason + handshake_mac_bytes == handshake_verdict_bytes);

@@ -1,6 +1,7 @@
-// The bytes of the handshake that opens a connection (docs/formats/handshake.md). Integers are little endian.
-// Nothing here knows the secret: channel/handshake computes and compares the keyed hashes.
-// Invariants: a decoder is given exactly the bytes of its message; it returns numbers, not judgements. Tests: tests/unit/wire.
+// The bytes of the handshake that opens a connection (docs/formats/handshake.md). Integers are little endian. This file
+// does not know the secret: channel/handshake computes and compares the keyed hashes.
+// Invariants: a decoder is given exactly the bytes of its message; it returns numbers, and does not judge them.
+// Tests: tests/unit/wire.
 #pragma once
 
 #include <array>
@@ -26,19 +27,19 @@ inline constexpr std::uint8_t handshake_layout = 2;
 
 enum class HandshakeMessage : std::uint8_t { hello = 1, challenge = 2, proof = 3, verdict = 4, refused = 5 };
 enum class ByteOrder : std::uint8_t { little = 1, big = 2 };
-// What a process is.
+// The role of a process.
 enum class Role : std::uint8_t { rank = 1, hub = 2, relay = 3, tool = 4 };
 
-// Before each message.
+// The prefix of each message.
 struct HandshakePrefix {
   std::uint8_t layout = handshake_layout;
   HandshakeMessage message = HandshakeMessage::hello;
-  std::uint16_t bytes = 0;  // of the message with this prefix
+  std::uint16_t bytes = 0;  // length of the message, with this prefix
 };
 
-// Of hello (from who connects) and challenge (from who was called).
+// The fields of hello, which the dialing side sends, and of challenge, which the other side sends.
 struct HandshakeHello {
-  ByteOrder byte_order = ByteOrder::little;  // of the sender's memory
+  ByteOrder byte_order = ByteOrder::little;  // byte order of the sender's memory
   Role role = Role::rank;
   std::uint16_t lowest_version = 0;
   std::uint16_t highest_version = 0;
@@ -55,14 +56,15 @@ struct HandshakeHello {
 using HandshakeMac = std::array<std::uint8_t, handshake_mac_bytes>;
 
 void encode_prefix(const HandshakePrefix& prefix, std::span<std::byte, handshake_prefix_bytes> image) noexcept;
-// Layout, message and bytes as they stand there; the magic was compared before (handshake_magic).
+// Returns layout, message and bytes as they are in the image. The magic was compared before (handshake_magic).
 [[nodiscard]] HandshakePrefix decode_prefix(std::span<const std::byte, handshake_prefix_bytes> image) noexcept;
 
-// With the prefix; the last handshake_mac_bytes are left zero for the keyed hash.
+// Encodes with the prefix. The last handshake_mac_bytes are zero, and are filled with the keyed hash.
 [[nodiscard]] std::vector<std::byte> encode_hello(const HandshakeHello& hello, HandshakeMessage message);
 [[nodiscard]] HandshakeHello decode_hello(std::span<const std::byte, handshake_hello_bytes> image) noexcept;
 [[nodiscard]] std::vector<std::byte> encode_proof();
-// code 0: accepted; else the couplet_status and the sentence of the refusal (cut to handshake_reason_bytes).
+// Encodes the verdict. code 0: accepted; otherwise the couplet_status and the sentence of the refusal (cut to
+// handshake_reason_bytes).
 [[nodiscard]] std::vector<std::byte> encode_verdict(std::int32_t code, std::string_view reason);
 struct HandshakeVerdict {
   std::int32_t code = 0;

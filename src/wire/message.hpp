@@ -1,5 +1,6 @@
-// The frames of family `message`: what the low four bits of their kind and the free fields of their header mean, and the
-// payload of an envelope. Page: docs/formats/message.md. Tests: tests/unit/wire/message_test.cpp, tests/fuzz/message.cpp.
+// The frames of the family `message`: the meaning of the low four bits of their kind and of the free fields of their
+// header, and the payload of an envelope.
+// Page: docs/formats/message.md. Tests: tests/unit/wire/message_test.cpp, tests/fuzz/message.cpp.
 #pragma once
 
 #include <array>
@@ -13,24 +14,25 @@
 
 namespace couplet::wire {
 
-// first, second: the fields of the header of that name.
+// `first` and `second` are the fields of the header.
 enum class MessageKind : std::uint8_t {
-  eager = 0,     // payload: the message; first: its bytes; second: payload credit that comes back with it
+  eager = 0,     // payload: the message; first: its bytes; second: payload credit that is returned with it
   envelope = 1,  // payload: Envelope; first: bytes of the message; second: the sender's cookie
-  clear = 2,     // "send now"; first: the receiver's cookie; second: the sender's cookie
+  clear = 2,     // asks the sender to send; first: the receiver's cookie; second: the sender's cookie
   data = 3,      // payload: a piece of the message; first: its offset; second: the receiver's cookie
-  done = 4,      // the receiver has, or does not want, the message; second: the sender's cookie
-  credit = 5,    // first: payload credit that comes back
-  share = 6,     // payload: Envelope of the receiver's buffer; context: round; first, second: as clear
+  done = 4,      // the receiver has the message, or does not want it; second: the sender's cookie
+  credit = 5,    // first: payload credit that is returned
+  share = 6,     // payload: Envelope of the receiver's buffer; context: round; first and second: as in clear
   shared = 7,    // first: pieces that the sender has copied; second: the receiver's cookie
 };
 inline constexpr std::uint8_t message_kind_mask = 0x7;
-// Bit of eager and envelope: the numbers in the message have their most significant byte first.
+// A bit of eager and envelope: the numbers in the message have their most significant byte first.
 inline constexpr std::uint8_t message_big_endian = 0x8;
 inline constexpr bool own_big_endian = std::endian::native == std::endian::big;
 
-// Sharing: both sides copy a large message, piece by piece: the one with the lower number in the universe from the front, the
-// other one from the back. What is taken stands in a word that both see (in the ring of a shm lane).
+// Sharing: both sides copy a large message, piece by piece. The process with the lower number in the universe copies
+// from the front, the other one from the back. A word that both see (in the ring of a shm lane) says which pieces are
+// taken.
 struct SharedPieces {
   std::uint32_t round = 0;  // 0: no message is shared
   std::uint16_t from_front = 0;
@@ -58,12 +60,12 @@ inline constexpr std::uint64_t most_shared_pieces = std::uint64_t{1} << 15U;
   return (message_bytes + piece - 1) / piece;
 }
 
-// What one eager message takes of the receiver's payload credit beyond its bytes: at least what the receiver keeps for each
-// that nobody has asked for, so that empty messages are bounded, too.
+// The payload credit that an eager message takes in addition to its bytes. It is at least what the receiver keeps for
+// each message that no receive has matched, so that the number of empty messages is bounded too.
 inline constexpr std::uint64_t eager_overhead_bytes = 192;
 
-// Payload credit that each side has at the other when they meet, in a universe of `ranks` ranks: the sum over all peers of a
-// rank is at most max_total_credit_bytes, as long as each has at least min_payload_credit.
+// The payload credit that each of two sides has at the other when they meet, in a universe of `ranks` ranks. The sum
+// over all peers of a rank is at most max_total_credit_bytes, as long as each has at least min_payload_credit.
 inline constexpr std::uint64_t max_payload_credit = std::uint64_t{4} << 20U;
 inline constexpr std::uint64_t min_payload_credit = std::uint64_t{64} << 10U;
 inline constexpr std::uint64_t max_total_credit_bytes = std::uint64_t{1} << 30U;
@@ -77,8 +79,8 @@ inline constexpr std::uint64_t max_total_credit_bytes = std::uint64_t{1} << 30U;
                     static_cast<std::uint8_t>(static_cast<std::uint8_t>(kind) | (big_endian ? message_big_endian : 0)));
 }
 
-// Where a message lies in its sender's memory, or goes in its receiver's, and a nonce that lies there too: reading it proves
-// that the other one reaches that very process. process 0: that memory is not offered.
+// Says where a message is in its sender's memory, or will be in its receiver's, and gives a nonce that is there too.
+// Reading the nonce proves that the other side reaches that very process. process 0: that memory is not offered.
 struct Envelope {
   std::uint64_t address = 0;
   std::uint64_t nonce_address = 0;
@@ -88,7 +90,7 @@ struct Envelope {
 inline constexpr std::size_t envelope_bytes = 40;
 
 void encode_envelope(const Envelope& envelope, std::span<std::byte, envelope_bytes> image) noexcept;
-// protocol: not 40 bytes, or reserved bytes that are not 0.
+// Returns protocol if it has not 40 bytes, or if reserved bytes are not 0.
 [[nodiscard]] Result<Envelope> decode_envelope(std::span<const std::byte> image);
 
 }  // namespace couplet::wire

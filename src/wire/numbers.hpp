@@ -1,4 +1,4 @@
-// Integers as little endian bytes, wherever they stand.
+// Reads and writes integers as little endian bytes at any address.
 #pragma once
 
 #include <cstddef>

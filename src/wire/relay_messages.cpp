@@ -25,7 +25,7 @@ std::string text_at(std::span<const std::byte> image, std::size_t offset, std::s
   return text;
 }
 
-// A name in the node directory, and nothing else.
+// Returns true for a plain name in the node directory, without folders.
 bool plain_name(const std::string& name) {
   return !name.empty() && name.find('/') == std::string::npos && name.find('\0') == std::string::npos && name[0] != '.';
 }
@@ -66,7 +66,7 @@ std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
 
 namespace {
 
-// Takes the next field off `image`.
+// Takes the next field from the front of `image`.
 Result<SubscribedField> take_field(std::span<const std::byte>& image) {
   if (image.size() < field_head_bytes) {
     return fail(Code::protocol, "a subscription ends in the middle of a field");

@@ -1,5 +1,6 @@
-// The frames of family `relay`: what the low four bits of their kind and the free fields of their header mean, and the
-// payloads of those that have a structure. `context` is the number of the subscription, which the reader chooses.
+// The frames of the family `relay`: the meaning of the low four bits of their kind and of the free fields of their
+// header, and the payloads that have a structure. `context` is the number of the subscription, which the reader
+// chooses.
 // Page: docs/formats/relay.md. Tests: tests/unit/wire/test_relay_messages.cpp, tests/fuzz/relay.cpp.
 #pragma once
 
@@ -16,21 +17,24 @@
 
 namespace couplet::wire {
 
-// first, second, tag: the fields of the header of that name.
+// `first`, `second` and `tag` are the fields of the header.
 enum class RelayKind : std::uint8_t {
-  // from a reader
+  // Frames from a reader.
   subscribe = 0,    // payload: Subscribe
-  credit = 1,       // first: ordinals below may be pushed; second: ordinals below are needed no more
+  credit = 1,       // ordinals below `first` may be sent; ordinals below `second` are no longer needed
   unsubscribe = 2,  // the reader has closed
-  // from a relay
-  time = 4,      // before the first piece of a step that has one; first: its ordinal; second: the bits of its time
+  // Frames from a relay.
+  time = 4,      // sent before the first piece of a step with a time; first: its ordinal; second: the bits of its time
   accepted = 8,  // payload: Accepted; first: the first ordinal
-  refused = 9,   // payload: a sentence; tag: the status. The subscription is over
-  piece = 10,    // payload: bytes of a step, in order; first: its ordinal; second: their offset. More will follow
-  step = 11,  // payload: the last (or only) piece; first: ordinal; second: the step; tag: how many newer ones there are
-  lost = 12,  // ordinals [first, second) are gone; tag 1: overwritten on the way (torn)
-  news = 13,  // first: how many are published
-  ended = 14,    // everything was pushed and no more will come; first: published; tag 0: closed, 1: the writer is gone
+  refused = 9,   // payload: a sentence; tag: the status. The subscription has ended
+  piece = 10,    // payload: bytes of a step, in order; first: its ordinal; second: their offset. Further pieces follow
+  // Payload: the last (or only) piece. first: its ordinal; second: the step; tag: the number of newer steps.
+  step = 11,
+  lost = 12,  // the ordinals [first, second) are gone; tag 1: overwritten while they were sent (torn)
+  news = 13,  // first: the number of published ordinals
+  // Everything was sent and nothing further comes. first: the number of published ordinals; tag 0: closed, 1: the
+  // writer is gone.
+  ended = 14,
   evicted = 15,  // the writer has released this holder (evict_after_held)
 };
 [[nodiscard]] constexpr std::uint8_t relay_frame_kind(RelayKind kind) noexcept {
@@ -45,41 +49,42 @@ enum class RelayKind : std::uint8_t {
 
 inline constexpr std::uint8_t relay_modes = 2;          // hold, follow
 inline constexpr std::uint8_t relay_starts = 4;         // oldest, newest, next, step
-inline constexpr std::size_t longest_relay_name = 128;  // of a file or a series
+inline constexpr std::size_t longest_relay_name = 128;  // for the name of a file or a series
 inline constexpr std::size_t longest_relay_text = 1024;
 inline constexpr std::uint64_t largest_ordinal = std::uint64_t{1} << 62;
 
-// A field of a series, and what of it is wanted.
+// A field of a series, and the box of it that the reader wants.
 struct SubscribedField {
-  std::uint8_t field = 0;  // in the writer's file
+  std::uint8_t field = 0;  // number of the field in the writer's file
   std::vector<std::int64_t> start;
   std::vector<std::int64_t> stop;
 };
 
 struct Subscribe {
-  std::uint16_t incarnation = 0;  // of the reader's process
-  std::uint8_t mode = 0;          // as COUPLET_HOLD, COUPLET_FOLLOW
-  std::uint8_t from = 0;          // as COUPLET_FROM_*
-  bool again = false;             // goes on with `next` after another relay was lost; from means nothing
-  bool latest = false;            // a follower that wants the newest step only
+  std::uint16_t incarnation = 0;  // incarnation of the reader's process
+  std::uint8_t mode = 0;          // COUPLET_HOLD or COUPLET_FOLLOW
+  std::uint8_t from = 0;          // one of COUPLET_FROM_*
+  // The reader continues with `next` after another relay was lost, and `from` is not used.
+  bool again = false;
+  bool latest = false;  // the reader follows, and wants only the newest step
   std::int64_t from_step = 0;
   std::uint64_t next = 0;
-  std::uint64_t window = 0;   // so many ordinals from the first one on may be pushed at once
-  std::uint64_t program = 0;  // hash of the reader program's name
+  std::uint64_t window = 0;   // so many ordinals from the first one on may be sent at once
+  std::uint64_t program = 0;  // hash of the name of the reader's program
   std::uint64_t series_incarnation = 0;
   std::vector<SubscribedField> fields;
   std::string file;    // name in the relay's node directory
-  std::string series;  // its name, for a check
+  std::string series;  // name of the series, which is checked
 };
 [[nodiscard]] std::vector<std::byte> encode_subscribe(const Subscribe& subscribe);
-// protocol: a length, a count or a value that cannot be.
+// Returns protocol if a length, a count or a value is out of range.
 [[nodiscard]] Result<Subscribe> decode_subscribe(std::span<const std::byte> image);
 
 struct Accepted {
   bool big_endian = false;  // numbers in steps have their most significant byte first
   std::uint64_t published = 0;
-  std::uint64_t step_bytes = 0;          // of what is wanted, as it is sent
-  std::uint16_t writer_incarnation = 0;  // of the writer's process
+  std::uint64_t step_bytes = 0;          // size of the wanted part of a step, as it is sent
+  std::uint16_t writer_incarnation = 0;  // incarnation of the writer's process
 };
 inline constexpr std::size_t accepted_bytes = 24;
 void encode_accepted(const Accepted& accepted, std::span<std::byte, accepted_bytes> image) noexcept;

@@ -54,7 +54,7 @@ Result<RingMap> RingMap::lay_out(std::span<std::byte> memory, const RingShape& s
   for (const std::size_t index : {0U, 1U}) {
     const RingDirection direction = map.direction(index);
     direction.reader->cells.store(laid.first_cell, std::memory_order_relaxed);
-    // Each cell looks as if it had been read in the lap before.
+    // Sets each cell as if it had been read in the lap before.
     for (std::uint32_t count = 0; count < shape.cell_count; ++count) {
       const std::uint32_t position = laid.first_cell + count;
       auto* const cell = new (direction.cells + (position % shape.cell_count)) Cell;

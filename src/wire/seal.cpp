@@ -55,8 +55,8 @@ bool cipher_available(Cipher cipher) {
   return cipher == Cipher::chacha20_poly1305 || (aes && crypto_aead_aes256gcm_is_available() == 1);
 }
 
-// The calls of libcrypto below cannot fail but for lack of memory, which the first use of the context has taken: their
-// answers are asserted, since to go on without encryption is never an answer.
+// The calls of libcrypto below can fail only if there is no memory, and the first use of the context has allocated it.
+// Their results are asserted, since going on without encryption is not acceptable.
 struct RecordSeal::State {
   std::unique_ptr<EVP_CIPHER_CTX, FreeContext> context;
   Cipher cipher = Cipher::chacha20_poly1305;
@@ -69,7 +69,7 @@ struct RecordSeal::State {
   [[nodiscard]] bool use_key(bool encrypt) noexcept {
     return EVP_CipherInit_ex(context.get(), nullptr, nullptr, key.data(), nullptr, encrypt ? 1 : 0) == 1;
   }
-  // The key that follows; this one cannot be computed from it.
+  // Replaces the key by the next one, from which this one cannot be computed.
   void replace_key() noexcept {
     SealKey next;
     crypto_generichash(next.data(), next.size(), reinterpret_cast<const unsigned char*>(label_next_key.data()),
@@ -77,7 +77,7 @@ struct RecordSeal::State {
     key = next;
     sodium_memzero(next.data(), next.size());
   }
-  // Makes the context ready for the next record: its nonce is the number of the record.
+  // Makes the context ready for the next record, whose nonce is the number of the record.
   void begin(bool encrypt) noexcept {
     const bool renew = records != 0 && records % key_lifetime == 0;
     if (renew) {
@@ -99,7 +99,7 @@ struct RecordSeal::State {
     COUPLET_ASSERT(
         EVP_CipherUpdate(context.get(), nullptr, &length, raw(bytes.data()), static_cast<int>(bytes.size())) == 1);
   }
-  // Moves the text through the cipher, or, where it is only authenticated, as it is.
+  // Moves the text through the cipher. If it is only authenticated, it is not changed.
   void pass(std::span<const std::byte> from, std::byte* to) noexcept {
     if (cipher == Cipher::aes256_gmac) {
       authenticate(from);

@@ -13,7 +13,7 @@ namespace {
   return (bytes + series_page_bytes - 1) / series_page_bytes * series_page_bytes;
 }
 
-// False on overflow or beyond the largest file.
+// Returns false on overflow, or beyond the largest file.
 [[nodiscard]] bool add_product(std::uint64_t& sum, std::uint64_t a, std::uint64_t b) noexcept {
   std::uint64_t product = 0;
   return !__builtin_mul_overflow(a, b, &product) && !__builtin_add_overflow(sum, product, &sum) &&
@@ -93,7 +93,7 @@ Status decode_identity(const SeriesHeaderImage& image, std::uint64_t there, std:
   return {};
 }
 
-// The boxes of one field, from box number `first` on.
+// Decodes the boxes of one field, beginning with box number `first`.
 Status decode_boxes(const SeriesHeaderImage& image, std::span<const std::byte> bytes, std::uint32_t first,
                     std::uint32_t count, SeriesField& field) {
   for (std::uint32_t index = first; index < first + count; ++index) {
@@ -139,7 +139,7 @@ Status decode_tables(const SeriesHeaderImage& image, std::span<const std::byte> 
   return boxes == image.box_count ? Status() : broken("boxes of no field");
 }
 
-// Bytes of all boxes of a field; false on overflow.
+// Computes the bytes of all boxes of a field. Returns false on overflow.
 [[nodiscard]] bool field_bytes(const SeriesField& field, std::uint64_t& bytes) noexcept {
   bytes = 0;
   std::uint64_t elements = 0;
@@ -295,7 +295,7 @@ Result<SeriesGeometry> decode_series_header(std::span<const std::byte> bytes, st
   if (geometry.slot_count == 0) {
     return broken("no slots");
   }
-  // There is one place for everything: what the header says has to agree with it.
+  // There is exactly one place for everything, and the header must agree with it.
   SeriesGeometry placed = geometry;
   if (!place_series(placed).ok()) {
     return broken("sizes beyond all limits");

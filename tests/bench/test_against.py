@@ -1,4 +1,4 @@
-"""bench/against: the statistics, and a short run of a build against itself, whose figures mean nothing."""
+"""bench/against: the statistics, and a short run of a build against itself, whose figures have no meaning."""
 
 from __future__ import annotations
 

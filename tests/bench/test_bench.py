@@ -1,4 +1,4 @@
-"""bench/run still runs, and prints what its readers expect. The figures of such short runs mean nothing."""
+"""bench/run still runs, and prints what its readers expect. The figures of such short runs have no meaning."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def bench(*words: str) -> dict[str, dict[str, Any]]:
-    """What it prints, by case."""
+    """Returns what it prints, by case."""
     command = [sys.executable, str(ROOT / "bench" / "run"), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stderr
@@ -38,7 +38,7 @@ def test_series(mpi: str) -> None:
 
 @pytest.mark.parametrize("mpi", ["openmpi", "mpich"])
 def test_series_paper(mpi: str, tmp_path: Path) -> None:
-    """Every way of handing over delivers the right content, of every step."""
+    """Every way of handing steps over delivers the right content of every step."""
     plot = tmp_path / "plot.png"
     cases = bench("series-paper", "--mpi", mpi, "--n", "1", "--buffer", "8slots", "--no-sst", "--plot", str(plot))
     wanted = ("added", "added-in-place", "read", "end_to_end", "read-window")

@@ -1,4 +1,4 @@
-"""``couplet run`` as a user sees it: exit status, output, and what is left behind."""
+"""``couplet run`` as a user sees it: exit status, output, and what is left afterwards."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Run:
             return process.returncode, output
 
     def processes(self) -> list[str]:
-        """Command lines of what runs in this folder."""
+        """Returns the command lines of the processes that run in this folder."""
         found = []
         for path in Path("/proc").glob("[0-9]*"):
             try:
@@ -160,7 +160,7 @@ def test_mistakes_start_nothing(run: Run) -> None:
 
 
 def columns(shown: str, program: str) -> list[str]:
-    """What ``couplet watch`` says of a program: ranks, host, messages out and in, bytes out and in, ..."""
+    """Returns what ``couplet watch`` shows for a program: ranks, host, messages out and in, bytes out and in, ..."""
     line = next(line for line in shown.splitlines() if line.strip().startswith(program))
     return re.split(r"\s{2,}", line.strip())
 
@@ -276,7 +276,7 @@ with couplet.join("talker") as universe:
 
 
 def test_a_full_disk_takes_lines_of_a_log_and_nothing_else(run: Run) -> None:
-    """Of a file system of its own, which is full at first and has room once somebody has made some."""
+    """The log is in a file system of its own, which is full at first and has room once the program has made some."""
     folder = run.folder / "log"
     folder.mkdir()
     mounted = subprocess.run(

@@ -1,4 +1,4 @@
-// Readers on the writer's node map its slots.
+// Readers on the writer's node, which map its slots.
 #include "conformance/series_suite.hpp"
 
 namespace couplet::conformance {

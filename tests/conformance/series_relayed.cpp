@@ -1,4 +1,4 @@
-// Readers on another node: a relay of the writers' node pushes into their local slots.
+// Readers on another node: a relay on the writers' node sends into their local slots.
 #include <map>
 
 #include "conformance/series_suite.hpp"
@@ -7,7 +7,7 @@
 namespace couplet::conformance {
 namespace {
 
-// The relay of a world: lives as long as a reader has it.
+// Returns the relay of a world. It exists as long as a reader has it.
 std::shared_ptr<testing::LoopbackRelay> relay_of(const testing::SeriesWorld& world) {
   static std::mutex mutex;
   static std::map<std::string, std::weak_ptr<testing::LoopbackRelay>> relays;

@@ -38,7 +38,7 @@ double time_of(std::int64_t step) {
   return 0.25 * static_cast<double>(step);
 }
 
-// Byte `at` of element `flat` of a field in a step.
+// Returns byte `at` of element `flat` of a field in a step.
 std::byte byte_of(std::int64_t step, std::size_t field, std::uint64_t flat, std::size_t at) {
   const std::uint64_t mixed = (static_cast<std::uint64_t>(step) * 0x9E3779B97F4A7C15U) ^
                               ((flat + (std::uint64_t{field} << 40)) * 0xC2B2AE3D27D4EB4FU);
@@ -64,10 +64,10 @@ void for_each_element(const Box& box, const std::vector<std::int64_t>& shape, Vi
   }
 }
 
-// Elements of a box of a field in memory of one's own, where they have any strides and are surrounded by others.
+// The elements of a box of a field in memory with any strides, and with other elements around them.
 class LooseArray {
  public:
-  // gaps: ghost cells around the box in each dimension, dimensions in any order, some of them backwards.
+  // gaps: there are ghost cells around the box in each dimension; dimensions are in any order, some of them backwards.
   LooseArray(const Box& box, const CoupledField& field, std::size_t number, std::uint64_t steps, std::mt19937* gaps)
       : box_(box), field_(&field), number_(number), element_bytes_(find_type(field.type)->element_bytes) {
     const auto dimensions = static_cast<std::size_t>(box.dimensions);
@@ -93,7 +93,7 @@ class LooseArray {
     first_ = static_cast<std::size_t>(offset);
   }
   [[nodiscard]] std::byte* data() { return memory_.data() + first_; }
-  [[nodiscard]] const std::int64_t* strides() const { return strides_.data(); }  // of the steps first
+  [[nodiscard]] const std::int64_t* strides() const { return strides_.data(); }  // the stride of the steps comes first
   [[nodiscard]] std::uint64_t bytes() const { return memory_.size(); }
 
   void fill(std::int64_t step) {
@@ -104,7 +104,7 @@ class LooseArray {
     visit(at, step, [&](std::byte& byte, std::byte value) { whole = whole && byte == value; });
     return whole;
   }
-  // What lies around the elements of the first `steps` steps is as it was.
+  // Returns true if the memory around the elements of the first `steps` steps is unchanged.
   [[nodiscard]] bool untouched_around(std::uint64_t steps) {
     auto copy = memory_;
     for (std::uint64_t at = 0; at < steps; ++at) {
@@ -218,7 +218,7 @@ void check_equation(Reader& reader, Report& report) {
   report.unequal += s.published - s.first == s.delivered + s.lost + s.skipped + s.pending ? 0U : 1U;
 }
 
-// Step number `at` of the batch, in the reader's memory or in the arrays.
+// Checks step number `at` of the batch, in the reader's memory or in the arrays.
 bool is_sound(const Coupling& coupling, const std::vector<CoupledField>& fields, const series::Batch& batch,
               std::uint64_t at, std::size_t rank, std::vector<LooseArray>& arrays) {
   const std::int64_t step = batch.steps[at];
@@ -411,7 +411,8 @@ TEST_P(SeriesConformance, ManyStepsAreWaitedForAndTheLastOnesCome) {
   coupling.up_to = 4;
   for (const auto& report : run(coupling)) {
     EXPECT_EQ(report.steps.size(), 22U);
-    EXPECT_EQ(report.statistics.calls, 6U);  // 5 x 4 and the 2 that were left
+    // 5 reads of 4 steps, and one of the 2 that were left.
+    EXPECT_EQ(report.statistics.calls, 6U);
     EXPECT_EQ(report.statistics.largest_batch, 4U);
   }
 }
@@ -470,7 +471,7 @@ TEST_P(SeriesConformance, TwoHundredRandomDecompositions) {
   }
 }
 
-// [0, shape) in `count` boxes of any sizes.
+// Divides [0, shape) into `count` boxes of any sizes.
 std::vector<Box> shattered(std::mt19937& random, const std::vector<std::int64_t>& shape, std::size_t count) {
   std::vector<Box> boxes = {layout::whole(shape)};
   while (boxes.size() < count) {
@@ -575,7 +576,7 @@ TEST_P(SeriesConformance, FourFollowersOfAWriterThatNeverWaits) {
     RecordProperty("delivered", static_cast<int>(report.statistics.delivered));
     RecordProperty("lost_torn", static_cast<int>(report.statistics.lost_torn));
   }
-  EXPECT_GT(lost, 0U);  // else this tests nothing
+  EXPECT_GT(lost, 0U);  // otherwise this tests nothing
 }
 
 TEST_P(SeriesConformance, FourHoldersWithRandomDelaysLoseNothing) {

@@ -1,5 +1,5 @@
-// Readers and writers are ranks of one MPI job, and the slots lie in its window, of the reader's node or of another one (without
-// MPI: tests/universe/test_windows.py has that).
+// Readers and writers that are ranks of one MPI job, with the slots in its window, on the reader's node or on another
+// one. This runs without MPI; tests/universe/test_windows.py uses MPI.
 #include "conformance/series_suite.hpp"
 #include "support/fake_window.hpp"
 

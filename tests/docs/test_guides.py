@@ -1,8 +1,9 @@
-"""The programs in docs/guide/*.md and the examples of the README are compiled and run as they stand there.
+"""The programs in docs/guide/*.md and the examples of the README are compiled and run exactly as they are printed
+there.
 
-A code block after ``<!-- program: NAME -->`` is a whole program; ``mpi N`` after the name: N ranks under MPI.
-All programs of a page run in one universe. A block after ``<!-- output: NAME -->`` is what it has to print.
-A code block after ``<!-- file: PATH -->`` has to be that file.
+A code block after ``<!-- program: NAME -->`` is a whole program. ``mpi N`` after the name means N ranks under MPI. All
+programs of a page run in one universe. A block after ``<!-- output: NAME -->`` is what the program must print. A code
+block after ``<!-- file: PATH -->`` must be that file.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ PROSE = [PROJECT / "README.md", *sorted((PROJECT / "docs" / "guide").glob("*.md"
 
 @dataclass
 class Example:
-    """A program of a page; ranks is 0 where it needs no MPI."""
+    """A program of a page. ranks is 0 if it needs no MPI."""
 
     name: str
     ranks: int
@@ -36,7 +37,7 @@ class Example:
 
 
 def blocks(page: Path, kind: str) -> list[tuple[str, str, str]]:
-    """(what is named, language, text) of each marked block of that kind."""
+    """Returns (name, language, text) of each marked block of that kind."""
     return [(name, language, text) for found, name, language, text in BLOCK.findall(page.read_text()) if found == kind]
 
 
@@ -49,7 +50,7 @@ def programs(page: Path) -> list[Example]:
 
 
 def compiler_for(example: Example, flavour: str) -> list[str]:
-    """The command without source and target; skips where the compiler is missing."""
+    """Returns the command without source and target. Skips the test if the compiler is missing."""
     standard = {"c": ["-std=c11"], "cpp": ["-std=c++20"]}
     command = compiler(example.language, flavour if example.ranks else None)
     return [command, *standard.get(example.language, []), "-Wall", "-I", str(PROJECT / "include")]
@@ -70,7 +71,7 @@ def libraries_for(example: Example, flavour: str) -> list[str]:
 
 
 def build(example: Example, directory: Path, flavour: str) -> list[str]:
-    """Compiles the program; how to start it."""
+    """Compiles the program, and returns the command that starts it."""
     source = directory / (example.name + SUFFIXES[example.language])
     source.write_text(example.text)
     if example.language == "python":

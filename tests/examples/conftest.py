@@ -1,4 +1,4 @@
-"""The modules of an example import each other as the scripts that they are."""
+"""The modules of an example import each other as scripts do."""
 
 import sys
 from pathlib import Path

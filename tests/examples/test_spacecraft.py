@@ -1,4 +1,6 @@
-"""The spacecraft: a Fortran solver, a coupler, workers in C and Python; what they found against what it saw."""
+"""The spacecraft: a Fortran solver, a coupler, workers in C and Python; their results against the spacecraft's
+record.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the example has run."""
+    """Returns the folder in which the example has run."""
     built(BUILD / "magnetosphere", "fortran", "openmpi")
     folder = tmp_path_factory.mktemp("spacecraft")
     (folder / "output").mkdir()

@@ -1,4 +1,4 @@
-"""Check sums of a box: by their definition, and that they find what must not happen."""
+"""Check sums of a box: they agree with their definition, and detect what must not happen."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_it_is_the_weighted_sum_of_the_bits(box: np.ndarray) -> None:
 
 
 def test_nothing_overflows_in_a_large_box_of_ones() -> None:
-    """All bits set in 600 x 600 elements is the largest sum there is."""
+    """All bits set in 600 x 600 elements give the largest possible sum."""
     box = np.full((600, 600), 0xFFFFFFFF, np.uint32).view(np.float32)
     elements = box.size
     expected = (elements * (elements + 1) // 2 * 0xFFFFFFFF) % (2**53 - 111)

@@ -26,7 +26,7 @@ def replaced(text: str, *pairs: tuple[str, str]) -> str:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A copy of the run: few steps, and everything that it writes in one folder."""
+    """Makes a copy of the run: few steps, and everything that it writes in one folder."""
     (tmp_path / "output").mkdir()
     toml = replaced(
         (EXAMPLE / "coupled.toml").read_text(),
@@ -49,7 +49,8 @@ def test_a_short_run_proves_itself(folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     output = folder / "output"
-    assert summarise.main(output) == 1  # the one complaint is about the steps
+    # The only complaint is about the number of steps.
+    assert summarise.main(output) == 1
     summary = summarise.summary_of(output)
     mistakes = [mistake for mistake in summarise.mistakes_in(summary) if "of the time" not in mistake]
     assert mistakes == [f"only {STEPS} steps were written"]

@@ -37,7 +37,7 @@ def test_the_grid_lies_between_the_outermost_points_and_is_equidistant_in_metres
 
 
 def test_the_bottom_agrees_with_the_sample_at_its_points(bottom: geography.Floats) -> None:
-    """Bilinear: between four points, never beyond them; close to a point, close to its value."""
+    """It is bilinear: between four points it is never beyond them, and close to a point close to its value."""
     longitude, latitude, height = prepare.sample()
     assert bottom.shape == (900, 900)
     for row, column in [(0, 0), (300, 700), (611, 419), (899, 13), (520, 899), (899, 899)]:

@@ -1,4 +1,4 @@
-"""What the nowcast keeps of a wave, on waves that can be followed by hand."""
+"""The nowcast's record of a wave, for waves that can be followed by hand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_height_arrival_and_gauges_over_two_batches(tmp_path: Path) -> None:
     record.save(str(tmp_path / "record.npz"))
     saved = np.load(tmp_path / "record.npz")
     np.testing.assert_allclose(saved["height"], [[0.5, 0.75, 1.0], [0.04, 0, 0]], atol=1e-6)
-    # A trough arrives too; 1 cm and 4 cm are no wave yet.
+    # A trough counts as arrived, too. 1 cm and 4 cm are not yet a wave.
     np.testing.assert_array_equal(saved["arrival"], [[4.0, 4.0, 6.0], [np.nan, np.nan, np.nan]])
     np.testing.assert_array_equal(saved["times"], [2.0, 4.0, 6.0])
     np.testing.assert_allclose(saved["levels"], [[0, 0], [-0.25, 0], [0.75, 0.04]], atol=1e-6)

@@ -1,4 +1,4 @@
-"""The solver of examples/tsunami, without coupling: what shallow water is known to do."""
+"""The solver of examples/tsunami, without coupling: known properties of shallow water."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def solve(
     flavour: str = "openmpi",
     **physics: float | bool,
 ) -> Result:
-    """Runs the Fortran program and collects what its ranks wrote."""
+    """Runs the Fortran program and collects what its ranks have written."""
     rows, columns = bottom.shape
     prepare.write_scenario(folder / "sea.bin", bottom, surface, *spacing)
     settings = {name: f".{value}.".lower() if isinstance(value, bool) else value for name, value in physics.items()}
@@ -87,7 +87,7 @@ def salish_sea() -> tuple[Floats, Floats, tuple[float, float]]:
 
 @pytest.mark.parametrize(("level", "tolerance"), [(0.0, 0.0), (0.37, 1e-14)])
 def test_a_lake_at_rest_stays_at_rest(tmp_path: Path, salish_sea, level: float, tolerance: float) -> None:
-    """Mean sea level: to the last bit. Another level, where depths are rounded: to 1e-14 of the largest depth."""
+    """At mean sea level: to the last bit. At another level, where depths are rounded: to 1e-14 of the largest depth."""
     bottom, _, spacing = salish_sea
     surface = np.full_like(bottom, level)
     end = solve(tmp_path, bottom, surface, spacing, steps=150, interval=1.25, drag=0.0025, coriolis=1.1e-4)
@@ -111,7 +111,7 @@ def test_a_closed_basin_keeps_its_water(tmp_path: Path, salish_sea) -> None:
 
 
 def test_water_leaves_through_a_radiating_edge_only(tmp_path: Path) -> None:
-    """A wave of 1 cm runs out of a flat sea; behind walls it stays inside."""
+    """A wave of 1 cm leaves a flat sea. Behind walls it stays inside."""
     cells = 120
     bottom = np.full((cells, cells), -100.0)
     distance = np.hypot(*np.meshgrid(np.arange(cells) - 59.5, np.arange(cells) - 59.5))
@@ -126,7 +126,7 @@ def test_water_leaves_through_a_radiating_edge_only(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shore", [False, True])
 def test_a_symmetric_dam_break_stays_symmetric(tmp_path: Path, shore: bool) -> None:
-    """To the last bit, under mirroring and transposition; on a flat bottom, and over hills that are flooded."""
+    """It holds to the last bit, under mirroring and transposition, on a flat bottom and over hills that are flooded."""
     cells = 101
     x, y = np.meshgrid(np.arange(cells) - 50.0, np.arange(cells) - 50.0)
     distance = np.hypot(x, y)
@@ -145,7 +145,7 @@ def test_a_symmetric_dam_break_stays_symmetric(tmp_path: Path, shore: bool) -> N
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
 def test_the_number_of_ranks_changes_no_bit(tmp_path: Path, salish_sea, flavour: str) -> None:
     bottom, surface, spacing = salish_sea
-    part = (slice(400, 701), slice(300, 620))  # the source and its shores; rows that do not divide evenly
+    part = (slice(400, 701), slice(300, 620))  # the source and its shores, with rows that do not divide evenly
     results = [
         solve(
             tmp_path, bottom[part], surface[part], spacing, steps=150, interval=2.0, ranks=ranks, flavour=flavour,

@@ -43,7 +43,7 @@ FOLLOWER["steps_per_call"] = 4
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """The files of a good run."""
+    """Makes the files of a good run."""
     sums = np.arange(STEPS, dtype="<i8") * 7 + 1
     sums.tofile(tmp_path / "checksums_ocean.bin")
     for report in (OCEAN, NOWCAST, FOLLOWER):

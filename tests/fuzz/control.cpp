@@ -1,5 +1,5 @@
-// What members and the hub say to each other: whatever is decoded can be said again, and means the same. Also descriptions of
-// series, the process page, lists of programs and settings: everything of universe/ that takes bytes from outside.
+// Messages between members and the hub: whatever is decoded can be encoded again, and means the same. Also descriptions
+// of series, the process page, lists of programs and settings: everything of universe/ that takes bytes from outside.
 #include "universe/control.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Frames from outside, as a lane hands them to a channel: each is delivered in order and as verified, or the channel fails,
-// once, with a sentence.
+// Frames from outside, as a lane passes them to a channel: each is delivered in order and as verified, or the channel
+// fails once, with a sentence.
 #include <memory>
 
 #include "channel/channel.hpp"
@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::uint32_t largest_payload = 1U << 16U;
 
-// Per frame: a byte of wishes (1: the right sequence, 2: seal the header, 4: and the payload, 8: place), 40 bytes of header,
-// two bytes with the length of the payload, the payload.
+// For each frame: a byte of flags (1: the right sequence, 2: seal the header, 4: and the payload, 8: place), 40 bytes
+// of header, two bytes with the length of the payload, and the payload.
 struct FrameLane final : fuzzing::InputLane {
   using InputLane::InputLane;
   [[nodiscard]] int poll(link::FrameReceiver& receiver, int budget) override {

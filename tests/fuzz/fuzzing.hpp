@@ -1,4 +1,4 @@
-// What the fuzz targets share: demand, and a lane whose frames come out of the input.
+// The part that the fuzz targets share: a check, and a lane whose frames come from the input.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline void demand(bool condition) {
   }
 }
 
-// Takes the first bytes of the input as a value; zeros where there are too few.
+// Takes the first bytes of the input as a value; zeros if there are too few.
 template <class T>
 T take(std::span<const std::byte>& input) {
   T value{};
@@ -25,7 +25,7 @@ T take(std::span<const std::byte>& input) {
   return value;
 }
 
-// Swallows what is sent; ends where its input does.
+// Discards what is sent, and ends when its input ends.
 class InputLane : public link::Lane {
  public:
   InputLane(std::span<const std::byte> bytes, bool checked, std::uint32_t largest_payload) : input_(bytes) {
@@ -43,7 +43,7 @@ class InputLane : public link::Lane {
   [[nodiscard]] const Status& failure() const noexcept override { return end_; }
 
  protected:
-  // Hands a frame up, through a place where one is wanted and given.
+  // Passes a frame up, through a place if one is wanted and given.
   static bool deliver(link::FrameReceiver& receiver, const wire::FrameHeader& header,
                       std::span<const std::byte> payload, bool want_place) {
     std::byte* const place = want_place && !payload.empty() ? receiver.place(header) : nullptr;

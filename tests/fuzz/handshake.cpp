@@ -1,5 +1,5 @@
-// The handshake, both ends, against somebody who does not know the secret (raw bytes; a real conversation with bytes changed
-// on the way) and against a member that signs nonsense.
+// The handshake, both ends, against a peer that does not know the secret (raw bytes; a real conversation with bytes
+// changed on the way), and against a member that signs invalid content.
 #include "channel/handshake.hpp"
 
 #include <sodium.h>
@@ -53,7 +53,7 @@ void feed(Handshake& handshake, std::span<const std::byte> bytes, std::size_t pi
   }
 }
 
-// Nobody gets in, or even to know anything, without the secret.
+// A peer without the secret does not get in, and learns nothing.
 void raw_bytes(Handshake handshake, std::span<const std::byte> bytes, std::size_t piece) {
   feed(handshake, bytes, piece);
   demand(handshake.state() == HandshakeState::talking || handshake.state() == HandshakeState::failed);
@@ -84,7 +84,7 @@ void changed_conversation(std::span<const std::byte> changes, std::size_t which,
   demand(changed || (first.state() == HandshakeState::done && second.state() == HandshakeState::done));
 }
 
-// Somebody who knows the secret says what he likes as his hello.
+// A peer that knows the secret sends any content in its hello.
 void signed_nonsense(std::span<const std::byte> fields, std::size_t piece) {
   auto hello = wire::encode_hello({.byte_order = wire::ByteOrder::little}, wire::HandshakeMessage::hello);
   for (std::size_t index = 0; index < std::min(fields.size(), std::size_t{72}); ++index) {

@@ -1,5 +1,6 @@
-// The hub with several connections that say anything in any order. Input: a byte "connection and action", a byte with the length
-// of a message for `received`, the message, and so on; the first byte of all says whether the hub was started again. The hub's own assertions are the judge; so are the decoders of what it answers.
+// The hub with several connections that send anything in any order. Input: a byte "connection and action", a byte with
+// the length of a message for `received`, the message, and so on. The first byte of all says whether the hub was
+// started again. The hub's own assertions are the judge, and so are the decoders of its answers.
 #include "universe/hub/hub_state.hpp"
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A peer that sends any frames of family message, in any order, between any sends and receives of ours: every request ends,
-// and a mistake of the peer is an error that names it. Sound and known cookies are among what the input can choose.
+// A peer that sends any frames of the family message, in any order, between any sends and receives of this side. Every
+// request ends, and a mistake of the peer is an error that names it. The input can also choose valid and known cookies.
 #include "message/message.hpp"
 
 #include <array>
@@ -20,7 +20,7 @@ constexpr std::uint32_t largest_payload = 1U << 14U;
 constexpr std::size_t buffer_bytes = 100'000;
 constexpr const char* peer_name = "program 'ocean' rank 1";
 
-// Frames of one peer, one for each poll, as the input says.
+// The frames of one peer, one for each poll, as the input says.
 class PeerLane final : public fuzzing::InputLane {
  public:
   PeerLane(std::span<const std::byte> bytes, bool checked, std::uint32_t universe_context)
@@ -59,7 +59,7 @@ class PeerLane final : public fuzzing::InputLane {
   }
 
  private:
-  // A small number, one that was sent to the peer, the length of a message, or any.
+  // Returns a small number, one that was sent to the peer, the length of a message, or any number.
   std::uint64_t number() {
     const auto choice = take<std::uint8_t>(input_);
     switch (choice >> 6U) {
@@ -113,7 +113,7 @@ class Requests {
       pending_.push_back(request);
     }
   }
-  // What is done is judged; true: nothing is pending.
+  // Checks what is done. Returns true if nothing is pending.
   bool collect() {
     std::erase_if(pending_, [&](Request*& request) {
       couplet_message message{};
@@ -146,7 +146,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   message::MessengerOptions options;
   options.payload_credit_bytes = 20'000;
   options.envelope_limit = 8;
-  options.read_memory = false;  // of another process, by its number: not what is tested here
+  // It would read another process by its number, which is not tested here.
+  options.read_memory = false;
   options.foreign_byte_order = (mode & 2U) != 0;
   Ends ends;
   Messenger messenger(ends, nullptr, 0, 2, options);

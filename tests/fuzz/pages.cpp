@@ -1,4 +1,4 @@
-// Smaller decoders of bytes from outside, by the first byte: a process's page, a rendezvous envelope.
+// Smaller decoders of bytes from outside, chosen by the first byte: a process's page, a rendezvous envelope.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>

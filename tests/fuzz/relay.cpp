@@ -1,5 +1,6 @@
-// Frames of family relay, in any order, between a server with one series and a reader of it: whatever the input says as a reader
-// or as a relay, a mistake ends the channel with a sentence, and what has arrived is never more than was granted.
+// Frames of the family relay, in any order, between a server with one series and a reader of it. Whatever the input
+// sends as a reader or as a relay, a mistake ends the channel with a sentence, and what has arrived is never more than
+// was granted.
 #include "relay/relay.hpp"
 
 #include <stdlib.h>
@@ -24,7 +25,8 @@ constexpr std::uint64_t slots = 4;
 constexpr std::int64_t elements = 32;
 constexpr std::size_t step_bytes = elements * sizeof(std::int32_t);
 
-// Frames as the input says, one for each poll. Payloads with a structure are good ones in which the input changes bytes.
+// Frames as the input says, one for each poll. Payloads with a structure are valid ones in which the input changes
+// bytes.
 class PeerLane final : public fuzzing::InputLane {
  public:
   PeerLane(std::span<const std::byte> bytes, bool reads, const std::string& file)
@@ -208,7 +210,7 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
                                                   std::uint64_t) override {
     return Code::unsupported;
   }
-  // Until the input has ended.
+  // Waits until the input has ended.
   Status wait(const std::function<bool()>& done, std::uint64_t) override {
     while (!done() && (channel_.poll(1) > 0 || !channel_.settled())) {
     }

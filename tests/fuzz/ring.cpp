@@ -1,4 +1,5 @@
-// Cells of a mapped ring as a mad peer might write them: nothing outside the ring and the receiver's memory is touched.
+// Cells of a mapped ring as a faulty peer might write them: nothing outside the ring and the receiver's memory is
+// touched.
 #include "link/ring.hpp"
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Headers of series files: whatever is decoded lies inside the file.
+// Headers of series files: everything that is decoded is inside the file.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

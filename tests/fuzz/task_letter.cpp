@@ -1,4 +1,4 @@
-// Letters of tasks and areas: whatever comes, decode_letter answers; what it takes is encoded to the same bytes.
+// Letters of tasks and areas: decode_letter answers any input, and what it accepts is encoded to the same bytes.
 #include "wire/task_letter.hpp"
 
 #include <cstdlib>

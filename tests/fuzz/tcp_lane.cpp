@@ -1,4 +1,4 @@
-// Bytes of a connection, plain or encrypted: whatever comes, the lane delivers whole frames or fails.
+// The bytes of a connection, plain or encrypted: for any input the lane delivers whole frames or fails.
 #include "link/tcp/tcp_lane.hpp"
 
 #include <fcntl.h>
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
   }
   auto lane = link::make_tcp_lane(os::Descriptor(ends[0]), options, keys);
   Receiver receiver;
-  // In two pieces, so that frames are cut anywhere.
+  // It comes in two pieces, so that frames are cut anywhere.
   const std::size_t cut = (data[0] >> 1U) % bytes;
   for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>(1, 1 + cut), {1 + cut, bytes}}) {
     if (begin < end && end <= bytes) {
@@ -66,7 +66,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     answer = (*lane)->poll(receiver, 3);
   } while (answer > 0);
   if (answer == 0 || (*lane)->failure().ok()) {
-    std::abort();  // the connection has ended: a lane that does not notice would be waited for in vain
+    // The connection has ended. A wait for a lane that does not notice would never end.
+    std::abort();
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-"""The page docs/guide/first-run.md, as somebody follows it: its files, its commands, one after the other."""
+"""The page docs/guide/first-run.md, as a reader follows it: its files, its commands, one after the other."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def run(command: list[str | Path], **options: object) -> str:
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fresh prefix; moved after the installation, so that no path of it can be built in."""
+    """Makes a fresh prefix, and moves it after the installation, so that no path of it can be built in."""
     first = tmp_path_factory.mktemp("install") / "first"
     run(["cmake", "--install", BUILD, "--prefix", first])
     return first.rename(first.parent / "moved")
@@ -49,7 +49,7 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def story(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the programs, built as a user builds them."""
+    """Returns the folder of the programs, built as a user builds them."""
     folder = tmp_path_factory.mktemp("story")
     command = ["cmake", "-S", STORY, "-B", folder, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", "-Werror=dev"]
     run(command)
@@ -64,7 +64,7 @@ def story(prefix: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The Python of a fresh virtual environment with the wheel; what the package depends on is borrowed."""
+    """Makes a fresh virtual environment with the wheel. It borrows what the package depends on."""
     folder = tmp_path_factory.mktemp("wheel")
     offline = ["--no-build-isolation", "--no-deps", "--no-index", "--config-settings=build-dir=build/python"]
     run([sys.executable, "-m", "pip", "wheel", "--quiet", *offline, "--wheel-dir", folder, "."], cwd=PROJECT)
@@ -88,7 +88,7 @@ def test_four_languages_tell_one_story(story: Path, python: Path, tmp_path: Path
 
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
 def test_clients_of_cotocoa(prefix: Path, python: Path, tmp_path: Path, flavour: str) -> None:
-    """Built with pkg-config and the MPI's wrappers; the worker in Python comes from the wheel."""
+    """They are built with pkg-config and the MPI's wrappers. The worker in Python comes from the wheel."""
     compiler("fortran", flavour)
     search = {**os.environ, "PKG_CONFIG_PATH": str(next(prefix.glob("lib*/**/pkgconfig")))}
     flags = run(["pkg-config", "--cflags", "--libs", f"couplet-cotocoa-{flavour}"], env=search).split()

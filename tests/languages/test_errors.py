@@ -1,8 +1,8 @@
 """Each code of the C interface in each language, from a real cause; only an internal error has none.
 
-The tables say which case answers which code. Where it lies in one process the programs provoke it (mode provoke);
-where it lies in the environment or in a hub that is none, they only join (mode join); where another program is needed,
-they talk to it (mode meet). MPI's own code needs a program linked with an MPI: test_mpi.py.
+The tables say which case answers which code. If the cause is in one process, the programs provoke it (mode provoke). If
+it is in the environment, or in a process that is not a hub, they only join (mode join). If another program is needed,
+they exchange messages with it (mode meet). MPI's own code needs a program that is linked with an MPI: test_mpi.py.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 from launching import BUILD, LANGUAGES, PROJECT, World, command_for
 
-HEADER = PROJECT / "include" / "couplet" / "couplet.h"
+HEADER = PROJECT / "include" / "couplet" / "couplet_status.h"
 ERRORS = {name: int(value) for name, value in re.findall(r"(COUPLET_ERROR_\w+) = (-\d+)", HEADER.read_text())}
 ANSWERS = {name: int(value) for name, value in re.findall(r"(COUPLET_\w+) = ([1-9]), +/\*", HEADER.read_text())}
 
-# What each case of the mode provoke has to answer, and the words that its sentence needs: what, and where.
+# The code of each case of the mode provoke, and the words that its sentence needs: what, and where.
 PROVOKED: dict[str, tuple[int, tuple[str, ...]]] = {
     "not_found": (-3, ("nobody",)),
     "authentication": (-202, ("secret",)),
@@ -48,7 +48,7 @@ PROVOKED: dict[str, tuple[int, tuple[str, ...]]] = {
     "thread": (-11, ("universe",)),
     "forked": (-10, ()),
 }
-# The mode join: what is wrong around the program.
+# The mode join: the mistake is in the surroundings of the program.
 JOINED: dict[str, tuple[int, tuple[str, ...]]] = {
     "mismatch": (-104, ("solo", "3")),
     "system": (-301, ("occupied", "directory")),
@@ -70,7 +70,7 @@ def test_no_code_is_without_a_case() -> None:
 
 
 def compare(found: list[tuple[str, int, str]], expected: dict[str, tuple[int, tuple[str, ...]]]) -> None:
-    """The cases that were to be answered, each by its code and a sentence with its words."""
+    """Checks that each case was answered with its code, and with a sentence that has its words."""
     assert {name for name, _, _ in found} == set(expected)
     problems = []
     for name, code, sentence in found:
@@ -99,7 +99,7 @@ def test_provoked_errors(make_world: Callable[..., World], tmp_path: Path, langu
 
 @pytest.fixture
 def false_hub() -> Iterator[Callable[[bytes], str]]:
-    """false_hub(bytes) -> the address of a process that says these bytes to everybody who calls."""
+    """Gives false_hub(bytes), which returns the address of a process that sends these bytes to every caller."""
     listeners: list[socket.socket] = []
 
     def serve(listener: socket.socket, words: bytes) -> None:

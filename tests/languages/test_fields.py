@@ -1,8 +1,8 @@
 """Several fields of a step, several boxes of a rank, arrays with gaps, times: each pair of languages.
 
-The writer puts 6 steps of a density (two boxes) and a level, half of them in place, half of them out of an array with
-ghost cells; the reader reads a box of each field, half of the batches into an array of another order, and then the
-first retained step of each interval of time. Both make mistakes on purpose, which have to be named.
+The writer puts 6 steps of a density (two boxes) and a level, half of them in place, and half of them from an array with
+ghost cells. The reader reads a box of each field, half of the batches into an array of another order, and then the
+first retained step of each interval of time. Both make mistakes on purpose, which must be named.
 """
 
 from __future__ import annotations

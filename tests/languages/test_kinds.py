@@ -1,4 +1,4 @@
-"""Every element type, and in Fortran every rank: series in and out, and messages, of a process to itself."""
+"""Every element type, and in Fortran every rank: series and messages from a process to itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining with a communicator, under each MPI, in each language that has a way of its own."""
+"""Joining with a communicator, under each MPI, in each language that has its own way."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_join_with_a_communicator(make_world: Callable[..., World], flavour: str
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
 def test_an_error_without_ierr_aborts_the_job(make_world: Callable[..., World], flavour: str, tmp_path: Path) -> None:
     world = make_world("team:2")
-    said = tmp_path / "errors"  # a launcher may lose what a rank says just before it aborts
+    said = tmp_path / "errors"  # a launcher may lose what a rank prints just before it aborts
     program = ["sh", "-c", f'exec "{compiled("join", "fortran", flavour)}" abort 2>>"{said}"']
     ended = world.finish(world.start(under_mpi(flavour, 2, program)))
     assert ended.status != 0
@@ -69,7 +69,7 @@ def test_flavour_of_an_mpi() -> None:
 
 
 def test_two_mpis_in_one_process_are_refused(make_world: Callable[..., World]) -> None:
-    """mpi4py has one MPI; another one is loaded beside it."""
+    """mpi4py has one MPI, and another one is loaded beside it."""
     world = make_world("team:1")
     program = """
 import ctypes

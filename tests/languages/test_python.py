@@ -1,4 +1,4 @@
-"""What only Python has: Ctrl-C, the GIL, lifetimes of buffers, DLPack, context managers."""
+"""Features that only Python has: Ctrl-C, the GIL, lifetimes of buffers, DLPack, context managers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_control_c_ends_a_blocked_call(make_world: Callable[..., World], case: s
 
 @pytest.fixture
 def join_here(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """Makes a world whose environment is this process's, for tests that are members themselves."""
+    """Makes a world whose environment is this process's, for tests that are themselves members."""
 
     def make(programs: str) -> World:
         world = make_world(programs)
@@ -148,7 +148,7 @@ def test_a_timeout_that_is_no_number_is_refused(solo: couplet.Universe) -> None:
 
 
 def test_a_dropped_request_keeps_its_buffer(solo: couplet.Universe) -> None:
-    """The message arrives though Python has let go of request and array; nothing else is overwritten."""
+    """The message arrives although Python has dropped request and array. Nothing else is overwritten."""
     group = solo.group
     group.Irecv(np.zeros(100_000), 0, 1)
     gc.collect()
@@ -216,7 +216,7 @@ def test_a_claim_that_fails_is_not_published(solo: couplet.Universe) -> None:
 
 
 class Foreign:
-    """An array that speaks DLPack, and nothing else."""
+    """An array that supports DLPack and nothing else."""
 
     def __init__(self, array: np.ndarray) -> None:
         self._array = array
@@ -367,7 +367,7 @@ def test_stubs_name_what_is_there() -> None:
 
 
 def test_what_was_sent_before_leaving_arrives(join_here: Callable[..., World]) -> None:
-    """The receiver looks only after the sender has left in good order."""
+    """The receiver checks only after the sender has left in good order."""
     join_here("left:1,right:1")
     right_is_here = threading.Event()
 
@@ -398,7 +398,7 @@ def take(group: couplet.Group) -> np.ndarray:
 
 
 def test_the_first_words_of_one_who_leaves_at_once_arrive(join_here: Callable[..., World]) -> None:
-    """Whoever leaves waits until the other has joined the memory that his message lies in."""
+    """A process that leaves waits until the other has joined the memory in which its message is."""
     join_here("left:1,right:1")
 
     def say_and_leave() -> None:
@@ -408,7 +408,7 @@ def test_the_first_words_of_one_who_leaves_at_once_arrive(join_here: Callable[..
     left = threading.Thread(target=say_and_leave, daemon=True)
     left.start()
     with couplet.join("right") as universe:
-        left.join(0.5)  # it has sent by then, or will; both orders have to work
+        left.join(0.5)  # it has sent by then, or will; both orders must work
         assert take(universe.group) == 5
         left.join(60)
         assert not left.is_alive()

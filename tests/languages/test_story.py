@@ -1,6 +1,6 @@
 """The same story in each language, each pair of languages as separate launches.
 
-The writer puts 20 steps of a 3-D array of unequal extents, half of them in place; the reader reads a box of each and
+The writer puts 20 steps of a 3-D array of unequal extents, half of them in place. The reader reads a box of each and
 checks every value. Then they exchange messages: any source and tag, sizes 0 to 100,000, requests in another order.
 """
 

@@ -1,7 +1,7 @@
 """Tasks and areas in each language, each language in each role, as separate launches.
 
-The requester exposes an area of unequal extents and submits 12 requests, of which the coupler changes or refuses some;
-the workers check parameters, payload and a box of the area, and write a result back. See programs/tasks_*.
+The requester exposes an area of unequal extents and submits 12 requests, some of which the coupler changes or refuses.
+The workers check parameters, payload and a box of the area, and write a result back. See programs/tasks_*.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// A forked child process of a test, which ends by itself when the test hangs.
+// A forked child process of a test. It ends by itself if the test hangs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace couplet::test {
 
 class Child {
  public:
-  // Runs body() in a child; its int is the exit status. Nothing of the parent's clean-up runs there.
+  // Runs body() in a child, and uses its int as the exit status. The parent's clean-up does not run there.
   template <typename Body>
   explicit Child(Body&& body) : process_(::fork()) {
     if (process_ == 0) {
@@ -30,7 +30,7 @@ class Child {
   Child& operator=(const Child&) = delete;
 
   [[nodiscard]] pid_t process() const noexcept { return process_; }
-  // Exit status; 1000 + signal where one ended it.
+  // Returns the exit status, or 1000 + signal if a signal ended it.
   [[nodiscard]] int join() {
     int status = 0;
     ::waitpid(std::exchange(process_, -1), &status, 0);

@@ -1,4 +1,4 @@
-"""Starting CoToCoA's programs (tests/compat/cotocoa/programs): in one MPMD job, or as separate launches."""
+"""Starts CoToCoA's programs (tests/compat/cotocoa/programs), in one MPMD job or as separate launches."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROGRAMS = TESTS / "compat" / "cotocoa" / "programs"
 
 @dataclass
 class Client:
-    """One program: how the hub calls it, how many ranks it has, and what is started."""
+    """One program: its name at the hub, its number of ranks, and its command."""
 
     name: str
     ranks: int
@@ -27,7 +27,7 @@ class Client:
     words: Sequence[object] = ()
 
     def command(self, flavour: str) -> list[str]:
-        """Skips aloud where that MPI is missing."""
+        """Returns the command. Skips the test with a message if that MPI is missing."""
         words = [str(word) for word in self.words]
         if self.language == "python":
             return [sys.executable, str(PROGRAMS / f"{self.program}.py"), *words]
@@ -38,7 +38,7 @@ class Client:
 def start_job(
     world: World, flavour: str, clients: Sequence[Client], errors: Path | None = None, **extra: str
 ) -> subprocess.Popen[str]:
-    """All of them in one job: mpiexec -n ... : -n ..."""
+    """Starts all of them in one job: mpiexec -n ... : -n ..."""
     command = [launcher(flavour)]
     for client in clients:
         command += [":"] if len(command) > 1 else []
@@ -49,18 +49,18 @@ def start_job(
 def start_apart(
     world: World, flavour: str, client: Client, errors: Path | None = None, **extra: str
 ) -> subprocess.Popen[str]:
-    """One of them as a launch of its own."""
+    """Starts one of them as a launch of its own."""
     command = [launcher(flavour), "-n", str(client.ranks), *prefix(errors), *client.command(flavour)]
     return world.start(command, **environment(world, flavour, errors), **extra)
 
 
 def hub_list(clients: Sequence[Client]) -> str:
-    """For couplet-hub --programs."""
+    """Returns the list for couplet-hub --programs."""
     return ",".join(f"{client.name}:{client.ranks}" for client in clients)
 
 
 def processes(world: World, name: str) -> list[int]:
-    """Those of this world that run a program of that name."""
+    """Returns the processes of this world that run a program of that name."""
     ours = f"COUPLET_RUN_DIR={world.run_directory}".encode()
     found = []
     for each in Path("/proc").glob("[0-9]*"):
@@ -73,18 +73,18 @@ def processes(world: World, name: str) -> list[int]:
 
 
 def hubs(world: World) -> list[int]:
-    """Processes of couplet-hub that a job has started for itself."""
+    """Returns the processes of couplet-hub that a job has started for itself."""
     return processes(world, "couplet-hub")
 
 
 def processor_time(pids: Sequence[int]) -> int:
-    """Of these processes so far, in ticks of the system (usually hundredths of a second)."""
+    """Returns the time of these processes so far, in ticks of the system (usually hundredths of a second)."""
     fields = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
     return sum(int(each[11]) + int(each[12]) for each in fields)
 
 
 def nothing_left(world: World, within_s: float = 10.0) -> None:
-    """The hub ends by itself, and takes the run's files with it."""
+    """The hub ends by itself, and removes the run's files."""
     deadline = time.monotonic() + within_s
     while hubs(world) or list(world.run_directory.rglob("*")):
         assert time.monotonic() < deadline, (hubs(world), list(world.run_directory.rglob("*")))
@@ -92,6 +92,6 @@ def nothing_left(world: World, within_s: float = 10.0) -> None:
 
 
 def failed(ended: Ended) -> Ended:
-    """It has to have ended with a status that is not 0."""
+    """Checks that the process has ended with a status that is not 0."""
     assert ended.status != 0, f"{ended.command} ended with 0\n{ended.output}{ended.errors}"
     return ended

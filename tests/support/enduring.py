@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Process:
-    """A program of the round; what it says is collected by a thread, each line with its time."""
+    """A program of the round. A thread collects its output, each line with its time."""
 
     process: subprocess.Popen[str]
     lines: queue.Queue[str] = field(default_factory=queue.Queue)
@@ -35,7 +35,7 @@ class Process:
             os.write(self.process.stdin.fileno(), f"{line}\n".encode())
 
     def hear(self, within: float) -> str:
-        """The next line but "running"; empty at its end."""
+        """Returns the next line that is not "running", or "" at the end of the output."""
         deadline = time.monotonic() + within
         try:
             while True:
@@ -60,7 +60,7 @@ def ask(process: Process, deadline: float) -> str:
 
 
 def goes_on(process: Process, deadline: float) -> str:
-    """Empty once it has made a turn after now; else the error that it ends with."""
+    """Returns "" once the process has made a turn after now, else the error with which it ends."""
     first = answer = ask(process, deadline)
     while answer.startswith("count "):
         answer = ask(process, deadline)
@@ -71,7 +71,7 @@ def goes_on(process: Process, deadline: float) -> str:
 
 
 def error_of(process: Process, deadline: float) -> str:
-    """The error that it ends with; it may first read on what the victim has left."""
+    """Returns the error with which the process ends. It may first read what the victim has left."""
     while (answer := ask(process, deadline)).startswith("count "):
         assert time.monotonic() < deadline, f"{process.process.args} goes on: {process.said}"
     return answer

@@ -1,4 +1,4 @@
-// The window of an MPI job among the threads of a test: get and put are copies of memory that is being written.
+// The window of an MPI job among the threads of a test. get and put copy memory that is being written.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,27 @@
 
 namespace couplet::testing {
 
-// What the ranks of the job share. A process becomes a rank when it first asks.
+// The part that the ranks of the job share. A process becomes a rank when it first asks.
 class FakeJob {
  public:
   static constexpr int ranks = 32;
   int ranks_a_node = 1;  // they map each other's memory
 
   [[nodiscard]] int rank_of(channel::PeerId peer);
-  // A new piece of a rank's memory; it stays where it is.
+  // Adds a new piece to a rank's memory. The piece does not move.
   Result<series::Window::Piece> reserve(int rank, std::uint64_t bytes);
   void give_back(int rank, const series::Window::Piece& piece) noexcept;
-  // How many are reserved.
+  // Returns how many pieces are reserved.
   [[nodiscard]] std::size_t pieces(int rank);
   [[nodiscard]] std::byte* at(int rank, std::uint64_t offset);
   // Called before each get, to change what it finds.
   std::function<void()> before_get = [] {};
-  // Called between the first word of each get and the others, which a get moves in any order.
+  // Called between the first word of each get and the others, which a get may move in any order.
   std::function<void(std::uint64_t bytes)> within_get = [](std::uint64_t) {};
 
  private:
-  static constexpr std::uint64_t distance = std::uint64_t{1} << 32;  // between two pieces of a rank, in offsets
+  // The distance between two pieces of a rank, in offsets.
+  static constexpr std::uint64_t distance = std::uint64_t{1} << 32;
   std::mutex mutex_;
   std::map<channel::PeerId, int> ranks_;
   std::vector<std::unique_ptr<os::MemoryBlock>> blocks_[ranks];

@@ -1,4 +1,4 @@
-"""Starting a hub and programs in several languages, each a process of its own, under a watchdog."""
+"""Starts a hub and programs in several languages, each as a process of its own, under a watchdog."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WATCHDOG_S = 60.0
 
 
 def command_for(program: str, language: str) -> list[str]:
-    """How to start a program of tests/languages/programs; skips aloud where its compiler is missing."""
+    """Returns the command of a program of tests/languages/programs. Skips the test if its compiler is missing."""
     if language == "python":
         return [sys.executable, str(TESTS / "languages" / "programs" / f"{program}_python.py")]
     return [built(BUILD / "tests" / "programs" / f"{program}_{language}", language)]
@@ -38,14 +38,14 @@ class Ended:
     errors: str
 
     def check(self) -> Ended:
-        """Fail with what it said, where it failed."""
+        """Fails with the process's output, if the process has failed."""
         assert self.status == 0, f"{' '.join(self.command)} ended with {self.status}\n{self.output}{self.errors}"
         return self
 
 
 @dataclass
 class World:
-    """A universe of one test: a hub, a secret, a fresh run directory; and the programs that the test starts in it."""
+    """The universe of one test: a hub, a secret, a fresh run directory, and the programs that the test starts in it."""
 
     directory: Path
     run_directory: Path
@@ -56,7 +56,7 @@ class World:
     run: str = ""  # the number of the run, as the hub has printed it
 
     def start_hub(self, programs: str, *options: str, address: str = "127.0.0.1", prefix: Sequence[str] = ()) -> None:
-        """Start couplet-hub for programs like "writer:1,reader:1"; prefix: words before its command."""
+        """Starts couplet-hub for programs like "writer:1,reader:1". prefix: words before its command."""
         hub = BUILD / "libexec" / "couplet" / "couplet-hub"
         command = [*prefix, str(hub), "--programs", programs, "--listen", f"{address}:0"]
         self.hub_command = [*command, "--secret-file", self.environment["COUPLET_SECRET_FILE"], *options]
@@ -70,19 +70,19 @@ class World:
         self.run = read_line(self.hub, 10.0).strip().removeprefix("COUPLET_RUN=")
 
     def kill_hub(self) -> None:
-        """kill -9."""
+        """Kills the hub with SIGKILL."""
         assert self.hub is not None
         self.hub.kill()
         self.hub.wait(20)
 
     def resume_hub(self) -> None:
-        """Start it again with the same options, at the same address, for the same run."""
+        """Starts it again with the same options, at the same address, for the same run."""
         command = list(self.hub_command)
         command[command.index("--listen") + 1] = self.environment["COUPLET_HUB"]
         self._start_hub([*command, "--resume", self.run])
 
     def start(self, command: Sequence[str], standard_input: bool = False, **extra: str) -> subprocess.Popen[str]:
-        """Start a process of this universe."""
+        """Starts a process of this universe."""
         environment = {**self.environment, **extra}
         process = subprocess.Popen(
             command,
@@ -97,7 +97,7 @@ class World:
         return process
 
     def finish(self, process: subprocess.Popen[str], timeout: float = WATCHDOG_S) -> Ended:
-        """Wait for its end; a process that does not end fails the test."""
+        """Waits for the end of a process. A process that does not end fails the test."""
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -107,18 +107,18 @@ class World:
         return Ended([str(word) for word in process.args], process.returncode, output, errors)
 
     def run_together(self, *commands: Sequence[str]) -> list[Ended]:
-        """Start all, wait for all, fail where one fails."""
+        """Starts all commands, waits for all, and fails if one fails."""
         started = [self.start(command) for command in commands]
         return [ended.check() for ended in [self.finish(process) for process in started]]
 
     def kill(self) -> None:
-        """End what still runs, at once."""
+        """Ends what still runs, at once."""
         for process in self.processes:
             process.kill()
             process.wait(20)
 
     def relays(self) -> list[int]:
-        """Processes of couplet-relay that work for this universe; writers start them in the background."""
+        """Returns the processes of couplet-relay that work for this universe. Writers start them in the background."""
         ours = f"COUPLET_RUN_DIR={self.run_directory}".encode()
         found = []
         for each in Path("/proc").glob("[0-9]*"):
@@ -130,7 +130,7 @@ class World:
         return found
 
     def wait_for_relays(self) -> None:
-        """They end by themselves once the universe is over."""
+        """The relays end by themselves once the universe has ended."""
         deadline = time.monotonic() + 15
         while relays := self.relays():
             if time.monotonic() > deadline:
@@ -140,7 +140,9 @@ class World:
             time.sleep(0.02)
 
     def clean(self) -> None:
-        """After a crash: what nobody is left to remove; a process that was killed has its locks for a moment more."""
+        """Removes what no process is left to remove after a crash. A killed process has its locks for a moment
+        longer.
+        """
         command = [str(BUILD / "libexec" / "couplet" / "couplet-clean")]
         deadline = time.monotonic() + 5
         while any(self.run_directory.iterdir()) and time.monotonic() < deadline:
@@ -148,7 +150,7 @@ class World:
             time.sleep(0.02)
 
     def close(self) -> None:
-        """End what still runs; afterwards nothing may be left behind."""
+        """Ends what still runs. Afterwards nothing may be left."""
         for process in self.processes:
             if process.poll() is None:
                 process.terminate()
@@ -163,7 +165,7 @@ class World:
 
 
 def read_line(process: subprocess.Popen[str], timeout: float) -> str:
-    """The next line of its output; empty when it ends, or says nothing in time."""
+    """Returns the next line of the output, or "" if the process ends, or prints nothing in time."""
     watchdog = threading.Timer(timeout, process.kill)
     watchdog.start()
     try:
@@ -174,7 +176,7 @@ def read_line(process: subprocess.Popen[str], timeout: float) -> str:
 
 
 def mpi_environment(flavour: str) -> dict[str, str]:
-    """The wheel of mpi4py is told which MPI to take; it looks for MPICH under another name than Debian's."""
+    """The wheel of mpi4py is told which MPI to use. It looks for MPICH under another name than Debian's."""
     abi = PROJECT / ".venv" / "lib" / "mpich-abi"
     extra = {"MPI4PY_MPIABI": flavour}
     return {**extra, "LD_LIBRARY_PATH": str(abi)} if flavour == "mpich" and abi.is_dir() else extra

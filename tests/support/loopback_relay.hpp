@@ -24,9 +24,9 @@ class LoopbackRelay final : private relay::ServerHost {
   LoopbackRelay(const LoopbackRelay&) = delete;
   LoopbackRelay& operator=(const LoopbackRelay&) = delete;
 
-  // The reader's end of a new connection.
+  // Returns the reader's end of a new connection.
   std::unique_ptr<link::Lane> connect(channel::PeerId reader);
-  // As kill -9 of the relay: every connection ends, and holds stay.
+  // Acts as kill -9 of the relay: every connection ends, and holds stay.
   void die();
   [[nodiscard]] std::uint64_t pushed_steps() const { return pushed_steps_; }
 
@@ -53,7 +53,7 @@ class LoopbackRelay final : private relay::ServerHost {
 // A reader on another node.
 class RemoteEnvironment final : public FakeEnvironment, private message::Channels {
  public:
-  // relay: may be replaced by another one while this lives; nullptr: there is none now.
+  // The relay may be replaced by another one while this object exists. nullptr: there is none now.
   using FindRelay = std::function<std::shared_ptr<LoopbackRelay>()>;
   RemoteEnvironment(const SeriesWorld& world, channel::PeerId self, std::string program, FindRelay relay,
                     const relay::RemoteOptions& options = {});
@@ -75,7 +75,7 @@ class RemoteEnvironment final : public FakeEnvironment, private message::Channel
   [[nodiscard]] std::string peer_name(channel::PeerId id) const override;
 
   FindRelay find_relay_;
-  std::shared_ptr<LoopbackRelay> relay_;  // of the newest channel
+  std::shared_ptr<LoopbackRelay> relay_;  // the relay of the newest channel
   Register register_;
   std::unique_ptr<relay::Remote> remote_;
   std::unique_ptr<relay::Dispatch> dispatch_;

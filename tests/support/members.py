@@ -1,4 +1,4 @@
-"""Members of a universe that do what a test tells them, line by line (tests/universe/programs/core/member.cpp)."""
+"""Members of a universe that obey a test, line by line (tests/universe/programs/core/member.cpp)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ANSWER_S = 30.0
 
 
 class Member:
-    """One process; say() sends a line, hear() waits for one."""
+    """One process. say() sends a line, hear() waits for one."""
 
     def __init__(self, world: World, *words: object, launcher: Sequence[str] = (), **extra: str) -> None:
         command = [*launcher, str(PROGRAM), *(str(word) for word in words)]
@@ -36,7 +36,7 @@ class Member:
         self.process.stdin.flush()
 
     def hear(self, timeout: float = ANSWER_S) -> str:
-        """The next line that is no note."""
+        """Returns the next line that is not a note."""
         while True:
             line = read_line(self.process, timeout).rstrip("\n")
             if not line.startswith("note "):
@@ -48,7 +48,7 @@ class Member:
         return self.hear(timeout)
 
     def joined(self) -> Joined:
-        """Wait until it has joined."""
+        """Waits until it has joined."""
         line = self.hear()
         assert line.startswith("joined "), line
         return Joined(line)
@@ -64,7 +64,7 @@ class Member:
 
 
 class Joined:
-    """What a member says about itself once it has joined."""
+    """What a member reports about itself once it has joined."""
 
     def __init__(self, line: str) -> None:
         _, peer, size, incarnation, node, directory = line.split()

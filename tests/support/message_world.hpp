@@ -1,4 +1,4 @@
-// Messengers that can talk to each other, driven by one thread: whatever the link, the same tests.
+// Messengers that can send to each other, driven by one thread. The tests are the same for every link.
 #pragma once
 
 #include <functional>
@@ -19,21 +19,22 @@ class MessageWorld {
 
   virtual message::Messenger& operator[](int rank) = 0;
   [[nodiscard]] virtual int size() const noexcept = 0;
-  // One round over everything; returns the work done.
+  // Polls everything once, and returns the work done.
   virtual int poll() = 0;
-  // Polls until done(), or until it never will be (nothing moves any more; a watchdog). True: done.
+  // Polls until done(), or until it never will be (nothing moves any longer, or the watchdog). Returns true if it is
+  // done.
   virtual bool run_until(const std::function<bool()>& done) = 0;
-  // The rank is gone, as by kill -9.
+  // The rank is gone, as after kill -9.
   virtual void kill(int rank) = 0;
 
-  // Polls until the request of `rank` is done; not_yet where it never is.
+  // Polls until the request of `rank` is done. Returns not_yet if it never is.
   Status finish(int rank, message::Request** request, couplet_message* message = nullptr) {
     if (!run_until([&] { return *request == nullptr || (*request)->done; })) return Code::not_yet;
     return (*this)[rank].test(request, message);
   }
 };
 
-// How to make one: what a new link adds to the conformance suite.
+// Says how to make one: a new link adds this to the conformance suite.
 struct WorldMaker {
   std::string name;
   bool several = true;  // more than one rank

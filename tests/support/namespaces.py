@@ -1,4 +1,4 @@
-"""Two network namespaces joined by two cables (veth). They end with this process, however it ends."""
+"""Two network namespaces joined by two cables (veth). They end with this process, for any reason."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Namespaces:
     user: tuple[str, ...]
 
     def prefix(self, side: str) -> list[str]:
-        """What to put before a command that is to run on this side."""
+        """Returns the words before a command that is to run on this side."""
         return ["nsenter", "-t", str(self.keepers[side].pid), *self.user, "-n", "--"]
 
     def run(self, side: str, *command: str) -> str:
@@ -28,20 +28,20 @@ class Namespaces:
         return done.stdout
 
     def received(self, side: str, cable: int) -> int:
-        """Bytes that an interface has received."""
+        """Returns the bytes that an interface has received."""
         for line in self.run(side, "cat", "/proc/net/dev").splitlines():
             if line.strip().startswith(f"cable{cable}:"):
                 return int(line.split(":")[1].split()[0])
         raise AssertionError(f"no interface cable{cable} on the {side}")
 
     def close(self) -> None:
-        """The namespaces go with the processes that keep them."""
+        """The namespaces are removed with the processes that keep them."""
         for keeper in self.keepers.values():
             keeper.communicate()
 
 
 def keep(*prefix: str) -> subprocess.Popen[bytes]:
-    """A process in a namespace of its own that ends with this one, since its input does."""
+    """Starts a process in a namespace of its own. It ends with this process, since its input does."""
     keeper = subprocess.Popen(
         [*prefix, "sh", "-c", "echo ready; exec cat"],
         stdin=subprocess.PIPE,
@@ -56,7 +56,7 @@ def keep(*prefix: str) -> subprocess.Popen[bytes]:
 
 
 def make_namespaces() -> Namespaces:
-    """Skips aloud where namespaces may not be made."""
+    """Makes the namespaces. Skips the test with a message if they may not be made."""
     for program in ("ip", "unshare", "nsenter"):
         if shutil.which(program) is None:
             pytest.skip(f"network namespaces need the program {program} (packages iproute2, util-linux)")

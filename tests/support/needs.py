@@ -1,4 +1,4 @@
-"""What a machine may lack: tests that need it are skipped aloud, but fail where only the build has left it out."""
+"""Things that a machine may lack: tests that need them are skipped, but fail if only the build has left them out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ WRAPPERS = {"c": "mpicc", "cpp": "mpicxx", "fortran": "mpifort"}
 
 
 def installed(name: str) -> str:
-    """The path of a program of the system."""
+    """Returns the path of a program of the system."""
     found = shutil.which(name)
     if found is None:
         pytest.skip(f"{name} is not installed")
@@ -20,17 +20,17 @@ def installed(name: str) -> str:
 
 
 def compiler(language: str, flavour: str | None = None) -> str:
-    """Of this MPI, where one is given."""
+    """Returns the compiler, or that of this MPI if one is given."""
     return installed(COMPILERS[language] if flavour is None else f"{WRAPPERS[language]}.{flavour}")
 
 
 def launcher(flavour: str) -> str:
-    """Of this MPI."""
+    """Returns the launcher of this MPI."""
     return installed(f"mpiexec.{flavour}")
 
 
 def built(path: Path, language: str, flavour: str | None = None) -> str:
-    """A program of the build tree, which is there wherever its compiler is."""
+    """Returns a program of the build tree, which is there if its compiler is."""
     compiler(language, flavour)
     assert path.exists(), f"{path} is not built"
     return str(path)

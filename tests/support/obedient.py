@@ -1,7 +1,7 @@
-"""A program in Python that joins and then evaluates what it is told, line by line.
+"""A program in Python that joins and then evaluates the lines that it gets.
 
-usage: obedient.py PROGRAM RANK SIZE. Says "ready" or "error NAME TEXT"; answers each line with "is VALUE" or
-"error NAME TEXT". What a line assigns (NAME = ...) stays. Ends, and leaves, at the end of its input.
+usage: obedient.py PROGRAM RANK SIZE. It prints "ready" or "error NAME TEXT", and answers each line with "is VALUE" or
+"error NAME TEXT". Variables that a line assigns (NAME = ...) stay. It leaves and ends at the end of its input.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import couplet
 
 
 def allow_more_memory(more_bytes: int) -> None:
-    """From here on this process gets so much memory more than it has now; -1: no limit."""
+    """From here on this process gets so much more memory than it has now; -1: no limit."""
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (now + more_bytes if more_bytes >= 0 else -1, -1))
 

@@ -1,4 +1,4 @@
-"""Starting one program under an MPI or none (tests/universe/programs/coupled.hpp)."""
+"""Starts one program under an MPI or none (tests/universe/programs/coupled.hpp)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def start_program(
     prefix: Sequence[str] = (),
     **extra: str,
 ) -> list[subprocess.Popen[str]]:
-    """One launch under an MPI; without one a process for each rank. Skips aloud where the MPI is missing."""
+    """Makes one launch under an MPI, or without one a process for each rank. Skips the test if the MPI is missing."""
     flavour = None if kind == "none" else kind
     path = built(BUILD / "tests" / "programs" / (f"{name}.{flavour}" if flavour else name), "cpp", flavour)
     if kind != "none":

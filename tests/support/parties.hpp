@@ -1,5 +1,5 @@
-// Several messengers in one process, one thread each, over real lanes: what a universe puts together, without hub and
-// processes. Blocking calls work.
+// Several messengers in one process, with a thread for each, over real lanes: what a universe puts together, without
+// hub and processes. Blocking calls work.
 //
 //   Parties parties(LaneKind::shm, 3);
 //   parties.run([](Party& party) { party.messenger->send(party.group(), ...); });
@@ -35,9 +35,9 @@ class Party final : public message::Channels, public engine::Source {
   [[nodiscard]] message::Group& group() noexcept { return messenger->universe_group(); }
   void attach(int peer, std::unique_ptr<link::Lane> lane);
   [[nodiscard]] channel::Channel& channel(int peer) { return *channels_.at(peer); }
-  // Closes all lanes without a goodbye. The messenger is of no use afterwards.
+  // Closes all lanes without a goodbye. The messenger cannot be used afterwards.
   void die() { channels_.clear(); }
-  // Ends in good order: what was sent has arrived at peers that end too.
+  // Ends in good order: what was sent has arrived at peers that end, too.
   void end();
 
   Result<channel::Channel*> channel_to(channel::PeerId peer) override;
@@ -58,7 +58,7 @@ class Party final : public message::Channels, public engine::Source {
   [[nodiscard]] const link::ShmPeer& self() const noexcept { return self_; }
 
  private:
-  std::map<int, std::unique_ptr<channel::Channel>> channels_;  // end first
+  std::map<int, std::unique_ptr<channel::Channel>> channels_;  // they end first
 };
 
 class Parties {
@@ -67,7 +67,7 @@ class Parties {
 
   Parties(LaneKind kind, int size, const message::MessengerOptions& options = {}, const Wrap& wrap = {});
   Party& operator[](int rank) { return *parties_[static_cast<std::size_t>(rank)]; }
-  // Runs body for each rank in a thread of its own, then ends all in good order unless told otherwise.
+  // Runs body for each rank in a thread of its own. Then ends all in good order, unless told otherwise.
   void run(const std::function<void(Party&)>& body, bool good_end = true);
 
  private:

@@ -1,7 +1,7 @@
-// A pair of lanes over two byte buffers that the test breaks where it likes: after a given byte of either direction, or now.
+// A pair of lanes over two byte buffers. The test can break it after a given byte of either direction, or at once.
 //
 //   test::Pipe pipe;                 // both ends: pipe.take_first(), pipe.take_second()
-//   pipe.there().break_after = 57;   // the first end takes 57 bytes; then the lane is gone for both
+//   pipe.there().break_after = 57;   // the first end takes 57 bytes; then the lane is broken for both
 #pragma once
 
 #include <cstring>
@@ -16,9 +16,9 @@ namespace couplet::test {
 struct PipeDirection {
   std::vector<std::byte> bytes;
   std::size_t read = 0;
-  std::uint64_t taken = 0;                  // ever
-  std::uint64_t break_after = UINT64_MAX;   // bytes taken
-  std::uint64_t largest_push = UINT64_MAX;  // of one call
+  std::uint64_t taken = 0;                  // bytes taken since the beginning
+  std::uint64_t break_after = UINT64_MAX;   // the lane breaks after so many bytes
+  std::uint64_t largest_push = UINT64_MAX;  // the largest number of bytes that one call takes
 };
 
 struct PipeState {
@@ -94,7 +94,7 @@ class PipeLane final : public link::Lane {
     in.read += count;
     return count;
   }
-  // False: there is no whole frame, or the receiver has stopped.
+  // Returns false if there is no whole frame, or the receiver has stopped.
   bool take_frame(link::FrameReceiver& receiver) {
     if (stopped_) {
       return false;

@@ -1,5 +1,8 @@
-"""Two pairs that must not notice what happens beside them: ocean writes a series that nowcast holds and checks, ping
-and pong exchange messages and check them (tests/universe/programs/endure.cpp). And guests that make mistakes."""
+"""Two pairs that must not notice what happens beside them, and guests that make mistakes.
+
+ocean writes a series that nowcast holds and checks. ping and pong exchange messages and check them
+(tests/universe/programs/endure.cpp).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ OBEDIENT = Path(__file__).parent / "obedient.py"
 
 
 class Quartet:
-    """The four, working; universe ranks 0 to 3 in the order of NAMES."""
+    """The four programs at work, with the universe ranks 0 to 3 in the order of NAMES."""
 
     def __init__(self, world: World, elsewhere: str = "", **extra: str) -> None:
         """elsewhere: the one that counts as on another node."""
@@ -61,7 +64,7 @@ class Quartet:
 
 @contextlib.contextmanager
 def quartet(world: World, elsewhere: str = "", **extra: str) -> Iterator[Quartet]:
-    """The four at work; at the end they have neither lost nor seen anything wrong, and the hub ends with them."""
+    """The four at work. At the end they have neither lost nor seen anything wrong, and the hub ends with them."""
     four = Quartet(world, elsewhere, **extra)
     try:
         yield four
@@ -101,7 +104,7 @@ class Guest:
         return self.hear()
 
     def get(self, line: str) -> str:
-        """The value of an expression."""
+        """Returns the value of an expression."""
         answer = self.ask(line)
         assert answer.startswith("is "), f"{line}: {answer}"
         return answer.removeprefix("is ")
@@ -114,7 +117,7 @@ class Guest:
         assert not missing, f"{line}: {answer} does not name {missing}"
 
     def leave(self, *others: Guest) -> None:
-        """End in good order, with others at the same time."""
+        """Ends in good order, with others at the same time."""
         leaving = [each.process for each in (self, *others)]
         for process in leaving:
             assert process.stdin is not None

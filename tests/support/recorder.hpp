@@ -1,4 +1,4 @@
-// A FrameHandler that writes down what it is told.
+// A FrameHandler that records what it is told.
 #pragma once
 
 #include <cstring>
@@ -51,7 +51,7 @@ struct Recorder final : channel::FrameHandler {
   std::vector<std::byte> memory;
 };
 
-// A frame with its own payload that counts how often, and with what, it was finished.
+// A frame with its own payload. It counts how often, and with what result, it was finished.
 struct Sent : channel::Outgoing {
   explicit Sent(std::string bytes, std::int32_t tag = 0, wire::FrameFamily family = wire::FrameFamily::message)
       : text(std::move(bytes)) {

@@ -1,5 +1,6 @@
-// A universe for the tests of series, without a hub: a fresh directory is the node directory and the register, so that
-// threads and forked processes can share it; a process lives as long as its lock. Teams of threads agree in memory.
+// A universe for the tests of series, without a hub. A fresh directory is the node directory and the register, so that
+// threads and forked processes can share it. A process is alive as long as its lock is held. Teams of threads agree in
+// memory.
 #pragma once
 
 #include <atomic>
@@ -22,20 +23,20 @@ namespace couplet::testing {
 
 class FakeJob;
 
-// A fresh node directory, removed with everything in it at the end (by the process that made it).
+// A fresh node directory, which the process that made it removes at the end, with everything in it.
 class SeriesWorld {
  public:
   SeriesWorld();
-  // One that another process has made.
+  // Uses a directory that another process has made.
   explicit SeriesWorld(std::string directory) : directory_(std::move(directory)) {}
   SeriesWorld(const SeriesWorld&) = delete;
   SeriesWorld& operator=(const SeriesWorld&) = delete;
   [[nodiscard]] const std::string& directory() const noexcept { return directory_; }
-  // Names of the series files that are there.
+  // Returns the names of the series files that are there.
   [[nodiscard]] std::vector<std::string> series_files() const;
   // Set before environments are made; "series.eta.slots" -> "4".
   std::map<std::string, std::string, std::less<>> settings;
-  // Its environments are ranks of one MPI job, with a window; nullptr: they are not.
+  // The environments are ranks of one MPI job, with a window; nullptr: they are not.
   std::shared_ptr<FakeJob> job;
 
  private:
@@ -87,14 +88,15 @@ class FakeEnvironment : public series::Environment {
   [[nodiscard]] std::uint64_t spin_ns() const noexcept override { return spin; }
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord&, std::size_t, const series::PartWish&,
                                                   std::uint64_t) override {
-    return fail(Code::unsupported, "no relay here");  // a way of reading from other nodes overrides this
+    // A way of reading from other nodes overrides this.
+    return fail(Code::unsupported, "no relay here");
   }
   Status wait(const std::function<bool()>&, std::uint64_t) override {
     return fail(Code::unsupported, "nothing comes by frames here");
   }
   [[nodiscard]] series::Window* window() noexcept override { return window_.get(); }
 
-  // As if the process had died.
+  // Acts as if the process had died.
   void die() { life_.reset(); }
   bool interrupt = false;       // the next slice ends the wait
   bool interrupt_now = false;   // the next slice says that there was an interrupt
@@ -116,7 +118,7 @@ class FakeEnvironment : public series::Environment {
   std::unique_ptr<series::Window> window_;
 };
 
-// Alone.
+// A team of one.
 class SoloTeam final : public message::Team {
  public:
   [[nodiscard]] int rank() const noexcept override { return 0; }
@@ -127,7 +129,7 @@ class SoloTeam final : public message::Team {
   }
 };
 
-// What the threads of a team share.
+// The part that the threads of a team share.
 struct TeamRoom {
   explicit TeamRoom(int members) : size(members), words(static_cast<std::size_t>(members)) {}
   int size;

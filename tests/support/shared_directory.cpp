@@ -19,7 +19,7 @@ constexpr const char* shared_memory = "/dev/shm";
 constexpr const char* prefix = "couplet-testing-";
 constexpr time_t being_made_s = 60;  // a directory has its lock by then
 
-// The descriptor that holds the lock of a directory; -1 where another process holds it.
+// Returns the descriptor that holds the lock of a directory, or -1 if another process holds the lock.
 int take_lock(const std::filesystem::path& path) {
   const int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
@@ -29,7 +29,7 @@ int take_lock(const std::filesystem::path& path) {
   return descriptor;
 }
 
-// What killed tests have left: directories of our own that nobody has locked.
+// Removes what killed tests have left: directories of our own that no process has locked.
 void remove_leftovers() {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(shared_memory, ignored)) {

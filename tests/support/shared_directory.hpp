@@ -1,5 +1,5 @@
-// A fresh private directory in shared memory, gone with all that is in it at the end of the process that made it; where
-// that is killed, at the start of the next test (the kernel gives the directory's lock back).
+// A fresh private directory in shared memory. The process that made it removes it at its end, with everything in it. If
+// that process is killed, the next test removes it, since the kernel has released the directory's lock.
 #pragma once
 
 #include <sys/types.h>
@@ -10,9 +10,9 @@ namespace couplet::test {
 
 class SharedDirectory {
  public:
-  // Stops the program where there is no shared memory: no test could go on.
+  // Stops the program if there is no shared memory, since no test could run.
   SharedDirectory();
-  // In a forked child: does nothing.
+  // Does nothing in a forked child.
   ~SharedDirectory();
   SharedDirectory(const SharedDirectory&) = delete;
   SharedDirectory& operator=(const SharedDirectory&) = delete;

@@ -1,6 +1,6 @@
-"""Directories of tests in shared memory: locked while their test lives; the next one removes what killed ones left.
+"""Directories of tests in shared memory: locked while their test runs; the next test removes those of killed ones.
 
-The same as tests/support/shared_directory.cpp.
+It is the same as tests/support/shared_directory.cpp.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BEING_MADE_S = 60  # a directory has its lock by then
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Whether the directory's lock could be had; holds it until the end."""
+    """Says whether the directory's lock was free, and holds it until the end."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         try:
@@ -34,7 +34,7 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def remove_leftovers() -> None:
-    """What killed tests have left: directories of our own that nobody has locked."""
+    """Removes what killed tests have left: directories of our own that no process has locked."""
     for path in SHARED_MEMORY.glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             facts = path.lstat()
@@ -46,7 +46,7 @@ def remove_leftovers() -> None:
 
 @contextlib.contextmanager
 def shared_directory() -> Iterator[Path]:
-    """A fresh private directory; removed at the end."""
+    """Makes a fresh private directory, and removes it at the end."""
     remove_leftovers()
     path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=SHARED_MEMORY))
     with locked(path) as mine:

@@ -61,7 +61,7 @@ bool SimChannels::run_until(const std::function<bool()>& done, std::uint64_t lim
       idle_rounds = 0;
       continue;
     }
-    // Once more: the first round may have made room (no frame is whole yet) for a channel that was polled before.
+    // Polls once more: the first round may have made room (no frame is whole yet) for a channel that was polled before.
     const bool may_move = ++idle_rounds < 2 || (ready() && idle_rounds < most_idle_rounds);
     if (may_move) {
       continue;

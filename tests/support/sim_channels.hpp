@@ -1,12 +1,12 @@
-// Channels over the simulated network, for tests of everything above link: endpoints, a channel between any two of them,
-// and a loop that polls and lets the virtual clock go on. Same seed, same run.
+// Channels over the simulated network, for tests of everything above link: endpoints, a channel between any two of
+// them, and a loop that polls and advances the virtual clock. The same seed gives the same run.
 //
 //   SimChannels sim(seed);
 //   sim.connect(0, 1, handlers_of_0, handlers_of_1);      // Handlers as channel::Channel takes them
 //   sim.channel(0, 1).send(outgoing);                     // endpoint 0's channel to endpoint 1
-//   EXPECT_TRUE(sim.run_until([&] { return arrived; }));  // false: nothing moves any more (or 60 virtual seconds)
+//   EXPECT_TRUE(sim.run_until([&] { return arrived; }));  // false: nothing moves any longer (or 60 virtual seconds)
 //
-// More than channels can be polled: sim.also([&] { return progress.poll(); }).
+// Other objects can be polled, too: sim.also([&] { return progress.poll(); }).
 #pragma once
 
 #include <functional>
@@ -29,20 +29,21 @@ class SimChannels {
   // wrap: puts something around each of the two lanes (link/fault).
   void connect(int first, int second, const channel::Handlers& of_first, const channel::Handlers& of_second,
                const WrapLane& wrap = {});
-  // Endpoint `from`'s channel to `to`.
+  // Returns endpoint `from`'s channel to `to`.
   [[nodiscard]] channel::Channel& channel(int from, int to) { return *channels_.at({from, to}); }
   [[nodiscard]] link::SimNetwork& network() noexcept { return network_; }
-  // Kills the endpoint: its channels are not polled any more.
+  // Kills the endpoint: its channels are no longer polled.
   void kill(int endpoint);
   void also(std::function<int()> poll) { others_.push_back(std::move(poll)); }
 
-  // One poll of every channel of living endpoints, in random order; returns the work done.
+  // Polls every channel of living endpoints once, in random order, and returns the work done.
   int poll();
-  // Does any of them say that there is something to do?
+  // Returns true if any of them says that there is something to do.
   [[nodiscard]] bool ready() const;
-  // Polls and advances the clock until done() or nothing moves any more or limit_ns of virtual time have passed; true: done.
+  // Polls and advances the clock until done(), until nothing moves any longer, or until limit_ns of virtual time have
+  // passed. Returns true if it is done.
   bool run_until(const std::function<bool()>& done, std::uint64_t limit_ns = 60'000'000'000);
-  // Until nothing moves any more.
+  // Runs until nothing moves any longer.
   void run_out() {
     (void)run_until([] { return false; });
   }

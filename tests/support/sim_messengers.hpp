@@ -1,5 +1,6 @@
-// Messengers over the simulated network, all in one thread: only non-blocking calls, and a loop that polls. Same seed, same
-// run. The channels between two endpoints (or of one with itself) are made at the first use, as in a universe.
+// Messengers over the simulated network, all in one thread: only non-blocking calls, and a loop that polls. The same
+// seed gives the same run. The channels between two endpoints (or of one with itself) are made at the first use, as in
+// a universe.
 //
 //   SimMessengers sim(seed, 3);
 //   sim[0].isend(sim[0].universe_group(), ...); sim[1].irecv(...);
@@ -54,7 +55,7 @@ class SimMessengers final : public MessageWorld {
   std::vector<std::unique_ptr<channel::Channel>> self_channels_;
   std::vector<std::vector<bool>> connected_;
   SimChannels::WrapLane wrap_;
-  SimChannels channels_;  // ends before the messengers
+  SimChannels channels_;  // it ends before the messengers
 };
 
 }  // namespace couplet::test

@@ -1,4 +1,4 @@
-"""Starting the programs "sky" and "eye" (tests/universe/programs/mpi/sky.cpp), and what the eyes have counted."""
+"""Starts the programs "sky" and "eye" (tests/universe/programs/mpi/sky.cpp), and reads what the eyes have counted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Grid = tuple[int, int]  # ranks in each dimension
 def writes(
     flavour: str, grid: Grid, steps: int, extent: int = 61, pause_us: int = 0, errors: Path | None = None
 ) -> list[str]:
-    """Part of a launcher's command."""
+    """Returns a part of a launcher's command."""
     words = [*map(str, grid), str(extent), str(steps), str(pause_us)]
     return [*ranks(grid), *prefix(errors), program(flavour), "write", *words]
 
@@ -33,7 +33,7 @@ def reads(
     at_once: int = 0,
     errors: Path | None = None,
 ) -> list[str]:
-    """Part of a launcher's command. mode: hold or follow; at_once: steps of each read, else one to five."""
+    """Returns a part of a launcher's command. mode: hold or follow; at_once: steps of each read, else one to five."""
     words = [*map(str, grid), str(extent), route, mode, str(every), str(int(torn)), str(at_once)]
     return [*ranks(grid), *prefix(errors), program(flavour), "read", *words]
 
@@ -49,7 +49,7 @@ def ranks(grid: Grid) -> list[str]:
 def start(
     world: World, flavour: str, *parts: Sequence[str], errors: Path | None = None, **settings: str
 ) -> subprocess.Popen[str]:
-    """One job."""
+    """Starts one job."""
     command = [launcher(flavour)]
     for part in parts:
         command += [":", *part] if len(command) > 1 else part
@@ -57,7 +57,7 @@ def start(
 
 
 def counts(output: str) -> list[dict[str, int]]:
-    """What each reader rank has counted; the equation has to hold."""
+    """Returns what each reader rank has counted, after it has checked the equation."""
     found = []
     for line in output.splitlines():
         if line.startswith("eye "):

@@ -1,4 +1,4 @@
-"""Processes that are not of the universe, at the ports of its members."""
+"""Processes that do not belong to the universe, at the ports of its members."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def listening_ports(pid: int) -> set[int]:
-    """TCP ports on which a process listens."""
+    """Returns the TCP ports on which a process listens."""
     sockets = set()
     for descriptor in Path(f"/proc/{pid}/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -20,6 +20,6 @@ def listening_ports(pid: int) -> set[int]:
 
 @contextlib.contextmanager
 def open_connections(port: int, count: int) -> Iterator[list[socket.socket]]:
-    """So many connections to a port of this host over which nothing is said."""
+    """Opens so many silent connections to a port of this host."""
     with contextlib.ExitStack() as stack:
         yield [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(count)]

@@ -1,4 +1,4 @@
-"""A small tree in a fresh directory, into which a test puts what a check has to find."""
+"""A small tree in a fresh directory, into which a test puts what a check must find."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each check of make check can fail: it finds what it is for, and nothing in a good tree."""
+"""Each check of make check can fail: it finds its kind of problem, and nothing in a good tree."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_clang_format(make_tree: MakeTree) -> None:
     tree = make_tree({"src/base/a.cpp": "int  x;\n", "src/base/b.cpp": "int x;\n"})
     expected = ["src/base/a.cpp:1: not formatted (make format)"]
     assert style.check_clang_format(tree) == expected
-    assert style.check_clang_format(tree) == expected  # what is bad is not remembered as good
+    assert style.check_clang_format(tree) == expected  # bad files are not remembered as good
     assert style.check_clang_format(make_tree({"src/base/a.cpp": "int x;\n"})) == []
 
 

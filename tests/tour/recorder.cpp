@@ -26,7 +26,7 @@ std::string demangled(const char* name) {
   return result;
 }
 
-// "channel  Channel::try_send" of "couplet::channel::Channel::try_send(...)"; empty for what is not worth a line.
+// Returns "channel  Channel::try_send" for "couplet::channel::Channel::try_send(...)", or "" if it is not worth a line.
 std::string line_of(void* address) {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_sname == nullptr) {

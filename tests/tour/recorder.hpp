@@ -1,5 +1,5 @@
-// Records the functions of Couplet that a trip enters (compiled with -finstrument-functions), and prints the layers they
-// belong to, in the order in which the trip first comes by.
+// Records the functions of Couplet that a trip enters (compiled with -finstrument-functions), and prints their layers
+// in the order in which the trip first reaches them.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace tour {
 
 void start();
-// One line per function: the layer, then the function, each once, in the order of the first visit.
+// Returns one line for each function: the layer, then the function, each once, in the order of the first visit.
 std::vector<std::string> stop();
 
 }  // namespace tour

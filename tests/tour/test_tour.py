@@ -1,4 +1,4 @@
-"""The architecture page shows, for each trip, just what the tour prints; ``--update`` rewrites the page.
+"""The architecture page shows, for each trip, exactly what the tour prints. ``--update`` rewrites the page.
 
 python tests/tour/test_tour.py --update [BUILD_DIRECTORY]
 """
@@ -21,7 +21,7 @@ BUILD = ROOT / "build" / "release"
 
 
 def travel(trip: str, build: Path = BUILD) -> str:
-    """What the tour prints for one trip."""
+    """Returns what the tour prints for one trip."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as scratch:
         secret = Path(scratch, "secret")
         secret.touch(mode=0o600)
@@ -46,7 +46,7 @@ def travel(trip: str, build: Path = BUILD) -> str:
 
 
 def block(trip: str) -> re.Pattern[str]:
-    """The block of the page that shows a trip."""
+    """Matches the block of the page that shows a trip."""
     return re.compile(rf"(<!-- tour: {trip} -->\n```text\n)(.*?)(```\n)", re.DOTALL)
 
 

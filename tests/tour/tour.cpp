@@ -1,6 +1,6 @@
-// Makes each trip once and prints the way it went: tour TRIP, with COUPLET_HUB and COUPLET_SECRET_FILE in the environment and
-// a hub for the programs "left" and "right" running (tests/tour/test_tour.py). Two processes: the one that travels first
-// ends its part before the other one begins, so that no trip contains a wait.
+// Makes each trip once and prints its way: tour TRIP, with COUPLET_HUB and COUPLET_SECRET_FILE in the environment, and
+// with a running hub for the programs "left" and "right" (tests/tour/test_tour.py). There are two processes. The one
+// that travels first ends its part before the other one begins, so that no trip contains a wait.
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ void print(const char* title, const std::vector<std::string>& lines) {
   std::fflush(stdout);
 }
 
-// "Your turn": one byte through a pipe.
+// Says "your turn" by one byte through a pipe.
 struct Baton {
   int ends[2];
   Baton() {
@@ -110,7 +110,7 @@ void series_right(couplet_universe* universe, const Baton& there, const Baton& /
   must(couplet_series_close(series));
 }
 
-// The relay lives in the writer here (relay = in_calls), so that it travels when it is told to.
+// The relay is in the writer here (relay = in_calls), so that it works when it is told to.
 void relay_left(couplet_universe* universe, const Baton& there, const Baton& back) {
   couplet_series* series = nullptr;
   must(couplet_series_create(universe, "eta", COUPLET_DOUBLE, 2, shape, origin, shape, nullptr, &series));

@@ -43,7 +43,8 @@ def test_a_big_message(make_world: Callable[..., World], way: str) -> None:
         assert peer["link"] == way.split()[0], (rank, explained)
 
 
-# Extent of a step, steps, how many a read: a read beyond 2^31 bytes, and steps beyond 2^30, more than MPI is asked for.
+# Extent of a step, steps, and how many in each read: a read beyond 2^31 bytes, and steps beyond 2^30, more than MPI is
+# asked for.
 SHAPES = (
     {"reads": (2000, 150, 150), "steps": (16400, 3, 1)} if STRESS else {"reads": (200, 150, 150), "steps": (1640, 3, 1)}
 )
@@ -60,7 +61,7 @@ ROUTES: dict[str, dict[str, str]] = {
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_big_reads_of_a_series(make_world: Callable[..., World], shape: str, route: str, flavour: str) -> None:
-    """Of a series that is held; every element of each step is looked at."""
+    """The series is held, and every element of each step is checked."""
     extent, steps, at_once = SHAPES[shape]
     slots = max(2, at_once)
     size = slots * (extent * (extent + 22) * 4 + 8192)

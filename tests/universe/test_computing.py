@@ -1,4 +1,4 @@
-"""A program that computes, and calls nothing for longer than a host that is gone would be waited for, loses nothing."""
+"""A program that computes, without a call for longer than a vanished host would be waited for, loses nothing."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def two_over_sockets(make_world: Callable[..., World]) -> tuple[Guest, Guest]:
 
 @pytest.mark.parametrize("looks", [0, 20])
 def test_a_receiver(make_world: Callable[..., World], looks: int) -> None:
-    """It is called for the first time, or in the middle of being called, over a socket."""
+    """It is dialed for the first time, or is in the middle of being dialed, over a socket."""
     ocean, nowcast = two_over_sockets(make_world)
     nowcast.get("data = np.zeros(1 << 22)")
     nowcast.get("request = universe.group.Irecv(data, universe.find_rank('ocean'), 1)")
@@ -56,7 +56,7 @@ def test_a_receiver(make_world: Callable[..., World], looks: int) -> None:
 
 
 def test_a_sender(make_world: Callable[..., World]) -> None:
-    """It begins to call over a socket, and computes before it has been answered."""
+    """It begins to dial over a socket, and computes before it has been answered."""
     ocean, nowcast = two_over_sockets(make_world)
     ocean.get("sent = universe.group.Isend(np.arange(1 << 22, dtype='f8'), universe.find_rank('nowcast'), 1)")
     nowcast.get("data = np.zeros(1 << 22)")

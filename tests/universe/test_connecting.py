@@ -1,4 +1,4 @@
-"""Two processes find a connection whatever their settings, whatever the other one does meanwhile, and keep it."""
+"""Two processes find a connection with any settings, whatever the other one does meanwhile, and keep it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEW_S = 30.0
 
 
 def pair(world: World, first_links: str = "self,shm,tcp", second_links: str = "self,shm,tcp") -> tuple[Guest, Guest]:
-    """Guests of rank 0 and 1 that have joined."""
+    """Makes guests of rank 0 and 1 that have joined."""
     guests = [
         Guest(world, "guest", rank, 2, COUPLET_LINKS=links) for rank, links in enumerate((first_links, second_links))
     ]
@@ -43,18 +43,18 @@ def links(guest: Guest) -> set[str]:
 
 
 def computes(seconds: float) -> None:
-    """Time passes in which a process makes no call: longer than a limit that once was there."""
+    """Time passes in which a process makes no call, for longer than a former limit."""
     time.sleep(seconds)
 
 
-# What was sent before leaving.
+# Messages that were sent before leaving.
 
 
 @pytest.mark.parametrize("source", [0, 1])
 def test_what_was_sent_before_leaving_is_delivered_to_a_receiver_that_computed(
     make_world: MakeWorld, source: int
 ) -> None:
-    """First contact over shared memory; the receiver makes no call while the sender sends and leaves."""
+    """It is the first contact over shared memory. The receiver makes no call while the sender sends and leaves."""
     guests = pair(make_world("guest:2"))
     sender, receiver = guests[source], guests[1 - source]
     send(sender, 1 - source)
@@ -119,7 +119,7 @@ def test_both_send_first_and_shared_memory_is_off_on_one_side(make_world: MakeWo
 
 
 def test_no_common_link_is_an_error_that_says_why(make_world: MakeWorld) -> None:
-    """The first one is told by the page of the second, which is told by the first while that waits."""
+    """The page of the second one tells the first one, which tells the second one while that waits."""
     first, second = pair(make_world("guest:2"), "self,shm", "self,tcp")
     first.refused(
         "universe.group.Send(np.arange(4), 1)", "UNSUPPORTED", "program 'guest' rank 1", "shm: ", "switched off"
@@ -139,7 +139,7 @@ def test_the_soft_limit_of_descriptors_is_raised(make_world: MakeWorld) -> None:
 
 
 def test_no_descriptor_is_left_to_answer_with(make_world: MakeWorld) -> None:
-    """The answering side has none just now; it answers when it has."""
+    """The answering side has none at present, and answers when it has one."""
     first, second = pair(make_world("guest:2"))
     pid = second.process.pid
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
@@ -153,13 +153,13 @@ def test_no_descriptor_is_left_to_answer_with(make_world: MakeWorld) -> None:
     first.leave(second)
 
 
-# A member that is busy, and strangers at its port.
+# A busy member, and foreign processes at its port.
 
 
 def test_first_contact_with_a_member_that_computes_and_whose_queue_of_callers_is_full(make_world: MakeWorld) -> None:
     first, second = pair(make_world("guest:2"), "self,tcp", "self,tcp")
     (port,) = listening_ports(second.process.pid)
-    queue = 128  # what it once was
+    queue = 128  # the former size of the queue
     with open_connections(port, queue + 1):
         first.get("request = universe.group.Isend(np.arange(4), 1)")
         first.say(f"universe.group.Recv(found, 1, timeout={FEW_S})")

@@ -1,4 +1,4 @@
-"""Two processes on two hosts whose cable is cut for a while: both live, and nothing is lost."""
+"""Two processes on two hosts whose cable is cut for a while: both are alive, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def hosts() -> Iterator[Namespaces]:
 
 
 def far_pair(world: World, hosts: Namespaces) -> tuple[Guest, Guest]:
-    """Guests that talk to the hub over cable 0, and to each other over cable 1."""
+    """Makes guests that reach the hub over cable 0, and each other over cable 1."""
     guests = [
         Guest(
             world,

@@ -1,4 +1,4 @@
-"""Processes die: the others are told by name within 5 seconds or go on, and nothing stays behind."""
+"""Processes die: the others are told the name within 5 seconds or go on, and nothing is left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from launching import BUILD, World
 from members import Member
 
 MakeWorld = Callable[..., World]
-TOLD_WITHIN_S = 5.0  # the contract; what is measured here is milliseconds
+TOLD_WITHIN_S = 5.0  # the promise; the measured times are milliseconds
 CLEAN = BUILD / "libexec" / "couplet" / "couplet-clean"
 
 
@@ -116,7 +116,7 @@ def test_members_go_on_when_the_hub_is_killed(make_world: MakeWorld) -> None:
     assert len(ocean.notes) == 1 and ocean.notes[0].endswith("this process goes on without it")
     assert ocean.ask("alive 1") == "alive ok"
     nowcast.kill()
-    assert "has ended without leaving" in ocean.ask("alive 1")  # its lock tells, without a hub
+    assert "has ended without leaving" in ocean.ask("alive 1")  # its lock shows it, without a hub
     assert ocean.ask("lost").startswith("lost 1 program 'nowcast' rank 0")
     ocean.leave()  # and removes the directory as the last one
 

@@ -1,5 +1,7 @@
-"""Memory, shared memory, open files and threads run out beside two pairs at work: an error says what and where, the
-pairs lose nothing, and afterwards it works again."""
+"""Memory, shared memory, open files and threads run out beside two pairs at work.
+
+An error says what and where, the pairs lose nothing, and afterwards everything works again.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ SMALL_MEMORY_BYTES = 24 * MEGABYTE
 
 @pytest.fixture
 def small_memory(tmp_path: Path) -> Iterator[Path]:
-    """A directory in a file system of its own, in memory and small, as /dev/shm of a container may be."""
+    """Makes a directory in a small file system of its own, in memory, as /dev/shm of a container may be."""
     path = tmp_path / "shm"
     path.mkdir()
     options = ["-t", "tmpfs", "-o", f"size={SMALL_MEMORY_BYTES},mode=0700", "tmpfs"]
@@ -35,7 +37,7 @@ def small_memory(tmp_path: Path) -> Iterator[Path]:
 
 
 def leave_free(directory: Path, free_bytes: int) -> None:
-    """Fill the file system up to so many bytes."""
+    """Fills the file system up to so many bytes."""
     filler = directory / "filler"
     filler.unlink(missing_ok=True)
     facts = os.statvfs(directory)
@@ -75,14 +77,14 @@ def test_a_full_shared_memory(small_memory: Path, make_world: MakeWorld) -> None
 
 
 def limit_files(pid: int, most: int) -> tuple[int, int]:
-    """The limit of open files from here on; what it was."""
+    """Sets the limit of open files from here on, and returns the former one."""
     before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, before[1]))
     return before
 
 
 def files(pid: int) -> int:
-    """The first number that is free: all above are refused by a limit of this."""
+    """Returns the first free number: a limit of this refuses all above."""
     used = {int(path.name) for path in Path(f"/proc/{pid}/fd").iterdir()}
     return next(number for number in range(len(used) + 1) if number not in used)
 
@@ -118,7 +120,7 @@ def test_few_files_to_join_with(make_world: MakeWorld) -> None:
                 break
             member.process.wait(20)
         four.go_on()
-    program_ran = [answer for answer in answers if answer]  # else not even its libraries could be loaded
+    program_ran = [answer for answer in answers if answer]  # otherwise not even its libraries could be loaded
     assert program_ran[-1].startswith("joined "), answers
     for answer in program_ran[:-1]:
         assert answer.startswith("error COUPLET_ERROR_LIMIT ") and "Too many open files" in answer, answers
@@ -136,7 +138,7 @@ def test_no_file_is_left_for_callers_of_a_member(make_world: MakeWorld) -> None:
         limit_files(pid, before[0])
         guest = Member(world, "guest", 0, 1)
         guest.joined()
-        assert guest.ask("nonsense 2 garbage") == "nonsense ended"  # it got in to say it
+        assert guest.ask("nonsense 2 garbage") == "nonsense ended"  # it was let in to send it
         guest.leave()
 
 
@@ -178,7 +180,7 @@ def test_memory_is_refused(make_world: MakeWorld) -> None:
 
 
 def test_the_relay_needs_no_thread_for_a_writer_that_it_serves(make_world: MakeWorld) -> None:
-    """It has one for all, so that a reader is served that comes when no memory is left for the stack of another one."""
+    """It has one thread for all, so a reader is served that comes when no memory is left for another stack."""
     world = make_world(f"{PROGRAMS},guest:1?")
     world.environment["COUPLET_RELAY"] = "external"
     relay = world.start([str(BUILD / "libexec" / "couplet" / "couplet-relay")], COUPLET_NODE="a")

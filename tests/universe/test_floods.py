@@ -1,4 +1,4 @@
-"""Connections that say nothing keep nobody out of a universe."""
+"""Silent connections keep no program out of a universe."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ import pytest
 from launching import World
 from members import Member
 
-MAX_OPEN = 2000  # of the flood; the hub has closed older ones, or may
+# Connections of the flood. The hub has closed older ones, or may close them.
+MAX_OPEN = 2000
 
 
 @contextlib.contextmanager
 def flood(port: int, source: str, rate: int) -> Iterator[None]:
-    """So many connections a second from an address of this host, over which nothing is said."""
+    """Opens so many silent connections a second from an address of this host."""
     stop = threading.Event()
     opened: deque[socket.socket] = deque()
 

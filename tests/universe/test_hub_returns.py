@@ -22,7 +22,7 @@ def start(world: World, **sizes: int) -> list[Member]:
 
 
 def ask_until(member: Member, question: str, answer: str) -> None:
-    """Until what is known has come around; a call to the hub lets it hear what the hub has said."""
+    """Asks until the news has arrived. A call to the hub lets the member receive what the hub has sent."""
     deadline = time.monotonic() + WITHIN_S
     while not (heard := member.ask(question)).startswith(answer):
         assert time.monotonic() < deadline, f"{question}: {heard}, not {answer}"
@@ -37,7 +37,7 @@ def test_a_series_that_is_opened_after_the_hub_was_killed_works(make_world: Make
     for _ in range(2):  # twice in a row
         world.kill_hub()
         world.resume_hub()
-        nowcast.say("find eta 30")  # it waits until who knows the series comes back to the hub
+        nowcast.say("find eta 30")  # it waits until a member that knows the series returns to the hub
         assert ocean.ask("find nothing 0") == "COUPLET_NOT_YET COUPLET_NOT_YET"
         assert nowcast.hear() == "found eta of ocean"
     follower = Member(world, "follower", 0, 1)
@@ -55,7 +55,7 @@ def test_requests_that_wait_are_asked_again(make_world: MakeWorld) -> None:
     world = make_world("ocean:1,nowcast:1")
     ocean, nowcast = start(world, ocean=1, nowcast=1)
     nowcast.say("find eta 60")
-    time.sleep(0.1)  # mostly it has been asked then
+    time.sleep(0.1)  # it has mostly been asked by then
     world.kill_hub()
     world.resume_hub()
     assert ocean.ask("announce eta").startswith("announced ")
@@ -99,7 +99,7 @@ def test_the_hub_is_killed_while_programs_join(make_world: MakeWorld, joined: in
     world = make_world("ocean:2,nowcast:1")
     words = [("ocean", 0, 2), ("ocean", 1, 2), ("nowcast", 0, 1)]
     members = [Member(world, *each, **PATIENT) for each in words[:joined]]
-    time.sleep(0.2)  # so long joining takes mostly: the moment is the point of it
+    time.sleep(0.2)  # joining mostly takes so long, and the time of the kill is what matters
     world.kill_hub()
     world.resume_hub()
     members += [Member(world, *each, **PATIENT) for each in words[joined:]]

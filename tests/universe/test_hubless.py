@@ -1,4 +1,4 @@
-"""Without a hub, or with one that is stopped, everybody who waits for a process that dies is told so by its name."""
+"""Without a hub, or with a stopped one, every process that waits for one that dies is told its name."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quartet import Guest
 
 MakeWorld = Callable[..., World]
 ANY_SOURCE = -1
-# What nowcast waits with; what each of the two does before the hub is gone.
+# The call in which nowcast waits, and what each of the two does before the hub is gone.
 WAITS = {
     "receive": ("universe.group.Recv(np.zeros(1), 0, 1)", "1", "1"),
     "any-source": (f"universe.group.Recv(np.zeros(1), {ANY_SOURCE}, 1)", "1", "1"),
@@ -50,7 +50,7 @@ def gone_hub(request: pytest.FixtureRequest) -> Iterator[Callable[[World], None]
 
 @pytest.mark.parametrize("wait", WAITS)
 def test_a_death_is_told_to_who_waits(make_world: MakeWorld, gone_hub: Callable[[World], None], wait: str) -> None:
-    """They have never talked to each other before, unless what they wait with needs it."""
+    """They have never exchanged messages before, unless their wait needs it."""
     line, of_ocean, of_nowcast = WAITS[wait]
     world = make_world("ocean:1,nowcast:1")
     ocean, nowcast = (Guest(world, program, 0, 1) for program in ("ocean", "nowcast"))
@@ -77,7 +77,7 @@ def test_a_death_is_told_to_who_waits(make_world: MakeWorld, gone_hub: Callable[
 
 
 def test_leaving_is_seen_when_the_hub_is_stopped(make_world: MakeWorld) -> None:
-    """The hub cannot tell: the page that is gone does."""
+    """The hub cannot report it, but the missing page shows it."""
     world = make_world("ocean:1,nowcast:1")
     ocean, nowcast = (Guest(world, program, 0, 1) for program in ("ocean", "nowcast"))
     ocean.ready()

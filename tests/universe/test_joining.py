@@ -135,7 +135,7 @@ def test_nobody_at_the_hub_address(make_world: MakeWorld) -> None:
 
 
 def test_a_hub_of_another_universe_is_not_joined(make_world: MakeWorld) -> None:
-    """An address may be that of another universe's hub by now: it was joined silently."""
+    """An address may be that of another universe's hub by now. Such a hub was joined without an error."""
     world = make_world("ocean:1")
     hub = world.environment["COUPLET_HUB"]
     run = world.run
@@ -257,13 +257,15 @@ def test_rank_and_size_come_from_the_launcher(make_world: MakeWorld, name: str) 
 
 
 def test_a_hub_that_does_not_outlive_its_starter(make_world: MakeWorld, tmp_path: Path) -> None:
-    """--until-input-ends: it ends at once with nobody connected, else with the last one. Nobody else comes."""
+    """--until-input-ends: it ends at once if no process is connected, else with the last one. No other process
+    comes.
+    """
     world = make_world("")
     hub = BUILD / "libexec" / "couplet" / "couplet-hub"
     command = [str(hub), "--programs", "ocean:1,nowcast:1", "--until-input-ends"]
     alone = world.start(command, standard_input=True)
     assert read_line(alone, 10).startswith("COUPLET_HUB=")
-    world.finish(alone).check()  # which closes its input
+    world.finish(alone).check()  # this closes its input
 
     events = tmp_path / "events"
     orphan = world.start([*command, "--events", str(events)], standard_input=True)

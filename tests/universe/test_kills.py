@@ -1,10 +1,10 @@
-"""kill -9 at random moments: the others answer by name within 5 seconds or go on, and nothing stays behind.
+"""kill -9 at random times: the others answer with the name within 5 seconds or go on, and nothing is left.
 
 In half of the rounds nowcast reads from another node, through a relay, which is killed too: alone (its keeper starts
-another one), with its keeper, or started by hand.
+another one), together with its keeper, or started by hand.
 
-Each round has a seed of its own, which its name shows: COUPLET_KILLS_SEED=<it> COUPLET_KILLS=1 repeats one.
-COUPLET_KILLS is the number of rounds: some in make test, 200 in make stress.
+Each round has a seed of its own, which its name shows. COUPLET_KILLS_SEED=<it> COUPLET_KILLS=1 repeats one.
+COUPLET_KILLS is the number of rounds: a few in make test, 200 in make stress.
 """
 
 from __future__ import annotations
@@ -29,13 +29,15 @@ PROGRAMS = ("ocean", "nowcast", "ping", "pong")
 VICTIMS = (*PROGRAMS, "hub", "everything")
 APART_VICTIMS = ("ocean", "nowcast", "hub", "everything", "relay", "relay", "relay and keeper", "relay by hand")
 PARTNER = {"ocean": "nowcast", "nowcast": "ocean", "ping": "pong", "pong": "ping"}
-WITHIN_S = 5.0  # the contract
+WITHIN_S = 5.0  # the promise
 JOIN_S = 3.0
 LIBEXEC = BUILD / "libexec" / "couplet"
 
 
 def check(name: str, process: Process, victim: str, deadline: float) -> None:
-    """Whoever needs the victim names it; the others go on. Before all had joined, all are told who is missing."""
+    """A process that needs the victim names it, and the others go on. Before all had joined, all are told what is
+    missing.
+    """
     if victim.startswith("relay"):
         check_without_relay(name, process, victim, deadline)
         return
@@ -54,7 +56,7 @@ def check(name: str, process: Process, victim: str, deadline: float) -> None:
 
 
 def check_without_relay(name: str, process: Process, victim: str, deadline: float) -> None:
-    """All go on, with another relay; where nobody has to start one, the reader may name the relay instead."""
+    """All go on, with another relay. If none has to be started, the reader may name the relay."""
     answer = goes_on(process, deadline)
     alone = victim == "relay" or name != "nowcast"
     by_name = answer.startswith("error COUPLET_ERROR_PEER_LOST") and "the relay of node" in answer
@@ -63,7 +65,7 @@ def check_without_relay(name: str, process: Process, victim: str, deadline: floa
 
 
 def kill_relays(world: World, with_keeper: bool) -> None:
-    """kill -9 of the relay, with its keeper or alone (where the keeper has started it already)."""
+    """Kills the relay with SIGKILL, together with its keeper or alone (if the keeper has started it already)."""
     relays = world.relays()
     for each in relays if with_keeper else filter(is_kept, relays):
         with contextlib.suppress(ProcessLookupError):
@@ -71,7 +73,9 @@ def kill_relays(world: World, with_keeper: bool) -> None:
 
 
 def is_kept(relay: int) -> bool:
-    """A child of a keeper: the first process of the two is a child of who has begun the session, and ends at once."""
+    """Says whether it is a keeper's child: the first of the two processes is a child of the session's, and ends at
+    once.
+    """
     try:
         _, parent, _, session = Path(f"/proc/{relay}/stat").read_text().rpartition(")")[2].split()[:4]
         keeper = Path(f"/proc/{parent}/comm").read_text() == "couplet-relay\n"
@@ -81,7 +85,7 @@ def is_kept(relay: int) -> bool:
 
 
 def kept_relay(world: World) -> int:
-    """The one that a keeper has started, once there is one."""
+    """Returns the relay that a keeper has started, once there is one."""
     deadline = time.monotonic() + WITHIN_S
     while not (relays := [each for each in world.relays() if is_kept(each)]):
         assert time.monotonic() < deadline, "no keeper has started a relay"
@@ -103,7 +107,7 @@ def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
     apart = choose.random() < 0.5
     victim = choose.choice(APART_VICTIMS if apart else VICTIMS)
     mode = choose.choice(["hold", "follow"])
-    delay_s = choose.choice([0.04, 0.4, 0.4]) * choose.random()  # a third while they join and open
+    delay_s = choose.choice([0.04, 0.4, 0.4]) * choose.random()  # a third of them while the programs join and open
     world = make_world("ocean:1,nowcast:1,ping:1,pong:1", "--events", str(tmp_path / "events"))
     hub = world.processes[0]
     program = str(BUILD / "tests" / "programs" / "endure")
@@ -115,7 +119,7 @@ def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
     processes = {
         name: Process(world.start([program, name, mode], standard_input=True, **nodes[name])) for name in PROGRAMS
     }
-    time.sleep(delay_s)  # the moment is the point of it
+    time.sleep(delay_s)  # the time of the kill is what matters
     if victim.startswith("relay") or victim == "everything":
         kill_relays(world, victim != "relay")
     if not victim.startswith("relay"):
@@ -133,14 +137,14 @@ def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
             assert each.process.returncode == 0, f"{name}: {each.said}"
         complete = any("running" in each.said for each in others.values())
         if victim in PROGRAMS and not complete:
-            hub.terminate()  # the hub would wait for somebody to come again
+            hub.terminate()  # the hub would wait for a process to return
         wait_for_hub(hub, tmp_path / "events")
         world.wait_for_relays()
     finally:
         world.kill()
         for each in processes.values():
             each.close()
-    if victim == "everything" or (victim == "hub" and not complete):  # perhaps nobody but the hub had come in
+    if victim == "everything" or (victim == "hub" and not complete):  # perhaps only the hub had entered
         world.clean()
     left = [str(path) for path in world.run_directory.rglob("*")]
     assert not left, f"left behind after the death of {victim}: {left}"
@@ -148,17 +152,17 @@ def test_kill(make_world: MakeWorld, tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("mode", ["hold", "follow"])
 def test_each_relay_is_killed_soon(make_world: MakeWorld, tmp_path: Path, mode: str) -> None:
-    """Also while the reader meets it: the reader goes on with the last one."""
+    """The reader may be meeting the relay. It goes on with the last one."""
     choose = random.Random(SEED)
     world = make_world("ocean:1,nowcast:1", "--events", str(tmp_path / "events"))
     program = str(BUILD / "tests" / "programs" / "endure")
     ocean = Process(world.start([program, "ocean", mode], standard_input=True))
     nowcast = Process(world.start([program, "nowcast", mode], standard_input=True, COUPLET_NODE="elsewhere"))
     try:
-        for _ in range(5):  # a keeper gives up after 10 that lived less than a second
+        for _ in range(5):  # a keeper gives up after 10 that ran for less than a second
             relay = kept_relay(world)
             time.sleep(choose.random() * 0.15)
-            with contextlib.suppress(ProcessLookupError):  # the hub had not heard yet of the end of the one before
+            with contextlib.suppress(ProcessLookupError):  # the hub had not heard yet of the end of the previous one
                 os.kill(relay, signal.SIGKILL)
         for each in (nowcast, ocean) * 20:  # more turns than there are slots
             assert not goes_on(each, time.monotonic() + WITHIN_S), each.said

@@ -1,4 +1,4 @@
-"""Who leaves does not depend on what the others do meanwhile."""
+"""Leaving does not depend on what the other processes do meanwhile."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from quartet import Guest
 
 
 def test_leaving_while_a_peer_computes(make_world: Callable[..., World]) -> None:
-    """By tcp, where a peer should take the last bytes that makes no call for longer than leaving waits for it."""
+    """It uses tcp. The last bytes are for a peer that makes no call for longer than leaving waits for it."""
     world = make_world("guest:2")
     guests = [Guest(world, "guest", rank, 2, COUPLET_LINKS="self,tcp") for rank in range(2)]
     first, second = (guest.ready() for guest in guests)

@@ -1,5 +1,7 @@
-"""Mistaken, hostile and foreign processes beside two pairs that exchange checked steps and messages: whoever is wrong
-is told by name or dropped, and the pairs lose nothing."""
+"""Mistaken, hostile and foreign processes beside two pairs that exchange checked steps and messages.
+
+A process that is wrong is told by name or dropped, and the pairs lose nothing.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +19,16 @@ from quartet import NAMES, PROGRAMS, Guest, quartet
 from strangers import listening_ports, open_connections
 
 MakeWorld = Callable[..., World]
-GUEST = len(NAMES)  # its universe rank
+GUEST = len(NAMES)  # universe rank of the guest
 HUNG_UP = {
     errno.ECONNRESET,
     errno.EPIPE,
     errno.ENOTCONN,
-}  # what a call on the socket answers after the other one hung up
+}  # what a call on the socket returns after the other side has closed it
 
 
 def hello(claimed_bytes: int, sent_bytes: int) -> bytes:
-    """The first message of a handshake (docs/formats/handshake.md), with a hash that is made up without a secret."""
+    """Returns the first message of a handshake (docs/formats/handshake.md), with a hash made up without a secret."""
     prefix = struct.pack("<4sBBH", b"\xc7CPL", 1, 1, claimed_bytes)
     fields = struct.pack("<BBHHHQQIIH6x", 1, 1, 1, 1, 0, 0, 0, GUEST, 0, 0xFFFF)
     return (prefix + fields + random.Random(2).randbytes(64)).ljust(sent_bytes, b"x")[:sent_bytes]
@@ -44,7 +46,7 @@ STRANGERS = {
 
 
 def call(port: int, said: bytes) -> None:
-    """Say it, hang up the own half, and listen until the other one hangs up too: which it may do at any moment."""
+    """Sends it, closes the sending side, and reads until the other side closes too, which may be at any time."""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         try:
             connection.sendall(said)
@@ -70,7 +72,7 @@ def test_strangers_on_the_ports_of_members(make_world: MakeWorld, links: str) ->
 
 
 def test_silent_strangers_keep_nobody_out(make_world: MakeWorld) -> None:
-    """More of them than may wait unproven, at a member that somebody wants to reach by tcp."""
+    """There are more of them than may wait unproven, at a member that another process wants to reach by tcp."""
     world = make_world(f"{PROGRAMS},guest:1?")
     with quartet(world) as four:
         (port,) = listening_ports(four.pid("ping"))
@@ -80,7 +82,7 @@ def test_silent_strangers_keep_nobody_out(make_world: MakeWorld) -> None:
             assert silent[79].recv(1) == b""
         member = Member(world, "guest", 0, 1)
         member.joined()
-        assert member.ask(f"nonsense {NAMES.index('ping')} garbage") == "nonsense ended"  # it got in to say it
+        assert member.ask(f"nonsense {NAMES.index('ping')} garbage") == "nonsense ended"  # it was let in to send it
         member.leave()
 
 

@@ -1,4 +1,6 @@
-"""Two programs under Open MPI, MPICH or no MPI, each pair of them: a series each way and messages between all ranks."""
+"""Two programs under Open MPI, MPICH or no MPI, in each pair: a series in each direction, and messages between all
+ranks.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ def run_pair(
     nodes: Mapping[str, str] | None = None,
     **extra: str,
 ) -> None:
-    """Start both, wait for both; every rank has said that all was as it should be."""
+    """Starts both and waits for both. Every rank has reported that all was right."""
     sides = {"left": left, "right": right}
     places = {name: {"COUPLET_NODE": nodes[name]} if nodes else {} for name in sides}
     started = {
@@ -37,7 +39,7 @@ def run_pair(
 
 
 def links(world: World, program: str) -> set[str]:
-    """Over which links the ranks of a program have met the other program."""
+    """Returns the links over which the ranks of a program have met the other program."""
     found: set[str] = set()
     for path in world.directory.glob(f"explain-{program}-*.json"):
         peers = json.loads(path.read_text())["peers"]
@@ -75,12 +77,14 @@ def namespaces() -> Iterator[Namespaces]:
 def test_between_network_namespaces(
     make_world: MakeWorld, namespaces: Namespaces, left: str, right: str, hub: str, cable: int
 ) -> None:
-    """Each is a node: series go through relays. The hub is reached over cable 0; the others meet over the one named."""
+    """Each is a node, so series go through relays. The hub is reached over cable 0; the others meet over the named
+    one.
+    """
     world = make_world("left:2,right:1", address=ADDRESSES[hub][0], prefix=namespaces.prefix(hub))
     prefix = {side: namespaces.prefix(side) for side in namespaces.keepers}
     nodes = {side: side for side in namespaces.keepers}
     interface = {} if cable == 0 else {"COUPLET_INTERFACE": "cable1"}
-    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # inside one is root
+    environment = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # inside one, the user is root
     run_pair(world, (left, 2), (right, 1), "both", prefix, nodes, COUPLET_LINKS="self,tcp", **interface, **environment)
     assert links(world, "left") == {"tcp"} == links(world, "right")
     assert namespaces.received("right", cable) > 4_000_000

@@ -1,4 +1,4 @@
-"""Series read from another node, through a relay: two "nodes" on one machine by COUPLET_NODE."""
+"""Series that are read from another node, through a relay: two "nodes" on one machine by COUPLET_NODE."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RELAY = BUILD / "libexec" / "couplet" / "couplet-relay"
 
 
 def start(world: World, what: str, program: str, rank: int, size: int, node: str, **wishes: object) -> Program:
-    """One rank of a program on a node, ready."""
+    """Starts one rank of a program on a node, and waits until it is ready."""
     words = [f"{key}={value}" for key, value in wishes.items()]
     return Program(world, world.start([str(STEPS), what, program, str(rank), str(size), *words], COUPLET_NODE=node))
 
@@ -96,7 +96,7 @@ def test_a_follower_on_another_node_accounts_for_what_it_lost(make_world: MakeWo
 
 
 def test_what_a_writer_that_leaves_at_once_retained_is_still_read(make_world: MakeWorld) -> None:
-    """It is the only one of its node, and gone before the reader has opened: the relay that it started is there."""
+    """The writer is the only process of its node, and gone before the reader has opened. Its relay is still there."""
     world = make_world("ocean:1,nowcast:1")
     writer = start(world, "write", "ocean", 0, 1, "a", steps=3, slots=4)
     reader = start(world, "read", "nowcast", 0, 1, "b")

@@ -15,7 +15,7 @@ PLACES = {"shm": {}, "tcp": {"COUPLET_NODE": "elsewhere"}}
 @pytest.mark.parametrize("link", PLACES)
 @pytest.mark.parametrize("first", ["host", "guest"])
 def test_messages_of_each_life(make_world: Callable[..., World], link: str, first: str) -> None:
-    """The host waits for an answer while the guest is killed. first: has the lower rank, and its call stands."""
+    """The host waits for an answer while the guest is killed. `first` has the lower rank, and its dial is used."""
     world = make_world(f"{first}:1,{'guest' if first == 'host' else 'host'}:1")
     program = str(BUILD / "tests" / "programs" / "come_again")
     host = world.start([program, "host", str(LIVES)])

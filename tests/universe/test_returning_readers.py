@@ -1,7 +1,7 @@
 """A reader that is killed and started again keeps the hold of its new life.
 
-Issue 9, fault 2: the writer met the new life in its table of holders before the hub had told it of that life, and took
-it for a dead one, since its incarnation was not the one that it knew: 6 of 10 steps were lost by a holder.
+Issue 9, fault 2: the writer met the new life in its table of holders before the hub had reported that life. It took it
+for a dead one, since the incarnation was not the one that it knew. A holder lost 6 of 10 steps.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def test_a_hold_that_the_writer_has_not_heard_of_stands(make_world: Callable[...
     first = world.start([STEPS_PROGRAM, "read", "eye", "0", "1", "mode=hold", "up_to=1"])
     assert read_line(sky, 30) == "ready\n"
     assert read_line(first, 30) == "ready\n"
-    assert read_line(sky, 30) == "halted\n"  # from now on it makes no call
+    assert read_line(sky, 30) == "halted\n"  # it then makes no call
     first.kill()
     first.wait(20)
     second = world.start([STEPS_PROGRAM, "read", "eye", "0", "1", "mode=hold", "up_to=1", "pause_us=50000"])

@@ -14,7 +14,7 @@ WATCHDOG_S = 420.0
 
 
 def run_tasks(world: World, kinds: dict[str, str], ranks: dict[str, int], requests: int, **extra: str) -> int:
-    """Start all programs, wait for all; how many tasks the workers have done."""
+    """Starts all programs, waits for all, and returns how many tasks the workers have done."""
     started = {
         name: start_program(world, kinds[name], ranks[name], [name, str(requests)], name="tasking", **extra)
         for name in ranks

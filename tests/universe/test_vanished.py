@@ -1,4 +1,4 @@
-"""A host vanishes: nothing comes from it any more, not even an end of its connections. The others are told by name."""
+"""A host vanishes: nothing comes from it, not even an end of its connections. The others are told its name."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from enduring import Process, ask, error_of
 from launching import BUILD, World
 from namespaces import ADDRESSES, make_namespaces
 
-WITHIN_S = 5.0  # the contract
+WITHIN_S = 5.0  # the promise
 PARTNER = {"ping": "pong", "pong": "ping"}
 SIDE = {"ping": "left", "pong": "right"}
 
 
 def test_a_host_that_vanishes_is_told_by_name(make_world: Callable[..., World]) -> None:
-    """The cable is cut while messages go back and forth; the hub is on the left."""
+    """The cable is cut while messages go in both directions. The hub is on the left."""
     namespaces = make_namespaces()
     world = make_world("ping:1,pong:1", address=ADDRESSES["left"][0], prefix=namespaces.prefix("left"))
     program = str(BUILD / "tests" / "programs" / "endure")

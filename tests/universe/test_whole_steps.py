@@ -1,8 +1,8 @@
-"""Each delivered step is whole or marked, and every step is accounted for, while a writer of four slots goes on.
+"""Each delivered step is whole or marked, and every step is accounted for, while a writer with four slots goes on.
 
-Under each MPI: through the window of one job, and through relays between jobs of their own. Readers look at every
-element (tests/universe/programs/mpi/sky.cpp) and end their job where a step is mixed without a mark; some thousand
-steps in make test, 100,000 in make stress. Between threads: tests/conformance.
+It runs under each MPI: through the window of one job, and through relays between separate jobs. Readers check every
+element (tests/universe/programs/mpi/sky.cpp) and end their job if a step is mixed without a mark. There are some
+thousand steps in make test, and 100,000 in make stress. tests/conformance does the same between threads.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MakeWorld = Callable[..., World]
 STEPS = 100_000 if os.environ.get("COUPLET_STRESS") else 3000
 PAUSE_US = 600
 WITHIN_S = WATCHDOG_S + STEPS / 100
-# The writer begins when all have opened; it then waits for holders only.
+# The writer begins when all have opened, and then waits only for holders.
 SETTINGS = {"COUPLET_SERIES_SKY_SLOTS": "4", "COUPLET_SERIES_SKY_REQUIRED_READERS": "eye"}
 IN_WINDOW = {"COUPLET_MPI_WINDOW_BYTES": str(4 << 20), "COUPLET_SERIES_SKY_WINDOW": "1", **SETTINGS}
 WRITERS = (1, 1)
@@ -27,7 +27,7 @@ READERS = (1, 2)
 
 
 def check_followers(found: list[dict[str, int]], torn: bool) -> None:
-    """They got some steps, not all of them, else it tests nothing; and all of them the same."""
+    """They got some steps, but not all (otherwise it tests nothing), and all of them the same."""
     assert len(found) == 2
     for each in found:
         assert each["published"] == STEPS and each["pending"] == 0, each
@@ -48,7 +48,9 @@ both_ways = pytest.mark.parametrize("direct", ["1", "0"], ids=["mapped", "got"])
 
 
 def windowed(world: World, flavour: str, direct: str, mode: str, torn: bool = False) -> list[dict[str, int]]:
-    """Sky and eye are one job. Got steps need longer pauses: each of three gets waits for the writer."""
+    """Sky and eye are one job. Steps that are got by MPI need longer pauses: each of three gets waits for the
+    writer.
+    """
     parts = [
         writes(flavour, WRITERS, STEPS, pause_us=PAUSE_US if direct == "1" else 8 * PAUSE_US),
         reads(flavour, READERS, "window", mode, torn=torn),
@@ -87,7 +89,7 @@ def relayed(world: World, sky: str, eye: str, mode: str, extent: int, torn: bool
 @pytest.mark.parametrize("eye", FLAVOURS)
 @pytest.mark.parametrize("sky", FLAVOURS)
 def test_followers_through_a_relay(make_world: MakeWorld, sky: str, eye: str, torn: bool) -> None:
-    """Steps of several pieces. A relay withholds torn ones, also where they are asked for."""
+    """Steps have several pieces. A relay withholds torn ones, even if they are asked for."""
     check_followers(relayed(make_world("sky:1,eye:2"), sky, eye, "follow", 331, torn), torn=False)
 
 

@@ -1,6 +1,6 @@
-"""A series in the window of one MPI job, under each MPI: decompositions, what a reader leaves out, mistakes.
+"""A series in the window of one MPI job, under each MPI: decompositions, steps that a reader leaves out, mistakes.
 
-That no mixed step goes without its mark: test_whole_steps.py.
+test_whole_steps.py checks that no mixed step comes without its mark.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def test_holders_lose_nothing(make_world: MakeWorld, flavour: str, direct: str, 
     for each in found:
         assert each["delivered"] == each["published"] == 300
         assert each["lost"] == each["mixed"] == 0
-    if direct == "1":  # what couplet_explain says
+    if direct == "1":  # the output of couplet_explain
         assert f"the {writers[0] * writers[1] + len(found)} ranks of this node map each other's memory" in ended.errors
         assert '"calls": "none was measured"' in ended.errors
     else:

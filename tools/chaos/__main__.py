@@ -1,7 +1,8 @@
 """usage: tools/chaos/run [--seconds 600] [--seed N] [--runs N] [--tree DIRECTORY] [--plan FILE] [--shrink-seconds 300]
 
-Runs one plan after the other, from the seed on, until the time has passed, and checks what each has left. A finding is
-printed with its plan, shrunk, and how to repeat it; what was left goes to build/chaos/. Exit status 1 if there was one.
+Runs one plan after the other, beginning with the seed, until the time has passed, and checks the results of each. A
+finding is printed with its shrunk plan and the command that repeats it. Its files are copied to build/chaos/. The exit
+status is 1 if there was a finding.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The checker: everything that must not happen, over the histories of one run. Pure."""
+"""The checker: finds everything that must not happen in the histories of one run. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_OF_A_KIND = 3
 
 
 def check(run: Run) -> list[Finding]:
-    """The findings; of those of one kind in one place only the first."""
+    """Returns the findings. Only the first one of a kind in one place is returned."""
     evidence = Evidence(run)
     found: dict[Finding, None] = {}
     seen: Counter[tuple[str, str]] = Counter()
@@ -29,13 +29,13 @@ def check(run: Run) -> list[Finding]:
 
 
 def complete(run: Run) -> bool:
-    """Whether every required rank has joined: a hub waits for those that have not."""
+    """Says whether every required rank has joined. A hub waits for those that have not."""
     joined = {life.name for life in run.lives for call in life.calls if call.name == "join" and call.status == "OK"}
     return all(f"{program.name}/{rank}" in joined for _, program, rank in run.plan.actors() if program.required)
 
 
 def check_left(run: Run) -> Iterator[Finding]:
-    """What is left behind, and what was taken away that was not ours."""
+    """Finds what is left behind, and what was removed although it was not ours."""
     for text in run.left_processes:
         yield Finding("left-behind", f"process {text}")
     if run.left_files:

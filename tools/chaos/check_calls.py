@@ -1,4 +1,6 @@
-"""Checks of single calls: none outlasts its time or gives up early, no error is strange or accuses the living."""
+"""Checks of single calls: none lasts too long or gives up early; no error is unexpected, or names a live peer as
+lost.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,10 @@ from collections.abc import Iterator
 from chaos.evidence import Evidence
 from chaos.histories import SECOND, Call, Finding, Life
 
-MARGIN_S = 8.0  # of a call beyond its timeout: the machine may be busy
-MARGIN_CPU_S = 2.0  # the same for the processor time of the call, which a busy machine does not change
+# A call may exceed its timeout by this, since the machine may be busy.
+MARGIN_S = 8.0
+# The same for the processor time of the call, which does not depend on how busy the machine is.
+MARGIN_CPU_S = 2.0
 UNTIMED_S = {"isend": 5.0, "irecv": 5.0, "count": 5.0, "close": 40.0, "leave": 40.0, "create": 40.0}
 JOIN_SLOW_S = 6.0
 ALWAYS_STRANGE = (
@@ -34,7 +38,7 @@ def check_end(life: Life) -> Iterator[Finding]:
     code = life.exit_code
     if life.killed_ns is not None or life.ended_at_deadline or code in (0, None):
         return
-    if code == 3:  # no memory for its own buffers: the fault hit the actor, not the library
+    if code == 3:  # there is no memory for its own buffers: the fault hit the actor, not the library
         return
     last = f" in {life.calls[-1].name}" if life.calls and life.calls[-1].end_ns is None else ""
     what = f"ended by signal {-code}" if code is not None and code < 0 else f"ended with status {code}"
@@ -96,7 +100,7 @@ def check_status(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding
 
 
 def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
-    """A peer that is named as lost must have ended or left; a relay must have been killed."""
+    """A peer that is named as lost must have ended or left. A relay must have been killed."""
     end_ns = evidence.end_of(life, call)
     named = [name for name in evidence.named_in(call.text) if evidence.lives(name)]
     if named and not any(evidence.was_gone(name, end_ns) for name in named):
@@ -110,7 +114,7 @@ def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Findin
 
 
 def check_hub_lost(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
-    """A hub that lives and can be reached again must be found again."""
+    """A hub that is alive and can be reached again must be found again."""
     end_ns = evidence.end_of(life, call)
     for harm in evidence.run.harms:
         if harm.target == "hub" and harm.kind == "kill":
@@ -127,7 +131,7 @@ def check_hub_lost(evidence: Evidence, life: Life, call: Call) -> Iterator[Findi
 
 
 def check_join(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
-    """Nobody is kept out while the hub and all whom it waits for are well."""
+    """No process is kept out while the hub and all for which it waits are well."""
     end_ns = evidence.end_of(life, call)
     begin_ns = evidence.run.begun_ns
     hurt = any(
@@ -135,12 +139,12 @@ def check_join(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
         for harm in evidence.run.harms
         if harm.kind != "kill" or harm.target != life.name
     )
-    over_ns = evidence.run.hub_ended_ns  # a program that comes again when all others have ended finds no hub
+    over_ns = evidence.run.hub_ended_ns  # a program that is started again after all others have ended finds no hub
     if hurt or call.status == "ERROR_EXISTS" or (over_ns is not None and over_ns < end_ns):
         return
     others = [one.calls[0].begin_ns for one in evidence.run.lives if one.calls and one.life == 0]
     if len(others) < sum(1 for _ in evidence.run.plan.actors()):
-        return  # somebody was not started yet
+        return  # a process was not started yet
     since_ns = max(call.begin_ns, *others)
     seconds = (end_ns - since_ns) / SECOND - evidence.stopped_s(life.name, since_ns, end_ns)
     if call.status == "OK" and seconds > JOIN_SLOW_S:

@@ -1,4 +1,4 @@
-"""Checks of messages: what arrives was sent, in order, once; what was sent arrives; nobody waits for the dead."""
+"""Checks of messages: what arrives was sent, in order, once; what was sent arrives; no process waits for a dead one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from chaos.evidence import Evidence
 from chaos.histories import SECOND, Call, Finding, Life
 
-STUCK_S = 10.0  # both have waited for each other so long, and nothing was done to them
+STUCK_S = 10.0  # both have waited for each other so long, and no fault hit them
 UNNOTICED_S = 12.0  # 5 s are promised
 
 
@@ -38,13 +38,13 @@ def check_messages(evidence: Evidence) -> Iterator[Finding]:
 
 
 def peer_of(call: Call) -> tuple[str, str]:
-    """The name of the other process, and the tag."""
+    """Returns the name of the other process, and the tag."""
     program, rank, tag = call.facts["f"][1:].split("/")
     return f"{program}/{rank}", tag
 
 
 def requests(life: Life) -> list[Pending]:
-    """What this process has waited for. A request that ended with an error, and the next one, have the same number."""
+    """Returns the requests of this process. One that ended with an error, and the next one, have the same number."""
     found: list[Pending] = []
     open_ones: dict[str, Pending] = {}
     for call in life.calls:
@@ -86,7 +86,7 @@ def check_received(evidence: Evidence, life: Life) -> Iterator[Finding]:
 
 
 def failed_before(life: Life, call: Call) -> bool:
-    """Whether a request of the flow ended with an error before: what it would have received is unknown."""
+    """Says whether a request of the flow ended with an error before: what it would have received is unknown."""
     return any(
         each.name in ("received", "irecv")
         and each.facts.get("f") == call.facts["f"]
@@ -97,7 +97,7 @@ def failed_before(life: Life, call: Call) -> bool:
 
 
 def check_death(evidence: Evidence, pending: Pending) -> Iterator[Finding]:
-    """Who waits for somebody that is gone is told within the time that is promised."""
+    """A process that waits for one that is gone is told within the promised time."""
     name, _ = peer_of(pending.calls[0])
     gone_ns = evidence.gone_for_good_ns(name)
     if gone_ns is None:
@@ -114,7 +114,7 @@ def check_death(evidence: Evidence, pending: Pending) -> Iterator[Finding]:
 
 
 def calm_for_death_s(evidence: Evidence, own: str, name: str, begin_ns: int, end_ns: int) -> float:
-    """As calm_s, but a death excuses nothing here, and neither does a dead hub."""
+    """Returns what calm_s returns, but a death is no excuse here, and neither is a dead hub."""
     hurts = [harm for harm in evidence.harms_to([own, name]) if harm.kind != "kill"]
     busy = sum(
         max(0, min((harm.until_ns or evidence.end_ns) + 3 * SECOND, end_ns) - max(harm.from_ns, begin_ns))
@@ -124,7 +124,7 @@ def calm_for_death_s(evidence: Evidence, own: str, name: str, begin_ns: int, end
 
 
 def check_arrival(evidence: Evidence) -> Iterator[Finding]:
-    """What was sent to somebody that waits for it arrives, if nothing was done to the two."""
+    """What was sent to a process that waits for it arrives, if no fault hit the two."""
     names = {life.name for life in evidence.run.lives}
     for sender in names:
         for receiver in names:
@@ -148,7 +148,9 @@ def check_pair(evidence: Evidence, sender: Life, receiver: Life) -> Iterator[Fin
 
 
 def check_missing(evidence: Evidence, sent: Pending, wanted: Pending) -> Iterator[Finding]:
-    """The sender has sent a message, or still wants to, that the receiver has waited for without an end."""
+    """The sender has sent a message, or still wants to, for which the receiver has waited without success until the
+    end.
+    """
     sender, receiver = sent.life, wanted.life
     place = f"{wanted.calls[0].facts['f']} of {receiver.name} at {wanted.begin_ns}"
     pair = [sender.name, receiver.name]

@@ -12,18 +12,21 @@ from typing import Any
 from chaos.evidence import Evidence
 from chaos.histories import SECOND, Call, Finding, Life
 
-STARVED_S = 12.0  # steps were there so long, and the reader got none of them
+STARVED_S = 12.0  # steps were there for so long, and the reader got none of them
 UNNOTICED_S = 12.0  # 5 s are promised
-RESTART_S = 8.0  # for a reader to be told that its writer has come again
+RESTART_S = 8.0  # for a reader to be told that its writer was started again
 HELD_FOR_NOBODY_S = 1.5
-SLOW_BYTES_S = {"mapped": 1e9, "relay": 1e8}  # any machine copies, and sends to another process, faster than that
-MIN_STEPS = 100  # that a writer has put while a follower read: fewer say nothing
-MIN_SHARE = 0.05  # of the steps that it could have copied at that speed
+# Any machine copies, and sends to another process, faster than that.
+SLOW_BYTES_S = {"mapped": 1e9, "relay": 1e8}
+# Steps that a writer has put while a follower read. Fewer allow no statement.
+MIN_STEPS = 100
+# The share of the steps that it could have copied at that speed.
+MIN_SHARE = 0.05
 
 
 @dataclass
 class Made:
-    """A series as one life of its writing program made it; steps by rank, in the order of their puts."""
+    """A series as one life of its writing program made it: steps by rank, in the order of their puts."""
 
     name: str
     program: str
@@ -34,12 +37,12 @@ class Made:
 
     @cached_property
     def steps(self) -> list[int]:
-        """Of rank 0, in order: an ordinal is an index into it."""
+        """Returns the steps of rank 0, in order: an ordinal is an index into it."""
         return [call.facts["step"] for call in self.puts.get(0, []) if call.status == "OK"]
 
     @cached_property
     def begun(self) -> dict[int, int]:
-        """When the first rank began to put each step."""
+        """Returns when the first rank began to put each step."""
         times: dict[int, int] = {}
         for calls in self.puts.values():
             for call in calls:
@@ -48,11 +51,11 @@ class Made:
 
     @cached_property
     def published(self) -> list[list[int]]:
-        """For each rank, when it had published its first step, its second, and so on."""
+        """Returns for each rank when it had published its first step, its second, and so on."""
         return [[call.end_ns or 0 for call in calls if call.status == "OK"] for calls in self.puts.values()]
 
     def published_before(self, time_ns: int) -> int:
-        """How many steps all ranks had put by then."""
+        """Returns how many steps all ranks had put by then."""
         counts = [bisect_right(times, time_ns) for times in self.published]
         return min(counts) if len(counts) == len(self.writers) and counts else 0
 
@@ -139,7 +142,7 @@ def delivered(reading: Reading) -> Iterator[tuple[Call, dict[str, Any]]]:
 
 
 def check_steps(reading: Reading, made: list[Made]) -> Iterator[Finding]:
-    """Contents, provenance and order."""
+    """Checks contents, provenance and order."""
     last: dict[int, int] = {}
     for call in reading.reads:
         if call.status == "OK" and not call.facts["steps"]:
@@ -173,7 +176,7 @@ def check_steps(reading: Reading, made: list[Made]) -> Iterator[Finding]:
 
 
 def check_losses(reading: Reading, made: list[Made]) -> Iterator[Finding]:
-    """Who holds and lives loses nothing; what is left out is counted."""
+    """A process that holds and is alive loses nothing. What is left out is counted."""
     restarted = any(call.status == "RESTARTED" for call in reading.reads)
     evicted = any(call.status == "ERROR_EVICTED" for call in reading.reads)
     if evicted:
@@ -258,7 +261,7 @@ def check_sums(reading: Reading, made: list[Made]) -> Iterator[Finding]:
 
 
 def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
-    """Steps that are there are given; the end of a writer is told."""
+    """Steps that are there are delivered, and the end of a writer is reported."""
     position, life, since_ns = -1, 0, None
     for call in reading.reads:
         if call.status == "OK" and call.facts["steps"]:
@@ -272,7 +275,7 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
         if source is None or not source.writers or not reading.takes_all:
             continue
         if len({one.life for one in made}) > 1:
-            continue  # which of them it waits for is its own affair
+            continue  # which of them it waits for is not checked
         end_ns = evidence.end_of(reading.life, call)
         names = [reading.life.name, *(writer.name for writer in source.writers)]
         old_ns = max(since_ns, end_ns - int((STARVED_S + 1) * SECOND))
@@ -288,7 +291,7 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
 
 
 def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
-    """A reader is told within a time that its writer has come again, and is given the new steps."""
+    """A reader is told within a certain time that its writer was started again, and gets the new steps."""
     newest = max(made, key=lambda one: one.life, default=None)
     if newest is None or newest.life == 0 or not any(newest.published):
         return
@@ -327,7 +330,7 @@ def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> It
     if published < MIN_STEPS or span_s <= 0 or copy_s <= 0:
         return
     if source.options["slots"] * span_s / published < 2 * copy_s:
-        return  # gone before anybody could have copied it
+        return  # the step was gone before any reader could have copied it
     inside_s = sum(call.seconds for call in waits if call.begin_ns < writer_end_ns)
     names = [reading.life.name, *(writer.name for writer in source.writers)]
     inside_s = min(inside_s, evidence.calm_s(begin_ns, min(end_ns, writer_end_ns), names))
@@ -375,7 +378,7 @@ def check_ranks(evidence: Evidence, readings: list[Reading]) -> Iterator[Finding
 
 
 def check_holding(evidence: Evidence, made: list[Made], readings: list[Reading]) -> Iterator[Finding]:
-    """A writer that is held up is held up by somebody: a reader that holds and is not waiting in read itself."""
+    """A writer that waits has a reason: a reader that holds and is not itself waiting in read."""
     for one in made:
         for writer in one.writers:
             for before, put in pairwise(one.puts.get(writer.rank, [])):
@@ -389,7 +392,7 @@ def check_holding(evidence: Evidence, made: list[Made], readings: list[Reading])
 
 
 def why_held(evidence: Evidence, made: Made, put: Call, readings: list[Reading]) -> str:
-    """Empty if somebody may hold the writer up during this put; else why nobody does."""
+    """Returns "" if a reader may keep the writer waiting during this put, else why none may."""
     begin_ns, end_ns = put.begin_ns, put.end_ns or evidence.end_ns
     names = {life.name for life in evidence.run.lives}
     if evidence.calm_s(begin_ns, end_ns, names) < HELD_FOR_NOBODY_S:
@@ -417,7 +420,7 @@ def why_held(evidence: Evidence, made: Made, put: Call, readings: list[Reading])
 
 
 def waited_all_the_time(evidence: Evidence, reading: Reading, begin_ns: int, end_ns: int) -> bool:
-    """Whether it was in read, and got nothing, for nearly all the time between."""
+    """Says whether it was in read, and got nothing, for nearly all the time between."""
     inside = 0
     for call in reading.reads:
         first, last = max(call.begin_ns, begin_ns), min(evidence.end_of(reading.life, call), end_ns)

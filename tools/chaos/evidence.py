@@ -1,4 +1,4 @@
-"""Questions that the checks ask about a run: who lived when, and for how long nothing was done to them."""
+"""Questions that the checks ask about a run: which process was alive when, and for how long no fault hit it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from chaos.histories import SECOND, Call, Harm, Life, Run
 
-SETTLE_NS = 8 * SECOND  # so long after a fault its consequences are excused
+SETTLE_NS = 8 * SECOND  # for this long after a fault its consequences are excused
 NAMED = re.compile(r"program '(\w+)' rank (\d+)")
 HURTS_A_PROCESS = ("kill", "stop", "slow", "files", "memory")
 
@@ -17,7 +17,7 @@ def settle_ns(harm: Harm) -> int:
 
 
 class Evidence:
-    """A run with its questions."""
+    """A run, and the questions about it."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -28,11 +28,13 @@ class Evidence:
         return [life for life in self.run.lives if life.name == name]
 
     def end_of(self, life: Life, call: Call) -> int:
-        """When the call returned, or its process ended without."""
+        """Returns when the call returned, or when its process ended without that."""
         return call.end_ns or life.ended_ns or self.end_ns
 
     def harms_to(self, names: Iterable[str]) -> Iterator[Harm]:
-        """Faults that may excuse something between these actors: to them, to what is between them, to their nodes."""
+        """Returns faults that may excuse something between these actors: faults of them, between them, or of their
+        nodes.
+        """
         wanted = set(names)
         nodes = {self.node_of.get(name, "a") for name in wanted}
         for harm in self.run.harms:
@@ -48,7 +50,9 @@ class Evidence:
                 yield harm
 
     def calm_s(self, begin_ns: int, end_ns: int, names: Iterable[str]) -> float:
-        """Seconds between two times in which no fault was in force among them, nor had been shortly before."""
+        """Returns the seconds between two times in which no fault was in force among them, nor had been shortly
+        before.
+        """
         excused = sorted(
             (max(harm.from_ns, begin_ns), min((harm.until_ns or self.end_ns) + settle_ns(harm), end_ns))
             for harm in self.harms_to(names)
@@ -61,7 +65,7 @@ class Evidence:
         return max(0, calm + end_ns - at) / SECOND if end_ns > begin_ns else 0.0
 
     def stopped_s(self, name: str, begin_ns: int, end_ns: int) -> float:
-        """Seconds between two times in which a process was stopped, or mostly stopped, or the machine was busy."""
+        """Returns the seconds between two times in which a process was (mostly) stopped, or the machine was busy."""
         total = 0
         for harm in self.run.harms:
             stopped = harm.target == name and harm.kind in ("stop", "slow")
@@ -70,7 +74,7 @@ class Evidence:
         return total / SECOND
 
     def was_gone(self, name: str, until_ns: int) -> bool:
-        """Whether a process of this name had ended, or had begun to leave, by then."""
+        """Says whether a process of this name had ended, or had begun to leave, by then."""
         for life in self.lives(name):
             if life.ended_ns is not None and life.ended_ns <= until_ns + SECOND:
                 return True
@@ -84,7 +88,9 @@ class Evidence:
         return next((call.end_ns for call in life.calls if call.name == "join" and call.status == "OK"), None)
 
     def gone_for_good_ns(self, name: str) -> int | None:
-        """When the last process of this name died or left, if it did so before the run ended and did not come again."""
+        """Returns when the last process of this name died or left, if that was before the end of the run and for
+        good.
+        """
         lives = self.lives(name)
         if not lives or lives[-1].ended_at_deadline:
             return None
@@ -95,7 +101,7 @@ class Evidence:
         return [f"{program}/{rank}" for program, rank in NAMED.findall(text)]
 
     def harmed(self, kinds: Iterable[str], begin_ns: int, end_ns: int, target: str = "") -> bool:
-        """Whether such a fault was in force between two times, or shortly before."""
+        """Says whether such a fault was in force between two times, or shortly before."""
         return any(
             harm.kind in kinds and harm.target.startswith(target) and harm.overlaps(begin_ns, end_ns, SETTLE_NS)
             for harm in self.run.harms

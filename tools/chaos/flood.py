@@ -1,6 +1,6 @@
-"""Connections over which nothing is said.   usage: python3 flood.py HOST PORT PER_SECOND SECONDS
+"""Opens connections and sends nothing.   usage: python3 flood.py HOST PORT PER_SECOND SECONDS
 
-PER_SECOND 0 and a further argument COUNT: so many at once, held. Prints how many were accepted.
+With PER_SECOND 0 and a further argument COUNT it holds so many at once. Prints how many were accepted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(host: str, port: int, per_second: float, seconds: float, count: int = 0
             held.append(one)
             selector.register(one, selectors.EVENT_READ)
             opened += 1
-        for key, _ in selector.select(timeout=0.01):  # hung up on
+        for key, _ in selector.select(timeout=0.01):  # the other side has closed these
             selector.unregister(key.fileobj)
             one = key.fileobj  # type: ignore[assignment]
             one.close()

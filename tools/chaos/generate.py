@@ -1,7 +1,8 @@
 """Makes a plan from a seed.
 
-What is hard in a real run is made likely: series with few slots, readers of all kinds, processes that compute for long,
-that come and go, that have other settings than their peers; and faults while they are at it.
+Situations that are hard in a real run are made likely: series with few slots, readers of all kinds, processes that
+compute for a long time, that end and are started again, and that have other settings than their peers; and faults
+meanwhile.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ SIZES = (8, 8, 64, 1024, 65536, 1 << 20, 4 << 20)
 
 
 class Writer:
-    """A series and who writes it."""
+    """A series and the program that writes it."""
 
     def __init__(self, random: Random, number: int) -> None:
         self.name = f"ocean{number}"
@@ -96,7 +97,7 @@ def make_readers(random: Random, writer: Writer, count: int, first: int) -> list
             lines.append(idle(random))
         lines += read_lines(random, writer, holds)
         lines.append("leave" + (f" pause={random.choice((0.1, 1))}" if random.random() < 0.3 else ""))
-        if random.random() < 0.3:  # it comes again
+        if random.random() < 0.3:  # the program is started again
             lines += ["join timeout=20", *read_lines(random, writer, random.random() < 0.7), "leave"]
         ranks = random.choice((1, 1, 2))
         late = random.random() < 0.15
@@ -106,12 +107,12 @@ def make_readers(random: Random, writer: Writer, count: int, first: int) -> list
 
 
 def links(random: Random) -> dict[str, str]:
-    """Now and then a program with settings of its own."""
+    """Returns, now and then, settings of its own for a program."""
     return {"COUPLET_LINKS": "self,tcp"} if random.random() < 0.2 else {}
 
 
 def make_talkers(random: Random, first: int) -> list[Program]:
-    """Programs that exchange messages in rounds, so that nobody waits for a message that comes only after its own."""
+    """Programs that exchange messages in rounds, so that none waits for a message that comes only after its own."""
     names = [f"talker{first + index}" for index in range(random.choice((2, 2, 3)))]
     scripts: dict[str, list[str]] = {name: ["join timeout=20"] for name in names}
     area = random.random() < 0.25
@@ -204,7 +205,7 @@ def make_fault(random: Random, targets: list[str], limited: bool) -> Fault:
 
 
 def crowd(random: Random, plan: Plan) -> Plan:
-    """Members that come and go, while others compute for long and sockets hold little."""
+    """Members come and go, while others compute for a long time and sockets hold little."""
     node, rounds = random.choice("ab"), random.choice((100, 300))
     script = tuple(["join timeout=20", "leave"] * rounds)
     churns = tuple(Program(f"crowd{n}", 1, node, script, {}, 1.0, False) for n in range(random.choice((1, 2))))
@@ -218,7 +219,7 @@ def crowd(random: Random, plan: Plan) -> Plan:
 
 
 def orphans(random: Random, plan: Plan) -> Plan:
-    """The hub dies for good, and somebody else after it."""
+    """The hub dies for good, and another process after it."""
     at_s = round(random.uniform(0.5, 5.0), 2)
     names = [f"{program.name}/0" for program in plan.programs if program.required]
     later = Fault("kill", random.choice(names), round(at_s + random.uniform(0.1, 3.0), 2))
@@ -226,7 +227,7 @@ def orphans(random: Random, plan: Plan) -> Plan:
 
 
 def siege(random: Random, plan: Plan) -> Plan:
-    """Nobody has joined yet when the flood begins."""
+    """No process has joined yet when the flood begins."""
     rate = random.choice((20, 100, 300))
     flood = Fault("flood", "hub", 0.0, 15.0, rate)
     programs = tuple(replace(program, start_s=program.start_s + 2.0) for program in plan.programs)
@@ -234,7 +235,7 @@ def siege(random: Random, plan: Plan) -> Plan:
 
 
 def heavy_relay(random: Random, plan: Plan) -> Plan:
-    """Whoever writes is started again while its relay is slow, stopped or away."""
+    """The writer is started again while its relay is slow, stopped or away."""
     writers = [program.name for program in plan.programs if program.name.startswith("ocean")]
     if not writers:
         return plan
@@ -246,7 +247,7 @@ def heavy_relay(random: Random, plan: Plan) -> Plan:
 
 
 def rush(random: Random, plan: Plan) -> Plan:
-    """Large steps in quick succession, and readers that are slower than their writer."""
+    """Large steps come in quick succession, and readers are slower than their writer."""
     programs = []
     for program in plan.programs:
         lines = [sub(r"elements=\d+ grain=\d+", "elements=2097152 grain=512", line) for line in program.script]
@@ -261,7 +262,8 @@ def rush(random: Random, plan: Plan) -> Plan:
 
 
 THEMES = (crowd, orphans, siege, heavy_relay, rush)
-FIRST_SEED_WITH_THEMES = 10_000  # those below keep the plans that docs/chaos.md names
+# Seeds below this one keep the plans that docs/chaos.md names.
+FIRST_SEED_WITH_THEMES = 10_000
 
 
 def generate(seed: int) -> Plan:

@@ -1,4 +1,4 @@
-"""What a run leaves for the checker: the life of each process, the faults as they happened, what was left behind."""
+"""The results of a run for the checker: the life of each process, the faults as they happened, and what was left."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 @dataclass
 class Call:
-    """One call of an actor; end_ns is None if it has not returned before the process ended."""
+    """One call of an actor. end_ns is None if it had not returned before the process ended."""
 
     name: str
     begin_ns: int
@@ -52,7 +52,7 @@ class Life:
         return f"{self.program}/{self.rank}"
 
     def left_ns(self) -> int | None:
-        """When it had left for the last time in good order, if it did and did not join again."""
+        """Returns when it had left for the last time in good order, if it did and did not join again."""
         for call in reversed(self.calls):
             if call.name == "leave" and call.status == "OK":
                 return call.end_ns
@@ -61,7 +61,7 @@ class Life:
         return None
 
     def gone_ns(self) -> int | None:
-        """When the process ended."""
+        """Returns when the process ended."""
         return self.ended_ns
 
 
@@ -76,13 +76,13 @@ class Harm:
     note: str = ""
 
     def overlaps(self, begin_ns: int, end_ns: int, after_ns: int = 0) -> bool:
-        """Whether it was in force between two times; after_ns: so long after its end still counts."""
+        """Says whether it was in force between two times. after_ns: so long after its end still counts."""
         return self.from_ns <= end_ns and (self.until_ns is None or self.until_ns + after_ns >= begin_ns)
 
 
 @dataclass
 class Run:
-    """Everything that the checker sees."""
+    """Everything that the checker gets."""
 
     plan: Plan
     lives: list[Life]
@@ -90,7 +90,8 @@ class Run:
     begun_ns: int = 0
     actors_ended_ns: int = 0
     hub_ended: bool = True  # by itself, within its time after the last actor
-    hub_ended_ns: int | None = None  # when it was seen to have ended by itself, if that was before the last actor
+    # When it was found to have ended by itself, if that was before the last actor.
+    hub_ended_ns: int | None = None
     left_processes: list[str] = field(default_factory=list)
     left_files: list[str] = field(default_factory=list)
     removed_innocents: list[str] = field(default_factory=list)
@@ -102,7 +103,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that must not happen. `kind` says what is broken, in a word that stays while a plan shrinks."""
+    """An event that must not happen. `kind` says what is broken, in a word that stays the same while a plan shrinks."""
 
     kind: str
     text: str
@@ -113,13 +114,13 @@ class Finding:
 
 
 def parse_history(text: str, ahead_ns: int = 0) -> tuple[list[Call], str]:
-    """The calls of one process, whose clock may be ahead, and why it stopped itself ("" if it did not)."""
+    """Returns the calls of one process, whose clock may be ahead, and why it stopped itself ("" if it did not)."""
     calls: list[Call] = []
     why = ""
     for line in text.splitlines():
         try:
             facts = json.loads(line)
-        except ValueError:  # cut by a kill
+        except ValueError:  # the line was cut by a kill
             continue
         time_ns, event, name = facts.pop("t") - ahead_ns, facts.pop("e"), facts.pop("c")
         facts.pop("n", None)

@@ -1,4 +1,4 @@
-"""Three network namespaces, a hub and two nodes, each joined to each by a cable of its own that can be cut."""
+"""Three network namespaces, a hub and two nodes. Each pair is joined by a cable of its own that can be cut."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 CABLES = ("hub-a", "hub-b", "a-b")
 PLACES = ("hub", "a", "b")
 SUBNET = {"hub-a": "10.78.1", "hub-b": "10.78.2", "a-b": "10.78.3"}
-# The address by which a place is known to the others (members publish the one that reaches the hub).
+# The address of a place for the others. Members publish the one that reaches the hub.
 ADDRESS = {"hub": {"a": "10.78.1.1", "b": "10.78.2.1"}, "a": "10.78.1.2", "b": "10.78.2.2"}
 
 
@@ -24,12 +24,12 @@ def host_number(cable: str, place: str) -> int:
 
 
 class NamespacesError(Exception):
-    """They may not be made here; the text says why."""
+    """Namespaces may not be made here. The text says why."""
 
 
 @dataclass
 class Network:
-    """With namespaces, or without: then all places are this host, and cables cannot be cut."""
+    """The places of a run. Without namespaces all places are this host, and cables cannot be cut."""
 
     keepers: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ class Network:
             self.heal(cable)
 
     def small_buffers(self) -> None:
-        """Sockets that hold little, as on a system that is short of memory."""
+        """Makes sockets hold little, as on a system with little memory."""
         for place in PLACES if self.real else ():
             for name in ("tcp_rmem", "tcp_wmem"):
                 self.command(place, "sh", "-c", f"echo 4096 8192 16384 >/proc/sys/net/ipv4/{name}")
@@ -102,7 +102,7 @@ class Network:
             self.need("b", "ip", "route", "replace", "10.78.1.2/32", "via", "10.78.3.1", "src", "10.78.2.2")
 
     def reset(self, place: str) -> int:
-        """Resets every established connection of a place to another place; how many."""
+        """Resets every established connection from a place to another place, and returns how many."""
         done = self.command(place, "ss", "-K", "-t", "state", "established", "dst", "10.78.0.0/16")
         return sum("10.78." in line for line in done.stdout.splitlines())
 

@@ -1,4 +1,4 @@
-"""Carries out a plan: starts everything, lets the faults happen, and collects what is left for the checker."""
+"""Carries out a plan: starts everything, causes the faults, and collects the results for the checker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from chaos.stage import Stage
 from chaos.tree import BuiltTree
 
 TICK_S = 0.01
-DEADLINE_S = 75.0  # of the actors; their scripts have patience for much less
+# The limit for the actors. Their scripts take much less.
+DEADLINE_S = 75.0
 RELAYS_END_S = 20.0
 HUB_ENDS_S = 20.0
 MEGABYTE = 1 << 20
@@ -66,7 +67,7 @@ class Performance:
         return self.collect(begun_ns, ended_ns)
 
     def sleep_a_tick(self) -> None:
-        """A tick that takes much longer shows that the machine is busy: what is slow meanwhile is excused."""
+        """Sleeps for a tick. If it takes much longer, the machine is busy, and what is slow meanwhile is excused."""
         before_ns = time.monotonic_ns()
         time.sleep(TICK_S)
         after_ns = time.monotonic_ns()
@@ -255,7 +256,7 @@ class Performance:
 
 
 def perform(tree: BuiltTree, plan: Plan, keep: Path | None = None) -> Run:
-    """Carries out a plan; histories and logs are copied to `keep`."""
+    """Carries out a plan. Histories and logs are copied to `keep`."""
     directory = Path(tempfile.mkdtemp(prefix="couplet-chaos-", dir="/dev/shm"))
     network = Network()
     notes = []

@@ -1,4 +1,4 @@
-"""A plan: which programs run where, what each does, and which faults happen when. All follows from it but time."""
+"""A plan: which programs run on which node, what each does, and which faults happen when. Only the timing varies."""
 
 from __future__ import annotations
 
@@ -8,22 +8,32 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 FAULT_KINDS = (
-    "kill",  # target: a process, "hub" or "relay:NODE"; starts again after for_s, if the fault says so
-    "stop",  # SIGSTOP, SIGCONT after for_s
-    "slow",  # mostly stopped for for_s
-    "cut",  # target: a cable ("a-b", "hub-a", "hub-b"); healed after for_s
-    "reset",  # target: a node, whose connections are reset
-    "flood",  # target: a process or "hub"; `amount` silent connections a second for for_s
-    "idle_sockets",  # target: a process or "hub"; `amount` silent connections, held for for_s
-    "files",  # target: a process that has only `amount` more descriptors for for_s
-    "memory",  # target: a process that has only `amount` more MiB of address space for for_s
-    "fill",  # target: a node, whose shared memory is filled up to `amount` KiB for for_s
+    # Target: a process, "hub" or "relay:NODE". It is started again after for_s, if the fault says so.
+    "kill",
+    # SIGSTOP, and SIGCONT after for_s.
+    "stop",
+    # The process is stopped most of the time, for for_s.
+    "slow",
+    # Target: a cable ("a-b", "hub-a", "hub-b"), which is healed after for_s.
+    "cut",
+    # Target: a node, whose connections are reset.
+    "reset",
+    # Target: a process or "hub", which gets `amount` silent connections a second for for_s.
+    "flood",
+    # Target: a process or "hub", which gets `amount` silent connections that are held for for_s.
+    "idle_sockets",
+    # Target: a process, which has only `amount` more descriptors for for_s.
+    "files",
+    # Target: a process, which has only `amount` more MiB of address space for for_s.
+    "memory",
+    # Target: a node, whose shared memory is filled up to `amount` KiB for for_s.
+    "fill",
 )
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault; times are seconds after the start of the first program."""
+    """One fault. Times are seconds after the start of the first program."""
 
     kind: str
     target: str
@@ -35,7 +45,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Program:
-    """A program; each rank is an actor that carries out the script. A line that begins with @n is of rank n only."""
+    """A program. Each rank is an actor that carries out the script. A line that begins with @n is for rank n only."""
 
     name: str
     ranks: int
@@ -46,7 +56,7 @@ class Program:
     required: bool = True
 
     def lines(self, rank: int) -> list[str]:
-        """What one rank does."""
+        """Returns the lines of one rank."""
         found = []
         for line in self.script:
             if line.startswith("@"):
@@ -66,12 +76,14 @@ class Plan:
     faults: tuple[Fault, ...]
     settings: dict[str, str] = field(default_factory=dict)
     small_buffers: bool = False
-    memory_mib: int = 0  # of the shared memory of each node; 0: as much as there is
-    clock_ahead_s: int = 0  # of the monotonic clock of node b, as if it had been started so much earlier
-    neighbours: bool = False  # directories of somebody else lie beside those of the run
+    memory_mib: int = 0  # size of the shared memory of each node; 0: as much as there is
+    # The monotonic clock of node b is ahead by this, as if the node had been started so much earlier.
+    clock_ahead_s: int = 0
+    # Directories of another user are beside those of the run.
+    neighbours: bool = False
 
     def actors(self) -> Iterator[tuple[int, Program, int]]:
-        """Number, program and rank of each actor."""
+        """Iterates over number, program and rank of each actor."""
         number = 0
         for program in self.programs:
             for rank in range(program.ranks):
@@ -89,7 +101,7 @@ class Plan:
         return Plan(programs=programs, faults=faults, **facts)
 
     def describe(self) -> str:
-        """For people."""
+        """Describes the plan for people."""
         lines = [f"seed {self.seed}  settings {self.settings or 'none'}"]
         if self.small_buffers or self.memory_mib:
             lines[0] += f"  small socket buffers: {self.small_buffers}  shared memory: {self.memory_mib or 'all'} MiB"
@@ -111,7 +123,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Piece:
-    """Something of a plan that may be left out: a fault, a program, or a line of a script (not its join or leave)."""
+    """A part of a plan that may be left out: a fault, a program, or a line of a script (not its join or leave)."""
 
     kind: str
     first: int
@@ -129,7 +141,7 @@ def pieces_of(plan: Plan) -> list[Piece]:
 
 
 def without(plan: Plan, left_out: set[Piece]) -> Plan:
-    """The plan without some of its pieces; faults of programs that are not there go too."""
+    """Returns the plan without some of its pieces. Faults of programs that are not in it are left out, too."""
     programs = []
     for index, program in enumerate(plan.programs):
         if Piece("program", index) in left_out:

@@ -11,8 +11,8 @@ from chaos.plan import Piece, Plan, pieces_of, without
 def shrink(plan: Plan, still_fails: Callable[[Plan], bool], seconds: float) -> Plan:
     """Delta debugging over faults, programs and lines: halves first, then smaller parts.
 
-    still_fails runs a candidate. A finding that needs a rare moment may be missed on the way, which makes the result
-    larger than it need be, never wrong.
+    still_fails runs a candidate. A finding that needs a rare moment may be missed on the way. The result is then larger
+    than necessary, but never wrong.
     """
     end = time.monotonic() + seconds
     for kind in ("fault", "program", "line"):

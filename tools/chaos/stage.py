@@ -18,12 +18,13 @@ from chaos.network import Network
 from chaos.plan import Plan, Program
 from chaos.tree import BuiltTree
 
-INNOCENT = "0123456789abcdef"  # looks like a directory of a run, and is somebody else's
+# Looks like a directory of a run, and belongs to another user.
+INNOCENT = "0123456789abcdef"
 
 
 @dataclass
 class Actor:
-    """One rank of a program; each of its processes is a life."""
+    """One rank of a program. Each of its processes is a life."""
 
     number: int
     program: Program
@@ -38,7 +39,7 @@ class Actor:
 
 
 class Stage:
-    """Processes and files of one run, below one directory."""
+    """The processes and files of one run, below one directory."""
 
     def __init__(self, tree: BuiltTree, plan: Plan, network: Network, directory: Path) -> None:
         self.tree, self.plan, self.network, self.directory = tree, plan, network, directory
@@ -88,7 +89,7 @@ class Stage:
         }
 
     def start_hub(self) -> None:
-        """At first, and again at the same address."""
+        """Starts the hub, at first and again at the same address."""
         programs = ",".join(f"{each.name}:{each.ranks}" + ("" if each.required else "?") for each in self.plan.programs)
         address = "0.0.0.0" if self.network.real else "127.0.0.1"
         command = [*self.network.prefix("hub"), str(self.tree.program("couplet-hub")), "--programs", programs]
@@ -128,7 +129,7 @@ class Stage:
         actor.lives.append(facts)
 
     def clock(self, node: str) -> list[str]:
-        """What to put before a command of a node whose clock differs: every machine counts from its own start."""
+        """Returns the words before a command of a node whose clock differs. Every machine counts from its own start."""
         ahead = str(self.plan.clock_ahead_s)
         prefix = ["unshare", "--time", "--monotonic", ahead, "--boottime", ahead, "--"]
         if node == "a" or not self.plan.clock_ahead_s:
@@ -145,7 +146,7 @@ class Stage:
         return self.directory / f"{actor.program.name}-{actor.rank}-{life}.jsonl"
 
     def look(self) -> bool:
-        """Notes who has ended. True while an actor runs or is to be started."""
+        """Notes which processes have ended. Returns True while an actor runs or is to be started."""
         busy = False
         if self.hub is not None and self.hub_ended_ns is None and self.hub.poll() is not None:
             self.hub_ended_ns = time.monotonic_ns()
@@ -159,7 +160,7 @@ class Stage:
         return busy
 
     def pids_of(self, target: str) -> list[int]:
-        """Of an actor, "hub" or "relay:NODE" (the process that serves, not the one that keeps it)."""
+        """Returns the processes of an actor, "hub" or "relay:NODE" (the process that serves, not its keeper)."""
         if target == "hub":
             return [self.hub.pid] if self.hub is not None and self.hub.poll() is None else []
         if target.startswith("relay:"):
@@ -167,7 +168,7 @@ class Stage:
         return [a.process.pid for a in self.actors if a.name == target and a.process is not None]
 
     def relays(self, node: str | None = None) -> list[int]:
-        """Relays of this run; of one node: those that serve it (a keeper has a child)."""
+        """Returns the relays of this run, or those that serve one node (a keeper has a child)."""
         found: dict[int, int] = {}
         directories = [self.run_directory(node)] if node else [self.run_directory("a"), self.run_directory("b")]
         ours = [f"COUPLET_RUN_DIR={path}".encode() for path in directories]
@@ -182,7 +183,7 @@ class Stage:
         return sorted(set(found) - keepers)
 
     def listening(self, target: str) -> tuple[str, int] | None:
-        """Host, seen from the node of the attacker, and port of the hub or of a member."""
+        """Returns host, as seen from the node of the attacker, and port of the hub or of a member."""
         if target == "hub":
             return (self.network.hub_address("b"), self.hub_port)
         pids = self.pids_of(target)
@@ -200,7 +201,7 @@ class Stage:
         return None
 
     def end_by_force(self) -> None:
-        """What still runs, with where each of its threads was."""
+        """Ends the processes that still run, and notes where each of their threads was."""
         for actor in self.actors:
             if actor.process is None:
                 continue
@@ -223,7 +224,7 @@ class Stage:
         return lives
 
     def wait_for_hub(self, seconds: float) -> bool:
-        """Whether it ends by itself."""
+        """Says whether the hub ends by itself."""
         if self.hub is None:
             return True
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -234,7 +235,7 @@ class Stage:
         return False
 
     def wait_for_relays(self, seconds: float) -> list[str]:
-        """Those that do not end by themselves."""
+        """Returns the relays that do not end by themselves."""
         end = time.monotonic() + seconds
         while (left := self.relays()) and time.monotonic() < end:
             time.sleep(0.05)
@@ -244,7 +245,7 @@ class Stage:
         return [f"couplet-relay (pid {pid})" for pid in left]
 
     def left_files(self, clean: bool) -> list[str]:
-        """Files in the run directories; after couplet-clean, if processes have been killed."""
+        """Returns the files in the run directories, after couplet-clean if processes have been killed."""
         left: list[str] = []
         for node in ("a", "b"):
             path = self.run_directory(node)
@@ -254,7 +255,8 @@ class Stage:
                     command = [str(self.tree.program("couplet-clean"))]
                     subprocess.run(command, env=self.environment(node, {}), capture_output=True, timeout=30)
                 found = [one for one in path.rglob("*") if INNOCENT not in one.parts and one.name != "filler"]
-                if self.plan.neighbours:  # the lock of the base stays as long as somebody else may use it
+                # The lock of the base stays as long as another user may use it.
+                if self.plan.neighbours:
                     found = [one for one in found if one != path / "lock"]
                 if not found or time.monotonic() > end:
                     break

@@ -1,4 +1,4 @@
-"""What is built: the symbols that leave the libraries, and the public headers, each compiled alone."""
+"""What is built: the symbols that the libraries export, and the public headers, each compiled alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import Path
 
 from tree import Tree, find_llvm, run
 
-HEADER = Path("include/couplet/couplet.h")
+# The functions of this header are in the libraries for each MPI.
+NEEDS_MPI = "couplet_mpi.h"
 LIBRARIES = ("libcouplet.so", "libcouplet_mpi_openmpi.so", "libcouplet_mpi_mpich.so", "libcouplet_mpi_abi.so")
 STRICT = ["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Iinclude"]
 DECLARATION = re.compile(r"^COUPLET_API\s[^;]*?\b(couplet_\w+)\s*\(", re.MULTILINE)
@@ -37,12 +38,17 @@ def exported_names(tree: Tree, library: Path) -> list[str]:
 
 
 def missing_names(tree: Tree, exported: list[str]) -> list[str]:
-    declared = DECLARATION.findall(tree.read(HEADER))
-    return [f"{HEADER}:1: {name} is declared, but not exported" for name in declared if name not in exported]
+    return [
+        f"{path}:1: {name} is declared, but not exported"
+        for path in tree.select([".h"], ["include/couplet"])
+        if path.name != NEEDS_MPI
+        for name in DECLARATION.findall(tree.read(path))
+        if name not in exported
+    ]
 
 
 def needs_mpi(tree: Tree, library: Path) -> list[str]:
-    """libcouplet couples programs of whatever MPI, so it links none."""
+    """libcouplet couples programs of any MPI, so it must not link one."""
     _, output = run(["readelf", "-d", str(library)], tree.root)
     return [f"{library.name}:1: links {name}" for name in re.findall(r"NEEDED.*\[(lib\w*mpi\w*\.so[^\]]*)\]", output)]
 
@@ -68,7 +74,7 @@ def check_headers(tree: Tree) -> list[str]:
 
 
 def mpi_flags(tree: Tree, path: Path) -> list[list[str]]:
-    """No flags, or, for a header that includes mpi.h, those of each MPI that is there."""
+    """Returns no flags, or, for a header that includes mpi.h, those of each MPI that is installed."""
     if not any("mpi.h" in tree.read(header) for header in tree.with_headers(path)):
         return [[]]
     found = []

@@ -1,4 +1,4 @@
-"""Documents and words: opening comments, the architecture page, paths of one machine only."""
+"""Documents and words: opening comments, the architecture page, and paths that exist on one machine only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PRIVATE_PATH = re.compile(r"(?<![\w.$}/-])/(?:work|home|Users)/\w+")
 
 
 def check_opening_comments(tree: Tree) -> list[str]:
-    """Each header opens with a comment: what becomes of what, neighbours, invariants, tests."""
+    """Each header opens with a comment: what it turns into what, neighbours, invariants, tests."""
     problems = []
     for path in tree.select([".hpp", ".h"], ["src", "include", "compat"]):
         lines = opening_comment(tree.read(path))
@@ -31,7 +31,7 @@ def check_opening_comments(tree: Tree) -> list[str]:
 
 
 def opening_comment(text: str) -> int:
-    """The number of lines of the comment that a file begins with."""
+    """Returns the number of lines of the comment with which a file begins."""
     if text.startswith("/*"):
         return text.split("*/")[0].count("\n") + 1
     return len(re.match(r"(?://[^\n]*\n)*", text)[0].splitlines())  # type: ignore[index]
@@ -52,7 +52,7 @@ def check_architecture(tree: Tree) -> list[str]:
 
 
 def check_words(tree: Tree) -> list[str]:
-    """No paths of somebody's machine; no words of the checkout's private list, git's info/banned-words."""
+    """No file has a path of one person's machine, or a word of the checkout's private list, git's info/banned-words."""
     banned = [PRIVATE_PATH]
     code, output = run(["git", "rev-parse", "--git-common-dir"], tree.root)
     private = tree.root / output.strip() / "info" / "banned-words"

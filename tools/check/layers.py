@@ -1,4 +1,4 @@
-"""Includes go down the list of src/layers.toml or stay in their folder; MPI stays in the mpi/ folders."""
+"""Includes go down the list of src/layers.toml or stay in their folder. MPI stays in the mpi/ folders."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tree import CPP, Tree
 
 INCLUDE_LINE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
-# Folders whose implementations (their subfolders) are named by runtime/ only.
+# Folders whose implementations (their subfolders) only runtime/ may name.
 CONCRETE = ("link",)
 
 
@@ -29,7 +29,7 @@ def check(tree: Tree) -> list[str]:
 
 
 def judge(path: Path, quoted: bool, included: Path, level: dict[str, int]) -> str | None:
-    """What is wrong with one include, if anything."""
+    """Returns what is wrong with one include, if anything."""
     folder, target = path.parts[1], included.parts[0]
     in_mpi = "mpi" in path.parts[2:-1]
     if str(included) in ("mpi.h", "couplet/couplet_mpi.h"):

@@ -1,4 +1,4 @@
-"""Runs the checks of this folder, each on its own line; exit status 1 where one found something.
+"""Runs the checks of this folder and prints one line for each. Exit status 1 if one found a problem.
 
 Usage: main.py [CHECK...]
 """
@@ -10,7 +10,9 @@ import time
 from pathlib import Path
 
 import binary
+import classes
 import documents
+import language
 import layers
 import sizes
 import style
@@ -19,9 +21,11 @@ from tree import Tree
 CHECKS = {
     "layers": layers.check,
     "sizes": sizes.check,
+    "classes": classes.check,
     "opening-comments": documents.check_opening_comments,
     "architecture": documents.check_architecture,
     "words": documents.check_words,
+    "language": language.check,
     "clang-format": style.check_clang_format,
     "ruff": style.check_ruff,
     "mypy": style.check_mypy,

@@ -1,4 +1,4 @@
-"""Functions have at most 70 lines and files 600; what is longer is in sizes-allowed.toml and may only shrink."""
+"""Functions have at most 70 lines and files 600. Longer ones are in sizes-allowed.toml and may only shrink."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(tree: Tree) -> list[str]:
 
 
 def functions(path: Path, text: str) -> Iterator[tuple[str, int, int]]:
-    """Name, first and last line of each function."""
+    """Iterates over name, first line and last line of each function."""
     if path.suffix in CPP:
         return cpp_functions(text)
     if path.suffix in (".py", ".pyi"):
@@ -71,7 +71,7 @@ def fortran_functions(text: str) -> Iterator[tuple[str, int, int]]:
             open_units.append((start[2], number))
 
 
-# Comments, raw strings, strings, characters and lines of the preprocessor: blanked, with their line ends kept.
+# Comments, raw strings, strings, characters and lines of the preprocessor are blanked. Their line ends are kept.
 NOT_CODE = re.compile(
     r"//[^\n]*|/\*.*?\*/"
     r'|R"([^(\s]*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"'
@@ -81,7 +81,7 @@ NOT_CODE = re.compile(
 )
 SCOPE = re.compile(r"\b(namespace|class|struct|union|enum)\b[^()]*$|\bextern\s*$")
 ATTRIBUTE = re.compile(r"\balignas\s*\([^()]*\)|__attribute__\s*\(\(.*?\)\)|\[\[.*?\]\]")
-# The brace after a member in a constructor's list, `: size_{0}`, opens no body.
+# The brace after a member in a constructor's list, `: size_{0}`, does not open a body.
 MEMBER_INITIALIZER = re.compile(r"\)\s*(noexcept\s*)?:[^:].*[\w>]\s*$", re.DOTALL)
 FUNCTION_NAME = re.compile(r"(operator\s*(?:\(\)|[^\s(]+)|~?[A-Za-z_]\w*)\s*\(")
 BEFORE_HEAD = re.compile(r"(?:\s|\b(?:public|private|protected)\s*:(?!:))*")

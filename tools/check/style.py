@@ -1,4 +1,4 @@
-"""Formatting and linting: clang-format, clang-tidy, ruff, mypy. Unchanged files are not looked at again."""
+"""Formatting and linting: clang-format, clang-tidy, ruff, mypy. Unchanged files are not checked again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the checks have in common: the files of the tree, and a cache of what was found good."""
+"""The part that all checks share: the files of the tree, and a cache of files that were found good."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
 @dataclass(frozen=True)
 class Tree:
-    """A checkout. Problems are strings "path:line: text"; no problem, no string."""
+    """A checkout. Problems are strings "path:line: text". No problem, no string."""
 
     root: Path
 
     @functools.cached_property
     def files(self) -> list[Path]:
-        """All files that belong to the project, relative to the root: tracked, or new and not ignored."""
+        """Returns all files that belong to the project, relative to the root: tracked, or new and not ignored."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         listed = subprocess.run(command, cwd=self.root, capture_output=True, check=True, text=True).stdout
         paths = sorted({Path(name) for name in listed.split("\0") if name})
         return [path for path in paths if (self.root / path).is_file() and not (self.root / path).is_symlink()]
 
     def select(self, suffixes: Iterable[str], folders: Iterable[str] = ("",)) -> list[Path]:
-        """The files with one of the suffixes below one of the folders."""
+        """Returns the files with one of the suffixes below one of the folders."""
         wanted = tuple(suffixes)
         starts = tuple(f"{folder}/" if folder else "" for folder in folders)
         return [path for path in self.files if path.suffix in wanted and str(path).startswith(starts)]
@@ -40,11 +40,11 @@ class Tree:
         return (self.root / path).read_text(encoding="utf-8", errors="replace")
 
     def source_folders(self) -> list[str]:
-        """The folders of src/ that hold files."""
+        """Returns the folders of src/ that have files."""
         return sorted({path.parts[1] for path in self.files if path.parts[0] == "src" and len(path.parts) > 2})
 
     def with_headers(self, path: Path) -> list[Path]:
-        """A source file and every header of this tree that it includes, directly or not."""
+        """Returns a source file and every header of this tree that it includes, directly or not."""
         seen = {path}
         waiting = [path]
         while waiting:
@@ -58,16 +58,16 @@ class Tree:
         return sorted(seen)
 
     def digest(self, paths: Iterable[Path], *extra: str) -> str:
-        """Names the contents of the files, and of what else a result depends on."""
+        """Returns a name for the contents of the files, and of everything else on which a result depends."""
         total = hashlib.sha256("\0".join(extra).encode())
         for path in paths:
             total.update(str(path).encode() + b"\0" + (self.root / path).read_bytes() + b"\0")
         return total.hexdigest()
 
     def check_each(self, name: str, jobs: Mapping[str, Callable[[], list[str]]]) -> list[str]:
-        """Runs the jobs that were not found good before, two at a time; a key names all that a job depends on.
+        """Runs the jobs that were not found good before, two at a time. A key names everything on which a job depends.
 
-        What was found good is remembered at once: a check that is broken off goes on there.
+        Good results are remembered at once, so that an interrupted check continues there.
         """
         remembered = self.root / "build" / "check" / f"{name}.good"
         good = set(remembered.read_text().split()) if remembered.exists() else set()
@@ -85,12 +85,12 @@ class Tree:
 
 
 def run(command: list[str], root: Path) -> tuple[int, str]:
-    """The exit status and all output of a command."""
+    """Returns the exit status and all output of a command."""
     done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     return done.returncode, done.stdout
 
 
 def find_llvm(name: str) -> str | None:
-    """The program name-15 or the next later one (tools/find-llvm)."""
+    """Returns the program name-15 or the next later one (tools/find-llvm)."""
     code, output = run([str(Path(__file__).parent.parent / "find-llvm"), name], Path.cwd())
     return output.strip() if code == 0 else None

@@ -1,6 +1,7 @@
-! CoToCoA's Fortran module, over Couplet: a program written for CoToCoA compiles against this one unchanged. Sizes and offsets
-! are integers of kind 4 or 8, arrays of any rank or single elements; an error ends the program with a sentence.
-! docs/guide/from-cotocoa.md. Below: libctca_f, libctca. Tests: tests/compat/cotocoa.
+! CoToCoA's Fortran module, over Couplet: a program written for CoToCoA compiles against it unchanged. Sizes and offsets
+! are integers of kind 4 or 8; arrays may have any rank, or be single elements. An error prints a sentence and ends the
+! program.
+! Guide: docs/guide/from-cotocoa.md. It is built on libctca_f and libctca. Tests: tests/compat/cotocoa.
 module ctca
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_size_t, c_float, c_double, c_ptr, c_loc, c_null_ptr
   implicit none
@@ -8,7 +9,7 @@ module ctca
 
   integer, parameter, public :: CTCA_ROLE_REQ = 0, CTCA_ROLE_CPL = 1, CTCA_ROLE_WRK = 2
   integer, parameter, public :: CTCAC_REQINFOITEMS = 4
-  integer, public :: CTCA_subcomm = -1  ! instead of MPI_COMM_WORLD, from init to finalize
+  integer, public :: CTCA_subcomm = -1  ! replaces MPI_COMM_WORLD, from init to finalize
   integer, parameter :: type_int = 0, type_real4 = 1, type_real8 = 2
 
   public :: CTCAR_init, CTCAR_init_detail, CTCAR_finalize, CTCAR_sendreq, CTCAR_sendreq_hdl, CTCAR_wait, CTCAR_test
@@ -22,7 +23,7 @@ module ctca
   public :: CTCAW_buffer_init, CTCAW_buffer_read_data, CTCAW_buffer_get_address, CTCAW_buffer_free
   public :: CTCAW_buffer_get_timestep, CTCAW_buffer_get_overwriting_flag, CTCAW_get_timestep, CTCAW_get_overwrite_flag
 
-  ! In ctca.h and libctca_f. The return codes of ctca.h are 0: what is not does not return.
+  ! These functions are in ctca.h and libctca_f. Those of ctca.h return 0, or do not return.
   interface
     integer(c_int) function c_subcomm() bind(c, name="ctca_f_subcomm")
       import :: c_int
@@ -197,7 +198,7 @@ contains
 #define TEMPLATE "ctca_of_type.inc"
 #include "ctca_types.inc"
 
-  ! An integer of whatever kind as a count of elements.
+  ! Converts an integer of any kind to a count of elements.
   integer(c_size_t) function to_size(number)
     class(*), intent(in) :: number
     select type (number)
@@ -212,7 +213,7 @@ contains
     if (to_size < 0) error stop "CoToCoA: a size or an offset is negative"
   end function
 
-  ! What is registered stays in use after the call: no copy of it will do.
+  ! Memory that is registered stays in use after the call, so a copy of it would not do.
   subroutine require_contiguous(contiguous)
     logical, intent(in) :: contiguous
     if (.not. contiguous) error stop "CoToCoA: an array that is registered has to be contiguous"
@@ -235,7 +236,7 @@ contains
     call begun(c_requester_init())
   end subroutine
 
-  ! CoToCoA's tables have these sizes; ours grow.
+  ! The numbers are the sizes of CoToCoA's tables. Couplet's tables grow, so they are not needed.
   subroutine CTCAR_init_detail(numareas, numreqs, intparams)
     integer, intent(in) :: numareas, numreqs, intparams
     if (min(numareas, numreqs, intparams) < 0) error stop "CTCAR_init_detail: a negative number"
@@ -384,7 +385,7 @@ contains
     call done(c_worker_buffer_init(c_loc(grid), c_loc(total_size)))
   end subroutine
 
-  ! 1: a step, 2: the end.
+  ! Reads the next step. Returns 1 for a step and 2 for the end.
   integer function CTCAW_buffer_read_data()
     CTCAW_buffer_read_data = c_read_step()
   end function

@@ -1,10 +1,10 @@
-// libctca_f: ctca.h as the Fortran module (and the Python package) call it: communicators as integers, and one function for all
-// element types and roles where Fortran has a procedure of its own for each.
+// libctca_f: the functions of ctca.h as the Fortran module and the Python package call them. Communicators are
+// integers, and there is one function for all element types and roles if Fortran has a procedure of its own for each.
 #include <mpi.h>
 
 #include "ctca.h"
 
-// The header's choice by the number of arguments is for programs.
+// The header chooses by the number of arguments; that is for programs, not for this file.
 #undef CTCAR_buffer_init_int
 #undef CTCAR_buffer_init_real4
 #undef CTCAR_buffer_init_real8
@@ -16,7 +16,7 @@ namespace {
 
 enum Type : int { type_int = 0, type_real4 = 1, type_real8 = 2 };
 
-// Calls what belongs to the type: function_int, function_real4 or function_real8.
+// Calls the function of the type: function_int, function_real4 or function_real8.
 template <typename Int, typename Real4, typename Real8>
 int choose(int type, Int&& of_int, Real4&& of_real4, Real8&& of_real8) {
   return type == type_int ? of_int() : type == type_real4 ? of_real4() : of_real8();
@@ -86,7 +86,7 @@ CTCA_EXPORT_ void ctca_f_writearea(int role, int type, int areaid, int reqrank, 
   }
 }
 
-// handle: NULL where none is wanted.
+// Sends a request. `handle` is NULL if the caller wants none.
 CTCA_EXPORT_ void ctca_f_sendreq(int type, int* parameters, int count, void* data, size_t size, int64_t* handle) {
   if (handle == nullptr) {
     choose(

@@ -32,7 +32,7 @@ def run(
     file: File = Path("coupled.toml"),
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
 ) -> None:
-    """Start every program with its own launcher, host the hub, show progress, end everything cleanly."""
+    """Start every program with its own launcher, host the hub, show progress, and end all processes cleanly."""
     from couplet.cli.configuration import ConfigurationError, load
     from couplet.cli.display import PlainDisplay, display_for
     from couplet.cli.run import run as run_configuration
@@ -49,7 +49,7 @@ def run(
 
 @app.command()
 def check(file: File = Path("coupled.toml")) -> None:
-    """Find mistakes in a description, with line and suggestion, without starting anything."""
+    """Find mistakes in a description, with their lines and suggestions, without starting anything."""
     from couplet.cli.configuration import ConfigurationError, load
     from couplet.cli.launch import command_line
 
@@ -70,7 +70,7 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
     interval: Annotated[float, typer.Option(help="Seconds between two looks.", min=0.1)] = 1.0,
 ) -> None:
-    """A live table of the universes that run on this node, from their counters, without disturbing them."""
+    """Show a live table of the universes that run on this node, from their counters, without disturbing them."""
     from couplet.cli.watch import watch as watch_node
 
     raise typer.Exit(watch_node(Console(), run_dir, once, interval))
@@ -80,14 +80,14 @@ def watch(
 def explain(
     run_dir: RunDirectory = None,
 ) -> None:
-    """What this node and this environment lead to: links, limits, copies, and why."""
+    """Show which links, limits and copies this node and this environment lead to, and why."""
     from couplet.cli.explain import explain as explain_node
 
     raise typer.Exit(explain_node(Console(), run_dir))
 
 
 def _become(name: str, arguments: list[str]) -> None:
-    """Replace this process by an executable of the installation."""
+    """Replaces this process by an executable of the installation."""
     from couplet.cli.installation import executable
 
     try:
@@ -104,7 +104,7 @@ _PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_opti
 
 @app.command(context_settings=_PASS_ON)
 def clean(context: typer.Context) -> None:
-    """Remove what crashed runs have left on this node; never what is in use."""
+    """Remove what crashed runs have left on this node. What is in use is never removed."""
     _become("couplet-clean", context.args)
 
 

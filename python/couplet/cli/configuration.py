@@ -1,4 +1,4 @@
-"""The file ``coupled.toml``: what it may say, and every mistake in it with its line and a suggestion."""
+"""Reads the file ``coupled.toml`` and finds every mistake in it, with its line and a suggestion."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LAUNCHERS = ("none", "openmpi", "mpich", "slurm")
 
 @dataclass(frozen=True)
 class Mistake:
-    """One thing that is wrong, where, and what would be right."""
+    """One mistake: where it is, what is wrong, and what would be right."""
 
-    line: int  # 0: of no line
+    line: int  # 0: the mistake belongs to no line
     text: str
     suggestion: str = ""
 
@@ -28,7 +28,7 @@ class Mistake:
 
 
 class ConfigurationError(Exception):
-    """The file has mistakes; ``mistakes`` lists all of them."""
+    """The file has mistakes; ``mistakes`` is the list of all of them."""
 
     def __init__(self, path: Path, mistakes: list[Mistake]) -> None:
         self.path = path
@@ -54,7 +54,7 @@ class Program:
 
 @dataclass
 class Series:
-    """Settings of a series, and the number of steps to expect for the progress bar."""
+    """Settings of a series, and the number of steps that the progress bar expects."""
 
     name: str
     required_readers: list[str] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Series:
 
 @dataclass
 class Configuration:
-    """A whole coupled run."""
+    """The description of a whole coupled run."""
 
     path: Path
     name: str
@@ -80,11 +80,11 @@ class Configuration:
     interface: str | None = None
 
     def hub_programs(self) -> str:
-        """The hub's notation: ``ocean:2,nowcast:1,follower:1?``."""
+        """Gives the programs in the hub's notation: ``ocean:2,nowcast:1,follower:1?``."""
         return ",".join(f"{p.name}:{p.ranks}{'' if p.required else '?'}" for p in self.programs)
 
     def hub_settings(self) -> dict[str, Any]:
-        """Settings that the hub hands to every member."""
+        """Gives the settings that the hub hands to every member."""
         series = {}
         for one in self.series:
             entry: dict[str, Any] = dict(one.settings)
@@ -94,7 +94,7 @@ class Configuration:
         return {"series": series}
 
 
-# What each table may hold: key -> (accepted types, description).
+# The keys that each table may have: key -> (accepted types, description).
 _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
     "universe": {
         "name": ((str,), "a string"),
@@ -131,7 +131,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
 
 
 class _Lines:
-    """Where tables and keys stand in the text: tomllib does not tell."""
+    """The lines of tables and keys in the text, which tomllib does not report."""
 
     def __init__(self, text: str) -> None:
         self.keys: dict[tuple[str, str], int] = {}
@@ -161,7 +161,7 @@ def _is(value: object, types: tuple[type, ...]) -> bool:
 
 
 class _Reader:
-    """Checks table after table and collects the mistakes."""
+    """Checks one table after the other and collects the mistakes."""
 
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
@@ -174,7 +174,7 @@ class _Reader:
         self.mistakes.append(Mistake(self.lines.of(table, key), text, suggestion))
 
     def table(self, kind: str, where: str, content: dict[str, Any]) -> dict[str, Any]:
-        """The entries of ``content`` that are known and of the right type."""
+        """Returns the entries of ``content`` that are known and of the right type."""
         known, good = _KINDS[kind], {}
         for key, value in content.items():
             if key not in known:
@@ -258,7 +258,7 @@ class _Reader:
 
 
 def load(path: Path) -> Configuration:
-    """Read ``path``; raise ConfigurationError with every mistake found."""
+    """Reads the file ``path``. Raises ConfigurationError with every mistake that it finds."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:

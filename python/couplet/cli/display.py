@@ -1,4 +1,4 @@
-"""What ``couplet run`` shows: a live view on a terminal, plain lines elsewhere."""
+"""The output of ``couplet run``: a live view on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PLAIN_INTERVAL_S = 10.0
 
 
 class Display(Protocol):
-    """What the run tells whoever watches."""
+    """The events and lines that a run passes to its output."""
 
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -35,7 +35,7 @@ class Display(Protocol):
 
 
 def describe(event: dict[str, Any]) -> str | None:
-    """A sentence for an event that is worth one."""
+    """Returns a sentence for an event, or None if the event is not worth one."""
     who = f"{event.get('program')} rank {event.get('rank')}"
     match event.get("event"):
         case "complete":
@@ -52,7 +52,7 @@ def describe(event: dict[str, Any]) -> str | None:
 
 
 def progress_text(series: SeriesView) -> str:
-    """``eta: 1200/2000 steps, 35.1 steps/s, nowcast -3``."""
+    """Returns, for example, ``eta: 1200/2000 steps, 35.1 steps/s, nowcast -3``."""
     total = f"/{series.expected}" if series.expected else ""
     readers = "".join(f", {reader.program} {reader.behind} behind" for reader in series.readers)
     waited = f", {waits_text(series)}" if series.wait_count else ""
@@ -60,7 +60,7 @@ def progress_text(series: SeriesView) -> str:
 
 
 def waits_text(series: SeriesView) -> str:
-    """How long the writer has waited, and for whom."""
+    """Says how long the writer has waited, and for which reader."""
     return (
         f"waited {series.held_s:.1f} s in {series.wait_count} waits, {series.longest_s:.1f} s for {series.longest_for}"
     )
@@ -113,7 +113,7 @@ class PlainDisplay:
 
 
 class LiveDisplay:
-    """A table with a bar per program and per series under the scrolling log."""
+    """A table with a bar for each program and each series, under the scrolling log."""
 
     def __init__(self, console: Console, configuration: Configuration) -> None:
         self._console = console
@@ -178,5 +178,5 @@ class LiveDisplay:
 
 
 def display_for(console: Console, configuration: Configuration) -> Display:
-    """The live view on a terminal, plain lines elsewhere."""
+    """Returns the live view on a terminal, and plain lines elsewhere."""
     return (LiveDisplay if console.is_terminal else PlainDisplay)(console, configuration)

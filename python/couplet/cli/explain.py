@@ -1,4 +1,4 @@
-"""``couplet explain``: what this node and this environment lead to, and why."""
+"""``couplet explain``: the links and limits that this node and this environment lead to, and why."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SETTINGS = (
 
 
 def _ptrace_scope() -> str:
-    """Whether one process of the user may read another's memory."""
+    """Says whether one process of the user may read another's memory."""
     try:
         scope = int(Path("/proc/sys/kernel/yama/ptrace_scope").read_text())
     except (OSError, ValueError):
@@ -37,7 +37,7 @@ def _shared_memory(base: Path) -> str:
 
 
 def _other_nodes() -> str:
-    """How a series of another node is read."""
+    """Says how a series of another node is read."""
     relay = os.environ.get("COUPLET_RELAY", "auto")
     ways = {
         "auto": "through a relay that the first writer rank of that node starts",
@@ -59,7 +59,9 @@ def _cores(processes: int) -> str:
 
 
 def explain(console: Console, run_dir: Path | None) -> int:
-    """Print what a program that joins here would find. Of a running program, couplet_explain tells the links in use."""
+    """Prints what a program that joins here would find. For a running program, couplet_explain reports the links in
+    use.
+    """
     base = run_directory(run_dir)
     table = Table(box=None, show_header=False, padding=(0, 2))
     table.add_row("cores", _cores(sum(len(node.pages()) for node in nodes(run_dir))))

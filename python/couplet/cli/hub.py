@@ -1,4 +1,4 @@
-"""The hub as a child process, and the events it writes."""
+"""Runs the hub as a child process, and reads the events that it writes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ class HubError(Exception):
     """The hub could not be started."""
 
 
-MAX_RESTARTS = 20  # of the hub, in one run
+MAX_RESTARTS = 20  # restarts of the hub in one run
 
 
 class Hub:
-    """Hosts the hub of one run: a secret of its own, a free port, and its events. A hub that dies is started again."""
+    """Hosts the hub of one run: a secret of its own, a free port, and its events. If the hub dies, it is started
+    again.
+    """
 
     def __init__(self, configuration: Configuration, scratch: Path) -> None:
         self._events = scratch / "events.jsonl"
@@ -63,7 +65,9 @@ class Hub:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True, bufsize=0)
 
     def _announced(self, timeout_s: float = 10.0) -> dict[str, str]:
-        """The hub's address and its run, which it prints when it listens, as variables for those who join."""
+        """Returns the hub's address and its run, which it prints when it listens, as variables for the programs that
+        join.
+        """
         assert self.process.stdout is not None
         deadline = time.monotonic() + timeout_s
         said = b""
@@ -80,7 +84,9 @@ class Hub:
         raise HubError(f"the hub did not start: {self.log() or 'it said nothing'}")
 
     def revive(self) -> str:
-        """Start a hub again that was killed: members come back to it. Says so; mostly there is nothing to say."""
+        """Starts the hub again if it was killed; the members then return to it. Returns a sentence about this, else
+        "".
+        """
         code = self.process.poll()
         if code is None or code >= 0 or self._restarts >= MAX_RESTARTS:
             return ""
@@ -97,13 +103,13 @@ class Hub:
         return f"the hub was ended by signal {-code}; it was started again"
 
     def log(self) -> str:
-        """What the hub wrote to its standard error."""
+        """Returns the hub's standard error."""
         self._log.flush()
         self._log.seek(0)
         return self._log.read().strip()
 
     def events(self) -> list[dict[str, Any]]:
-        """The events since the last call."""
+        """Returns the events since the last call."""
         if not self._events.exists():
             return []
         with self._events.open() as file:
@@ -114,12 +120,12 @@ class Hub:
             self._position += sum(len(line.encode()) for line in lines)
         found = []
         for line in lines:
-            with contextlib.suppress(json.JSONDecodeError):  # where a full disk took a part of a line
+            with contextlib.suppress(json.JSONDecodeError):  # a full disk may have taken only a part of a line
                 found.append(json.loads(line))
         return found
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether the hub has found the universe over in this time."""
+        """Says whether the hub finds within this time that the universe has ended."""
         try:
             self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -127,7 +133,7 @@ class Hub:
         return True
 
     def stop(self) -> None:
-        """End the hub; it tells the members."""
+        """Ends the hub, which tells the members."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:

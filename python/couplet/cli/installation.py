@@ -1,4 +1,4 @@
-"""Where the executables of the installation are."""
+"""Finds the executables of the installation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import couplet
 
 
 def executable(name: str) -> Path:
-    """``couplet-hub``, ``couplet-relay``, ``couplet-clean``: of this installation, else from PATH."""
+    """Returns ``couplet-hub``, ``couplet-relay`` or ``couplet-clean`` of this installation, else from PATH."""
     package = Path(couplet.__file__).parent
     places = [
         Path(os.environ["COUPLET_LIBEXEC"]) / name if "COUPLET_LIBEXEC" in os.environ else None,

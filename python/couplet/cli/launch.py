@@ -1,4 +1,4 @@
-"""The command line of each program under its own launcher."""
+"""Composes the command line of each program under its own launcher."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from pathlib import Path
 
 from couplet.cli.configuration import Program
 
-# Names under which the launchers are installed, the unambiguous ones first.
+# The names under which the launchers are installed. Unambiguous names come first.
 _EXECUTABLES = {
     "openmpi": ("mpirun.openmpi", "mpiexec.openmpi"),
     "mpich": ("mpiexec.mpich", "mpirun.mpich", "mpiexec.hydra"),
     "slurm": ("srun",),
 }
-# Where Open MPI's launcher puts its session directory: on all nodes, or on some. It takes one of them.
+# The variables for the session directory of Open MPI's launcher: on all nodes, here, and on other nodes. It accepts
+# one.
 _SESSION_DIRECTORIES = tuple(f"OMPI_MCA_orte_{where}tmpdir_base" for where in ("", "local_", "remote_"))
 
 
 @cache
 def launcher_executable(launcher: str) -> str | None:
-    """Path of the launcher; ``""`` for none; None where it is not installed."""
+    """Returns the path of the launcher: ``""`` for no launcher, None if it is not installed."""
     if launcher == "none":
         return ""
     for name in _EXECUTABLES[launcher]:
@@ -31,7 +32,7 @@ def launcher_executable(launcher: str) -> str | None:
 
 
 def command_line(program: Program) -> list[str]:
-    """What is executed for ``program``."""
+    """Returns the command that is executed for ``program``."""
     executable = launcher_executable(program.launcher)
     if executable is None:
         raise FileNotFoundError(f'launcher "{program.launcher}" of program "{program.name}" is not installed here')
@@ -42,7 +43,7 @@ def command_line(program: Program) -> list[str]:
 
 
 def environment(program: Program, universe: dict[str, str], rank: int | None) -> dict[str, str]:
-    """The environment of ``program`` (of its rank ``rank`` where no launcher tells it)."""
+    """Returns the environment of ``program``. ``rank`` is given if no launcher tells the process its rank."""
     result = {**os.environ, **universe, "COUPLET_PROGRAM": program.name, **program.environment}
     if rank is not None:
         result["COUPLET_RANK"] = str(rank)
@@ -50,11 +51,11 @@ def environment(program: Program, universe: dict[str, str], rank: int | None) ->
     if program.launcher == "openmpi" and os.geteuid() == 0:
         result["OMPI_ALLOW_RUN_AS_ROOT"] = result["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     if program.launcher == "openmpi" and not any(name in result for name in _SESSION_DIRECTORIES):
-        # Where two launchers that start at once make the same directory in /tmp, one of them fails.
+        # If two launchers create the same directory in /tmp at the same time, one of them fails.
         result[_SESSION_DIRECTORIES[0]] = str(Path(universe["COUPLET_SECRET_FILE"]).parent / program.name)
     return result
 
 
 def starts(program: Program) -> list[int | None]:
-    """One start for a launcher; one for each rank where there is none."""
+    """Returns one start for a launcher, or one for each rank if there is none."""
     return list(range(program.ranks)) if program.launcher == "none" else [None]

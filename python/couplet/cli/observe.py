@@ -1,6 +1,6 @@
-"""What is to be seen of a universe from outside: its pages and series files, mapped read-only, and the hub's events.
+"""Observes a universe from outside, by its pages and series files, mapped read-only, and by the hub's events.
 
-Formats: docs/formats/page.md and docs/formats/series.md. Nothing here writes, locks or wakes anything.
+Formats: docs/formats/page.md and docs/formats/series.md. This module writes, locks and wakes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _RUN = re.compile(r"[0-9a-f]{16}(-.+)?")
 
 @dataclass(frozen=True)
 class Page:
-    """One process, as its page shows it."""
+    """One process, as its page describes it."""
 
     program: str
     rank: int
@@ -45,18 +45,18 @@ class Page:
         return self.peer >= FIRST_RELAY_PEER
 
     def messages(self) -> tuple[int, int, int, int]:
-        """Messages sent and received, then bytes of these, over all links."""
+        """Returns the messages sent and received, then their bytes, over all links."""
         sent, received, sent_bytes, received_bytes = (sum(self.counters[at : at + 4]) for at in (0, 4, 8, 12))
         return sent, received, sent_bytes, received_bytes
 
     def waited_ns(self) -> int:
-        """Blocked in messages, for holders and for steps."""
+        """Returns the time for which the process was blocked in messages, for holding readers and for steps."""
         return sum(self.counters[at] for at in (MESSAGE_WAIT_NS, SERIES_HELD_NS, SERIES_READ_WAIT_NS))
 
 
 @dataclass(frozen=True)
 class ReaderEntry:
-    """A holder, or the place kept for a required program."""
+    """A holding reader, or the entry that is kept for a required program."""
 
     peer: int | None
     consumed: int
@@ -67,7 +67,7 @@ class ReaderEntry:
 
 @dataclass(frozen=True)
 class SeriesFile:
-    """One writer rank's slots."""
+    """The slots of one writer rank."""
 
     name: str
     program: str
@@ -90,7 +90,7 @@ class SeriesFile:
 
 @dataclass(frozen=True)
 class ReaderView:
-    """How far a holder is behind the writer."""
+    """Says how far a holding reader is behind the writer."""
 
     program: str
     rank: int
@@ -118,12 +118,12 @@ class SeriesView:
 
     @property
     def occupancy(self) -> float:
-        """Share of the slots that some holder has not released."""
+        """Returns the share of the slots that some holding reader has not released."""
         return min(1.0, max((reader.behind for reader in self.readers), default=0) / self.slots) if self.slots else 0.0
 
 
 def name_hash(name: str) -> int:
-    """FNV-1a, 64 bits: how a reader table names programs."""
+    """Returns the FNV-1a hash, 64 bits, by which a reader table names programs."""
     value = 0xCBF29CE484222325
     for byte in name.encode():
         value = ((value ^ byte) * 0x100000001B3) & 0xFFFFFFFFFFFFFFFF
@@ -135,7 +135,7 @@ def _mapped(path: Path) -> mmap.mmap | None:
         with path.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
     except (OSError, ValueError):
-        return None  # gone, empty, or not ours
+        return None  # the file is gone, empty, or belongs to another user
 
 
 def _text(raw: bytes) -> str:
@@ -143,7 +143,7 @@ def _text(raw: bytes) -> str:
 
 
 def read_page(path: Path) -> Page | None:
-    """The page in ``path``; None where there is none that can be understood."""
+    """Returns the page in ``path``, or None if there is none that can be understood."""
     page = _mapped(path)
     if page is None:
         return None
@@ -163,7 +163,7 @@ def read_page(path: Path) -> Page | None:
 
 
 def read_series_file(path: Path) -> SeriesFile | None:
-    """The series file in ``path``; None where there is none that can be understood."""
+    """Returns the series file in ``path``, or None if there is none that can be understood."""
     file = _mapped(path)
     if file is None:
         return None
@@ -199,14 +199,14 @@ def read_series_file(path: Path) -> SeriesFile | None:
 
 
 def run_directory(base: Path | None = None) -> Path:
-    """Base of the node directories, as the library chooses it."""
+    """Returns the base of the node directories, as the library chooses it."""
     if base is not None:
         return base
     return Path(os.environ.get("COUPLET_RUN_DIR") or f"/dev/shm/couplet-{os.getuid()}")
 
 
 class Node:
-    """One node directory: a universe, as far as it runs on this node."""
+    """One node directory: the part of a universe that runs on this node."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -221,7 +221,7 @@ class Node:
         return [page for page in found if page is not None]
 
     def series(self) -> list[SeriesView]:
-        """All series that are written on this node, newest incarnations only."""
+        """Returns all series that are written on this node, only in their newest incarnations."""
         files: dict[str, list[SeriesFile]] = {}
         for path in sorted(self.directory.glob("series-*")):
             if (file := read_series_file(path)) is not None:
@@ -268,7 +268,7 @@ class Node:
 
 
 def nodes(base: Path | None = None) -> Iterator[Node]:
-    """The universes that have a directory on this node."""
+    """Iterates over the universes that have a directory on this node."""
     directory = run_directory(base)
     if directory.is_dir():
         for path in sorted(directory.iterdir()):
@@ -277,7 +277,7 @@ def nodes(base: Path | None = None) -> Iterator[Node]:
 
 
 class Universe:
-    """One run: what its hub has told, and what its node directory shows."""
+    """One run: the events of its hub, and the contents of its node directory."""
 
     def __init__(self, hub_process: int, base: Path | None = None) -> None:
         self._hub_process = hub_process
@@ -289,11 +289,11 @@ class Universe:
         self._looked = 0.0
 
     def follow(self, hub_process: int) -> None:
-        """The hub was started again."""
+        """Follows the hub that was started again."""
         self._hub_process = hub_process
 
     def take(self, event: dict[str, Any]) -> None:
-        """Note an event of the hub."""
+        """Notes an event of the hub."""
         program, rank = event.get("program"), event.get("rank")
         if not isinstance(program, str) or not isinstance(rank, int):
             return
@@ -303,11 +303,11 @@ class Universe:
             self._ranks.get(program, set()).discard(rank)
 
     def ranks(self) -> dict[str, int]:
-        """How many ranks of each program are there."""
+        """Returns how many ranks of each program are present."""
         return {program: len(ranks) for program, ranks in self._ranks.items()}
 
     def series(self, expected: dict[str, int | None]) -> list[SeriesView]:
-        """The series of this node, with the number of steps that is expected."""
+        """Returns the series of this node, with the number of steps that is expected."""
         if self._node is None:
             self._node = next((n for n in nodes(self._base) if self._kept(n)), None)
             if self._node is None:
@@ -317,21 +317,22 @@ class Universe:
             view.expected = expected.get(view.name)
             view.rate = self._rates[view.name] = view.rate or self._rates.get(view.name, 0.0)
             seen = self._seen.get(view.name)
-            if seen is not None and seen.longest_s == view.longest_s:  # whoever it was may be gone by now
+            # The reader may be gone by now, so the earlier description is kept.
+            if seen is not None and seen.longest_s == view.longest_s:
                 view.longest_for = seen.longest_for
             self._seen[view.name] = view
         return views
 
     def look(self) -> None:
-        """See what will be gone when all have left; at most every tenth of a second."""
+        """Notes the state that will be gone when all have left; at most every tenth of a second."""
         if time.monotonic() - self._looked >= _LOOK_INTERVAL_S:
             self._looked = time.monotonic()
             self.series({})
 
     def waits(self) -> list[SeriesView]:
-        """The series whose writers have waited, as they were last seen."""
+        """Returns the series whose writers have waited, as they were last seen."""
         return [view for view in self._seen.values() if view.wait_count]
 
     def _kept(self, node: Node) -> bool:
-        """Whether the hub of this run is in that directory."""
+        """Says whether the hub of this run is in that directory."""
         return any(node.directory.glob(f"keeper-{self._hub_process}-*"))

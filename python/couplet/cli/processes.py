@@ -1,4 +1,4 @@
-"""Starting programs, keeping their output, ending all of them."""
+"""Starts programs, keeps their output, and ends all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TAIL_LINES = 20
 
 
 def survivors(marker: str) -> list[int]:
-    """Processes whose environment holds ``marker``: a launcher may start ranks in sessions of their own."""
+    """Returns the processes whose environment has ``marker``: a launcher may start ranks in sessions of their own."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
@@ -30,7 +30,7 @@ def survivors(marker: str) -> list[int]:
 
 
 class Running:
-    """One start of a program: a process group of its own, its output line by line."""
+    """One start of a program: a process group of its own, and its output line by line."""
 
     def __init__(self, program: Program, rank: int | None, universe: dict[str, str]) -> None:
         self.program = program
@@ -63,18 +63,18 @@ class Running:
 
 
 class Log:
-    """A program's log file. Lines that a full disk does not take are left out and counted; the run goes on."""
+    """A program's log file. Lines that do not fit on a full disk are left out and counted; the run goes on."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._file = path.open("wb", buffering=0)
-        self._bytes = 0  # of whole lines
+        self._bytes = 0  # bytes of whole lines
         self._left_out = 0
         self._reason = ""
 
     def write(self, line: str) -> str:
-        """What the user should know: that lines are left out from here on, or no more; mostly nothing."""
+        """Writes a line. Returns a sentence for the user if lines begin or end to be left out, else ""."""
         before = self._left_out
         note = f"[{before} lines were left out here: {self._reason}]\n" if before else ""
         data = (note + line + "\n").encode()
@@ -92,7 +92,7 @@ class Log:
         return f"{self._path}: goes on after {before} lines that were left out" if before else ""
 
     def _take_back(self) -> None:
-        """Nothing of a line that was not written whole."""
+        """Removes a line that was not written as a whole."""
         with contextlib.suppress(OSError):
             self._file.truncate(self._bytes)
             self._file.seek(self._bytes)
@@ -103,8 +103,11 @@ class Log:
 
 
 class Processes:
-    """All programs of a run. ``write(title, line)`` gets every line of output; ``marker`` (NAME=value) stands in the
-    environment of every process of this run and of no other."""
+    """All programs of a run.
+
+    ``write(title, line)`` gets every line of output. ``marker`` (NAME=value) is in the environment of every process of
+    this run and of no other process.
+    """
 
     def __init__(self, write: Callable[[str, str], None], marker: str) -> None:
         self._write = write
@@ -114,7 +117,7 @@ class Processes:
         self.running: list[Running] = []
 
     def start(self, program: Program, universe: dict[str, str]) -> None:
-        """Start all of one program. OSError where the command cannot be executed."""
+        """Starts all processes of one program. Raises OSError if the command cannot be executed."""
         if program.log is not None and program.name not in self._logs:
             self._logs[program.name] = Log(program.log)
         for rank in starts(program):
@@ -124,7 +127,7 @@ class Processes:
             self.running.append(one)
 
     def pump(self, timeout_s: float) -> None:
-        """Move output that is there, waiting at most ``timeout_s`` for some."""
+        """Moves output that has arrived. Waits at most ``timeout_s`` for some."""
         if not self._selector.get_map():
             time.sleep(timeout_s)
             return
@@ -155,15 +158,15 @@ class Processes:
         self._write(one.title, line)
 
     def ended(self) -> bool:
-        """Whether every program has ended."""
+        """Says whether every program has ended."""
         return all(one.process.poll() is not None for one in self.running)
 
     def culprit(self) -> Running | None:
-        """A program that has ended with an error."""
+        """Returns a program that has ended with an error."""
         return next((one for one in self.running if one.process.poll() not in (None, 0)), None)
 
     def end_all(self, grace_s: float = 5.0) -> None:
-        """Ask all that are left to end, then make them."""
+        """Asks all programs that are left to end, and kills them if they do not."""
         for number, patience_s in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 5.0)):
             for one in self.running:
                 if one.process.poll() is None:
@@ -181,7 +184,7 @@ class Processes:
             self.pump(0.02)
 
     def close(self) -> None:
-        """Take the last output and close everything."""
+        """Reads the last output and closes everything."""
         deadline = time.monotonic() + 1.0
         while self._selector.get_map() and time.monotonic() < deadline:
             self.pump(0.05)

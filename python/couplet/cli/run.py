@@ -1,4 +1,4 @@
-"""``couplet run``: one coupled run from its first process to its last."""
+"""``couplet run``: one coupled run, from its first process to its last."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ GRACE_S = 5.0
 
 
 class _Interrupted:
-    """Notes SIGINT and SIGTERM instead of dying of them."""
+    """Notes SIGINT and SIGTERM, which then do not end this process."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -34,7 +34,7 @@ class _Interrupted:
 
 
 def exit_status(return_code: int) -> int:
-    """As a shell shows it: 128 + signal for a process that was killed."""
+    """Returns the status as a shell reports it: 128 + signal for a process that was killed."""
     return 128 - return_code if return_code < 0 else return_code
 
 
@@ -45,7 +45,7 @@ def _report(display: Display, one: Running) -> None:
 
 
 def _watch(processes: Processes, hub: Hub, universe: Universe, display: Display, interrupted: _Interrupted) -> int:
-    """Until all have ended, one has failed, or the user has had enough."""
+    """Runs until all programs have ended, one has failed, or the user has interrupted the run."""
     while not processes.ended():
         processes.pump(0.1)
         if revived := hub.revive():
@@ -77,7 +77,7 @@ def _watch(processes: Processes, hub: Hub, universe: Universe, display: Display,
 
 
 def run(configuration: Configuration, display: Display) -> int:
-    """Start the hub and every program; return the exit status of the whole."""
+    """Starts the hub and every program. Returns the exit status of the whole run."""
     interrupted = _Interrupted()
     started = time.monotonic()
     try:

@@ -16,7 +16,7 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def bytes_text(count: float) -> str:
-    """``12.3 MiB``."""
+    """Returns, for example, ``12.3 MiB``."""
     for unit in _UNITS:
         if count < 1024 or unit == _UNITS[-1]:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -71,7 +71,7 @@ def _program_table(node: Node) -> Table:
 
 
 def view(all_nodes: list[Node], base: Path) -> Group:
-    """Everything of this node."""
+    """Returns the tables of this node."""
     if not all_nodes:
         return Group(Text(f"no universe has a directory in {base}"))
     parts: list[Text | Table] = []
@@ -81,7 +81,7 @@ def view(all_nodes: list[Node], base: Path) -> Group:
 
 
 def watch(console: Console, run_dir: Path | None, once: bool, interval: float) -> int:
-    """Print one table, or one after the other until Ctrl-C."""
+    """Prints one table, or one after the other until Ctrl-C."""
     base = run_directory(run_dir)
     known: dict[str, Node] = {}
 
@@ -93,7 +93,7 @@ def watch(console: Console, run_dir: Path | None, once: bool, interval: float) -
 
     if once:
         current()
-        time.sleep(0.6)  # two looks make a rate
+        time.sleep(0.6)  # two measurements give a rate
         console.print(current())
         return 0
     try:

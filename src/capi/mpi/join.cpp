@@ -1,4 +1,5 @@
-// Joining from a communicator: rank and size come from MPI, everything else from couplet_join. Compiled once per MPI.
+// Joins with a communicator: rank and size come from MPI, everything else from couplet_join. Compiled once for each
+// MPI.
 #include <link.h>
 
 #include <charconv>
@@ -20,7 +21,7 @@ couplet_status mpi_error(const char* text) {
   return couplet_private_fail(COUPLET_ERROR_MPI, text);
 }
 
-// Which MPI libraries this process has loaded: bit 0 Open MPI, bit 1 MPICH and its relatives.
+// Returns the MPI libraries that this process has loaded: bit 0 is Open MPI, bit 1 MPICH and its relatives.
 int loaded_libraries() {
   int found = 0;
   dl_iterate_phdr(
@@ -50,7 +51,7 @@ couplet_status require_mpi() {
   return COUPLET_OK;
 }
 
-// ok, and rank and size of `comm`; else why not.
+// Gets rank and size of `comm`, or says why it cannot.
 couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
   if (const couplet_status status = require_mpi(); status != COUPLET_OK) {
     return status;
@@ -71,7 +72,7 @@ couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
   return COUPLET_OK;
 }
 
-// The window of the job, where it is asked for: COUPLET_MPI_WINDOW_BYTES, COUPLET_MPI_WINDOW_DIRECT.
+// Makes the window of the job if COUPLET_MPI_WINDOW_BYTES asks for one. COUPLET_MPI_WINDOW_DIRECT is used, too.
 couplet_status open_window(couplet_universe* universe, double timeout_s) {
   const char* const text = std::getenv("COUPLET_MPI_WINDOW_BYTES");
   if (text == nullptr || *text == '\0') {
@@ -115,7 +116,7 @@ couplet_status couplet_join_mpi(const char* program, MPI_Comm comm, const couple
   couplet_universe* joined = nullptr;
   const couplet_status own = couplet_join(program, &mine, &joined);
   const std::string own_text = own == COUPLET_OK ? "" : couplet_error_text();
-  // Joined everywhere or nowhere: the rank with the first error tells the others.
+  // All ranks join, or none: the rank with the first error sends it to the others.
   struct {
     int status;
     int rank;
@@ -144,7 +145,8 @@ couplet_status couplet_join_mpi(const char* program, MPI_Comm comm, const couple
 couplet_status couplet_join_mpi_f(const char* program, MPI_Fint comm, const couplet_join_options* options,
                                   couplet_universe** universe) {
   if (const couplet_status status = require_mpi(); status != COUPLET_OK) {
-    return status;  // here already: Open MPI ends the process where MPI_Comm_f2c comes before MPI_Init
+    // This is checked before MPI_Comm_f2c, because Open MPI ends the process if that is called before MPI_Init.
+    return status;
   }
   return couplet_join_mpi(program, MPI_Comm_f2c(comm), options, universe);
 }

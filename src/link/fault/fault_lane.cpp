@@ -56,7 +56,7 @@ class FaultLane final : public Lane, private FrameReceiver {
 
  private:
   std::byte* place(const wire::FrameHeader& header) override {
-    // So that both ways of the wrapped lane are used.
+    // Both ways of the wrapped lane are used.
     if (random_.chance(0.5)) {
       return nullptr;
     }
@@ -78,16 +78,16 @@ class FaultLane final : public Lane, private FrameReceiver {
   LaneTraits traits_;
   Status death_;
   std::uint64_t delivered_ = 0;
-  std::deque<Held> held_;     // delayed, and what came after them
-  std::uint64_t waits_ = 0;   // polls until the first of them goes
-  std::optional<Held> swap_;  // goes after the next frame
+  std::deque<Held> held_;     // delayed frames, and those that came after them
+  std::uint64_t waits_ = 0;   // polls until the first of them is delivered
+  std::optional<Held> swap_;  // is delivered after the next frame
   std::vector<std::byte> placed_;
   FrameReceiver* receiver_ = nullptr;
   int given_ = 0;         // in this poll
-  bool stopped_ = false;  // the receiver has had enough
+  bool stopped_ = false;  // the receiver has told this end to stop
 };
 
-// False: the receiver has had enough, or this end is dead.
+// Gives a frame to the receiver. Returns false if the receiver tells this end to stop, or this end is dead.
 bool FaultLane::give(const wire::FrameHeader& header, std::span<const std::byte> payload) {
   if (stopped_ || !alive()) {
     return false;
@@ -122,7 +122,7 @@ void FaultLane::damage(wire::FrameHeader& header, std::vector<std::byte>& payloa
   }
 }
 
-// A frame that is no longer delayed.
+// Delivers a frame that is no longer delayed.
 void FaultLane::deliver(wire::FrameHeader header, std::vector<std::byte> payload) {
   if (random_.chance(options_.drop)) {
     ++counts_->dropped;
@@ -184,7 +184,8 @@ int FaultLane::poll(FrameReceiver& receiver, int budget) {
   if (given_ < budget && !stopped_ && alive()) {
     answer = lane_->poll(*this, budget - given_);
   }
-  if (answer < 0 && held_.empty() && swap_) {  // nothing follows: it comes late
+  // No frame follows, so the swapped one is only late.
+  if (answer < 0 && held_.empty() && swap_) {
     const Held last = std::move(*swap_);
     swap_.reset();
     give(last.header, last.payload);

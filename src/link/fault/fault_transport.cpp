@@ -41,7 +41,7 @@ class FaultTransport final : public Transport, private TransportHost {
   }
 
  private:
-  // A dial that has come to nothing, and is told later.
+  // A dial that has failed, which is reported later.
   struct Waiting {
     Party party;
     Status why;

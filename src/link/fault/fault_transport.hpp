@@ -1,6 +1,6 @@
-// Wraps any transport and does, by seed and rate, what a bad network does to dials: loses them, delays their outcomes; and
-// wraps the lanes that it opens (fault_lane.hpp).
-// Invariants: an outcome is delayed, never invented twice; with all rates 0 it behaves as the wrapped transport.
+// Wraps any transport and does, by seed and rate, what a bad network does to dials: it loses them, and delays their
+// outcomes. It also wraps the lanes that it opens (fault_lane.hpp).
+// Invariants: an outcome may be delayed, but never occurs twice; with all rates 0 it behaves as the wrapped transport.
 // Tests: tests/conformance/connecting.
 #pragma once
 
@@ -20,7 +20,7 @@ struct FaultDialOptions {
   FaultOptions lane;
 };
 
-// Makes the wrapped transport, which is to have the host that it is given.
+// Makes the wrapped transport, whose host is `host`.
 using MakeTransport = std::function<std::unique_ptr<Transport>(TransportHost& host)>;
 
 [[nodiscard]] std::unique_ptr<Transport> make_fault_transport(TransportHost& host, const MakeTransport& make,

@@ -9,7 +9,8 @@
 
 namespace couplet::link {
 
-// What is pushed is delivered by poll of the same lane, never inside push. limit: the shape is out of bounds.
+// Makes the lane. What is pushed is delivered by poll() of the same lane, never inside push(). Returns limit if the
+// shape is out of bounds.
 Result<std::unique_ptr<Lane>> make_self_lane(const wire::RingShape& shape = {});
 
 }  // namespace couplet::link

@@ -11,13 +11,13 @@ class SelfTransport final : public Transport {
   explicit SelfTransport(const Party& own) : own_(own) {}
 
   [[nodiscard]] std::string_view name() const noexcept override { return "self"; }
-  // Its own number, so that nobody else is reached by it.
+  // Returns the contact: the process's own number, so that no other process is reached by it.
   static Contact contact_of(std::uint32_t id) { return Contact(std::as_bytes(std::span(&id, 1))); }
   [[nodiscard]] Contact contact() const override { return contact_of(own_.id); }
   [[nodiscard]] bool may_break() const noexcept override { return false; }
   [[nodiscard]] Result<std::unique_ptr<Lane>> dial(const Address& peer, Purpose /*purpose*/) override {
     if (peer.party != own_ || peer.contact.empty()) {
-      return fail(Code::unsupported, "");  // nobody expects to reach others by it
+      return fail(Code::unsupported, "");  // other processes cannot be reached by it
     }
     return make_self_lane();
   }

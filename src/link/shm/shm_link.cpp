@@ -13,18 +13,18 @@
 namespace couplet::link {
 namespace {
 
-// 0: the side with the lower peer id.
+// Returns 0 for the side with the lower peer id, else 1.
 std::size_t side_of(const ShmPeer& own, const ShmPeer& peer) noexcept {
   return own.peer < peer.peer ? 0 : 1;
 }
 
-// The bit in a page's knocks: ranks first, then the relays of the nodes (peers from 0x80000000 on).
+// Returns the bit in a page's knocks: ranks first, then the relays of the nodes (peers from 0x80000000 on).
 std::uint32_t knock_bit(std::uint32_t peer, const wire::PageHeader& page) noexcept {
   constexpr std::uint32_t first_relay = 0x80000000;
   return peer < first_relay ? peer : page.rank_count + (peer - first_relay);
 }
 
-// Counts the bytes of a ring that this process has made, as long as it is in use.
+// Counts the bytes of a ring that this process has made, for as long as the ring is in use.
 class RingCharge {
  public:
   RingCharge() = default;
@@ -45,7 +45,7 @@ class RingCharge {
   std::uint64_t bytes_ = 0;
 };
 
-// The ring and the page stay mapped as long as the lane. page: nullptr for a peer that has left.
+// Keeps the ring and the page mapped for as long as the lane exists. `page` is nullptr for a peer that has left.
 struct ShmMemory {
   ShmMemory(std::unique_ptr<os::MappedFile> ring, std::unique_ptr<os::PeerPage> peer_page, std::string bell_path,
             RingCharge ring_charge)
@@ -60,7 +60,7 @@ struct ShmMemory {
   RingCharge charge;
 };
 
-// Gives whole frames on.
+// Passes on whole frames.
 class TakingBack final : public FrameReceiver {
  public:
   explicit TakingBack(const Lane::TakeBack& take) : take_(take) {}
@@ -93,7 +93,7 @@ class ShmLane final : private ShmMemory, public RingLane {
       return;  // the lane belongs to the parent
     }
     shut();
-    // A ring that the peer has joined has no name any more.
+    // A ring that the peer has joined no longer has a name.
     const bool for_the_peer = pushed() && map_.keep(1 - side_) && page && page->owner_lives();
     if (map_.side(1 - side_) != wire::RingSide::joined && !for_the_peer) {
       static_cast<void>(file->remove());
@@ -107,7 +107,7 @@ class ShmLane final : private ShmMemory, public RingLane {
     return map_.side(1 - side_) == wire::RingSide::refused ? map_.refusal(1 - side_) : Status();
   }
   [[nodiscard]] bool leave_behind() noexcept override { return map_.keep(1 - side_); }
-  // Reads the own direction, as the peer would have done.
+  // Reads this side's own direction, as the peer would have done.
   void take_back(const TakeBack& take) override {
     TakingBack taking(take);
     RingLane unread(traits(), map_.direction(1 - side_), map_.direction(side_), nullptr, "refused shm ring");
@@ -174,7 +174,8 @@ std::string ShmLink::ring_path(const ShmPeer& peer) const {
   return fmt::format("{}/ring-{:08x}-{:08x}-{}-{}", directory_, low.peer, high.peer, low.incarnation, high.incarnation);
 }
 
-// Reach is proven by the nonce: it stands in the page of that very process, in memory that both have mapped.
+// The nonce proves that the peer can be reached: it is in the page of that very process, in memory that both have
+// mapped.
 Result<std::unique_ptr<os::PeerPage>> ShmLink::open_page(const ShmPeer& peer) const {
   auto page = os::PeerPage::open(directory_, peer.peer);
   if (!page.ok()) {
@@ -195,7 +196,7 @@ Result<std::unique_ptr<Lane>> ShmLink::accept(const ShmPeer& peer) {
   if (!page.ok() && page.code() == Code::limit) {
     return page.status();
   }
-  return join_ring(peer, page.ok() ? std::move(*page) : nullptr);  // without a page there is nobody left to wake
+  return join_ring(peer, page.ok() ? std::move(*page) : nullptr);  // without a page there is no process to wake
 }
 
 Status ShmLink::refuse(const ShmPeer& peer, const Status& why) {
@@ -212,7 +213,7 @@ Status ShmLink::refuse(const ShmPeer& peer, const Status& why) {
                : Status();
   }
   COUPLET_TRY(ring->file->remove());
-  if (const auto page = open_page(peer); page.ok()) {  // else it sees the refusal at its next tick
+  if (const auto page = open_page(peer); page.ok()) {  // otherwise it sees the refusal at its next tick
     os::Bell(os::bell_path(directory_, peer.peer), (*page)->sleep_flag()).ring_if_asleep();
   }
   return {};
@@ -222,7 +223,7 @@ Result<std::unique_ptr<Lane>> ShmLink::connect(const ShmPeer& peer) {
   if (peer.peer == own_.peer) {
     return fail(Code::argument, "peer {} is this process itself", peer.peer);
   }
-  // Each round either joins, makes, or finds that the other one made or took away the file in between.
+  // Each round either joins, makes a ring, or finds that the other side made or removed the file in between.
   for (int attempt = 0; attempt < 8; ++attempt) {
     COUPLET_TRY_VALUE(auto page, open_page(peer));
     if ((page->refused_links() & wire::page_refuses_rings) != 0) {
@@ -241,7 +242,7 @@ Result<std::unique_ptr<Lane>> ShmLink::connect(const ShmPeer& peer) {
   return Code::full;
 }
 
-// The ring that the peer has made for this process.
+// Opens the ring that the peer has made for this process.
 Result<ShmLink::OpenRing> ShmLink::open_ring(const ShmPeer& peer) const {
   const std::size_t side = side_of(own_, peer);
   COUPLET_TRY_VALUE(auto file, os::MappedFile::open(ring_path(peer), os::Access::read_write));
@@ -277,7 +278,7 @@ Result<std::unique_ptr<Lane>> ShmLink::make_ring(const ShmPeer& peer, std::uniqu
     header.incarnations[index] = owner.incarnation;
     header.nonces[index] = owner.memory_nonce;
   }
-  // Rings begin at different cells: polling many idle ones would else fight for one set of the cache.
+  // Rings begin at different cells. Otherwise polling many idle ones would use the same set of the cache.
   header.first_cell = (own_.peer + peer.peer) * 5;
   auto map = wire::RingMap::lay_out(file->bytes(), shape, header);
   Status ready = map.status();

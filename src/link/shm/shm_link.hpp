@@ -1,9 +1,10 @@
-// shm: lanes between processes that share memory. Turns a node directory and a peer's nonce into a lane over a mapped ring.
-// Used by runtime. How two meet: whoever wants a lane makes the ring file of the pair, complete, under a temporary name,
-// links it to the pair's name (when that is taken, it uses the other's), and knocks at the peer's page. The file's name
-// goes as soon as both have mapped it, or one has refused it. docs/formats/shm-ring.md; tests/unit/link.
-// Invariants: frames that were pushed into a ring stay there for a peer that lives and has not looked at it yet, also when
-// the pusher has ended; the memory of all rings that this process has made is bounded.
+// shm: lanes between processes that share memory. It turns a node directory and a peer's nonce into a lane over a
+// mapped ring. runtime uses it. A process that wants a lane makes the ring file of the pair, complete, under a
+// temporary name; links it to the pair's name, or uses the other's file if the name is taken; and knocks at the peer's
+// page. The file's name is removed as soon as both have mapped it, or one has refused it.
+// docs/formats/shm-ring.md; tests/unit/link.
+// Invariants: frames in a ring stay there for a live peer that has not read them yet, even if the sender has ended; the
+// memory of all rings that this process has made is bounded.
 #pragma once
 
 #include <cstdint>
@@ -19,42 +20,44 @@
 namespace couplet::link {
 
 struct ShmOptions {
-  wire::RingShape ring;                       // of each direction, at most: later ones are smaller (see ring_shape_for)
-  std::uint64_t max_ring_bytes = 64U << 20U;  // of all rings that this process has made and that are in use
-  std::uint32_t largest_payload = 1U << 20U;  // of one frame
+  // The largest shape of each direction. Later rings are smaller (see ring_shape_for).
+  wire::RingShape ring;
+  std::uint64_t max_ring_bytes = 64U << 20U;  // for all rings in use that this process has made
+  std::uint32_t largest_payload = 1U << 20U;  // for one frame
   std::uint64_t eager_bytes = 16U << 10U;
 };
 
-// A process as its page and the universe know it.
+// A process, as its page and the universe describe it.
 struct ShmPeer {
   std::uint32_t peer = 0;
   std::uint32_t incarnation = 0;
   std::uint64_t memory_nonce = 0;
 };
 
-// The shape of the next ring of a process whose other rings take `used_bytes`: the largest one, up to options.ring, that takes
-// at most 1/64 of what is left of max_ring_bytes, so that rings get smaller before there is none. limit: there is no room
-// even for the smallest ring.
+// Returns the shape of the next ring of a process whose other rings take `used_bytes`: the largest one, up to
+// options.ring, that takes at most 1/64 of what is left of max_ring_bytes. So rings get smaller before there is no
+// room. Returns limit if there is no room even for the smallest ring.
 Result<wire::RingShape> ring_shape_for(const ShmOptions& options, std::uint64_t used_bytes);
 
 class ShmLink {
  public:
-  // directory: the node directory, where the own page (os::ProcessPage) is already. limit: the options are out of bounds.
+  // Opens the link. `directory` is the node directory, which has this process's page already (os::ProcessPage). Returns
+  // limit if the options are out of bounds.
   static Result<std::unique_ptr<ShmLink>> open(const std::string& directory, const ShmPeer& own,
                                                const ShmOptions& options = {});
   ShmLink(const ShmLink&) = delete;
   ShmLink& operator=(const ShmLink&) = delete;
 
-  // A lane to that peer, usable at once: joins the ring that the peer has made, or makes one and knocks. Does not wait for
-  // the peer. unsupported: no memory is shared with it (use another link); limit: no descriptor, or no room for a ring;
-  // no_space, system.
+  // Makes a lane to that peer, which can be used at once: joins the ring that the peer has made, or makes one and
+  // knocks. Does not wait for the peer. Returns unsupported if no memory is shared with it (use another link); limit if
+  // there is no descriptor, or no room for a ring; no_space or system.
   Result<std::unique_ptr<Lane>> connect(const ShmPeer& peer);
-  // The answer to a knock (os::ProcessPage::take_knocks; the rest as the universe knows it). Also for a peer that has left
-  // since: its ring holds what it sent before. not_found: the ring is gone again, or this side has joined it already by
-  // connect(): forget the knock. limit: no descriptor just now.
+  // Answers a knock (os::ProcessPage::take_knocks; the rest as the universe knows it) with a lane. Also for a peer that
+  // has left since: its ring holds what it sent before. Returns not_found if the ring is gone again, or connect() has
+  // joined it already: forget the knock. Returns limit if there is no descriptor at present.
   Result<std::unique_ptr<Lane>> accept(const ShmPeer& peer);
-  // The other answer to a knock: the peer's lane gets `why` as its refusal(). Works without a free descriptor.
-  // not_found: there is no ring (any more). state: the peer is ending, so that its ring has to be accepted.
+  // Answers a knock with a refusal: `why` is the refusal() of the peer's lane. It works without a free descriptor.
+  // Returns not_found if there is no ring, and state if the peer is ending, so that its ring must be accepted.
   Status refuse(const ShmPeer& peer, const Status& why);
 
  private:
@@ -70,9 +73,10 @@ class ShmLink {
   std::string directory_;
   ShmPeer own_;
   ShmOptions options_;
-  os::Descriptor spare_;  // given up for a moment to refuse a ring when no other descriptor is left
-  std::shared_ptr<std::uint64_t> used_bytes_ =
-      std::make_shared<std::uint64_t>(0);  // of rings in use that were made here
+  // It is given up for a moment to refuse a ring if no other descriptor is left.
+  os::Descriptor spare_;
+  // Bytes of the rings in use that were made here.
+  std::shared_ptr<std::uint64_t> used_bytes_ = std::make_shared<std::uint64_t>(0);
 };
 
 }  // namespace couplet::link

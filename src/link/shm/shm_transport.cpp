@@ -65,7 +65,8 @@ void ShmTransport::tick(std::uint64_t now_ns) {
     peers.push_back(peer);
   }
   for (const std::uint32_t peer : peers) {
-    const auto found = waiting_.find(peer);  // answering calls the host, which may do anything
+    // The answer calls the host, which may do anything.
+    const auto found = waiting_.find(peer);
     if (found == waiting_.end()) {
       continue;
     }
@@ -100,7 +101,8 @@ bool ShmTransport::answer(std::uint32_t peer, Waiting& waiting, std::uint64_t no
   if (considered.error()) {
     done = link_->refuse(*target, considered);
   }
-  if (considered.ok() || done.code() == Code::state) {  // a peer that is ending cannot be refused
+  // A peer that is ending cannot be refused.
+  if (considered.ok() || done.code() == Code::state) {
     auto lane = link_->accept(*target);
     if (lane.ok()) {
       host_.connected(*this, offer, std::move(*lane), Origin::offered);

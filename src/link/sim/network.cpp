@@ -17,7 +17,7 @@ enum class Event : std::uint8_t { connected, pushed, delivered, shut, parted, he
 constexpr std::array<std::string_view, 9> event_names = {"connected", "pushed", "delivered", "shut", "parted",
                                                          "healed",    "killed", "failed",    "cut"};
 
-// Bytes that travel together.
+// Bytes that arrive together.
 struct Piece {
   std::uint64_t arrival_ns = 0;
   std::vector<std::byte> bytes;
@@ -30,11 +30,12 @@ struct Stream {
   SimNetwork::Endpoint target = 0;
   std::deque<Piece> pieces;
   std::uint64_t buffered_bytes = 0;
-  std::uint64_t wire_free_ns = 0;     // the last byte given has left by then
+  std::uint64_t wire_free_ns = 0;     // the time by which the last byte has been sent
   std::uint64_t last_arrival_ns = 0;  // keeps the order
   bool shut = false;                  // by the source
   std::uint64_t end_ns = 0;           // when the target sees that
-  bool source_gone = false;           // without shut: lane destroyed, endpoint killed
+  // Without shut: the lane was destroyed, or the endpoint killed.
+  bool source_gone = false;
   bool target_gone = false;
 };
 
@@ -50,13 +51,14 @@ struct SimNetwork::State {
   bool keep = false;
   std::vector<std::string> lines;
   std::vector<std::weak_ptr<Stream>> streams;
-  std::map<std::pair<Endpoint, Endpoint>, std::uint64_t> parted;  // since when
+  std::map<std::pair<Endpoint, Endpoint>, std::uint64_t> parted;  // with the time since when
   std::set<Endpoint> dead;
 
   [[nodiscard]] bool is_parted(Endpoint first, Endpoint second) const {
     return parted.contains(std::minmax(first, second));
   }
-  // When the silence between two parted endpoints becomes a loss; UINT64_MAX where they are not parted.
+  // Returns the time at which the silence between two parted endpoints becomes a loss; UINT64_MAX if they are not
+  // parted.
   [[nodiscard]] std::uint64_t silence_ends_ns(Endpoint first, Endpoint second) const {
     const auto found = parted.find(std::minmax(first, second));
     return found == parted.end() ? UINT64_MAX : found->second + options.silence_limit_ns;
@@ -73,7 +75,7 @@ struct SimNetwork::State {
     }
   }
 
-  // How many of `bytes` go this time.
+  // Returns how many of `bytes` go this time.
   [[nodiscard]] std::uint64_t some(std::uint64_t bytes) {
     return bytes > 1 && random.chance(options.partial) ? random.between(1, bytes) : bytes;
   }
@@ -130,7 +132,7 @@ class SimLane final : public Lane {
   void shut() noexcept override;
 
  private:
-  // Poll goes on after a failed push: what had arrived is still to be delivered.
+  // poll() goes on after a failed push, since what had arrived is still to be delivered.
   int failed(Code code, std::string text, bool of_push = false) {
     if (!of_push || failure_.ok()) {
       failure_ = {code, std::move(text)};
@@ -148,7 +150,7 @@ class SimLane final : public Lane {
   [[nodiscard]] bool arrives_now(std::uint64_t moment_ns) const {
     return moment_ns <= network_->now_ns && !network_->is_parted(in_->source, in_->target);
   }
-  // Copies arrived bytes; less than asked for where no more are here.
+  // Copies arrived bytes: fewer than asked for if there are not enough.
   std::size_t read(std::byte* target, std::size_t bytes);
   [[nodiscard]] bool read_frame(FrameReceiver& receiver);
 
@@ -233,7 +235,7 @@ std::size_t SimLane::read(std::byte* target, std::size_t bytes) {
   return done;
 }
 
-// True: a whole frame is here, in header_ and place_.
+// Returns true if a whole frame is in header_ and place_.
 bool SimLane::read_frame(FrameReceiver& receiver) {
   if (image_bytes_ < image_.size()) {
     image_bytes_ += read(image_.data() + image_bytes_, image_.size() - image_bytes_);
@@ -394,7 +396,8 @@ void SimNetwork::kill(Endpoint endpoint) {
       stream->target_gone = true;
     }
     if (stream->source == endpoint && !stream->source_gone) {
-      state_->lose_some(*stream);  // what had not left the dead host's buffers
+      // The bytes that had not left the dead host's buffers when it died are lost, from some byte on.
+      state_->lose_some(*stream);
       stream->shut = false;
       state_->give_up(*stream);
     }

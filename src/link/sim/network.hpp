@@ -1,9 +1,10 @@
-// sim: a network in one process that does the same again for the same seed. Turns pushed bytes into bytes that arrive later
-// by a virtual clock: delay, jitter, bandwidth, bounded buffers, partial pushes and reads, partitions, death of an endpoint.
-// Above: channel and tests. Below: wire. One thread; nothing happens but in push, poll and advance.
-// Invariants: each direction of a lane is a stream of bytes like TCP's: in order, nothing lost; a dead endpoint's peers learn
-// of it after death_notice_ns, when they have taken what had arrived; the trace of two runs with the same seed and the same
-// calls is equal.
+// sim: a network in one process that does the same again for the same seed. It turns pushed bytes into bytes that
+// arrive later by a virtual clock, with delay, jitter, bandwidth, bounded buffers, partial pushes and reads,
+// partitions, and the death of an endpoint. channel and tests use it; it includes wire. One thread; things happen only
+// in push, poll and advance.
+// Invariants: each direction of a lane is a stream of bytes like TCP's, in order and without losses; the peers of a
+// dead endpoint learn of its death after death_notice_ns, when they have taken what had arrived; the traces of two runs
+// with the same seed and the same calls are equal.
 // Tests: tests/conformance/link, tests/sim, tests/unit/link.
 #pragma once
 
@@ -21,9 +22,9 @@ namespace couplet::link {
 struct SimOptions {
   std::uint64_t delay_ns = 10'000;
   std::uint64_t jitter_ns = 5'000;     // added to the delay of each piece, without changing the order
-  std::uint64_t bytes_per_us = 1'000;  // of each direction of each lane; 0: no limit
-  std::uint64_t buffer_bytes =
-      64U << 10;         // under way or waiting to be read, in each direction; then push takes nothing
+  std::uint64_t bytes_per_us = 1'000;  // for each direction of each lane; 0: no limit
+  // Bytes that are under way or wait to be read, in each direction. If they are so many, push takes nothing.
+  std::uint64_t buffer_bytes = 64U << 10;
   double partial = 0.2;  // how often push takes only some of the bytes
   std::uint64_t death_notice_ns = 1'000'000;
   std::uint64_t silence_limit_ns = 4'000'000'000;  // endpoints that are parted for so long lose each other
@@ -41,28 +42,29 @@ class SimNetwork {
   SimNetwork(const SimNetwork&) = delete;
   SimNetwork& operator=(const SimNetwork&) = delete;
 
-  // A new lane between two endpoints (any numbers, also the same one twice): first's end, second's end. Lanes may outlive
-  // the network; they find their peer gone then.
+  // Makes a lane between two endpoints (any numbers, also the same one twice), and returns first's end and second's
+  // end. Lanes may outlive the network; they then find that their peer is gone.
   [[nodiscard]] LanePair connect(Endpoint first, Endpoint second);
 
   [[nodiscard]] std::uint64_t now_ns() const noexcept;
   void advance(std::uint64_t duration_ns);
-  // To the next moment at which something arrives (bytes, the end, a notice of death or loss); false: nothing is under way.
+  // Advances to the next time at which something arrives (bytes, the end, a notice of death or loss). Returns false if
+  // nothing is under way.
   bool advance_to_next();
 
-  // While parted nothing arrives in either direction; what is under way arrives after the healing.
+  // Parts two endpoints: nothing arrives in either direction. What is under way arrives after they are healed.
   void part(Endpoint first, Endpoint second);
   void heal(Endpoint first, Endpoint second);
-  // Resets the lanes that there are between the two, as when a connection breaks while both live: from some byte on what is
-  // under way is lost, and both ends learn of it when they have taken what arrives.
+  // Resets the lanes that exist between the two, as if a connection broke while both live. From some byte on, the bytes
+  // under way are lost, and both ends learn of it after they have taken what arrives.
   void cut(Endpoint first, Endpoint second);
-  // The endpoint is no more: its lanes answer -1 at once; part of what it had sent and had not arrived is lost.
+  // Kills the endpoint: its lanes return -1 at once, and a part of what it had sent and had not arrived is lost.
   void kill(Endpoint endpoint);
   [[nodiscard]] bool alive(Endpoint endpoint) const;
 
   // For the decisions of a test, so that one seed decides all.
   [[nodiscard]] Random& random() noexcept;
-  // A hash of all that happened; the lines, where they are kept.
+  // Returns a hash of all events, and below it the lines, if they are kept.
   [[nodiscard]] std::uint64_t trace_hash() const noexcept;
   void keep_trace(bool keep);
   [[nodiscard]] const std::vector<std::string>& trace() const noexcept;

@@ -95,7 +95,7 @@ bool SimTransport::answer(const Incoming& incoming) {
 void SimTransport::tell(Outcome outcome) {
   const auto dial = dials_.find(outcome.peer);
   if (dial == dials_.end() || dial->second.number != outcome.number) {
-    return;  // cancelled; the lane ends here
+    return;  // the dial was cancelled, and the lane ends here
   }
   const Dial done = dial->second;
   dials_.erase(dial);

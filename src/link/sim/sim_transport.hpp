@@ -1,5 +1,5 @@
-// Opens lanes over a simulated network: dials and refusals take part in its virtual time and partitions as little as they can,
-// namely one poll of each side; a side that is parted from the other, or dead, answers nothing.
+// Opens lanes over a simulated network. Dials and refusals depend on its virtual time and partitions as little as
+// possible: they need one poll of each side, and a side that is parted from the other, or dead, does not answer.
 // Invariants: one thread; the same calls lead to the same outcomes.
 // Tests: tests/conformance/connecting, tests/sim.
 #pragma once
@@ -16,7 +16,7 @@ namespace couplet::link {
 
 class SimTransport;
 
-// The processes that can dial each other; outlives their transports.
+// The processes that can dial each other. It outlives their transports.
 class SimExchange {
  public:
   explicit SimExchange(SimNetwork& network) : network_(network) {}
@@ -48,7 +48,7 @@ class SimTransport final : public Transport {
     Purpose purpose = Purpose::first;
     std::uint64_t number = 0;
   };
-  // As the dialed side has it.
+  // A dial, as the dialed side has it.
   struct Incoming {
     Offer offer;
     Party target;
@@ -60,7 +60,7 @@ class SimTransport final : public Transport {
     std::unique_ptr<Lane> lane;
     Status why;
   };
-  // False: the host does not know the peer yet.
+  // Returns false if the host does not know the peer yet.
   bool answer(const Incoming& incoming);
   void tell(Outcome outcome);
 

@@ -15,20 +15,22 @@
 namespace couplet::link {
 namespace {
 
-constexpr int max_waiting_callers = 4096;  // while the process computes; the system may allow fewer
+// Callers wait while the process computes. The system may allow fewer.
+constexpr int max_waiting_callers = 4096;
 constexpr std::uint64_t look_interval_ns = 250'000'000;
-constexpr std::uint32_t longest_silence_ms = 3000;  // with time to tell it within 5 s
+constexpr std::uint32_t longest_silence_ms = 3000;  // leaves time to report it within 5 s
 
-// The last frame of a direction, and the only one that belongs to the link: "no more will come".
+// The last frame of a direction, and the only one that belongs to the link. It says that nothing further comes.
 constexpr std::uint8_t goodbye_kind = wire::frame_kind(wire::FrameFamily::channel, 15);
 
-// After a payload of at least so many bytes another one is likely: what goes to the stage instead of to its place is copied.
+// After a payload of at least so many bytes another one is likely. What goes to the stage in place of its final memory
+// is copied.
 constexpr std::uint32_t long_payload_bytes = 32U << 10U;
 constexpr std::size_t stage_bytes_between_long = 4096;
 
 using Buffer = std::unique_ptr<std::byte[]>;
 
-// Received bytes in the order in which they came, in one piece.
+// Received bytes, in the order in which they came, in one piece.
 struct Stage {
   Buffer memory;
   std::size_t capacity = 0;
@@ -46,7 +48,7 @@ struct Stage {
       begin = end = 0;
     }
   }
-  // Makes `bytes` in one piece possible.
+  // Makes room for `bytes` in one piece.
   void make_room(std::size_t bytes) noexcept {
     if (capacity - begin < bytes) {
       std::memmove(memory.get(), data(), size());
@@ -112,7 +114,7 @@ class TcpLane final : public Lane {
 
   os::Descriptor socket_;
   LaneTraits traits_;
-  // Sending. The pending bytes are a sealed record, or the goodbye.
+  // The sending side. The pending bytes are a sealed record, or the goodbye.
   Buffer pending_bytes_;
   Buffer gather_;
   std::size_t pending_ = 0;
@@ -122,10 +124,11 @@ class TcpLane final : public Lane {
   bool shut_ = false;
   bool goodbye_said_ = false;
   bool closed_ = false;
-  // Receiving.
+  // The receiving side.
   Stage stage_;
   wire::FrameHeader header_;
-  std::byte* place_ = nullptr;  // of the payload that is arriving; nullptr: it is collected in the stage
+  // Place of the payload that is arriving. nullptr: it is collected in the stage.
+  std::byte* place_ = nullptr;
   std::uint32_t received_ = 0;
   bool in_frame_ = false;
   bool more_staged_ = false;
@@ -135,16 +138,16 @@ class TcpLane final : public Lane {
   std::unique_ptr<wire::RecordSeal> send_seal_;
   std::unique_ptr<Sealed> receive_seal_;
   Status shut_here_{Code::state, "tcp: this side has shut the lane"};
-  std::uint64_t next_look_ns_ = 0;  // for silence
+  std::uint64_t next_look_ns_ = 0;  // the next check for silence
   Status failure_;
 };
 
 TcpLane::~TcpLane() {
   if (!socket_.mine()) {
-    return;  // of a forked child
+    return;  // in a forked child
   }
   shut();
-  // Closing with unread bytes would reset the connection, and could take our last frames from the peer.
+  // Closing with unread bytes would reset the connection, and the peer could lose our last frames.
   std::array<std::byte, 4096> dropped{};
   for (int piece = 0; piece < 64; ++piece) {
     if (::recv(socket_.number(), dropped.data(), dropped.size(), MSG_DONTWAIT) <= 0) {
@@ -183,7 +186,7 @@ void TcpLane::set_failure(Status why) {
   }
 }
 
-// ---- sending ----------------------------------------------------------------------------------------------------------
+// ---- sending -------------------------------------------------------------------------------------------------------
 
 std::int64_t TcpLane::push(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset) {
   COUPLET_ASSERT(header.payload_bytes == payload.size());
@@ -223,13 +226,13 @@ std::int64_t TcpLane::push_plain(const wire::FrameHeader& header, std::span<cons
   }
   const int error = errno;
   if (error == EAGAIN || os::socket_failure(error, "").code() == Code::peer_lost) {
-    return 0;  // a lost connection is found by poll, after what had arrived before
+    return 0;  // poll() finds the lost connection, after what had arrived before
   }
   set_failure(os::socket_failure(error, "tcp: sending failed"));
   return -1;
 }
 
-// Sends what is pending; true: nothing is left.
+// Sends what is pending. Returns true if nothing is left.
 bool TcpLane::flush() {
   while (pending_sent_ < pending_) {
     const auto sent = os::send_some(socket_, pending_bytes_.get() + pending_sent_, pending_ - pending_sent_);
@@ -260,7 +263,7 @@ std::int64_t TcpLane::push_sealed(const wire::FrameHeader& header, std::span<con
     std::size_t bytes = 0;
     std::span<const std::byte> plain;
     if (at < wire::frame_header_bytes) {
-      COUPLET_ASSERT(at == 0);  // a record holds a header whole
+      COUPLET_ASSERT(at == 0);  // a record has room for a whole header
       wire::encode_frame(header,
                          std::span<std::byte, wire::frame_header_bytes>(gather_.get(), wire::frame_header_bytes));
       bytes = std::min<std::size_t>(payload.size(), wire::record_plain_bytes - wire::frame_header_bytes);
@@ -290,7 +293,8 @@ void TcpLane::shut() noexcept {
   if (!failure_.ok() && failure_.code() != Code::end) {
     return;
   }
-  if (in_sent_frame_) {  // the peer is to see that a frame is missing
+  // The peer must see that a frame is missing.
+  if (in_sent_frame_) {
     closed_ = true;
     ::shutdown(socket_.number(), SHUT_WR);
     return;
@@ -303,7 +307,8 @@ void TcpLane::shut() noexcept {
     pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_bytes);
   }
   if (send_seal_ && !flush()) {
-    closed_ = true;  // a record waits: without its end the peer sees a lost connection, which is true
+    // A record waits. Without its end the peer sees a lost connection, which is true.
+    closed_ = true;
     ::shutdown(socket_.number(), SHUT_WR);
     return;
   }
@@ -317,9 +322,10 @@ void TcpLane::shut() noexcept {
   static_cast<void>(flush());
 }
 
-// ---- receiving --------------------------------------------------------------------------------------------------------
+// ---- receiving -----------------------------------------------------------------------------------------------------
 
-// TCP_USER_TIMEOUT would take a peer that computes, and reads nothing meanwhile, for one that is gone.
+// Checks for silence of the peer's system. TCP_USER_TIMEOUT would take a peer that computes, and reads nothing
+// meanwhile, for one that is gone.
 void TcpLane::look_for_silence() {
   const std::uint64_t now = os::now_ns();
   if (now < next_look_ns_ || !failure_.ok()) {
@@ -411,7 +417,7 @@ TcpLane::Step TcpLane::begin_frame(FrameReceiver& receiver) {
   }
   in_frame_ = true;
   place_ = receiver.place(header_);
-  // An encrypted record must still fit behind what is collected in the stage.
+  // An encrypted record must still fit after the bytes that are collected in the stage.
   if (place_ == nullptr && header_.payload_bytes > stage_.capacity - wire::record_bytes) {
     if (scratch_bytes_ < header_.payload_bytes) {
       scratch_ = std::make_unique_for_overwrite<std::byte[]>(header_.payload_bytes);
@@ -432,7 +438,7 @@ TcpLane::Fill TcpLane::fill() {
   return receive_seal_ ? fill_sealed() : fill_plain();
 }
 
-// One system call. A short answer means that the socket is empty, so that no second call is needed to learn that.
+// Receives with one system call. A short result means that the socket is empty, so no second call is needed.
 TcpLane::Fill TcpLane::receive(iovec* parts, int count, std::size_t& received) {
   if (drained_) {
     return Fill::none;
@@ -502,7 +508,7 @@ TcpLane::Fill TcpLane::fill_sealed() {
   return opened;
 }
 
-// Opens one record that is there whole; none: there is none, or no room for it.
+// Opens one record that is complete. Returns none if there is none, or no room for it.
 TcpLane::Fill TcpLane::open_records() {
   Stage& sealed = receive_seal_->bytes;
   const auto length = wire::RecordSeal::record_length({sealed.data(), sealed.size()});
@@ -513,7 +519,7 @@ TcpLane::Fill TcpLane::open_records() {
   if (*length == 0 || *length > sealed.size()) {
     return Fill::none;
   }
-  // A record that holds nothing but payload is opened straight to the payload's place.
+  // A record that has only payload is opened directly into the payload's place.
   const bool direct = in_frame_ && place_ != nullptr && stage_.size() == 0 &&
                       wire::RecordSeal::plain_length(*length) <= header_.payload_bytes - received_;
   if (!direct) {

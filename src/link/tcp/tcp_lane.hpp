@@ -1,7 +1,9 @@
-// tcp: lanes over connected sockets. Turns a socket that has passed the handshake into a lane; payload goes straight from
-// the sender's memory into the socket and, where it is long, from the socket into the receiver's memory.
-// Used by runtime. Invariants: nothing is queued but at most one encrypted record or the goodbye; a connection that closes
-// without a goodbye is a lost peer. docs/formats/tcp.md; tests/unit/link, tests/conformance.
+// tcp: lanes over connected sockets. It turns a socket that has passed the handshake into a lane. Payload goes directly
+// from the sender's memory into the socket and, if it is long, from the socket into the receiver's memory. runtime uses
+// it.
+// Invariants: at most one encrypted record, or the goodbye, is queued; a connection that closes without a goodbye is a
+// lost peer.
+// docs/formats/tcp.md; tests/unit/link, tests/conformance.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@
 
 namespace couplet::link {
 
-// Of one connection, from the handshake.
+// The keys of one connection, from the handshake.
 struct SessionKeys {
   wire::Cipher cipher = wire::Cipher::chacha20_poly1305;
   wire::SealKey send{};
@@ -25,32 +27,34 @@ struct SessionKeys {
 };
 
 struct TcpOptions {
-  std::uint32_t largest_payload = 1U << 20U;  // of one frame
+  std::uint32_t largest_payload = 1U << 20U;  // for one frame
   std::uint64_t eager_bytes = 64U << 10U;
-  std::uint32_t checked_payload_bytes = 4096;  // payloads up to this are covered by the check sum
-  std::uint32_t stage_bytes = 128U << 10U;     // received with one system call; at least two records
-  bool unread = true;  // a peer may compute, and leave a full socket unread for as long as it likes
+  std::uint32_t checked_payload_bytes = 4096;  // the check sum covers payloads up to this size
+  std::uint32_t stage_bytes = 128U << 10U;     // size received with one system call; at least two records
+  // A peer may compute, and leave a full socket unread for as long as it likes.
+  bool unread = true;
 };
 
-// Takes a connected, non-blocking socket. keys: encrypt. early: what was read from the socket beyond the handshake, at most
-// stage_bytes. limit: the options are out of bounds; unsupported: the cipher.
+// Takes a connected, non-blocking socket. `keys`: encrypt with them. `early`: bytes that were read from the socket
+// after the handshake, at most stage_bytes. Returns limit if the options are out of bounds, and unsupported for the
+// cipher.
 Result<std::unique_ptr<Lane>> make_tcp_lane(os::Descriptor socket, const TcpOptions& options = {},
                                             const std::optional<SessionKeys>& keys = std::nullopt,
                                             std::span<const std::byte> early = {});
 
-// Where others connect to.
+// The socket to which others connect.
 class TcpListener {
  public:
-  // Port 0: any free one.
+  // Listens. Port 0 means any free port.
   static Result<std::unique_ptr<TcpListener>> open(const os::Endpoint& endpoint, const os::SocketOptions& options = {});
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
 
-  // With the port that it listens on.
+  // Returns the endpoint with the port on which it listens.
   [[nodiscard]] const os::Endpoint& endpoint() const noexcept { return endpoint_; }
-  // Readable when somebody has called.
+  // Returns a descriptor that can be read when a peer has called.
   [[nodiscard]] int descriptor() const noexcept { return socket_.number(); }
-  // not_yet: nobody has called.
+  // Returns not_yet if no peer has called.
   Result<os::Descriptor> accept() { return os::accept_tcp(socket_, options_); }
 
  private:
@@ -64,15 +68,15 @@ class TcpListener {
 // A connection that is being made.
 class TcpConnector {
  public:
-  // from: the address to call from (its port is ignored); nullptr: as the system likes.
+  // Begins to connect. `from` is the address to call from (its port is ignored); nullptr: the system chooses it.
   static Result<std::unique_ptr<TcpConnector>> open(const os::Endpoint& target, const os::Endpoint* from = nullptr,
                                                     const os::SocketOptions& options = {});
   TcpConnector(const TcpConnector&) = delete;
   TcpConnector& operator=(const TcpConnector&) = delete;
 
-  // Writable when there is an answer.
+  // Returns a descriptor that can be written when there is an answer.
   [[nodiscard]] int descriptor() const noexcept { return socket_.number(); }
-  // not_yet; system: why there is no connection; else the connected socket, once.
+  // Returns the connected socket, once; not_yet; or system, which says why there is no connection.
   Result<os::Descriptor> poll();
 
  private:

@@ -37,7 +37,7 @@ def lines(count: int) -> list[str]:
     ],
 )
 def test_one_job(make_world: MakeWorld, flavour: str, language: str, variant: str) -> None:
-    """A ring that wraps: wait loses nothing; overwrite keeps the newest; while both run, what is mixed is marked."""
+    """The ring wraps: wait loses nothing; overwrite keeps the newest steps; while both run, mixed steps are marked."""
     world = make_world("")
     slots = {"COUPLET_SERIES_COTOCOA_BUFFER_0_SLOTS": str(SLOTS)}
     waited = world.finish(start_job(world, flavour, clients(language, variant, WAIT, 30), **slots)).check()

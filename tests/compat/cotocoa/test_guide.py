@@ -56,7 +56,7 @@ def test_one_job(make_world: Callable[..., World], tmp_path: Path, flavour: str)
 
 
 def test_separate_launches(make_world: Callable[..., World], tmp_path: Path) -> None:
-    """By couplet run and the page's coupled.toml: Open MPI and MPICH at once."""
+    """The page's coupled.toml is run by couplet run: Open MPI and MPICH at the same time."""
     for flavour, one in (("openmpi", PLATE), ("mpich", CONTROL), ("mpich", LOOK)):
         build(tmp_path, flavour, *one)
     for name in ("look.py", "coupled.toml"):

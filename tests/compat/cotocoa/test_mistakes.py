@@ -1,4 +1,6 @@
-"""What goes wrong ends every launch with a status that is not 0 and a sentence that says who, what and where."""
+"""Every mistake ends every launch with a status that is not 0 and a sentence that says which process, what and
+where.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ MakeWorld = Callable[..., World]
 REQUESTER = "CoToCoA requester, rank 0: "
 COUPLER = "CoToCoA coupler, rank 0: "
 WORKER = "CoToCoA worker 3, rank 0: "
-# What is wrong, who says so, and what the sentence has.
+# The mistake, the process that reports it, and the words of the sentence.
 MISTAKES = [
     ("parameters", WORKER, r"CTCAW_pollreq_withreal8: .*has 2 parameters, the worker expects 3"),
     ("size", WORKER, r"CTCAW_pollreq_withreal8: .*payload has 4 elements, the worker expects 5"),
@@ -76,7 +78,7 @@ def test_mistake(make_world: MakeWorld, tmp_path: Path, what: str, who: str, sen
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_no_mistake(make_world: MakeWorld, flavour: str) -> None:
-    """The program of these tests is right but for its mistakes."""
+    """The program of these tests is right, except for its mistakes."""
     world = make_world("")
     ended = world.finish(start_job(world, flavour, clients("nothing"))).check()
     assert ended.output == "requester: done\n"
@@ -89,7 +91,7 @@ def test_the_coupler_never_polls(make_world: MakeWorld, tmp_path: Path, flavour:
     errors = tmp_path / "errors"
     job = start_job(world, flavour, clients("coupler never polls"), errors, COUPLET_COTOCOA_TIMEOUT="2")
     failed(world.finish(job))
-    # Either it had not even taken the request, or it had, in an earlier call, and has not polled it.
+    # Either the coupler had not taken the request, or it had, in an earlier call, and has not polled it.
     assert re.search(
         rf"^{REQUESTER}CTCAR_(sendreq_withreal8_hdl|wait): .*coupler.* has not (taken|polled) ", errors.read_text()
     )
@@ -109,7 +111,7 @@ def test_a_job_without_all_roles(make_world: MakeWorld, tmp_path: Path, roles: s
 @pytest.mark.parametrize("victim", ["worker", "requester"])
 @pytest.mark.parametrize("together", [True, False], ids=["one job", "separate launches"])
 def test_a_process_is_killed(make_world: MakeWorld, tmp_path: Path, together: bool, victim: str) -> None:
-    """The worker with work in hand; the requester after its request."""
+    """The worker dies with work in hand; the requester dies after its request."""
     programs = clients(f"{victim} dies")
     errors = tmp_path / "errors"
     if together:
@@ -129,7 +131,7 @@ def test_a_process_is_killed(make_world: MakeWorld, tmp_path: Path, together: bo
 
 
 def test_another_group_does_what_a_lost_one_had(make_world: MakeWorld) -> None:
-    """COUPLET_COTOCOA_ON_LOST=retry: two launches of worker 3 with a request each; the first dies with it."""
+    """COUPLET_COTOCOA_ON_LOST=retry: two launches of worker 3 have a request each, and the first dies with it."""
     names = ["requester", "coupler", "first", "second"]
     world = make_world(",".join(f"{name}:1" for name in names))
     programs = [
@@ -150,7 +152,7 @@ def test_another_group_does_what_a_lost_one_had(make_world: MakeWorld) -> None:
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_waiting_costs_nothing_and_a_killed_launcher_leaves_nothing(make_world: MakeWorld, flavour: str) -> None:
-    """The coupler sleeps; requester and worker wait: asleep, too. Then the launcher is killed."""
+    """The coupler sleeps, and requester and worker wait, which also sleep. Then the launcher is killed."""
     world = make_world("")
     job = start_job(world, flavour, clients("coupler never polls"))
     deadline = time.monotonic() + 60

@@ -1,8 +1,8 @@
 """Requester, coupler and four worker programs, in each language, as CoToCoA's users write them (programs/*).
 
 Requests without data and with each type, with and without handles; areas of each type, read and written by coupler and
-workers; groups of two ranks and two groups of one program; program ids in no order; profiling. In one job under each
-MPI, and as separate launches under both at once.
+workers; groups of two ranks and two groups of one program; program ids in no order; profiling. They run in one job
+under each MPI, and as separate launches under both at the same time.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from launching import World
 
 MakeWorld = Callable[..., World]
 REQUESTERS = 2
-# (program id, ranks, ranks of a group) of the workers of each phase.
+# The workers of each phase: (program id, ranks, ranks of a group).
 WORKERS = ((7, 2, 2), (3, 1, 1), (5, 1, 1), (0, 2, 1))
 LANGUAGES = [
     ("c", "fortran", ("c", "fortran", "python", "c")),
     ("fortran", "c", ("python", "c", "fortran", "fortran")),
 ]
-RESULTS = 24  # of a requester rank
+RESULTS = 24  # results of a requester rank
 BY_PHASE = 12
 
 
@@ -52,7 +52,9 @@ def check_output(output: str) -> None:
 
 
 def check_profile(lines: list[str]) -> None:
-    """One row for each process: role, program, rank, three times, then seconds and calls of four kinds, megabytes."""
+    """There is a row for each process: role, program, rank, three times, then seconds and calls of four kinds,
+    megabytes.
+    """
     (title,) = [index for index, line in enumerate(lines) if line.startswith("CoToCoA profile")]
     rows = [line.split() for line in lines[title + 2 : title + 2 + 9]]
     assert [row[:3] for row in rows[:3]] == [["requester", "-", "0"], ["requester", "-", "1"], ["coupler", "-", "0"]]
@@ -95,7 +97,7 @@ def test_separate_launches(make_world: MakeWorld, first: int, languages: tuple[s
 
 
 def test_programs_under_names_of_their_own(make_world: MakeWorld) -> None:
-    """As couplet run starts them: COUPLET_PROGRAM says the name."""
+    """The programs are started as couplet run starts them: COUPLET_PROGRAM says the name."""
     programs = clients(*LANGUAGES[0])
     names = ["magnetosphere", "control", "a", "b", "c", "d"]
     world = make_world(",".join(f"{name}:{client.ranks}" for name, client in zip(names, programs, strict=True)))
@@ -108,7 +110,7 @@ def test_programs_under_names_of_their_own(make_world: MakeWorld) -> None:
 
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_ten_thousand_requests(make_world: MakeWorld, flavour: str) -> None:
-    """Through one coupler, faster than they are done: each is done, and once."""
+    """They go through one coupler, faster than they are done. Each is done exactly once."""
     world = make_world("")
     programs = [
         Client("requester", REQUESTERS, "many", "c", ["requester", 5000]),

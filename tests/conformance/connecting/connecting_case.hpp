@@ -1,5 +1,5 @@
 // What a transport gives to the conformance suite of connecting: a name, and a place in which processes can open it. An
-// implementation is a short file (sim.cpp is one) that ends with COUPLET_TRANSPORT_CONFORMS(name, make_place).
+// implementation is a short file (see sim.cpp) that ends with COUPLET_TRANSPORT_CONFORMS(name, make_place).
 #pragma once
 
 #include <gmock/gmock.h>
@@ -15,17 +15,17 @@
 
 namespace couplet::conformance {
 
-// What the processes of one transport share. Outlives them.
+// The part that the processes of one transport share. It outlives them.
 class Place {
  public:
   virtual ~Place() = default;
-  // Opens the transport of a process; an earlier incarnation of it has been closed.
+  // Opens the transport of a process. An earlier incarnation of the process has been closed.
   virtual std::unique_ptr<link::Transport> open(link::TransportHost& host, const link::Party& self) = 0;
-  // The process ends; its transport and lanes are gone already.
+  // Ends the process. Its transport and lanes are gone already.
   virtual void close(const link::Party& /*self*/) {}
-  // Something outside the transports has to happen: time, the kernel. May wait a millisecond.
+  // Lets something outside the transports happen: time passes, or the kernel works. May wait a millisecond.
   virtual void pause() {}
-  // A process can reach itself only.
+  // Returns true if a process can reach only itself.
   [[nodiscard]] virtual bool alone() const { return false; }
 };
 
@@ -35,7 +35,7 @@ struct ConnectingCase {
   bool faulty = false;  // dials and lanes are delayed
 };
 
-// A process as far as its transport knows: decides by the table below, and writes down what it is told.
+// A process, as far as its transport knows it. It decides by the table below, and records what it is told.
 class Process final : public link::TransportHost {
  public:
   struct Connection {
@@ -54,9 +54,9 @@ class Process final : public link::TransportHost {
   [[nodiscard]] link::Address address() const { return {self, transport->contact()}; }
   void dial(const link::Address& peer, link::Purpose purpose = link::Purpose::first);
   void poll();
-  // The last dial has come to an end: a lane that both sides have, or a reason.
+  // Returns true if the last dial has ended with a lane that both sides have, or with a reason.
   [[nodiscard]] bool settled() const;
-  // Why the last dial came to nothing; ok: it did not.
+  // Returns the reason for which the last dial failed, or ok.
   [[nodiscard]] Status refusal() const;
 
   [[nodiscard]] Status consider(link::Transport& asking, const link::Offer& offer) override;
@@ -70,7 +70,7 @@ class Process final : public link::TransportHost {
 
   Place& place;
   const link::Party self;
-  Status answer;  // to offers
+  Status answer;  // the answer to offers
   std::map<std::uint32_t, link::Address> known;
   std::vector<link::Offer> offers;
   std::vector<Connection> connections;

@@ -1,5 +1,6 @@
-// How two processes get a connection, the same for every transport: refused, nobody there, both dial, duplicate, cancelled,
-// late, other settings on the other side, wrong incarnation, restarted, broken and dialed again, death in the middle.
+// How two processes get a connection, the same for every transport: refused, no process at the address, both dial,
+// duplicate, cancelled, late, other settings on the other side, wrong incarnation, restarted, broken and dialed again,
+// death in the middle.
 #include <algorithm>
 #include <functional>
 
@@ -22,7 +23,7 @@ using testing::HasSubstr;
 constexpr Party low{.id = 3, .incarnation = 1};
 constexpr Party high{.id = 8, .incarnation = 1};
 
-// Sees what a lane delivers.
+// Receives what a lane delivers.
 struct Receiver final : link::FrameReceiver {
   std::byte* place(const wire::FrameHeader& header) override {
     memory.resize(header.payload_bytes);
@@ -58,7 +59,7 @@ class TwoProcesses {
     first_->knows(second_->address());
     second_->knows(first_->address());
   }
-  // Polls both until it is true.
+  // Polls both until `done` returns true.
   [[nodiscard]] bool until(const std::function<bool()>& done) {
     return test::eventually([&] {
       first_->poll();
@@ -69,7 +70,7 @@ class TwoProcesses {
       return done();
     });
   }
-  // A frame from the one to the other.
+  // Sends a frame from one to the other.
   [[nodiscard]] bool carries(link::Lane& from, link::Lane& to, std::int64_t tag) {
     wire::FrameHeader header;
     header.magic = wire::frame_magic;
@@ -179,7 +180,7 @@ TEST_P(Connecting, ADuplicateIsRefusedAsOne) {
   both.second().answer = fail(Code::exists, "there is a connection already");
   both.first().failures.clear();
   both.first().dial(both.second().address());
-  // The first connection stays; the second one is a failure, or a lane that was refused.
+  // The first connection stays. The second one is a failure, or a lane that was refused.
   ASSERT_TRUE(both.until([&] { return both.first().refusal().error(); }));
   EXPECT_EQ(both.first().refusal().code(), Code::exists);
   EXPECT_EQ(both.second().connections.size(), 1U);

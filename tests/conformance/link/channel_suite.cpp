@@ -1,4 +1,4 @@
-// What a channel must do over every lane, also over one that delays.
+// What a channel must do over every lane, also over one with delays.
 #include <chrono>
 #include <deque>
 
@@ -16,7 +16,7 @@ using test::message_header;
 using test::Recorder;
 using test::Sent;
 
-// Channels over the two ends; over a loopback there is one, and both() are the same.
+// Channels over the two ends. Over a loopback there is one channel, and both ends are the same.
 struct Ends {
   explicit Ends(std::unique_ptr<Connection> made) : connection(std::move(made)) {
     const bool loopback = connection->loopback();
@@ -32,7 +32,7 @@ struct Ends {
   [[nodiscard]] std::string reasons() const {
     return first->failure().text() + (second ? "; " + second->failure().text() : "");
   }
-  // False: the watchdog has barked.
+  // Returns false if the watchdog has ended the run.
   [[nodiscard]] bool run_until(const std::function<bool()>& done) {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     while (!done()) {
@@ -48,7 +48,7 @@ struct Ends {
   }
 
   Recorder at_first;
-  Recorder at_second;  // all that first sends comes here
+  Recorder at_second;  // everything that `first` sends arrives here
   std::unique_ptr<Connection> connection;
   std::unique_ptr<Channel> first;
   std::unique_ptr<Channel> second;
@@ -161,8 +161,8 @@ TEST_P(ChannelConformance, a_channel_that_goes_without_shut_is_a_lost_peer) {
   EXPECT_EQ(pending.outcomes.at(0).code(), Code::peer_lost);
 }
 
-// Under every kind of damage: what is delivered is a prefix of what was sent, and the loss is told by name, unless all is
-// there. One damage each, then all of them together.
+// Under every kind of damage, what is delivered is a prefix of what was sent, and the loss is reported with the peer's
+// name, unless everything has arrived. The damages come one at a time, and then all together.
 TEST_P(FaultDetection, whatever_happens_nothing_wrong_is_delivered) {
   const link::FaultOptions kinds[] = {
       {.drop = 0.05},
@@ -189,7 +189,7 @@ TEST_P(FaultDetection, whatever_happens_nothing_wrong_is_delivered) {
       link::FaultCounts counts;
       std::deque<Sent> sent;
       if (loopback && kinds[kind].die_after_frames != UINT64_MAX) {
-        continue;  // there is nobody else who could be lost
+        continue;  // no other process could be lost
       }
       Ends ends(with_faults(GetParam(), "faulty", kinds[kind], seed * 1000 + kind, &counts).make());
       for (int number = 0; number < 60; ++number) {

@@ -1,4 +1,4 @@
-// What every lane must do, whatever it is made of (src/link/link.hpp).
+// What every lane must do, however it is implemented (src/link/link.hpp).
 #include <chrono>
 #include <cstring>
 #include <deque>
@@ -40,7 +40,7 @@ wire::FrameHeader header_of(std::uint32_t number, std::size_t size) {
   return header;
 }
 
-// Takes frames and compares them with what must come.
+// Receives frames and compares them with what must come.
 struct Receiver : link::FrameReceiver {
   std::byte* place(const wire::FrameHeader& header) override {
     places.push_back(header.sequence);
@@ -77,7 +77,7 @@ struct Receiver : link::FrameReceiver {
   Bytes memory;
 };
 
-// Gives frames of certain sizes, going on where the lane took only a part; spoils the bytes that were taken.
+// Sends frames of certain sizes, and continues after a partial push. It overwrites the bytes that were taken.
 struct Sender {
   Lane& lane;
   std::deque<std::size_t> sizes;
@@ -86,7 +86,7 @@ struct Sender {
   std::uint64_t taken = 0;
   std::uint64_t partial_pushes = 0;
 
-  // Returns the bytes taken, -1 where the lane has failed.
+  // Returns the bytes that were taken, or -1 if the lane has failed.
   std::int64_t go() {
     std::int64_t moved = 0;
     while (!sizes.empty()) {
@@ -122,7 +122,7 @@ struct Watchdog {
   [[nodiscard]] bool patient() const { return std::chrono::steady_clock::now() < end; }
 };
 
-// Sends and receives until `frames` have arrived.
+// Sends and receives until `frames` frames have arrived.
 void transfer(Connection& connection, Sender& sender, Lane& to, Receiver& receiver, std::uint32_t frames) {
   const Watchdog watchdog;
   while (receiver.next < frames && watchdog.patient() && !testing::Test::HasFailure()) {
@@ -136,7 +136,7 @@ void transfer(Connection& connection, Sender& sender, Lane& to, Receiver& receiv
   EXPECT_EQ(receiver.next, frames);
 }
 
-// Polls until it answers something else than 0.
+// Polls until the result is not 0.
 int poll_until(Connection& connection, Lane& lane, Receiver& receiver, int budget = 64) {
   const Watchdog watchdog;
   int answer = 0;
@@ -200,7 +200,7 @@ TEST_P(LaneConformance, megabytes_through_back_pressure_in_parts) {
   Sender sender{*connection->first, {}};
   const std::size_t frames = std::max<std::size_t>(8, (std::size_t{24} << 20) / largest(*connection->first));
   sender.sizes.assign(frames, largest(*connection->first));
-  // Nobody reads: what the lane takes is bounded.
+  // If the other side does not read, the lane takes a bounded amount.
   std::uint64_t pushed = 0;
   for (int idle = 0; idle < 3;) {
     const std::int64_t count = sender.go();
@@ -262,7 +262,7 @@ TEST_P(LaneConformance, budget_and_stop) {
       connection->pause();
     }
   }
-  // arrived() answers false: not one frame more in this poll.
+  // arrived() returns false: no further frame comes in this poll.
   receiver.stop_at = receiver.next + 1;
   EXPECT_EQ(poll_until(*connection, connection->other(), receiver), 1);
   EXPECT_EQ(receiver.next, receiver.stop_at);
@@ -295,7 +295,7 @@ TEST_P(LaneConformance, frames_may_be_pushed_from_inside_arrived) {
   EXPECT_EQ(at_first.next, 50U);
 }
 
-// A sleeper that takes its second look finds what is there.
+// A process that checks once more before it sleeps finds what is there.
 TEST_P(LaneConformance, second_look) {
   const auto connection = GetParam().make();
   Lane& to = connection->other();
@@ -308,7 +308,7 @@ TEST_P(LaneConformance, second_look) {
   while (receiver.next < 40 && watchdog.patient() && !HasFailure()) {
     sender.go();
     if (to.descriptor() < 0) {
-      // Whenever poll would deliver a frame, the second look must have said so.
+      // Whenever poll would deliver a frame, this check must have said so.
       const bool readable = to.readable();
       const int taken = to.poll(receiver, 1);
       EXPECT_TRUE(readable || taken == 0);
@@ -316,7 +316,8 @@ TEST_P(LaneConformance, second_look) {
         connection->pause();
       }
     } else if (to.poll(receiver, 1) == 0) {
-      connection->pause();  // sleeps on the descriptor; a missing wake-up would take 1 ms a frame, not fail
+      // It sleeps on the descriptor. A missing wake-up would take 1 ms for each frame, and not fail.
+      connection->pause();
     } else if (receiver.next < 40 && sender.sizes.empty() && to.readable()) {
       EXPECT_GT(to.poll(receiver, 1), 0) << "readable, but nothing was there";
     }
@@ -331,7 +332,7 @@ TEST_P(LaneConformance, shut_in_good_order) {
   ASSERT_GT(sender.go(), 0);
   ASSERT_TRUE(sender.sizes.empty());
   connection->first->shut();
-  connection->first->shut();  // again does nothing
+  connection->first->shut();  // the second call does nothing
   EXPECT_EQ(connection->first->push(header_of(10, 0), {}, 0), -1);
   EXPECT_TRUE(connection->first->failure().error() || connection->first->failure().code() == Code::end);
   Receiver receiver;

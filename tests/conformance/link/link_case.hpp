@@ -1,5 +1,5 @@
-// What a link gives to the conformance suite: a name and a way to make two connected lanes. An implementation is a file of
-// ten lines (self.cpp is one) that ends with COUPLET_LINK_CONFORMS(Name, make).
+// What a link gives to the conformance suite: a name, and a way to make two connected lanes. An implementation is a
+// file of ten lines (see self.cpp) that ends with COUPLET_LINK_CONFORMS(Name, make).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,11 +15,13 @@ namespace couplet::conformance {
 
 struct Connection {
   virtual ~Connection() = default;
-  // Something outside the lanes has to happen before they can move: time, the kernel. May wait a millisecond.
+  // Lets something outside the lanes happen, so that they can move: time passes, or the kernel works. May wait a
+  // millisecond.
   virtual void pause();
 
   std::unique_ptr<link::Lane> first;
-  std::unique_ptr<link::Lane> second;  // none: what first pushes arrives at first
+  // Empty: what `first` pushes arrives at `first`.
+  std::unique_ptr<link::Lane> second;
   [[nodiscard]] bool loopback() const { return second == nullptr; }
   [[nodiscard]] link::Lane& other() const { return loopback() ? *first : *second; }
 };

@@ -1,5 +1,5 @@
-// Blocking calls, each rank a thread: send, recv, wait, waitall, waitany, time limits, interrupts; and what a short message
-// may cost.
+// Blocking calls, with a thread for each rank: send, recv, wait, waitall, waitany, time limits, interrupts; and the
+// cost of a short message.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -183,13 +183,14 @@ TEST_P(Blocking, AnInterruptEndsAReceiveThatNothingMatches) {
   });
 }
 
-// More than 2^31 bytes: only where memory allows, and wanted (COUPLET_TEST_LARGE=1; ctest label "large").
+// More than 2^31 bytes. It runs only if there is enough memory, and if it is wanted (COUPLET_TEST_LARGE=1; ctest label
+// "large").
 TEST_P(Blocking, MoreThanTwoToTheThirtyOneBytes) {
   const bool enough = ::sysconf(_SC_AVPHYS_PAGES) > (std::int64_t{8} << 30U) / ::sysconf(_SC_PAGESIZE);
   if (std::getenv("COUPLET_TEST_LARGE") == nullptr || !enough) {
     GTEST_SKIP() << "set COUPLET_TEST_LARGE=1; takes 4.6 GB of memory";
   }
-  const std::uint64_t count = 290'000'000;  // of 8 bytes: 2.32e9
+  const std::uint64_t count = 290'000'000;  // numbers of 8 bytes: 2.32e9 bytes
   for (const bool read_memory : {true, false}) {
     MessengerOptions options;
     options.read_memory = read_memory;

@@ -1,4 +1,5 @@
-// Messages over lanes that do damage: everything that completes is right, and what does not ends in an error by name.
+// Messages over lanes that do damage: everything that completes is right, and the rest ends in an error that names the
+// peer.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -70,7 +71,7 @@ struct Transfer {
   Request* receiving = nullptr;
 };
 
-// Errors that came up, after checking that what completed is right.
+// Returns the errors, after it has checked that what completed is right.
 std::vector<Status> finished(MessageWorld& world, int to, std::deque<Transfer>& transfers) {
   std::vector<Status> errors;
   for (Transfer& transfer : transfers) {
@@ -111,7 +112,7 @@ TEST_P(UnderFault, NothingWrongIsDelivered) {
                       .isend(sender.universe_group(), transfer.data.data(), transfer.data.size(), COUPLET_BYTE, to, 1,
                              &transfer.sending)
                       .ok());
-      // A lost frame shows when the next one comes: nothing is waited for without end.
+      // A lost frame is noticed when the next one comes, so no wait is endless.
       int polls = 0;
       world->run_until([&] { return (transfer.receiving->done && transfer.sending->done) || ++polls > 300; });
       errors = finished(*world, to, transfers);

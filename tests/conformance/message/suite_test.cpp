@@ -52,7 +52,7 @@ class MessageConformance : public ::testing::TestWithParam<WorldMaker> {
     const Status status = world().finish(rank, &request, message);
     EXPECT_TRUE(status.ok()) << status.text();
   }
-  // Everything that was sent to `rank` before has arrived: a message behind it has.
+  // Waits until everything that was sent to `rank` before has arrived, by a message that was sent after it.
   void catch_up(int from, int rank) {
     std::vector<std::uint8_t> none;
     Request* sending = send(from, rank, none, 2147483647);

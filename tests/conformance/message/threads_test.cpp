@@ -1,5 +1,5 @@
-// Several threads of one process that take turns (threads = 1 at join): who waits lets the others in at once.
-// Fault: a blocking send, task calls and agreements never passed the turn, and where it was passed others waited 96 ms.
+// Several threads of one process that take turns (threads = 1 at join): a thread that waits lets the others in at once.
+// Fault: a blocking send, task calls and agreements never passed the turn, and if it was passed, others waited 96 ms.
 #include <gtest/gtest.h>
 
 #include <atomic>

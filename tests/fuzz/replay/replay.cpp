@@ -1,6 +1,7 @@
-// Runs a fuzz target without libFuzzer: its corpus, and then changed copies of it for a while. Finds less than make fuzz,
-// but costs one more file in the sanitizer tree, so that every make test runs it.
-// usage: replay SECONDS CORPUS. The seed is the time and is printed; COUPLET_FUZZ_SEED repeats a run of the same length.
+// Runs a fuzz target without libFuzzer: its corpus, and then changed copies of it for a while. It finds less than make
+// fuzz, but costs only one more file in the sanitizer tree, so that every make test runs it.
+// usage: replay SECONDS CORPUS. The seed is the time and is printed; COUPLET_FUZZ_SEED repeats a run of the same
+// length.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -38,7 +39,7 @@ std::vector<Input> read_corpus(const std::filesystem::path& folder) {
   return corpus;
 }
 
-// As libFuzzer does, with a place also where there is nothing.
+// Runs the target as libFuzzer does, with a valid address also for an empty input.
 void run(const Input& input) {
   static constexpr std::uint8_t nothing = 0;
   LLVMFuzzerTestOneInput(input.empty() ? &nothing : input.data(), input.size());
@@ -85,7 +86,7 @@ class Mutator {
         input.erase(place, place + static_cast<std::ptrdiff_t>(count));
         break;
       }
-      default: {  // goes on as another one
+      default: {  // continues as another input
         const Input& other = corpus_[below(corpus_.size())];
         const std::size_t from = below(other.size() + 1);
         input.erase(place, input.end());

@@ -1,4 +1,5 @@
-! Program "reader_fortran": built by find_package, without MPI; reads columns 3 to 5 (1-based, Fortran's first dimension).
+! Program "reader_fortran": built by find_package, without MPI; reads columns 3 to 5 (1-based, in Fortran's first
+! dimension).
 program reader
   use, intrinsic :: iso_fortran_env, only: int64, real64, error_unit
   use couplet

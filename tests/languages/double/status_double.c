@@ -1,5 +1,5 @@
-/* Loaded before libcouplet (LD_PRELOAD): couplet_join fails with the status that the program's name spells out, so that a
- * test sees what each language makes of errors that cannot be provoked. See test_errors.py. */
+/* Loaded before libcouplet (LD_PRELOAD): couplet_join fails with the status that the program's name spells, so that a
+ * test sees how each language reports errors that cannot be provoked. See test_errors.py. */
 #include <couplet/couplet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -102,7 +102,7 @@ static void provoke_eviction(couplet_universe* universe) {
   NEED(couplet_series_close(writer));
 }
 
-/* No more memory than the process has now, and 16 MiB. */
+/* Limits the memory to what the process has now, and 16 MiB. */
 static void provoke_memory(couplet_universe* universe) {
   const int64_t large[2] = {2048, 1024};
   couplet_series* series;
@@ -162,7 +162,7 @@ static void provoke_interrupt(couplet_universe* universe) {
   if (asked != 1) exit(1);
 }
 
-/* Talks to a program that is lost, or that nothing leads to. */
+/* Exchanges messages with a program that is lost, or that cannot be reached. */
 static void meet(const char* name) {
   couplet_universe* universe;
   couplet_group* group;

@@ -21,7 +21,7 @@ void print(const std::string& name, couplet_status code, const char* text = "") 
   std::printf("%s\t%d\t%s\n", name.c_str(), code, text);
 }
 
-/// Prints the code of the Error that call throws, 0 where it throws none.
+/// Prints the code of the Error that call throws, or 0 if it throws none.
 template <class Call>
 void provoke(const std::string& name, Call call) {
   try {
@@ -85,7 +85,7 @@ void provoke_eviction(couplet::Universe& universe) {
   provoke("evicted", [&] { static_cast<void>(reader.read({.timeout_s = 0})); });
 }
 
-/// No more memory than the process has now, and 16 MiB.
+/// Limits the memory to what the process has now, and 16 MiB.
 void provoke_memory(couplet::Universe& universe) {
   rlimit before{};
   getrlimit(RLIMIT_AS, &before);
@@ -118,7 +118,7 @@ void provoke_thread(couplet::Universe& universe) {
     couplet_set_interrupt_check(tell, &state);
     try {
       request.wait();
-    } catch (const couplet::Error&) {  // it was enough
+    } catch (const couplet::Error&) {  // the memory was enough
     }
   });
   while (!state.is_waiting) {
@@ -136,7 +136,7 @@ void provoke_interrupt(const couplet::Group& group) {
   couplet_set_interrupt_check(nullptr, nullptr);
 }
 
-/// Talks to a program that is lost, or that nothing leads to.
+/// Exchanges messages with a program that is lost, or that cannot be reached.
 void meet(const char* name) {
   couplet::Universe universe = couplet::join("solo");
   std::vector<double> data(1);

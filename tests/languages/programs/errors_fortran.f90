@@ -1,5 +1,6 @@
 ! Provokes errors in Fortran and prints "case<TAB>code<TAB>sentence"; see test_errors.py.
-! Usage: errors_fortran provoke WRONG_SECRET | errors_fortran join PROGRAM... | errors_fortran meet CASE | errors_fortran stop
+! Usage: errors_fortran provoke WRONG_SECRET | errors_fortran join PROGRAM... | errors_fortran meet CASE |
+! errors_fortran stop
 module errors
   use, intrinsic :: iso_c_binding, only: c_int, c_int32_t, c_long, c_ptr, c_funptr, c_null_ptr, c_funloc, c_associated
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64, error_unit, output_unit
@@ -127,7 +128,8 @@ contains
     type(couplet_batch) :: batch
     real(real64) :: eta(3, 4)
     eta = 0
-    call universe%create_series("tides", [3, 4], reshape([1, 3, 1, 4], [2, 2]), writer, slots=2, evict_after_held=0.05_real64)
+    call universe%create_series("tides", [3, 4], reshape([1, 3, 1, 4], [2, 2]), writer, slots=2, &
+      evict_after_held=0.05_real64)
     call universe%open_series("tides", reader)
     do step = 1, 3
       call writer%put(eta, step)
@@ -138,7 +140,7 @@ contains
     call writer%close()
   end subroutine
 
-  ! No more memory than the process has now, and 16 MiB.
+  ! Limits the memory to what the process has now, and 16 MiB.
   subroutine provoke_memory()
     integer :: ierr, unit
     integer(c_int) :: done
@@ -187,7 +189,7 @@ contains
     done = c_pthread_join(thread, c_null_ptr)
   end subroutine
 
-  ! Talks to a program that is lost, or that nothing leads to.
+  ! Exchanges messages with a program that is lost, or that cannot be reached.
   subroutine meet(name)
     character(len=*), intent(in) :: name
     integer :: ierr

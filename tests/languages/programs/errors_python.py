@@ -16,7 +16,7 @@ import numpy as np
 
 import couplet
 
-# What each class has to be caught as, besides couplet.Error.
+# The built-in class as which each class must be caught, besides couplet.Error.
 BUILT_IN = {
     ValueError: (-1, -4, -6, -7, -13, -104),
     RuntimeError: (-2, -8, -10, -11, -14, -103, -304),
@@ -84,7 +84,7 @@ def provoke_eviction(universe: couplet.Universe) -> None:
 
 
 def provoke_memory(universe: couplet.Universe) -> None:
-    """No more memory than the process has now, and 16 MiB."""
+    """Limits the memory to what the process has now, and 16 MiB."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + (16 << 20), before[1]))
@@ -93,7 +93,7 @@ def provoke_memory(universe: couplet.Universe) -> None:
 
 
 def provoke_thread(universe: couplet.Universe) -> None:
-    """Whichever thread comes second is told; the other one asks again, so that it is the first at last."""
+    """The thread that comes second gets the error. The other one asks again, so that it is the first in the end."""
     request = universe.group.Irecv(np.zeros(1), 0, 99)
 
     def wait() -> None:
@@ -120,12 +120,12 @@ def provoke_interrupt(group: couplet.Group) -> None:
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
         group.Recv(np.zeros(1), 0, 98)
-    except KeyboardInterrupt:  # what the answer becomes in this language
+    except KeyboardInterrupt:  # the answer in this language
         print("interrupted", 5, "", sep="\t")
 
 
 def meet(name: str) -> None:
-    """Talk to a program that is lost, or that nothing leads to."""
+    """Exchanges messages with a program that is lost, or that cannot be reached."""
     with couplet.join("solo") as universe:
 
         def talk() -> None:

@@ -19,7 +19,7 @@ static double density_of(int64_t step, int64_t row, int64_t column) {
   return 100.0 * (double)step + 10.0 * (double)row + (double)column;
 }
 
-/* A box of density in memory that has a stride from row to row. */
+/* Fills a box of density in memory that has a stride from row to row. */
 static void fill(double* data, int64_t stride, int64_t first_column, int64_t last_column, int64_t step) {
   for (int64_t row = 0; row < rows; ++row) {
     for (int64_t column = first_column; column < last_column; ++column) {
@@ -196,7 +196,7 @@ int main(int argc, char** argv) {
   couplet_group* everybody = NULL;
   int32_t other = strcmp(argv[1], "writer") == 0 ? 1 : 0;
   couplet_message message;
-  REQUIRE(couplet_universe_group(universe, &everybody) == COUPLET_OK); /* the steps stay until both have seen all */
+  REQUIRE(couplet_universe_group(universe, &everybody) == COUPLET_OK); /* the steps stay until both have read all */
   REQUIRE(couplet_send(everybody, &other, 1, COUPLET_INT32, other, 1) == COUPLET_OK);
   REQUIRE(couplet_recv(everybody, &other, 1, COUPLET_INT32, other, 1, &message) == COUPLET_OK);
   REQUIRE(couplet_leave(universe) == COUPLET_OK);

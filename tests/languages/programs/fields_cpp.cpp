@@ -19,7 +19,7 @@ void require(bool condition, const char* what) {
 }
 #define REQUIRE(condition) require((condition), #condition)
 
-// The call has to fail so, with these words.
+// The call must fail with this code and these words.
 template <class Call>
 void refused(couplet_status status, const std::string& words, Call&& call) {
   try {
@@ -132,7 +132,7 @@ void read_series(couplet::Universe& universe) {
   REQUIRE(batch.size() == 2 && batch.steps()[0] == 30 && batch.steps()[1] == 40 && batch.times()[1] == 20);
 }
 
-// A part of a larger array of one field, and such an array to read into.
+// Puts a part of a larger array of one field, and reads into such an array.
 void one_field(couplet::Universe& universe) {
   auto writer = universe.create_series<double>("part", {2, 3}, {{0, 0}, {2, 3}}, {.slots = 2});
   auto reader = universe.open_series<double>("part", {.local = true});

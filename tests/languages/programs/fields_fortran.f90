@@ -1,5 +1,5 @@
 ! The fields of tests/languages in Fortran; see test_fields.py. Usage: fields_fortran writer|reader
-! Density is (6,4) here, and (4,6) in C order: density(i,j) is density[j-1][i-1] of the others.
+! Density is (6,4) here, and (4,6) in C order: density(i,j) is density[j-1][i-1] in the other languages.
 module fields
   use, intrinsic :: iso_fortran_env, only: int32, int64, real32, real64, error_unit
   use couplet
@@ -80,8 +80,8 @@ contains
     integer(int32), pointer :: claimed(:)
     integer :: step, k, ierr
     call couplet_create_fields(universe, "sky", [couplet_field("density", couplet_real64, [columns, rows], &
-      reshape([1, 2, 1, 4, 3, 6, 1, 4], [2, 2, 2])), couplet_field("level", couplet_int32, [levels])], series, slots=4, &
-      required_readers="reader")
+      reshape([1, 2, 1, 4, 3, 6, 1, 4], [2, 2, 2])), couplet_field("level", couplet_int32, [levels])], series, &
+      slots=4, required_readers="reader")
     do step = 10, 10*steps, 10
       level = [(step + k, k = 0, levels - 1)]
       if (mod(step, 20) == 0) then
@@ -114,7 +114,8 @@ contains
     call require(size(info%fields) == 2, "two fields")
     call require(all(info%fields(1)%boxes(:, 1, 2) == [3, 6]), "the second box")
     call series%waits(waits)
-    call require(merge(index(waits%longest_for, "'reader'") > 0, waits%longest_for == "", waits%count > 0), "waited for")
+    call require(merge(index(waits%longest_for, "'reader'") > 0, waits%longest_for == "", waits%count > 0), &
+      "waited for")
     call series%close()
   end subroutine
 
@@ -185,7 +186,7 @@ contains
     call series%close()
   end subroutine
 
-  ! A part of an array of one field.
+  ! Puts a part of an array of one field.
   subroutine one_field()
     type(couplet_series) :: writer, reader
     type(couplet_batch) :: batch

@@ -43,7 +43,7 @@ def press_control_c() -> None:
 
 
 def interrupt(call: Callable[[], object]) -> None:
-    """The call never ends by itself; whether it is blocked already when the signal comes makes no difference."""
+    """The call never ends by itself. It makes no difference whether it is blocked already when the signal comes."""
     pressed: list[float] = []
     threading.Timer(0.3, lambda: (pressed.append(time.monotonic()), press_control_c())).start()
     try:
@@ -55,7 +55,7 @@ def interrupt(call: Callable[[], object]) -> None:
 
 
 def use(universe: couplet.Universe) -> None:
-    """What was interrupted goes on working, and has taken nothing."""
+    """An interrupted object still works, and has taken nothing."""
     group = universe.group
     for tag in (0, 5):
         group.Isend(np.full(3, 7.0), 0, tag)

@@ -7,7 +7,7 @@ import couplet
 comm = MPI.COMM_WORLD
 with couplet.join("team", comm) as universe:
     assert (universe.program_rank, universe.program.size, universe.program.name) == (comm.rank, 2, "team")
-    # A series of both ranks, read by both, each its half of the other direction.
+    # A series of both ranks, which both read: each reads its half of the other direction.
     rows, columns = slice(2 * comm.rank, 2 * comm.rank + 2), slice(3 * comm.rank, 3 * comm.rank + 3)
     with (
         universe.create_series("eta", (4, 6), box=[rows, (0, 6)], slots=4) as writer,

@@ -18,7 +18,7 @@ def try_type(universe: couplet.Universe, name: str) -> None:
     writer = universe.create_series(name, values.shape, name, slots=4)
     reader = universe.series(name, box=[(1, 3), slice(0, 3), (1, 2)])
     writer.put(values, 7)
-    writer.put(np.asfortranarray(values), 8)  # another layout costs a copy, and nothing else
+    writer.put(np.asfortranarray(values), 8)  # another layout costs a copy, and has no other effect
     with writer.claim(9) as slot:
         slot[...] = values
     assert not slot.flags.writeable
@@ -39,7 +39,7 @@ def try_type(universe: couplet.Universe, name: str) -> None:
 
 
 def try_buffers(group: couplet.Group) -> None:
-    """Anything with a buffer; and objects, pickled, of which no receive takes another's part."""
+    """Uses anything with a buffer, and pickled objects, of which no receive takes another's part."""
     room = bytearray(6)
     request = group.Irecv(room, 0, 1)
     group.Send(b"couple", 0, 1)

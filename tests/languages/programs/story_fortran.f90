@@ -1,5 +1,5 @@
 ! The story of tests/languages in Fortran; see test_story.py. Usage: story_fortran writer|reader
-! The array is eta(5,3,4) here, and (4,3,5) in C order: eta(i,j,k) is eta[k-1][j-1][i-1] of the others.
+! The array is eta(5,3,4) here, and (4,3,5) in C order: eta(i,j,k) is eta[k-1][j-1][i-1] in the other languages.
 module story
   use, intrinsic :: iso_fortran_env, only: int64, real32, real64, error_unit
   use couplet
@@ -62,7 +62,8 @@ contains
     call series%close()
   end subroutine
 
-  ! The others' box [1,4) x [0,2) x [2,5) is 3:5, 1:2, 2:4 here. Alternates between the library's buffer and an own array.
+  ! Reads the box [1,4) x [0,2) x [2,5) of the other languages, which is 3:5, 1:2, 2:4 here. Alternates between the
+  ! library's memory and an own array.
   subroutine read_series()
     type(couplet_series) :: series
     type(couplet_batch) :: batch

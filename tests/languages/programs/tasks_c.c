@@ -1,7 +1,8 @@
 /* Tasks and areas in C; see test_tasks.py. Usage: tasks_c requester|coupler|worker
- * Request n (0 to 11) has the parameters n, 2 n and the payload n, n + 1, n + 2 (double). The coupler refuses 5, gives 7 another
- * parameter and payload, completes 9 itself; the worker says of 3 that it cannot be done, and expects two parameters: 11 has
- * three. For the others the worker reads the box [1,3) x [2,4) of the area and writes its sum and n into element n. */
+ * Request n (0 to 11) has the parameters n, 2 n and the payload n, n + 1, n + 2 (double). The coupler refuses 5, gives
+ * 7 another parameter and payload, and completes 9 itself. The worker says of 3 that it cannot be done, and expects two
+ * parameters, while 11 has three. For the others the worker reads the box [1,3) x [2,4) of the area and writes its sum
+ * and n into element n. */
 #include <couplet/couplet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,7 +17,7 @@ void require(bool condition, const char* what) {
   }
 }
 
-// The error that a call throws has this code, and these words in its sentence.
+// Checks that a call throws an error with this code, and with these words in its sentence.
 void expect_error(couplet_status code, const std::string& words, const std::function<void()>& call) {
   try {
     call();

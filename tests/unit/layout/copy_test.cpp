@@ -12,7 +12,7 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-// What element `flat` of the global array looks like.
+// Fills element `flat` of the global array.
 void fill_element(std::byte* element, std::size_t bytes, std::uint64_t flat) {
   for (std::size_t at = 0; at < bytes; ++at) {
     element[at] = static_cast<std::byte>((flat * 31 + at * 7 + (flat >> 8)) & 0xFF);
@@ -65,7 +65,7 @@ Box random_box(std::mt19937& random, const std::vector<std::int64_t>& shape) {
   return box;
 }
 
-// Cuts the array into a grid of boxes with random borders.
+// Divides the array into a grid of boxes with random borders.
 std::vector<Box> random_decomposition(std::mt19937& random, const std::vector<std::int64_t>& shape) {
   std::vector<Box> boxes = {whole(shape)};
   for (std::size_t dimension = 0; dimension < shape.size(); ++dimension) {
@@ -119,7 +119,7 @@ TEST(Copy, EveryKernelCopiesEveryLengthAndAlignmentAndNoByteMore) {
     for (const CopyMethod method : {CopyMethod::cached, CopyMethod::streaming}) {
       const RowsKernel kernel = find_copy_kernel(name, method);
       if (kernel == nullptr) {
-        continue;  // another processor's
+        continue;  // this kernel is for another processor
       }
       for (std::uint64_t row_bytes :
            {1U, 2U, 3U, 5U, 7U, 8U, 15U, 16U, 31U, 33U, 63U, 64U, 65U, 127U, 200U, 255U, 256U, 257U, 300U, 2401U}) {
@@ -148,7 +148,8 @@ TEST(Copy, EveryKernelCopiesEveryLengthAndAlignmentAndNoByteMore) {
   }
 }
 
-// The portable kernel added strides as unsigned numbers, and is compiled on every processor so that this is seen everywhere.
+// The portable kernel added strides as unsigned numbers. It is compiled on every processor, so that every processor
+// tests it.
 TEST(Copy, EveryKernelFollowsStridesThatLeadBack) {
   constexpr std::uint64_t rows = 6;
   for (const char* name : {"avx512", "avx2", "x86-64", "memcpy"}) {
@@ -156,7 +157,7 @@ TEST(Copy, EveryKernelFollowsStridesThatLeadBack) {
       const RowsKernel kernel = find_copy_kernel(name, method);
       if (kernel == nullptr) {
         ASSERT_NE(std::string_view(name), "memcpy");
-        continue;  // another processor's
+        continue;  // this kernel is for another processor
       }
       for (const std::uint64_t row_bytes : {5U, 24U, 300U, 2048U}) {
         Bytes source(rows * row_bytes);

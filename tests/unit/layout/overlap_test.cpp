@@ -32,8 +32,8 @@ TEST(FindOverlap, NamesTheTwo) {
   EXPECT_EQ(found->second, 2U);
 }
 
-// The review measured 212 ms for 4,096 columns, growing with the square: 100 ranks of so many boxes took minutes. The
-// quadratic search needs 8e10 comparisons here and does not end within the test's limit.
+// A review measured 212 ms for 4,096 columns, growing with the square: 100 ranks with so many boxes took minutes. The
+// quadratic search needs 8e10 comparisons here, and does not end within the test's limit.
 TEST(FindOverlap, FourHundredThousandWholeColumnsAreSearchedAtOnce) {
   constexpr std::int64_t count = 409'600;
   std::vector<Box> boxes;
@@ -43,7 +43,7 @@ TEST(FindOverlap, FourHundredThousandWholeColumnsAreSearchedAtOnce) {
   std::shuffle(boxes.begin(), boxes.end(), std::mt19937(7));
   EXPECT_FALSE(find_overlap(boxes));
   Box wrong = boxes.back();
-  wrong.stop[1] += 1;  // reaches into its neighbour, or beyond the array
+  wrong.stop[1] += 1;  // it reaches into its neighbour, or beyond the array
   wrong.start[1] -= 1;
   boxes.push_back(wrong);
   EXPECT_TRUE(find_overlap(boxes));
@@ -97,8 +97,8 @@ TEST(FindOverlap, AgreesWithComparingAllPairs) {
   EXPECT_LT(disjoint, 290);
 }
 
-// Leaves of a random tree of cuts: most planes cut many of them. A search that copies boxes to both sides of such planes
-// without a bound takes 2^n steps.
+// The leaves of a random tree of cuts: most planes cut many of them. A search that copies boxes to both sides of such
+// planes without a bound takes 2^n steps.
 TEST(FindOverlap, LeavesOfRandomCutsAreDisjoint) {
   std::mt19937 random(5);
   std::vector<Box> boxes = {make({0, 0, 0, 0}, {1 << 20, 1 << 20, 1 << 20, 1 << 20})};
@@ -122,7 +122,7 @@ TEST(FindOverlap, LeavesOfRandomCutsAreDisjoint) {
   EXPECT_TRUE(find_overlap(boxes));
 }
 
-// No plane parts boxes around one point.
+// No plane divides boxes around one point.
 TEST(FindOverlap, BoxesAroundOnePointAreFoundAtOnce) {
   std::vector<Box> boxes;
   for (std::int64_t size = 1; size < 2000; ++size) {
@@ -131,7 +131,7 @@ TEST(FindOverlap, BoxesAroundOnePointAreFoundAtOnce) {
   EXPECT_TRUE(find_overlap(boxes));
 }
 
-// Bars along each of three axes, none of which meets another: planes part them only with many cuts.
+// Bars along each of three axes, none of which meets another. Planes divide them only with many cuts.
 TEST(FindOverlap, CrossingBarsAreDisjoint) {
   std::vector<Box> boxes;
   for (std::int64_t a = 0; a < 40; ++a) {

@@ -1,4 +1,4 @@
-// What the tests of lanes share: a receiver that keeps what arrives, frames with content that can be recognised.
+// The part that the tests of lanes share: a receiver that keeps what arrives, and frames with recognisable content.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ inline wire::FrameHeader header_of(std::uint32_t number, std::uint32_t bytes) {
   return header;
 }
 
-// Checks that frames come whole and in order.
+// Checks that frames arrive whole and in order.
 class CheckingReceiver : public FrameReceiver {
  public:
   explicit CheckingReceiver(bool places) : places_(places) {}
@@ -60,12 +60,12 @@ class CheckingReceiver : public FrameReceiver {
   std::vector<std::byte> placed_;
 };
 
-// One frame, in as many pushes as it takes; true: whole.
+// Sends one frame, in as many pushes as it takes.
 struct Sending {
   std::uint32_t number = 0;
   std::uint64_t taken = 0;
   std::vector<std::byte> payload;
-  // -1: failed; 0: not whole yet; 1: whole, the next one may begin.
+  // Returns -1 if it has failed, 0 if the frame is not whole yet, and 1 if it is whole and the next one may begin.
   int push(Lane& lane) {
     const auto bytes = static_cast<std::uint32_t>(payload.size());
     const std::int64_t answer = lane.push(header_of(number, bytes), payload, taken);
@@ -86,7 +86,8 @@ inline constexpr std::uint32_t interesting_bytes[] = {0,     1,     8,     15,  
                                                       65,    127,   512,   4096,   4097,   8192,   16383,    16385,
                                                       40000, 65536, 65537, 131072, 131073, 300001, 1U << 20U};
 
-// Sends `count` frames of changing sizes through a -> b, pushing and polling in turn; everything must come, whole.
+// Sends `count` frames of changing sizes from one lane to the other, and pushes and polls in turn. Everything must
+// arrive whole.
 inline void expect_all_arrive(Lane& from, Lane& to, bool places, std::uint32_t count, int budget = 8) {
   CheckingReceiver receiver(places);
   Sending sending;
@@ -102,7 +103,7 @@ inline void expect_all_arrive(Lane& from, Lane& to, bool places, std::uint32_t c
         sending.begin(next, interesting_bytes[(next * 7) % std::size(interesting_bytes)]);
       }
     }
-    // With a socket the sender may hold bytes back that only its poll moves.
+    // With a socket, the sender may hold bytes that only its poll moves.
     ASSERT_GE(from.poll(receiver, 0), -1);
     const int polled = to.poll(receiver, budget);
     ASSERT_GE(polled, 0) << to.failure().text();

@@ -116,7 +116,7 @@ TEST(RingLane, AReceiverThatStopsGetsTheRestLater) {
   EXPECT_TRUE(receiver.good);
 }
 
-// Bytes from outside: whatever stands in the cells, the answer is a failure and no access outside the ring.
+// Bytes from outside: whatever is in the cells, the result is a failure, and no access outside the ring.
 TEST(RingLane, GarbageIsAProtocolFailure) {
   struct Damage {
     const char* what;

@@ -13,7 +13,7 @@ namespace {
 using test::Child;
 using test::TemporaryDirectory;
 
-// One process as far as shm is concerned.
+// One process, as far as shm knows it.
 struct Member {
   Member(const std::string& directory, std::uint32_t peer, std::uint32_t incarnation = 1)
       : self{.peer = peer, .incarnation = incarnation, .memory_nonce = 1000 + peer * 10 + incarnation} {
@@ -270,7 +270,7 @@ TEST(ShmLink, OptionsOutOfBoundsAreRefused) {
   EXPECT_EQ(ShmLink::open("/nowhere", {}, {.ring = {.cell_count = 3, .bulk_bytes = 4096}}).code(), Code::limit);
 }
 
-// A peer that sleeps is woken by every frame, and a writer that sleeps for room is woken by the reader.
+// A peer that sleeps is woken by every frame, and a writer that waits for room is woken by the reader.
 TEST(ShmLink, ProcessesThatSleepBetweenFramesMissNoWakeUp) {
   const TemporaryDirectory directory;
   constexpr std::uint32_t count = 4000;
@@ -289,7 +289,7 @@ TEST(ShmLink, ProcessesThatSleepBetweenFramesMissNoWakeUp) {
       int ready[4];
       member.doorbell->sleep_for(watchdog_ns, ready, 4);
       if (os::now_ns() - before > watchdog_ns / 2 || os::now_ns() > deadline) {
-        return false;  // nobody has rung
+        return false;  // no peer has rung
       }
     }
     return true;
@@ -307,7 +307,7 @@ TEST(ShmLink, ProcessesThatSleepBetweenFramesMissNoWakeUp) {
     const auto writable = [&] { return (*lane)->writable(); };
     CheckingReceiver receiver(true);
     Sending sending;
-    while (receiver.frames < count) {  // echoes everything
+    while (receiver.frames < count) {  // it sends everything back
       const std::uint32_t number = receiver.frames;
       if (!sleep_until(member, readable, [&] { return (*lane)->poll(receiver, 1) != 0; })) {
         return 3;

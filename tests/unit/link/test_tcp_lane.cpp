@@ -221,7 +221,7 @@ TEST(TcpLane, BytesThatCameWithTheHandshakeAreTheFirstFrames) {
   EXPECT_EQ(make_tcp_lane(os::Descriptor(), options, std::nullopt, too_much).code(), Code::limit);
 }
 
-// The client has sent until no more went; its last frame went in part.
+// The client has sent until nothing further was taken. Its last frame was taken in part.
 struct FullSocket {
   FullSocket() {
     for (; answer == 1 && number < 1000; ++number) {
@@ -257,7 +257,7 @@ TEST(TcpLane, AFullSocketTakesAPartAndSaysSo) {
   EXPECT_FALSE(pair.client->want_write());
 }
 
-// It computes for longer than a system that is gone would be waited for.
+// It computes for longer than the time after which a system counts as gone.
 TEST(TcpLane, APeerThatReadsNothingForLongIsNotLost) {
   FullSocket full;
   TcpPair& pair = full.pair;

@@ -1,4 +1,4 @@
-// Times that users give: what is too long for the clock is for ever, and nothing overflows.
+// Times that users give: a time that is too long for the clock is for ever, and nothing overflows.
 #include "os/clock.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,8 @@ TEST(Deadline, InfinityAndHugeTimeoutsAreForEver) {
   EXPECT_EQ(deadline_after(2e10), never);
   EXPECT_EQ(deadline_after(-1), never);
   EXPECT_EQ(deadline_after(-infinity), never);
-  EXPECT_EQ(deadline_after(nan), never);  // refused before, but it never ends a wait at once
+  // It was refused before, but it never ends a wait at once.
+  EXPECT_EQ(deadline_after(nan), never);
 }
 
 TEST(Deadline, ASumThatTheClockCannotCountIsForEver) {

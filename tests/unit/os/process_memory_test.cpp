@@ -1,4 +1,4 @@
-// Another process's memory is read and written only while it is the process that was meant.
+// Another process's memory is read and written only while it is the intended process.
 #include "os/process_memory.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t data_bytes = (3U << 20U) + 17;
 
-// At the same addresses in every process that this test forks.
+// They are at the same addresses in every process that this test forks.
 MemoryProof own_proof;
 std::vector<unsigned char> data(data_bytes);  // NOLINT: an address that is known before the fork
 
@@ -38,7 +38,8 @@ MemoryProof proof_of(std::uint8_t seed) {
   }
 }
 
-// A process with that number, as soon as it is free; -1: the system does not let this process choose numbers.
+// Forks a process with that number, as soon as it is free. Returns -1 if the system does not let this process choose
+// numbers.
 pid_t fork_as(pid_t wanted) {
   if (wanted == 0) {
     return ::fork();
@@ -54,7 +55,7 @@ pid_t fork_as(pid_t wanted) {
 class ProcessMemoryTest : public ::testing::Test {
  protected:
   void TearDown() override { end(); }
-  // A process whose proof and data are these.
+  // Starts a process with this proof and these data.
   bool start(std::uint8_t seed, unsigned char value, pid_t wanted = 0) {
     int ready[2];
     EXPECT_EQ(::pipe(ready), 0);
@@ -122,7 +123,7 @@ TEST_F(ProcessMemoryTest, AProcessThatHasEndedIsLost) {
 
 class ProcessNumberUsedAgain : public ProcessMemoryTest {
  protected:
-  // The memory of a process whose number then belongs to another one, with that proof and other data.
+  // Opens the memory of a process whose number then belongs to another one, with that proof and other data.
   std::unique_ptr<ProcessMemory> reuse(std::uint8_t new_seed) {
     EXPECT_TRUE(start(1, 7));
     auto memory = open(1);
@@ -137,7 +138,7 @@ class ProcessNumberUsedAgain : public ProcessMemoryTest {
   }
 };
 
-// Its memory was delivered as if it were a message.
+// The memory of the other process was delivered as if it were a message.
 TEST_F(ProcessNumberUsedAgain, IsNotRead) {
   const auto memory = reuse(2);
   if (memory == nullptr) {
@@ -164,7 +165,7 @@ TEST_F(ProcessNumberUsedAgain, IsNotWrittenTo) {
   EXPECT_EQ(seen, 9);
 }
 
-// A relative of the old process may have a copy of its memory, proof included: only the handle tells.
+// A relative of the old process may have a copy of its memory, including the proof. Only the handle tells them apart.
 TEST_F(ProcessNumberUsedAgain, IsFoundByTheHandleToo) {
   const auto memory = reuse(1);
   if (memory == nullptr) {

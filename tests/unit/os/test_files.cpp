@@ -134,7 +134,8 @@ TEST_F(FilesTest, AForkedChildDoesNotKeepItsParentsLock) {
   Child child([&] {
     char byte = 0;
     const bool told = ::read(lines[0], &byte, 1) == 1;
-    return told && (*probe)->held() ? 7 : 1;  // knows nothing: nobody is declared dead
+    // It cannot find out, so no process is declared dead.
+    return told && (*probe)->held() ? 7 : 1;
   });
   lock->reset();
   EXPECT_TRUE(test::eventually([&] { return !(*probe)->held(); })) << "the child lives and must not hold it";

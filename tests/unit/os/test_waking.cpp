@@ -48,7 +48,7 @@ TEST(Futex, WaitsWakesAndTimesOut) {
   });
   EXPECT_TRUE(eventually([&] {
     word = 1;
-    return futex_wake(word) == 1;  // somebody was asleep
+    return futex_wake(word) == 1;  // a process was asleep
   }));
   word = 2;
   futex_wake(word);
@@ -141,7 +141,7 @@ TEST(Doorbell, ABellFindsTheSuccessorOfASleeper) {
   }
 }
 
-// Two processes that wake each other in turn, with sleeps that do not end by themselves: one lost wake-up ends in the
+// Two processes that wake each other in turn, with sleeps that do not end by themselves. One lost wake-up ends in the
 // watchdog.
 TEST(Doorbell, ProcessesLoseNoWakeUp) {
   struct Side {
@@ -163,7 +163,7 @@ TEST(Doorbell, ProcessesLoseNoWakeUp) {
         others.store(round, std::memory_order_relaxed);
         bell.ring_if_asleep();
       }
-      // Sometimes a little later, so that all moments of the race come up.
+      // Sometimes it is a little later, so that all moments of the race occur.
       for (std::uint32_t delay = 0; delay < (round * 7919U) % 64U; ++delay) {
         pause();
       }
@@ -211,7 +211,8 @@ TEST(Fork, AChildKnowsAndHasNoneOfOurDescriptors) {
                        if (::fcntl(null.number(), F_GETFD) != -1) {
                          return 2;
                        }
-                       doorbell->reset();  // must not take away what belongs to the parent
+                       // It must not remove what belongs to the parent.
+                       doorbell->reset();
                        return 0;
                      }).join();
   EXPECT_EQ(answer, 0);

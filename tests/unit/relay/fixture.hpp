@@ -1,5 +1,5 @@
-// A series of 7 x 11 int32, and one connection: on one side a server or a remote, on the other the test, which sends and
-// hears single frames of family relay.
+// A series of 7 x 11 int32, and one connection. One side is a server or a remote, the other side is the test, which
+// sends and receives single frames of the family relay.
 #pragma once
 
 #include <sys/socket.h>
@@ -29,10 +29,10 @@ inline channel::Handlers handlers_of(channel::FrameHandler& handler) {
   return handlers;
 }
 
-// Two ends of a connection; the test has the far one.
+// The two ends of a connection. The test has the far one.
 class Connection {
  public:
-  // peer: of whom the near end is told that it is.
+  // `peer` is the process that the near end sees at the other end.
   Connection(channel::PeerId peer, const std::string& name, channel::FrameHandler& near_handler) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()), 0);
@@ -53,9 +53,10 @@ class Connection {
     EXPECT_TRUE(far_->try_send(header, payload));
   }
   int poll() { return near_->poll(64) + (far_ ? far_->poll(64) : 0); }
-  // As a process that dies.
+  // Acts as a process that dies.
   void die() { far_.reset(); }
-  // What the near end has sent and was not taken yet; kind `credit` is left out where `credits` is false.
+  // Returns what the near end has sent and was not taken yet, without frames of the kind `credit` if `credits` is
+  // false.
   std::vector<Recorder::Frame> take(bool credits = true) {
     std::vector<Recorder::Frame> frames = std::move(heard_.frames);
     heard_.frames.clear();

@@ -1,4 +1,5 @@
-// What a reader does with what a relay sends, right and wrong; and when relays die and come again. The test is the relay.
+// What a reader does with what a relay sends, right and wrong, and when relays die and are started again. The test is
+// the relay.
 #include "relay/remote.hpp"
 
 #include "series/hold.hpp"
@@ -32,7 +33,7 @@ class Elsewhere final : public FakeEnvironment, public message::Channels {
     dispatch = std::make_unique<Dispatch>(nullptr, remote.get());
     start_relay();
   }
-  // Another one; the frames go to the newest.
+  // Starts another relay. The frames go to the newest one.
   void start_relay() {
     connections.push_back(std::make_unique<Connection>(relay_peer, "the relay", *dispatch));
     there = true;
@@ -101,7 +102,7 @@ class RelayRemote : public ::testing::Test {
     record_.parts = {{0, 0, {{testing_fixture::box_of(0, rows, 0, columns)}}, "series-of-ocean"}};
     reader_.script = [this] { answer(); };
   }
-  // Accepts, or refuses, what is asked.
+  // Accepts or refuses a request.
   void answer() {
     for (const auto& frame : reader_.relay().take(false)) {
       heard_.push_back(Connection::kind_of(frame));
@@ -142,7 +143,7 @@ class RelayRemote : public ::testing::Test {
   static std::uint64_t arrived(series::Part& part) {
     return part.file().control().published.published.load(std::memory_order_relaxed);
   }
-  // The reader polls and waits for patience to end.
+  // Polls, and waits for the reader's patience to end.
   static Status fate(series::Part& part) {
     const std::uint64_t end = os::now_ns() + 20 * patience_ns;
     Status status;
@@ -151,7 +152,7 @@ class RelayRemote : public ::testing::Test {
     }
     return status;
   }
-  // The relay sends something wrong, in the middle of a step where `begun`.
+  // The relay sends something wrong, in the middle of a step if `begun` is true.
   std::string failure_of(const std::function<void(Connection&)>& say) {
     if (!reader_.there) {
       reader_.start_relay();
@@ -190,7 +191,7 @@ TEST_F(RelayRemote, StepsAndPiecesComeIntoLocalSlots) {
   reader_.relay().say(RelayKind::step, number_, 3, 77, 5, bytes.subspan(100));
   reader_.poll();
   EXPECT_EQ(arrived(*part), 4U);
-  EXPECT_EQ(part->published(), 9U);  // five newer ones
+  EXPECT_EQ(part->published(), 9U);  // there are five newer ones
   EXPECT_EQ(series::read_step(part->file().slot_header(3), 3), 77);
   EXPECT_EQ(std::memcmp(part->file().slot(3), bytes.data(), bytes.size()), 0);
 }
@@ -208,7 +209,7 @@ TEST_F(RelayRemote, WhatIsLostAndTornNeverArrives) {
   EXPECT_EQ(series::read_step(part->file().slot_header(3), 3), 3);
 }
 
-// There is nothing of it that could be delivered, also to a reader that has asked for torn steps.
+// No part of it can be delivered, not even to a reader that has asked for torn steps.
 TEST_F(RelayRemote, AStepThatWasTornInTheRelayIsCountedAsTorn) {
   ASSERT_TRUE(reader_.registry().announce(record_, soon()).ok());
   for (const bool torn : {false, true}) {

@@ -102,7 +102,7 @@ TEST_F(RelayServer, PushesStepsUnderCreditAndSaysHowManyNewerOnesThereAre) {
   }
   Connection& reader = connect();
   auto frames = ask(reader, 7, wish());
-  ASSERT_EQ(frames.size(), 5U);  // accepted, four steps of the window
+  ASSERT_EQ(frames.size(), 5U);  // accepted, and four steps of the window
   EXPECT_EQ(Connection::kind_of(frames[0]), RelayKind::accepted);
   for (std::uint64_t index = 0; index < 4; ++index) {
     const auto& frame = frames[index + 1];
@@ -206,7 +206,7 @@ TEST_F(RelayServer, TwoReadersOfOneFileEachGetTheirSteps) {
   EXPECT_EQ(other.take().at(0).payload.size(), 4 * sizeof(std::int32_t));
 }
 
-// Issue 9, fault 10: a reset connection ended the hold of a reader that lives.
+// Issue 9, fault 10: a reset connection ended the hold of a live reader.
 TEST_F(RelayServer, AHoldEndsWithTheSubscriptionOrWithTheReaderButNotWithTheConnection) {
   const auto writer = create(4);
   Connection& one = connect();
@@ -221,7 +221,7 @@ TEST_F(RelayServer, AHoldEndsWithTheSubscriptionOrWithTheReaderButNotWithTheConn
   settle();
   server_->tick();
   EXPECT_EQ(server_->subscriptions(), 0U);
-  EXPECT_EQ(holders(), 1);  // the process of the reader lives
+  EXPECT_EQ(holders(), 1);  // the process of the reader is alive
   reader_environment.die();
   server_->tick();
   EXPECT_EQ(holders(), 0);
@@ -250,7 +250,7 @@ TEST_F(RelayServer, AReaderWhoseConnectionWasResetGoesOnWithItsHold) {
   EXPECT_EQ(holders(), 1);
 }
 
-// Issue 9, fault 10: the far target of one reader was the only one that the relay waited for.
+// Issue 9, fault 10: the relay waited only for the far target of one reader.
 TEST_F(RelayServer, OneReadersChoiceDelaysNoOther) {
   const auto writer = create(4);
   put(*writer, 0);
@@ -259,7 +259,7 @@ TEST_F(RelayServer, OneReadersChoiceDelaysNoOther) {
   const std::shared_ptr<series::SeriesFile> file =
       std::move(series::SeriesFile::open(world.directory() + "/" + world.series_files().front())).value();
   watch->ask(file, 2);
-  watch->ask(file, 1000);  // a reader of every thousandth step
+  watch->ask(file, 1000);  // a reader that wants every thousandth step
   put(*writer, 1);
   pollfd wish{bell.number(), POLLIN, 0};
   EXPECT_EQ(::poll(&wish, 1, 20'000), 1);
@@ -281,7 +281,7 @@ TEST_F(RelayServer, ALowerTargetIsHeardWhileTheThreadSleepsForAHigherOne) {
   EXPECT_EQ(::poll(&wish, 1, 20'000), 1);
 }
 
-// Issue 9, fault 14: an idle poll looked at each subscription.
+// Issue 9, fault 14: an idle poll checked each subscription.
 TEST_F(RelayServer, IdleSubscriptionsAreLookedAtOnlyWhenThereIsNews) {
   const auto writer = create(4);
   Connection& reader = connect();
@@ -297,7 +297,7 @@ TEST_F(RelayServer, IdleSubscriptionsAreLookedAtOnlyWhenThereIsNews) {
   EXPECT_FALSE(server_->ready());
 }
 
-// Issue 9, fault 4: the relay pushed what the reader did not want, or what was overwritten on the way.
+// Issue 9, fault 4: the relay sent what the reader did not want, or what was overwritten meanwhile.
 TEST_F(RelayServer, AFollowerOfTheLatestStepGetsTheNewestOne) {
   const auto writer = create(8);
   for (std::int64_t step = 0; step < 6; ++step) {
@@ -327,7 +327,8 @@ TEST_F(RelayServer, AFollowerThatIsSlowerThanTheWriterIsMovedAheadOfIt) {
   std::int64_t step = 1;
   reader.say(RelayKind::subscribe, 1, 0, 0, 0, wire::encode_subscribe(slow));
   reader.poll();
-  for (int round = 0; round < 300; ++round) {  // three steps are written while a piece is pushed
+  // Three steps are written while a piece is sent.
+  for (int round = 0; round < 300; ++round) {
     server_->poll(1);
     reader.poll();
     for (int each = 0; each < 3; ++each) {
@@ -376,7 +377,7 @@ TEST_F(RelayServer, AHoldThatALostRelayToldNobodyAboutIsReplaced) {
   const auto lost_dispatch = std::move(dispatch_);
   const auto lost_connections = std::move(connections_);
   start({});
-  ask(connect(), 5, wish(series::Mode::hold));  // for the first time, as the reader sees it
+  ask(connect(), 5, wish(series::Mode::hold));  // for the first time, as far as the reader knows
   EXPECT_EQ(holders(), 1);
 }
 
@@ -395,7 +396,7 @@ TEST_F(RelayServer, AHolderThatIsReleasedByTheWriterIsTold) {
                           [](const auto& frame) { return Connection::kind_of(frame) == RelayKind::evicted; }));
 }
 
-// ---- refusals: the subscription is over, the channel goes on ----
+// ---- refusals: the subscription ends, and the channel goes on ----
 
 TEST_F(RelayServer, RefusalsSayWhy) {
   const auto writer = create(4);

@@ -17,7 +17,8 @@ layout::Box box_of(std::int64_t row, std::int64_t row_end, std::int64_t column, 
   return box;
 }
 
-// The owner fills row-major numbers, the other reads and writes parts; the owner then sees what was written.
+// The owner fills in row-major numbers, the other process reads and writes parts, and the owner then sees what was
+// written.
 void exchange(Route route, bool own_memory, bool other_node) {
   std::atomic<int> stage{0};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
@@ -36,7 +37,7 @@ void exchange(Route route, bool own_memory, bool other_node) {
       stage = 1;
       const auto written = [&] { return stage == 2; };
       while (!written()) {
-        rank.party.engine->poll();  // serves, where that is needed
+        rank.party.engine->poll();  // serves, if that is needed
       }
       EXPECT_EQ(data[0], -1);
       EXPECT_EQ(data[2 * columns + 1], -21);
@@ -131,7 +132,7 @@ TEST(Area, AnOwnerWhoMakesNoCallIsNamed) {
   });
 }
 
-// A writer who died in the middle is named to readers; the next writer takes over.
+// A writer that died during a write is named to readers, and the next writer takes over.
 TEST(Area, AWriterWhoDiedIsNamedAndTheNextTakesOver) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}, {"dead", 1}}, [&](const std::string& program, Rank& rank) {
@@ -164,7 +165,7 @@ TEST(Area, AWriterWhoDiedIsNamedAndTheNextTakesOver) {
   });
 }
 
-// Somebody who is stopped while it writes kept those who wait with it from being interrupted.
+// A process that was stopped while it wrote kept the processes that waited for it from being interrupted.
 TEST(Area, AWaitForAStampedAreaCanBeInterrupted) {
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
     Areas areas(rank.post);
@@ -206,14 +207,16 @@ TEST(Area, TheMarkOfAnEarlierIncarnationIsTakenOver) {
       EXPECT_EQ((*area)->write(whole, data, os::deadline_after(0.01), nullptr).code(), Code::timeout);
       rank.environment.restarted_ = 2;
       EXPECT_TRUE((*area)->write(whole, data, soon(), nullptr).ok());
-      image.stamp = wire::area_stamp(9, wire::area_mark(2, 2));  // later than what this process has heard of
+      // This is later than what this process has heard of.
+      image.stamp = wire::area_stamp(9, wire::area_mark(2, 2));
       EXPECT_EQ((*area)->write(whole, data, os::deadline_after(0.01), nullptr).code(), Code::timeout);
       done = true;
     }
   });
 }
 
-// The memory of a mapped area stays readable when its owner has died: its last contents were read as if it lived.
+// The memory of a mapped area stays readable when its owner has died. Its last contents were read as if the owner were
+// alive.
 TEST(Area, TheDeathOfItsOwnerIsToldToWhoReadsMappedMemory) {
   std::atomic<bool> done{false};
   run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
@@ -232,7 +235,8 @@ TEST(Area, TheDeathOfItsOwnerIsToldToWhoReadsMappedMemory) {
     std::int32_t data[3] = {};
     const Part whole{std::nullopt, 0, 3};
     ASSERT_TRUE((*area)->read(whole, data, soon(), nullptr).ok());
-    rank.environment.restarted_ = 0;  // no call moves anything here: the next look at the owner finds it
+    // No call moves anything here: the next check of the owner finds it.
+    rank.environment.restarted_ = 0;
     Status status;
     for (const auto until = soon(); status.ok() && os::now_ns() < until;) {
       status = (*area)->read(whole, data, soon(), nullptr);
@@ -244,7 +248,7 @@ TEST(Area, TheDeathOfItsOwnerIsToldToWhoReadsMappedMemory) {
   });
 }
 
-// Two write, two read, all over the same stamped area: what is read is of one write.
+// Two processes write and two read the whole stamped area. What is read is from one write.
 TEST(Area, AStampedAreaIsNeverReadInPieces) {
   constexpr std::uint64_t count = 4096;
   constexpr int writes = 400;

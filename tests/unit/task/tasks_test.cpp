@@ -33,7 +33,7 @@ std::unique_ptr<Worker> open_worker(Rank& rank, WorkerOptions options = {}) {
     ASSERT_TRUE(fine_.ok()) << fine_.text(); \
   } while (false)
 
-// Takes tasks until the end and counts them.
+// Takes tasks until the end, and counts them.
 int work_until_end(Worker& worker, const std::function<Status(const Incoming&)>& work) {
   int count = 0;
   for (;;) {
@@ -79,7 +79,7 @@ TEST(Tasks, TheBuiltInCouplerGivesEachRequestToTheWorkersItNames) {
         EXPECT_EQ(static_cast<const double*>(task.payload)[99], static_cast<double>(task.parameters[0] + 99));
         return {};
       });
-      EXPECT_EQ(done, requests);  // half of each of two requesters
+      EXPECT_EQ(done, requests);  // half of the requests of each of two requesters
     }
   });
 }
@@ -91,7 +91,7 @@ TEST(Tasks, ACouplerOfTheUsersSeesEachRequestAndMayChangeIt) {
       Task* handles[3] = {};
       for (std::int64_t number = 0; number < 3; ++number) {
         ASSERT_FINE(tasks->submit(any_worker, {{&number, 1}}, soon(), &handles[number]));
-        if (number == 0) {  // from then on the coupler knows all workers
+        if (number == 0) {  // the coupler then knows all workers
           ASSERT_FINE(tasks->wait(&handles[0], soon()));
         }
       }
@@ -153,7 +153,7 @@ TEST(Tasks, WhatAWorkerDoesNotExpectIsHandedBackByNameAndTheNextIsDone) {
       EXPECT_EQ(outcome({{parameters, 2}, data, 4, COUPLET_INT32}).code(), Code::type);
       EXPECT_EQ(outcome({{parameters, 2}, data, 3, COUPLET_FLOAT}).code(), Code::shape);
       ASSERT_FINE(outcome({{parameters, 2}, data, 4, COUPLET_FLOAT}));
-      EXPECT_EQ(outcome({{parameters, 2}, data, 4, COUPLET_FLOAT}).code(), Code::mismatch);  // says the second rank
+      EXPECT_EQ(outcome({{parameters, 2}, data, 4, COUPLET_FLOAT}).code(), Code::mismatch);  // the second rank says so
       EXPECT_EQ(tasks->submit(5, {}, soon(), &task).code(), Code::not_found);
       EXPECT_EQ(tasks->submit(-4, {}, soon(), &task).code(), Code::argument);
     } else if (program == "coupler") {
@@ -202,7 +202,7 @@ TEST(Tasks, AFullQueueIsAnAnswerAndWhoWaitsGetsRoom) {
       options.queue_limit = 2;
       ASSERT_FINE(open_coupler(rank, options)->run(soon()));
     } else {
-      // Nothing is taken before the requester has seen the queue full.
+      // No task is taken before the requester has found the queue full.
       ASSERT_FINE(rank.party.messenger->recv(rank.party.group(), nullptr, 0, COUPLET_BYTE, 0, 1, nullptr));
       auto worker = open_worker(rank);
       EXPECT_EQ(work_until_end(*worker, [](const Incoming&) { return Status(); }), 6);
@@ -252,7 +252,7 @@ TEST(Tasks, ACouplerThatNeverPollsIsNamed) {
   });
 }
 
-// What the membership would say, said by the test: rank 2 is gone with a task in hand.
+// The test says what the membership would say: rank 2 is gone with a task in hand.
 void lose_a_worker(OnLost on_lost, Code expected) {
   std::atomic<bool> has_it{false};
   std::atomic<bool> told{false};
@@ -288,7 +288,7 @@ void lose_a_worker(OnLost on_lost, Code expected) {
       Incoming task;
       ASSERT_FINE(worker->next({}, soon(), task));
       has_it = true;
-      while (!told) {  // says nothing any more
+      while (!told) {  // sends nothing further
         std::this_thread::yield();
       }
     } else {
@@ -336,7 +336,7 @@ TEST(Tasks, WorkersAndRequestsThatComeAfterTheCouplerHasClosedAreTurnedAway) {
   });
 }
 
-// The letter was longer than its reader accepts, was dropped there, and the requester waited for ever.
+// The letter was longer than its reader accepts, and was dropped there. The requester waited for ever.
 TEST(Tasks, ATextThatIsTooLongForALetterLosesItsEnd) {
   run_programs({{"sim", 1}, {"coupler", 1}, {"worker", 1}}, [](const std::string& program, Rank& rank) {
     const std::string text = std::string(wire::largest_letter_text - 11, 'x') + "\u00e9 and so on";
@@ -374,7 +374,7 @@ TEST(Tasks, ALetterThatMakesNoSenseEndsTheWaitForItsSender) {
       Incoming task;
       ASSERT_FINE(coupler->next(soon(), task));
       auto& messenger = *rank.party.messenger;
-      const std::uint32_t context = message::internal_context | 0x7461736B;  // of letters
+      const std::uint32_t context = message::internal_context | 0x7461736B;  // the context of letters
       ASSERT_FINE(messenger.send_internal(messenger.universe_group(), context, "no letter", 0, 0));
     }
   });
@@ -396,7 +396,8 @@ TEST(Tasks, MisuseIsAnError) {
     } else if (program == "coupler") {
       EXPECT_EQ(Coupler::open(rank.post, "t", "coupler", {}).code(), Code::argument);
       ASSERT_FINE(open_coupler(rank)->run(soon()));
-      while (ended < 3) {  // workers may come after the end; nobody would say here that this rank has left
+      // Workers may come after the end, and here no membership would report that this rank has left.
+      while (ended < 3) {
         rank.party.engine->poll();
       }
     } else {

@@ -1,4 +1,4 @@
-// A universe of threads for tasks and areas: one party a rank, programs by name, shared memory between them.
+// A universe of threads for tasks and areas: one party for each rank, programs by name, and shared memory between them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ class TestEnvironment final : public Environment {
   std::string directory_;
 };
 
-// One rank's own.
+// The objects of one rank.
 struct Rank {
   test::Party& party;
   TestEnvironment environment;
@@ -58,8 +58,8 @@ struct Rank {
       : party(own), environment(own, programs, directory), post(environment) {}
 };
 
-// Runs body(program's name, rank) in a thread for each rank of e.g. {{"sim", 1}, {"coupler", 1}}. Whose body has ended
-// answers letters until all have: here no membership tells the others that a rank has left.
+// Runs body(program's name, rank) in a thread for each rank of, for example, {{"sim", 1}, {"coupler", 1}}. A rank whose
+// body has ended answers letters until all have ended, since no membership tells the others here that a rank has left.
 inline void run_programs(const std::vector<std::pair<std::string, int>>& sizes,
                          const std::function<void(const std::string&, Rank&)>& body) {
   std::vector<universe::ProgramInfo> programs;

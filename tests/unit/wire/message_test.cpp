@@ -1,4 +1,4 @@
-// Golden bytes of the frames of family `message`.
+// Golden bytes of the frames of the family `message`.
 #include "wire/message.hpp"
 
 #include <gtest/gtest.h>

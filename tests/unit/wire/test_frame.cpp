@@ -1,4 +1,4 @@
-// The frame on the wire: golden bytes (docs/formats/frame.md), and each way in which a frame can be wrong.
+// The frame as it is sent: golden bytes (docs/formats/frame.md), and each way in which a frame can be wrong.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -54,7 +54,7 @@ TEST(Frame, golden_bytes_without_check) {
   );
 }
 
-// The numbers were computed apart from this code, with Python's xxhash: xxh3_64(image with check 0 [+ payload]) & 0xFFFFFFFF.
+// The numbers were computed independently, with Python's xxhash: xxh3_64(image with check 0 [+ payload]) & 0xFFFFFFFF.
 TEST(Frame, golden_checks) {
   const auto payload = bytes_of("hello");
   FrameHeader header = example();
@@ -91,8 +91,9 @@ TEST(Frame, each_damaged_bit_of_a_checked_header_is_found) {
     Image damaged = image;
     damaged[bit / 8] ^= static_cast<std::byte>(1U << (bit % 8));
     const FrameHeader decoded = decode_frame(damaged);
-    const bool flag_lost = (decoded.flags & frame_checked) == 0;             // a channel that expects checks refuses it
-    const bool payload_flag = (decoded.flags & frame_payload_checked) != 0;  // found together with the payload
+    // A channel that expects checks refuses it.
+    const bool flag_lost = (decoded.flags & frame_checked) == 0;
+    const bool payload_flag = (decoded.flags & frame_payload_checked) != 0;  // is found together with the payload
     EXPECT_TRUE(flag_lost || payload_flag || verify_header(decoded).error()) << "bit " << bit;
     if (payload_flag && !flag_lost) {
       EXPECT_TRUE(verify_payload(decoded, bytes_of("hello")).error()) << "bit " << bit;

@@ -1,4 +1,4 @@
-// Golden bytes of the frames of family `relay`, and what their decoders refuse.
+// Golden bytes of the frames of the family `relay`, and what their decoders refuse.
 #include <gtest/gtest.h>
 
 #include "wire/relay_messages.hpp"

@@ -27,7 +27,7 @@ TEST(Ring, LaysOutWhatTheFormatPageSays) {
       static_cast<std::byte*>(std::aligned_alloc(ring_alignment, bytes)), &std::free);
   std::memset(memory.get(), 0, bytes);
   RingHeader header;
-  header.first_cell = 13;  // taken modulo the number of cells
+  header.first_cell = 13;  // is taken modulo the number of cells
   header.peers = {3, 9};
   header.incarnations = {1, 2};
   header.nonces = {0x1111, 0x2222};
@@ -50,7 +50,7 @@ TEST(Ring, LaysOutWhatTheFormatPageSays) {
   EXPECT_EQ(number_at<std::uint64_t>(raw, 192 + 8), 77U) << "reader line of direction 1";
   EXPECT_EQ(number_at<std::uint32_t>(raw, 256 + 64), 1U) << "writer line of direction 1";
   EXPECT_EQ(number_at<std::uint64_t>(raw, 384 + 64), 5U) << "shared line of direction 1";
-  const std::size_t cells = 4096 + 64 * 8 + 4096;  // of direction 1
+  const std::size_t cells = 4096 + 64 * 8 + 4096;  // the cells of direction 1
   EXPECT_EQ(number_at<std::uint64_t>(raw, cells + 5 * 64), 0xFFFFFFFEU | 1ULL << 32U);
   EXPECT_EQ(number_at<std::uint64_t>(raw, cells + 4 * 64), 5U | 1ULL << 32U) << "position 12 comes next, after 4";
   EXPECT_EQ(reinterpret_cast<const std::byte*>(map->direction(1).cells), raw + cells);

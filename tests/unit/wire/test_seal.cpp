@@ -1,4 +1,4 @@
-// Sealed records: golden bytes, what does not open, and the replacement of keys.
+// Sealed records: golden bytes, records that cannot be opened, and the replacement of keys.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -28,7 +28,7 @@ std::string hexadecimal(std::span<const std::byte> bytes) {
   return text;
 }
 
-// Two ends of one direction.
+// The two ends of one direction.
 struct Direction {
   explicit Direction(Cipher cipher, std::uint64_t key_lifetime = records_per_key)
       : seal(RecordSeal::make(cipher, key_that_counts(), key_lifetime).value()),
@@ -37,7 +37,8 @@ struct Direction {
   std::unique_ptr<RecordSeal> open;
 };
 
-// The golden bytes of the second record of a direction; those of aes256_gmac are computed apart with Python's package cryptography.
+// The golden bytes of the second record of a direction. Those of aes256_gmac were computed independently, with Python's
+// package cryptography.
 TEST(Seal, RecordsAreWhatTheFormatPageSays) {
   const struct {
     Cipher cipher;

@@ -1,5 +1,5 @@
-// One message of more than 2^31 bytes between two ranks, each of which checks what it can: usage: big RANK BYTES.
-// Prints "whole BYTES" and what couplet_explain says.
+// Sends one message of more than 2^31 bytes between two ranks, each of which checks what it can. usage: big RANK BYTES.
+// Prints "whole BYTES" and the output of couplet_explain.
 #include <couplet/couplet.hpp>
 #include <cstring>
 #include <iostream>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Words that differ, so that no piece can stand in for another one.
+// Returns words that differ, so that no piece can be taken for another one.
 constexpr std::uint64_t word_at(std::uint64_t index) {
   return index * 0x9E3779B97F4A7C15U + 0x1234567U;
 }

@@ -1,7 +1,7 @@
 // Two programs that exchange messages, one of which is killed and started again; see tests/universe/test_returning.py.
-// Usage: come_again host LIVES, or come_again guest LIFE LIVES (LIFE from 0). Each life of guest greets, answers `turns`
-// numbers and, but for the last one, leaves the next one without an answer. Both say "life N" at that point, and "done" at
-// the end.
+// Usage: come_again host LIVES, or come_again guest LIFE LIVES (LIFE from 0). Each life of guest greets, and answers
+// `turns` numbers. Each but the last one leaves the next number without an answer. Both print "life N" at that point,
+// and "done" at the end.
 #include <chrono>
 #include <couplet/couplet.hpp>
 #include <cstdlib>
@@ -16,8 +16,10 @@ constexpr std::int32_t greeting_tag = 1;
 constexpr std::int32_t number_tag = 2;
 constexpr std::int32_t answer_tag = 3;
 constexpr std::int64_t turns = 20;
-constexpr std::size_t large = 20'000;                   // numbers; beyond what is sent eagerly
-constexpr auto pause = std::chrono::milliseconds(150);  // longer than the host needs to find out who has come again
+// Numbers. They are more than is sent eagerly.
+constexpr std::size_t large = 20'000;
+// This is longer than the host needs to notice that the guest was started again.
+constexpr auto pause = std::chrono::milliseconds(150);
 
 void say(const std::string& line) {
   std::cout << (line + "\n") << std::flush;
@@ -33,7 +35,7 @@ std::size_t size_of(std::int64_t turn) {
   return turn % 5 == 4 ? large : 1;
 }
 
-// Until the guest has come again, it counts as lost.
+// The guest counts as lost until it was started again.
 std::int64_t take_greeting(const couplet::Group& group, std::int32_t guest) {
   for (;;) {
     try {

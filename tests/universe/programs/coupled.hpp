@@ -1,5 +1,6 @@
-// Two programs, "left" and "right", of any number of ranks: a series each way, and messages between all ranks, each value
-// checked. Used without MPI (coupled.cpp) and under each MPI (mpi/coupled.cpp), by tests/universe/test_pairs.py.
+// Two programs, "left" and "right", of any number of ranks: a series in each direction, and messages between all ranks,
+// with each value checked. tests/universe/test_pairs.py uses it without MPI (coupled.cpp) and under each MPI
+// (mpi/coupled.cpp).
 #ifndef COUPLET_TESTS_COUPLED_HPP
 #define COUPLET_TESTS_COUPLED_HPP
 
@@ -21,7 +22,7 @@ inline void require(bool condition, const std::string& what) {
   }
 }
 
-/// The index-th of count blocks of [0, extent); extents differ where count does not divide.
+/// Returns the start of the index-th of count blocks of [0, extent). Extents differ if count does not divide it.
 inline std::int64_t block_start(std::int64_t extent, std::int64_t index, std::int64_t count) {
   return extent * index / count;
 }
@@ -42,7 +43,7 @@ void for_each(const couplet::Box& box, Visit visit) {
   }
 }
 
-/// The writers share the middle dimension.
+/// Writes a series. The writers divide the middle dimension.
 inline void write(couplet::Universe& universe, const std::string& name, const std::string& reader) {
   const couplet::OwnProgram own = universe.program();
   couplet::Box box{{0, block_start(5, own.rank, own.size), 0}, {6, block_start(5, own.rank + 1, own.size), 7}};
@@ -58,7 +59,7 @@ inline void write(couplet::Universe& universe, const std::string& name, const st
   series.close();
 }
 
-/// The readers share the last dimension of the array without its first plane.
+/// Reads a series. The readers divide the last dimension of the array without its first plane.
 inline void read(couplet::Universe& universe, const std::string& name) {
   const couplet::OwnProgram own = universe.program();
   couplet::OpenOptions options;
@@ -88,14 +89,14 @@ inline void read(couplet::Universe& universe, const std::string& name) {
   series.close();
 }
 
-/// Leaves what explain says in explain-PROGRAM-RANK.json.
+/// Writes the output of explain to explain-PROGRAM-RANK.json.
 inline void explain(couplet::Universe& universe) {
   const couplet::OwnProgram own = universe.program();
   std::ofstream("explain-" + universe.program(own.program).name + "-" + std::to_string(own.rank) + ".json")
       << universe.explain();
 }
 
-/// Each rank sends to and receives from each rank of the other program: nothing, one, eager and large.
+/// Each rank sends to and receives from each rank of the other program: nothing, one value, eager and large messages.
 inline void talk(couplet::Universe& universe, const std::string& other) {
   const couplet::Group group = universe.group();
   const couplet::OwnProgram own = universe.program();
@@ -124,8 +125,8 @@ inline void talk(couplet::Universe& universe, const std::string& other) {
     }
     ++tag;
   }
-  explain(universe);                         // while nobody has left yet
-  for (std::int32_t n = 0; n < size; ++n) {  // and one of each, whoever comes first
+  explain(universe);                         // while no rank has left yet
+  for (std::int32_t n = 0; n < size; ++n) {  // and one message from each, in any order
     group.send(static_cast<float>(self), first + n, 99);
   }
   std::vector<int> heard(static_cast<std::size_t>(size));
@@ -138,7 +139,7 @@ inline void talk(couplet::Universe& universe, const std::string& other) {
   require(heard == std::vector<int>(heard.size(), 1), "each was heard once");
 }
 
-/// What: "messages", "series" or "both".
+/// Runs the test. what: "messages", "series" or "both".
 inline void run(couplet::Universe& universe, const std::string& program, const std::string& what) {
   const std::string other = program == "left" ? "right" : "left";
   if (what != "messages") {
@@ -155,7 +156,7 @@ inline void run(couplet::Universe& universe, const std::string& program, const s
   }
 }
 
-/// Around join and run: one line when all went well. The status of the process.
+/// Joins and runs. Prints one line if all went well, and returns the status of the process.
 template <class Join>
 int tell(int argc, char** argv, Join join) {
   const std::string program = argc > 1 ? argv[1] : "";

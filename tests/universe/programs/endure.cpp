@@ -1,7 +1,7 @@
-// One of four programs that work until they are told to stop, or until another one is killed; see tests/universe/test_kills.py.
-// ocean writes a series, nowcast reads it (usage: endure nowcast hold|follow), ping and pong exchange messages.
-// Says "running" once it works; answers "count" with "count N", N turns so far; ends on "stop" with "stopped", or with
-// "error NAME TEXT". The status is 0 in both cases.
+// One of four programs that work until they are told to stop, or until another one is killed; see
+// tests/universe/test_kills.py. ocean writes a series, nowcast reads it (usage: endure nowcast hold|follow), ping and
+// pong exchange messages. It prints "running" once it works. It answers "count" with "count N", with N turns so far. It
+// ends on "stop" with "stopped", or with "error NAME TEXT". The status is 0 in both cases.
 #include <poll.h>
 #include <unistd.h>
 
@@ -27,10 +27,11 @@ void require(bool condition, const std::string& what) {
   }
 }
 
-/// What this process is told, line by line, without waiting.
+/// The orders that this process gets, line by line, without waiting.
 class Orders {
  public:
-  /// After each turn of the work (worked: it was one, and not only a wait that has ended); false: stop.
+  /// Called after each turn of the work. worked: it was a turn, and not only a wait that has ended. Returns false to
+  /// stop.
   bool go_on(bool worked = true) {
     if (worked && ++turns_ == 1) {
       say("running");

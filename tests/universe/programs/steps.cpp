@@ -1,4 +1,4 @@
-// One rank that writes, or reads, a series of int32 whose every element says which step and place it is of.
+// One rank that writes, or reads, a series of int32. Every element says to which step and place it belongs.
 // usage: steps write PROGRAM RANK SIZE [KEY=VALUE...]    steps=100 slots=8 rows=60 columns=40 pause_us=0 required=NAME
 //                                                        halt=STEP: before it waits for a line of input, without a call
 //        steps read PROGRAM RANK SIZE [KEY=VALUE...]     mode=hold|follow from=oldest|newest|next up_to=4 pause_us=0
@@ -102,7 +102,7 @@ void take(const Wishes& wishes, const char* key, std::int64_t* pair) {
   }
 }
 
-// Every element of the batch is that step's.
+// Checks that every element of the batch belongs to its step.
 bool whole(const couplet_batch& batch, const couplet_series_info& info) {
   const auto* value = static_cast<const std::int32_t*>(batch.data);
   for (std::uint64_t index = 0; index < batch.count; ++index) {

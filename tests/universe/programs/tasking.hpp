@@ -1,5 +1,6 @@
-// Programs that share tasks: "simulation" (requesters), "coupler", "first" (worker id 7, groups of 2) and "second" (id 3 or
-// that of the environment, groups of 1). Used without MPI (tasking.cpp) and under each MPI, by tests/universe/test_tasks.py.
+// Programs that share tasks: "simulation" (requesters), "coupler", "first" (worker id 7, groups of 2) and "second" (id
+// 3 or that of the environment, groups of 1). tests/universe/test_tasks.py uses it without MPI (tasking.cpp) and under
+// each MPI.
 #ifndef COUPLET_TESTS_TASKING_HPP
 #define COUPLET_TESTS_TASKING_HPP
 
@@ -29,7 +30,7 @@ inline void say(const std::string& line) {
   std::cout << (line + "\n") << std::flush;
 }
 
-/// Which id the n-th request is for.
+/// Returns the worker id of the n-th request.
 inline std::int32_t worker_of(std::int64_t number) {
   constexpr std::array<std::int32_t, 3> ids = {7, 3, couplet::any_worker};
   return ids[static_cast<std::size_t>(number % 3)];
@@ -59,7 +60,7 @@ inline void simulate(couplet::Universe& universe, std::int64_t requests) {
   results.close();
 }
 
-/// One request that hangs; says how it ended.
+/// Submits one request that hangs, and prints how it ended.
 inline void submit_one(couplet::Universe& universe) {
   auto tasks = universe.open_requester("analysis");
   const std::array<std::int64_t, 1> parameters = {hang};
@@ -83,7 +84,8 @@ inline void couple(couplet::Universe& universe, const std::string& what) {
   tasks.close();
 }
 
-/// Sums payloads; the first rank of the group writes the sum into the requester's area. Says how many it has done.
+/// Sums payloads. The first rank of the group writes the sum into the requester's area. Prints how many tasks it has
+/// done.
 inline void work(couplet::Universe& universe, const couplet::WorkerOptions& options, const std::string& what) {
   const std::int32_t place = universe.program().rank % options.group_size;
   auto tasks = universe.open_worker("analysis", options);
@@ -118,7 +120,8 @@ inline void work(couplet::Universe& universe, const couplet::WorkerOptions& opti
   say(std::to_string(place == 0 ? done : 0));
 }
 
-/// what: a number of requests, "fail" or "retry" (a worker hangs and is killed), "rescue" (a worker that takes over).
+/// Runs a program. what: a number of requests, "fail" or "retry" (a worker hangs and is killed), or "rescue" (a worker
+/// that takes over).
 inline void run(couplet::Universe& universe, const std::string& program, const std::string& what) {
   const bool sums = what != "fail" && what != "retry" && what != "rescue";
   if (program == "simulation") {
@@ -131,7 +134,7 @@ inline void run(couplet::Universe& universe, const std::string& program, const s
   }
 }
 
-/// Around join and run. The status of the process.
+/// Joins and runs. Returns the status of the process.
 template <class Join>
 int tell(int argc, char** argv, Join join) {
   const std::string program = argc > 1 ? argv[1] : "";

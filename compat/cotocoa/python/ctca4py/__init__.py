@@ -1,4 +1,6 @@
-"""CoToCoA's workers in Python, over Couplet: one written for ctca4py runs unchanged (docs/guide/from-cotocoa.md)."""
+"""CoToCoA's workers in Python, over Couplet. A worker written for ctca4py runs unchanged
+(docs/guide/from-cotocoa.md).
+"""
 
 from ctca4py.ctcaworker import (
     AREA_INT,

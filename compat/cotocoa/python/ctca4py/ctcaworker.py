@@ -1,6 +1,6 @@
-"""The worker: libctca of the MPI that mpi4py uses, called through ctypes.
+"""The worker: calls libctca of the MPI that mpi4py uses, through ctypes.
 
-An error ends the process, and with it the launch, with a sentence on standard error, as in C and Fortran.
+As in C and Fortran, an error prints a sentence on standard error and ends the process, and with it the launch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ADDRESS = ctypes.c_void_p
 
 
 def _load() -> ctypes.CDLL:
-    """libctca_f, which brings libctca, for the MPI that mpi4py has loaded."""
+    """Loads libctca_f, which loads libctca, for the MPI that mpi4py has loaded."""
     core = Path(_couplet.library_path()).absolute()
     path = core.parent / "couplet" / flavour_of(MPI.Get_library_version()) / "libctca_f.so"
     if not path.exists():
@@ -51,12 +51,12 @@ class CTCAWorker:
         self.subrank = -1
 
     def CTCAW_init(self, progid: int, procspercomm: int) -> None:
-        """Begin as a rank of worker program `progid`, of which `procspercomm` ranks do a request together."""
+        """Begins as a rank of the worker program `progid`, of which `procspercomm` ranks do a request together."""
         self._library.CTCAW_init(_INT(progid), _INT(procspercomm))
         self._learn_group()
 
     def CTCAW_init_detail(self, progid: int, procspercomm: int, numareas: int, intparams: int) -> None:
-        """As CTCAW_init; the numbers are the sizes of tables that grow here."""
+        """Begins as CTCAW_init does. The two last numbers are the sizes of tables that grow here."""
         self._library.CTCAW_init_detail(_INT(progid), _INT(procspercomm), _INT(numareas), _INT(intparams))
         self._learn_group()
 
@@ -65,18 +65,18 @@ class CTCAWorker:
         self.subrank = self.CTCA_subcomm.Get_rank()
 
     def CTCAW_finalize(self) -> None:
-        """The end, together with all other processes."""
+        """Ends the session. Collective over all processes."""
         self._library.CTCAW_finalize()
         self.CTCA_subcomm = MPI.COMM_NULL
 
     def CTCAW_isfin(self) -> bool:
-        """Whether nothing more will come; to be asked right after CTCAW_pollreq."""
+        """Says whether nothing further comes. Call it right after CTCAW_pollreq."""
         return bool(self._library.CTCAW_isfin())
 
     def CTCAW_pollreq(
         self, numintparams: int, datanum: int = 0, datatype: int | None = None
     ) -> tuple[int, NDArray[Any]] | tuple[int, NDArray[Any], NDArray[Any]]:
-        """Wait for a request: the requester's rank, integer parameters, and data where there is some.
+        """Waits for a request. Returns the requester's rank, the integer parameters, and the data if there is some.
 
         At the end (CTCAW_isfin) the rank is -1 and the arrays are zero.
         """
@@ -92,17 +92,17 @@ class CTCAWorker:
         return source.value, parameters, data
 
     def CTCAW_complete(self) -> None:
-        """The request is done; by all ranks of the group."""
+        """Completes the request. All ranks of the group call it."""
         self._library.CTCAW_complete()
 
     def CTCAW_regarea(self, areatype: int) -> int:
-        """The next area's id; together with all other processes."""
+        """Registers the next area and returns its id. Collective over all processes."""
         number = _INT(-1)
         self._of_type("CTCAW_regarea_", areatype)(ctypes.byref(number))
         return number.value
 
     def CTCAW_readarea(self, areaid: int, reqrank: int, offset: int, size: int, areatype: int) -> NDArray[Any]:
-        """`size` elements from `offset` on of the area of that requester rank."""
+        """Reads `size` elements, beginning with element `offset`, of the area of that requester rank."""
         data = numpy.empty(size, _ELEMENTS[areatype])
         self._of_type("CTCAW_readarea_", areatype)(
             _INT(areaid), _INT(reqrank), _SIZE(offset), _SIZE(size), _address(data)
@@ -110,7 +110,10 @@ class CTCAWorker:
         return data
 
     def CTCAW_writearea(self, areaid: int, reqrank: int, offset: int, size: int, *data_and_type: Any) -> None:
-        """Write `size` elements from `offset` on. Data and type in any order; without one, the type of the array."""
+        """Writes `size` elements, beginning with element `offset`.
+
+        Data and type may come in any order. Without a type it is that of the array.
+        """
         source, areatype = _data_and_type(data_and_type)
         values = numpy.ascontiguousarray(source, _ELEMENTS[areatype])
         if values.size < size:
@@ -120,22 +123,22 @@ class CTCAWorker:
         )
 
     def CTCAW_prof_start(self) -> None:
-        """Begin to measure."""
+        """Begins to measure."""
         self._library.CTCAW_prof_start()
 
     def CTCAW_prof_stop(self) -> None:
-        """End measuring."""
+        """Ends measuring."""
         self._library.CTCAW_prof_stop()
 
     def CTCAW_prof_start_calc(self) -> None:
-        """The calculation begins."""
+        """Says that the calculation begins."""
         self._library.CTCAW_prof_start_calc()
 
     def CTCAW_prof_stop_calc(self) -> None:
-        """The calculation ends."""
+        """Says that the calculation ends."""
         self._library.CTCAW_prof_stop_calc()
 
-    # Without the prefix, as well.
+    # The same functions are available without the prefix.
     prof_start = CTCAW_prof_start
     prof_stop = CTCAW_prof_stop
     prof_start_calc = CTCAW_prof_start_calc

@@ -1,6 +1,6 @@
-/* buffer ROLE VARIANT METHOD STEPS [late]: the time-series buffer, as in the paper's figure: 3 x 3 requester ranks, 2 x 2 workers.
- * VARIANT: boxes (double, the paper's first functions), grid (int, the later ones), untyped (float, those without a type).
- * METHOD: 1 wait, 2 overwrite. late: the workers begin to read when everything was loaded. */
+/* buffer ROLE VARIANT METHOD STEPS [late]: the time-series buffer, as in the paper's figure: 3 x 3 requester ranks and
+ * 2 x 2 workers. VARIANT: boxes (double, the paper's first functions), grid (int, the later ones), untyped (float,
+ * those without a type). METHOD: 1 wait, 2 overwrite. late: the workers begin to read when everything was loaded. */
 #include <string.h>
 
 #include "exchange.h"
@@ -63,7 +63,7 @@ static void coupler(void) {
   EXPECT(CTCAC_finalize() == 0);
 }
 
-/* One step, or 2 at the end. Its first element and the strides, whatever its type. */
+/* Reads one step and returns 1, or returns 2 at the end. Gives its first element and the strides, whatever its type. */
 static int read_step(double* data, int count) {
   static int ints[ROWS * COLUMNS];
   int answer;
@@ -75,7 +75,7 @@ static int read_step(double* data, int count) {
   return answer;
 }
 
-/* Whether all elements are of that step. */
+/* Returns 1 if all elements belong to that step. */
 static int whole(const double* data, int step, const int* start, const int* end) {
   for (int row = start[0]; row < end[0]; row++)
     for (int column = start[1]; column < end[1]; column++)

@@ -1,4 +1,4 @@
-! buffer ROLE VARIANT METHOD STEPS [late]: as buffer.c. The arrays' first dimension is the buffer's last one.
+! buffer ROLE VARIANT METHOD STEPS [late]: the same as buffer.c. The arrays' first dimension is the buffer's last one.
 module buffer_roles
   use ctca
   use mpi
@@ -72,7 +72,7 @@ contains
     call CTCAC_finalize()
   end subroutine
 
-  ! One step, or 2 at the end.
+  ! Reads one step and returns 1, or returns 2 at the end.
   integer function read_step(data) result(answer)
     real(8), intent(inout), contiguous :: data(:, :)
     integer :: ints(12, 9)

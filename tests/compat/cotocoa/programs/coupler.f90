@@ -1,4 +1,4 @@
-! coupler RANKS ID ID ID ID: as coupler.c.
+! coupler RANKS ID ID ID ID: the same as coupler.c.
 program coupler
   use ctca
   implicit none

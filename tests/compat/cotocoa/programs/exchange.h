@@ -1,5 +1,6 @@
-/* What requester, coupler and workers of the test agree on. Phase p (0 to 3) has requests with no data, int, real4 and real8 data, each done by
- * one worker program. A worker sums five elements of the requester's field and the data, over its group, and adds its id. */
+/* The constants on which requester, coupler and workers of the test agree. Phase p (0 to 3) has requests with no data,
+ * and with int, real4 and real8 data, each done by one worker program. A worker sums five elements of the requester's
+ * field and the data, over its group, and adds its id. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 

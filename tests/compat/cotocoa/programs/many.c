@@ -1,4 +1,5 @@
-/* many ROLE REQUESTS: that many requests from each requester rank through the coupler to the workers 0 and 1, in turn. */
+/* many ROLE REQUESTS: sends so many requests from each requester rank through the coupler to the workers 0 and 1, in
+ * turn. */
 #include <string.h>
 
 #include "exchange.h"

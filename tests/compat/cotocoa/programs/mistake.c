@@ -1,5 +1,5 @@
-/* mistake ROLE WHAT: requester, coupler or worker (id 3) that send, hand on and do one request with two parameters and four
- * real8, but for one mistake. */
+/* mistake ROLE WHAT: requester, coupler or worker (id 3), which send, hand on and do one request with two parameters
+ * and four real8, except for one mistake. */
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@ static int is(const char* mistake) {
   return strcmp(what, mistake) == 0;
 }
 
-/* Until it is ended. */
+/* Sleeps until the process is ended. */
 static void sleep_for_ever(void) {
   for (;;) pause();
 }

@@ -1,4 +1,5 @@
-/* requester ID PROCS ID PROCS ID PROCS ID PROCS: the worker program of each phase, and how many ranks do a request together. */
+/* requester ID PROCS ID PROCS ID PROCS ID PROCS: the worker program of each phase, and how many of its ranks do a
+ * request together. */
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +38,7 @@ static void send_request(int phase, int request) {
   memset(parameters, -1, sizeof parameters); /* they are free again */
 }
 
-/* Every second one by waiting, the others by asking. */
+/* Waits for every second handle, and tests the others. */
 static void await_handles(void) {
   for (int k = 0; k < handle_count; k++) {
     if (k % 2 == 0) EXPECT(CTCAR_wait(handles[k]) == 0);

@@ -1,4 +1,4 @@
-! requester ID PROCS ID PROCS ID PROCS ID PROCS: as requester.c.
+! requester ID PROCS ID PROCS ID PROCS ID PROCS: the same as requester.c.
 module requester_parts
   use ctca
   use mpi
@@ -57,7 +57,7 @@ contains
     end if
   end subroutine
 
-  ! Those without a handle come at some time.
+  ! Requests without a handle complete at some time.
   subroutine check_result(request, phase)
     integer, intent(in) :: request, phase
     integer, volatile, pointer :: result

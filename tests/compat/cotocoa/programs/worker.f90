@@ -1,4 +1,4 @@
-! worker ID PROCS PHASE: as worker.c.
+! worker ID PROCS PHASE: the same as worker.c.
 program worker
   use ctca
   use mpi

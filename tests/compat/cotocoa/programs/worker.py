@@ -1,4 +1,4 @@
-"""worker.py ID PROCS PHASE: as worker.c."""
+"""worker.py ID PROCS PHASE: the same as worker.c."""
 
 import sys
 
@@ -48,6 +48,6 @@ while True:
     worker.CTCAW_complete()
 worker.CTCAW_prof_stop()
 if worker.subrank == 0:
-    sys.stdout.write(f"worker {number}: {done} requests\n")  # in one piece: the launcher mixes what ranks write
+    sys.stdout.write(f"worker {number}: {done} requests\n")  # in one piece, since the launcher mixes what ranks write
     sys.stdout.flush()
 worker.CTCAW_finalize()

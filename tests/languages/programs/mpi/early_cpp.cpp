@@ -1,4 +1,4 @@
-// Joins with a communicator before MPI is there, and prints the error; see test_mpi.py.
+// Joins with a communicator before MPI is initialized, and prints the error; see test_mpi.py.
 #include <couplet/couplet_mpi.hpp>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-! Joins with a communicator before MPI is there, and prints the error; see test_mpi.py.
+! Joins with a communicator before MPI is initialized, and prints the error; see test_mpi.py.
 program early_fortran
   use mpi_f08
   use couplet_mpi

@@ -21,7 +21,7 @@ program join_fortran
   if (own /= rank .or. ranks /= 2) error stop "rank or size"
   if (index(couplet_mpi_version(), "MPI") == 0) error stop "version"
   if (how == "abort") then
-    ! One rank makes a mistake without asking for ierr: all of the job has to end, though the other waits for ever.
+    ! One rank makes a mistake without asking for ierr. The whole job must end, although the other rank waits for ever.
     if (rank == 1) call universe%open_series("never", series, timeout=0.1d0, local=.true.)
     call MPI_Barrier(MPI_COMM_WORLD)
     print "(a)", "went on"

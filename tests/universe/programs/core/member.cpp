@@ -1,4 +1,4 @@
-// A member of a universe that does what it is told, line by line, and says what came of it: for tests/universe.
+// A member of a universe that obeys a test, line by line, and prints the results: for tests/universe.
 // usage: member PROGRAM [RANK SIZE] [--timeout S] [--relay] [--version N]
 #include <poll.h>
 #include <sys/socket.h>
@@ -52,13 +52,13 @@ universe::SeriesRecord record_of(universe::Membership& member, const std::string
   return record;
 }
 
-// Says that this member has opened the newest incarnation that there is.
+// Tells the hub that this member has opened the newest incarnation of the series.
 Status open_reader(universe::SeriesRegistry& registry, const std::string& name, std::uint64_t deadline_ns) {
   const auto record = registry.find(name, -1, 0);
   return registry.reader_opened(name, record.ok() ? record->incarnation : 0, 0, deadline_ns);
 }
 
-// A connection to a member that has proven the secret, as its socket.
+// Connects to a member and proves the secret. Returns the socket.
 Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) {
   const auto& info = member.peer(peer);
   os::Endpoint target;
@@ -89,7 +89,7 @@ Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) 
   return fail(Code::timeout, "{} does not answer", name);
 }
 
-// A frame of a message as it goes over tcp; claimed: how long its payload says that it is.
+// Returns a frame of a message as it is sent over tcp. claimed: the length that the frame gives for its payload.
 std::string frame_of(std::uint8_t kind, std::uint64_t first, std::size_t payload_bytes, std::size_t claimed) {
   wire::FrameHeader header;
   header.kind = kind;
@@ -103,7 +103,7 @@ std::string frame_of(std::uint8_t kind, std::uint64_t first, std::size_t payload
   return std::string(reinterpret_cast<const char*>(image.data()), image.size()) + std::string(payload_bytes, '\0');
 }
 
-// What no program of ours would say.
+// Returns messages that no correct program would send.
 std::map<std::string, std::string> nonsense() {
   using wire::message_frame_kind;
   using wire::MessageKind;
@@ -128,7 +128,7 @@ std::map<std::string, std::string> nonsense() {
           {"no-subscription", frame_of(subscribe, 1000, 1000, 1000)}};
 }
 
-// Says it, and then nothing more; "ended" once the other side has hung up.
+// Sends it, and then nothing further. Returns "ended" once the other side has closed the connection.
 std::string talk_nonsense(universe::Membership& member, channel::PeerId peer, const std::string& kind) {
   auto socket = call(member, peer);
   if (!socket.ok()) {

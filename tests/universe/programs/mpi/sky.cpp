@@ -1,10 +1,11 @@
-// A series "sky" that program "sky" writes and program "eye" reads: in one MPI job, through its window, or each in a job of its
-// own. Every element of a step tells which step and place it is of, and a reader looks at all of them.
+// A series "sky" that program "sky" writes and program "eye" reads: in one MPI job, through its window, or each in a
+// job of its own. Every element of a step says to which step and place it belongs, and a reader checks all of them.
 // usage: sky.<flavour> write ROWS COLUMNS EXTENT STEPS PAUSE_US
 //        sky.<flavour> read ROWS COLUMNS EXTENT ROUTE hold|follow EVERY TORN AT_ONCE
-// ROWS, COLUMNS: grid of the ranks. EXTENT: of the first dimension, the other is 22 more; the slots are a setting. PAUSE_US: after
-// every eighth step or so the writer lets the library work, and sleeps, for a random time up to this; 0: never. AT_ONCE:
-// steps of each read; 0: one to five, as chance will have it. A reader prints what it counted, and the first one, to stderr, what couplet_explain says. Whatever is wrong ends the job.
+// ROWS, COLUMNS: grid of the ranks. EXTENT: extent of the first dimension, the other is 22 more; the slots are a
+// setting. PAUSE_US: after about every eighth step the writer lets the library work, and sleeps, for a random time up
+// to this; 0: never. AT_ONCE: steps of each read; 0: one to five at random. A reader prints what it has counted, and
+// the first one prints the output of couplet_explain to stderr. Any error ends the job.
 #include <couplet/couplet_mpi.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -45,7 +46,7 @@ struct Box {
   }
 };
 
-// Rank's cell of a grid over [from, to): unequal parts.
+// Returns a rank's cell of a grid over [from, to), in unequal parts.
 Box cell(int rank, int grid_rows, int grid_columns, const Box& whole) {
   const std::int64_t place[2] = {rank / grid_columns, rank % grid_columns};
   const std::int64_t count[2] = {grid_rows, grid_columns};
@@ -60,7 +61,7 @@ Box cell(int rank, int grid_rows, int grid_columns, const Box& whole) {
   return box;
 }
 
-// Some of the time, up to the longest.
+// Pauses for a random time up to the longest.
 void pause(couplet_universe* universe, std::minstd_rand& random, unsigned longest_us) {
   if (longest_us == 0 || random() % 8 != 0) return;
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(random() % longest_us);
@@ -87,7 +88,7 @@ void write(couplet_universe* universe, const Box& whole, const Box& box, std::in
   must(couplet_series_close(series), "close");
 }
 
-// False: some element is of another step.
+// Returns false if an element belongs to another step.
 bool is_whole(const std::int32_t* data, const Box& box, std::int64_t step) {
   for (std::int64_t row = box.start[0]; row < box.stop[0]; ++row) {
     for (std::int64_t column = box.start[1]; column < box.stop[1]; ++column) {
@@ -114,7 +115,7 @@ couplet_series* open(couplet_universe* universe, const Box& box, const Wish& wis
   options.dimensions = 2;
   options.every = wish.every;
   options.torn = wish.torn ? 1 : 0;
-  if (wish.at_once > 0) {  // slots of the reader's node, where the series is of another one
+  if (wish.at_once > 0) {  // slots of the reader's node, if the series is on another one
     options.buffer_bytes = std::max<std::uint64_t>(2, wish.at_once) * (box.elements() * 4 + 8192);
   }
   couplet_series* series = nullptr;
@@ -180,7 +181,7 @@ void read(couplet_universe* universe, const Box& box, const Wish& wish, int rank
   must(couplet_series_close(series), "close");
 }
 
-// Apart from the counts: a launcher may put lines of one rank into a long text of another.
+// It is printed separately from the counts: a launcher may put lines of one rank into a long text of another.
 void explain(couplet_universe* universe) {
   std::string text(1 << 16, '\0');
   std::size_t needed = 0;

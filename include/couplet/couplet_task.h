@@ -1,0 +1,131 @@
+/* Tasks: requests with integer parameters and an optional payload, done by groups of worker ranks.
+ *
+ * A requester submits tasks, a coupler dispatches them, and groups of worker ranks do them. All processes that take
+ * part open the tasks under one name, and name the program whose ranks are the couplers. */
+#ifndef COUPLET_COUPLET_TASK_H
+#define COUPLET_COUPLET_TASK_H
+
+#include <couplet/couplet_universe.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct couplet_tasks couplet_tasks; /* one process's part in the tasks of one name */
+typedef struct couplet_task couplet_task;   /* one task, as its requester sees it */
+
+enum { COUPLET_REQUESTER = 0, COUPLET_WORKER = 1, COUPLET_COUPLER = 2 };
+enum { COUPLET_TASK_FAIL = 0, COUPLET_TASK_RETRY = 1 };
+enum { COUPLET_FIRST_IDLE = 0, COUPLET_ROUND_ROBIN = 1 };
+#define COUPLET_ANY_WORKER (-1)
+
+typedef struct couplet_task_options {
+  size_t struct_bytes;
+  int32_t role;       /* COUPLET_REQUESTER (default), COUPLET_WORKER or COUPLET_COUPLER */
+  int32_t worker_id;  /* worker: the id by which requests find it; -1 (default): the id of its program */
+  int32_t group_size; /* worker: how many consecutive ranks do a task together; 0 (default): all of the program */
+  int32_t on_lost;    /* coupler: a lost worker's task fails (COUPLET_TASK_FAIL) or is given to others (..._RETRY) */
+  int32_t policy;     /* coupler, for COUPLET_ANY_WORKER: COUPLET_FIRST_IDLE, or COUPLET_ROUND_ROBIN over the ids */
+  int32_t reserved;
+  uint64_t queue_limit;   /* coupler: the largest number of waiting tasks; 0 (default): as many as memory holds */
+  const char* couplers;   /* the program whose ranks dispatch; default "coupler" */
+  const char* requesters; /* coupler: the programs that submit, comma separated; NULL: all that are not workers */
+  const char* workers;    /* coupler: the programs that work; NULL: all that are not requesters. Not both may be NULL */
+} couplet_task_options;
+
+/* Sets the options to their defaults. */
+COUPLET_API void couplet_task_options_init(couplet_task_options* options);
+
+/* Opens the tasks `name`. It waits for no message. Every rank of a worker program makes the same call.
+ * COUPLET_ERROR_NOT_FOUND: there is no program of the couplers' name.
+ * COUPLET_ERROR_EXISTS: this process has opened these tasks already. */
+COUPLET_API couplet_status couplet_task_open(couplet_universe* universe, const char* name,
+                                             const couplet_task_options* options, couplet_tasks** tasks);
+
+/* Closes this process's part. A requester submits nothing further; what is under way goes on. A worker's tasks that
+ * were not begun are given back. A coupler ends all tasks.
+ * Ownership: the handle, and handles of tasks that are not done, are invalid afterwards. A requester's call returns
+ * the first error of a task that was submitted without a handle. */
+COUPLET_API couplet_status couplet_task_close(couplet_tasks* tasks);
+
+/* Submits a task to the workers with the id `worker`, or to COUPLET_ANY_WORKER; a coupler of the user may choose
+ * otherwise. Requesters only. `task` may be NULL.
+ * Blocking: until a coupler has taken the task, at most timeout_s. Then parameters and payload may be changed.
+ * COUPLET_FULL: the coupler's queue is full, and stayed full within the timeout.
+ * COUPLET_ERROR_TIMEOUT: the coupler makes no call; the text names it.
+ * COUPLET_ERROR_NOT_FOUND: no workers have this id.
+ * COUPLET_ERROR_PEER_LOST: the coupler has died or left. */
+COUPLET_API couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
+                                               int32_t parameter_count, const void* payload, uint64_t payload_count,
+                                               couplet_type type, double timeout_s, couplet_task** task);
+
+/* Waits until the task is done, and returns how it ended: COUPLET_OK, the error that a worker or coupler gave, or
+ * COUPLET_ERROR_PEER_LOST. The task is freed and its handle becomes NULL.
+ * COUPLET_ERROR_TIMEOUT: the task is still under way, and its handle stays valid. */
+COUPLET_API couplet_status couplet_task_wait(couplet_task** task, double timeout_s);
+
+/* Says whether the task is done: `done` gets 1 (the returned status is then the task's) or 0. Never blocks. */
+COUPLET_API couplet_status couplet_task_test(couplet_task** task, int32_t* done);
+
+/* Waits until one of the tasks is done; all belong to one couplet_tasks. `index` gets its place in the array, or -1
+ * if all are NULL. The returned status is that task's. */
+COUPLET_API couplet_status couplet_task_waitany(int32_t count, couplet_task** tasks, double timeout_s, int32_t* index);
+
+/* What a task is. Parameters and payload are the library's, until the task is dispatched or completed. */
+typedef struct couplet_task_info {
+  size_t struct_bytes; /* set by the caller */
+  uint64_t id;         /* the coupler's number of the task */
+  int32_t source;      /* universe rank of its requester */
+  int32_t worker;      /* the worker id that it is for */
+  const int64_t* parameters;
+  const void* payload; /* NULL if it has none */
+  uint64_t payload_count;
+  int32_t parameter_count;
+  couplet_type type; /* the type of the payload */
+} couplet_task_info;
+
+/* What a worker expects of the next task; -1 (default) accepts anything. */
+typedef struct couplet_task_expectation {
+  size_t struct_bytes;
+  int64_t parameter_count;
+  int64_t payload_count;
+  couplet_type type;
+  int32_t reserved;
+} couplet_task_expectation;
+
+/* Sets the expectation to its defaults. */
+COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expectation);
+
+/* Gives the next task. Workers: collective over the group that does a task together, which gets the same task on
+ * every rank. Couplers: the next request, to be dispatched or completed; `expected` is ignored. `expected` may be
+ * NULL.
+ * Blocking: at most timeout_s.
+ * COUPLET_NOT_YET: the timeout has passed.
+ * COUPLET_END: all requesters have closed, and everything is done.
+ * COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_TYPE, COUPLET_ERROR_SHAPE: the number of parameters, or the type or
+ * size of the payload, is not the expected one. The task is handed back to its requester with this error. */
+COUPLET_API couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expectation* expected,
+                                             double timeout_s, couplet_task_info* info);
+
+/* Ends a task. Workers: the task in hand is done, with COUPLET_OK or with an error code and its sentence `text`
+ * (may be NULL), which the requester gets; collective over the group; `id` is ignored. Couplers: task `id` ends
+ * without a worker. */
+COUPLET_API couplet_status couplet_task_complete(couplet_tasks* tasks, uint64_t id, couplet_status outcome,
+                                                 const char* text);
+
+/* Gives the task `id` to workers, with these parameters and this payload, which may be those of its info. Couplers
+ * only.
+ * COUPLET_ERROR_NOT_FOUND: no workers have this id; the task stays in hand. */
+COUPLET_API couplet_status couplet_task_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker,
+                                                 const int64_t* parameters, int32_t parameter_count,
+                                                 const void* payload, uint64_t payload_count, couplet_type type);
+
+/* Runs the built-in coupler, which dispatches every request as it asks for. Couplers only.
+ * COUPLET_OK: all requesters have closed, and everything is done.
+ * COUPLET_NOT_YET: the timeout has passed. */
+COUPLET_API couplet_status couplet_task_run(couplet_tasks* tasks, double timeout_s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
