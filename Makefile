@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft test stress chaos bench bench-against check check-model fuzz fuzz-short asan tsan generate format install clean
+.PHONY: help setup build demo demo-spacecraft test stress chaos bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -74,6 +74,10 @@ asan tsan:
 
 asan:          ## the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer
 tsan:          ## the C++ tests with ThreadSanitizer
+
+docs:          ## the site in build/docs, without a link that leads nowhere; opened in a headless browser
+	@tools/bootstrap docs
+	@tools/docs
 
 generate:      ## writes what follows from the C headers: the Fortran binding, Python's exceptions, the reference
 	@tools/bootstrap check
