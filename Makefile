@@ -1,13 +1,18 @@
-# Each goal installs what it needs first (tools/bootstrap) and builds; the work is done by the scripts in tools/.
-.PHONY: help build demo demo-spacecraft test stress chaos sim bench bench-against check check-model fuzz fuzz-short asan tsan format install clean
+# `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
+# `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
+# scripts in tools/.
+.PHONY: help setup build demo demo-spacecraft test stress chaos sim bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
 help:          ## this list
 	@sed -n 's/^\([a-z-]*\):[a-z ]*## */  make \1\t/p' Makefile | expand -t 20
 
-build:         ## the library for each MPI found, the Python package in .venv
+setup:         ## installs what `make build` needs: packages (as root or with sudo), and .venv
 	@tools/bootstrap build
+
+build:         ## the library for each MPI found, the Python package in .venv
+	@tools/bootstrap build --report
 	@tools/build release
 	@tools/install-python
 
@@ -74,6 +79,14 @@ asan tsan:
 
 asan:          ## the C++ tests with AddressSanitizer and UndefinedBehaviorSanitizer
 tsan:          ## the C++ tests with ThreadSanitizer
+
+docs:          ## the site in build/docs, without a link that leads nowhere; opened in a headless browser
+	@tools/bootstrap docs
+	@tools/docs
+
+generate:      ## writes what follows from the C headers: the Fortran binding, Python's exceptions, the reference
+	@tools/bootstrap check
+	@.venv/bin/python tools/generate/generate.py
 
 format:        ## formats the sources in place
 	@tools/bootstrap check

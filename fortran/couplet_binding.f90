@@ -1,80 +1,90 @@
-! The C interface as Fortran sees it: the constants, structs and functions of couplet.h, one to one. The other modules
-! in this folder are built on it; programs use module couplet. Only pointers and scalars are passed, so that no
-! compiler's array descriptor reaches the library.
-! Tests: tests/languages.
+! The structs and functions of the C interface, one to one, for the modules here. User code uses couplet.
+! Only pointers and scalars cross: no array descriptor of a compiler reaches C. Tests: tests/languages.
+! Written by tools/generate from the headers in include/couplet: do not edit (make generate).
 module couplet_binding
   use, intrinsic :: iso_c_binding
+  use couplet_constants
+  use couplet_texts
   implicit none
   public
 
-  integer(c_int32_t), parameter :: couplet_byte = 0, couplet_int8 = 1, couplet_int16 = 2, couplet_int32 = 3, &
-    couplet_int64 = 4
-  integer(c_int32_t), parameter :: couplet_uint8 = 5, couplet_uint16 = 6, couplet_uint32 = 7, couplet_uint64 = 8
-  integer(c_int32_t), parameter :: couplet_real32 = 9, couplet_real64 = 10, couplet_complex32 = 11, &
-    couplet_complex64 = 12
-
-  integer, parameter :: couplet_any_source = -1, couplet_any_tag = -1
-  integer, parameter :: couplet_hold = 0, couplet_follow = 1
-  integer, parameter :: couplet_from_oldest = 0, couplet_from_newest = 1, couplet_from_next = 2, couplet_from_step = 3
-  integer, parameter :: couplet_requester = 0, couplet_worker = 1, couplet_coupler = 2
-  integer, parameter :: couplet_task_fail = 0, couplet_task_retry = 1
-  integer, parameter :: couplet_first_idle = 0, couplet_round_robin = 1
-  integer, parameter :: couplet_any_worker = -1
-  integer, parameter :: couplet_max_dimensions = 8
-
   type, bind(c) :: c_join_options
     integer(c_size_t) :: struct_bytes
-    integer(c_int32_t) :: rank, size
-    type(c_ptr) :: hub, secret_file
+    integer(c_int32_t) :: rank
+    integer(c_int32_t) :: size
+    type(c_ptr) :: hub
+    type(c_ptr) :: secret_file
     real(c_double) :: timeout_s
-    integer(c_int32_t) :: threads, reserved
+    integer(c_int32_t) :: threads
+    integer(c_int32_t) :: reserved
   end type
 
   type, bind(c) :: c_message
-    integer(c_int32_t) :: source, tag
-    integer(c_int64_t) :: bytes, count
+    integer(c_int32_t) :: source
+    integer(c_int32_t) :: tag
+    integer(c_int64_t) :: bytes
+    integer(c_int64_t) :: count
   end type
 
   type, bind(c) :: c_series_options
     integer(c_size_t) :: struct_bytes
-    integer(c_int64_t) :: slots, memory_bytes
+    integer(c_int64_t) :: slots
+    integer(c_int64_t) :: memory_bytes
     type(c_ptr) :: required_readers
-    real(c_double) :: required_timeout_s, wait_timeout_s, evict_after_held_s
+    real(c_double) :: required_timeout_s
+    real(c_double) :: wait_timeout_s
+    real(c_double) :: evict_after_held_s
     type(c_ptr) :: group
-  end type
-
-  type, bind(c) :: c_open_options
-    integer(c_size_t) :: struct_bytes
-    type(c_ptr) :: start, stop
-    integer(c_int32_t) :: dimensions, mode, from, local
-    integer(c_int64_t) :: from_step
-    integer(c_int32_t) :: type, reserved
-    type(c_ptr) :: group
-    real(c_double) :: timeout_s
-    integer(c_int64_t) :: buffer_bytes, every
-    integer(c_int32_t) :: latest, torn
-    type(c_ptr) :: fields
-    integer(c_int32_t) :: field_count, reserved2
-    real(c_double) :: interval
   end type
 
   type, bind(c) :: c_field
     integer(c_size_t) :: struct_bytes
     type(c_ptr) :: name
-    integer(c_int32_t) :: type, dimensions
-    type(c_ptr) :: shape, start, stop
-    integer(c_int32_t) :: box_count, reserved
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: dimensions
+    type(c_ptr) :: shape
+    type(c_ptr) :: start
+    type(c_ptr) :: stop
+    integer(c_int32_t) :: box_count
+    integer(c_int32_t) :: reserved
+  end type
+
+  type, bind(c) :: c_array
+    type(c_ptr) :: data
+    type(c_ptr) :: strides
+    integer(c_int64_t) :: bytes
   end type
 
   type, bind(c) :: c_choice
     integer(c_size_t) :: struct_bytes
-    type(c_ptr) :: name, start, stop
-    integer(c_int32_t) :: dimensions, type
+    type(c_ptr) :: name
+    type(c_ptr) :: start
+    type(c_ptr) :: stop
+    integer(c_int32_t) :: dimensions
+    integer(c_int32_t) :: type
   end type
 
-  type, bind(c) :: c_array
-    type(c_ptr) :: data, strides
-    integer(c_int64_t) :: bytes
+  type, bind(c) :: c_open_options
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: start
+    type(c_ptr) :: stop
+    integer(c_int32_t) :: dimensions
+    integer(c_int32_t) :: mode
+    integer(c_int32_t) :: from
+    integer(c_int32_t) :: local
+    integer(c_int64_t) :: from_step
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: reserved
+    type(c_ptr) :: group
+    real(c_double) :: timeout_s
+    integer(c_int64_t) :: buffer_bytes
+    integer(c_int64_t) :: every
+    integer(c_int32_t) :: latest
+    integer(c_int32_t) :: torn
+    type(c_ptr) :: fields
+    integer(c_int32_t) :: field_count
+    integer(c_int32_t) :: reserved2
+    real(c_double) :: interval
   end type
 
   type, bind(c) :: c_field_data
@@ -82,87 +92,145 @@ module couplet_binding
     integer(c_int64_t) :: step_bytes
   end type
 
-  type, bind(c) :: c_field_info
-    integer(c_size_t) :: struct_bytes
-    type(c_ptr) :: name
-    integer(c_int32_t) :: type, dimensions
-    type(c_ptr) :: shape, start, stop
-    integer(c_int32_t) :: box_count, reserved
-    integer(c_int64_t) :: step_bytes
-  end type
-
-  type, bind(c) :: c_series_waits
-    integer(c_size_t) :: struct_bytes
-    integer(c_int64_t) :: count, total_ns, last_ns, longest_ns
-    type(c_ptr) :: last_for, longest_for
-    integer(c_int32_t) :: last_rank, longest_rank
-  end type
-
   type, bind(c) :: c_batch
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: count
     type(c_ptr) :: data
     integer(c_int64_t) :: step_bytes
-    type(c_ptr) :: steps, ordinals
-    integer(c_int64_t) :: lost, incarnation
-    type(c_ptr) :: torn, times, fields
+    type(c_ptr) :: steps
+    type(c_ptr) :: ordinals
+    integer(c_int64_t) :: lost
+    integer(c_int64_t) :: incarnation
+    type(c_ptr) :: torn
+    type(c_ptr) :: times
+    type(c_ptr) :: fields
     integer(c_int64_t) :: field_count
   end type
 
   type, bind(c) :: c_series_info
     integer(c_size_t) :: struct_bytes
-    type(c_ptr) :: name, program, route
-    integer(c_int32_t) :: type, dimensions
-    integer(c_int64_t) :: shape(couplet_max_dimensions), start(couplet_max_dimensions), stop(couplet_max_dimensions)
-    integer(c_int64_t) :: step_bytes, slots
-    integer(c_int32_t) :: writers, field_count
+    type(c_ptr) :: name
+    type(c_ptr) :: program
+    type(c_ptr) :: route
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: dimensions
+    integer(c_int64_t) :: shape(couplet_max_dimensions)
+    integer(c_int64_t) :: start(couplet_max_dimensions)
+    integer(c_int64_t) :: stop(couplet_max_dimensions)
+    integer(c_int64_t) :: step_bytes
+    integer(c_int64_t) :: slots
+    integer(c_int32_t) :: writers
+    integer(c_int32_t) :: field_count
+  end type
+
+  type, bind(c) :: c_field_info
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: dimensions
+    type(c_ptr) :: shape
+    type(c_ptr) :: start
+    type(c_ptr) :: stop
+    integer(c_int32_t) :: box_count
+    integer(c_int32_t) :: reserved
+    integer(c_int64_t) :: step_bytes
   end type
 
   type, bind(c) :: c_series_statistics
     integer(c_size_t) :: struct_bytes
-    integer(c_int64_t) :: published, first, delivered, lost, lost_torn, skipped, pending, delivered_torn
-    integer(c_int64_t) :: calls, largest_batch, bytes, copy_ns, held_ns, library_ns
+    integer(c_int64_t) :: published
+    integer(c_int64_t) :: first
+    integer(c_int64_t) :: delivered
+    integer(c_int64_t) :: lost
+    integer(c_int64_t) :: lost_torn
+    integer(c_int64_t) :: skipped
+    integer(c_int64_t) :: pending
+    integer(c_int64_t) :: delivered_torn
+    integer(c_int64_t) :: calls
+    integer(c_int64_t) :: largest_batch
+    integer(c_int64_t) :: bytes
+    integer(c_int64_t) :: copy_ns
+    integer(c_int64_t) :: held_ns
+    integer(c_int64_t) :: library_ns
+  end type
+
+  type, bind(c) :: c_series_waits
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: count
+    integer(c_int64_t) :: total_ns
+    integer(c_int64_t) :: last_ns
+    integer(c_int64_t) :: longest_ns
+    type(c_ptr) :: last_for
+    type(c_ptr) :: longest_for
+    integer(c_int32_t) :: last_rank
+    integer(c_int32_t) :: longest_rank
   end type
 
   type, bind(c) :: c_task_options
     integer(c_size_t) :: struct_bytes
-    integer(c_int32_t) :: role, worker_id, group_size, on_lost, policy, reserved
+    integer(c_int32_t) :: role
+    integer(c_int32_t) :: worker_id
+    integer(c_int32_t) :: group_size
+    integer(c_int32_t) :: on_lost
+    integer(c_int32_t) :: policy
+    integer(c_int32_t) :: reserved
     integer(c_int64_t) :: queue_limit
-    type(c_ptr) :: couplers, requesters, workers
+    type(c_ptr) :: couplers
+    type(c_ptr) :: requesters
+    type(c_ptr) :: workers
   end type
 
   type, bind(c) :: c_task_info
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: id
-    integer(c_int32_t) :: source, worker
-    type(c_ptr) :: parameters, payload
+    integer(c_int32_t) :: source
+    integer(c_int32_t) :: worker
+    type(c_ptr) :: parameters
+    type(c_ptr) :: payload
     integer(c_int64_t) :: payload_count
-    integer(c_int32_t) :: parameter_count, type
+    integer(c_int32_t) :: parameter_count
+    integer(c_int32_t) :: type
   end type
 
   type, bind(c) :: c_task_expectation
     integer(c_size_t) :: struct_bytes
-    integer(c_int64_t) :: parameter_count, payload_count
-    integer(c_int32_t) :: type, reserved
+    integer(c_int64_t) :: parameter_count
+    integer(c_int64_t) :: payload_count
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: reserved
   end type
 
   type, bind(c) :: c_area_options
     integer(c_size_t) :: struct_bytes
     type(c_ptr) :: memory
-    integer(c_int32_t) :: stamped, reserved
+    integer(c_int32_t) :: stamped
+    integer(c_int32_t) :: reserved
   end type
 
   type, bind(c) :: c_area_info
     integer(c_size_t) :: struct_bytes
-    type(c_ptr) :: name, route, memory
-    integer(c_int32_t) :: type, dimensions
+    type(c_ptr) :: name
+    type(c_ptr) :: route
+    type(c_ptr) :: memory
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: dimensions
     integer(c_int64_t) :: shape(couplet_max_dimensions)
-    integer(c_int32_t) :: owner, stamped
+    integer(c_int32_t) :: owner
+    integer(c_int32_t) :: stamped
   end type
 
   interface
+    function c_type_bytes(type) bind(c, name="couplet_type_bytes") result(bytes)
+      import :: c_int32_t, c_size_t
+      integer(c_int32_t), value :: type
+      integer(c_size_t) :: bytes
+    end function
+    function c_version() bind(c, name="couplet_version") result(text)
+      import :: c_ptr
+      type(c_ptr) :: text
+    end function
     function c_status_name(status) bind(c, name="couplet_status_name") result(text)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       integer(c_int32_t), value :: status
       type(c_ptr) :: text
     end function
@@ -170,153 +238,162 @@ module couplet_binding
       import :: c_ptr
       type(c_ptr) :: text
     end function
-    function c_version() bind(c, name="couplet_version") result(text)
-      import :: c_ptr
-      type(c_ptr) :: text
-    end function
-    function c_type_bytes(type) bind(c, name="couplet_type_bytes") result(bytes)
-      import :: c_int32_t, c_size_t
-      integer(c_int32_t), value :: type
-      integer(c_size_t) :: bytes
-    end function
-
     subroutine c_join_options_init(options) bind(c, name="couplet_join_options_init")
       import :: c_join_options
       type(c_join_options), intent(out) :: options
     end subroutine
     function c_join(program, options, universe) bind(c, name="couplet_join") result(status)
-      import :: c_ptr, c_int32_t, c_join_options
+      import :: c_int32_t, c_join_options, c_ptr
       type(c_ptr), value :: program
       type(c_join_options), intent(in) :: options
       type(c_ptr), intent(inout) :: universe
       integer(c_int32_t) :: status
     end function
     function c_leave(universe) bind(c, name="couplet_leave") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       integer(c_int32_t) :: status
     end function
     function c_universe_rank(universe, rank, size) bind(c, name="couplet_universe_rank") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
-      integer(c_int32_t), intent(inout) :: rank, size
+      integer(c_int32_t), intent(inout) :: rank
+      integer(c_int32_t), intent(inout) :: size
       integer(c_int32_t) :: status
     end function
-    function c_universe_program(universe, program_count, program, rank, size) bind(c, name="couplet_universe_program") &
+    function c_universe_program(universe, program_count, program, rank, size) &
+        bind(c, name="couplet_universe_program") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: universe
+      integer(c_int32_t), intent(inout) :: program_count
+      integer(c_int32_t), intent(inout) :: program
+      integer(c_int32_t), intent(inout) :: rank
+      integer(c_int32_t), intent(inout) :: size
+      integer(c_int32_t) :: status
+    end function
+    function c_program_info(universe, program, name, size, first_rank) bind(c, name="couplet_program_info") &
         result(status)
-      import :: c_ptr, c_int32_t
-      type(c_ptr), value :: universe
-      integer(c_int32_t), intent(inout) :: program_count, program, rank, size
-      integer(c_int32_t) :: status
-    end function
-    function c_program_info(universe, program, name, size, first_rank) &
-      bind(c, name="couplet_program_info") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       integer(c_int32_t), value :: program
       type(c_ptr), intent(inout) :: name
-      integer(c_int32_t), intent(inout) :: size, first_rank
+      integer(c_int32_t), intent(inout) :: size
+      integer(c_int32_t), intent(inout) :: first_rank
       integer(c_int32_t) :: status
     end function
     function c_find_rank(universe, name, rank, universe_rank) bind(c, name="couplet_find_rank") result(status)
-      import :: c_ptr, c_int32_t
-      type(c_ptr), value :: universe, name
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
       integer(c_int32_t), value :: rank
       integer(c_int32_t), intent(inout) :: universe_rank
       integer(c_int32_t) :: status
     end function
     function c_progress(universe) bind(c, name="couplet_progress") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       integer(c_int32_t) :: status
     end function
     function c_explain(universe, text, bytes, needed) bind(c, name="couplet_explain") result(status)
-      import :: c_ptr, c_int32_t, c_size_t
-      type(c_ptr), value :: universe, text
+      import :: c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: text
       integer(c_size_t), value :: bytes
       integer(c_size_t), intent(inout) :: needed
       integer(c_int32_t) :: status
     end function
-
     function c_universe_group(universe, group) bind(c, name="couplet_universe_group") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       type(c_ptr), intent(inout) :: group
       integer(c_int32_t) :: status
     end function
     function c_program_group(universe, group) bind(c, name="couplet_program_group") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       type(c_ptr), intent(inout) :: group
       integer(c_int32_t) :: status
     end function
     function c_group_create(universe, name, ranks, count, group) bind(c, name="couplet_group_create") result(status)
-      import :: c_ptr, c_int32_t
-      type(c_ptr), value :: universe, name
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
       integer(c_int32_t), intent(in) :: ranks(*)
       integer(c_int32_t), value :: count
       type(c_ptr), intent(inout) :: group
       integer(c_int32_t) :: status
     end function
     function c_group_rank(group, rank, size) bind(c, name="couplet_group_rank") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: group
-      integer(c_int32_t), intent(inout) :: rank, size
+      integer(c_int32_t), intent(inout) :: rank
+      integer(c_int32_t), intent(inout) :: size
       integer(c_int32_t) :: status
     end function
     function c_group_free(group) bind(c, name="couplet_group_free") result(status)
-      import :: c_ptr, c_int32_t
+      import :: c_int32_t, c_ptr
       type(c_ptr), value :: group
       integer(c_int32_t) :: status
     end function
-
     function c_send(group, data, count, type, target, tag) bind(c, name="couplet_send") result(status)
-      import :: c_ptr, c_int32_t, c_int64_t
-      type(c_ptr), value :: group, data
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
       integer(c_int64_t), value :: count
-      integer(c_int32_t), value :: type, target, tag
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: target
+      integer(c_int32_t), value :: tag
       integer(c_int32_t) :: status
     end function
     function c_recv(group, data, count, type, source, tag, message) bind(c, name="couplet_recv") result(status)
-      import :: c_ptr, c_int32_t, c_int64_t, c_message
-      type(c_ptr), value :: group, data
+      import :: c_int32_t, c_int64_t, c_message, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
       integer(c_int64_t), value :: count
-      integer(c_int32_t), value :: type, source, tag
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: source
+      integer(c_int32_t), value :: tag
       type(c_message), intent(inout) :: message
       integer(c_int32_t) :: status
     end function
     function c_isend(group, data, count, type, target, tag, request) bind(c, name="couplet_isend") result(status)
-      import :: c_ptr, c_int32_t, c_int64_t
-      type(c_ptr), value :: group, data
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
       integer(c_int64_t), value :: count
-      integer(c_int32_t), value :: type, target, tag
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: target
+      integer(c_int32_t), value :: tag
       type(c_ptr), intent(inout) :: request
       integer(c_int32_t) :: status
     end function
     function c_irecv(group, data, count, type, source, tag, request) bind(c, name="couplet_irecv") result(status)
-      import :: c_ptr, c_int32_t, c_int64_t
-      type(c_ptr), value :: group, data
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
       integer(c_int64_t), value :: count
-      integer(c_int32_t), value :: type, source, tag
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: source
+      integer(c_int32_t), value :: tag
       type(c_ptr), intent(inout) :: request
       integer(c_int32_t) :: status
     end function
     function c_wait(request, timeout_s, message) bind(c, name="couplet_wait") result(status)
-      import :: c_ptr, c_int32_t, c_double, c_message
+      import :: c_double, c_int32_t, c_message, c_ptr
       type(c_ptr), intent(inout) :: request
       real(c_double), value :: timeout_s
       type(c_message), intent(inout) :: message
       integer(c_int32_t) :: status
     end function
     function c_test(request, done, message) bind(c, name="couplet_test") result(status)
-      import :: c_ptr, c_int32_t, c_message
+      import :: c_int32_t, c_message, c_ptr
       type(c_ptr), intent(inout) :: request
       integer(c_int32_t), intent(inout) :: done
       type(c_message), intent(inout) :: message
       integer(c_int32_t) :: status
     end function
     function c_waitall(count, requests, timeout_s, statuses, messages) bind(c, name="couplet_waitall") result(status)
-      import :: c_ptr, c_int32_t, c_double, c_message
+      import :: c_double, c_int32_t, c_message, c_ptr
       integer(c_int32_t), value :: count
       type(c_ptr), intent(inout) :: requests(*)
       real(c_double), value :: timeout_s
@@ -325,7 +402,7 @@ module couplet_binding
       integer(c_int32_t) :: status
     end function
     function c_waitany(count, requests, timeout_s, index, message) bind(c, name="couplet_waitany") result(status)
-      import :: c_ptr, c_int32_t, c_double, c_message
+      import :: c_double, c_int32_t, c_message, c_ptr
       integer(c_int32_t), value :: count
       type(c_ptr), intent(inout) :: requests(*)
       real(c_double), value :: timeout_s
@@ -333,20 +410,170 @@ module couplet_binding
       type(c_message), intent(inout) :: message
       integer(c_int32_t) :: status
     end function
-
-    include "series_interfaces.inc"
-
+    subroutine c_series_options_init(options) bind(c, name="couplet_series_options_init")
+      import :: c_series_options
+      type(c_series_options), intent(out) :: options
+    end subroutine
+    function c_series_create(universe, name, type, dimensions, shape, start, stop, options, series) &
+        bind(c, name="couplet_series_create") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr, c_series_options
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: dimensions
+      integer(c_int64_t), intent(in) :: shape(*)
+      integer(c_int64_t), intent(in) :: start(*)
+      integer(c_int64_t), intent(in) :: stop(*)
+      type(c_series_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: series
+      integer(c_int32_t) :: status
+    end function
+    function c_series_put(series, data, step) bind(c, name="couplet_series_put") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: step
+      integer(c_int32_t) :: status
+    end function
+    function c_series_claim(series, step, data) bind(c, name="couplet_series_claim") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: step
+      type(c_ptr), intent(inout) :: data
+      integer(c_int32_t) :: status
+    end function
+    function c_series_publish(series) bind(c, name="couplet_series_publish") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_field_init(field) bind(c, name="couplet_field_init")
+      import :: c_field
+      type(c_field), intent(out) :: field
+    end subroutine
+    function c_series_create_fields(universe, name, fields, field_count, options, series) &
+        bind(c, name="couplet_series_create_fields") result(status)
+      import :: c_field, c_int32_t, c_ptr, c_series_options
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
+      type(c_field), intent(in) :: fields(*)
+      integer(c_int32_t), value :: field_count
+      type(c_series_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: series
+      integer(c_int32_t) :: status
+    end function
+    function c_series_put_arrays(series, arrays, array_count, step) bind(c, name="couplet_series_put_arrays") &
+        result(status)
+      import :: c_array, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      type(c_array), intent(in) :: arrays(*)
+      integer(c_int32_t), value :: array_count
+      integer(c_int64_t), value :: step
+      integer(c_int32_t) :: status
+    end function
+    function c_series_claim_arrays(series, step, data, array_count) bind(c, name="couplet_series_claim_arrays") &
+        result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: step
+      type(c_ptr), intent(inout) :: data(*)
+      integer(c_int32_t), value :: array_count
+      integer(c_int32_t) :: status
+    end function
+    function c_series_set_time(series, time) bind(c, name="couplet_series_set_time") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: series
+      real(c_double), value :: time
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_choice_init(choice) bind(c, name="couplet_choice_init")
+      import :: c_choice
+      type(c_choice), intent(out) :: choice
+    end subroutine
+    subroutine c_open_options_init(options) bind(c, name="couplet_open_options_init")
+      import :: c_open_options
+      type(c_open_options), intent(out) :: options
+    end subroutine
+    function c_series_open(universe, name, options, series) bind(c, name="couplet_series_open") result(status)
+      import :: c_int32_t, c_open_options, c_ptr
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
+      type(c_open_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: series
+      integer(c_int32_t) :: status
+    end function
+    function c_series_read(series, at_least, up_to, timeout_s, out, out_bytes, batch) &
+        bind(c, name="couplet_series_read") result(status)
+      import :: c_batch, c_double, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: at_least
+      integer(c_int64_t), value :: up_to
+      real(c_double), value :: timeout_s
+      type(c_ptr), value :: out
+      integer(c_int64_t), value :: out_bytes
+      type(c_batch), intent(inout) :: batch
+      integer(c_int32_t) :: status
+    end function
+    function c_series_read_arrays(series, at_least, up_to, timeout_s, outs, out_count, batch) &
+        bind(c, name="couplet_series_read_arrays") result(status)
+      import :: c_array, c_batch, c_double, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int64_t), value :: at_least
+      integer(c_int64_t), value :: up_to
+      real(c_double), value :: timeout_s
+      type(c_array), intent(in) :: outs(*)
+      integer(c_int32_t), value :: out_count
+      type(c_batch), intent(inout) :: batch
+      integer(c_int32_t) :: status
+    end function
+    function c_series_describe(series, info) bind(c, name="couplet_series_describe") result(status)
+      import :: c_int32_t, c_ptr, c_series_info
+      type(c_ptr), value :: series
+      type(c_series_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    function c_series_describe_field(series, field, info) bind(c, name="couplet_series_describe_field") &
+        result(status)
+      import :: c_field_info, c_int32_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int32_t), value :: field
+      type(c_field_info), intent(inout) :: info
+      integer(c_int32_t) :: status
+    end function
+    function c_series_count(series, statistics) bind(c, name="couplet_series_count") result(status)
+      import :: c_int32_t, c_ptr, c_series_statistics
+      type(c_ptr), value :: series
+      type(c_series_statistics), intent(inout) :: statistics
+      integer(c_int32_t) :: status
+    end function
+    function c_series_waited(series, waits) bind(c, name="couplet_series_waited") result(status)
+      import :: c_int32_t, c_ptr, c_series_waits
+      type(c_ptr), value :: series
+      type(c_series_waits), intent(inout) :: waits
+      integer(c_int32_t) :: status
+    end function
+    function c_series_retained(series, first, end, newest_step) bind(c, name="couplet_series_retained") &
+        result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int64_t), intent(inout) :: first
+      integer(c_int64_t), intent(inout) :: end
+      integer(c_int64_t), intent(inout) :: newest_step
+      integer(c_int32_t) :: status
+    end function
+    function c_series_close(series) bind(c, name="couplet_series_close") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int32_t) :: status
+    end function
     subroutine c_task_options_init(options) bind(c, name="couplet_task_options_init")
       import :: c_task_options
       type(c_task_options), intent(out) :: options
     end subroutine
-    subroutine c_task_expectation_init(expectation) bind(c, name="couplet_task_expectation_init")
-      import :: c_task_expectation
-      type(c_task_expectation), intent(out) :: expectation
-    end subroutine
     function c_task_open(universe, name, options, tasks) bind(c, name="couplet_task_open") result(status)
       import :: c_int32_t, c_ptr, c_task_options
-      type(c_ptr), value :: universe, name
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
       type(c_task_options), intent(in) :: options
       type(c_ptr), intent(inout) :: tasks
       integer(c_int32_t) :: status
@@ -359,11 +586,15 @@ module couplet_binding
     function c_task_submit(tasks, worker, parameters, parameter_count, payload, payload_count, type, timeout_s, task) &
         bind(c, name="couplet_task_submit") result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: tasks, payload, task
-      integer(c_int32_t), value :: worker, parameter_count, type
+      type(c_ptr), value :: tasks
+      integer(c_int32_t), value :: worker
       integer(c_int64_t), intent(in) :: parameters(*)
+      integer(c_int32_t), value :: parameter_count
+      type(c_ptr), value :: payload
       integer(c_int64_t), value :: payload_count
+      integer(c_int32_t), value :: type
       real(c_double), value :: timeout_s
+      type(c_ptr), value :: task
       integer(c_int32_t) :: status
     end function
     function c_task_wait(task, timeout_s) bind(c, name="couplet_task_wait") result(status)
@@ -386,6 +617,10 @@ module couplet_binding
       integer(c_int32_t), intent(inout) :: index
       integer(c_int32_t) :: status
     end function
+    subroutine c_task_expectation_init(expectation) bind(c, name="couplet_task_expectation_init")
+      import :: c_task_expectation
+      type(c_task_expectation), intent(out) :: expectation
+    end subroutine
     function c_task_next(tasks, expected, timeout_s, info) bind(c, name="couplet_task_next") result(status)
       import :: c_double, c_int32_t, c_ptr, c_task_expectation, c_task_info
       type(c_ptr), value :: tasks
@@ -396,18 +631,23 @@ module couplet_binding
     end function
     function c_task_complete(tasks, id, outcome, text) bind(c, name="couplet_task_complete") result(status)
       import :: c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: tasks, text
+      type(c_ptr), value :: tasks
       integer(c_int64_t), value :: id
       integer(c_int32_t), value :: outcome
+      type(c_ptr), value :: text
       integer(c_int32_t) :: status
     end function
     function c_task_dispatch(tasks, id, worker, parameters, parameter_count, payload, payload_count, type) &
         bind(c, name="couplet_task_dispatch") result(status)
       import :: c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: tasks, payload
-      integer(c_int64_t), value :: id, payload_count
-      integer(c_int32_t), value :: worker, parameter_count, type
+      type(c_ptr), value :: tasks
+      integer(c_int64_t), value :: id
+      integer(c_int32_t), value :: worker
       integer(c_int64_t), intent(in) :: parameters(*)
+      integer(c_int32_t), value :: parameter_count
+      type(c_ptr), value :: payload
+      integer(c_int64_t), value :: payload_count
+      integer(c_int32_t), value :: type
       integer(c_int32_t) :: status
     end function
     function c_task_run(tasks, timeout_s) bind(c, name="couplet_task_run") result(status)
@@ -416,7 +656,6 @@ module couplet_binding
       real(c_double), value :: timeout_s
       integer(c_int32_t) :: status
     end function
-
     subroutine c_area_options_init(options) bind(c, name="couplet_area_options_init")
       import :: c_area_options
       type(c_area_options), intent(out) :: options
@@ -424,8 +663,10 @@ module couplet_binding
     function c_area_create(universe, name, type, dimensions, shape, options, area) &
         bind(c, name="couplet_area_create") result(status)
       import :: c_area_options, c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: universe, name
-      integer(c_int32_t), value :: type, dimensions
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: dimensions
       integer(c_int64_t), intent(in) :: shape(*)
       type(c_area_options), intent(in) :: options
       type(c_ptr), intent(inout) :: area
@@ -433,42 +674,53 @@ module couplet_binding
     end function
     function c_area_open(universe, name, owner, timeout_s, area) bind(c, name="couplet_area_open") result(status)
       import :: c_double, c_int32_t, c_ptr
-      type(c_ptr), value :: universe, name
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
       integer(c_int32_t), value :: owner
       real(c_double), value :: timeout_s
       type(c_ptr), intent(inout) :: area
       integer(c_int32_t) :: status
     end function
-    function c_area_read(area, offset, count, data, timeout_s, stamp) bind(c, name="couplet_area_read") result(status)
+    function c_area_read(area, offset, count, data, timeout_s, stamp) bind(c, name="couplet_area_read") &
+        result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: area, data
-      integer(c_int64_t), value :: offset, count
+      type(c_ptr), value :: area
+      integer(c_int64_t), value :: offset
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: data
       real(c_double), value :: timeout_s
       integer(c_int64_t), intent(inout) :: stamp
       integer(c_int32_t) :: status
     end function
-    function c_area_write(area, offset, count, data, timeout_s, stamp) bind(c, name="couplet_area_write") result(status)
+    function c_area_write(area, offset, count, data, timeout_s, stamp) bind(c, name="couplet_area_write") &
+        result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: area, data
-      integer(c_int64_t), value :: offset, count
+      type(c_ptr), value :: area
+      integer(c_int64_t), value :: offset
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: data
       real(c_double), value :: timeout_s
       integer(c_int64_t), intent(inout) :: stamp
       integer(c_int32_t) :: status
     end function
-    function c_area_read_box(area, start, stop, data, timeout_s, stamp) &
-      bind(c, name="couplet_area_read_box") result(status)
+    function c_area_read_box(area, start, stop, data, timeout_s, stamp) bind(c, name="couplet_area_read_box") &
+        result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: area, data
-      integer(c_int64_t), intent(in) :: start(*), stop(*)
+      type(c_ptr), value :: area
+      integer(c_int64_t), intent(in) :: start(*)
+      integer(c_int64_t), intent(in) :: stop(*)
+      type(c_ptr), value :: data
       real(c_double), value :: timeout_s
       integer(c_int64_t), intent(inout) :: stamp
       integer(c_int32_t) :: status
     end function
-    function c_area_write_box(area, start, stop, data, timeout_s, stamp) &
-      bind(c, name="couplet_area_write_box") result(status)
+    function c_area_write_box(area, start, stop, data, timeout_s, stamp) bind(c, name="couplet_area_write_box") &
+        result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
-      type(c_ptr), value :: area, data
-      integer(c_int64_t), intent(in) :: start(*), stop(*)
+      type(c_ptr), value :: area
+      integer(c_int64_t), intent(in) :: start(*)
+      integer(c_int64_t), intent(in) :: stop(*)
+      type(c_ptr), value :: data
       real(c_double), value :: timeout_s
       integer(c_int64_t), intent(inout) :: stamp
       integer(c_int32_t) :: status
@@ -495,48 +747,5 @@ module couplet_binding
       type(c_ptr), value :: area
       integer(c_int32_t) :: status
     end function
-
-    function c_strlen(text) bind(c, name="strlen") result(length)
-      import :: c_ptr, c_size_t
-      type(c_ptr), value :: text
-      integer(c_size_t) :: length
-    end function
   end interface
-
-contains
-
-  ! Returns a C string as a Fortran string; empty for NULL.
-  function from_c(text) result(string)
-    type(c_ptr), intent(in) :: text
-    character(len=:), allocatable :: string
-    character(kind=c_char), pointer :: letters(:)
-    integer :: i, length
-    length = 0
-    if (c_associated(text)) length = int(c_strlen(text))
-    allocate (character(len=length) :: string)
-    if (length == 0) return
-    call c_f_pointer(text, letters, [length])
-    do i = 1, length
-      string(i:i) = letters(i)
-    end do
-  end function
-
-  ! Copies a Fortran string into `buffer` as a C string and returns its address; NULL if it is absent or empty. The
-  ! buffer must outlive the address.
-  function to_c(buffer, string) result(text)
-    character(kind=c_char), allocatable, target, intent(inout) :: buffer(:)
-    character(len=*), intent(in), optional :: string
-    type(c_ptr) :: text
-    integer :: i, length
-    text = c_null_ptr
-    if (.not. present(string)) return
-    length = len_trim(string)
-    if (length == 0) return
-    allocate (buffer(length + 1))
-    do i = 1, length
-      buffer(i) = string(i:i)
-    end do
-    buffer(length + 1) = c_null_char
-    text = c_loc(buffer)
-  end function
 end module

@@ -9,26 +9,6 @@ module couplet_errors
   private
   public :: couplet_error_message, couplet_status_name, conclude, conclude_answer, refuse, stop_everything, stop_handler
 
-  integer, parameter, public :: couplet_ok = 0
-  ! Answers.
-  integer, parameter, public :: couplet_not_yet = 1, couplet_full = 2, couplet_end = 3, couplet_restarted = 4
-  integer, parameter, public :: couplet_interrupted = 5  ! only if a C program has set an interrupt check
-  ! Errors that lose the call.
-  integer, parameter, public :: couplet_error_argument = -1, couplet_error_state = -2, couplet_error_not_found = -3
-  integer, parameter, public :: couplet_error_exists = -4, couplet_error_type = -5, couplet_error_shape = -6
-  integer, parameter, public :: couplet_error_step = -7, couplet_error_limit = -8, couplet_error_unsupported = -9
-  integer, parameter, public :: couplet_error_forked = -10, couplet_error_thread = -11, couplet_error_memory = -12
-  integer, parameter, public :: couplet_error_config = -13, couplet_error_mpi = -14
-  ! Errors that lose the request.
-  integer, parameter, public :: couplet_error_timeout = -101, couplet_error_truncated = -102
-  integer, parameter, public :: couplet_error_evicted = -103, couplet_error_mismatch = -104
-  ! Errors that lose the peer.
-  integer, parameter, public :: couplet_error_peer_lost = -201, couplet_error_authentication = -202
-  integer, parameter, public :: couplet_error_version = -203, couplet_error_protocol = -204
-  ! Errors that lose the host.
-  integer, parameter, public :: couplet_error_system = -301, couplet_error_no_space = -302
-  integer, parameter, public :: couplet_error_hub_lost = -303, couplet_error_internal = -304
-
   abstract interface
     ! Ends all processes of this program. It does not return.
     subroutine stop_handler()

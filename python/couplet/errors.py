@@ -1,7 +1,8 @@
-"""The exceptions: one class for each error code. Each is also a built-in exception with a similar meaning.
+"""The exceptions: one class for each error code, each also a fitting built-in exception.
 
-``error.code`` is the code of the C interface, ``error.status`` its name. The text names program, rank, host, series and
-step where they apply. ``Full`` is an answer, not a failure: it says that nothing was written.
+Written by tools/generate from include/couplet/couplet_status.h: do not edit (make generate).
+``error.code`` is the code of the C interface, ``error.status`` its name; the text names program, rank, host, series and
+step if they apply. ``Full`` is an answer, not a failure: it says that nothing was written.
 """
 
 from __future__ import annotations
@@ -10,108 +11,106 @@ from typing import ClassVar
 
 
 class Error(Exception):
-    """The base of all errors of Couplet. Its children say what was lost: the call, the request, the peer or the
-    host.
-    """
+    """The base of all errors of Couplet. Its children say what was lost: call, request, peer or host."""
 
     code: ClassVar[int] = 0
     status: ClassVar[str] = "unknown"
 
 
 class Full(Error, BlockingIOError):  # noqa: N818  an answer, as queue.Full is
-    """There is no room for another step: a holding reader still needs the oldest slot. Nothing was written."""
+    """No room for another step within wait_timeout: holders have not read yet. Nothing was written."""
 
     code = 2
     status = "COUPLET_FULL"
 
 
-# Errors that lose the call.
+# The call is lost.
 class ArgumentError(Error, ValueError):
-    """An argument is out of range, of another length or of an unknown kind."""
+    """An argument is not allowed; the text says which one, and what would be."""
 
     code = -1
     status = "COUPLET_ERROR_ARGUMENT"
 
 
 class StateError(Error, RuntimeError):
-    """The call is not possible now: calls were made in the wrong order, or the object is closed."""
+    """The call is not allowed now: calls in the wrong order, a handle that is closed."""
 
     code = -2
     status = "COUPLET_ERROR_STATE"
 
 
 class NotFoundError(Error, LookupError):
-    """There is no program, series, field, area or rank of this name or number."""
+    """There is no such program, series or rank."""
 
     code = -3
     status = "COUPLET_ERROR_NOT_FOUND"
 
 
 class ExistsError(Error, ValueError):
-    """The name is already in use."""
+    """The name is taken."""
 
     code = -4
     status = "COUPLET_ERROR_EXISTS"
 
 
 class ElementTypeError(Error, TypeError):
-    """The elements have another type than was agreed."""
+    """The data type is not the agreed one."""
 
     code = -5
     status = "COUPLET_ERROR_TYPE"
 
 
 class ShapeError(Error, ValueError):
-    """The number of dimensions or the extents are wrong, or a box is outside the array."""
+    """The number of dimensions is wrong, or a box is outside the array."""
 
     code = -6
     status = "COUPLET_ERROR_SHAPE"
 
 
 class StepError(Error, ValueError):
-    """The step is not greater than the previous one."""
+    """The step is not greater than the one before it."""
 
     code = -7
     status = "COUPLET_ERROR_STEP"
 
 
 class LimitError(Error, RuntimeError):
-    """A named limit was exceeded."""
+    """A named limit was passed."""
 
     code = -8
     status = "COUPLET_ERROR_LIMIT"
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """This build or this system does not have the function."""
+    """This build or this system cannot do it."""
 
     code = -9
     status = "COUPLET_ERROR_UNSUPPORTED"
 
 
 class ForkedError(Error, RuntimeError):
-    """The object belongs to the parent process."""
+    """The handle belongs to the parent process."""
 
     code = -10
     status = "COUPLET_ERROR_FORKED"
 
 
 class ThreadError(Error, RuntimeError):
-    """Two threads used the object at the same time."""
+    """Two threads used the universe at the same time."""
 
     code = -11
     status = "COUPLET_ERROR_THREAD"
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """There is not enough memory."""
+    """Memory could not be allocated."""
 
     code = -12
     status = "COUPLET_ERROR_MEMORY"
 
 
 class ConfigurationError(Error, ValueError):
-    """A variable or a configuration file has a mistake."""
+    """There is a mistake in the environment or in the configuration."""
 
     code = -13
     status = "COUPLET_ERROR_CONFIG"
@@ -124,7 +123,7 @@ class MpiError(Error, RuntimeError):
     status = "COUPLET_ERROR_MPI"
 
 
-# Errors that lose the request.
+# The request is lost.
 class DeadlineError(Error, TimeoutError):
     """The deadline has passed."""
 
@@ -133,29 +132,29 @@ class DeadlineError(Error, TimeoutError):
 
 
 class TruncatedError(Error, BufferError):
-    """The message is longer than the receive buffer, whose content is then undefined."""
+    """The message is longer than the receive buffer."""
 
     code = -102
     status = "COUPLET_ERROR_TRUNCATED"
 
 
 class EvictedError(Error, RuntimeError):
-    """This reader kept the writer waiting for longer than evict_after_held, or its hold was released."""
+    """This holder kept the writer waiting for longer than evict_after_held, or its hold was released."""
 
     code = -103
     status = "COUPLET_ERROR_EVICTED"
 
 
 class MismatchError(Error, ValueError):
-    """The ranks of one program do not agree on the arguments of a collective call."""
+    """The ranks of one program do not agree."""
 
     code = -104
     status = "COUPLET_ERROR_MISMATCH"
 
 
-# Errors that lose the peer.
+# The peer is lost.
 class PeerLostError(Error, ConnectionError):
-    """The other process has died or left."""
+    """The process or program that the text names has died or left."""
 
     code = -201
     status = "COUPLET_ERROR_PEER_LOST"
@@ -169,22 +168,22 @@ class AuthenticationError(Error, PermissionError):
 
 
 class VersionError(Error, ConnectionError):
-    """The versions of the two sides do not fit."""
+    """The versions of both sides do not fit together."""
 
     code = -203
     status = "COUPLET_ERROR_VERSION"
 
 
 class ProtocolError(Error, ConnectionError):
-    """Frames were lost, repeated or damaged, or do not follow the protocol."""
+    """Bytes arrived that are malformed, lost, repeated or damaged."""
 
     code = -204
     status = "COUPLET_ERROR_PROTOCOL"
 
 
-# Errors that lose the host.
+# The host is lost.
 class SystemCallError(Error, OSError):
-    """A call to the operating system failed."""
+    """An operating system call failed."""
 
     code = -301
     status = "COUPLET_ERROR_SYSTEM"
@@ -198,14 +197,14 @@ class NoSpaceError(Error, OSError):
 
 
 class HubLostError(Error, ConnectionError):
-    """The hub is gone, or no hub answers."""
+    """The hub is gone or was never there."""
 
     code = -303
     status = "COUPLET_ERROR_HUB_LOST"
 
 
 class InternalError(Error, RuntimeError):
-    """Couplet has made a mistake: please report it."""
+    """A mistake in Couplet itself; please report it with the text."""
 
     code = -304
     status = "COUPLET_ERROR_INTERNAL"
@@ -215,6 +214,6 @@ _BY_CODE: dict[int, type[Error]] = {kind.code: kind for kind in Error.__subclass
 
 
 def error_for(code: int, text: str) -> Error:
-    """Returns the exception for a status. The extension calls this."""
+    """The exception of a status; the extension calls this."""
     kind = _BY_CODE.get(code, Error)
     return kind(text or kind.status)

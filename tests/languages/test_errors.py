@@ -196,7 +196,7 @@ def test_fortran_stops_without_ierr(make_world: Callable[..., World]) -> None:
 
 
 def test_fortran_knows_every_code() -> None:
-    module = (PROJECT / "fortran" / "couplet_errors.f90").read_text()
+    module = (PROJECT / "fortran" / "couplet_constants.f90").read_text()
     codes = {name.upper(): int(value) for name, value in re.findall(r"(couplet_error_\w+) = (-\d+)", module)}
     assert codes == ERRORS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(PROJECT / "tools" / "check"))
+sys.path[:0] = [str(PROJECT / "tools" / "check"), str(PROJECT / "tools" / "generate")]
 
 from tree import Tree  # noqa: E402
 

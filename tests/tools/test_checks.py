@@ -27,19 +27,19 @@ GOOD_HEADER = "// link: moves bytes.\n#pragma once\n"
 @pytest.mark.parametrize(
     ("path", "include", "expected"),
     [
-        ("src/link/a.cpp", '"channel/channel.hpp"', "goes up"),
-        ("src/series/a.cpp", '"exchange/exchange.hpp"', "goes sideways"),
-        ("src/base/a.cpp", '"wire/frame.hpp"', "goes up"),
-        ("src/nowhere/a.cpp", '"base/status.hpp"', "not listed"),
+        ("src/link/a.cpp", '"channel/channel.hpp"', "no edge from link to channel"),
+        ("src/series/a.cpp", '"exchange/exchange.hpp"', "no edge from series to exchange"),
+        ("src/series/a.cpp", '"link/link.hpp"', "no edge from series to link"),
+        ("src/base/a.cpp", '"wire/frame.hpp"', "no edge from base to wire"),
         ("src/link/a.cpp", '"nowhere/a.hpp"', "not in a folder"),
         ("src/link/a.cpp", '"link.hpp"', "does not name its folder"),
         ("src/universe/a.cpp", "<mpi.h>", "outside of an mpi/ folder"),
         ("src/universe/a.cpp", '"universe/mpi/ranks.hpp"', "needs MPI"),
-        ("src/message/a.cpp", '"link/shm/ring.hpp"', "only runtime/ names those"),
+        ("src/connections/a.cpp", '"link/shm/ring.hpp"', "only runtime/ names those"),
     ],
 )
 def test_layers_finds(make_tree: MakeTree, path: str, include: str, expected: str) -> None:
-    problems = layers.check(make_tree({path: f"#include {include}\n"}))
+    problems = layers.check_includes(make_tree({path: f"#include {include}\n"}))
     assert len(problems) == 1
     assert expected in problems[0]
 
@@ -52,7 +52,24 @@ def test_layers_accepts_the_way_down(make_tree: MakeTree) -> None:
             "src/link/shm/a.cpp": '#include "link/shm/ring.hpp"\n#include "couplet/couplet.h"\n',
         }
     )
-    assert layers.check(tree) == []
+    assert layers.check_includes(tree) == []
+
+
+def test_layers_finds_a_folder_that_is_not_listed(make_tree: MakeTree) -> None:
+    assert layers.check(make_tree({"src/nowhere/a.cpp": ""})) == ["src/layers.toml:1: src/nowhere/ is not listed"]
+
+
+@pytest.mark.parametrize(
+    ("edges", "expected"),
+    [
+        ('link = ["channel"]\nchannel = []\nos = ["link"]\n', "from os to link does not lead down"),
+        ('link = ["nowhere"]\n', "nowhere, which is not a layer"),
+        ('link = ["os"]\nos = []\n', "nothing in link includes os any longer"),
+    ],
+)
+def test_layers_finds_wrong_edges(make_tree: MakeTree, edges: str, expected: str) -> None:
+    files = {"src/layers.toml": f"[edges]\n{edges}", "src/link/a.cpp": "", "src/os/a.cpp": ""}
+    assert any(expected in problem for problem in layers.check(make_tree(files)))
 
 
 def cpp_function(lines: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import binary
 import classes
 import documents
+import generated
 import language
 import layers
 import sizes
@@ -27,6 +28,7 @@ CHECKS = {
     "words": documents.check_words,
     "language": language.check,
     "clang-format": style.check_clang_format,
+    "generated": generated.check,
     "ruff": style.check_ruff,
     "mypy": style.check_mypy,
     "headers": binary.check_headers,

@@ -60,7 +60,12 @@ def check_ruff(tree: Tree) -> list[str]:
 
 def check_mypy(tree: Tree) -> list[str]:
     problems = []
-    for folder, extra in ((PYTHON_WITH_TYPES, []), ("tools/check", ["--exclude-gitignore"]), ("tools/chaos", [])):
+    for folder, extra in (
+        (PYTHON_WITH_TYPES, []),
+        ("tools/check", ["--exclude-gitignore"]),
+        ("tools/chaos", []),
+        ("tools/generate", []),
+    ):
         if (tree.root / folder).is_dir() and tree.select([".py"], [folder]):
             code, output = run(["mypy", "--strict", "--no-error-summary", *extra, folder], tree.root)
             problems += output.splitlines() if code else []

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CPP = (".cpp", ".hpp", ".c", ".h")
+GENERATED = "Written by tools/generate"  # in the first lines of a generated file
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
 
@@ -38,6 +39,10 @@ class Tree:
 
     def read(self, path: Path) -> str:
         return (self.root / path).read_text(encoding="utf-8", errors="replace")
+
+    def is_generated(self, path: Path) -> bool:
+        """Whether a program writes the file: nobody reads it from end to end."""
+        return GENERATED in "\n".join(self.read(path).split("\n", 5)[:5])
 
     def source_folders(self) -> list[str]:
         """Returns the folders of src/ that have files."""
