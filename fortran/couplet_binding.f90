@@ -13,6 +13,7 @@ module couplet_binding
   integer, parameter :: couplet_any_source = -1, couplet_any_tag = -1
   integer, parameter :: couplet_hold = 0, couplet_follow = 1
   integer, parameter :: couplet_from_oldest = 0, couplet_from_newest = 1, couplet_from_next = 2, couplet_from_step = 3
+  integer, parameter :: couplet_beyond_wait = 0, couplet_beyond_error = 1
   integer, parameter :: couplet_requester = 0, couplet_worker = 1, couplet_coupler = 2
   integer, parameter :: couplet_task_fail = 0, couplet_task_retry = 1
   integer, parameter :: couplet_first_idle = 0, couplet_round_robin = 1
@@ -53,6 +54,15 @@ module couplet_binding
     type(c_ptr) :: fields
     integer(c_int32_t) :: field_count, reserved2
     real(c_double) :: interval
+    type(c_ptr) :: weights
+    integer(c_int32_t) :: beyond_newest, reserved3
+  end type
+
+  type, bind(c) :: c_weights
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: rows, source_points
+    type(c_ptr) :: row_offsets, sources, weights, source_mask
+    real(c_double) :: fill
   end type
 
   type, bind(c) :: c_field

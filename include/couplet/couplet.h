@@ -283,6 +283,23 @@ typedef struct couplet_choice {
 } couplet_choice;
 COUPLET_API void couplet_choice_init(couplet_choice* choice);
 
+/* A sparse matrix of weights, in compressed rows, that turns points of the series' whole array into target points of this rank
+ * while a step is read. Row r is element r of an array of one dimension, which is what the reader is given. */
+typedef struct couplet_weights {
+  size_t struct_bytes;
+  int64_t rows;               /* target points of this rank; 0 is possible */
+  int64_t source_points;      /* elements of the whole array */
+  const int64_t* row_offsets; /* rows + 1, from 0 on: row r has the entries [row_offsets[r], row_offsets[r + 1]) */
+  const int64_t* sources;     /* of each entry: flat index of an element in the whole array, in C order, from 0 on */
+  const double* weights;      /* of each entry; finite */
+  const uint8_t* source_mask; /* source_points marks, 0: that point is masked; NULL (default): none is */
+  double fill;                /* value of a row without entries or with a masked source; default NaN */
+} couplet_weights;
+COUPLET_API void couplet_weights_init(couplet_weights* weights);
+
+/* What a read at physical times does about a time that lies past the newest step. */
+enum { COUPLET_BEYOND_WAIT = 0, COUPLET_BEYOND_ERROR = 1 };
+
 typedef struct couplet_open_options {
   size_t struct_bytes;
   const int64_t* start; /* box of this rank, of fields with none of their own; both NULL: the whole array */
@@ -305,6 +322,9 @@ typedef struct couplet_open_options {
   int32_t field_count;
   int32_t reserved2;
   double interval; /* of physical time: the first step of each is delivered, the others are skipped; 0 (default): all */
+  const couplet_weights* weights; /* instead of boxes; for float and double; copied; NULL (default): none */
+  int32_t beyond_newest;          /* of couplet_series_read_at: COUPLET_BEYOND_WAIT (default) or COUPLET_BEYOND_ERROR */
+  int32_t reserved3;
 } couplet_open_options;
 COUPLET_API void couplet_open_options_init(couplet_open_options* options);
 
@@ -342,6 +362,16 @@ COUPLET_API couplet_status couplet_series_read(couplet_series* series, uint64_t 
 COUPLET_API couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_least, uint64_t up_to,
                                                       double timeout_s, const couplet_array* outs, int32_t out_count,
                                                       couplet_batch* batch);
+
+/* Delivers values at `time_count` physical times, which do not descend: linear between the steps around each, for elements of type
+ * float or double. batch: one array for each time; times are the given ones, steps and ordinals those of the step at or before
+ * each. outs: as for couplet_series_read_arrays, without strides, with room for time_count boxes; NULL: the library's memory.
+ * Fewer times are delivered if something prevents the others, and the next call says what. Waits for the step after each time.
+ * Collective unless local; all ranks give the same times. Answers and errors as couplet_series_read, and COUPLET_ERROR_ARGUMENT if
+ * a time lies before the oldest step that is left, or past the newest with COUPLET_BEYOND_ERROR, or if a step has no time. */
+COUPLET_API couplet_status couplet_series_read_at(couplet_series* series, const double* times, int32_t time_count,
+                                                  double timeout_s, const couplet_array* outs, int32_t out_count,
+                                                  couplet_batch* batch);
 
 /* ---- series: both sides ------------------------------------------------------------------------------------------ */
 

@@ -51,9 +51,10 @@ inline constexpr std::uint64_t largest_ordinal = std::uint64_t{1} << 62;
 
 // A field of a series, and what of it is wanted.
 struct SubscribedField {
-  std::uint8_t field = 0;  // in the writer's file
-  std::vector<std::int64_t> start;
+  std::uint8_t field = 0;           // in the writer's file
+  std::vector<std::int64_t> start;  // of the boxes, one after the other
   std::vector<std::int64_t> stop;
+  std::uint16_t boxes = 1;  // at most series_most_boxes; each has start.size() / boxes dimensions
 };
 
 struct Subscribe {
