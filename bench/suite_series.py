@@ -25,14 +25,23 @@ ROOT = Path(__file__).resolve().parent.parent
 SLOTS = 1500
 CASES = ["put", "claim", *(f"read/k={count}" for count in (1, 8, 64, 256, 700, 1300, 1500)), "newest"]
 RELAYED_CASES = ["relay/read", "relay/writer-slowdown"]
+REMAP_CASES = ["remap"]
 STEP_BYTES = 900 * 900 * 4
 BOX_BYTES = 600 * 600 * 4
 LAUNCHERS = {
     "openmpi": ["mpirun.openmpi", "--oversubscribe", "--allow-run-as-root", "-n", "2"],
     "mpich": ["mpirun.mpich", "-n", "2"],
 }
-# The limit of a case is the best of these. What is not a limit is a baseline.
-LIMITS = ("copy_memcpy", "copy_streaming", "limit_cache_line", "limit_store_and_fence", "limit_tcp", "limit_no_reader")
+# The limit of a case is the best of these; what is left over is a baseline.
+LIMITS = (
+    "limit_read_and_product",
+    "copy_memcpy",
+    "copy_streaming",
+    "limit_cache_line",
+    "limit_store_and_fence",
+    "limit_tcp",
+    "limit_no_reader",
+)
 
 
 def available_bytes() -> int:
@@ -85,6 +94,21 @@ def run_relayed(build: Path, cases: list[str]) -> list[dict[str, Any]]:
             stack.callback(process.kill)
         done = subprocess.run(
             [str(program), "ocean", *cases], env=environment, stdout=subprocess.PIPE, text=True, timeout=600, check=True
+        )
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def run_remap(build: Path) -> list[dict[str, Any]]:
+    """Remapping inside the read, beside the plain read and the product."""
+    program = build / "bench" / "series" / "series_remap"
+    print("series: remap", file=sys.stderr)
+    with running_hub(build, "ocean:1,nowcast:1") as hub, contextlib.ExitStack() as stack:
+        environment = {**os.environ, **hub}
+        writer = subprocess.Popen([str(program), "ocean"], env=environment)
+        stack.callback(writer.wait)
+        stack.callback(writer.kill)
+        done = subprocess.run(
+            [str(program), "nowcast"], env=environment, stdout=subprocess.PIPE, text=True, timeout=600, check=True
         )
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
@@ -150,14 +174,13 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--slots", type=int, default=0)
-    parser.add_argument(
-        "--case", action="append", choices=[*CASES, *RELAYED_CASES], help="only this one; may be given several times"
-    )
+    cases = [*CASES, *RELAYED_CASES, *REMAP_CASES]
+    parser.add_argument("--case", action="append", choices=cases, help="only this one; may be given several times")
     parser.add_argument("--mpi", action="append", choices=sorted(LAUNCHERS), help="only under this one (default: each)")
     parser.add_argument("--samples", type=Path, help="write all samples here")
     arguments = parser.parse_args(argv)
     slots = arguments.slots or choose_slots()
-    chosen = arguments.case or [*CASES, *RELAYED_CASES]
+    chosen = arguments.case or cases
     build = arguments.build.resolve()
     runs: dict[str, list[dict[str, Any]]] = {}
     if mapped := [case for case in chosen if case in CASES]:
@@ -165,6 +188,8 @@ def main(argv: list[str]) -> int:
             runs[flavour] = run(build, flavour, slots, mapped)
     if relayed := [case for case in chosen if case in RELAYED_CASES]:
         runs["relayed"] = run_relayed(build, relayed)
+    if any(case in REMAP_CASES for case in chosen):
+        runs["remap"] = run_remap(build)
     if arguments.samples:
         arguments.samples.write_text(json.dumps(runs))
     merged = merge(runs)

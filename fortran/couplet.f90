@@ -11,6 +11,7 @@ module couplet
   use couplet_arrays_module, only: couplet_arrays
   use couplet_series_module, only: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, &
     couplet_slot, couplet_statistics, couplet_waits
+  use couplet_weights_module, only: couplet_weights
   use couplet_tasks_module, only: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
   use couplet_areas_module, only: couplet_area, couplet_area_info
   use couplet_universes, only: couplet_universe, couplet_join, couplet_version

@@ -64,6 +64,17 @@ module couplet_binding
     integer(c_int32_t) :: type
   end type
 
+  type, bind(c) :: c_weights
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: rows
+    integer(c_int64_t) :: source_points
+    type(c_ptr) :: row_offsets
+    type(c_ptr) :: sources
+    type(c_ptr) :: weights
+    type(c_ptr) :: source_mask
+    real(c_double) :: fill
+  end type
+
   type, bind(c) :: c_open_options
     integer(c_size_t) :: struct_bytes
     type(c_ptr) :: start
@@ -85,6 +96,9 @@ module couplet_binding
     integer(c_int32_t) :: field_count
     integer(c_int32_t) :: reserved2
     real(c_double) :: interval
+    type(c_ptr) :: weights
+    integer(c_int32_t) :: beyond_newest
+    integer(c_int32_t) :: reserved3
   end type
 
   type, bind(c) :: c_field_data
@@ -490,6 +504,10 @@ module couplet_binding
       import :: c_choice
       type(c_choice), intent(out) :: choice
     end subroutine
+    subroutine c_weights_init(weights) bind(c, name="couplet_weights_init")
+      import :: c_weights
+      type(c_weights), intent(out) :: weights
+    end subroutine
     subroutine c_open_options_init(options) bind(c, name="couplet_open_options_init")
       import :: c_open_options
       type(c_open_options), intent(out) :: options
@@ -522,6 +540,18 @@ module couplet_binding
       integer(c_int64_t), value :: up_to
       real(c_double), value :: timeout_s
       type(c_array), intent(in) :: outs(*)
+      integer(c_int32_t), value :: out_count
+      type(c_batch), intent(inout) :: batch
+      integer(c_int32_t) :: status
+    end function
+    function c_series_read_at(series, times, time_count, timeout_s, outs, out_count, batch) &
+        bind(c, name="couplet_series_read_at") result(status)
+      import :: c_batch, c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: series
+      real(c_double), intent(in) :: times(*)
+      integer(c_int32_t), value :: time_count
+      real(c_double), value :: timeout_s
+      type(c_ptr), value :: outs
       integer(c_int32_t), value :: out_count
       type(c_batch), intent(inout) :: batch
       integer(c_int32_t) :: status

@@ -75,6 +75,8 @@ module couplet_constants
   integer, parameter :: couplet_from_newest = 1
   integer, parameter :: couplet_from_next = 2
   integer, parameter :: couplet_from_step = 3
+  integer, parameter :: couplet_beyond_wait = 0
+  integer, parameter :: couplet_beyond_error = 1
   integer, parameter :: couplet_any_worker = -1
   integer, parameter :: couplet_requester = 0
   integer, parameter :: couplet_worker = 1

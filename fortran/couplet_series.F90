@@ -95,6 +95,8 @@ module couplet_series_module
     generic :: read_into => series_read_arrays
     procedure :: publish => series_publish
     procedure :: read => series_read
+    ! call series%read_at(times, batch [, timeout, ierr]): values at physical times, linear between the steps around each
+    procedure :: read_at => series_read_at
     procedure :: describe => series_describe
     procedure :: statistics => series_statistics
     procedure :: retained => series_retained
@@ -118,7 +120,25 @@ contains
 
   include "series_of_fields.inc"
 
-  ! Says how long put and claim have waited for holding readers, and for which of them.
+  ! Values at physical times, which do not descend, in the library's buffer: one array for each time, linear between the steps
+  ! around it. Fewer are delivered if something prevents the others. timeout as for read.
+  subroutine series_read_at(series, times, batch, timeout, ierr)
+    class(couplet_series), intent(in) :: series
+    real(real64), intent(in), contiguous :: times(:)
+    type(couplet_batch), intent(out) :: batch
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    type(c_batch) :: got
+    integer(c_int32_t) :: status
+    real(c_double) :: timeout_s
+    timeout_s = -1
+    if (present(timeout)) timeout_s = timeout
+    got = empty_batch()
+    status = c_series_read_at(series%handle, times, size(times, kind=c_int32_t), timeout_s, c_null_ptr, 0_c_int32_t, got)
+    call take_batch(series, batch, status, got, ierr)
+  end subroutine
+
+  ! How long put and claim have waited for holders, and for whom.
   subroutine series_waits(series, waits, ierr)
     class(couplet_series), intent(in) :: series
     type(couplet_waits), intent(out) :: waits
@@ -194,6 +214,16 @@ contains
     got = empty_batch()
     status = c_series_read_arrays(series%handle, wanted, int(up_to, c_int64_t), timeout_s, outs, &
                                   size(outs, kind=c_int32_t), got)
+    call take_batch(series, batch, status, got, ierr)
+  end subroutine
+
+  ! What a read has answered.
+  subroutine take_batch(series, batch, status, got, ierr)
+    class(couplet_series), intent(in) :: series
+    type(couplet_batch), intent(inout) :: batch
+    integer(c_int32_t), intent(in) :: status
+    type(c_batch), intent(in) :: got
+    integer, intent(out), optional :: ierr
     batch%status = int(status)
     allocate (batch%steps(0), batch%ordinals(0), batch%torn(0), batch%times(0))
     if (allocated(series%fields)) batch%fields = series%fields

@@ -8,6 +8,7 @@ module couplet_universes
   use couplet_errors
   use couplet_messages
   use couplet_series_module
+  use couplet_weights_module
   use couplet_tasks_module
   use couplet_areas_module
   implicit none
@@ -37,8 +38,8 @@ module couplet_universes
     ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers,
     !                             required_timeout, wait_timeout, evict_after_held, group, ierr])
     generic :: create_series => create_series_int32, create_series_int64
-    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout,
-    !                           buffer_bytes, every, latest, torn, interval, ierr])
+    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
+    !      latest, torn, interval, weights, beyond_newest, ierr]); weights and beyond_newest only without a box
     generic :: open_series => open_series_int32, open_series_int64, open_series_whole
     procedure :: open_tasks => universe_open_tasks
     procedure :: open_area => universe_open_area
@@ -352,9 +353,9 @@ contains
                            timeout, buffer_bytes, every, latest, torn, interval, ierr)
   end subroutine
 
-  ! Opens the whole array.
-  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, every, latest, torn, interval, ierr)
+  ! The whole array.
+  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
+                               every, latest, torn, interval, weights, beyond_newest, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_series), intent(out) :: series
@@ -369,13 +370,15 @@ contains
     logical, intent(in), optional :: latest, torn
     real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
+    type(couplet_weights), intent(in), optional :: weights
+    integer, intent(in), optional :: beyond_newest
     integer(c_int64_t) :: none(0)
-    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, &
-                  buffer_bytes, every, latest, torn, interval, ierr)
+    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
+                  every, latest, torn, interval, ierr, weights=weights, beyond_newest=beyond_newest)
   end subroutine
 
   subroutine open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
-                      buffer_bytes, every, latest, torn, interval, ierr, choices)
+                      buffer_bytes, every, latest, torn, interval, ierr, choices, weights, beyond_newest)
     type(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(c_int64_t), intent(in), target, contiguous :: start(:), stop(:)
@@ -392,6 +395,10 @@ contains
     real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
     type(c_choice), intent(in), optional, target :: choices(:)
+    type(couplet_weights), intent(in), optional :: weights
+    integer, intent(in), optional :: beyond_newest
+    type(c_weights_memory), target :: memory
+    character(len=:), allocatable :: mistake
     type(c_open_options) :: options
     type(c_string), target :: text
     type(c_ptr) :: handle
@@ -414,6 +421,15 @@ contains
     if (present(latest)) options%latest = merge(1, 0, latest)
     if (present(torn)) options%torn = merge(1, 0, torn)
     if (present(interval)) options%interval = interval
+    if (present(beyond_newest)) options%beyond_newest = beyond_newest
+    if (present(weights)) then
+      call turn_weights(weights, memory, mistake)
+      if (allocated(mistake)) then
+        call refuse(couplet_error_argument, "open_series '"//name//"': "//mistake, ierr)
+        return
+      end if
+      options%weights = c_loc(memory%image)
+    end if
     if (present(choices)) then
       options%fields = c_loc(choices)
       options%field_count = size(choices, kind=c_int32_t)

@@ -151,7 +151,8 @@ class Universe {
   /// OpenOptions::timeout_s. Errors: as couplet_series_open.
   template <Element T>
   [[nodiscard]] Reader<T> open_series(const std::string& name, const OpenOptions& options = {}) {
-    couplet_open_options c = open_options(name, options);
+    couplet_weights weights;
+    couplet_open_options c = open_options(name, options, weights);
     c.type = type_of<T>;
     couplet_series* series = nullptr;
     detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
@@ -196,7 +197,8 @@ class Universe {
   /// couplet_series_open.
   [[nodiscard]] FieldsReader open_fields(const std::string& name, const std::vector<Choice>& choices = {},
                                          const OpenOptions& options = {}) {
-    couplet_open_options c = open_options(name, options);
+    couplet_weights weights;
+    couplet_open_options c = open_options(name, options, weights);
     std::vector<couplet_choice> list;
     for (const Choice& given : choices) {
       couplet_choice& one = list.emplace_back();
@@ -293,7 +295,9 @@ class Universe {
     c.group = options.group.handle();
     return c;
   }
-  [[nodiscard]] static couplet_open_options open_options(const std::string& name, const OpenOptions& options) {
+  /// Points into the options and to `weights`.
+  [[nodiscard]] static couplet_open_options open_options(const std::string& name, const OpenOptions& options,
+                                                         couplet_weights& weights) {
     couplet_open_options c;
     couplet_open_options_init(&c);
     if (options.box) {
@@ -313,6 +317,11 @@ class Universe {
     c.latest = options.latest ? 1 : 0;
     c.torn = options.torn ? 1 : 0;
     c.interval = options.interval;
+    c.beyond_newest = static_cast<std::int32_t>(options.beyond_newest);
+    if (options.weights) {
+      weights = options.weights->c_weights();
+      c.weights = &weights;
+    }
     return c;
   }
   [[nodiscard]] static couplet_task_options task_options(std::int32_t role, const std::string& couplers) {

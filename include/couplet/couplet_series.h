@@ -132,6 +132,26 @@ typedef struct couplet_choice {
 /* Sets the choice to its defaults. */
 COUPLET_API void couplet_choice_init(couplet_choice* choice);
 
+/* A sparse matrix of weights, in compressed rows, that turns points of the series' whole array into target points
+ * of this rank while a step is read. Row r is element r of an array of one dimension, which is what the read
+ * delivers. */
+typedef struct couplet_weights {
+  size_t struct_bytes;
+  int64_t rows;               /* target points of this rank; 0 is possible */
+  int64_t source_points;      /* elements of the whole array */
+  const int64_t* row_offsets; /* rows + 1, from 0 on: row r has the entries [row_offsets[r], row_offsets[r + 1]) */
+  const int64_t* sources; /* for each entry the flat index of an element in the whole array, in C order, from 0 on */
+  const double* weights;  /* for each entry its weight, which is finite */
+  const uint8_t* source_mask; /* source_points marks, 0: the point is masked; NULL (default): no point is */
+  double fill;                /* value of a row that has no entries or a masked source; default NaN */
+} couplet_weights;
+
+/* Sets the weights to their defaults. */
+COUPLET_API void couplet_weights_init(couplet_weights* weights);
+
+/* What a read at physical times does about a time past the newest step: it waits for a later step, or is an error. */
+enum { COUPLET_BEYOND_WAIT = 0, COUPLET_BEYOND_ERROR = 1 };
+
 typedef struct couplet_open_options {
   size_t struct_bytes;
   const int64_t* start; /* this rank's box, for fields without one; start and stop NULL: the whole array */
@@ -153,6 +173,9 @@ typedef struct couplet_open_options {
   int32_t field_count;
   int32_t reserved2;
   double interval; /* of physical time: the first step of each is delivered, the others are skipped; 0 (default): all */
+  const couplet_weights* weights; /* used instead of boxes, for float and double; copied; NULL (default): none */
+  int32_t beyond_newest; /* for couplet_series_read_at: COUPLET_BEYOND_WAIT (default) or COUPLET_BEYOND_ERROR */
+  int32_t reserved3;
 } couplet_open_options;
 
 /* Sets the options to their defaults. */
@@ -214,6 +237,19 @@ COUPLET_API couplet_status couplet_series_read(couplet_series* series, uint64_t 
 COUPLET_API couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_least, uint64_t up_to,
                                                       double timeout_s, const couplet_array* outs, int32_t out_count,
                                                       couplet_batch* batch);
+
+/* Delivers values at `time_count` physical times, which do not descend: linear between the steps around each time,
+ * for elements of type float or double. The batch has one array for each time; its times are the given ones, its
+ * steps and ordinals are those of the step at or before each time. `outs` is as for couplet_series_read_arrays,
+ * without strides and with room for time_count boxes, or NULL for the library's memory. If something prevents later
+ * times, the earlier ones are delivered, and the next call says what it was.
+ * Blocking: until the step after each time is there, at most timeout_s.
+ * Collective over the group, unless opened with `local`; all ranks give the same times.
+ * COUPLET_ERROR_ARGUMENT: a time is before the oldest retained step, or past the newest one with
+ * COUPLET_BEYOND_ERROR, or a step has no time. Otherwise it is as couplet_series_read. */
+COUPLET_API couplet_status couplet_series_read_at(couplet_series* series, const double* times, int32_t time_count,
+                                                  double timeout_s, const couplet_array* outs, int32_t out_count,
+                                                  couplet_batch* batch);
 
 /* ---- both sides ---- */
 

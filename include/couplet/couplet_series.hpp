@@ -5,6 +5,7 @@
 #include <couplet/couplet_message.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -290,6 +291,17 @@ class Reader : public detail::Series {
         handle(), options.at_least, options.up_to, options.timeout_s, out.data(), out.size_bytes(), &batch));
     return Batch<T>(status, batch);
   }
+  /// Values at physical times, which do not descend: linear between the steps around each; one box for each time. Fewer are
+  /// delivered if something prevents the others. out: empty (the library's buffer), or room for a box for each time.
+  [[nodiscard]] Batch<T> read_at(std::span<const double> times, double timeout_s = for_ever, std::span<T> out = {}) {
+    couplet_batch batch{};
+    batch.struct_bytes = sizeof batch;
+    const couplet_array array{out.data(), nullptr, out.size_bytes()};
+    const couplet_status status =
+        detail::check(couplet_series_read_at(handle(), times.data(), static_cast<std::int32_t>(times.size()), timeout_s,
+                                             &array, out.empty() ? 0 : 1, &batch));
+    return Batch<T>(status, batch);
+  }
 
  private:
   std::size_t elements_;
@@ -314,7 +326,43 @@ enum class From : std::int32_t {
   step = COUPLET_FROM_STEP
 };
 
-/// Says how a series is opened. The members are those of couplet_open_options.
+/// A sparse matrix of weights in compressed rows, which turns points of the whole array into target points of this rank while a
+/// step is read: row r is element r of what is delivered, an array of one dimension.
+struct Weights {
+  std::int64_t source_points = 0;         ///< elements of the whole array
+  std::vector<std::int64_t> row_offsets;  ///< one more than rows, from 0 on: row r has the entries [r-th, (r + 1)-th)
+  std::vector<std::int64_t> sources;      ///< of each entry: flat index in the whole array, C order, from 0 on
+  std::vector<double> weights;            ///< of each entry
+  std::vector<std::uint8_t> source_mask = {};  ///< of each element of the whole array, 0: masked; empty: none is
+  double fill = std::numeric_limits<double>::quiet_NaN();  ///< of a row without entries or with a masked source
+
+  /// Points into this object. Throws Error where the lengths do not fit each other.
+  [[nodiscard]] couplet_weights c_weights() const {
+    const bool fits = !row_offsets.empty() && sources.size() == weights.size() && row_offsets.back() >= 0 &&
+                      static_cast<std::size_t>(row_offsets.back()) == sources.size() &&
+                      (source_mask.empty() || source_mask.size() == static_cast<std::size_t>(source_points));
+    if (!fits) {
+      throw Error(COUPLET_ERROR_ARGUMENT, "weights: row_offsets must end with the number of entries (" +
+                                              std::to_string(sources.size()) + " sources, " +
+                                              std::to_string(weights.size()) +
+                                              " weights), and source_mask must be empty or have source_points marks");
+    }
+    couplet_weights c;
+    couplet_weights_init(&c);
+    c.rows = static_cast<std::int64_t>(row_offsets.size()) - 1;
+    c.source_points = source_points;
+    c.row_offsets = row_offsets.data();
+    c.sources = sources.data();
+    c.weights = weights.data();
+    c.source_mask = source_mask.empty() ? nullptr : source_mask.data();
+    c.fill = fill;
+    return c;
+  }
+};
+
+/// What a read at physical times does about a time past the newest step.
+enum class BeyondNewest : std::int32_t { wait = COUPLET_BEYOND_WAIT, error = COUPLET_BEYOND_ERROR };
+
 struct OpenOptions {
   std::optional<Box> box = std::nullopt;  ///< none: the whole array
   Mode mode = Mode::hold;
@@ -324,11 +372,12 @@ struct OpenOptions {
   Group group = {};    ///< the readers; empty: all ranks of the program
   double timeout_s = 60.0;
   std::uint64_t buffer_bytes = 0;
-  std::uint64_t every = 1;  ///< n: the first step and then every n-th is delivered, the others are skipped
-  bool latest = false;      ///< true: a read gives the at_least newest steps and skips older ones; needs Mode::follow
-  bool torn = false;        ///< true: torn steps are delivered with a mark
-  /// Of physical time: the first step of each interval is delivered, the others are skipped. 0: all steps.
-  double interval = 0;
+  std::uint64_t every = 1;  ///< deliver the first step and then every n-th, skip the others
+  bool latest = false;      ///< a read gives the at_least newest steps and skips older ones; for Mode::follow
+  bool torn = false;        ///< deliver torn steps, marked
+  double interval = 0;      ///< of physical time: deliver the first step of each, skip the others; 0: all
+  std::optional<Weights> weights = std::nullopt;  ///< instead of a box; for float and double; copied
+  BeyondNewest beyond_newest = BeyondNewest::wait;
 };
 
 }  // namespace couplet

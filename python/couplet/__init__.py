@@ -46,6 +46,7 @@ from couplet.errors import (
     UnsupportedError,
     VersionError,
 )
+from couplet.weights import Weights
 
 __version__ = version()
 
@@ -98,6 +99,7 @@ __all__ = [
     "UnsupportedError",
     "VersionError",
     "Waits",
+    "Weights",
     "Work",
     "Worker",
     "Writer",

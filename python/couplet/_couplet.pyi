@@ -48,6 +48,9 @@ class Series:
     def read(
         self, at_least: int, up_to: int, timeout: float, outs: list[Any]
     ) -> tuple[int, int, NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint8], int, int, NDArray[np.float64]]: ...
+    def read_at(
+        self, times: Sequence[float], timeout: float, outs: list[Any]
+    ) -> tuple[int, int, NDArray[np.int64], NDArray[np.uint64], NDArray[np.uint8], int, int, NDArray[np.float64]]: ...
     def close(self) -> None: ...
 
 @final
@@ -134,6 +137,8 @@ class Universe:
         torn: bool,
         interval: float,
         choices: Sequence[tuple[str, list[int] | None, list[int] | None]],
+        weights: tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.uint8], float] | None,
+        beyond_newest: int,
     ) -> Series: ...
     def open_tasks(
         self,

@@ -390,9 +390,23 @@ class Reader(Series):
         """
         outs = self._outs(out, at_least, up_to)
         room = min(len(one) for one in outs)
-        status, count, steps, ordinals, torn, lost, incarnation, times = self._handle.read(
-            at_least, room if up_to is None else up_to, -1.0 if timeout is None else timeout, outs
-        )
+        got = self._handle.read(at_least, room if up_to is None else up_to, -1.0 if timeout is None else timeout, outs)
+        return self._batch(got, outs)
+
+    def read_at(self, times: Any, timeout: float | None = None, out: Any = None) -> Batch:
+        """Values at physical times, which do not descend: linear between the steps around each.
+
+        data[i] is the box at times[i] (elements of type float32 or float64); `Batch.times` are the given times, `steps`
+        those at or before each. Waits for the step after each time; fewer are delivered if something prevents the
+        others, and the next call says what. out: as for read, in C order without gaps.
+        """
+        instants = np.atleast_1d(np.asarray(times, np.float64)).tolist()
+        outs = self._outs(out, 1, len(instants))
+        got = self._handle.read_at(instants, -1.0 if timeout is None else timeout, outs)
+        return self._batch(got, outs)
+
+    def _batch(self, got: Any, outs: list[Any]) -> Batch:
+        status, count, steps, ordinals, torn, lost, incarnation, times = got
         data = [one[:count] for one in outs]
         fields = dict(zip(self._info.fields, data, strict=True))
         answer = _ANSWERS[status]

@@ -20,11 +20,13 @@ from couplet._groups import Group
 from couplet._series import Reader, Writer
 from couplet._tasks import Coupler, Requester, Worker
 from couplet.errors import ArgumentError
+from couplet.weights import Weights
 
 Mode = Literal["hold", "follow"]
 _MODES = {"hold": 0, "follow": 1}
 _STARTS = {"oldest": 0, "newest": 1, "next": 2}
 _FROM_STEP = 3
+_BEYOND = {"wait": 0, "error": 1}
 _ON_LOST = {"fail": 0, "retry": 1}
 _POLICIES = {"first idle": 0, "round robin": 1}
 # A field is described as (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes).
@@ -201,33 +203,24 @@ class Universe(Closing):
         latest: bool = False,
         torn: bool = False,
         interval: float = 0.0,
+        weights: Weights | None = None,
+        beyond_newest: Literal["wait", "error"] = "wait",
     ) -> Reader:
         """Opens the series `name` to read `box` (default: the whole array).
 
-        Blocking: until it exists, at most `timeout` seconds. Collective over the readers, unless `local`.
-
-        Parameters
-        ----------
-        fields, dtype
-            The fields to read, in this order (default: all); a dict gives each its own box. The expected element type.
-        mode
-            "hold": the writer waits for this reader. "follow": it never does, and steps may be lost.
-        start
-            The first step: the oldest retained one, the newest, the next one, or the first that is at least a number.
-        local, group
-            local: every rank reads for itself. group: the readers (default: all ranks of the program).
-        buffer_bytes
-            Size of the local slots for a series of another node; 0: 256 MiB.
-        every, interval
-            Deliver the first step and then every n-th, or the first step of each interval of physical time.
-        latest, torn
-            latest: a read gives the `at_least` newest steps, in mode "follow". torn: deliver torn steps, with a mark.
-
-        Raises
-        ------
-        DeadlineError, ShapeError, ElementTypeError, NotFoundError
-            The series was not created in time, or it does not fit the box, the type or the fields.
+        mode "hold": the writer waits for this reader; "follow": never, and steps may be lost. start: the oldest
+        retained step, the newest, the next one, or the first step >= a number. local: reads are not collective over the
+        ranks.
+        dtype: what is expected (default: whatever it is). buffer_bytes: local slots for a series of another node.
+        every: deliver the first step and then every n-th one. latest: a read gives the `at_least` newest steps and
+        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`. interval: of physical
+        time; the first step of each is delivered. fields: which ones are read, in this order (default: all); a dict
+        gives each its own box. weights: a matrix that turns points of the whole array into the points of this rank
+        while a step is read, instead of a box; each step is then an array of one dimension (see `couplet.weights`).
+        beyond_newest: what `Reader.read_at` does about a time that no step has reached yet.
         """
+        if beyond_newest not in _BEYOND:
+            raise ArgumentError(f"series '{name}': beyond_newest is 'wait' or 'error', not {beyond_newest!r}")
         if mode not in _MODES:
             raise ArgumentError(f"series '{name}': mode is 'hold' or 'follow', not {mode!r}")
         if isinstance(start, str) and start not in _STARTS:
@@ -251,6 +244,8 @@ class Universe(Closing):
                 torn,
                 float(interval),
                 _choices(name, fields),
+                None if weights is None else weights.arrays(),
+                _BEYOND[beyond_newest],
             )
         )
 

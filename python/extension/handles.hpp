@@ -65,6 +65,8 @@ struct Series {
   /// Returns (status, count, steps, ordinals, torn, lost, incarnation, times). The steps are copied into `outs`, one
   /// array for each field.
   [[nodiscard]] nb::tuple read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const;
+  /// The same, of values at physical times.
+  [[nodiscard]] nb::tuple read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) const;
   void close();
 
  private:
@@ -155,6 +157,10 @@ using FieldTuple =
 /// A field to be read: its name, and start and stop of its box, or none.
 using ChoiceTuple = std::tuple<std::string, std::optional<std::vector<int64_t>>, std::optional<std::vector<int64_t>>>;
 
+/// Weights as the package has checked them: source points, row offsets, sources, weights, mask (empty: none), fill.
+using WeightsTuple =
+    std::tuple<int64_t, std::vector<int64_t>, std::vector<int64_t>, std::vector<double>, std::vector<uint8_t>, double>;
+
 struct CreateOptions {
   uint64_t slots;
   uint64_t memory_bytes;
@@ -181,6 +187,8 @@ struct OpenOptions {
   bool torn;
   double interval;
   std::vector<ChoiceTuple> choices;
+  std::optional<WeightsTuple> weights;
+  int32_t beyond_newest;
 };
 
 [[nodiscard]] std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state,

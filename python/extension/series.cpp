@@ -73,6 +73,19 @@ void check_steps(const LooseMemory& given, const couplet_field_info& field, uint
   }
 }
 
+/// Lets `call` fill a batch without the interpreter's lock, and turns it into what Series::read returns.
+template <typename Call>
+nb::tuple read_batch(const Call& call) {
+  couplet_batch batch{};
+  batch.struct_bytes = sizeof batch;
+  const Outcome outcome = blocking([&] { return call(&batch); });
+  const couplet_status status = check(outcome);
+  const uint64_t count = status == COUPLET_OK ? batch.count : 0;
+  return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count),
+                        copy_to_array(batch.torn, count), batch.lost, batch.incarnation,
+                        copy_to_array(batch.times, count));
+}
+
 }  // namespace
 
 couplet_series_info Series::info(const char* verb) const {
@@ -278,16 +291,30 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     // Strided memory spans more than its own bytes. check_steps has checked that all elements are there.
     list.push_back({given.memory.data, given.strides.data(), given.strides.empty() ? given.memory.bytes : 0});
   }
-  couplet_batch batch{};
-  batch.struct_bytes = sizeof batch;
-  const auto out_count = static_cast<int32_t>(list.size());
-  const Outcome outcome = blocking(
-      [&] { return couplet_series_read_arrays(handle, at_least, up_to, timeout_s, list.data(), out_count, &batch); });
-  const couplet_status status = check(outcome);
-  const uint64_t count = status == COUPLET_OK ? batch.count : 0;
-  return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count),
-                        copy_to_array(batch.torn, count), batch.lost, batch.incarnation,
-                        copy_to_array(batch.times, count));
+  return read_batch([&](couplet_batch* batch) {
+    return couplet_series_read_arrays(handle, at_least, up_to, timeout_s, list.data(),
+                                      static_cast<int32_t>(list.size()), batch);
+  });
+}
+
+nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) const {
+  const Use use(state, "read_at");
+  const std::vector<couplet_field_info> fields = this->fields("read_at");
+  std::vector<LooseMemory> memory;
+  std::vector<couplet_array> list;
+  memory.reserve(outs.size());  // the arrays point to the strides
+  for (const nb::handle out : outs) {
+    memory.push_back(loose_memory(out, true, "read_at"));
+    const LooseMemory& given = memory.back();
+    if (list.size() < fields.size()) {
+      check_steps(given, fields[list.size()], times.size());
+    }
+    list.push_back({given.memory.data, given.strides.empty() ? nullptr : given.strides.data(), given.memory.bytes});
+  }
+  return read_batch([&](couplet_batch* batch) {
+    return couplet_series_read_at(handle, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
+                                  static_cast<int32_t>(list.size()), batch);
+  });
 }
 
 void Series::close() {
@@ -372,9 +399,11 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
   c.latest = options.latest ? 1 : 0;
   c.torn = options.torn ? 1 : 0;
   c.interval = options.interval;
+  c.beyond_newest = options.beyond_newest;
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
-  const auto call = [=, start = options.start, stop = options.stop, choices = options.choices]() mutable {
+  const auto call = [=, start = options.start, stop = options.stop, choices = options.choices,
+                     weights = options.weights]() mutable {
     std::vector<couplet_choice> list;
     for (const auto& [field, first, last] : choices) {
       couplet_choice& one = list.emplace_back();
@@ -389,6 +418,19 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
     if (!list.empty()) {
       c.fields = list.data();
       c.field_count = static_cast<int32_t>(list.size());
+    }
+    couplet_weights matrix;
+    if (weights) {
+      couplet_weights_init(&matrix);
+      const auto& [points, offsets, sources, values, mask, fill] = *weights;
+      matrix.rows = static_cast<int64_t>(offsets.size()) - 1;
+      matrix.source_points = points;
+      matrix.row_offsets = offsets.data();
+      matrix.sources = sources.data();
+      matrix.weights = values.data();
+      matrix.source_mask = mask.empty() ? nullptr : mask.data();
+      matrix.fill = fill;
+      c.weights = &matrix;
     }
     if (start && stop) {
       c.start = start->data();
@@ -421,6 +463,7 @@ void bind_series(nb::module_& module) {
       .def("set_time", &Series::set_time, nb::arg("time"))
       .def("waits", &Series::waits)
       .def("read", &Series::read, nb::arg("at_least"), nb::arg("up_to"), nb::arg("timeout"), nb::arg("outs"))
+      .def("read_at", &Series::read_at, nb::arg("times"), nb::arg("timeout"), nb::arg("outs"))
       .def("close", &Series::close);
 }
 

@@ -215,14 +215,34 @@ std::unique_ptr<Series> create(const Universe& universe, const std::string& name
       {slots, memory_bytes, required_readers, required_timeout, wait_timeout, evict_after_held, group});
 }
 
+template <typename T>
+using Line = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+/// WeightsTuple with the caller's arrays.
+using WeightArrays = std::tuple<int64_t, Line<int64_t>, Line<int64_t>, Line<double>, Line<uint8_t>, double>;
+
+template <typename T>
+std::vector<T> copy_of(const Line<T>& line) {
+  return std::vector<T>(line.data(), line.data() + line.shape(0));
+}
+
+std::optional<WeightsTuple> copy_weights(const std::optional<WeightArrays>& weights) {
+  if (!weights) {
+    return std::nullopt;
+  }
+  const auto& [points, offsets, sources, values, mask, fill] = *weights;
+  return WeightsTuple(points, copy_of(offsets), copy_of(sources), copy_of(values), copy_of(mask), fill);
+}
+
 std::unique_ptr<Series> open(const Universe& universe, const std::string& name,
                              std::optional<std::vector<int64_t>> start, std::optional<std::vector<int64_t>> stop,
                              int32_t mode, int32_t from, int64_t from_step, bool local, couplet_type type,
                              const Group* group, double timeout, uint64_t buffer_bytes, uint64_t every, bool latest,
-                             bool torn, double interval, std::vector<ChoiceTuple> choices) {
-  return open_series(universe.state, name,
-                     {std::move(start), std::move(stop), mode, from, from_step, local, type, group, timeout,
-                      buffer_bytes, every, latest, torn, interval, std::move(choices)});
+                             bool torn, double interval, std::vector<ChoiceTuple> choices,
+                             const std::optional<WeightArrays>& weights, int32_t beyond_newest) {
+  return open_series(
+      universe.state, name,
+      {std::move(start), std::move(stop), mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
+       latest, torn, interval, std::move(choices), copy_weights(weights), beyond_newest});
 }
 
 std::unique_ptr<Tasks> tasks(const Universe& universe, const std::string& name, int32_t role, int32_t worker_id,
@@ -269,7 +289,7 @@ void bind_universe(nb::module_& module) {
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
            nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
            nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"),
-           nb::arg("interval"), nb::arg("choices"))
+           nb::arg("interval"), nb::arg("choices"), nb::arg("weights").none(), nb::arg("beyond_newest"))
       .def("open_tasks", &tasks, nb::arg("name"), nb::arg("role"), nb::arg("worker_id"), nb::arg("group_size"),
            nb::arg("on_lost"), nb::arg("policy"), nb::arg("queue_limit"), nb::arg("couplers"), nb::arg("requesters"),
            nb::arg("workers"))

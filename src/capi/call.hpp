@@ -20,6 +20,7 @@
 #include "engine/turn.hpp"
 #include "os/fork.hpp"
 #include "runtime/universe.hpp"
+#include "series/time_interpolation.hpp"
 #include "task/coupler.hpp"
 #include "task/requester.hpp"
 #include "task/worker.hpp"
@@ -74,11 +75,11 @@ struct couplet_series {
   std::unique_ptr<couplet::series::Writer> writer;
   std::unique_ptr<couplet::message::Team> team;  // the reader's team, which outlives it
   std::unique_ptr<couplet::series::Reader> reader;
-  std::optional<couplet::series::Description> description;  // holds what describe has returned
-  // The corners of the boxes of each field: starts, then stops.
-  std::vector<std::vector<std::int64_t>> corners;
-  std::vector<couplet_field_data> data;  // the fields of the last batch
-  std::string last_for;                  // the texts that waited has returned
+  std::unique_ptr<couplet::series::TimeInterpolation> interpolation;  // of the reader
+  std::optional<couplet::series::Description> description;            // holds what describe gave out
+  std::vector<std::vector<std::int64_t>> corners;                     // of the boxes of each field, starts, then stops
+  std::vector<couplet_field_data> data;                               // of the last batch
+  std::string last_for;                                               // of waited
   std::string longest_for;
 
   couplet::Status close();

@@ -58,6 +58,11 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
   wanted.latest = options.latest != 0;
   wanted.torn = options.torn != 0;
   wanted.interval = options.interval;
+  if (options.beyond_newest != COUPLET_BEYOND_WAIT && options.beyond_newest != COUPLET_BEYOND_ERROR) {
+    return fail(Code::argument, "{}: beyond_newest is COUPLET_BEYOND_WAIT or COUPLET_BEYOND_ERROR, not {}", function,
+                options.beyond_newest);
+  }
+  COUPLET_TRY_VALUE(wanted.weights, capi::weights_of(options, function));
   COUPLET_TRY_VALUE(wanted.fields, capi::choices_of(options, function));
   return wanted;
 }
@@ -77,6 +82,9 @@ Status open(couplet_universe* universe, const char* name, const couplet_open_opt
   }
   COUPLET_TRY_VALUE(made->reader, series::Reader::open_checked(universe->universe->environment(), *made->team, name,
                                                                wanted, couplet::os::deadline_after(options.timeout_s)));
+  made->interpolation = std::make_unique<series::TimeInterpolation>(
+      *made->reader, *made->team, universe->universe->environment(),
+      options.beyond_newest == COUPLET_BEYOND_ERROR ? series::BeyondNewest::refuse : series::BeyondNewest::wait);
   capi::keep(universe, std::move(made), out);
   return {};
 }
@@ -181,6 +189,7 @@ couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, ui
       return capi::wrong_end("couplet_series_read", "writing");
     }
     series::Batch got;
+    series->interpolation->forget();
     COUPLET_TRY(series->reader->read(at_least, up_to, couplet::os::deadline_after(timeout_s), out, out_bytes, got));
     return capi::give_batch(*series, got, batch, "couplet_series_read");
   });

@@ -24,6 +24,8 @@ Status create_series(couplet_universe* universe, message::Group& group,
                      const series::WriterSpecification& specification, const couplet_series_options& options,
                      couplet_series** out);
 Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& options, const char* function);
+// A copy of the weights; nullptr: none are given.
+Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_open_options& options, const char* function);
 
 [[nodiscard]] Status wrong_end(const char* function, const char* opened_for);
 // Returns a state error if the series has several arrays; `other` is the function for those.

@@ -320,6 +320,7 @@ couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_le
       given.push_back({outs[index].data, outs[index].bytes, outs[index].strides});
     }
     series::Batch got;
+    series->interpolation->forget();
     COUPLET_TRY(series->reader->read(at_least, up_to, couplet::os::deadline_after(timeout_s), given, got));
     return capi::give_batch(*series, got, batch, function);
   });

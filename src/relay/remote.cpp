@@ -1,6 +1,7 @@
 #include "relay/remote.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/types.hpp"
 #include "os/host.hpp"
@@ -12,7 +13,22 @@ namespace {
 
 constexpr std::uint32_t local_reader_entries = 4;
 
-// Returns the geometry of the slots of a part: the wanted fields and boxes.
+// Those of the wanted boxes that the part has something of; one empty box if there are none.
+std::vector<layout::Box> boxes_of_part(const std::vector<layout::Box>& wanted,
+                                       const std::vector<layout::Box>& written) {
+  std::vector<layout::Box> own;
+  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(own), [&](const layout::Box& box) {
+    return std::any_of(written.begin(), written.end(),
+                       [&](const layout::Box& other) { return layout::intersect(box, other).has_value(); });
+  });
+  if (own.empty()) {
+    layout::Box& nothing = own.emplace_back(wanted.front());
+    nothing.stop = nothing.start;
+  }
+  return own;
+}
+
+// The slots of a part: what of it is wanted.
 wire::SeriesGeometry geometry_of(const universe::SeriesRecord& record, std::size_t part,
                                  const std::vector<series::FieldWish>& wishes) {
   std::vector<wire::SeriesField> fields;
@@ -108,8 +124,12 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   for (const auto& each : wish.fields) {
     auto& field = source.wish.fields.emplace_back();
     field.field = static_cast<std::uint8_t>(each.field);
-    field.start.assign(each.box.start.begin(), each.box.start.begin() + each.box.dimensions);
-    field.stop.assign(each.box.stop.begin(), each.box.stop.begin() + each.box.dimensions);
+    const auto boxes = boxes_of_part(each.boxes, described.boxes[each.field]);
+    field.boxes = static_cast<std::uint16_t>(boxes.size());
+    for (const auto& box : boxes) {
+      field.start.insert(field.start.end(), box.start.begin(), box.start.begin() + box.dimensions);
+      field.stop.insert(field.stop.end(), box.stop.begin(), box.stop.begin() + box.dimensions);
+    }
   }
   source.wish.file = described.file;
   source.wish.series = record.name;

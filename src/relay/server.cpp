@@ -47,10 +47,14 @@ Result<std::vector<series::FieldWish>> wishes_of(const wire::Subscribe& wish, co
     }
     series::FieldWish& one = wishes.emplace_back();
     one.field = each.field;
-    one.box.dimensions = static_cast<int>(each.start.size());
-    std::copy(each.start.begin(), each.start.end(), one.box.start.begin());
-    std::copy(each.stop.begin(), each.stop.end(), one.box.stop.begin());
-    COUPLET_TRY(layout::check_inside(one.box, geometry.fields[each.field].shape, "the box"));
+    const std::size_t dimensions = each.start.size() / each.boxes;
+    for (std::size_t at = 0; at < each.start.size(); at += dimensions) {
+      layout::Box& box = one.boxes.emplace_back();
+      box.dimensions = static_cast<int>(dimensions);
+      std::copy_n(&each.start[at], dimensions, box.start.begin());
+      std::copy_n(&each.stop[at], dimensions, box.stop.begin());
+      COUPLET_TRY(layout::check_inside(box, geometry.fields[each.field].shape, "the box"));
+    }
   }
   return wishes;
 }

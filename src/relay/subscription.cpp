@@ -24,11 +24,13 @@ Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vecto
     std::uint64_t source = field.offset_bytes;
     std::uint64_t target = sent.fields[index].offset_bytes;
     for (const auto& box : series::boxes_of(field)) {
-      if (const auto common = layout::intersect(box, wishes[index].box)) {
-        Piece piece{target, layout::plan_copy(box, *common, field.element_bytes)};
-        piece.plan.source_offset += source;
-        target += piece.plan.bytes();
-        pieces_.push_back(piece);
+      for (const auto& wanted : wishes[index].boxes) {
+        if (const auto common = layout::intersect(box, wanted)) {
+          Piece piece{target, layout::plan_copy(box, *common, field.element_bytes)};
+          piece.plan.source_offset += source;
+          target += piece.plan.bytes();
+          pieces_.push_back(piece);
+        }
       }
       source += box.elements() * field.element_bytes;
     }

@@ -40,7 +40,11 @@ Attachment::~Attachment() {
 Result<std::unique_ptr<Part>> Attachment::open_part(std::size_t writer, From from, std::uint64_t deadline_ns) {
   PartWish wish{{}, options_.mode, from, options_.from_step, options_.buffer_bytes, options_.latest};
   for (const ChosenField& field : fields_) {
-    wish.fields.push_back({field.field, field.box});
+    FieldWish& wanted = wish.fields.emplace_back();
+    wanted.field = field.field;
+    for (const ReadBox& read : field.reads) {
+      wanted.boxes.push_back(read.box);
+    }
   }
   if (parse_place(record_.parts[writer].file)) {
     return open_window_part(environment_, record_, writer, wish, deadline_ns);

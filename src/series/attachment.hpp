@@ -12,6 +12,7 @@
 
 #include "series/part.hpp"
 #include "series/reader_options.hpp"
+#include "series/remap.hpp"
 #include "series/series.hpp"
 #include "series/slot_protocol.hpp"
 
@@ -22,9 +23,12 @@ inline constexpr std::uint64_t max_ordinal = (std::uint64_t{1} << 52) - 1;
 
 struct ChosenField {
   std::size_t field = 0;  // in the record
-  layout::Box box;        // of this rank
+  layout::Box box;        // of this rank: what is delivered; with weights [0, rows)
   std::uint64_t element_bytes = 0;
-  std::uint64_t step_bytes = 0;
+  std::uint64_t step_bytes = 0;        // of what is delivered
+  std::vector<ReadBox> reads;          // what is copied: the box itself; with weights boxes around the source points
+  std::uint64_t read_bytes = 0;        // of these
+  std::shared_ptr<const Remap> remap;  // nullptr: what is copied is delivered
 };
 
 // Where the steps of a chosen field go in a read.
@@ -103,11 +107,13 @@ class Attachment {
 
   [[nodiscard]] const universe::SeriesRecord& record() const noexcept { return record_; }
   [[nodiscard]] const std::vector<ChosenField>& fields() const noexcept { return fields_; }
-  [[nodiscard]] std::uint64_t step_bytes() const noexcept { return step_bytes_; }  // of all fields
+  // Of all fields: what is delivered of a step, and what is copied.
+  [[nodiscard]] std::uint64_t step_bytes() const noexcept { return step_bytes_; }
+  [[nodiscard]] std::uint64_t read_bytes() const noexcept { return read_bytes_; }
   [[nodiscard]] std::vector<Source>& sources() noexcept { return sources_; }
   [[nodiscard]] const std::vector<Source>& sources() const noexcept { return sources_; }
   [[nodiscard]] std::uint64_t fewest_slots() const;
-  // From boxes of a writer's file into the targets; no targets: dense ones.
+  // From boxes of a writer's file into the targets; no targets: dense ones. With weights: into the landings.
   [[nodiscard]] std::vector<Piece> pieces_of(const wire::SeriesGeometry& geometry,
                                              std::span<const Target> targets) const;
   [[nodiscard]] std::string title() const;
@@ -122,6 +128,8 @@ class Attachment {
   [[nodiscard]] Status check_record() const;
   Status choose_fields();
   Status choose_field(std::size_t field, const std::optional<layout::Box>& box, couplet_type type);
+  Status choose_points(ChosenField& chosen) const;
+  [[nodiscard]] std::vector<ReadBox> boxes_around(std::span<const std::int64_t> points, std::size_t field) const;
   [[nodiscard]] Status check_coverage(const ChosenField& field) const;
   [[nodiscard]] bool reads_part(std::size_t writer) const;
 
@@ -135,6 +143,7 @@ class Attachment {
   universe::SeriesRecord record_;
   std::vector<ChosenField> fields_;
   std::uint64_t step_bytes_ = 0;
+  std::uint64_t read_bytes_ = 0;
   std::vector<Source> sources_;
 };
 

@@ -1,10 +1,19 @@
 // What a reader chooses of a record: its fields, its boxes, and so the writers that it reads.
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "base/types.hpp"
+#include "layout/cover.hpp"
 #include "series/attachment.hpp"
 
 namespace couplet::series {
+namespace {
+
+constexpr std::size_t max_read_boxes =
+    1024;  // around the source points of all fields, as far as writers' boxes do not cut them
+
+}  // namespace
 
 Status Attachment::check_record() const {
   bool sound = !record_.fields.empty() && record_.slots > 0 && !record_.parts.empty();
@@ -57,12 +66,86 @@ Status Attachment::choose_field(std::size_t field, const std::optional<layout::B
     return fail(Code::type, "{} has elements of type {}, not {}", name, known->name,
                 expected == nullptr ? "that" : expected->name);
   }
-  COUPLET_TRY(layout::check_inside(chosen.box, described.shape, name + ": the reader's box"));
-  COUPLET_TRY_VALUE(chosen.step_bytes, layout::box_bytes(chosen.box, chosen.element_bytes));
+  if (options_.weights != nullptr) {
+    COUPLET_TRY(choose_points(chosen));
+  } else {
+    COUPLET_TRY(layout::check_inside(chosen.box, described.shape, name + ": the reader's box"));
+    COUPLET_TRY_VALUE(chosen.step_bytes, layout::box_bytes(chosen.box, chosen.element_bytes));
+    COUPLET_TRY(check_coverage(chosen));
+    chosen.reads = {{chosen.box, 0}};
+    chosen.read_bytes = chosen.step_bytes;
+  }
   step_bytes_ += chosen.step_bytes;
-  COUPLET_TRY(check_coverage(chosen));
-  fields_.push_back(chosen);
+  read_bytes_ += chosen.read_bytes;
+  fields_.push_back(std::move(chosen));
   return {};
+}
+
+// With weights: the rows are delivered, and boxes around the source points are copied.
+Status Attachment::choose_points(ChosenField& chosen) const {
+  const Weights& weights = *options_.weights;
+  const auto& described = record_.fields[chosen.field];
+  const std::string name = title_of(chosen);
+  if (described.type != COUPLET_FLOAT && described.type != COUPLET_DOUBLE) {
+    return fail(Code::type, "{} has elements of type {}; weights are for elements of type float or double", name,
+                find_type(described.type)->name);
+  }
+  const std::uint64_t elements = layout::whole(described.shape).elements();
+  if (std::cmp_not_equal(elements, weights.source_points)) {
+    return fail(Code::shape, "{} has {} elements, but the weights are for {} source points", name, elements,
+                weights.source_points);
+  }
+  const std::array<std::int64_t, 1> rows = {weights.rows()};
+  chosen.box = layout::whole(rows);
+  COUPLET_TRY_VALUE(chosen.step_bytes, layout::box_bytes(chosen.box, chosen.element_bytes));
+  const std::vector<std::int64_t> points = needed_points(weights);
+  chosen.reads = boxes_around(points, chosen.field);
+  for (const ReadBox& read : chosen.reads) {
+    chosen.read_bytes += read.box.elements() * chosen.element_bytes;
+  }
+  const auto same = std::find_if(fields_.begin(), fields_.end(),
+                                 [&](const ChosenField& other) { return other.reads == chosen.reads; });
+  if (same != fields_.end() && record_.fields[same->field].shape == described.shape) {
+    chosen.remap = same->remap;
+    return {};
+  }
+  COUPLET_TRY_VALUE(chosen.remap, Remap::make(weights, points, described.shape, chosen.reads, name));
+  return {};
+}
+
+// Only elements that a writer writes; one empty box if there are none.
+std::vector<ReadBox> Attachment::boxes_around(std::span<const std::int64_t> points, std::size_t field) const {
+  const auto& shape = record_.fields[field].shape;
+  const std::size_t fields = options_.fields.empty() ? record_.fields.size() : options_.fields.size();
+  const auto wanted = layout::cover_points(points, shape, std::max<std::size_t>(max_read_boxes / fields, 1));
+  layout::Box around = wanted.empty() ? layout::Box() : wanted.front();
+  for (const layout::Box& box : wanted) {
+    for (std::size_t dimension = 0; dimension < shape.size(); ++dimension) {
+      around.start[dimension] = std::min(around.start[dimension], box.start[dimension]);
+      around.stop[dimension] = std::max(around.stop[dimension], box.stop[dimension]);
+    }
+  }
+  std::vector<ReadBox> reads;
+  std::uint64_t first_element = 0;
+  for (const auto& part : record_.parts) {
+    for (const layout::Box& written : part.boxes[field]) {
+      if (wanted.empty() || !layout::intersect(written, around)) {
+        continue;
+      }
+      for (const layout::Box& box : wanted) {
+        if (const auto common = layout::intersect(written, box)) {
+          reads.push_back({*common, first_element});
+          first_element += common->elements();
+        }
+      }
+    }
+  }
+  if (reads.empty()) {
+    layout::Box nothing;
+    nothing.dimensions = static_cast<int>(shape.size());
+    reads.push_back({nothing, 0});
+  }
+  return reads;
 }
 
 Status Attachment::check_coverage(const ChosenField& field) const {
@@ -88,10 +171,12 @@ bool Attachment::reads_part(std::size_t writer) const {
   const auto& boxes = record_.parts[writer].boxes;
   bool empty = true;
   for (const ChosenField& field : fields_) {
-    empty = empty && field.box.empty();
-    if (std::any_of(boxes[field.field].begin(), boxes[field.field].end(),
-                    [&](const layout::Box& box) { return layout::intersect(box, field.box).has_value(); })) {
-      return true;
+    for (const ReadBox& read : field.reads) {
+      empty = empty && read.box.empty();
+      if (std::any_of(boxes[field.field].begin(), boxes[field.field].end(),
+                      [&](const layout::Box& box) { return layout::intersect(box, read.box).has_value(); })) {
+        return true;
+      }
     }
   }
   return empty && writer == 0;
@@ -104,16 +189,19 @@ std::vector<Piece> Attachment::pieces_of(const wire::SeriesGeometry& geometry, s
     const auto& all = geometry.fields;
     const auto& name = record_.fields[chosen.field].name;
     const auto field = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.name == name; });
-    const bool dense = targets.empty() || targets[index].dense;
-    const layout::Strides strides =
-        dense ? layout::dense_strides(chosen.box, chosen.element_bytes) : targets[index].strides;
+    const bool dense = chosen.remap != nullptr || targets.empty() || targets[index].dense;
     std::uint64_t offset = field->offset_bytes;
     for (const auto& box : boxes_of(*field)) {
-      Piece piece{index, layout::plan_copy(box, layout::dense_strides(box, chosen.element_bytes), chosen.box, strides,
-                                           chosen.element_bytes)};
-      if (piece.plan.run_bytes > 0) {
-        piece.plan.source_offset += offset;
-        pieces.push_back(piece);
+      const layout::Strides source_strides = layout::dense_strides(box, chosen.element_bytes);
+      for (const ReadBox& read : chosen.reads) {
+        const layout::Strides strides =
+            dense ? layout::dense_strides(read.box, chosen.element_bytes) : targets[index].strides;
+        Piece piece{index, layout::plan_copy(box, source_strides, read.box, strides, chosen.element_bytes)};
+        if (piece.plan.run_bytes > 0) {
+          piece.plan.source_offset += offset;
+          piece.plan.target_offset += read.first_element * chosen.element_bytes;
+          pieces.push_back(piece);
+        }
       }
       offset += box.elements() * chosen.element_bytes;
     }
@@ -135,7 +223,8 @@ Description Attachment::describe() const {
                           {},           record_.slots,   static_cast<std::int32_t>(record_.parts.size())};
   for (const ChosenField& chosen : fields_) {
     const auto& field = record_.fields[chosen.field];
-    description.fields.push_back({field.name, field.type, field.shape, {chosen.box}, chosen.step_bytes});
+    const auto shape = chosen.remap == nullptr ? field.shape : std::vector{chosen.box.stop[0]};
+    description.fields.push_back({field.name, field.type, shape, {chosen.box}, chosen.step_bytes});
   }
   return description;
 }

@@ -67,6 +67,15 @@ bool copy_in_slices(layout::CopyPlan plan, std::uint64_t slice_bytes, const Copy
   return true;
 }
 
+// How many steps are copied before the first of them is needed: one, but what is fetched comes together.
+std::size_t steps_together(const Attachment& attachment) {
+  const auto& sources = attachment.sources();
+  if (std::none_of(sources.begin(), sources.end(), [](const Source& source) { return source.part->fetches(); })) {
+    return 1;
+  }
+  return std::max<std::size_t>(max_fetched_bytes / std::max<std::uint64_t>(attachment.read_bytes(), 1), 1);
+}
+
 // The memory from the first to the last byte of `steps` strided steps.
 std::uint64_t strided_span(const ChosenField& field, const std::int64_t* strides, std::uint64_t steps) {
   const auto length = [](std::int64_t stride) {
@@ -161,7 +170,7 @@ Status BatchCopy::check(const Attachment& attachment, std::uint64_t up_to, std::
   return {};
 }
 
-Status BatchCopy::aim(Attachment& attachment, std::span<const Out> outs, std::uint64_t count) {
+Status BatchCopy::aim(Attachment& attachment, std::span<const Out> outs, std::uint64_t count, std::uint64_t fresh) {
   const auto& fields = attachment.fields();
   targets_.resize(fields.size());
   while (buffers_.size() < fields.size()) {
@@ -187,10 +196,30 @@ Status BatchCopy::aim(Attachment& attachment, std::span<const Out> outs, std::ui
       arranged_ = true;
     }
   }
+  if (attachment.fields().front().remap != nullptr) {
+    arranged_ = false;  // what is copied goes into the landings
+    return aim_landings(attachment, fresh);
+  }
+  landings_.clear();
   for (Source& source : attachment.sources()) {
     if (arranged_) {
       source.arranged = attachment.pieces_of(source.part->geometry(), targets_);
     }
+  }
+  return {};
+}
+
+Status BatchCopy::aim_landings(Attachment& attachment, std::uint64_t fresh) {
+  const auto& fields = attachment.fields();
+  landing_steps_ = std::clamp<std::size_t>(fresh, 1, steps_together(attachment));
+  landings_.resize(fields.size());
+  while (landing_memory_.size() < fields.size()) {
+    landing_memory_.push_back(std::make_unique<os::MemoryBlock>());
+  }
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    landings_[index].step_stride = static_cast<std::int64_t>(fields[index].read_bytes);
+    COUPLET_TRY_VALUE(landings_[index].data,
+                      landing_memory_[index]->reserve(landing_steps_ * fields[index].read_bytes));
   }
   return {};
 }
@@ -225,15 +254,16 @@ Status BatchCopy::copy(Attachment& attachment, const std::vector<StepSelection::
   }
   copied_ = {};
   disagreement_ = {};
+  landing_begin_ = begin;
   COUPLET_TRY(room);
   auto& sources = attachment.sources();
   COUPLET_ASSERT(!sources.empty());  // a copy out of no source would be whole, and invented
   const std::uint64_t claimed = options_.mode == Mode::follow ? attachment.claimed() : 0;
-  const std::uint64_t step_bytes = attachment.step_bytes();
-  const auto method = layout::choose_method(choices.size() * step_bytes, options_.streaming_bytes);
+  const std::uint64_t step_bytes = attachment.read_bytes();
+  const std::uint64_t written_steps = landings_.empty() ? choices.size() : landing_steps_;
+  const auto method = layout::choose_method(written_steps * step_bytes, options_.streaming_bytes);
   const bool fetching = std::any_of(sources.begin(), sources.end(), [](const Source& s) { return s.part->fetches(); });
-  const std::size_t together =
-      fetching ? std::max<std::size_t>(max_fetched_bytes / std::max<std::uint64_t>(step_bytes, 1), 1) : end;
+  const std::size_t together = fetching ? steps_together(attachment) : end;
   Status status;
   std::uint64_t unlooked_bytes = 0;
   for (std::size_t at = begin; at < end && status.ok(); ++at) {
@@ -268,8 +298,8 @@ Status BatchCopy::fetch(Source& source, std::size_t begin, std::size_t count) {
   std::fill_n(source.looks.begin() + static_cast<std::ptrdiff_t>(begin), count, Fetch::Look{});
   fetched_.clear();
   for (const Piece& piece : arranged_ ? source.arranged : source.pieces) {
-    const Target& target = targets_[piece.field];
-    fetched_.push_back({&piece.plan, target.step(begin), target.step_stride});
+    const Target& target = landings_.empty() ? targets_[piece.field] : landings_[piece.field];
+    fetched_.push_back({&piece.plan, place(piece.field, begin), target.step_stride});
   }
   return source.part->fetch({.ordinals = std::span(ordinals_).subspan(begin, count),
                              .pieces = fetched_,
@@ -278,7 +308,7 @@ Status BatchCopy::fetch(Source& source, std::size_t begin, std::size_t count) {
 
 bool BatchCopy::copy_piece(const Piece& piece, const Source& source, std::size_t at, bool sliced,
                            layout::CopyMethod method) const {
-  std::byte* const target = targets_[piece.field].step(at);
+  std::byte* const target = place(piece.field, at);
   const std::uint64_t ordinal = ordinals_[at];
   const std::byte* const slot = source.file->slot(ordinal);
   const auto copy = [&](const layout::CopyPlan& plan) {
@@ -299,7 +329,7 @@ bool BatchCopy::copy_piece(const Piece& piece, const Source& source, std::size_t
 // The step into its place of the targets; its fate into its outcome, and what the writer calls it into steps_ and times_.
 Status BatchCopy::copy_step(Attachment& attachment, std::size_t at, layout::CopyMethod method) {
   const std::uint64_t ordinal = ordinals_[at];
-  const bool sliced = attachment.step_bytes() > options_.bytes_between_looks && !options_.torn;
+  const bool sliced = attachment.read_bytes() > options_.bytes_between_looks && !options_.torn;
   const auto decide = [&](Outcome outcome) { outcomes_[at] = static_cast<std::uint8_t>(outcome); };
   decide(Outcome::whole);
   for (const Source& source : attachment.sources()) {
@@ -329,7 +359,25 @@ Status BatchCopy::copy_step(Attachment& attachment, std::size_t at, layout::Copy
       return {};
     }
   }
+  if (!landings_.empty()) {
+    transform(attachment, at);
+  }
   return {};
+}
+
+// What was copied of the step, all of it, into the step's place of the targets.
+void BatchCopy::transform(const Attachment& attachment, std::size_t at) const {
+  const auto& fields = attachment.fields();
+  for (std::size_t index = 0; index < fields.size(); ++index) {
+    const ChosenField& field = fields[index];
+    const Target& target = targets_[index];
+    const std::int64_t stride = target.dense ? static_cast<std::int64_t>(field.element_bytes) : target.strides[0];
+    if (field.element_bytes == sizeof(float)) {
+      field.remap->apply<float>(place(index, at), target.step(at), stride);
+    } else {
+      field.remap->apply<double>(place(index, at), target.step(at), stride);
+    }
+  }
 }
 
 Status BatchCopy::compare_label(const Attachment& attachment, const Source& source, const Label& label,

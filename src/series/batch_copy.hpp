@@ -53,8 +53,8 @@ class BatchCopy {
 
   // argument: the arrays do not fit to the fields and `up_to` steps.
   static Status check(const Attachment& attachment, std::uint64_t up_to, std::span<const Out> outs);
-  // A place for `count` steps of each field. memory: there is none.
-  Status aim(Attachment& attachment, std::span<const Out> outs, std::uint64_t count);
+  // A place for `count` steps of each field, of which the last `fresh` are copied next. memory: there is none.
+  Status aim(Attachment& attachment, std::span<const Out> outs, std::uint64_t count, std::uint64_t fresh);
   // Drops the steps from number `kept` on.
   void shrink(std::size_t kept);
 
@@ -83,6 +83,12 @@ class BatchCopy {
   [[nodiscard]] double time(std::size_t at) const noexcept { return times_[at]; }
 
  private:
+  Status aim_landings(Attachment& attachment, std::uint64_t fresh);
+  // Where the copy of step `at` goes: its place in the target, or with weights in the landing.
+  [[nodiscard]] std::byte* place(std::size_t field, std::size_t at) const noexcept {
+    return landings_.empty() ? targets_[field].step(at) : landings_[field].step((at - landing_begin_) % landing_steps_);
+  }
+  void transform(const Attachment& attachment, std::size_t at) const;
   Status fetch(Source& source, std::size_t begin, std::size_t count);
   Status copy_step(Attachment& attachment, std::size_t at, layout::CopyMethod method);
   [[nodiscard]] Status compare_label(const Attachment& attachment, const Source& source, const Label& label,
@@ -94,7 +100,11 @@ class BatchCopy {
   const ReaderOptions& options_;
   std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // of the fields
   std::vector<Target> targets_;
-  bool arranged_ = false;  // some target is not dense
+  bool arranged_ = false;  // the pieces of the sources are arranged for this read: some target is not dense
+  std::vector<std::unique_ptr<os::MemoryBlock>> landing_memory_;
+  std::vector<Target> landings_;   // of the fields, with weights: what is copied, before it is remapped; else empty
+  std::size_t landing_steps_ = 1;  // so many steps have a place there, one after the other
+  std::size_t landing_begin_ = 0;  // the step that is in the first place; then again every landing_steps_ steps
   std::vector<FieldData> data_;
   std::vector<std::int64_t> steps_;
   std::vector<double> times_;

@@ -21,9 +21,21 @@ namespace couplet::series {
 //   open:    choice, then per incarnation of the series record, sources, start, opened
 //   restart: record, sources, start, opened (nobody leaves the old incarnation before all have passed the last one)
 //   read:    plan (times, if the reader has an interval), copies (mismatch, if the writers disagree), again as long as steps are missing
+//   read at physical times: instants, then for each step that is missing the points of a read
 // Between two points a rank does its own work and leaves no sequence, whatever goes wrong: it brings the failure to the
 // next point, where all find out and all leave.
-enum class AgreementPoint : std::uint8_t { choice, record, sources, start, opened, plan, times, copies, mismatch };
+enum class AgreementPoint : std::uint8_t {
+  choice,
+  record,
+  sources,
+  start,
+  opened,
+  instants,
+  plan,
+  times,
+  copies,
+  mismatch
+};
 inline constexpr AgreementPoint last_agreement_point = AgreementPoint::mismatch;
 
 // The ranks of a reader. The team is reached only through this class, and each of its calls takes the outcome of the own work

@@ -59,8 +59,10 @@ std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& 
     wire::SeriesField field = fields[wish.field];
     field.boxes.clear();
     for (const auto& box : boxes_of(fields[wish.field])) {
-      if (const auto common = layout::intersect(box, wish.box)) {
-        field.boxes.push_back({common->start, common->stop});
+      for (const auto& wanted : wish.boxes) {
+        if (const auto common = layout::intersect(box, wanted)) {
+          field.boxes.push_back({common->start, common->stop});
+        }
       }
     }
     cut.push_back(std::move(field));

@@ -193,7 +193,7 @@ Status Reader::choose(Plan& plan, const View& view) {
 // Copies the choices behind the steps that are kept; returns how many are kept then.
 Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out> outs, ReadLimit& limit) {
   const std::uint64_t before = kept;
-  const Status room = copy_.aim(*attachment_, outs, kept + choices_.size());
+  const Status room = copy_.aim(*attachment_, outs, kept + choices_.size(), choices_.size());
   const std::uint64_t start_ns = os::now_ns();
   Status own = copy_.copy(*attachment_, choices_, kept, room, limit);
   if (own.ok()) {

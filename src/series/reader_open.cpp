@@ -1,5 +1,6 @@
 // Opening, going over to a new incarnation, closing: the sequences of series::AgreementPoint. Between two agreements a rank
 // collects a Status and returns nowhere.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -34,6 +35,17 @@ Status check_options(const ReaderOptions& options) {
   if (options.interval > 0 && (options.every > 1 || options.latest)) {
     return fail(Code::argument, "interval goes with neither every nor latest: which of the steps?");
   }
+  if (options.weights != nullptr) {
+    const bool boxes = options.box || std::any_of(options.fields.begin(), options.fields.end(),
+                                                  [](const FieldChoice& choice) { return choice.box.has_value(); });
+    if (boxes) {
+      return fail(Code::argument, "a reader with weights is given no box: the weights say which points are read");
+    }
+    if (options.copier != nullptr) {
+      return fail(Code::unsupported, "weights do not go with a copier of the user");
+    }
+    COUPLET_TRY(check_weights(*options.weights));
+  }
   return {};
 }
 
@@ -64,9 +76,12 @@ Result<std::unique_ptr<Reader>> Reader::open_checked(Environment& environment, m
 
 // What is delivered is agreed over the team, so that all have to want the same.
 Status Reader::agree_on_choice(const Status& own, std::uint64_t deadline_ns) {
-  std::array<std::int64_t, 5> values = {static_cast<std::int64_t>(options_.every), options_.latest ? 1 : 0,
-                                        options_.torn ? 1 : 0, std::bit_cast<std::int64_t>(options_.interval),
-                                        std::bit_cast<std::int64_t>(name_hash(name_))};
+  std::array<std::int64_t, 6> values = {static_cast<std::int64_t>(options_.every),
+                                        options_.latest ? 1 : 0,
+                                        options_.torn ? 1 : 0,
+                                        std::bit_cast<std::int64_t>(options_.interval),
+                                        std::bit_cast<std::int64_t>(name_hash(name_)),
+                                        options_.weights == nullptr ? 0 : options_.weights->source_points};
   std::array<std::int64_t, 2 * values.size()> bounds{};
   for (std::size_t index = 0; index < values.size(); ++index) {
     bounds[index] = values[index];
@@ -78,8 +93,11 @@ Status Reader::agree_on_choice(const Status& own, std::uint64_t deadline_ns) {
   COUPLET_TRY(agreement_.minimum(AgreementPoint::choice, own, bounds, deadline_ns));
   for (std::size_t index = 0; index < values.size(); ++index) {
     if (bounds[index] != ~bounds[index + values.size()]) {
-      return fail(Code::mismatch, "series '{}': the reader ranks differ in name, every, latest, torn or interval",
-                  name_);
+      return fail(
+          Code::mismatch,
+          "series '{}': the reader ranks differ in name, every, latest, torn, interval, or in the source points of "
+          "their weights (a rank that wants no points gives weights without rows)",
+          name_);
     }
   }
   return {};

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "layout/copy.hpp"
+#include "series/remap.hpp"
 #include "series/series.hpp"
 
 namespace couplet::series {
@@ -46,6 +48,9 @@ struct ReaderOptions {
   std::uint64_t streaming_bytes = layout::default_streaming_bytes;
   // After so many copied bytes a read looks at its deadline and for an interrupt, and at the stamp of the step it is copying.
   std::uint64_t bytes_between_looks = std::uint64_t{1} << 20;
+  // Source points are turned into the rows of this rank, and delivered as an array of one dimension; nullptr: they are not.
+  // Then there are no boxes: `box` and those of `fields` are not given.
+  std::shared_ptr<const Weights> weights = nullptr;
   Copier* copier = nullptr;  // outlives the reader; nullptr: layout::copy_racing
 };
 

@@ -36,7 +36,7 @@ enum class From : std::uint8_t {
 // What a reader rank wants of one field.
 struct FieldWish {
   std::size_t field = 0;  // in the record, and in a writer's file
-  layout::Box box;
+  std::vector<layout::Box> boxes;
 };
 
 // How one part is to be read (Environment::open_part).

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "wire/numbers.hpp"
+#include "wire/series_format.hpp"
 
 namespace couplet::wire {
 namespace {
@@ -52,11 +53,12 @@ std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
     const std::size_t at = image.size();
     image.resize(at + field_head_bytes + 16 * field.start.size());
     put_little(image.data() + at, field.field);
-    put_little(image.data() + at + 1, static_cast<std::uint8_t>(field.start.size()));
-    for (std::size_t dimension = 0; dimension < field.start.size(); ++dimension) {
-      std::byte* const corner = image.data() + at + field_head_bytes + 16 * dimension;
-      put_little(corner, field.start[dimension]);
-      put_little(corner + 8, field.stop[dimension]);
+    put_little(image.data() + at + 1, static_cast<std::uint8_t>(field.start.size() / field.boxes));
+    put_little(image.data() + at + 2, field.boxes);
+    for (std::size_t number = 0; number < field.start.size(); ++number) {
+      std::byte* const corner = image.data() + at + field_head_bytes + 16 * number;
+      put_little(corner, field.start[number]);
+      put_little(corner + 8, field.stop[number]);
     }
   }
   append(image, subscribe.file);
@@ -74,15 +76,19 @@ Result<SubscribedField> take_field(std::span<const std::byte>& image) {
   SubscribedField field;
   field.field = take_little<std::uint8_t>(image.data());
   const auto dimensions = take_little<std::uint8_t>(image.data() + 1);
-  if (dimensions == 0 || dimensions > most_dimensions || image.size() < field_head_bytes + 16U * dimensions) {
-    return fail(Code::protocol, "a subscription to a box of {} dimensions, which cannot be", dimensions);
+  field.boxes = take_little<std::uint16_t>(image.data() + 2);
+  const std::size_t numbers = std::size_t{dimensions} * field.boxes;
+  if (dimensions == 0 || dimensions > most_dimensions || field.boxes == 0 || field.boxes > series_most_boxes ||
+      image.size() < field_head_bytes + 16 * numbers) {
+    return fail(Code::protocol, "a subscription to {} boxes of {} dimensions, which cannot be", field.boxes,
+                dimensions);
   }
-  for (std::size_t dimension = 0; dimension < dimensions; ++dimension) {
-    const std::byte* const corner = image.data() + field_head_bytes + 16 * dimension;
+  for (std::size_t number = 0; number < numbers; ++number) {
+    const std::byte* const corner = image.data() + field_head_bytes + 16 * number;
     field.start.push_back(take_little<std::int64_t>(corner));
     field.stop.push_back(take_little<std::int64_t>(corner + 8));
   }
-  image = image.subspan(field_head_bytes + 16U * dimensions);
+  image = image.subspan(field_head_bytes + 16 * numbers);
   return field;
 }
 

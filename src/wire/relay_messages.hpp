@@ -55,9 +55,10 @@ inline constexpr std::uint64_t largest_ordinal = std::uint64_t{1} << 62;
 
 // A field of a series, and the box of it that the reader wants.
 struct SubscribedField {
-  std::uint8_t field = 0;  // number of the field in the writer's file
-  std::vector<std::int64_t> start;
+  std::uint8_t field = 0;           // in the writer's file
+  std::vector<std::int64_t> start;  // of the boxes, one after the other
   std::vector<std::int64_t> stop;
+  std::uint16_t boxes = 1;  // at most series_most_boxes; each has start.size() / boxes dimensions
 };
 
 struct Subscribe {

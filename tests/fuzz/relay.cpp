@@ -178,7 +178,7 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
     box.stop[0] = elements;
     record.parts = {{0, 0, {{box}}, "series-eta"}};
     series::PartWish wish;
-    wish.fields = {{0, box}};
+    wish.fields = {{0, {box}}};
     wish.mode = series::Mode::follow;
     const auto part = remote_.open_part(record, 0, wish, os::never);
     while (channel_.poll(1) > 0 || !channel_.settled()) {

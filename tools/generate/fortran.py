@@ -21,7 +21,7 @@ RENAMED |= {"couplet_complex_float": "couplet_complex32", "couplet_complex_doubl
 # Outputs that are arrays, and an output that may be NULL and is therefore passed as an address.
 ARRAYS = {"couplet_waitall": {"requests", "statuses", "messages"}, "couplet_waitany": {"requests"}}
 ARRAYS |= {"couplet_task_waitany": {"tasks"}, "couplet_series_claim_arrays": {"data"}}
-NULLABLE = {("couplet_task_submit", "task")}
+NULLABLE = {("couplet_task_submit", "task"), ("couplet_series_read_at", "outs")}
 # A function that takes a C function: Fortran has no use for it.
 LEFT_OUT = {"couplet_set_interrupt_check"}
 

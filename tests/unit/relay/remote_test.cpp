@@ -126,7 +126,7 @@ class RelayRemote : public ::testing::Test {
   }
   Result<std::unique_ptr<series::Part>> open(series::Mode mode = series::Mode::follow) {
     series::PartWish wish;
-    wish.fields = {{0, testing_fixture::box_of(0, rows, 0, columns)}};
+    wish.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
     wish.mode = mode;
     return reader_.remote->open_part(record_, 0, wish, soon());
   }

@@ -44,7 +44,7 @@ TEST(RelayMessages, GoldenSubscription) {
                           0x0B, 0,    0,    0,    0,    0,    0,    0,    0x0C, 0, 0, 0, 0, 0, 0, 0,  // next, window
                           0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11,                             // program
                           5,    0,    0,    0,    0,    0,    0,    0,                                // incarnation
-                          4,    1,    0,    0,    0,    0,    0,    0,  // field, dimensions
+                          4,    1,    1,    0,    0,    0,    0,    0,  // field, dimensions, boxes
                           1,    0,    0,    0,    0,    0,    0,    0,    3,    2, 0, 0, 0, 0, 0, 0,  // box
                           'f',  'i',  'e',  't',  'a'}));
   const auto back = decode_subscribe(image);
@@ -57,7 +57,23 @@ TEST(RelayMessages, GoldenSubscription) {
   EXPECT_EQ(back->fields[0].stop, std::vector<std::int64_t>{0x0203});
 }
 
+TEST(RelayMessages, AFieldMayBeWantedInSeveralBoxes) {
+  Subscribe several = example();
+  several.fields = {{2, {0, 1, 7, 8}, {4, 5, 9, 10}, 2}, {3, {0}, {6}}};
+  const auto back = decode_subscribe(encode_subscribe(several));
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  ASSERT_EQ(back->fields.size(), 2U);
+  EXPECT_EQ(back->fields[0].boxes, 2);
+  EXPECT_EQ(back->fields[0].start, (std::vector<std::int64_t>{0, 1, 7, 8}));
+  EXPECT_EQ(back->fields[0].stop, (std::vector<std::int64_t>{4, 5, 9, 10}));
+  EXPECT_EQ(back->fields[1].boxes, 1);
+  EXPECT_EQ(back->file, "fi");
+}
+
 TEST(RelayMessages, SubscriptionsThatCannotBeAreRefused) {
+  EXPECT_EQ(decode_subscribe(image_with(50, 0)).code(), Code::protocol);  // boxes
+  EXPECT_EQ(decode_subscribe(image_with(50, 2)).code(), Code::protocol);
+  EXPECT_EQ(decode_subscribe(image_with(51, 0x7F)).code(), Code::protocol);
   EXPECT_TRUE(decode_subscribe(encode_subscribe(example())).ok());
   EXPECT_EQ(decode_subscribe({}).code(), Code::protocol);
   EXPECT_EQ(decode_subscribe(image_with(2, 2)).code(), Code::protocol);  // mode
@@ -85,9 +101,7 @@ TEST(RelayMessages, AFileIsANameInTheNodeDirectoryAndNothingElse) {
     auto subscribe = example();
     subscribe.file = name;
     EXPECT_EQ(decode_subscribe(encode_subscribe(subscribe)).code(), Code::protocol) << name;
-    EXPECT_EQ(decode_opened(encode_opened({1, 1, 1, name})).code(), Code::protocol) << name;
   }
-  EXPECT_EQ(decode_opened(encode_opened({1, 1, 1, std::string("a\0b", 3)})).code(), Code::protocol);
 }
 
 TEST(RelayMessages, GoldenAnswer) {
@@ -109,26 +123,11 @@ TEST(RelayMessages, GoldenAnswer) {
   EXPECT_EQ(decode_accepted(std::span(image).first(23)).code(), Code::protocol);
 }
 
-TEST(RelayMessages, GoldenNoteAboutReaders) {
-  const auto image = encode_opened({0x0102, 3, 4, "file"});
-  EXPECT_EQ(image, bytes({2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 'f', 'i', 'l', 'e'}));
-  const auto back = decode_opened(image);
-  ASSERT_TRUE(back.ok());
-  EXPECT_EQ(back->program, 0x0102U);
-  EXPECT_EQ(back->opened, 3U);
-  EXPECT_EQ(back->needed, 4U);
-  EXPECT_EQ(back->file, "file");
-  EXPECT_EQ(decode_opened(std::span(image).first(27)).code(), Code::protocol);
-  EXPECT_EQ(decode_opened({}).code(), Code::protocol);
-  EXPECT_EQ(decode_opened(encode_opened({1, 1, 1, std::string(longest_relay_name + 1, 'f')})).code(), Code::protocol);
-}
-
 TEST(RelayMessages, KindsSayWhoSendsThem) {
   EXPECT_EQ(relay_frame_kind(RelayKind::subscribe), 0x30);
-  EXPECT_EQ(relay_frame_kind(RelayKind::opened), 0x33);
   EXPECT_EQ(relay_frame_kind(RelayKind::accepted), 0x38);
   EXPECT_EQ(relay_frame_kind(RelayKind::evicted), 0x3F);
-  EXPECT_TRUE(from_reader(RelayKind::opened));
+  EXPECT_TRUE(from_reader(RelayKind::unsubscribe));
   EXPECT_EQ(relay_frame_kind(RelayKind::time), 0x34);
   EXPECT_FALSE(from_reader(RelayKind::accepted));
   EXPECT_FALSE(from_reader(RelayKind::time));

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 
 #include "calls.hpp"
 #include "files.hpp"
@@ -98,7 +99,11 @@ ssize_t write_object(int descriptor, const void* data, std::size_t bytes) {
   kernel->step();
   const auto object = kernel->object(descriptor);
   if (auto* const stream = dynamic_cast<Stream*>(object.get())) {
-    return stream->send(data, bytes);
+    const ssize_t sent = stream->send(data, bytes);
+    if (kernel->prints()) {
+      std::printf("%28s descriptor %d: %zd of %zu bytes sent\n", "", descriptor, sent, bytes);
+    }
+    return sent;
   }
   if (const auto* const socket = dynamic_cast<DatagramSocket*>(object.get())) {
     return send_datagram(*socket, data, bytes);

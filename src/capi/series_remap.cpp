@@ -1,0 +1,90 @@
+// Weights of a reader, and reading at physical times.
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "capi/options.hpp"
+#include "capi/series.hpp"
+#include "os/clock.hpp"
+
+namespace couplet::capi {
+
+Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_open_options& options, const char* function) {
+  if (options.weights == nullptr) {
+    return std::shared_ptr<const series::Weights>();
+  }
+  COUPLET_TRY_VALUE(const auto given_weights, complete(options.weights, couplet_weights_init, function));
+  if (given_weights.rows < 0 || given_weights.source_points < 1) {
+    return fail(Code::argument, "{}: weights with {} rows and {} source points; at least 0 and 1 are needed", function,
+                given_weights.rows, given_weights.source_points);
+  }
+  COUPLET_TRY(given(given_weights.row_offsets, function, "weights.row_offsets"));
+  auto weights = std::make_shared<series::Weights>();
+  weights->source_points = given_weights.source_points;
+  weights->row_offsets.assign(given_weights.row_offsets, given_weights.row_offsets + given_weights.rows + 1);
+  const std::int64_t entries = weights->row_offsets.back();
+  if (entries < 0) {
+    return fail(Code::argument, "{}: weights.row_offsets ends with {}, which is no number of entries", function,
+                entries);
+  }
+  if (entries > 0) {
+    COUPLET_TRY(given(given_weights.sources, function, "weights.sources"));
+    COUPLET_TRY(given(given_weights.weights, function, "weights.weights"));
+    weights->sources.assign(given_weights.sources, given_weights.sources + entries);
+    weights->values.assign(given_weights.weights, given_weights.weights + entries);
+  }
+  if (given_weights.source_mask != nullptr) {
+    weights->source_mask.assign(given_weights.source_mask, given_weights.source_mask + given_weights.source_points);
+  }
+  weights->fill = given_weights.fill;
+  return std::shared_ptr<const series::Weights>(std::move(weights));
+}
+
+namespace {
+
+Status read_at(couplet_series& series, std::span<const double> times, double timeout_s, const couplet_array* outs,
+               std::int32_t out_count, couplet_batch* batch) {
+  constexpr auto function = "couplet_series_read_at";
+  std::vector<series::Out> arrays;
+  for (std::int32_t index = 0; index < out_count; ++index) {
+    arrays.push_back({outs[index].data, outs[index].bytes, outs[index].strides});
+  }
+  series::Batch got;
+  COUPLET_TRY(series.interpolation->read(times, os::deadline_after(timeout_s), arrays, got));
+  return give_batch(series, got, batch, function);
+}
+
+}  // namespace
+
+}  // namespace couplet::capi
+
+namespace capi = couplet::capi;
+
+extern "C" {
+
+void couplet_weights_init(couplet_weights* weights) {
+  *weights = couplet_weights{};
+  weights->struct_bytes = sizeof *weights;
+  weights->fill = std::numeric_limits<double>::quiet_NaN();
+}
+
+couplet_status couplet_series_read_at(couplet_series* series, const double* times, int32_t time_count, double timeout_s,
+                                      const couplet_array* outs, int32_t out_count, couplet_batch* batch) {
+  constexpr auto function = "couplet_series_read_at";
+  return capi::call(series, function, [&]() -> couplet::Status {
+    COUPLET_TRY(capi::given(batch, function, "batch"));
+    COUPLET_TRY(capi::given(times, function, "times"));
+    COUPLET_TRY(capi::check_timeout(timeout_s, function));
+    if (!series->reader) {
+      return capi::wrong_end(function, "writing");
+    }
+    if (time_count < 1 || out_count < 0 || (out_count > 0 && outs == nullptr)) {
+      return couplet::fail(couplet::Code::argument, "{}: {} times and {} arrays; at least 1 and 0 are needed", function,
+                           time_count, out_count);
+    }
+    return capi::read_at(*series, {times, static_cast<std::size_t>(time_count)}, timeout_s, outs, out_count, batch);
+  });
+}
+
+}  // extern "C"
