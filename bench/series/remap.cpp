@@ -1,7 +1,7 @@
-// Remapping inside the read, beside the plain read of the same source points and the sparse product alone. Program ocean
-// writes and program nowcast reads, on one node; ocean puts a burst of steps when it is told to. Prints one JSON object a case
-// with all samples, out of which bench/suite_series.py makes the figures.
-// usage: COUPLET_HUB=... series_remap {ocean|nowcast}
+// Remapping inside the read, beside the plain read of the same source points and the sparse product alone. Program
+// ocean writes and program nowcast reads, on one node; ocean puts a burst of steps when it is told to. Prints one JSON
+// object a case with all samples, out of which bench/suite_series.py makes the figures. usage: COUPLET_HUB=...
+// series_remap {ocean|nowcast}
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -291,8 +291,9 @@ class Reader : public detail::Series {
         handle(), options.at_least, options.up_to, options.timeout_s, out.data(), out.size_bytes(), &batch));
     return Batch<T>(status, batch);
   }
-  /// Values at physical times, which do not descend: linear between the steps around each; one box for each time. Fewer are
-  /// delivered if something prevents the others. out: empty (the library's buffer), or room for a box for each time.
+  /// Values at physical times, which do not descend: linear between the steps around each; one box for each time. Fewer
+  /// are delivered if something prevents the others. out: empty (the library's buffer), or room for a box for each
+  /// time.
   [[nodiscard]] Batch<T> read_at(std::span<const double> times, double timeout_s = for_ever, std::span<T> out = {}) {
     couplet_batch batch{};
     batch.struct_bytes = sizeof batch;
@@ -326,8 +327,8 @@ enum class From : std::int32_t {
   step = COUPLET_FROM_STEP
 };
 
-/// A sparse matrix of weights in compressed rows, which turns points of the whole array into target points of this rank while a
-/// step is read: row r is element r of what is delivered, an array of one dimension.
+/// A sparse matrix of weights in compressed rows, which turns points of the whole array into target points of this rank
+/// while a step is read: row r is element r of what is delivered, an array of one dimension.
 struct Weights {
   std::int64_t source_points = 0;         ///< elements of the whole array
   std::vector<std::int64_t> row_offsets;  ///< one more than rows, from 0 on: row r has the entries [r-th, (r + 1)-th)

@@ -1,11 +1,11 @@
-// channel: turns frames for one peer into an ordered flow over one or more lanes; the only place that queues.
-// Above: message, universe (control), relay; each takes the frames of its family. Below: link, wire.
-// Invariants: frames of a channel arrive once, in order, undamaged, or the channel fails with a sentence that names the
-// peer and the frame; a channel with a session outlives its lanes: what the peer has not acknowledged goes again over the next
-// one; a failed channel tells every handler once, always from poll(); over a lane that cannot break nothing is copied or
-// allocated here, but for the rest of a small frame that it took in part.
-// Callbacks may send, try_send, fail and shut; they may not destroy the channel. A poll from inside one does nothing.
-// Tests: tests/unit/channel, tests/conformance, tests/sim. Format: docs/formats/frame.md.
+// channel: turns frames for one peer into an ordered flow over one or more lanes; the only place that queues. Above:
+// message, universe (control), relay; each takes the frames of its family. Below: link, wire. Invariants: frames of a
+// channel arrive once, in order, undamaged, or the channel fails with a sentence that names the peer and the frame; a
+// channel with a session outlives its lanes: what the peer has not acknowledged goes again over the next one; a failed
+// channel tells every handler once, always from poll(); over a lane that cannot break nothing is copied or allocated
+// here, but for the rest of a small frame that it took in part. Callbacks may send, try_send, fail and shut; they may
+// not destroy the channel. A poll from inside one does nothing. Tests: tests/unit/channel, tests/conformance,
+// tests/sim. Format: docs/formats/frame.md.
 #pragma once
 
 #include <array>
@@ -38,13 +38,13 @@ class Channel;
 class FrameHandler {
  public:
   virtual ~FrameHandler() = default;
-  // As FrameReceiver::place; the header is verified. Not asked for a frame whose payload is checked, too: its header can be
-  // trusted only when the payload is there, which then comes in the lane's memory.
+  // As FrameReceiver::place; the header is verified. Not asked for a frame whose payload is checked, too: its header
+  // can be trusted only when the payload is there, which then comes in the lane's memory.
   [[nodiscard]] virtual std::byte* place(Channel& channel, const wire::FrameHeader& header) = 0;
   // A frame in order. An error (protocol, limit) fails the channel.
   virtual Status arrived(Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) = 0;
-  // The lane broke before the frame that place() was asked for had arrived: that memory is no longer written to. The frame comes
-  // again from its start (place() may be asked again), or the channel fails.
+  // The lane broke before the frame that place() was asked for had arrived: that memory is no longer written to. The
+  // frame comes again from its start (place() may be asked again), or the channel fails.
   virtual void unplaced(Channel& /*channel*/, const wire::FrameHeader& /*header*/) {}
   // The channel has failed (or ended: code end); called once, after every Outgoing was finished.
   virtual void lost(Channel& channel, const Status& why) = 0;
@@ -52,12 +52,12 @@ class FrameHandler {
 // One handler may serve several families; it is told once. nullptr: a frame of that family is a protocol error.
 using Handlers = std::array<FrameHandler*, wire::frame_families>;
 
-// opening: no lane yet; what is sent is queued. broken: it has lost its lanes and waits for another one, which loses nothing;
-// what is sent is queued. failed: also after a good end (failure() has code end).
+// opening: no lane yet; what is sent is queued. broken: it has lost its lanes and waits for another one, which loses
+// nothing; what is sent is queued. failed: also after a good end (failure() has code end).
 enum class ChannelState : std::uint8_t { opening, open, broken, failed };
 
-// Told when a channel needs a poll that nobody may be about to do: something was queued that its lanes do not take now, or it
-// was failed or shut.
+// Told when a channel needs a poll that nobody may be about to do: something was queued that its lanes do not take now,
+// or it was failed or shut.
 class Attention {
  public:
   virtual ~Attention() = default;
@@ -69,7 +69,8 @@ struct ChannelOptions {
   std::uint64_t session = 0;
   // Which of several lanes takes a frame.
   LanePolicy policy;
-  // Where copies are kept until they are acknowledged; outlives the channel. nullptr: the channel has a pool of its own.
+  // Where copies are kept until they are acknowledged; outlives the channel. nullptr: the channel has a pool of its
+  // own.
   RetentionPool* retention = nullptr;
   // Outlives the channel. nullptr: whoever uses the channel polls it anyway.
   Attention* attention = nullptr;
@@ -82,8 +83,8 @@ class Channel final : private link::FrameReceiver {
 
   // peer_name is for sentences: "program 'nowcast' rank 0 on host a". Handlers outlive the channel.
   Channel(PeerId peer, std::string peer_name, const Handlers& handlers, const ChannelOptions& options = {});
-  // Finishes what is still queued with code `state`; the lanes end without a goodbye unless shut() had been called and the
-  // queue was empty. Tells no handler.
+  // Finishes what is still queued with code `state`; the lanes end without a goodbye unless shut() had been called and
+  // the queue was empty. Tells no handler.
   ~Channel() override;
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -100,22 +101,23 @@ class Channel final : private link::FrameReceiver {
     return lanes_.empty() ? nullptr : lanes_.front()->shared_word(way);
   }
 
-  // Gives the channel a lane, which it owns from here on. The first one opens it; on a broken channel it resumes: what the peer has
-  // not received is sent again. One more lane for an open channel shares the work (a session is needed). On a failed channel
-  // the lane tells a peer that resumes why, and is shut.
+  // Gives the channel a lane, which it owns from here on. The first one opens it; on a broken channel it resumes: what
+  // the peer has not received is sent again. One more lane for an open channel shares the work (a session is needed).
+  // On a failed channel the lane tells a peer that resumes why, and is shut.
   void attach(std::unique_ptr<link::Lane> lane);
-  // The peer has lost the lanes of this channel, although they seem whole from here: the channel breaks. Nothing if it cannot resume.
+  // The peer has lost the lanes of this channel, although they seem whole from here: the channel breaks. Nothing if it
+  // cannot resume.
   void break_lanes(const Status& why);
   [[nodiscard]] bool may_resume() const noexcept { return session_ != 0; }
   // Open, but the peer has not yet said over the new lane where to go on.
   [[nodiscard]] bool resuming() const noexcept;
 
-  // The lane was refused (link::Lane::refusal), so that the peer has taken nothing of it: what went into it returns to the
-  // front of the queue, and the channel is opening again. REQUIRES: open, over one lane, and not inside poll().
+  // The lane was refused (link::Lane::refusal), so that the peer has taken nothing of it: what went into it returns to
+  // the front of the queue, and the channel is opening again. REQUIRES: open, over one lane, and not inside poll().
   void take_back_lane();
 
-  // Fast path: hands the frame to a lane at once; false: it cannot go now and nothing was taken (no lane, no room, others
-  // are queued, failed, shut, payload above try_send_bytes). True: header and payload are the caller's again.
+  // Fast path: hands the frame to a lane at once; false: it cannot go now and nothing was taken (no lane, no room,
+  // others are queued, failed, shut, payload above try_send_bytes). True: header and payload are the caller's again.
   [[nodiscard]] bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload);
   // Sends now or when there is room; finished() may be called before this returns. On a failed channel it is called at
   // once with the failure.
@@ -136,9 +138,9 @@ class Channel final : private link::FrameReceiver {
   [[nodiscard]] const Status& broken_why() const noexcept { return broken_why_; }
   // Fails the channel from above (peer known to be dead, protocol error found by a handler). The next poll tells.
   void fail(const Status& why);
-  // Good order: no more frames from here (what is queued still goes); the peer's handlers get `end`, and so do ours when the
-  // peer has answered. The end of either side ends the channel for both. To be sure that the peer has everything, poll
-  // until state() is failed before destroying the channel.
+  // Good order: no more frames from here (what is queued still goes); the peer's handlers get `end`, and so do ours
+  // when the peer has answered. The end of either side ends the channel for both. To be sure that the peer has
+  // everything, poll until state() is failed before destroying the channel.
   void shut() noexcept;
   [[nodiscard]] bool shutting() const noexcept { return shutting_; }
   [[nodiscard]] const std::vector<std::unique_ptr<link::Lane>>& lanes() const noexcept { return lanes_; }
@@ -146,8 +148,8 @@ class Channel final : private link::FrameReceiver {
   [[nodiscard]] bool opened() const noexcept { return opened_; }  // also when it has failed since
   [[nodiscard]] std::uint64_t frames_sent() const noexcept { return sender_.next_number(); }
   [[nodiscard]] std::uint64_t frames_received() const noexcept { return next_receive_; }
-  // Closes the lanes of a failed channel that has told its handlers, and lanes that have broken; who watches their descriptors does
-  // it, after unwatching.
+  // Closes the lanes of a failed channel that has told its handlers, and lanes that have broken; who watches their
+  // descriptors does it, after unwatching.
   void release_lanes() noexcept;
   // Some of lanes() has broken.
   [[nodiscard]] bool has_lost_lanes() const noexcept { return lanes_.size() != live_lanes_; }

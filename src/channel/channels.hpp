@@ -11,7 +11,8 @@ namespace couplet::channel {
 class Channels {
  public:
   virtual ~Channels() = default;
-  // The channel to `peer`, opened on first use; never blocks: frames may be queued while it opens. Valid until it has failed.
+  // The channel to `peer`, opened on first use; never blocks: frames may be queued while it opens. Valid until it has
+  // failed.
   [[nodiscard]] virtual Result<Channel*> channel_to(PeerId peer) = 0;
   // "program 'ocean' rank 1 (universe rank 1) on host n03"
   [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;

@@ -378,8 +378,8 @@ Status Handshake::check_peer(const wire::HandshakeHello& hello) {
   return {};
 }
 
-// The shared value of the two ephemeral keys goes into the session keys, and the private key is wiped. False: the peer's
-// public key is one with which every private key gives the same shared value, and the handshake has failed.
+// The shared value of the two ephemeral keys goes into the session keys, and the private key is wiped. False: the
+// peer's public key is one with which every private key gives the same shared value, and the handshake has failed.
 bool Handshake::make_keys(const wire::HandshakeHello& hello) {
   SecretBytes shared;
   const int answer =

@@ -1,9 +1,9 @@
-// The handshake: turns a connection over which anybody may speak into one with a known peer, or into an error. A pure state
-// machine over bytes for both ends; whoever owns the socket moves them (docs/formats/handshake.md).
-// Used by universe (member and hub) and runtime (tcp between members). Below: wire/handshake, libsodium.
-// Invariants: no field of a message is looked at before its keyed hash was found right with the own secret, and no caller
-// is told anything of a peer that has not proven the secret for this very connection; the first wrong byte ends it; bounded:
-// no message is longer than wire::handshake_most_bytes. Tests: tests/unit/channel, tests/fuzz.
+// The handshake: turns a connection over which anybody may speak into one with a known peer, or into an error. A pure
+// state machine over bytes for both ends; whoever owns the socket moves them (docs/formats/handshake.md). Used by
+// universe (member and hub) and runtime (tcp between members). Below: wire/handshake, libsodium. Invariants: no field
+// of a message is looked at before its keyed hash was found right with the own secret, and no caller is told anything
+// of a peer that has not proven the secret for this very connection; the first wrong byte ends it; bounded: no message
+// is longer than wire::handshake_most_bytes. Tests: tests/unit/channel, tests/fuzz.
 #pragma once
 
 #include <array>
@@ -38,15 +38,16 @@ enum Feature : std::uint64_t {
 
 using Nonce = std::array<std::uint8_t, wire::handshake_nonce_bytes>;
 
-// The random values of one end of one connection. They exist only while the handshake runs: whoever learns the secret later
-// cannot compute the session keys of a connection that it has recorded (forward secrecy).
+// The random values of one end of one connection. They exist only while the handshake runs: whoever learns the secret
+// later cannot compute the session keys of a connection that it has recorded (forward secrecy).
 struct Ephemeral {
   Nonce nonce{};
   SecretBytes private_key;  // X25519
 };
 [[nodiscard]] Ephemeral fresh_ephemeral() noexcept;
 
-// How the bytes that follow a handshake are protected on their way: not at all, against change, or also against reading.
+// How the bytes that follow a handshake are protected on their way: not at all, against change, or also against
+// reading.
 enum class Protection : std::uint8_t { none, authenticated, encrypted };
 // "none", "authenticated", "encrypted".
 [[nodiscard]] std::string_view protection_name(Protection protection) noexcept;
@@ -87,8 +88,8 @@ struct HandshakePeer {
   SecretBytes receive_key;
 };
 
-// talking: move bytes. deciding (accepting end only): peer() is known and proven; answer with accept() or refuse(). done: the
-// next byte in either direction belongs to the lane. failed: send what output() still has, then close.
+// talking: move bytes. deciding (accepting end only): peer() is known and proven; answer with accept() or refuse().
+// done: the next byte in either direction belongs to the lane. failed: send what output() still has, then close.
 enum class HandshakeState : std::uint8_t { talking, deciding, done, failed };
 
 class Handshake {
@@ -108,7 +109,8 @@ class Handshake {
   // What is to be sent now; sent() says how much of it went.
   [[nodiscard]] std::span<const std::byte> output() const noexcept { return std::span(output_).subspan(output_taken_); }
   void sent(std::size_t bytes) noexcept;
-  // How many bytes are needed next, at most: read no more from the socket, what follows is not the handshake's. 0: none.
+  // How many bytes are needed next, at most: read no more from the socket, what follows is not the handshake's. 0:
+  // none.
   [[nodiscard]] std::size_t wanted() const noexcept;
   // Takes bytes and returns how many were used (never more than the handshake's).
   std::size_t input(std::span<const std::byte> bytes);
@@ -154,8 +156,8 @@ class Handshake {
   HandshakePeer peer_;
 };
 
-// Both ends of a pair may connect at once: does the connection that `initiator` has opened to `acceptor` survive when the
-// acceptor has opened one, too?
+// Both ends of a pair may connect at once: does the connection that `initiator` has opened to `acceptor` survive when
+// the acceptor has opened one, too?
 [[nodiscard]] constexpr bool connection_wins(PeerId initiator, PeerId acceptor) noexcept {
   return initiator < acceptor;
 }

@@ -9,9 +9,10 @@
 
 namespace couplet::channel {
 
-// ok: done, and everything has been sent. not_yet: nothing moves now; call again when the socket is readable, or writable
-// while handshake.output() is not empty. Else why it is over: the handshake's own failure before the socket's. Never reads
-// beyond the handshake. name: of the other end, for sentences. decide: called in state deciding, and may stay in it.
+// ok: done, and everything has been sent. not_yet: nothing moves now; call again when the socket is readable, or
+// writable while handshake.output() is not empty. Else why it is over: the handshake's own failure before the socket's.
+// Never reads beyond the handshake. name: of the other end, for sentences. decide: called in state deciding, and may
+// stay in it.
 Status drive_handshake(Handshake& handshake, const os::Descriptor& socket, std::string_view name,
                        const std::function<void(Handshake&)>& decide);
 

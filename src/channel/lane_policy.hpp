@@ -1,4 +1,5 @@
-// Which lane of a channel takes the next frame: a pure choice, ties go to list order. Tests: tests/unit/channel/test_lane_policy.cpp.
+// Which lane of a channel takes the next frame: a pure choice, ties go to list order. Tests:
+// tests/unit/channel/test_lane_policy.cpp.
 #pragma once
 
 #include <cstddef>

@@ -9,14 +9,15 @@
 
 namespace couplet::channel {
 
-// A frame on its way that did not go at once. The caller keeps it and its payload alive, and the payload unchanged, until
-// finished() was called. The caller sets kind, tag, context, first and second of the header; the rest is set by the channel.
+// A frame on its way that did not go at once. The caller keeps it and its payload alive, and the payload unchanged,
+// until finished() was called. The caller sets kind, tag, context, first and second of the header; the rest is set by
+// the channel.
 struct Outgoing {
   wire::FrameHeader header;
   std::span<const std::byte> payload;
   Outgoing* next = nullptr;
-  // The channel needs the payload no longer (ok): a lane or the channel's own memory has it, or the peer has acknowledged it; or
-  // the channel failed. The Outgoing is free then, also to be sent again from inside.
+  // The channel needs the payload no longer (ok): a lane or the channel's own memory has it, or the peer has
+  // acknowledged it; or the channel failed. The Outgoing is free then, also to be sent again from inside.
   void (*finished)(Outgoing& outgoing, const Status& status) = nullptr;
   void* owner = nullptr;
   // Used by the channel.

@@ -5,7 +5,8 @@
 
 namespace couplet::channel {
 
-// Returns the slot that can take an acknowledgement now. nullptr: there is none; over a lane that does not break none is wanted.
+// Returns the slot that can take an acknowledgement now. nullptr: there is none; over a lane that does not break none
+// is wanted.
 [[nodiscard]] inline LaneSlot* slot_for_receipt(const Sender& sender) noexcept {
   for (const auto& slot : sender.slots()) {
     if (slot->works() && !slot->notice.pending && (slot->session || sender.several())) {

@@ -1,5 +1,5 @@
-// When a channel says which frames have arrived, and when it asks the peer to say that. Used by channel, on lanes that may break.
-// Tests: tests/unit/channel/test_resume.cpp.
+// When a channel says which frames have arrived, and when it asks the peer to say that. Used by channel, on lanes that
+// may break. Tests: tests/unit/channel/test_resume.cpp.
 #pragma once
 
 #include <cstddef>

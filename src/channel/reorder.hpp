@@ -1,6 +1,6 @@
-// Keeps the frames that came over one lane before the frame that is due, which comes over another one.
-// Above: channel. Invariants: bounded by what a sender may have unacknowledged (max_unacknowledged_bytes); a frame is kept
-// once. Tests: tests/unit/channel/test_reorder.cpp.
+// Keeps the frames that came over one lane before the frame that is due, which comes over another one. Above: channel.
+// Invariants: bounded by what a sender may have unacknowledged (max_unacknowledged_bytes); a frame is kept once. Tests:
+// tests/unit/channel/test_reorder.cpp.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 
 namespace couplet::channel {
 
-// What a sender with several lanes may have sent beyond what the peer has acknowledged; and so what a receiver may have to keep.
+// What a sender with several lanes may have sent beyond what the peer has acknowledged; and so what a receiver may have
+// to keep.
 inline constexpr std::uint64_t max_unacknowledged_bytes = std::uint64_t{8} << 20;
 
 class Reorder {

@@ -1,5 +1,5 @@
-// The universe's secret: 32 bytes that every process of a universe knows and nobody else, in a file that only the user may read.
-// Invariants: never printed, never on a command line; memory is wiped. Format: docs/formats/handshake.md.
+// The universe's secret: 32 bytes that every process of a universe knows and nobody else, in a file that only the user
+// may read. Invariants: never printed, never on a command line; memory is wiped. Format: docs/formats/handshake.md.
 // Tests: tests/unit/channel.
 #pragma once
 

@@ -191,7 +191,8 @@ bool Sender::try_send(wire::FrameHeader& header, std::span<const std::byte> payl
   return true;
 }
 
-// Hands a frame to the lane that the policy chooses, or to another one if that takes nothing; nullptr: it cannot go now.
+// Hands a frame to the lane that the policy chooses, or to another one if that takes nothing; nullptr: it cannot go
+// now.
 LaneSlot* Sender::begin(wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t number,
                         std::uint8_t flags, std::uint64_t& taken) {
   LaneSlot* refused = nullptr;

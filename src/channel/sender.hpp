@@ -1,7 +1,8 @@
-// The sending half of a channel: the queue, which lane takes which frame, and sending again what a broken lane has lost.
-// Above: channel. Below: retention, lane_policy, link. Invariants: frames are numbered when their first byte is taken; on one
-// lane frames never mix; a frame that was begun over a lane that may break is kept until the peer has acknowledged it; an
-// Outgoing is finished exactly once, and never while a lane still reads its payload. Tests: tests/unit/channel, tests/sim.
+// The sending half of a channel: the queue, which lane takes which frame, and sending again what a broken lane has
+// lost. Above: channel. Below: retention, lane_policy, link. Invariants: frames are numbered when their first byte is
+// taken; on one lane frames never mix; a frame that was begun over a lane that may break is kept until the peer has
+// acknowledged it; an Outgoing is finished exactly once, and never while a lane still reads its payload. Tests:
+// tests/unit/channel, tests/sim.
 #pragma once
 
 #include <array>
@@ -76,7 +77,8 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Not null: one lane that keeps nothing, and nothing before it: a frame goes straight to it (number_plain, begun_plain).
+  // Not null: one lane that keeps nothing, and nothing before it: a frame goes straight to it (number_plain,
+  // begun_plain).
   [[nodiscard]] link::Lane* plain_lane() const noexcept { return plain_lane_; }
   // Sets magic, version, number and check.
   void number_plain(wire::FrameHeader& header, std::span<const std::byte> payload) const noexcept {
@@ -114,8 +116,9 @@ class Sender {
   void stage_changed() noexcept { update(); }
   // Its frames go again, over another lane.
   void lose(LaneSlot& slot) noexcept;
-  // Its only lane was refused (link::Lane::refusal): what went into it is queued again, in front, and numbered from 0 when it goes.
-  // The goodbye (channel_end) is left out: the channel queues it itself. REQUIRES: the lane keeps nothing, and not inside drain().
+  // Its only lane was refused (link::Lane::refusal): what went into it is queued again, in front, and numbered from 0
+  // when it goes. The goodbye (channel_end) is left out: the channel queues it itself. REQUIRES: the lane keeps
+  // nothing, and not inside drain().
   void take_back_lane();
   // A frame that is not numbered; it goes before the next numbered one. REQUIRES: none is pending there.
   void post(LaneSlot& slot, const wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;

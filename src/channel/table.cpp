@@ -13,7 +13,8 @@ namespace {
 
 // A channel over descriptors that has moved nothing in so many polls waits for its descriptor to be ready.
 constexpr int max_idle_polls = 64;
-// Of those that wait, so many are polled in each tick: a lane may have to notice that its peer's system answers no more.
+// Of those that wait, so many are polled in each tick: a lane may have to notice that its peer's system answers no
+// more.
 constexpr std::size_t idle_polls_per_tick = 32;
 constexpr int idle_poll_budget = 16;
 // More time than this between two ticks was not waited for the peer.
@@ -200,7 +201,8 @@ void ChannelTable::shut() noexcept {
 
 // ---- polling ----------------------------------------------------------------------------------------------------------
 
-// Memory is polled always. A channel over descriptors is polled while it moves something; one that nobody can wake, always.
+// Memory is polled always. A channel over descriptors is polled while it moves something; one that nobody can wake,
+// always.
 bool ChannelTable::stays_in_group(const Entry& entry) const noexcept {
   if (entry.over_memory && entry.channel->state() == ChannelState::open) {
     return true;

@@ -1,9 +1,9 @@
-// The channels of one process: opened when first needed, adopted when the peer has called, polled together.
-// Above: message (find_or_open), universe (fail), runtime (connector); engine/channel_sources makes engine sources of it.
-// Invariants: a peer never talked to costs nothing, one that is silent costs no poll; a Channel stays where it is until the
-// table goes, also when it failed (a later one for the same peer is another object); callbacks of handlers may open, adopt,
-// fail and shut channels; a channel that may resume and has lost its lanes asks the connector once for each loss.
-// Tests: tests/unit/channel.
+// The channels of one process: opened when first needed, adopted when the peer has called, polled together. Above:
+// message (find_or_open), universe (fail), runtime (connector); engine/channel_sources makes engine sources of it.
+// Invariants: a peer never talked to costs nothing, one that is silent costs no poll; a Channel stays where it is until
+// the table goes, also when it failed (a later one for the same peer is another object); callbacks of handlers may
+// open, adopt, fail and shut channels; a channel that may resume and has lost its lanes asks the connector once for
+// each loss. Tests: tests/unit/channel.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,11 @@ namespace couplet::channel {
 class Connector {
  public:
   virtual ~Connector() = default;
-  // A lane to the peer. not_yet: it is being made and will be given to adopt() (or fail() is called). Otherwise why the peer
-  // cannot be reached. Must not block.
+  // A lane to the peer. not_yet: it is being made and will be given to adopt() (or fail() is called). Otherwise why the
+  // peer cannot be reached. Must not block.
   virtual Result<std::unique_ptr<link::Lane>> connect(PeerId peer) = 0;
-  // A lane for a channel that has lost its last one because of `why` (TableOptions::resume). As connect(). Called once for each
-  // loss, never from inside a channel's poll. An error, also the default answer, fails the channel.
+  // A lane for a channel that has lost its last one because of `why` (TableOptions::resume). As connect(). Called once
+  // for each loss, never from inside a channel's poll. An error, also the default answer, fails the channel.
   virtual Result<std::unique_ptr<link::Lane>> reconnect(PeerId /*peer*/, const Status& why) { return why; }
   // For sentences: "program 'nowcast' rank 0 on host a".
   [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
@@ -59,16 +59,16 @@ class ChannelTable {
 
   // Who takes the frames of a family; before the first channel.
   void set_handler(wire::FrameFamily family, FrameHandler& handler);
-  // The channel to the peer, connected on demand; what is sent before there is a lane is queued. An error of the connector
-  // is returned and nothing is kept. A failed channel is returned as it is (see forget).
+  // The channel to the peer, connected on demand; what is sent before there is a lane is queued. An error of the
+  // connector is returned and nothing is kept. A failed channel is returned as it is (see forget).
   Result<Channel*> find_or_open(PeerId peer);
   // nullptr: never opened.
   [[nodiscard]] Channel* find(PeerId peer) const noexcept;
-  // A lane that the peer has asked for, or that the connector promised: opens a new channel, or the one that is opening.
-  // exists: there is an open one; the lane is shut.
+  // A lane that the peer has asked for, or that the connector promised: opens a new channel, or the one that is
+  // opening. exists: there is an open one; the lane is shut.
   Result<Channel*> adopt(PeerId peer, std::unique_ptr<link::Lane> lane);
-  // As adopt, for a peer that has lost its last lane before we have lost ours: an open channel that may resume goes on over the new
-  // lane, and its old ones are dropped.
+  // As adopt, for a peer that has lost its last lane before we have lost ours: an open channel that may resume goes on
+  // over the new lane, and its old ones are dropped.
   Result<Channel*> replace(PeerId peer, std::unique_ptr<link::Lane> lane);
   // See Channel::take_back_lane.
   void take_back(PeerId peer);
@@ -80,8 +80,8 @@ class ChannelTable {
   void for_each_broken(const std::function<void(Channel&)>& visit) const;
   // Fails the channel, if there is one.
   void fail(PeerId peer, const Status& why);
-  // The peer has come again: its failed channel is put aside, so that find_or_open and adopt make a new one. A channel that
-  // is not failed yet is failed with `why` first.
+  // The peer has come again: its failed channel is put aside, so that find_or_open and adopt make a new one. A channel
+  // that is not failed yet is failed with `why` first.
   void forget(PeerId peer, const Status& why);
   // Shuts all in good order; then poll until settled().
   void shut() noexcept;

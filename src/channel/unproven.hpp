@@ -1,9 +1,9 @@
 // Who waits at the door: turns callers that have not proven the secret into an order in which they are sent away. Pure.
-// Used by universe/hub (the hub's port) and by whoever accepts connections between members. Below: nothing.
-// Invariants: a caller is sent away only if its place or its descriptor is needed; those that have said nothing go before
-// those that have; of these the oldest of the source with the most of them, so that a flood from one address displaces
-// itself and nobody else. A caller that has just come is not displaced, since many honest ones may come at once.
-// Tests: tests/unit/channel/unproven_test.cpp.
+// Used by universe/hub (the hub's port) and by whoever accepts connections between members. Below: nothing. Invariants:
+// a caller is sent away only if its place or its descriptor is needed; those that have said nothing go before those
+// that have; of these the oldest of the source with the most of them, so that a flood from one address displaces itself
+// and nobody else. A caller that has just come is not displaced, since many honest ones may come at once. Tests:
+// tests/unit/channel/unproven_test.cpp.
 #pragma once
 
 #include <array>
@@ -30,7 +30,8 @@ class Unproven {
 
   explicit Unproven(const UnprovenLimits& limits = {}) noexcept : limits_(limits) {}
 
-  // Can a caller be accepted now? False: all places are taken, and nobody has been there for long enough to be displaced.
+  // Can a caller be accepted now? False: all places are taken, and nobody has been there for long enough to be
+  // displaced.
   [[nodiscard]] bool has_room(std::uint64_t now_ns) const;
   // Takes a caller in. Returns the caller that has to be closed and removed for it. REQUIRES: has_room(now_ns).
   [[nodiscard]] std::optional<Id> admit(Id id, const Address& address, std::uint64_t now_ns);

@@ -188,8 +188,8 @@ Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer)
   }
 }
 
-// The peer cannot be reached from here, but perhaps this process from there: the hub asks it to dial. Asked again after each
-// dial that finds nobody.
+// The peer cannot be reached from here, but perhaps this process from there: the hub asks it to dial. Asked again after
+// each dial that finds nobody.
 void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t transport, const Status& why) {
   peer.walk->failed(transport, why, os::now_ns());
   if (peer.walk->unanswered() > 0 && at(transport).may_break()) {

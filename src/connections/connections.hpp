@@ -1,11 +1,11 @@
-// connections: turns a peer's number into an open channel. Walks the ordered list of transports until one of them has made a
-// lane that both sides have, tells why the others were not taken, takes in the peers that dial this process, and makes broken
-// connections again.
-// Above: message, relay, runtime (which lists the transports). Below: universe (who is there), engine, channel, link.
-// Invariants: a channel is opened on first use, and costs nothing before; one channel per peer and incarnation; a connection
-// lives as long as its two processes, or until a patience that can be set has passed; only the membership says that a peer is
-// gone, and what it sent before it left in good order is delivered first; both sides know the transport that was chosen.
-// Tests: tests/unit/connections, tests/conformance/connecting, tests/universe/test_connecting.py.
+// connections: turns a peer's number into an open channel. Walks the ordered list of transports until one of them has
+// made a lane that both sides have, tells why the others were not taken, takes in the peers that dial this process, and
+// makes broken connections again. Above: message, relay, runtime (which lists the transports). Below: universe (who is
+// there), engine, channel, link. Invariants: a channel is opened on first use, and costs nothing before; one channel
+// per peer and incarnation; a connection lives as long as its two processes, or until a patience that can be set has
+// passed; only the membership says that a peer is gone, and what it sent before it left in good order is delivered
+// first; both sides know the transport that was chosen. Tests: tests/unit/connections, tests/conformance/connecting,
+// tests/universe/test_connecting.py.
 #pragma once
 
 #include <cstdint>

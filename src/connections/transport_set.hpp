@@ -1,5 +1,5 @@
-// The ordered list of transports of one process, each as a source of the engine: polled with everything else, and woken by its
-// descriptors. What a transport asks about peers is answered by the class that derives from this one.
+// The ordered list of transports of one process, each as a source of the engine: polled with everything else, and woken
+// by its descriptors. What a transport asks about peers is answered by the class that derives from this one.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ class TransportSet : public link::TransportHost {
   TransportSet(const TransportSet&) = delete;
   TransportSet& operator=(const TransportSet&) = delete;
 
-  // In the order in which they are tried. in_use: if false, peers that dial by it are refused, and nobody is dialed by it.
+  // In the order in which they are tried. in_use: if false, peers that dial by it are refused, and nobody is dialed by
+  // it.
   void add(std::unique_ptr<link::Transport> transport, bool in_use);
   void clear();
 

@@ -1,5 +1,5 @@
-// Which transport is dialed next for one peer, and when: pure decisions over the ordered list of transports and what has come
-// of each so far. Tests: tests/unit/connections/walk_test.cpp.
+// Which transport is dialed next for one peer, and when: pure decisions over the ordered list of transports and what
+// has come of each so far. Tests: tests/unit/connections/walk_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +16,10 @@ namespace couplet::connections {
 
 // What the failure of a dial means for the walk.
 enum class Verdict : std::uint8_t {
-  never,         // this transport will not reach that peer: go on with the next one
-  later,         // nobody answers, or something has run out: try again, and ask the peer to dial
-  theirs_comes,  // there is a connection, or the peer's own dial comes first: wait for it, and try again if it does not come
+  never,  // this transport will not reach that peer: go on with the next one
+  later,  // nobody answers, or something has run out: try again, and ask the peer to dial
+  // There is a connection, or the peer's own dial comes first: wait for it, and try again if it does not come.
+  theirs_comes,
 };
 [[nodiscard]] Verdict verdict_of(const Status& failure) noexcept;
 
@@ -26,8 +27,8 @@ struct WalkOptions {
   std::uint64_t min_delay_ns = 100'000'000;
   std::uint64_t max_delay_ns = 2'000'000'000;
   std::uint64_t patience_ns = 60'000'000'000;  // of looking; os::never: as long as both live
-  // A dial that has been under way for longer was taken by the peer's system, and waits for a process that computes: the
-  // patience begins anew if it fails after all.
+  // A dial that has been under way for longer was taken by the peer's system, and waits for a process that computes:
+  // the patience begins anew if it fails after all.
   std::uint64_t max_unanswered_ns = 10'000'000'000;
 };
 
@@ -60,7 +61,8 @@ class Walk {
   [[nodiscard]] int unanswered() const noexcept { return unanswered_; }
   // How many dials in a row were refused by a system on which nobody listens there.
   [[nodiscard]] int refused() const noexcept { return refused_; }
-  // Why each transport was not taken: "shm: another node; tcp: 10.0.0.1:4711: connection refused". Empty: none was tried.
+  // Why each transport was not taken: "shm: another node; tcp: 10.0.0.1:4711: connection refused". Empty: none was
+  // tried.
   [[nodiscard]] std::string reasons() const;
   // The failure that ends the walk: that of the last transport, which is what a caller can do something about.
   [[nodiscard]] Code code() const noexcept { return code_; }

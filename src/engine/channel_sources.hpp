@@ -1,5 +1,6 @@
-// Makes two sources of a channel table: memory, polled in every round, and sockets. A socket that moves something is polled
-// itself; the others cost one system call together (which descriptors are ready?). Lives between engine and table: made after both, gone before both.
+// Makes two sources of a channel table: memory, polled in every round, and sockets. A socket that moves something is
+// polled itself; the others cost one system call together (which descriptors are ready?). Lives between engine and
+// table: made after both, gone before both.
 #pragma once
 
 #include "channel/table.hpp"

@@ -29,8 +29,8 @@ bool Crowd::crowded_on_host(const Load& load) noexcept {
   return average_ > load.cores - (crowded_ ? 1 : 0) + margin;
 }
 
-// Others may be busy on cores that are not ours: what counts is whether this thread had to wait for one. Since nobody waits
-// once nobody spins, the calm must last before it is believed.
+// Others may be busy on cores that are not ours: what counts is whether this thread had to wait for one. Since nobody
+// waits once nobody spins, the calm must last before it is believed.
 bool Crowd::crowded_on_some_cores(const Load& load, std::uint64_t passed_ns) noexcept {
   const std::uint64_t delayed_ns = load.delay_ns - last_delay_ns_;
   const bool first = passed_ns == 0;

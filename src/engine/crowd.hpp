@@ -1,8 +1,8 @@
-// Crowd: do more processes of the universe run on this node than it has cores? Spinning helps only if they do not: otherwise it
-// takes the core from the very process that is awaited. What counts is how many run, not how many exist: a peer that sleeps, or
-// is blocked elsewhere, needs no core. Other programs of the host are no reason not to spin: a process that sleeps beside them
-// gets its core back late.
-// Pure but for the `Load` that is given; tests: tests/unit/engine/crowd_test.cpp.
+// Crowd: do more processes of the universe run on this node than it has cores? Spinning helps only if they do not:
+// otherwise it takes the core from the very process that is awaited. What counts is how many run, not how many exist: a
+// peer that sleeps, or is blocked elsewhere, needs no core. Other programs of the host are no reason not to spin: a
+// process that sleeps beside them gets its core back late. Pure but for the `Load` that is given; tests:
+// tests/unit/engine/crowd_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -82,8 +82,9 @@ struct Engine::State {
     }
   }
 
-  // The one place where what a source throws is caught: it must not pass through the frames of calls whose requests stand in
-  // lists. Without memory a source is asked again in the next round; anything else is a mistake of ours and ends the wait.
+  // The one place where what a source throws is caught: it must not pass through the frames of calls whose requests
+  // stand in lists. Without memory a source is asked again in the next round; anything else is a mistake of ours and
+  // ends the wait.
   template <typename Call>
   void within_boundary(const Call& call) noexcept {
     try {

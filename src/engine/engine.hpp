@@ -1,11 +1,9 @@
-// engine: all waiting. Turns everything that can be polled (channels, series, timers, the hub) into one bounded poll, and a
-// condition into "true", "deadline passed" or an error.
-// Above: universe, message, series. Below: channel, os (doorbell, poller, clock).
-// Invariants: no hidden thread; poll never blocks; wait spins briefly (not at all when more run than there are cores), yields
-// for at most tens of microseconds while that is seen to help, then blocks on the one doorbell of the process; before it blocks
-// the sleeping flag is raised and every source gets a second look, so that no wake-up is lost; no exception of a source
-// passes through a caller.
-// Tests: tests/unit/engine.
+// engine: all waiting. Turns everything that can be polled (channels, series, timers, the hub) into one bounded poll,
+// and a condition into "true", "deadline passed" or an error. Above: universe, message, series. Below: channel, os
+// (doorbell, poller, clock). Invariants: no hidden thread; poll never blocks; wait spins briefly (not at all when more
+// run than there are cores), yields for at most tens of microseconds while that is seen to help, then blocks on the one
+// doorbell of the process; before it blocks the sleeping flag is raised and every source gets a second look, so that no
+// wake-up is lost; no exception of a source passes through a caller. Tests: tests/unit/engine.
 #pragma once
 
 #include <cstdint>
@@ -27,9 +25,9 @@ namespace couplet::engine {
 class Source {
  public:
   virtual ~Source() = default;
-  // Does what can be done now, at most about `budget` items; returns how much was done. Never blocks. now_ns: 0 where nobody
-  // has looked at the clock; what depends on time belongs into tick(). What it throws is caught by the engine: it must leave
-  // the source as it can be polled again.
+  // Does what can be done now, at most about `budget` items; returns how much was done. Never blocks. now_ns: 0 where
+  // nobody has looked at the clock; what depends on time belongs into tick(). What it throws is caught by the engine:
+  // it must leave the source as it can be polled again.
   virtual int poll(std::uint64_t now_ns, int budget) = 0;
   // A watched descriptor (Engine::watch) of this source is ready. Like poll, for what belongs to that descriptor.
   virtual int woken(int /*descriptor*/, int budget) { return poll(0, budget); }
@@ -65,8 +63,8 @@ class Engine {
   Status watch(int descriptor, bool write, Source& source);
   void unwatch(int descriptor);
 
-  // One round over all sources; what needs a system call is left out if that was looked at some 2 us ago. Returns the work
-  // done.
+  // One round over all sources; what needs a system call is left out if that was looked at some 2 us ago. Returns the
+  // work done.
   int poll(int budget = 64);
   // The same without leaving out anything. Does nothing where a source calls it.
   void look_at_all();
@@ -74,8 +72,8 @@ class Engine {
   int look_at_descriptors();
 
   // Polls until done() is true. ok, or timeout with "waited <t> s for <what()>" once deadline_ns (os::now_ns scale;
-  // os::never = none) has passed. first: the source to look at most closely (may be nullptr). done and what are called on
-  // this thread, often; done must be cheap. interruptible: answers interrupted where the interrupt check says so.
+  // os::never = none) has passed. first: the source to look at most closely (may be nullptr). done and what are called
+  // on this thread, often; done must be cheap. interruptible: answers interrupted where the interrupt check says so.
   Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::function<std::string()>& what,
               Source* first = nullptr, bool interruptible = false);
 
@@ -117,8 +115,8 @@ class Engine {
   // Counts rounds and sleeps from here on; outlives the engine.
   void set_counters(counters::Counters& counters);
 
-  // check: called inside waits that are interruptible, about every 100 ms: true ends them (Ctrl-C in Python). With several
-  // threads each asks for itself.
+  // check: called inside waits that are interruptible, about every 100 ms: true ends them (Ctrl-C in Python). With
+  // several threads each asks for itself.
   void set_interrupt(std::function<bool()> check);
   // For waits elsewhere: asks the check where its time has come. Also true when the universe is being left.
   [[nodiscard]] bool interrupted(std::uint64_t now_ns);

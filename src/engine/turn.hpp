@@ -1,9 +1,8 @@
-// Turn: who may use a universe now. With one thread (the default) it only notices a second one. With several (threads = 1 at
-// join) they take turns in the order in which they come, and a call that waits lets the others in: between two looks, and
-// while it sleeps. Of several calls that wait at the same time one, the leader, looks and sleeps for all of them in the
-// doorbell; the others are parked, and are woken when what they wait for is there.
-// Above: capi (begin, end, close). Used by: engine (the rest). Below: os (clock).
-// Tests: tests/unit/engine/turn_test.cpp.
+// Turn: who may use a universe now. With one thread (the default) it only notices a second one. With several (threads =
+// 1 at join) they take turns in the order in which they come, and a call that waits lets the others in: between two
+// looks, and while it sleeps. Of several calls that wait at the same time one, the leader, looks and sleeps for all of
+// them in the doorbell; the others are parked, and are woken when what they wait for is there. Above: capi (begin, end,
+// close). Used by: engine (the rest). Below: os (clock). Tests: tests/unit/engine/turn_test.cpp.
 #pragma once
 
 #include <atomic>
@@ -36,8 +35,8 @@ class Turn {
   void serialise() noexcept { serialised_ = true; }
   [[nodiscard]] bool serialised() const noexcept { return serialised_; }
 
-  // A call begins: it has the turn when this returns ok. thread: a second thread, and they do not take turns; state: the
-  // universe is being left.
+  // A call begins: it has the turn when this returns ok. thread: a second thread, and they do not take turns; state:
+  // the universe is being left.
   Status begin() noexcept {
     if (serialised_) return take_as_caller();
     if (busy_.load(std::memory_order_relaxed)) return second_thread();
@@ -68,8 +67,8 @@ class Turn {
   void resign() noexcept;
   // Without the turn until woken, or until_ns (os::now_ns scale) has passed.
   void park(Sleeper& sleeper, std::uint64_t until_ns) noexcept;
-  // Calls `sleep` without the turn. sleeper: of the leader, whose sleep in the doorbell `wake` ends; nullptr: `sleep` ends by
-  // itself.
+  // Calls `sleep` without the turn. sleeper: of the leader, whose sleep in the doorbell `wake` ends; nullptr: `sleep`
+  // ends by itself.
   template <typename Sleep>
   void sleep_without(Sleeper* sleeper, const Sleep& sleep) noexcept(noexcept(sleep())) {
     if (!serialised_) {
@@ -84,8 +83,8 @@ class Turn {
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
   // ---- for leaving ----
-  // No call begins any more, and those that wait and can be left end with `state`. Returns when every other call is over, or
-  // until_ns has passed: false.
+  // No call begins any more, and those that wait and can be left end with `state`. Returns when every other call is
+  // over, or until_ns has passed: false.
   [[nodiscard]] bool close(std::uint64_t until_ns) noexcept;
   [[nodiscard]] bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
   // What a wait answers then.

@@ -11,7 +11,8 @@
 namespace couplet::message {
 
 // An ordered set of processes that all make the same calls in the same order. Implementations: one process alone; over
-// messages (message/team.cpp). Every call is collective, blocks at most until the deadline, and fails on all when one is lost.
+// messages (message/team.cpp). Every call is collective, blocks at most until the deadline, and fails on all when one
+// is lost.
 class Team {
  public:
   virtual ~Team() = default;

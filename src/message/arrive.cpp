@@ -117,7 +117,8 @@ bool Messenger::taken_at_once(channel::Channel& channel, const wire::FrameHeader
   return true;
 }
 
-// Without memory for a message that nobody has asked for its channel fails by name; one that is asked for fails its receive.
+// Without memory for a message that nobody has asked for its channel fails by name; one that is asked for fails its
+// receive.
 Status Messenger::arrived(channel::Channel& channel, const wire::FrameHeader& header,
                           std::span<const std::byte> payload) {
   if (taken_at_once(channel, header, payload)) [[likely]]

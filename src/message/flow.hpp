@@ -141,8 +141,8 @@ struct Flow {
   std::string reach_reason;
 };
 
-// A piece of a large message that goes while another one is under way: a lane that may break gives pieces back only when the
-// peer has them.
+// A piece of a large message that goes while another one is under way: a lane that may break gives pieces back only
+// when the peer has them.
 struct PieceFrame {
   channel::Outgoing outgoing;
   Request* request = nullptr;

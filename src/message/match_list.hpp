@@ -1,6 +1,6 @@
-// A list in order whose elements are also found by (context, tag): by walking while it is short, by a table of chains once it is
-// long. The short case, and with it the single message, costs one comparison more than a plain list.
-// Tests: tests/unit/message/match_list_test.cpp.
+// A list in order whose elements are also found by (context, tag): by walking while it is short, by a table of chains
+// once it is long. The short case, and with it the single message, costs one comparison more than a plain list. Tests:
+// tests/unit/message/match_list_test.cpp.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace couplet::message {
 
-// T has context, tag, and the links next and previous (in order), next_alike and previous_alike (of the table); context and tag
-// do not change while it is in the list.
+// T has context, tag, and the links next and previous (in order), next_alike and previous_alike (of the table); context
+// and tag do not change while it is in the list.
 template <typename T>
 class MatchList {
  public:

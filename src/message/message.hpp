@@ -1,10 +1,10 @@
 // message: turns tagged sends and receives over groups into frames, and frames into completed requests, by MPI's rules.
 // Above: series, relay, runtime, capi. Below: channel (through Channels), engine, wire; os for a peer's memory.
-// Invariants: messages of one (source, tag, group) match in the order in which they were sent; what nobody has asked for
-// takes at most payload_credit_bytes per peer, and then waits as an envelope at its sender; a lost peer ends every request
-// that only it could complete, by name; a short message costs no allocation and no system call of ours; nothing moves
-// outside of calls; a request cannot be cancelled.
-// Tests: tests/unit/message, tests/conformance/message, tests/sim/message.
+// Invariants: messages of one (source, tag, group) match in the order in which they were sent; what nobody has asked
+// for takes at most payload_credit_bytes per peer, and then waits as an envelope at its sender; a lost peer ends every
+// request that only it could complete, by name; a short message costs no allocation and no system call of ours; nothing
+// moves outside of calls; a request cannot be cancelled. Tests: tests/unit/message, tests/conformance/message,
+// tests/sim/message.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,8 @@ using channel::Channels;
 // Part of the format: a receiver never holds more for one peer.
 inline constexpr std::uint64_t largest_payload_credit = wire::max_payload_credit;
 inline constexpr std::uint64_t largest_envelope_count = 65536;
-// No message of the library itself (agreements, tasks) is longer: its receiver makes room for what the sender announces.
+// No message of the library itself (agreements, tasks) is longer: its receiver makes room for what the sender
+// announces.
 inline constexpr std::uint64_t max_internal_message_bytes = std::uint64_t{1} << 30;
 
 struct MessengerOptions {
@@ -111,8 +112,8 @@ class Messenger final : public channel::FrameHandler {
   // bytes grows to what arrives. After timeout the receive is forgotten, unless its message is on its way already.
   Status recv_internal(Group& group, std::uint32_t context, std::string& bytes, std::int32_t source, std::int32_t tag,
                        std::uint64_t deadline_ns);
-  // Starts to receive from any rank of the group, with any tag; bytes grows to what arrives and stays where it is. Done when
-  // request->done; wait() then takes it.
+  // Starts to receive from any rank of the group, with any tag; bytes grows to what arrives and stays where it is. Done
+  // when request->done; wait() then takes it.
   Request* irecv_internal(Group& group, std::uint32_t context, std::string& bytes);
   // How often a name was used, from 0; the caller counts up.
   [[nodiscard]] std::uint32_t& uses_of(std::uint32_t context, std::string_view name);
@@ -131,8 +132,8 @@ class Messenger final : public channel::FrameHandler {
   // Limit below which a message is sent without asking; to one peer or (none) to all.
   void set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer = std::nullopt);
   [[nodiscard]] std::vector<PeerReport> report() const;
-  // Waits until the peers have everything that was sent, or a lane that cannot break has. At the deadline it is enough if the
-  // system has it; otherwise timeout.
+  // Waits until the peers have everything that was sent, or a lane that cannot break has. At the deadline it is enough
+  // if the system has it; otherwise timeout.
   Status flush(std::uint64_t deadline_ns);
   // Sends and receives that are not complete.
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }

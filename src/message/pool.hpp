@@ -37,8 +37,8 @@ class Pool {
   std::vector<T*> free_;
 };
 
-// Blocks in sizes of powers of two; of what is given back at most `retained_bytes` are kept. All are given back before it
-// goes.
+// Blocks in sizes of powers of two; of what is given back at most `retained_bytes` are kept. All are given back before
+// it goes.
 class BlockPool {
  public:
   explicit BlockPool(std::uint64_t retained_bytes) : most_retained_bytes_(retained_bytes) {}

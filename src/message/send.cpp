@@ -211,8 +211,8 @@ void Messenger::offer(Request& request) noexcept {
   post_control(flow, header, image);
 }
 
-// Where the next piece can be put that the channel takes now; nullptr: nowhere. The channel is done with a piece at once, or when
-// the peer has it: then others are to go meanwhile.
+// Where the next piece can be put that the channel takes now; nullptr: nowhere. The channel is done with a piece at
+// once, or when the peer has it: then others are to go meanwhile.
 channel::Outgoing* Messenger::free_piece(Request& request) noexcept {
   constexpr int max_more_pieces = 3;
   if (!request.in_channel) {

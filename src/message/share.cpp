@@ -1,6 +1,7 @@
-// Sharing: a large message is copied by both sides at the same time, piece by piece: its receiver reads from the sender's
-// memory, its sender writes into the receiver's, and a word that both see says which pieces are taken. A sender that does
-// not look leaves all of them to the receiver, who never waits for more than a piece that is being written.
+// Sharing: a large message is copied by both sides at the same time, piece by piece: its receiver reads from the
+// sender's memory, its sender writes into the receiver's, and a word that both see says which pieces are taken. A
+// sender that does not look leaves all of them to the receiver, who never waits for more than a piece that is being
+// written.
 #include <algorithm>
 #include <atomic>
 #include <optional>

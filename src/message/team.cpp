@@ -205,7 +205,8 @@ std::string MessageTeam::image_of(const Status& status, const std::string& bytes
   return image;
 }
 
-// Checks that `image` belongs to this very team: contexts are only 31 bits of an identity, so that two teams may have the same.
+// Checks that `image` belongs to this very team: contexts are only 31 bits of an identity, so that two teams may have
+// the same.
 Status MessageTeam::take_image(std::string image, int source, std::string& bytes) const {
   const std::size_t name_bytes = image.size() < image_head_bytes ? 0 : static_cast<unsigned char>(image[9]);
   const std::size_t head_bytes = image_head_bytes + name_bytes;
@@ -242,8 +243,8 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
   }
 }
 
-// A target that is lost is not told: it knows, or does not need it any more. Without memory to send, it is tried again while
-// the call lasts, since the target waits; then it hears of it by the end of the channel.
+// A target that is lost is not told: it knows, or does not need it any more. Without memory to send, it is tried again
+// while the call lasts, since the target waits; then it hears of it by the end of the channel.
 void MessageTeam::send(const Status& status, const std::string& bytes, int target, std::int32_t tag,
                        std::uint64_t deadline_ns) noexcept {
   std::string image;

@@ -22,14 +22,15 @@ class SoloTeam final : public Team {
 };
 
 // Up a binomial tree to rank 0 and down again, always the same tree. What goes wrong at one member (a lost neighbour, a
-// deadline, values that do not fit together) is told to all on the same way; after that the team is of no more use, and each
-// call answers with that failure.
+// deadline, values that do not fit together) is told to all on the same way; after that the team is of no more use, and
+// each call answers with that failure.
 class MessageTeam final : public Team {
  public:
   // Every member of the group opens its teams of one name in the same order; no message is sent. group and messenger
   // outlive the team. state: the caller is no member.
   static Result<std::unique_ptr<MessageTeam>> open(Messenger& messenger, Group& group, std::string_view name);
-  // Of the team that is the `number`-th of its name in `group`; the same on every host. Each message of a team carries it.
+  // Of the team that is the `number`-th of its name in `group`; the same on every host. Each message of a team carries
+  // it.
   [[nodiscard]] static std::uint64_t identity_of(const Group& group, std::string_view name, std::uint32_t number);
 
   [[nodiscard]] int rank() const noexcept override { return group_.rank(); }

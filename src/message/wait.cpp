@@ -13,7 +13,8 @@ constexpr int frames_per_test = 16;
 
 }  // namespace
 
-// The peer reads a large message while we look: going to sleep and being woken would cost more than the rest of the copy.
+// The peer reads a large message while we look: going to sleep and being woken would cost more than the rest of the
+// copy.
 int Messenger::rounds_for(const Request& request) const noexcept {
   if (!may_spin()) return 0;
   const bool being_read = request.sending && request.stage == Stage::offered && request.flow->rounds_per_poll > 64;
@@ -158,8 +159,8 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
   return collect(&requests[found], message);
 }
 
-// A peer that computes acknowledges nothing: after the deadline it is enough that the system has all, which delivers it also when
-// this process has ended.
+// A peer that computes acknowledges nothing: after the deadline it is enough that the system has all, which delivers it
+// also when this process has ended.
 Status Messenger::flush(std::uint64_t deadline_ns) {
   const auto none = [this](bool (channel::Channel::*still)() const noexcept) {
     bool found = false;

@@ -1,9 +1,8 @@
-// probe: measures what communication costs on this machine. Turns a design into timings, which couplet.cost (Python) makes
-// a file of. Below: MPI alone (mpi/), no part of libcouplet. Above: `couplet probe`, which starts couplet-probe-FLAVOUR
-// under any launcher.
-// Invariants: all ranks make the same design out of the same options and places, so that nothing is sent about it; a
-// message of a cell has one sender and one receiver, and one of the two is a hot spot.
-// Tests: tests/cost/test_probe.py.
+// probe: measures what communication costs on this machine. Turns a design into timings, which couplet.cost (Python)
+// makes a file of. Below: MPI alone (mpi/), no part of libcouplet. Above: `couplet probe`, which starts
+// couplet-probe-FLAVOUR under any launcher. Invariants: all ranks make the same design out of the same options and
+// places, so that nothing is sent about it; a message of a cell has one sender and one receiver, and one of the two is
+// a hot spot. Tests: tests/cost/test_probe.py.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +43,8 @@ struct Star {
   std::vector<int> inter;
 };
 
-// The cells for 0 .. max_intra and 0 .. max_inter pairs. With `off_diagonal` also those in which one more message goes in
-// than out, or out than in. The empty cell is one of them: its time is what an exchange of nothing costs.
+// The cells for 0 .. max_intra and 0 .. max_inter pairs. With `off_diagonal` also those in which one more message goes
+// in than out, or out than in. The empty cell is one of them: its time is what an exchange of nothing costs.
 inline std::vector<Cell> make_cells(int max_intra, int max_inter, bool off_diagonal) {
   std::vector<Cell> cells;
   for (int intra = 0; intra <= max_intra; ++intra) {
@@ -64,8 +63,9 @@ inline std::vector<Cell> make_cells(int max_intra, int max_inter, bool off_diago
   return cells;
 }
 
-// The stars of `sub_groups` parts of the ranks: each node's ranks are cut into so many parts, and part g of node 0 has the
-// g-th hot spot, whose partners are the other ranks of that part on node 0 and the ranks of part g on the other nodes.
+// The stars of `sub_groups` parts of the ranks: each node's ranks are cut into so many parts, and part g of node 0 has
+// the g-th hot spot, whose partners are the other ranks of that part on node 0 and the ranks of part g on the other
+// nodes.
 inline std::vector<Star> make_stars(const std::vector<int>& node_of_rank, int sub_groups, Partners partners) {
   const int node_count = 1 + *std::max_element(node_of_rank.begin(), node_of_rank.end());
   std::vector<std::vector<int>> ranks(static_cast<std::size_t>(node_count));

@@ -1,6 +1,6 @@
-// What one reader rank has of one incarnation of a series: the fields and boxes of its choice, and a source for each writer
-// whose boxes it touches. It is made from a record of the register, connects its sources one by one (and may be asked again
-// for those that were not there in time), and gives up its holds when it ends. It agrees with nobody.
+// What one reader rank has of one incarnation of a series: the fields and boxes of its choice, and a source for each
+// writer whose boxes it touches. It is made from a record of the register, connects its sources one by one (and may be
+// asked again for those that were not there in time), and gives up its holds when it ends. It agrees with nobody.
 #pragma once
 
 #include <cstdint>
@@ -75,22 +75,24 @@ struct Sight {
 
 class Attachment {
  public:
-  // Nothing is connected yet. protocol: the record makes no sense; not_found, argument, type, shape: the choice does not fit.
+  // Nothing is connected yet. protocol: the record makes no sense; not_found, argument, type, shape: the choice does
+  // not fit.
   static Result<std::unique_ptr<Attachment>> make(Environment& environment, const ReaderOptions& options,
                                                   universe::SeriesRecord record);
   ~Attachment();
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
-  // Opens the parts that are not open yet, and takes holds. timeout: a part was not there at the deadline; what was opened stays
-  // open for the next call.
+  // Opens the parts that are not open yet, and takes holds. timeout: a part was not there at the deadline; what was
+  // opened stays open for the next call.
   Status connect(From from, std::uint64_t deadline_ns);
   // The first ordinal that this rank can read; holds from there on.
   Result<std::uint64_t> start(From from);
 
   // Moves what parts of other nodes have received.
   Status poll();
-  // with_oldest: also at what is claimed, which holders need not know. protocol: a control line holds what no writer writes there.
+  // with_oldest: also at what is claimed, which holders need not know. protocol: a control line holds what no writer
+  // writes there.
   [[nodiscard]] Result<Sight> look(bool with_oldest) const;
   // The source whose writer was gone before it closed or published more than `published`; nullptr: none.
   [[nodiscard]] const Source* find_lost(std::uint64_t published);

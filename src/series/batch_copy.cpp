@@ -326,7 +326,8 @@ bool BatchCopy::copy_piece(const Piece& piece, const Source& source, std::size_t
   return copy_in_slices(piece.plan, options_.bytes_between_looks, copy, [&] { return begin_read(header, ordinal); });
 }
 
-// The step into its place of the targets; its fate into its outcome, and what the writer calls it into steps_ and times_.
+// The step into its place of the targets; its fate into its outcome, and what the writer calls it into steps_ and
+// times_.
 Status BatchCopy::copy_step(Attachment& attachment, std::size_t at, layout::CopyMethod method) {
   const std::uint64_t ordinal = ordinals_[at];
   const bool sliced = attachment.read_bytes() > options_.bytes_between_looks && !options_.torn;

@@ -1,5 +1,5 @@
-// Copies the steps of a batch into the targets of a read. Each step is looked at before and after its copy, and what became of it is
-// its outcome; all ranks then keep the same steps.
+// Copies the steps of a batch into the targets of a read. Each step is looked at before and after its copy, and what
+// became of it is its outcome; all ranks then keep the same steps.
 #pragma once
 
 #include <cstdint>
@@ -58,8 +58,8 @@ class BatchCopy {
   // Drops the steps from number `kept` on.
   void shrink(std::size_t kept);
 
-  // Copies the chosen ordinals behind the `begin` steps that are there, if there is room for them. Every choice gets an outcome,
-  // also after an error.
+  // Copies the chosen ordinals behind the `begin` steps that are there, if there is room for them. Every choice gets an
+  // outcome, also after an error.
   Status copy(Attachment& attachment, const std::vector<StepSelection::Choice>& choices, std::size_t begin,
               const Status& room, ReadLimit& limit);
   // All ranks come to the same outcomes; `own` is what copy() has said.

@@ -12,8 +12,8 @@
 
 namespace couplet::series {
 
-// ok where every member brings ok. Otherwise a member that failed gets its own status back, and all others that of the first
-// one that failed, with "<who> <rank>: " in front.
+// ok where every member brings ok. Otherwise a member that failed gets its own status back, and all others that of the
+// first one that failed, with "<who> <rank>: " in front.
 [[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view who,
                                      std::uint64_t deadline_ns);
 
@@ -38,8 +38,8 @@ enum class AgreementPoint : std::uint8_t {
 };
 inline constexpr AgreementPoint last_agreement_point = AgreementPoint::mismatch;
 
-// The ranks of a reader. The team is reached only through this class, and each of its calls takes the outcome of the own work
-// since the last one.
+// The ranks of a reader. The team is reached only through this class, and each of its calls takes the outcome of the
+// own work since the last one.
 class Agreement {
  public:
   Agreement(message::Team& team, Environment& environment) : team_(team), environment_(environment) {}
@@ -48,8 +48,8 @@ class Agreement {
   [[nodiscard]] int size() const noexcept { return team_.size(); }
   [[nodiscard]] bool alone() const noexcept { return team_.size() == 1; }
 
-  // ok if every member brings ok: then `values`, as many on each, are the minima over the members. Otherwise as agree_on_status,
-  // and `values` are unspecified.
+  // ok if every member brings ok: then `values`, as many on each, are the minima over the members. Otherwise as
+  // agree_on_status, and `values` are unspecified.
   [[nodiscard]] Status minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
                                std::uint64_t deadline_ns);
   [[nodiscard]] Status status(AgreementPoint point, const Status& own, std::uint64_t deadline_ns) {

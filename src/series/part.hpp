@@ -1,5 +1,6 @@
-// One writer rank's slots as a reader sees them. Implementations: mapped (the writer's own file, on this node); the relay's
-// (local slots in a file of the same format, filled by what the relay pushes); window (fetched, inside an MPI job).
+// One writer rank's slots as a reader sees them. Implementations: mapped (the writer's own file, on this node); the
+// relay's (local slots in a file of the same format, filled by what the relay pushes); window (fetched, inside an MPI
+// job).
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,8 @@ class Part {
 
   // "mapped", "relay" or "window".
   [[nodiscard]] virtual const char* route() const noexcept = 0;
-  // The slots to read from and, for a holder, to hold in. Fields have the record's names; there may be fewer and less of them.
+  // The slots to read from and, for a holder, to hold in. Fields have the record's names; there may be fewer and less
+  // of them.
   [[nodiscard]] virtual SeriesFile& file() noexcept = 0;
   // Of the slots; file() has those unless the part fetches.
   [[nodiscard]] virtual const wire::SeriesGeometry& geometry() noexcept { return file().geometry(); }
@@ -64,8 +66,8 @@ class Part {
   virtual Status sleep(Waiting& waiting, std::uint64_t target);
 };
 
-// What a file holds that has of these fields what the wishes overlap: a field for each wish, the boxes in order. Each wish
-// names a field that is there, and has its dimensions.
+// What a file holds that has of these fields what the wishes overlap: a field for each wish, the boxes in order. Each
+// wish names a field that is there, and has its dimensions.
 [[nodiscard]] std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& fields,
                                                         const std::vector<FieldWish>& wishes);
 

@@ -248,8 +248,8 @@ Result<Reader::View> Reader::look_for_steps(const Request& request, std::uint64_
   return wait_for(request.at_least - kept, limit);
 }
 
-// Takes turns until at_least steps are kept. What was kept before something goes wrong is delivered, and the next read says
-// what is wrong.
+// Takes turns until at_least steps are kept. What was kept before something goes wrong is delivered, and the next read
+// says what is wrong.
 Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept) {
   bool tried = false;
   for (bool first = true;; first = false) {

@@ -1,9 +1,10 @@
-// The reading end of a series on one rank: attaches to the parts that its box touches, waits for steps, copies them whole, and
-// counts what happened to each ordinal. With a team of more than one, open and read are collective.
+// The reading end of a series on one rank: attaches to the parts that its box touches, waits for steps, copies them
+// whole, and counts what happened to each ordinal. With a team of more than one, open and read are collective.
 //
-// Its parts: the attachment (sources, holds), the selection of steps, the copying of a batch, the agreement over the team, the accounting.
-// The sequences in which the ranks agree are listed at series::AgreementPoint. While a reader goes over to a new incarnation,
-// the new attachment is built beside the old one, which is left when all ranks have the new one complete.
+// Its parts: the attachment (sources, holds), the selection of steps, the copying of a batch, the agreement over the
+// team, the accounting. The sequences in which the ranks agree are listed at series::AgreementPoint. While a reader
+// goes over to a new incarnation, the new attachment is built beside the old one, which is left when all ranks have the
+// new one complete.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +29,9 @@ namespace couplet::series {
 class Reader {
  public:
   // team: all ranks that read together; a team of one reads for itself (a local reader). It outlives the reader.
-  // timeout: the series does not exist at the deadline; shape (a box outside the array, or elements that nobody writes);
-  // type; limit (table of holders full); unsupported (another node, no relay); not_found (its steps are gone); argument
-  // (also: latest for a holder). What fails on one rank fails on all.
+  // timeout: the series does not exist at the deadline; shape (a box outside the array, or elements that nobody
+  // writes); type; limit (table of holders full); unsupported (another node, no relay); not_found (its steps are gone);
+  // argument (also: latest for a holder). What fails on one rank fails on all.
   static Result<std::unique_ptr<Reader>> open(Environment& environment, message::Team& team, const std::string& name,
                                               const ReaderOptions& options, std::uint64_t deadline_ns);
   // The same where this rank's options may be wrong: the other ranks are told.
@@ -42,11 +43,11 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // As couplet_series_read; collective over the team. Answers: not_yet, end, restarted, interrupted. Errors: argument (out too small),
-  // limit (at_least exceeds the slots), evicted (also: released; nothing is delivered any more), peer_lost (by name; what was
-  // published has been delivered before), mismatch (writers disagree about the step of an ordinal; names the ranks; told once,
-  // the ordinal is lost). After an answer or error nothing was delivered and `batch` is unchanged. The deadline is exceeded by
-  // the copy of one step at most.
+  // As couplet_series_read; collective over the team. Answers: not_yet, end, restarted, interrupted. Errors: argument
+  // (out too small), limit (at_least exceeds the slots), evicted (also: released; nothing is delivered any more),
+  // peer_lost (by name; what was published has been delivered before), mismatch (writers disagree about the step of an
+  // ordinal; names the ranks; told once, the ordinal is lost). After an answer or error nothing was delivered and
+  // `batch` is unchanged. The deadline is exceeded by the copy of one step at most.
   Status read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
               std::uint64_t out_bytes, Batch& batch);
   // outs: one for each chosen field, or none.

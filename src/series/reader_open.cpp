@@ -1,5 +1,5 @@
-// Opening, going over to a new incarnation, closing: the sequences of series::AgreementPoint. Between two agreements a rank
-// collects a Status and returns nowhere.
+// Opening, going over to a new incarnation, closing: the sequences of series::AgreementPoint. Between two agreements a
+// rank collects a Status and returns nowhere.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -12,8 +12,8 @@ namespace couplet::series {
 namespace {
 
 constexpr std::uint64_t restart_look_ns = 200'000'000;  // how long the registry may take to know of a new incarnation
-// The parts of a new incarnation get at least so much time, also in a read with a short timeout: local slots of 256 MiB take
-// longer to make than such a read lasts, and what is not finished would begin anew in each.
+// The parts of a new incarnation get at least so much time, also in a read with a short timeout: local slots of 256 MiB
+// take longer to make than such a read lasts, and what is not finished would begin anew in each.
 constexpr std::uint64_t attach_patience_ns = 4'000'000'000;
 // Ranks that have used up the time of open wait so much longer for each other.
 constexpr std::uint64_t agreement_grace_ns = 2'000'000'000;
@@ -122,7 +122,8 @@ Result<universe::SeriesRecord> Reader::agree_on_record(std::int64_t newer_than, 
   }
 }
 
-// Makes next_ complete on all ranks, and answers where it begins. What has been opened of that incarnation before is kept.
+// Makes next_ complete on all ranks, and answers where it begins. What has been opened of that incarnation before is
+// kept.
 Result<std::uint64_t> Reader::attach(universe::SeriesRecord record, From from, std::uint64_t deadline_ns,
                                      std::uint64_t agreement_ns) {
   Status own;
@@ -168,7 +169,8 @@ void Reader::adopt(std::uint64_t first, From from) {
 
 // ---- restart ----
 
-// Goes over to a newer incarnation, if there is one: restarted. not_yet: there is none, or parts of it are not reachable yet.
+// Goes over to a newer incarnation, if there is one: restarted. not_yet: there is none, or parts of it are not
+// reachable yet.
 Status Reader::restart(std::uint64_t deadline_ns) {
   const std::uint64_t look_ns = os::now_ns() + restart_look_ns;
   auto record = agree_on_record(static_cast<std::int64_t>(incarnation_), look_ns, os::never);

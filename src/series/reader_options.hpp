@@ -19,7 +19,8 @@ struct FieldChoice {
   couplet_type type = -1;                         // expected; -1: any
 };
 
-// Copies a box out of a slot in place of layout::copy_racing, under the same rules: into a device's memory, or counted by a test.
+// Copies a box out of a slot in place of layout::copy_racing, under the same rules: into a device's memory, or counted
+// by a test.
 class Copier {
  public:
   Copier() = default;
@@ -46,10 +47,11 @@ struct ReaderOptions {
   // many have opened. 0: the team's size.
   std::int32_t openers = 0;
   std::uint64_t streaming_bytes = layout::default_streaming_bytes;
-  // After so many copied bytes a read looks at its deadline and for an interrupt, and at the stamp of the step it is copying.
+  // After so many copied bytes a read looks at its deadline and for an interrupt, and at the stamp of the step it is
+  // copying.
   std::uint64_t bytes_between_looks = std::uint64_t{1} << 20;
-  // Source points are turned into the rows of this rank, and delivered as an array of one dimension; nullptr: they are not.
-  // Then there are no boxes: `box` and those of `fields` are not given.
+  // Source points are turned into the rows of this rank, and delivered as an array of one dimension; nullptr: they are
+  // not. Then there are no boxes: `box` and those of `fields` are not given.
   std::shared_ptr<const Weights> weights = nullptr;
   Copier* copier = nullptr;  // outlives the reader; nullptr: layout::copy_racing
 };

@@ -1,7 +1,7 @@
 // Remapping inside the read: a sparse matrix of weights turns the source points that a reader rank has copied into its
-// target points. The copies bring the source points into one dense array (the landing), in the order of the boxes that are
-// read; the product runs on whole steps only. Neighbours: attachment_choice.cpp (which boxes are read), batch_copy.cpp (when it
-// runs). Tests: tests/unit/series/remap_test.cpp.
+// target points. The copies bring the source points into one dense array (the landing), in the order of the boxes that
+// are read; the product runs on whole steps only. Neighbours: attachment_choice.cpp (which boxes are read),
+// batch_copy.cpp (when it runs). Tests: tests/unit/series/remap_test.cpp.
 #pragma once
 
 #include <cstddef>
@@ -46,14 +46,14 @@ struct ReadBox {
 
 class Remap {
  public:
-  // points: needed_points(); reads: boxes of an array of `shape` that contain them. shape error, with `title` in front: a
-  // point lies in none of the boxes; limit: the boxes have 2^32 elements or more.
+  // points: needed_points(); reads: boxes of an array of `shape` that contain them. shape error, with `title` in front:
+  // a point lies in none of the boxes; limit: the boxes have 2^32 elements or more.
   static Result<std::shared_ptr<const Remap>> make(const Weights& weights, std::span<const std::int64_t> points,
                                                    std::span<const std::int64_t> shape,
                                                    const std::vector<ReadBox>& reads, std::string_view title);
 
-  // From the landing of one step to the rows, `target_stride` bytes apart. Real is float or double; sums are double, in the
-  // order of the entries, whatever the writers' boxes are.
+  // From the landing of one step to the rows, `target_stride` bytes apart. Real is float or double; sums are double, in
+  // the order of the entries, whatever the writers' boxes are.
   template <typename Real>
   void apply(const std::byte* landing, std::byte* target, std::int64_t target_stride) const noexcept;
 

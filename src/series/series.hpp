@@ -1,9 +1,9 @@
-// series: time steps of a distributed array, from one program into others, through slots in mapped memory.
-// Turns (step, box) of writer ranks into batches of steps of a reader's box, without the writer's help.
-// Above: relay, runtime. Below: message (agreement), universe (registry), layout (copies), wire (the file), os (mapping).
-// Invariants: a delivered step is whole; published - first = delivered + lost + skipped + pending; the writer waits for
-// holders only; the writer touches only mapped memory and makes at most one wake-up call; docs/guide/series.md.
-// Tests: tests/unit/series, tests/conformance/series_suite.hpp.
+// series: time steps of a distributed array, from one program into others, through slots in mapped memory. Turns (step,
+// box) of writer ranks into batches of steps of a reader's box, without the writer's help. Above: relay, runtime.
+// Below: message (agreement), universe (registry), layout (copies), wire (the file), os (mapping). Invariants: a
+// delivered step is whole; published - first = delivered + lost + skipped + pending; the writer waits for holders only;
+// the writer touches only mapped memory and makes at most one wake-up call; docs/guide/series.md. Tests:
+// tests/unit/series, tests/conformance/series_suite.hpp.
 #pragma once
 
 #include <cstdint>
@@ -65,16 +65,17 @@ class Environment {
   [[nodiscard]] virtual std::string setting(std::string_view key) const = 0;
   [[nodiscard]] virtual universe::SeriesRegistry& registry() noexcept = 0;
 
-  // ok while that incarnation of the process may still run; peer_lost with its name (also when it left in good order or a
-  // newer incarnation is there). At most one system call; called at most every millisecond of a wait.
+  // ok while that incarnation of the process may still run; peer_lost with its name (also when it left in good order or
+  // a newer incarnation is there). At most one system call; called at most every millisecond of a wait.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
-  // ok while the program has not come yet, or still runs; peer_lost when it was there and is gone; hub_lost: it may run, but
-  // will open nothing any more; not_found: the universe has no such program.
+  // ok while the program has not come yet, or still runs; peer_lost when it was there and is gone; hub_lost: it may
+  // run, but will open nothing any more; not_found: the universe has no such program.
   virtual Status program_alive(std::string_view program) = 0;
-  // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may be
-  // (ns; short while requests are outstanding); interrupted ends the wait, and is answered; an error ends it.
+  // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may
+  // be (ns; short while requests are outstanding); interrupted ends the wait, and is answered; an error ends it.
   virtual Result<std::uint64_t> between_slices() = 0;
-  // Called before the ranks of a reader agree. A failure counts as one of this rank's own work: tests let ranks fail so.
+  // Called before the ranks of a reader agree. A failure counts as one of this rank's own work: tests let ranks fail
+  // so.
   virtual Status before_agreement(AgreementPoint /*point*/) { return {}; }
   // Of the process; its own where nobody gives others.
   [[nodiscard]] virtual counters::Counters& counters() noexcept { return own_counters_; }

@@ -28,11 +28,11 @@ class SeriesFile {
   static Result<std::unique_ptr<SeriesFile>> create(const std::string& path, wire::SeriesGeometry geometry);
   // The same in memory that outlives it: zero, page aligned, as many bytes as place_series says. Nobody else maps it.
   static Result<std::unique_ptr<SeriesFile>> create_in(std::span<std::byte> memory, wire::SeriesGeometry geometry);
-  // One that is there in such memory, as create_in has made it, for reading steps like open. The last `far_entries` of its
-  // reader table belong to readers that the processor's atomics do not reach.
+  // One that is there in such memory, as create_in has made it, for reading steps like open. The last `far_entries` of
+  // its reader table belong to readers that the processor's atomics do not reach.
   static Result<std::unique_ptr<SeriesFile>> open_in(std::span<std::byte> memory, std::uint32_t far_entries);
-  // Maps an existing one for reading steps; checks the header and everything it says. Writes go only to its control lines
-  // and the reader table.
+  // Maps an existing one for reading steps; checks the header and everything it says. Writes go only to its control
+  // lines and the reader table.
   static Result<std::unique_ptr<SeriesFile>> open(const std::string& path);
 
   [[nodiscard]] const wire::SeriesGeometry& geometry() const noexcept { return geometry_; }

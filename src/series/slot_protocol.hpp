@@ -1,15 +1,15 @@
-// The protocol between the one writer of a series file and its readers: atomics only, no waiting, no system call, so that
-// each piece can be tested and modelled alone (tests/unit/series/protocol_test.cpp, tests/model).
+// The protocol between the one writer of a series file and its readers: atomics only, no waiting, no system call, so
+// that each piece can be tested and modelled alone (tests/unit/series/protocol_test.cpp, tests/model).
 //
 // Slots. Writer: stamp odd; release fence; data; stores ordered; stamp even with release; published + 1. Reader: stamp;
-// copy; acquire fence; stamp again: the copy is whole when both looks found the ordinal.
-// Claim against open. The writer makes a tentative claim, fences, and looks at the holds; a reader announces its hold, fences,
-// and looks at the claim: at least one of them sees the other. A tentative claim becomes definite by compare-and-swap, and a
-// reader takes it back in the same way, so that one of the two decides and neither waits for the other.
-// Publish against sleep. The writer publishes, fences, looks at wake_at; a reader lowers wake_at, fences, looks at
-// published. Release against sleep of the writer: the same with consumed and wanted.
-// Entries. An entry can be given back and taken by another process at any time. Each turn has a generation, which both words
-// of the entry carry, and nobody changes a word without comparing it.
+// copy; acquire fence; stamp again: the copy is whole when both looks found the ordinal. Claim against open. The writer
+// makes a tentative claim, fences, and looks at the holds; a reader announces its hold, fences, and looks at the claim:
+// at least one of them sees the other. A tentative claim becomes definite by compare-and-swap, and a reader takes it
+// back in the same way, so that one of the two decides and neither waits for the other. Publish against sleep. The
+// writer publishes, fences, looks at wake_at; a reader lowers wake_at, fences, looks at published. Release against
+// sleep of the writer: the same with consumed and wanted. Entries. An entry can be given back and taken by another
+// process at any time. Each turn has a generation, which both words of the entry carry, and nobody changes a word
+// without comparing it.
 #pragma once
 
 #include <atomic>
@@ -51,8 +51,8 @@ inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::
   slot.stamp.store(stamp_there(ordinal), std::memory_order_release);
 }
 
-// True: some reader sleeps and waits for this; the caller then wakes one sleeper on control.word, which wakes the others
-// (take_pass_on), so that the writer pays for one wake-up however many sleep.
+// True: some reader sleeps and waits for this; the caller then wakes one sleeper on control.word, which wakes the
+// others (take_pass_on), so that the writer pays for one wake-up however many sleep.
 [[nodiscard]] inline bool publish(wire::SeriesPublished& control, std::uint64_t published) noexcept {
   control.published.store(published, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -61,12 +61,14 @@ inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::
   }
   control.wake_at.store(nobody_sleeps, std::memory_order_relaxed);  // before the word: see prepare_sleep
   control.word.fetch_add(1, std::memory_order_release);
-  // After the word: whoever takes this wakes everybody who slept on the old word, and nobody can go to sleep on it any more.
+  // After the word: whoever takes this wakes everybody who slept on the old word, and nobody can go to sleep on it any
+  // more.
   control.pass_on.store(1, std::memory_order_release);
   return true;
 }
 
-// Every reader that has slept on control.word asks this when it is awake again, for whatever reason. True: it wakes all others.
+// Every reader that has slept on control.word asks this when it is awake again, for whatever reason. True: it wakes all
+// others.
 [[nodiscard]] inline bool take_pass_on(wire::SeriesPublished& control) noexcept {
   return control.pass_on.load(std::memory_order_relaxed) != 0 &&
          control.pass_on.exchange(0, std::memory_order_acq_rel) != 0;
@@ -85,8 +87,8 @@ inline void close(wire::SeriesPublished& control) noexcept {
 [[nodiscard]] inline bool begin_read(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   return slot.stamp.load(std::memory_order_acquire) == stamp_there(ordinal);
 }
-// It was replaced while it was on its way into this slot (slots that a relay fills only: elsewhere what is published is never
-// being written).
+// It was replaced while it was on its way into this slot (slots that a relay fills only: elsewhere what is published is
+// never being written).
 [[nodiscard]] inline bool torn_before(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   return slot.stamp.load(std::memory_order_relaxed) == stamp_writing(ordinal);
 }
@@ -116,9 +118,9 @@ struct Label {
   return label ? std::optional(label->step) : std::nullopt;
 }
 
-// Before sleeping on control.word until `published` reaches `target`: returns the word to sleep on, or nothing when there
-// is no need to sleep any more. The word is read before wake_at is lowered: whoever resets wake_at changes the word after
-// that, so that a reset that hits this very request also ends this sleep.
+// Before sleeping on control.word until `published` reaches `target`: returns the word to sleep on, or nothing when
+// there is no need to sleep any more. The word is read before wake_at is lowered: whoever resets wake_at changes the
+// word after that, so that a reset that hits this very request also ends this sleep.
 [[nodiscard]] inline std::optional<std::uint32_t> prepare_sleep(wire::SeriesPublished& control,
                                                                 std::uint64_t target) noexcept {
   const std::uint32_t word = control.word.load(std::memory_order_acquire);
@@ -213,8 +215,8 @@ struct Owner {
   return -1;
 }
 
-// Claims `ordinal` unless somebody holds what it would overwrite. -1: the slot is the writer's. Otherwise nothing is claimed and
-// the index of an entry that holds is returned.
+// Claims `ordinal` unless somebody holds what it would overwrite. -1: the slot is the writer's. Otherwise nothing is
+// claimed and the index of an entry that holds is returned.
 [[nodiscard]] inline int try_claim(wire::SeriesControl& control, const wire::SeriesReaderEntry* entries,
                                    std::uint32_t entry_count, std::uint64_t ordinal, std::uint64_t slots) noexcept {
   auto& claimed = control.claimed;
@@ -227,7 +229,8 @@ struct Owner {
         claimed.claim.store(definite_claim(ordinal), std::memory_order_release);
         return blocker;
       }
-      // It fails if a reader that has come meanwhile has taken the claim back; then that reader holds and is seen next time.
+      // It fails if a reader that has come meanwhile has taken the claim back; then that reader holds and is seen next
+      // time.
       std::uint64_t expected = tentative_claim(ordinal + 1);
       definite =
           claimed.claim.compare_exchange_strong(expected, definite_claim(ordinal + 1), std::memory_order_acq_rel);
@@ -259,8 +262,8 @@ struct Hold {
   Owner owner;     // holding, with the generation of this turn
   [[nodiscard]] bool taken() const noexcept { return entry >= 0; }
 };
-// What has become of it. evicted: the writer waited too long for it; released: it was given back in the name of its owner, and
-// the entry may be another's.
+// What has become of it. evicted: the writer waited too long for it; released: it was given back in the name of its
+// owner, and the entry may be another's.
 enum class HoldState : std::uint8_t { held, evicted, released };
 
 [[nodiscard]] inline HoldState state_of(const wire::SeriesReaderEntry& entry, const Owner& owner) noexcept {
@@ -283,8 +286,8 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return true;
 }
 
-// Moves the owner's consumed ordinals forward, to `consumed`; a lower value changes nothing. False: the entry is no longer
-// this owner's, and nothing was moved.
+// Moves the owner's consumed ordinals forward, to `consumed`; a lower value changes nothing. False: the entry is no
+// longer this owner's, and nothing was moved.
 [[nodiscard]] inline bool move_consumed(wire::SeriesReaderEntry& entry, const Owner& owner,
                                         std::uint64_t consumed) noexcept {
   if (entry.owner.load(std::memory_order_acquire) != pack(owner)) {
@@ -333,8 +336,8 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return {};
 }
 
-// Looks whether a hold from `ordinal` on, which was announced before, came in time: returns the first ordinal that is safe,
-// which is `ordinal` unless the writer has claimed beyond it. A claim that is still tentative is taken back.
+// Looks whether a hold from `ordinal` on, which was announced before, came in time: returns the first ordinal that is
+// safe, which is `ordinal` unless the writer has claimed beyond it. A claim that is still tentative is taken back.
 [[nodiscard]] inline std::uint64_t settle_hold(wire::SeriesControl& control, std::uint64_t ordinal,
                                                std::uint64_t slots) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);

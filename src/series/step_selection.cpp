@@ -9,7 +9,8 @@
 namespace couplet::series {
 namespace {
 
-// A time that lies so little below the end of its window (parts of the window) belongs to the next one: 3 x 0.1 is not 0.3.
+// A time that lies so little below the end of its window (parts of the window) belongs to the next one: 3 x 0.1 is not
+// 0.3.
 constexpr double margin = 1e-9;
 constexpr std::int64_t gone = 0;
 constexpr std::int64_t passed_over = 1;

@@ -1,6 +1,6 @@
 // Which ordinals a reader is given: it knows how far the reader is, and its choice by number (every, latest), by step
-// (from_step) and by physical time (interval). What it passes over it accounts for. What a rank sees it decides alone; what is delivered
-// all decide together (reader.cpp).
+// (from_step) and by physical time (interval). What it passes over it accounts for. What a rank sees it decides alone;
+// what is delivered all decide together (reader.cpp).
 #pragma once
 
 #include <cstdint>

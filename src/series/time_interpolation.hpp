@@ -1,5 +1,6 @@
-// Reading at physical times: values between the two steps around each time, linear. It reads the steps of a reader one by one
-// into memory of its own, and keeps the last two. Neighbours: reader.hpp. Tests: tests/unit/series/time_interpolation_test.cpp.
+// Reading at physical times: values between the two steps around each time, linear. It reads the steps of a reader one
+// by one into memory of its own, and keeps the last two. Neighbours: reader.hpp. Tests:
+// tests/unit/series/time_interpolation_test.cpp.
 #pragma once
 
 #include <array>
@@ -26,11 +27,12 @@ class TimeInterpolation {
   TimeInterpolation(Reader& reader, message::Team& team, Environment& environment, BeyondNewest beyond)
       : reader_(reader), agreement_(team, environment), beyond_(beyond) {}
 
-  // Delivers one array of each field for each of `times`, which are finite, do not descend, and are the same on all ranks;
-  // collective as Reader::read. Fewer are delivered if something prevents the others; the next read says what. Answers and errors
-  // are those of Reader::read, and argument: a time before the oldest step that this reader has, one past the newest step
-  // (BeyondNewest::refuse), a step without a time or not later than the one before; type: elements other than float or double;
-  // mismatch: the ranks give different times. A batch's steps and ordinals are those of the step at or before each time.
+  // Delivers one array of each field for each of `times`, which are finite, do not descend, and are the same on all
+  // ranks; collective as Reader::read. Fewer are delivered if something prevents the others; the next read says what.
+  // Answers and errors are those of Reader::read, and argument: a time before the oldest step that this reader has, one
+  // past the newest step (BeyondNewest::refuse), a step without a time or not later than the one before; type: elements
+  // other than float or double; mismatch: the ranks give different times. A batch's steps and ordinals are those of the
+  // step at or before each time.
   Status read(std::span<const double> times, std::uint64_t deadline_ns, std::span<const Out> outs, Batch& batch);
 
   // The reader has been read by other means: the steps that are kept are not the ones around its position any more.

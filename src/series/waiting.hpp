@@ -50,8 +50,8 @@ class Waiting {
     slice_ns_ *= 2;
     return end_slice();
   }
-  // Sleeps one slice until steps are published: `expected` is what prepare_sleep() has returned for `control`. Whoever the
-  // writer has woken wakes the other sleepers.
+  // Sleeps one slice until steps are published: `expected` is what prepare_sleep() has returned for `control`. Whoever
+  // the writer has woken wakes the other sleepers.
   Status sleep_for_steps(wire::SeriesPublished& control, std::uint32_t expected) {
     const std::uint64_t now = os::now_ns();
     if (deadline_ns_ > now) {

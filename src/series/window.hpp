@@ -1,5 +1,5 @@
-// What series need of an MPI window: memory of each rank of one MPI job that the others read and write while its owner goes
-// on. Implemented in series/mpi/, which is compiled once for each MPI and given to the universe when it is joined.
+// What series need of an MPI window: memory of each rank of one MPI job that the others read and write while its owner
+// goes on. Implemented in series/mpi/, which is compiled once for each MPI and given to the universe when it is joined.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ class Window {
   // "Open MPI v4.1.4"
   [[nodiscard]] virtual const std::string& library() const noexcept = 0;
 
-  // Where a piece of a rank's memory is mapped here, for loads, stores and the processor's atomics; nullptr: only get and put
-  // reach it.
+  // Where a piece of a rank's memory is mapped here, for loads, stores and the processor's atomics; nullptr: only get
+  // and put reach it.
   [[nodiscard]] virtual std::byte* memory_of(int rank, std::uint64_t offset, std::uint64_t bytes) const noexcept = 0;
 
   // A page-aligned piece of the own memory, zero. no_space: says what is left.
@@ -53,7 +53,8 @@ class Window {
   // Gives the piece back that was reserved last, if nobody was told of it. Other pieces stay as long as the window.
   virtual void give_back(const Piece& piece) noexcept = 0;
 
-  // From and to another rank's memory; there after complete(rank). 8 bytes at a multiple of 8 move whole. mpi: it failed.
+  // From and to another rank's memory; there after complete(rank). 8 bytes at a multiple of 8 move whole. mpi: it
+  // failed.
   virtual Status get(int rank, std::uint64_t offset, void* target, std::uint64_t bytes) = 0;
   virtual Status put(int rank, std::uint64_t offset, const void* source, std::uint64_t bytes) = 0;
   // By one call with derived types, one call for each step, or one for each run, whatever was found to be fastest.

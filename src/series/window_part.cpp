@@ -86,7 +86,8 @@ class WindowPart final : public Part {
     COUPLET_TRY(poll());
     return wish.mode == Mode::hold ? hold(wish.from) : Status();
   }
-  // Waits until the writer has decided about a claim that it was making while the hold came: from here it cannot be taken back.
+  // Waits until the writer has decided about a claim that it was making while the hold came: from here it cannot be
+  // taken back.
   Status settle(std::uint64_t deadline_ns) {
     bool writer_gone = false;  // what it has left undecided stays so, and nothing is overwritten any more
     for (int look = 0; first_ > wish_ && undecided_ && !writer_gone; ++look) {
@@ -205,9 +206,9 @@ Status WindowPart::get_headers(std::uint64_t begin, std::uint64_t end) {
   return window_.complete(place_.rank);
 }
 
-// Labels of published ordinals. A get moves words in any order, so that a stamp may come with the label of the step that
-// replaces it. The writer claims an ordinal before it changes the label of the one that it replaces: where a later look at what is claimed
-// does not reach so far, the label is the ordinal's own. A holder's steps are not replaced.
+// Labels of published ordinals. A get moves words in any order, so that a stamp may come with the label of the step
+// that replaces it. The writer claims an ordinal before it changes the label of the one that it replaces: where a later
+// look at what is claimed does not reach so far, the label is the ordinal's own. A holder's steps are not replaced.
 Status WindowPart::mirror_headers(std::uint64_t begin, std::uint64_t end, ControlImage& control) {
   COUPLET_TRY(get_headers(begin, end));
   if (!held_) {

@@ -1,10 +1,10 @@
-// One writer rank's slots in the window of an MPI job. On the writer's own node they are mapped, where MPI can, and read like
-// any others. From elsewhere, what a reader looks at often (control lines, slot headers) is mirrored here, and the slots
-// themselves are fetched: stamps, data, stamps.
+// One writer rank's slots in the window of an MPI job. On the writer's own node they are mapped, where MPI can, and
+// read like any others. From elsewhere, what a reader looks at often (control lines, slot headers) is mirrored here,
+// and the slots themselves are fetched: stamps, data, stamps.
 //
-// Every rank of the job has an entry of its own in the reader table, the last ones, by its rank in the job: a reader that
-// fetches writes only that one, and nobody else does, so that no entry has to be taken by compare-and-swap, which MPI and the processor do not share. A holder writes
-// consumed and then owner.
+// Every rank of the job has an entry of its own in the reader table, the last ones, by its rank in the job: a reader
+// that fetches writes only that one, and nobody else does, so that no entry has to be taken by compare-and-swap, which
+// MPI and the processor do not share. A holder writes consumed and then owner.
 #pragma once
 
 #include <memory>

@@ -1,5 +1,6 @@
-// The writing end of a series on one rank. Used by one thread; every call but create and close is local, touches only mapped
-// memory, and makes at most one system call when a reader sleeps; it blocks only while holders keep the next slot.
+// The writing end of a series on one rank. Used by one thread; every call but create and close is local, touches only
+// mapped memory, and makes at most one system call when a reader sleeps; it blocks only while holders keep the next
+// slot.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,8 @@ struct Array {
   const std::int64_t* strides = nullptr;  // bytes from element to element in each dimension; nullptr: dense, in C order
 };
 
-// What is not set here is taken from the settings series.<name>.{slots,memory_bytes,required_readers,required_timeout_s,
+// What is not set here is taken from the settings
+// series.<name>.{slots,memory_bytes,required_readers,required_timeout_s,
 // wait_timeout_s,evict_after_held_s,linger_s,holders,streaming_bytes}.
 struct WriterOptions {
   std::uint64_t slots = 0;         // 0: from memory_bytes
@@ -55,9 +57,10 @@ struct WriterOptions {
 
 class Writer {
  public:
-  // Collective over `team` until deadline_ns. All members get the same answer: argument, shape (a box outside the array,
-  // or boxes that overlap, naming the ranks), mismatch (naming the ranks), exists, no_space, limit, peer_lost, timeout.
-  // After an error nothing is left behind. environment and the registry outlive the writer; the team is not kept.
+  // Collective over `team` until deadline_ns. All members get the same answer: argument, shape (a box outside the
+  // array, or boxes that overlap, naming the ranks), mismatch (naming the ranks), exists, no_space, limit, peer_lost,
+  // timeout. After an error nothing is left behind. environment and the registry outlive the writer; the team is not
+  // kept.
   static Result<std::unique_ptr<Writer>> create(Environment& environment, message::Team& team,
                                                 const WriterSpecification& specification, const WriterOptions& options,
                                                 std::uint64_t deadline_ns);
@@ -66,9 +69,9 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  // One box of one field, see below: data in C order; may be null where the box is empty. full (wait_timeout 0), timeout
-  // (naming who holds, or the required program that is missing), step (naming both), state (a claim is open). After any of
-  // these nothing has happened, and the same step may be tried again.
+  // One box of one field, see below: data in C order; may be null where the box is empty. full (wait_timeout 0),
+  // timeout (naming who holds, or the required program that is missing), step (naming both), state (a claim is open).
+  // After any of these nothing has happened, and the same step may be tried again.
   Status put(const void* data, std::int64_t step);
   // All boxes of all fields, in order. argument: another number of them.
   Status put(std::span<const Array> arrays, std::int64_t step);

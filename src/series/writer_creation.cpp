@@ -1,5 +1,5 @@
-// Collective creation: the writers exchange proposals, check them all in the same way, make their files, and the first rank
-// announces the series. A failure of one is a failure of all, and the files go away again.
+// Collective creation: the writers exchange proposals, check them all in the same way, make their files, and the first
+// rank announces the series. A failure of one is a failure of all, and the files go away again.
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>

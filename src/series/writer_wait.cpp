@@ -1,5 +1,5 @@
-// Waiting for holders: finds the readers that block the next slot; releases those that are dead, evicts those that have held
-// the writer up for too long, and reports required readers that are overdue.
+// Waiting for holders: finds the readers that block the next slot; releases those that are dead, evicts those that have
+// held the writer up for too long, and reports required readers that are overdue.
 #include <algorithm>
 #include <utility>
 

@@ -1,7 +1,7 @@
 // The lock of a run directory (COUPLET_RUN_DIR, /dev/shm/couplet-<uid>): held while runs in it are made or removed.
-// Used by node_directory only. Below: os. Invariants: whoever waits for a file that has gone begins again; no wait is longer
-// than its deadline, and an interrupt ends it; the file says which process holds it.
-// Tests: tests/unit/universe/test_node_directory.cpp.
+// Used by node_directory only. Below: os. Invariants: whoever waits for a file that has gone begins again; no wait is
+// longer than its deadline, and an interrupt ends it; the file says which process holds it. Tests:
+// tests/unit/universe/test_node_directory.cpp.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,8 @@ struct LockWait {
 
 class BaseLock {
  public:
-  // Makes `base` if it does not exist. timeout: another process holds the lock, which the text names; interrupted; system.
+  // Makes `base` if it does not exist. timeout: another process holds the lock, which the text names; interrupted;
+  // system.
   static Result<BaseLock> take(const std::string& base, const LockWait& wait);
   BaseLock(BaseLock&&) noexcept = default;
   BaseLock& operator=(BaseLock&&) noexcept = default;

@@ -1,9 +1,8 @@
-// What members and the hub say to each other (docs/formats/hub.md): binary messages in frames of family control. Turns bytes
-// into checked values and back; pure.
-// Above: hub/ (the hub's side), member (ours). Below: wire (fields), layout.
-// Invariants: what decode_* returns has passed every check that needs no knowledge of the universe; no message grows with the
-// size of the universe: lists and descriptions of series are told in parts.
-// Tests: tests/unit/universe/test_control.cpp (golden bytes), tests/fuzz/control.cpp.
+// What members and the hub say to each other (docs/formats/hub.md): binary messages in frames of family control. Turns
+// bytes into checked values and back; pure. Above: hub/ (the hub's side), member (ours). Below: wire (fields), layout.
+// Invariants: what decode_* returns has passed every check that needs no knowledge of the universe; no message grows
+// with the size of the universe: lists and descriptions of series are told in parts. Tests:
+// tests/unit/universe/test_control.cpp (golden bytes), tests/fuzz/control.cpp.
 #pragma once
 
 #include <array>

@@ -1,8 +1,8 @@
-// One connection between the hub and a member, from the socket on: connecting, handshake, then frames of family control.
-// Used by hub/hub_server and member. Below: channel (handshake, order, check sums), and the lanes that runtime gives.
-// Invariants: poll never blocks; nothing is parsed before the other side has proven the secret; what is queued in either
-// direction is bounded, and passing the bound ends the connection.
-// Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
+// One connection between the hub and a member, from the socket on: connecting, handshake, then frames of family
+// control. Used by hub/hub_server and member. Below: channel (handshake, order, check sums), and the lanes that runtime
+// gives. Invariants: poll never blocks; nothing is parsed before the other side has proven the secret; what is queued
+// in either direction is bounded, and passing the bound ends the connection. Tests:
+// tests/unit/universe/test_hub_server.cpp, tests/universe.
 #pragma once
 
 #include <cstdint>
@@ -71,8 +71,8 @@ class ControlConnection final : private channel::FrameHandler {
   [[nodiscard]] bool sending() const noexcept { return !queue_.empty(); }
   // What is queued here, without what the system has taken.
   [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
-  // Does the peer's system still owe an answer to something that was sent? Whoever asks has to poll() now and then, since only
-  // a look can tell a system that is gone from a peer that does not read. One system call.
+  // Does the peer's system still owe an answer to something that was sent? Whoever asks has to poll() now and then,
+  // since only a look can tell a system that is gone from a peer that does not read. One system call.
   [[nodiscard]] bool unanswered() const noexcept;
   // Nothing more is read before something has been taken.
   [[nodiscard]] bool full() const noexcept {

@@ -1,8 +1,7 @@
-// Questions of this member that the hub has not answered yet. Turns answers that come in parts into whole ones, and asks
-// everything again that a hub, which was started again, does not know of.
-// Used by member. Below: control. Pure: what is to be sent goes through `send`.
-// Invariants: a request is answered once; an answer to a request that is not known (any more) is ignored.
-// Tests: tests/unit/universe/test_hub_requests.cpp.
+// Questions of this member that the hub has not answered yet. Turns answers that come in parts into whole ones, and
+// asks everything again that a hub, which was started again, does not know of. Used by member. Below: control. Pure:
+// what is to be sent goes through `send`. Invariants: a request is answered once; an answer to a request that is not
+// known (any more) is ignored. Tests: tests/unit/universe/test_hub_requests.cpp.
 #pragma once
 
 #include <cstdint>

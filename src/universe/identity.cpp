@@ -14,7 +14,8 @@ struct Launcher {
   const char* size;
 };
 
-// In this order: what was said explicitly; then the innermost launcher (an MPI's inside a Slurm step before Slurm's own).
+// In this order: what was said explicitly; then the innermost launcher (an MPI's inside a Slurm step before Slurm's
+// own).
 constexpr std::array launchers = {
     Launcher{"COUPLET_RANK", "COUPLET_RANK", "COUPLET_SIZE"},
     Launcher{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},

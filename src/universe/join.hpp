@@ -18,7 +18,8 @@ namespace couplet::universe {
 
 struct JoinOptions {
   std::string hub;  // "host:port"
-  // The run that the hub has to serve; any_run: whichever it serves. A hub's address may be that of another universe by now.
+  // The run that the hub has to serve; any_run: whichever it serves. A hub's address may be that of another universe by
+  // now.
   std::uint64_t expected_run = channel::any_run;
   channel::Secret secret;
   channel::Protection protection = channel::Protection::none;  // at least this, whatever the hub says
@@ -38,8 +39,9 @@ struct JoinOptions {
 };
 
 // What the environment says where the caller has said nothing: program "" is COUPLET_PROGRAM, rank and size -1 are the
-// launcher's (else 0 of 1), hub "" is COUPLET_HUB (and COUPLET_RUN, if it is set, is the run that it has to serve), secret_file "" is COUPLET_SECRET_FILE or the user's own (made on first
-// use), no timeout given is COUPLET_JOIN_TIMEOUT (else 60). config error that says what is missing.
+// launcher's (else 0 of 1), hub "" is COUPLET_HUB (and COUPLET_RUN, if it is set, is the run that it has to serve),
+// secret_file "" is COUPLET_SECRET_FILE or the user's own (made on first use), no timeout given is COUPLET_JOIN_TIMEOUT
+// (else 60). config error that says what is missing.
 struct JoinWishes {
   std::string program;
   std::int32_t rank = -1;
@@ -53,7 +55,8 @@ struct JoinWishes {
 Result<JoinOptions> join_options(const JoinWishes& wishes);
 
 // timeout: names the programs and ranks that are missing; not_found, exists, mismatch, argument: what the hub does not
-// like about the identity; mismatch: the hub serves another run; authentication; version; hub_lost: nobody answers there, or no more; interrupted.
+// like about the identity; mismatch: the hub serves another run; authentication; version; hub_lost: nobody answers
+// there, or no more; interrupted.
 Result<std::unique_ptr<Membership>> join(JoinOptions options);
 
 }  // namespace couplet::universe

@@ -1,4 +1,5 @@
-// How a connection to or at the hub becomes a lane once it has passed the handshake. Universe names no link: runtime says it.
+// How a connection to or at the hub becomes a lane once it has passed the handshake. Universe names no link: runtime
+// says it.
 #pragma once
 
 #include <cstdint>

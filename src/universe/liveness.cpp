@@ -8,11 +8,12 @@
 namespace couplet::universe {
 namespace {
 
-// Everybody on the node is looked at once in a round. With more than max_looks_per_tick * 10 peers a round takes longer.
+// Everybody on the node is looked at once in a round. With more than max_looks_per_tick * 10 peers a round takes
+// longer.
 constexpr std::uint64_t round_ns = 1'000'000'000;
 constexpr std::size_t max_looks_per_tick = 64;
-// A page goes in good order only, so that its peer has ended: whether it has left or is lost, the hub knows. If the hub says
-// nothing for so long (it may be stopped), the peer counts as one that has left.
+// A page goes in good order only, so that its peer has ended: whether it has left or is lost, the hub knows. If the hub
+// says nothing for so long (it may be stopped), the peer counts as one that has left.
 constexpr std::uint64_t max_wait_for_word_ns = 3'000'000'000;
 
 }  // namespace

@@ -1,9 +1,9 @@
-// Who is alive: the one place that decides that a peer has left or is lost, that keeps the text which says so, and that tells
-// the layers above. It turns proofs (the lock of a page in the node directory, the hub's word) into a state of the peer table.
-// Used by member. Below: os (locks). docs/liveness.md says which death is noticed by which proof and within what time.
-// Invariants: nobody is declared dead by age, silence or a number; a peer is lost at most once for each incarnation; a loss is
-// kept until somebody listens.
-// Tests: tests/unit/universe/liveness_test.cpp, tests/universe/test_deaths.py.
+// Who is alive: the one place that decides that a peer has left or is lost, that keeps the text which says so, and that
+// tells the layers above. It turns proofs (the lock of a page in the node directory, the hub's word) into a state of
+// the peer table. Used by member. Below: os (locks). docs/liveness.md says which death is noticed by which proof and
+// within what time. Invariants: nobody is declared dead by age, silence or a number; a peer is lost at most once for
+// each incarnation; a loss is kept until somebody listens. Tests: tests/unit/universe/liveness_test.cpp,
+// tests/universe/test_deaths.py.
 #pragma once
 
 #include <cstdint>
@@ -54,14 +54,15 @@ class Liveness {
 
   // Adds a handler of losses: called once for each incarnation that has left or is lost, from tell().
   void on_lost(Handler handler) { handlers_.push_back(std::move(handler)); }
-  // ok while `id` may still answer; otherwise peer_lost with its name and how that was found out. If it is on this node, its
-  // lock is looked at now, and again in each tick.
+  // ok while `id` may still answer; otherwise peer_lost with its name and how that was found out. If it is on this
+  // node, its lock is looked at now, and again in each tick.
   Status alive(channel::PeerId id);
-  // The same for one incarnation: peer_lost also if the universe knows a later one. An incarnation that the hub has not told
-  // of yet counts as alive, unless its page in the node directory proves that it has ended.
+  // The same for one incarnation: peer_lost also if the universe knows a later one. An incarnation that the hub has not
+  // told of yet counts as alive, unless its page in the node directory proves that it has ended.
   Status alive(channel::PeerId id, std::uint16_t incarnation);
-  // To be called about ten times a second while somebody waits. Looks again at the locks of the peers that somebody has asked
-  // about, and in turn at those of all others on this node: nobody needs to know for whom a wait waits, also without a hub.
+  // To be called about ten times a second while somebody waits. Looks again at the locks of the peers that somebody has
+  // asked about, and in turn at those of all others on this node: nobody needs to know for whom a wait waits, also
+  // without a hub.
   void tick(std::uint64_t now_ns);
   // The hub describes `id` anew. entry: where the table stores it. text: why it is lost, or empty.
   void hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);

@@ -1,4 +1,5 @@
-// The member's side of the hub connection: Membership and SeriesRegistry as seen by the layers above. Private to universe/.
+// The member's side of the hub connection: Membership and SeriesRegistry as seen by the layers above. Private to
+// universe/.
 #pragma once
 
 #include <cstdint>

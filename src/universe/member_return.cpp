@@ -1,4 +1,5 @@
-// A hub that goes away, and comes again: the member dials it again, says who it is, and asks again what was not answered.
+// A hub that goes away, and comes again: the member dials it again, says who it is, and asks again what was not
+// answered.
 #include <algorithm>
 #include <charconv>
 

@@ -1,8 +1,8 @@
 // universe: programs, ranks, joining, liveness. Turns an environment and a hub into "who is who, where, and alive".
-// Above: message, series, relay, runtime. Below: engine, channel (the connection to the hub), os.
-// Invariants: ranks of the universe are programs in order of id, then rank; the table of peers costs at most 64 bytes a
-// rank; a peer is lost once, by name, and comes back only as a new incarnation; what the hub sends is never trusted blindly.
-// Tests: tests/unit/universe, tests/universe.
+// Above: message, series, relay, runtime. Below: engine, channel (the connection to the hub), os. Invariants: ranks of
+// the universe are programs in order of id, then rank; the table of peers costs at most 64 bytes a rank; a peer is lost
+// once, by name, and comes back only as a new incarnation; what the hub sends is never trusted blindly. Tests:
+// tests/unit/universe, tests/universe.
 #pragma once
 
 #include <array>
@@ -67,8 +67,9 @@ class Membership {
   [[nodiscard]] virtual std::int32_t program() const noexcept = 0;  // id of the own program
   [[nodiscard]] virtual const std::vector<ProgramInfo>& programs() const noexcept = 0;
   [[nodiscard]] virtual const PeerInfo& peer(channel::PeerId id) const noexcept = 0;
-  // True if the contact of `id` is known (or nobody needs it any longer: it has left or is lost); otherwise asks the hub for it
-  // and returns false: look again in a later tick. Never blocks. State, incarnation and node of each peer are known without asking.
+  // True if the contact of `id` is known (or nobody needs it any longer: it has left or is lost); otherwise asks the
+  // hub for it and returns false: look again in a later tick. Never blocks. State, incarnation and node of each peer
+  // are known without asking.
   virtual bool ask_contact(channel::PeerId id) = 0;
   [[nodiscard]] virtual std::string_view node_name(std::uint16_t node) const noexcept = 0;
   [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;  // own
@@ -82,27 +83,31 @@ class Membership {
   [[nodiscard]] virtual std::string setting(std::string_view key) const = 0;
   [[nodiscard]] virtual SeriesRegistry& registry() noexcept = 0;
 
-  // The own page in the node directory: knocks of peers, counters; and the doorbell to sleep on. They live as long as this.
+  // The own page in the node directory: knocks of peers, counters; and the doorbell to sleep on. They live as long as
+  // this.
   [[nodiscard]] virtual os::ProcessPage& page() noexcept = 0;
   [[nodiscard]] virtual os::Doorbell& doorbell() noexcept = 0;
   // What the universe's processes prove to each other, and how they protect what goes over sockets.
   [[nodiscard]] virtual const channel::Secret& secret() const noexcept = 0;
   [[nodiscard]] virtual channel::Protection protection() const noexcept = 0;
-  // From here on the engine polls the connection to the hub, and calls that wait let everything else move. nullptr: no more.
+  // From here on the engine polls the connection to the hub, and calls that wait let everything else move. nullptr: no
+  // more.
   virtual Status attach(engine::Engine* engine) = 0;
   // ok while the hub answers; hub_lost and why.
   [[nodiscard]] virtual Status hub() const = 0;
   // The hub has said that the universe is over.
   [[nodiscard]] virtual bool over() const = 0;
 
-  // The hub, or a lock in the node directory, says that a peer is gone (has left, or is lost): called once per incarnation,
-  // from poll. Several handlers may be set; none is ever taken out.
+  // The hub, or a lock in the node directory, says that a peer is gone (has left, or is lost): called once per
+  // incarnation, from poll. Several handlers may be set; none is ever taken out.
   virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler) = 0;
-  // Asks the hub to tell `id` that this process cannot reach it and waits for its call. May be lost: ask again, with back-off.
+  // Asks the hub to tell `id` that this process cannot reach it and waits for its call. May be lost: ask again, with
+  // back-off.
   virtual void request_call_back(channel::PeerId id) = 0;
   // Called from poll when a peer, in its present incarnation, has asked for a call. One handler.
   virtual void on_call_back(std::function<void(channel::PeerId from)> handler) = 0;
-  // ok while `id` may still answer; peer_lost with its name and how it was found out. Looks at its lock when on this node.
+  // ok while `id` may still answer; peer_lost with its name and how it was found out. Looks at its lock when on this
+  // node.
   virtual Status alive(channel::PeerId id) = 0;
   // The same for one incarnation of it: peer_lost also if a later one is known.
   virtual Status alive(channel::PeerId id, std::uint16_t incarnation) = 0;

@@ -1,10 +1,11 @@
-// The directory that the processes of a universe share on one node: <base>/<run id, 16 hexadecimal digits>[-<name>]/, mode
-// 0700. Turns a run id into a directory that goes with its last process, and tells which left-over ones are dead.
-// Used by member, hub_server, relay and couplet-clean. Below: os (locks, files).
-// Invariants: a process that is in a directory holds a lock in it (a page, or `keeper-<pid>-<n>`); entering, leaving and cleaning
-// are serialised by the base's lock file, so that nobody removes what another is about to enter; what is locked is never
-// touched, and neither is what does not prove by its file `node` that this user's process has made it for that run.
-// Tests: tests/unit/universe/test_node_directory.cpp.
+// The directory that the processes of a universe share on one node: <base>/<run id, 16 hexadecimal digits>[-<name>]/,
+// mode
+// 0700. Turns a run id into a directory that goes with its last process, and tells which left-over ones are dead. Used
+// by member, hub_server, relay and couplet-clean. Below: os (locks, files). Invariants: a process that is in a
+// directory holds a lock in it (a page, or `keeper-<pid>-<n>`); entering, leaving and cleaning are serialised by the
+// base's lock file, so that nobody removes what another is about to enter; what is locked is never touched, and neither
+// is what does not prove by its file `node` that this user's process has made it for that run. Tests:
+// tests/unit/universe/test_node_directory.cpp.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,13 @@ namespace couplet::universe {
 
 class NodeDirectory {
  public:
-  // base: os::run_directory(); name: COUPLET_NODE, if several "nodes" are on one host. Makes base and directory if they do not
-  // exist, and holds a keeper's lock until the end. system: somebody else owns or can read it; exists: something else has
-  // that name; timeout, interrupted: another process holds the lock of the base.
+  // base: os::run_directory(); name: COUPLET_NODE, if several "nodes" are on one host. Makes base and directory if they
+  // do not exist, and holds a keeper's lock until the end. system: somebody else owns or can read it; exists: something
+  // else has that name; timeout, interrupted: another process holds the lock of the base.
   static Result<std::unique_ptr<NodeDirectory>> enter(const std::string& base, std::uint64_t run_id,
                                                       const std::string& name, const LockWait& wait);
-  // Removes the keeper, and the directory where nobody else is in it (as every other dead one). Does nothing in a forked
-  // child.
+  // Removes the keeper, and the directory where nobody else is in it (as every other dead one). Does nothing in a
+  // forked child.
   ~NodeDirectory();
   NodeDirectory(const NodeDirectory&) = delete;
   NodeDirectory& operator=(const NodeDirectory&) = delete;
@@ -56,8 +57,9 @@ struct CleanReport {
   std::vector<std::string> kept;  // somebody lives there
 };
 
-// Removes the node directories of this user in which no lock is held, unless another host may still use them. Other entries of
-// `base` are neither touched nor reported. ok with an empty report if `base` does not exist; timeout, interrupted.
+// Removes the node directories of this user in which no lock is held, unless another host may still use them. Other
+// entries of `base` are neither touched nor reported. ok with an empty report if `base` does not exist; timeout,
+// interrupted.
 Result<CleanReport> clean(const std::string& base, bool dry_run, const LockWait& wait);
 
 }  // namespace couplet::universe

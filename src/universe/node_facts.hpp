@@ -1,5 +1,6 @@
-// The file `node` of a node directory: who made the directory, and for which run. It alone makes a directory one of ours.
-// Used by node_directory. Format: docs/formats/node-directory.md. Tests: tests/unit/universe/test_node_directory.cpp.
+// The file `node` of a node directory: who made the directory, and for which run. It alone makes a directory one of
+// ours. Used by node_directory. Format: docs/formats/node-directory.md. Tests:
+// tests/unit/universe/test_node_directory.cpp.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +20,8 @@ struct NodeFacts {
 inline constexpr int node_facts_version = 1;
 inline constexpr const char* node_facts_file = "node";
 
-// The facts of `directory`. not_found: there is no such file; protocol: it is no sound file of this version, or does not belong
-// to this user. Symbolic links are not followed.
+// The facts of `directory`. not_found: there is no such file; protocol: it is no sound file of this version, or does
+// not belong to this user. Symbolic links are not followed.
 Result<NodeFacts> read_node_facts(const std::string& directory);
 // The file appears complete, or not at all.
 Status write_node_facts(const std::string& directory, const NodeFacts& facts);

@@ -1,6 +1,5 @@
-// When to dial a hub again that went away: soon, then less and less often, each process at times of its own, so that ten thousand
-// do not call in the same moment. Pure.
-// Tests: tests/unit/universe/test_redial.cpp.
+// When to dial a hub again that went away: soon, then less and less often, each process at times of its own, so that
+// ten thousand do not call in the same moment. Pure. Tests: tests/unit/universe/test_redial.cpp.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,7 @@
-// The description of a series as bytes: what its first writer rank announces, the hub stores, and readers fetch in parts.
-// Pure. docs/formats/hub.md, "A series".
-// Invariants: the incarnation and whether it is closed are no part of it: the hub tells them beside it, so that the bytes never
-// change; nothing is allocated that is much larger than what the bytes can describe.
-// Tests: tests/unit/universe/test_series_record.cpp, tests/fuzz/control.cpp.
+// The description of a series as bytes: what its first writer rank announces, the hub stores, and readers fetch in
+// parts. Pure. docs/formats/hub.md, "A series". Invariants: the incarnation and whether it is closed are no part of it:
+// the hub tells them beside it, so that the bytes never change; nothing is allocated that is much larger than what the
+// bytes can describe. Tests: tests/unit/universe/test_series_record.cpp, tests/fuzz/control.cpp.
 #pragma once
 
 #include <cstddef>

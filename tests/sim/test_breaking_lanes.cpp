@@ -1,6 +1,6 @@
-// Seeds that break and heal the lanes of channels which may resume, one lane or several with unlike delays. Whatever breaks:
-// everything arrives, once, unchanged and in order, in both directions, and both sides end in good order.
-// To run one seed alone: COUPLET_SIM_SEED=<seed> test_sim --gtest_filter=BreakingLanes.*
+// Seeds that break and heal the lanes of channels which may resume, one lane or several with unlike delays. Whatever
+// breaks: everything arrives, once, unchanged and in order, in both directions, and both sides end in good order. To
+// run one seed alone: COUPLET_SIM_SEED=<seed> test_sim --gtest_filter=BreakingLanes.*
 #include <gtest/gtest.h>
 
 #include <cstdlib>

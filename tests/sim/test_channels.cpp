@@ -1,7 +1,7 @@
 // A thousand seeds: endpoints with channels, random traffic, faults, partitions and deaths. Whatever happens: what is
-// delivered is a beginning of what was sent, in order and unchanged; all of it, or both sides that live know by name why not;
-// every frame that was sent is finished once; the same seed does the same again.
-// A failing seed is printed; to run it alone: COUPLET_SIM_SEED=<seed> test_sim --gtest_filter=SimulatedChannels.*
+// delivered is a beginning of what was sent, in order and unchanged; all of it, or both sides that live know by name
+// why not; every frame that was sent is finished once; the same seed does the same again. A failing seed is printed; to
+// run it alone: COUPLET_SIM_SEED=<seed> test_sim --gtest_filter=SimulatedChannels.*
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
-// One process of a world: carries out its script over the public C interface, one action after the other, and notes what it saw.
+// One process of a world: carries out its script over the public C interface, one action after the other, and notes
+// what it saw.
 #include <couplet/couplet.h>
 
 #include <cmath>

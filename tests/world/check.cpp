@@ -234,8 +234,8 @@ std::vector<Finding> Checker::check() {
 
 }  // namespace
 
-// A cable that is cut for more than about 3 s looks like a host that has vanished (docs/liveness.md), and so does one whose
-// connections to the hub are reset.
+// A cable that is cut for more than about 3 s looks like a host that has vanished (docs/liveness.md), and so does one
+// whose connections to the hub are reset.
 bool hosts_seemed_lost(const History& history, Nanoseconds time_ns) {
   constexpr Nanoseconds vanished_ns = 2'500'000'000;
   return std::any_of(history.harms.begin(), history.harms.end(), [&](const Harm& harm) {

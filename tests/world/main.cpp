@@ -1,5 +1,6 @@
-// usage: world [--seeds N] [--first SEED] [--seed SEED] [--plan FILE]... [--jobs N] [--show] [--history] [--calls SECONDS] [--shrink SECONDS]
-// Plays worlds: whole universes on a simulated kernel (docs/chaos.md). Exit status: 0 nothing found; 1 something was found.
+// usage: world [--seeds N] [--first SEED] [--seed SEED] [--plan FILE]... [--jobs N] [--show] [--history] [--calls
+// SECONDS] [--shrink SECONDS] Plays worlds: whole universes on a simulated kernel (docs/chaos.md). Exit status: 0
+// nothing found; 1 something was found.
 #include <couplet/couplet.h>
 #include <fcntl.h>
 #include <sodium.h>

@@ -1,5 +1,5 @@
-// What happens in one world: which processes there are, what each does, and which faults come when. A plan is made from a seed
-// or read from a text, and says of itself what it is, so that a shrunk one can be kept.
+// What happens in one world: which processes there are, what each does, and which faults come when. A plan is made from
+// a seed or read from a text, and says of itself what it is, so that a shrunk one can be kept.
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ struct Role {
   [[nodiscard]] std::string name() const { return program + "/" + std::to_string(rank); }
 };
 
-// At that time (in seconds): kill, start, stop of a role, "hub" or "relay@NODE"; cut, heal, reset of "A-B", two nodes. A kill
-// with after=N comes when that process makes the N-th call of the kernel after the time.
+// At that time (in seconds): kill, start, stop of a role, "hub" or "relay@NODE"; cut, heal, reset of "A-B", two nodes.
+// A kill with after=N comes when that process makes the N-th call of the kernel after the time.
 struct Fault {
   double time_s = 0;
   Action what;

@@ -1,4 +1,5 @@
-// Carries out a plan: starts hub and processes on a simulated kernel, does to them what the plan says, and keeps what they saw.
+// Carries out a plan: starts hub and processes on a simulated kernel, does to them what the plan says, and keeps what
+// they saw.
 #pragma once
 
 #include <memory>
@@ -14,8 +15,8 @@ struct Outcome {
   std::uint64_t trace = 0;
 };
 
-// One plan for each process of the operating system: the simulated processes leave their memory and the library's state behind.
-// calls_from_s: when to begin to print each call of the kernel; negative: never.
+// One plan for each process of the operating system: the simulated processes leave their memory and the library's state
+// behind. calls_from_s: when to begin to print each call of the kernel; negative: never.
 [[nodiscard]] Outcome play(const Plan& plan, double calls_from_s);
 
 }  // namespace world

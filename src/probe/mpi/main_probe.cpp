@@ -45,8 +45,8 @@ int bound_core() {
   return sched_getcpu();
 }
 
-// Fills in the node of each rank, by host if the options do not tell, and prints where everybody is. The return value is
-// empty, or says what is wrong.
+// Fills in the node of each rank, by host if the options do not tell, and prints where everybody is. The return value
+// is empty, or says what is wrong.
 std::string find_nodes(World& world, const Options& options) {
   std::array<char, host_bytes> host{};
   int length = 0;

@@ -36,7 +36,8 @@ Status check(int code, std::string_view call) {
   return code == MPI_SUCCESS ? Status() : mpi_failure(code, call);
 }
 
-// Bytes at distances. What turns out to lie without a gap is one run: MPIs do not see that by themselves, and pack twice.
+// Bytes at distances. What turns out to lie without a gap is one run: MPIs do not see that by themselves, and pack
+// twice.
 class Type {
  public:
   Type() = default;

@@ -1,6 +1,6 @@
-// Changes of peers' states, collected and told to all members at once: one message for many changes. Pure; a part of HubState.
-// Invariants: of two changes of one peer the earlier one is told first; what is told together is in as few runs as possible.
-// Tests: tests/unit/universe/test_hub_state.cpp.
+// Changes of peers' states, collected and told to all members at once: one message for many changes. Pure; a part of
+// HubState. Invariants: of two changes of one peer the earlier one is told first; what is told together is in as few
+// runs as possible. Tests: tests/unit/universe/test_hub_state.cpp.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,9 @@ class ChangeBatch {
 
   // When the next batch is to be told: at once if the last one is long enough ago. UINT64_MAX: nothing has changed.
   [[nodiscard]] std::uint64_t due_ns() const noexcept;
-  // The messages, encoded once for all. with_contacts: also the contacts of peers that are present now. A member that is told
-  // something which rests on these changes is told them before; that it is told them again with the batch does no harm.
+  // The messages, encoded once for all. with_contacts: also the contacts of peers that are present now. A member that
+  // is told something which rests on these changes is told them before; that it is told them again with the batch does
+  // no harm.
   [[nodiscard]] const std::vector<Payload>& look(bool with_contacts);
   // The same, for all `members`; the batch is empty then.
   [[nodiscard]] std::vector<Payload> take(std::uint64_t now_ns, std::size_t members, bool with_contacts);

@@ -209,8 +209,8 @@ void HubServer::accept_caller(os::Descriptor socket, std::uint64_t now_ns) {
   serve(id, now_ns);
 }
 
-// Most likely the limit of open files: somebody who has proven nothing gives its own back; if there is nobody, the hub is deaf
-// for a moment.
+// Most likely the limit of open files: somebody who has proven nothing gives its own back; if there is nobody, the hub
+// is deaf for a moment.
 void HubServer::out_of_descriptors(const Status& why, std::uint64_t now_ns) {
   if (!std::exchange(noted_no_descriptor_, true) && options_.note) {
     options_.note(why.text());
@@ -365,8 +365,8 @@ void HubServer::drop_late(std::uint64_t now_ns) {
   }
 }
 
-// A member that is stopped reads nothing for as long as it likes, but its system answers. Only a look at the connection finds
-// that the system is gone while something is on its way; otherwise keepalive does.
+// A member that is stopped reads nothing for as long as it likes, but its system answers. Only a look at the connection
+// finds that the system is gone while something is on its way; otherwise keepalive does.
 void HubServer::look_for_silence(std::uint64_t now_ns) {
   const auto looked_at = std::vector<ConnectionId>(unanswered_.begin(), unanswered_.end());
   for (const auto id : looked_at) {

@@ -1,10 +1,8 @@
 // The hub on sockets: turns connections into what HubState hears, and what it says into bytes. One thread, one place to
-// sleep; never blocks on a client.
-// Above: runtime/main_hub. Below: hub_state, control_connection, os.
-// Invariants: connections that have not proven the secret are bounded, and an honest one always finds a place
-// (channel/unproven); a client that reads nothing costs a bounded amount and stays, for as long as its system answers; the hub
-// is a process of its node and keeps the node directory.
-// Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
+// sleep; never blocks on a client. Above: runtime/main_hub. Below: hub_state, control_connection, os. Invariants:
+// connections that have not proven the secret are bounded, and an honest one always finds a place (channel/unproven); a
+// client that reads nothing costs a bounded amount and stays, for as long as its system answers; the hub is a process
+// of its node and keeps the node directory. Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
 #pragma once
 
 #include <atomic>
@@ -61,8 +59,8 @@ class HubServer {
   [[nodiscard]] std::uint64_t times_behind() const noexcept { return times_behind_.load(std::memory_order_relaxed); }
   // Works until the universe is over, or until stop_descriptor (-1: none) is readable: then tells the members and ends.
   Status run(int stop_descriptor);
-  // From now on `descriptor`, a pipe or socket, says whether somebody still wants the universe: after its other end has been
-  // closed the hub ends as soon as nobody is connected.
+  // From now on `descriptor`, a pipe or socket, says whether somebody still wants the universe: after its other end has
+  // been closed the hub ends as soon as nobody is connected.
   Status end_with(int descriptor);
   // One round: sleeps at most timeout_ns. False: over, and everything is said.
   bool turn(std::uint64_t timeout_ns);

@@ -1,11 +1,10 @@
-// hub: the rendezvous of a universe as a pure state machine. Turns what proven connections say, and the time, into messages
-// to them and events. No sockets, no clock, no randomness: the same inputs give the same outputs.
-// Above: hub_server (sockets). Parts: seats (programs, ranks, nodes), series_service, change_batch, recovery (after a restart of
-// the hub). Below: control (messages).
-// Invariants: a connection is at most one rank; a rank is present on at most one connection; what was sent to a member is
-// consistent: all states, then changes in batches; nothing that a client says breaks an invariant (it is answered or refused);
-// no message costs a walk over all members.
-// Tests: tests/unit/universe/test_hub_state.cpp, test_hub_recovery.cpp, tests/fuzz/hub_state.cpp.
+// hub: the rendezvous of a universe as a pure state machine. Turns what proven connections say, and the time, into
+// messages to them and events. No sockets, no clock, no randomness: the same inputs give the same outputs. Above:
+// hub_server (sockets). Parts: seats (programs, ranks, nodes), series_service, change_batch, recovery (after a restart
+// of the hub). Below: control (messages). Invariants: a connection is at most one rank; a rank is present on at most
+// one connection; what was sent to a member is consistent: all states, then changes in batches; nothing that a client
+// says breaks an invariant (it is answered or refused); no message costs a walk over all members. Tests:
+// tests/unit/universe/test_hub_state.cpp, test_hub_recovery.cpp, tests/fuzz/hub_state.cpp.
 #pragma once
 
 #include <cstdint>
@@ -60,14 +59,15 @@ class HubState {
   void broken(ConnectionId connection, const Status& why, std::uint64_t now_ns);
   // The connection has ended; why is for the sentence that the others get.
   void disconnected(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
-  // As disconnected(), if it was reset, which proves nothing about the process: a member may come back (reset_patience_s), or its
-  // lock says that it has ended.
+  // As disconnected(), if it was reset, which proves nothing about the process: a member may come back
+  // (reset_patience_s), or its lock says that it has ended.
   void cut_off(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
   // Where those listen for their peers that were cut off and have not come back.
   [[nodiscard]] std::vector<ListenerCalls::Target> cut_off() const;
   // One of them still listens: it lives, and its patience begins anew.
   void seen_listening(channel::PeerId peer, std::uint64_t now_ns);
-  // The connection reads too little: it is told no more changes until it has caught up, and then the state of everything.
+  // The connection reads too little: it is told no more changes until it has caught up, and then the state of
+  // everything.
   void fell_behind(ConnectionId connection);
   void caught_up(ConnectionId connection);
   // Deadlines; to be called a few times a second.
@@ -78,8 +78,8 @@ class HubState {
   // The hub was told to end.
   void stop(const std::string& why);
 
-  // Who was there before a restart or a reset and has not come back yet, and what the lock of such a process says (state left or
-  // lost; ignored if it has come back meanwhile).
+  // Who was there before a restart or a reset and has not come back yet, and what the lock of such a process says
+  // (state left or lost; ignored if it has come back meanwhile).
   [[nodiscard]] std::vector<PeerRun> awaited() const;
   [[nodiscard]] std::size_t awaited_count() const noexcept { return awaited_count_; }
   void seen_gone(const PeerRun& gone, const std::string& why, std::uint64_t now_ns);

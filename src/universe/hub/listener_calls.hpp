@@ -1,6 +1,6 @@
-// Calls the ports at which members listen for their peers: a system that takes such a call proves that a process still holds the
-// port, also if that process computes or is stopped. Used by hub_server for members whose connection was reset.
-// Tests: tests/unit/universe/listener_calls_test.cpp.
+// Calls the ports at which members listen for their peers: a system that takes such a call proves that a process still
+// holds the port, also if that process computes or is stopped. Used by hub_server for members whose connection was
+// reset. Tests: tests/unit/universe/listener_calls_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class ListenerCalls {
     channel::PeerId peer = 0;
     os::Endpoint endpoint;
   };
-  // Calls those of `targets` that are not being called already, gives up the calls to all others, and returns the peers that have
-  // been reached since the last time. Never blocks.
+  // Calls those of `targets` that are not being called already, gives up the calls to all others, and returns the peers
+  // that have been reached since the last time. Never blocks.
   std::vector<channel::PeerId> call(const std::vector<Target>& targets);
 
  private:

@@ -1,6 +1,6 @@
-// Which ranks of a required reader program have opened a series. A set and not a sum: a notice that comes twice, a rank that
-// opens twice and a rank that came again count once. Pure; a part of SeriesBook.
-// Tests: tests/unit/universe/openers_test.cpp.
+// Which ranks of a required reader program have opened a series. A set and not a sum: a notice that comes twice, a rank
+// that opens twice and a rank that came again count once. Pure; a part of SeriesBook. Tests:
+// tests/unit/universe/openers_test.cpp.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ class Openers {
   }
   // It has left or is lost, and holds nothing any more. If it comes again, it is waited for like any other.
   void gone(channel::PeerId rank) { ranks_.erase(rank); }
-  // living: ranks of the program that are there or may still come; of a program of which fewer live than are needed, all.
+  // living: ranks of the program that are there or may still come; of a program of which fewer live than are needed,
+  // all.
   [[nodiscard]] bool all_opened(std::size_t living) const {
     return team_opened_ || (!ranks_.empty() && ranks_.size() >= std::min(needed_, living));
   }

@@ -1,5 +1,5 @@
-// After a restart of the hub, or a reset of one connection: what members tell makes the state again (docs/formats/hub.md, "A hub
-// that was started again").
+// After a restart of the hub, or a reset of one connection: what members tell makes the state again
+// (docs/formats/hub.md, "A hub that was started again").
 #include <algorithm>
 
 #include "universe/hub/hub_state.hpp"
@@ -50,8 +50,8 @@ void HubState::seen_listening(channel::PeerId peer, std::uint64_t now_ns) {
   }
 }
 
-// The member comes back before the hub has noticed that its old connection is lost. It calls again, and is taken when that has
-// ended: until then nobody can take a living member's place.
+// The member comes back before the hub has noticed that its old connection is lost. It calls again, and is taken when
+// that has ended: until then nobody can take a living member's place.
 bool HubState::is_still_connected(const RejoinMessage& message, const Place& place) const {
   const auto* const seat = seats_.find(place);
   return seat != nullptr && seat->connection != 0 && seat->info.incarnation == message.incarnation &&
@@ -181,8 +181,8 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   release(place.program);
 }
 
-// The first member that had been in the complete universe has come: everybody else was there, too, as far as it does not say
-// otherwise.
+// The first member that had been in the complete universe has come: everybody else was there, too, as far as it does
+// not say otherwise.
 void HubState::await_members(std::uint64_t now_ns) {
   if (awaiting_) {
     return;

@@ -1,8 +1,7 @@
-// The places of a universe: programs with their ranks, nodes, and a relay for each node. Knows who holds which place, in which
-// incarnation and state. Pure; a part of HubState.
-// Invariants: sizes never change once all are known; a place is held by at most one connection; `present` of a program counts
-// its ranks in state present.
-// Tests: tests/unit/universe/test_hub_state.cpp.
+// The places of a universe: programs with their ranks, nodes, and a relay for each node. Knows who holds which place,
+// in which incarnation and state. Pure; a part of HubState. Invariants: sizes never change once all are known; a place
+// is held by at most one connection; `present` of a program counts its ranks in state present. Tests:
+// tests/unit/universe/test_hub_state.cpp.
 #pragma once
 
 #include <cstdint>
@@ -52,9 +51,11 @@ class Seats {
   };
   explicit Seats(const std::vector<ProgramSpec>& programs);
 
-  // The program that a joiner names; its size is taken from the first one who tells it. not_found, argument, mismatch, limit.
+  // The program that a joiner names; its size is taken from the first one who tells it. not_found, argument, mismatch,
+  // limit.
   Result<std::int32_t> program_for(const JoinMessage& message);
-  // The sizes of all programs as a member was told them before the hub was started again. mismatch: they contradict ours.
+  // The sizes of all programs as a member was told them before the hub was started again. mismatch: they contradict
+  // ours.
   Status adopt_sizes(const std::vector<ProgramInfo>& programs);
   // True once, when the sizes of all programs have become known. limit: more ranks together than are possible.
   Result<bool> settle_sizes();
@@ -96,8 +97,8 @@ class Seats {
   [[nodiscard]] std::vector<ContactEntry> contacts(channel::PeerId first, std::size_t count) const;
   [[nodiscard]] std::vector<ContactEntry> relay_contacts() const;
 
-  // "waiting for program 'nowcast' (0 of 1 ranks) and rank 1 of 'ocean'"; empty when nobody is missing. also: a program that
-  // must be complete although it is not required (-1: none).
+  // "waiting for program 'nowcast' (0 of 1 ranks) and rank 1 of 'ocean'"; empty when nobody is missing. also: a program
+  // that must be complete although it is not required (-1: none).
   [[nodiscard]] std::string missing(std::int32_t also) const;
   // At most a few of them, and how many more.
   [[nodiscard]] std::string quoted_names() const;

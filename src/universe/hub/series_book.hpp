@@ -1,7 +1,7 @@
-// The hub's register of series: who writes which, who reads, who must still come. Pure; a part of HubState.
-// Invariants: a name has one record, its newest; writers and readers are peers that live, since peer_gone takes them out. After a
-// restart of the hub a name may be known from members' claims before its description has come: find() does not see it then.
-// Tests: tests/unit/universe/test_series_book.cpp.
+// The hub's register of series: who writes which, who reads, who must still come. Pure; a part of HubState. Invariants:
+// a name has one record, its newest; writers and readers are peers that live, since peer_gone takes them out. After a
+// restart of the hub a name may be known from members' claims before its description has come: find() does not see it
+// then. Tests: tests/unit/universe/test_series_book.cpp.
 #pragma once
 
 #include <cstdint>
@@ -42,11 +42,11 @@ class SeriesBook {
   // nullptr where there is none with an incarnation above newer_than.
   [[nodiscard]] const Stored* find(const std::string& name, std::int64_t newer_than) const;
 
-  // After a restart of the hub: what a member says that it does with a series. True: its description should be recalled from
-  // this member. limit: too many series.
+  // After a restart of the hub: what a member says that it does with a series. True: its description should be recalled
+  // from this member. limit: too many series.
   Result<bool> claim(channel::PeerId peer, const std::string& program, const SeriesClaim& claim);
-  // The description that was recalled; ignored if it is there already or is of another incarnation. may_write: whether a
-  // writer that has claimed nothing may still come and claim.
+  // The description that was recalled; ignored if it is there already or is of another incarnation. may_write: whether
+  // a writer that has claimed nothing may still come and claim.
   void describe(const SeriesRecord& record, std::shared_ptr<const std::string> description,
                 const std::function<bool(channel::PeerId)>& may_write, std::uint64_t now_ns);
   // What `peer` has open is not known; it will claim it.
@@ -67,8 +67,8 @@ class SeriesBook {
   Status withdraw(channel::PeerId peer, const std::string& name, std::uint64_t incarnation);
   // How many ranks of a program are there or may still come.
   using Living = std::function<std::size_t(const std::string& program)>;
-  // The series of which a required program has opened since the last call; their writers are to be told. name: only of this
-  // series; empty: of all.
+  // The series of which a required program has opened since the last call; their writers are to be told. name: only of
+  // this series; empty: of all.
   std::vector<Change> newly_opened(const std::string& name, const Living& living);
   // Required programs that have opened it, as the writers were told.
   [[nodiscard]] std::vector<std::string> opened(const std::string& name) const;

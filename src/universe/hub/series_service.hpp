@@ -1,8 +1,7 @@
-// The hub's answers about series: announcing, finding, fetching in parts, opening and closing; and about relays. Turns requests
-// into answers and news. Pure; a part of HubState.
-// Above: hub_state. Below: series_book (what is known), uploads, waiting_requests.
-// Invariants: a description is decoded once and stored as the bytes that came; every answer is at most a message long.
-// Tests: tests/unit/universe/test_series_book.cpp.
+// The hub's answers about series: announcing, finding, fetching in parts, opening and closing; and about relays. Turns
+// requests into answers and news. Pure; a part of HubState. Above: hub_state. Below: series_book (what is known),
+// uploads, waiting_requests. Invariants: a description is decoded once and stored as the bytes that came; every answer
+// is at most a message long. Tests: tests/unit/universe/test_series_book.cpp.
 #pragma once
 
 #include <functional>
@@ -29,8 +28,8 @@ struct Asker {
 
 class SeriesService {
  public:
-  // Both outlive this object. relay_mode: the universe's setting 'relay'. tell_changes: tells a connection what has changed and is
-  // not told yet; called before an answer from which the member may conclude something about its peers.
+  // Both outlive this object. relay_mode: the universe's setting 'relay'. tell_changes: tells a connection what has
+  // changed and is not told yet; called before an answer from which the member may conclude something about its peers.
   SeriesService(Seats& seats, Outbox& outbox, std::string relay_mode, std::function<void(ConnectionId)> tell_changes)
       : seats_(seats), outbox_(outbox), relay_mode_(std::move(relay_mode)), tell_changes_(std::move(tell_changes)) {}
 

@@ -16,8 +16,8 @@ inline constexpr std::size_t max_unfinished_uploads = 16;  // of one connection
 
 class Uploads {
  public:
-  // The whole description when its last part has come. protocol: the part does not follow the one before; limit: too many
-  // unfinished ones. After an error the description is forgotten.
+  // The whole description when its last part has come. protocol: the part does not follow the one before; limit: too
+  // many unfinished ones. After an error the description is forgotten.
   Result<std::optional<std::string>> add(ConnectionId connection, const std::string& upload, const RecordPart& part) {
     const auto key = std::pair(connection, upload);
     auto found = parts_.find(key);

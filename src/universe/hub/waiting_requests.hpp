@@ -1,5 +1,5 @@
-// Requests that wait for something to appear: a series, or the relay of a node. Found by what they wait for, without a walk
-// over all members. Pure; a part of SeriesService.
+// Requests that wait for something to appear: a series, or the relay of a node. Found by what they wait for, without a
+// walk over all members. Pure; a part of SeriesService.
 #pragma once
 
 #include <map>

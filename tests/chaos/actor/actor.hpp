@@ -1,5 +1,5 @@
-// An actor of a chaos run: carries out the lines of its script over the public C interface, one after the other, and writes
-// its history. It decides nothing about right and wrong: tools/chaos does, from all histories.
+// An actor of a chaos run: carries out the lines of its script over the public C interface, one after the other, and
+// writes its history. It decides nothing about right and wrong: tools/chaos does, from all histories.
 #pragma once
 
 #include <couplet/couplet.h>

@@ -1,5 +1,5 @@
-// The history of one process: one JSON object per line, written before and after each call with the monotonic time, so that
-// a process that is killed leaves what it has done.
+// The history of one process: one JSON object per line, written before and after each call with the monotonic time, so
+// that a process that is killed leaves what it has done.
 #pragma once
 
 #include <couplet/couplet.h>

@@ -1,6 +1,6 @@
 // usage: actor PROGRAM RANK SIZE LIFE SEED NUMBER SCRIPT HISTORY      see actor.hpp; lines of the script: docs/chaos.md
-// Exit status: 0 the script was carried out, whatever the calls returned; 2 wrong arguments; 3 no memory for the actor's own
-// buffers; 4 the history cannot be written.
+// Exit status: 0 the script was carried out, whatever the calls returned; 2 wrong arguments; 3 no memory for the
+// actor's own buffers; 4 the history cannot be written.
 #include <fstream>
 #include <new>
 #include <thread>

@@ -330,8 +330,8 @@ TEST(Handshake, somebody_with_the_own_identity_is_refused) {
 }
 
 TEST(Handshake, a_recorded_conversation_and_the_secret_do_not_give_the_session_keys) {
-  // The same secret and nonces, and so everything that is said except the public keys and hashes: the keys of the session
-  // depend on private keys that were never sent.
+  // The same secret and nonces, and so everything that is said except the public keys and hashes: the keys of the
+  // session depend on private keys that were never sent.
   const auto session_key = [](std::uint8_t caller_key, std::uint8_t called_key) {
     auto first = Handshake::initiate(secret_of(1), rank(3), {.id = 8}, "rank 8", ephemeral_of(1, caller_key));
     auto second = Handshake::accept(secret_of(1), rank(8), "a connection", ephemeral_of(2, called_key));

@@ -1,5 +1,5 @@
-// Fault: fifty peers that sleep made each message sixty times slower, since processes were counted that exist and not those
-// that run.
+// Fault: fifty peers that sleep made each message sixty times slower, since processes were counted that exist and not
+// those that run.
 #include "engine/crowd.hpp"
 
 #include <gtest/gtest.h>

@@ -262,8 +262,8 @@ TEST_F(EngineTest, SourcesMayComeAndGoWhileTheyArePolled) {
   EXPECT_EQ(other.polls, 1);
 }
 
-// The race between "nothing there, I sleep" and "here is something, does anybody sleep?". The engine would only lose a slice
-// (100 ms) by each lost wake-up; test_shm_link has the same race with sleeps that do not end by themselves.
+// The race between "nothing there, I sleep" and "here is something, does anybody sleep?". The engine would only lose a
+// slice (100 ms) by each lost wake-up; test_shm_link has the same race with sleeps that do not end by themselves.
 void ping_pong(os::Doorbell& doorbell, os::Bell& other_bell, WordSource& in, std::atomic<std::uint32_t>& out,
                bool begin, Patience patience, std::uint32_t count, bool& in_time) {
   Engine engine(doorbell, patience);

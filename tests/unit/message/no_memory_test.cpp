@@ -1,6 +1,6 @@
-// Fault: an exception inside a poll left requests of dead stack frames in lists (SIGSEGV in the user's process). Here the
-// n-th allocation fails, for every n, and then: no exception passes a poll, no request is stuck, nothing leaks, and either
-// everything works again or the channel has failed by name.
+// Fault: an exception inside a poll left requests of dead stack frames in lists (SIGSEGV in the user's process). Here
+// the n-th allocation fails, for every n, and then: no exception passes a poll, no request is stuck, nothing leaks, and
+// either everything works again or the channel has failed by name.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -83,8 +83,8 @@ TEST(Share, ASenderThatDoesNotLookLeavesAllToTheReceiver) {
   EXPECT_EQ(counters.get(Counter::message_bytes_written_directly), 0U);
 }
 
-// A piece that the sender seems to have claimed, and never copies: the receiver notices, is sent the whole message, and asks
-// this sender for no more pieces.
+// A piece that the sender seems to have claimed, and never copies: the receiver notices, is sent the whole message, and
+// asks this sender for no more pieces.
 TEST(Share, AMissingPieceIsNoticed) {
   counters::Counters counters;
   Parties parties(LaneKind::shm, 2, MessengerOptions{.counters = &counters});

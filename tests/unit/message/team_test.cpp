@@ -56,7 +56,8 @@ TEST(Team, MinimumAndGatherForAnySize) {
   }
 }
 
-// Fault: contexts of teams are hashes that were never compared: what one team had sent counted as the values of another.
+// Fault: contexts of teams are hashes that were never compared: what one team had sent counted as the values of
+// another.
 TEST(Team, TwoTeamsOfOneContextFailByName) {
   Parties parties(LaneKind::shm, 2);
   std::unordered_map<std::uint32_t, std::string> names;  // of contexts

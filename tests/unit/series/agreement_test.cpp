@@ -1,5 +1,5 @@
-// The sequences in which the ranks of a reader agree: at each point one rank fails alone. The others find out, nobody waits
-// for ever, nothing is counted or held afterwards that should not be, and the next call works.
+// The sequences in which the ranks of a reader agree: at each point one rank fails alone. The others find out, nobody
+// waits for ever, nothing is counted or held afterwards that should not be, and the next call works.
 #include <optional>
 #include <thread>
 

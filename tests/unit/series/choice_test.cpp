@@ -273,8 +273,8 @@ TEST_F(Interval, ChoicesThatMakeNoSenseAreNamed) {
   EXPECT_NE(status.text().find("step 5 has no physical time"), std::string::npos) << status.text();
 }
 
-// A writer that does nothing but put: sooner or later a step is replaced while it is copied, also where sanitizers make all
-// but the copies slow. All bytes of a step are the same.
+// A writer that does nothing but put: sooner or later a step is replaced while it is copied, also where sanitizers make
+// all but the copies slow. All bytes of a step are the same.
 TEST_F(Choice, ATornStepIsDeliveredWithItsMark) {
   constexpr std::int64_t extent = 1 << 20;
   constexpr std::size_t bytes = extent * sizeof(std::int32_t);

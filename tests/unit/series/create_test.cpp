@@ -15,7 +15,8 @@ using couplet::testing::ThreadTeam;
 
 using Created = Result<std::unique_ptr<Writer>>;
 
-// `count` writers create at once; change(rank, specification, options) spoils what is otherwise a cut along dimension 0.
+// `count` writers create at once; change(rank, specification, options) spoils what is otherwise a cut along dimension
+// 0.
 std::vector<Created> create_together(const SeriesWorld& world,
                                      std::vector<std::unique_ptr<FakeEnvironment>>& environments, int count,
                                      const std::function<void(int, WriterSpecification&, WriterOptions&)>& change) {
@@ -129,7 +130,8 @@ TEST_F(Create, ALiveNameIsTaken) {
   EXPECT_EQ(world.series_files().size(), 1U);
 }
 
-// Issue 9, fault 8: a rank reserved for as many slots as it wished, and the register had that size in place of the file's.
+// Issue 9, fault 8: a rank reserved for as many slots as it wished, and the register had that size in place of the
+// file's.
 TEST_F(Create, UnequalBlocksOfAWindowWithDefaultSlotsCanBeOpened) {
   world.job = std::make_shared<couplet::testing::FakeJob>();
   world.job->ranks_a_node = couplet::testing::FakeJob::ranks;

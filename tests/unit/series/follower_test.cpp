@@ -6,7 +6,8 @@ namespace {
 
 using namespace testing_fixture;
 
-// Each copy takes as long as the writer needs for so many steps, whatever the machine does meanwhile: it lets the writer put them.
+// Each copy takes as long as the writer needs for so many steps, whatever the machine does meanwhile: it lets the
+// writer put them.
 class SlowCopier final : public Copier {
  public:
   explicit SlowCopier(double claims_per_copy) : claims_per_copy_(claims_per_copy) {}

@@ -379,7 +379,8 @@ TEST_F(Hold, ARankThatOpensTwiceDoesNotEndTheReservationOfAnother) {
   put(*writer, 2);
 }
 
-// Issue 9, fault 5: with relay = none the writer on the other node, which this reader needs nothing of, waited for ever.
+// Issue 9, fault 5: with relay = none the writer on the other node, which this reader needs nothing of, waited for
+// ever.
 TEST_F(Hold, ARequiredReaderIsCountedByWritersOfOtherNodesThatItDoesNotRead) {
   testing::TeamRoom room{2};
   std::array<testing::ThreadTeam, 2> teams{testing::ThreadTeam(room, 0), testing::ThreadTeam(room, 1)};

@@ -219,9 +219,9 @@ TEST_F(Protocol, OneOfTheSleepersPassesTheWakeUpOn) {
   EXPECT_FALSE(take_pass_on(control.published));
 }
 
-// Store buffers: a claim and a hold at the same moment, a publication and a sleep at the same moment; one of the two must
-// see the other, whatever the processor reorders. The model of the protocol proves it; this looks: two threads run along
-// many instances, and meet at some.
+// Store buffers: a claim and a hold at the same moment, a publication and a sleep at the same moment; one of the two
+// must see the other, whatever the processor reorders. The model of the protocol proves it; this looks: two threads run
+// along many instances, and meet at some.
 struct Meeting {
   wire::SeriesControl control{};
   wire::SeriesReaderEntry entry{};

@@ -146,7 +146,8 @@ TEST_F(InWindow, OnTheWritersNodeARankHoldsItAsOftenAsItLikes) {
   expect_content(batch, box_of(0, rows, 0, columns));
 }
 
-// A get moves the words of a slot header in any order: here the stamp comes before the slot is replaced, the label after it.
+// A get moves the words of a slot header in any order: here the stamp comes before the slot is replaced, the label
+// after it.
 TEST_F(InWindow, AStampDoesNotComeWithTheLabelOfAnotherStep) {
   FakeEnvironment ocean(world, 0, "ocean");
   FakeEnvironment nowcast(world, 1, "nowcast");

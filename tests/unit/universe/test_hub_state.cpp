@@ -350,7 +350,8 @@ TEST(HubState, ChangesOfOneBatchKeepTheirOrderForEachPeer) {
   EXPECT_EQ(told[2].state, PeerState::left);
 }
 
-// An answer never tells of a world that the member has not heard of: the writer of a series that it finds is known to live.
+// An answer never tells of a world that the member has not heard of: the writer of a series that it finds is known to
+// live.
 TEST(HubState, AnAnswerComesAfterTheChangesBeforeIt) {
   HubWorld world("ocean:1,nowcast:1");
   const auto ocean = world.join("ocean", 0, 1);

@@ -59,7 +59,8 @@ class HubSeries : public ::testing::Test {
   [[nodiscard]] std::vector<std::string> told(ConnectionId writer) {
     return world_->has<SeriesMessage>(writer) ? world_->last<SeriesMessage>(writer).opened : std::vector<std::string>();
   }
-  // Programs of two writers and of three readers, of which one may come later; a series that the readers are required for.
+  // Programs of two writers and of three readers, of which one may come later; a series that the readers are required
+  // for.
   void start_readers() {
     start("ocean:2,nowcast:1,follower:3");
     for (int rank = 0; rank < 3; ++rank) {

@@ -1,5 +1,6 @@
-// Program "ocean" writes an array in a grid of boxes; program "air" reads it with the weights of a file, and leaves the rows that
-// it was given in files. Used without MPI (remapping.cpp) and under each MPI (mpi/remapping.cpp), by tests/universe/test_remapping.py.
+// Program "ocean" writes an array in a grid of boxes; program "air" reads it with the weights of a file, and leaves the
+// rows that it was given in files. Used without MPI (remapping.cpp) and under each MPI (mpi/remapping.cpp), by
+// tests/universe/test_remapping.py.
 #ifndef COUPLET_TESTS_REMAPPING_HPP
 #define COUPLET_TESTS_REMAPPING_HPP
 
@@ -70,7 +71,8 @@ inline couplet::Weights load(std::int32_t rank) {
   return weights;
 }
 
-/// what: "steps", or "times": at the times 0.25, 0.5, ... Leaves rows-RANK with all rows of all steps, one after the other.
+/// what: "steps", or "times": at the times 0.25, 0.5, ... Leaves rows-RANK with all rows of all steps, one after the
+/// other.
 inline void read(couplet::Universe& universe, const std::string& what) {
   const std::int32_t rank = universe.program().rank;
   couplet::OpenOptions options;

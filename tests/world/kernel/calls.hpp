@@ -5,7 +5,8 @@
 
 #include "kernel.hpp"
 
-// Defines `name` of libc under a name of our own, so that our declaration needs not agree with each detail of the system's header.
+// Defines `name` of libc under a name of our own, so that our declaration needs not agree with each detail of the
+// system's header.
 #define WORLD_CALL(result, name, ...)                                                                     \
   extern "C" __attribute__((visibility("default"))) result world_call_##name(__VA_ARGS__) __asm__(#name); \
   result world_call_##name(__VA_ARGS__)

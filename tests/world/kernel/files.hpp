@@ -1,5 +1,5 @@
-// Files of the simulated nodes: each node has a tree of its own below /sim. Data lies in memory that all processes share at one
-// address, as if each had mapped it there, and stays until the test process ends.
+// Files of the simulated nodes: each node has a tree of its own below /sim. Data lies in memory that all processes
+// share at one address, as if each had mapped it there, and stays until the test process ends.
 #pragma once
 
 #include <sys/stat.h>

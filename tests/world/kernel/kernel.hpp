@@ -1,8 +1,9 @@
-// A simulated kernel for whole universes in one process: virtual clock, processes as fibers, files, sockets, futexes. The real
-// code runs on it unchanged: the functions of libc that it calls (open, epoll_pwait2, sendmsg, clock_gettime, ...) are defined in
-// the test program (calls_*.cpp), which comes before libc, and lead here if a simulated process calls them.
-// Invariants: one seed gives one run; a process may be switched away from, stopped or killed at each of its calls; a killed
-// process loses its descriptors and locks as the real kernel would take them, and no destructor of it runs.
+// A simulated kernel for whole universes in one process: virtual clock, processes as fibers, files, sockets, futexes.
+// The real code runs on it unchanged: the functions of libc that it calls (open, epoll_pwait2, sendmsg, clock_gettime,
+// ...) are defined in the test program (calls_*.cpp), which comes before libc, and lead here if a simulated process
+// calls them. Invariants: one seed gives one run; a process may be switched away from, stopped or killed at each of its
+// calls; a killed process loses its descriptors and locks as the real kernel would take them, and no destructor of it
+// runs.
 #pragma once
 
 #include <ucontext.h>

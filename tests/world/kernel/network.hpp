@@ -1,5 +1,5 @@
-// Sockets of the simulated nodes: TCP streams with latency, cables that are cut and healed, resets, time-outs; and the datagram
-// sockets of doorbells. All are non-blocking. Node n has the address 10.0.0.(n + 1).
+// Sockets of the simulated nodes: TCP streams with latency, cables that are cut and healed, resets, time-outs; and the
+// datagram sockets of doorbells. All are non-blocking. Node n has the address 10.0.0.(n + 1).
 #pragma once
 
 #include <netinet/in.h>
