@@ -39,6 +39,8 @@ module couplet_binding
     type(c_ptr) :: required_readers
     real(c_double) :: required_timeout_s, wait_timeout_s, evict_after_held_s
     type(c_ptr) :: group
+    integer(c_int64_t) :: holders
+    integer(c_int32_t) :: collective, reserved
   end type
 
   type, bind(c) :: c_open_options

@@ -212,6 +212,9 @@ typedef struct couplet_series_options {
   double wait_timeout_s;        /* for holders, in put and claim; < 0 (default): for ever; 0: answer FULL at once */
   double evict_after_held_s; /* release a holder that has kept this writer waiting for so long; < 0 (default): never */
   couplet_group* group;      /* writers; NULL: all ranks of the program */
+  uint64_t holders;          /* readers that can hold at once, on each writer rank; 0: 64 */
+  int32_t collective;        /* not 0: put and claim are collective over the writers; all ranks get the slot, or none */
+  int32_t reserved;
 } couplet_series_options;
 COUPLET_API void couplet_series_options_init(couplet_series_options* options);
 
@@ -227,6 +230,9 @@ COUPLET_API couplet_status couplet_series_put(couplet_series* series, const void
 /* The memory of the next slot, to compute in place; what it held is gone. It is published by publish, and only then. */
 COUPLET_API couplet_status couplet_series_claim(couplet_series* series, int64_t step, void** data);
 COUPLET_API couplet_status couplet_series_publish(couplet_series* series);
+/* Gives the claim of this rank back. Nothing is published, and the same step or another one may be written next; what the slot
+   held before is gone. Returns COUPLET_ERROR_STATE if nothing is claimed. */
+COUPLET_API couplet_status couplet_series_abandon(couplet_series* series);
 
 /* One of several arrays that belong to one step, and what of it this rank writes. */
 typedef struct couplet_field {

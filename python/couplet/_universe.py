@@ -130,14 +130,17 @@ class Universe(Closing):
         wait_timeout: float | None = None,
         evict_after_held: float | None = None,
         group: Group | None = None,
+        holders: int = 0,
+        collective: bool = False,
     ) -> Writer:
         """Create the series `name`, an array of `shape`, of which this rank writes `box` (default: all of it).
 
         box may be a list of boxes. fields, instead of shape, dtype and box: several arrays that belong to one step,
         each (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes) by its name; no boxes: this rank writes none.
         slots: retained steps (0: as many as fit into memory_bytes, by default 256 MiB). required_readers: programs that
-        must have opened it before anything unread is overwritten. Times in seconds, None: for ever. Collective over the
-        writers (group; default: the program).
+        must have opened it before anything unread is overwritten. Times in seconds, None: for ever. holders: readers
+        that can hold at once (0: 64). collective: put and claim are collective, and all ranks publish a step or none.
+        Collective over the writers (group; default: the program).
         """
         readers = required_readers if isinstance(required_readers, str) else ",".join(required_readers)
         if (shape is None) == (fields is None):
@@ -156,6 +159,8 @@ class Universe(Closing):
                 _seconds(wait_timeout),
                 _seconds(evict_after_held),
                 group._handle if group is not None else None,
+                holders,
+                collective,
             )
         )
 

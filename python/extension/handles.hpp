@@ -55,6 +55,7 @@ struct Series {
   /// False: full.
   [[nodiscard]] bool put(nb::handle array, int64_t step) const;
   void publish() const;
+  void abandon() const;
   /// An array for each box of each field, of any order and with gaps. False: full.
   [[nodiscard]] bool put_arrays(const nb::list& arrays, int64_t step) const;
   /// Arrays over the boxes of all fields; None: full.
@@ -165,6 +166,8 @@ struct CreateOptions {
   double wait_timeout_s;
   double evict_after_held_s;
   const Group* group;
+  uint64_t holders;
+  bool collective;
 };
 
 struct OpenOptions {

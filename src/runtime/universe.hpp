@@ -43,10 +43,11 @@ class Universe final {
   [[nodiscard]] message::Group& everyone() noexcept { return messenger_->universe_group(); }
   [[nodiscard]] message::Group& own_program() noexcept { return *own_program_; }
 
+  // team: set if the writer needs it as long as it lives (options.collective).
   Result<std::unique_ptr<series::Writer>> create_series(message::Group& group,
                                                         const series::WriterSpecification& specification,
-                                                        const series::WriterOptions& options,
-                                                        std::uint64_t deadline_ns);
+                                                        const series::WriterOptions& options, std::uint64_t deadline_ns,
+                                                        std::unique_ptr<message::Team>& team);
   // Who reads `name` together: the group, or each rank for itself.
   Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
 

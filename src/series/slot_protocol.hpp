@@ -218,6 +218,9 @@ struct Owner {
 [[nodiscard]] inline int try_claim(wire::SeriesControl& control, const wire::SeriesReaderEntry* entries,
                                    std::uint32_t entry_count, std::uint64_t ordinal, std::uint64_t slots) noexcept {
   auto& claimed = control.claimed;
+  if (claimed.claimed.load(std::memory_order_relaxed) > ordinal) {
+    return -1;  // it was claimed before and abandoned
+  }
   if (ordinal >= slots) {  // else a slot that was never used
     for (bool definite = false; !definite;) {
       claimed.claim.store(tentative_claim(ordinal + 1), std::memory_order_relaxed);
