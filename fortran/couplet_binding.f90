@@ -35,6 +35,9 @@ module couplet_binding
     real(c_double) :: wait_timeout_s
     real(c_double) :: evict_after_held_s
     type(c_ptr) :: group
+    integer(c_int64_t) :: holders
+    integer(c_int32_t) :: collective
+    integer(c_int32_t) :: reserved
   end type
 
   type, bind(c) :: c_field
@@ -457,6 +460,11 @@ module couplet_binding
       integer(c_int32_t) :: status
     end function
     function c_series_publish(series) bind(c, name="couplet_series_publish") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: series
+      integer(c_int32_t) :: status
+    end function
+    function c_series_abandon(series) bind(c, name="couplet_series_abandon") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: series
       integer(c_int32_t) :: status

@@ -63,7 +63,8 @@ contains
 
   ! Creates the series `name` of these fields. The other arguments are those of universe%create_series.
   subroutine couplet_create_fields(universe, name, fields, series, slots, memory_bytes, required_readers, &
-                                   required_timeout, wait_timeout, evict_after_held, group, ierr)
+                                   required_timeout, wait_timeout, evict_after_held, group, holders, collective, &
+                                   ierr)
     type(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_field), intent(in) :: fields(:)
@@ -73,6 +74,8 @@ contains
     character(len=*), intent(in), optional :: required_readers
     real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
+    integer, intent(in), optional :: holders
+    logical, intent(in), optional :: collective
     integer, intent(out), optional :: ierr
     type(c_series_options) :: options
     type(c_string), target :: texts(size(fields) + 2)
@@ -82,7 +85,7 @@ contains
     integer(c_int32_t) :: status
     integer :: i
     call fill_series_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
-                             evict_after_held, group)
+                             evict_after_held, group, holders, collective)
     do i = 1, size(fields)
       if (.not. fits(name, fields(i))) then
         call refuse(couplet_error_shape, "series '"//trim(name)//"', field "//quoted(fields(i)%name)// &

@@ -94,6 +94,8 @@ module couplet_series_module
     ! call series%read_into(arrays, batch [, at_least, up_to, timeout, ierr]): one array with steps per field, in order
     generic :: read_into => series_read_arrays
     procedure :: publish => series_publish
+    ! call series%abandon([ierr]): gives a claim back, nothing is published
+    procedure :: abandon => series_abandon
     procedure :: read => series_read
     ! call series%read_at(times, batch [, timeout, ierr]): values at physical times, linear between the steps around each
     procedure :: read_at => series_read_at
@@ -161,9 +163,14 @@ contains
     call conclude(c_series_publish(series%handle), ierr)
   end subroutine
 
-  ! Reads at least `at_least` (default 1) and at most `up_to` (default 64) steps into the library's memory. Blocking:
-  ! until at_least steps are there, at most `timeout` seconds; absent or negative: for ever. Answers are in batch%status
-  ! and ierr, and stop nothing.
+  subroutine series_abandon(series, ierr)
+    class(couplet_series), intent(in) :: series
+    integer, intent(out), optional :: ierr
+    call conclude(c_series_abandon(series%handle), ierr)
+  end subroutine
+
+  ! Reads at least `at_least` (default 1; waited for) and at most `up_to` (default 64) steps into the library's buffer.
+  ! timeout in seconds; absent or negative: for ever. Answers are in batch%status and ierr, and stop nothing.
   subroutine series_read(series, batch, at_least, up_to, timeout, ierr)
     class(couplet_series), intent(in) :: series
     type(couplet_batch), intent(out) :: batch

@@ -33,10 +33,9 @@ module couplet_universes
     procedure :: group => universe_group
     procedure :: program_group => universe_program_group
     procedure :: create_group => universe_create_group
-    procedure, private :: create_series_int32, create_series_int64, open_series_int32, open_series_int64, &
-      open_series_whole
-    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers,
-    !                             required_timeout, wait_timeout, evict_after_held, group, ierr])
+    procedure, private :: create_series_int32, create_series_int64, open_series_int32, open_series_int64, open_series_whole
+    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers, required_timeout,
+    !                             wait_timeout, evict_after_held, group, holders, collective, ierr])
     generic :: create_series => create_series_int32, create_series_int64
     ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
     !      latest, torn, interval, weights, beyond_newest, ierr]); weights and beyond_newest only without a box
@@ -226,11 +225,12 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Creates the series `name`: an array with the extents `shape`, of which this rank writes box(1,:) to box(2,:),
-  ! 1-based and inclusive; last < first: nothing. type is that of the elements, default couplet_real64. Times are in
-  ! seconds; negative: for ever. Collective over the writers.
+  ! An array of extents `shape`, of which this rank writes box(1,:) to box(2,:) (1-based, inclusive; last < first: nothing).
+  ! type: of the elements, default couplet_real64. Times in seconds, negative: for ever. holders: readers that can hold at once.
+  ! collective: put and claim are collective over the writers, and all ranks get the slot, or none. Collective over the writers.
   subroutine create_series_int64(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
-                                 required_timeout, wait_timeout, evict_after_held, group, ierr)
+                                 required_timeout, wait_timeout, evict_after_held, group, holders, &
+                                 collective, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int64), intent(in) :: shape(:), box(:, :)
@@ -241,6 +241,8 @@ contains
     character(len=*), intent(in), optional :: required_readers
     real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
+    integer, intent(in), optional :: holders
+    logical, intent(in), optional :: collective
     integer, intent(out), optional :: ierr
     type(c_series_options) :: options
     type(c_string), target :: texts(2)
@@ -249,7 +251,7 @@ contains
     integer(c_int32_t) :: element, status
     logical :: fits
     call fill_series_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
-                             evict_after_held, group)
+                             evict_after_held, group, holders, collective)
     element = couplet_real64
     if (present(type)) element = type
     call turn_box(name, size(shape), box, start, stop, fits, ierr)
@@ -265,7 +267,7 @@ contains
 
   ! Sets the options of the C call, also for couplet_fields. The text must outlive the options.
   subroutine fill_series_options(options, text, slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
-                                 evict_after_held, group)
+                                 evict_after_held, group, holders, collective)
     type(c_series_options), intent(out) :: options
     type(c_string), intent(inout), target :: text
     integer, intent(in), optional :: slots
@@ -273,6 +275,8 @@ contains
     character(len=*), intent(in), optional :: required_readers
     real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
+    integer, intent(in), optional :: holders
+    logical, intent(in), optional :: collective
     call c_series_options_init(options)
     if (present(slots)) options%slots = slots
     if (present(memory_bytes)) options%memory_bytes = memory_bytes
@@ -281,10 +285,13 @@ contains
     if (present(wait_timeout)) options%wait_timeout_s = wait_timeout
     if (present(evict_after_held)) options%evict_after_held_s = evict_after_held
     if (present(group)) options%group = group%handle
+    if (present(holders)) options%holders = holders
+    if (present(collective)) options%collective = merge(1, 0, collective)
   end subroutine
 
   subroutine create_series_int32(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
-                                 required_timeout, wait_timeout, evict_after_held, group, ierr)
+                                 required_timeout, wait_timeout, evict_after_held, group, holders, &
+                                 collective, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     integer(int32), intent(in) :: shape(:), box(:, :)
@@ -295,9 +302,12 @@ contains
     character(len=*), intent(in), optional :: required_readers
     real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
     type(couplet_group), intent(in), optional :: group
+    integer, intent(in), optional :: holders
+    logical, intent(in), optional :: collective
     integer, intent(out), optional :: ierr
     call create_series_int64(universe, name, int(shape, int64), int(box, int64), series, type, slots, memory_bytes, &
-                             required_readers, required_timeout, wait_timeout, evict_after_held, group, ierr)
+                             required_readers, required_timeout, wait_timeout, evict_after_held, group, holders, &
+                             collective, ierr)
   end subroutine
 
   ! Opens the series `name` to read the box box(1,:) to box(2,:), 1-based and inclusive.

@@ -293,6 +293,8 @@ class Universe {
     c.wait_timeout_s = options.wait_timeout_s;
     c.evict_after_held_s = options.evict_after_held_s;
     c.group = options.group.handle();
+    c.holders = options.holders;
+    c.collective = options.collective ? 1 : 0;
     return c;
   }
   /// Points into the options and to `weights`.

@@ -29,6 +29,9 @@ typedef struct couplet_series_options {
   double wait_timeout_s;        /* how long put and claim wait for holders; < 0 (default): for ever; 0: FULL at once */
   double evict_after_held_s; /* release a holder that has kept this writer waiting for so long; < 0 (default): never */
   couplet_group* group;      /* the writers; NULL (default): all ranks of the program */
+  uint64_t holders;          /* readers that can hold at the same time, on each writer rank; 0 (default): 64 */
+  int32_t collective;        /* 1: put and claim are collective: all writer ranks get the slot, or none; 0 (default) */
+  int32_t reserved;
 } couplet_series_options;
 
 /* Sets the options to their defaults. */
@@ -63,6 +66,11 @@ COUPLET_API couplet_status couplet_series_claim(couplet_series* series, int64_t 
 /* Publishes the claimed slot.
  * COUPLET_ERROR_STATE: no slot is claimed. */
 COUPLET_API couplet_status couplet_series_publish(couplet_series* series);
+
+/* Gives the claim of this rank back. Nothing is published, and the same step or another one may be written next. The
+ * old contents of the slot are lost.
+ * COUPLET_ERROR_STATE: no slot is claimed. */
+COUPLET_API couplet_status couplet_series_abandon(couplet_series* series);
 
 /* One of several arrays that belong to one step, and the part of it that this rank writes. */
 typedef struct couplet_field {

@@ -150,7 +150,8 @@ class WritingEnd : public Series {
   void set_time(double time) { check(couplet_series_set_time(handle(), time)); }
   /// Publishes the claimed slot. Throws Error(COUPLET_ERROR_STATE) if no slot is claimed.
   void publish() { check(couplet_series_publish(handle())); }
-  /// Says how long this rank has waited for holding readers.
+  /// Gives a claim back: nothing is published, and the same step or another one may be written next.
+  void abandon() { check(couplet_series_abandon(handle())); }
   [[nodiscard]] Waits waits() const {
     couplet_series_waits waits{};
     waits.struct_bytes = sizeof waits;
@@ -316,7 +317,9 @@ struct SeriesOptions {
   double required_timeout_s = for_ever;
   double wait_timeout_s = for_ever;
   double evict_after_held_s = for_ever;
-  Group group = {};  ///< the writers; empty: all ranks of the program
+  Group group = {};           ///< writers; empty: all ranks of the program
+  std::uint64_t holders = 0;  ///< readers that can hold at once, on each writer rank; 0: the library's default
+  bool collective = false;    ///< put and claim are collective over the writers; all ranks get the slot, or none
 };
 
 enum class Mode : std::int32_t { hold = COUPLET_HOLD, follow = COUPLET_FOLLOW };

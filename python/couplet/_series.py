@@ -305,6 +305,11 @@ class Writer(Series):
         self._unpublished = None
         self._handle.publish()
 
+    def abandon(self) -> None:
+        """Give a claim back: nothing is published, and the same step or another one may be written next."""
+        self._handle.abandon()
+        self._unpublished = None
+
     def _by_name(self, arrays: list[NDArray[Any]]) -> Any:
         fields: dict[str, Any] = {}
         at = 0

@@ -57,7 +57,8 @@ struct Series {
   /// Puts an array. Returns false if the slots are full.
   [[nodiscard]] bool put(nb::handle array, int64_t step) const;
   void publish() const;
-  /// Puts one array for each box of each field, in any order and with gaps. Returns false if the slots are full.
+  void abandon() const;
+  /// An array for each box of each field, of any order and with gaps. False: full.
   [[nodiscard]] bool put_arrays(const nb::list& arrays, int64_t step) const;
   /// Returns arrays over the boxes of all fields, or None if the slots are full.
   [[nodiscard]] nb::object claim_arrays(int64_t step, nb::handle owner) const;
@@ -169,6 +170,8 @@ struct CreateOptions {
   double wait_timeout_s;
   double evict_after_held_s;
   const Group* group;
+  uint64_t holders;
+  bool collective;
 };
 
 struct OpenOptions {

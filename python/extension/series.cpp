@@ -276,6 +276,14 @@ void Series::publish() const {
   check(unlocked([&] { return couplet_series_publish(handle); }));
 }
 
+void Series::abandon() const {
+  const Use use(state, "abandon");
+  if (handle == nullptr) {
+    raise(COUPLET_ERROR_STATE, "abandon: the series is closed");
+  }
+  check(unlocked([&] { return couplet_series_abandon(handle); }));
+}
+
 nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const {
   const Use use(state, "read");
   const std::vector<couplet_field_info> fields = this->fields("read");
@@ -343,6 +351,8 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
   c.required_timeout_s = options.required_timeout_s;
   c.wait_timeout_s = options.wait_timeout_s;
   c.evict_after_held_s = options.evict_after_held_s;
+  c.holders = options.holders;
+  c.collective = options.collective ? 1 : 0;
   c.group = options.group != nullptr ? options.group->handle : nullptr;
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
@@ -458,6 +468,7 @@ void bind_series(nb::module_& module) {
       .def("retained", &Series::retained)
       .def("put", &Series::put, nb::arg("array"), nb::arg("step"))
       .def("publish", &Series::publish)
+      .def("abandon", &Series::abandon)
       .def("put_arrays", &Series::put_arrays, nb::arg("arrays"), nb::arg("step"))
       .def("claim_arrays", &Series::claim_arrays, nb::arg("step"), nb::arg("owner"))
       .def("set_time", &Series::set_time, nb::arg("time"))

@@ -209,10 +209,10 @@ std::unique_ptr<Group> create_group(const Universe& universe, const std::string&
 std::unique_ptr<Series> create(const Universe& universe, const std::string& name, const std::vector<FieldTuple>& fields,
                                uint64_t slots, uint64_t memory_bytes, const std::string& required_readers,
                                double required_timeout, double wait_timeout, double evict_after_held,
-                               const Group* group) {
-  return create_series(
-      universe.state, name, fields,
-      {slots, memory_bytes, required_readers, required_timeout, wait_timeout, evict_after_held, group});
+                               const Group* group, uint64_t holders, bool collective) {
+  return create_series(universe.state, name, fields,
+                       {slots, memory_bytes, required_readers, required_timeout, wait_timeout, evict_after_held, group,
+                        holders, collective});
 }
 
 template <typename T>
@@ -285,7 +285,7 @@ void bind_universe(nb::module_& module) {
       .def("create_group", &create_group, nb::arg("name"), nb::arg("ranks"))
       .def("create_series", &create, nb::arg("name"), nb::arg("fields"), nb::arg("slots"), nb::arg("memory_bytes"),
            nb::arg("required_readers"), nb::arg("required_timeout"), nb::arg("wait_timeout"),
-           nb::arg("evict_after_held"), nb::arg("group").none())
+           nb::arg("evict_after_held"), nb::arg("group").none(), nb::arg("holders"), nb::arg("collective"))
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
            nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
            nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"),

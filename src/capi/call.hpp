@@ -71,9 +71,8 @@ struct couplet_group {
 struct couplet_series {
   couplet::capi::HandleKind kind = couplet::capi::HandleKind::series;
   couplet_universe* owner = nullptr;
-  // Either the writer or the reader is set.
-  std::unique_ptr<couplet::series::Writer> writer;
-  std::unique_ptr<couplet::message::Team> team;  // the reader's team, which outlives it
+  std::unique_ptr<couplet::message::Team> team;     // of a reader, or of a writer that puts collectively; outlives them
+  std::unique_ptr<couplet::series::Writer> writer;  // one of the two
   std::unique_ptr<couplet::series::Reader> reader;
   std::unique_ptr<couplet::series::TimeInterpolation> interpolation;  // of the reader
   std::optional<couplet::series::Description> description;            // holds what describe gave out

@@ -175,6 +175,15 @@ couplet_status couplet_series_publish(couplet_series* series) {
   });
 }
 
+couplet_status couplet_series_abandon(couplet_series* series) {
+  return capi::call(series, "couplet_series_abandon", [&]() -> Status {
+    if (!series->writer) {
+      return capi::wrong_end("couplet_series_abandon", "reading");
+    }
+    return series->writer->abandon();
+  });
+}
+
 couplet_status couplet_series_open(couplet_universe* universe, const char* name, const couplet_open_options* options,
                                    couplet_series** series) {
   return capi::call(universe, "couplet_series_open", [&] { return open(universe, name, options, series); });

@@ -83,9 +83,11 @@ Status create_series(couplet_universe* universe, message::Group& group,
   wanted.required_timeout_s = options.required_timeout_s;
   wanted.wait_timeout_s = options.wait_timeout_s;
   wanted.evict_after_held_s = options.evict_after_held_s;
+  wanted.holders = options.holders;
+  wanted.collective = options.collective != 0;
   auto made = std::make_unique<couplet_series>();
   COUPLET_TRY_VALUE(made->writer, universe->universe->create_series(group, specification, wanted,
-                                                                    os::deadline_after(create_timeout_s)));
+                                                                    os::deadline_after(create_timeout_s), made->team));
   keep(universe, std::move(made), out);
   return {};
 }

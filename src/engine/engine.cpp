@@ -288,7 +288,11 @@ void Engine::set_interrupt(std::function<bool()> check) {
   state_->interrupted = std::move(check);
 }
 
+// Whoever waits elsewhere asks this in each of its rounds: other threads that want their turn get it here.
 bool Engine::interrupted(std::uint64_t now_ns) {
+  if (state_->turn->wanted() && state_->walking == 0) {
+    state_->turn->pass();
+  }
   std::uint64_t each_time = 0;
   return state_->ask(now_ns, state_->turn->serialised() ? each_time : state_->last_ask_ns);
 }

@@ -55,13 +55,9 @@ Result<std::uint64_t> SeriesEnvironment::between_slices() {
   for (int round = 1; round < (pushes_ ? rounds_with_pushes : 1); ++round) {
     engine_.poll();
   }
-  // Deaths are checked by time, and here a round may take a tenth of a second.
-  engine_.look_at_all();
-  if (engine_.leaving()) {
-    return engine::Turn::left_by_another();
-  }
-  if (engine_.interrupted(os::now_ns())) {
-    return Code::interrupted;
+  engine_.look_at_all();  // who has died is looked for by time, and here a round may be a tenth of a second
+  if (engine_.interrupted(os::now_ns())) {  // another thread may have its turn inside this call, and leave
+    return engine_.leaving() ? engine::Turn::left_by_another() : Status(Code::interrupted);
   }
   if (window_ != nullptr) {
     window_->progress();

@@ -249,11 +249,15 @@ Universe::~Universe() {
 Result<std::unique_ptr<series::Writer>> Universe::create_series(message::Group& group,
                                                                 const series::WriterSpecification& specification,
                                                                 const series::WriterOptions& options,
-                                                                std::uint64_t deadline_ns) {
-  COUPLET_TRY_VALUE(auto team, reading_team(group, specification.name, false));
+                                                                std::uint64_t deadline_ns,
+                                                                std::unique_ptr<message::Team>& team) {
+  COUPLET_TRY_VALUE(team, reading_team(group, specification.name, false));
   COUPLET_TRY_VALUE(auto writer, series::Writer::create(*environment_, *team, specification, options, deadline_ns));
   if (const Status started = relay_start_->for_writers(group); !started.ok()) {
     print_note(started.within(fmt::format("series '{}' has no relay for other nodes", specification.name)).text());
+  }
+  if (!options.collective) {
+    team.reset();
   }
   return writer;
 }

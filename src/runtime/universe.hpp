@@ -43,11 +43,12 @@ class Universe final {
   [[nodiscard]] message::Group& everyone() noexcept { return messenger_->universe_group(); }
   [[nodiscard]] message::Group& own_program() noexcept { return *own_program_; }
 
+  // team: set if the writer needs it as long as it lives (options.collective).
   Result<std::unique_ptr<series::Writer>> create_series(message::Group& group,
                                                         const series::WriterSpecification& specification,
-                                                        const series::WriterOptions& options,
-                                                        std::uint64_t deadline_ns);
-  // Returns the team that reads `name` together: the group, or each rank for itself.
+                                                        const series::WriterOptions& options, std::uint64_t deadline_ns,
+                                                        std::unique_ptr<message::Team>& team);
+  // Who reads `name` together: the group, or each rank for itself.
   Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
 
   // Returns the mailbox. It is made at the first call, so that programs without tasks and areas do not pay for it.

@@ -39,14 +39,24 @@ Status tell_failure(message::Team& team, const Status& own, std::string_view who
 }  // namespace
 
 Status agree_on_status(message::Team& team, const Status& own, std::string_view who, std::uint64_t deadline_ns) {
+  return agree_on_minimum(team, own, who, {}, deadline_ns);
+}
+
+Status agree_on_minimum(message::Team& team, const Status& own, std::string_view who, std::span<std::int64_t> values,
+                        std::uint64_t deadline_ns) {
   if (team.size() == 1) {
     return own;
   }
-  std::int64_t fine = own.ok() ? 1 : 0;
-  if (Status status = team.minimum({&fine, 1}, deadline_ns); !status.ok()) {
+  std::vector<std::int64_t> words = {own.ok() ? 1 : 0};
+  words.insert(words.end(), values.begin(), values.end());
+  if (Status status = team.minimum(words, deadline_ns); !status.ok()) {
     return own.ok() ? status : own;
   }
-  return fine == 1 ? Status() : tell_failure(team, own, who, deadline_ns);
+  if (words.front() != 1) {
+    return tell_failure(team, own, who, deadline_ns);
+  }
+  std::copy(words.begin() + 1, words.end(), values.begin());
+  return {};
 }
 
 Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
@@ -55,16 +65,7 @@ Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std
     return own;
   }
   const Status mine = own.ok() ? environment_.before_agreement(point) : own;
-  words_.assign(1, mine.ok() ? 1 : 0);
-  words_.insert(words_.end(), values.begin(), values.end());
-  if (Status status = team_.minimum(words_, deadline_ns); !status.ok()) {
-    return mine.ok() ? status : mine;
-  }
-  if (words_.front() != 1) {
-    return tell_failure(team_, mine, "reader rank", deadline_ns);
-  }
-  std::copy(words_.begin() + 1, words_.end(), values.begin());
-  return {};
+  return agree_on_minimum(team_, mine, "reader rank", values, deadline_ns);
 }
 
 }  // namespace couplet::series

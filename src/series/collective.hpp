@@ -16,6 +16,10 @@ namespace couplet::series {
 // first one that failed, with "<who> <rank>: " in front.
 [[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view who,
                                      std::uint64_t deadline_ns);
+// The same; if it is ok, `values`, as many on each member, are the minima over the members. Otherwise they are
+// unspecified.
+[[nodiscard]] Status agree_on_minimum(message::Team& team, const Status& own, std::string_view who,
+                                      std::span<std::int64_t> values, std::uint64_t deadline_ns);
 
 // The points at which the ranks of a reader agree, in the order of the sequences in which they come:
 //   open:    choice, then per incarnation of the series record, sources, start, opened
@@ -48,8 +52,7 @@ class Agreement {
   [[nodiscard]] int size() const noexcept { return team_.size(); }
   [[nodiscard]] bool alone() const noexcept { return team_.size() == 1; }
 
-  // ok if every member brings ok: then `values`, as many on each, are the minima over the members. Otherwise as
-  // agree_on_status, and `values` are unspecified.
+  // As agree_on_minimum.
   [[nodiscard]] Status minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
                                std::uint64_t deadline_ns);
   [[nodiscard]] Status status(AgreementPoint point, const Status& own, std::uint64_t deadline_ns) {
@@ -59,7 +62,6 @@ class Agreement {
  private:
   message::Team& team_;
   Environment& environment_;
-  std::vector<std::int64_t> words_;
 };
 
 }  // namespace couplet::series

@@ -220,6 +220,9 @@ struct Owner {
 [[nodiscard]] inline int try_claim(wire::SeriesControl& control, const wire::SeriesReaderEntry* entries,
                                    std::uint32_t entry_count, std::uint64_t ordinal, std::uint64_t slots) noexcept {
   auto& claimed = control.claimed;
+  if (claimed.claimed.load(std::memory_order_relaxed) > ordinal) {
+    return -1;  // it was claimed before and abandoned
+  }
   if (ordinal >= slots) {  // else a slot that was never used
     for (bool definite = false; !definite;) {
       claimed.claim.store(tentative_claim(ordinal + 1), std::memory_order_relaxed);
@@ -307,25 +310,38 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return true;
 }
 
+// Frees the entry if this turn of it still stands, in whatever state. False: it does not.
+[[nodiscard]] inline bool free_entry(wire::SeriesReaderEntry& entry, const Owner& owner) noexcept {
+  std::uint64_t word = entry.owner.load(std::memory_order_acquire);
+  while (same_turn(unpack(word), owner) && word != 0) {
+    if (entry.owner.compare_exchange_weak(word, 0, std::memory_order_acq_rel, std::memory_order_acquire)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 // Takes a free entry for owner.peer and owner.incarnation; entry -1: there is none. The entry does not hold yet.
 [[nodiscard]] inline Hold take_entry(wire::SeriesControl& control, wire::SeriesReaderEntry* entries,
                                      std::uint32_t entry_count, Owner owner) noexcept {
-  for (std::uint32_t index = 0; index < entry_count; ++index) {
+  for (std::uint32_t index = 0; index < entry_count;) {
     auto& entry = entries[index];
     std::uint64_t expected = 0;
+    std::uint64_t before = entry.consumed.load(std::memory_order_acquire);
     owner.state = wire::ReaderState::opening;
-    owner.generation = generation_after(consumed_generation(entry.consumed.load(std::memory_order_acquire)));
+    owner.generation = generation_after(consumed_generation(before));
     if (entry.owner.load(std::memory_order_relaxed) != 0 ||
         !entry.owner.compare_exchange_strong(expected, pack(owner), std::memory_order_acq_rel)) {
+      ++index;
       continue;
     }
-    const std::uint16_t generation =
-        generation_after(consumed_generation(entry.consumed.load(std::memory_order_acquire)));
-    if (generation != owner.generation) {  // it was taken and given back between the two looks
-      owner.generation = generation;
-      entry.owner.store(pack(owner), std::memory_order_release);
+    // It fails if somebody else has had the entry since the look, before us or because it was taken from us: look
+    // again. If it succeeds, earlier owners move consumed no longer.
+    if (!entry.consumed.compare_exchange_strong(before, pack_consumed(owner.generation, 0),
+                                                std::memory_order_acq_rel)) {
+      static_cast<void>(free_entry(entry, owner));
+      continue;
     }
-    entry.consumed.store(pack_consumed(generation, 0), std::memory_order_release);  // earlier owners move it no more
     std::uint32_t used = control.released.entries_used.load(std::memory_order_relaxed);
     while (used <= index &&
            !control.released.entries_used.compare_exchange_weak(used, index + 1, std::memory_order_acq_rel)) {
@@ -372,17 +388,6 @@ enum class HoldState : std::uint8_t { held, evicted, released };
                                         std::uint64_t replacement) noexcept {
   std::uint64_t expected = pack(seen);
   return entry.owner.compare_exchange_strong(expected, replacement, std::memory_order_acq_rel);
-}
-
-// Frees the entry if this turn of it still stands, in whatever state. False: it does not.
-[[nodiscard]] inline bool free_entry(wire::SeriesReaderEntry& entry, const Owner& owner) noexcept {
-  std::uint64_t word = entry.owner.load(std::memory_order_acquire);
-  while (same_turn(unpack(word), owner) && word != 0) {
-    if (entry.owner.compare_exchange_weak(word, 0, std::memory_order_acq_rel, std::memory_order_acquire)) {
-      return true;
-    }
-  }
-  return false;
 }
 
 }  // namespace couplet::series

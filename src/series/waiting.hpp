@@ -55,7 +55,8 @@ class Waiting {
   Status sleep_for_steps(wire::SeriesPublished& control, std::uint32_t expected) {
     const std::uint64_t now = os::now_ns();
     if (deadline_ns_ > now) {
-      os::futex_wait(control.word, expected, std::min({slice_ns_, longest_slice_ns, deadline_ns_ - now}));
+      const std::uint64_t length_ns = std::min({slice_ns_, longest_slice_ns, deadline_ns_ - now});
+      environment_.sleep_elsewhere([&] { os::futex_wait(control.word, expected, length_ns); });
       pass_wake_on(control);
     }
     slice_ns_ *= 2;

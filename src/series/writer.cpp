@@ -1,9 +1,11 @@
 #include "series/writer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <utility>
 
+#include "series/collective.hpp"
 #include "series/slot_protocol.hpp"
 
 namespace couplet::series {
@@ -31,6 +33,29 @@ Writer::~Writer() {
 }
 
 Status Writer::claim_slot(std::int64_t step) {
+  Status own = claim_here(step);
+  return team_ == nullptr ? own : agree_on_claim(own, step);
+}
+
+// All members have the slot, for the same step, or none keeps it.
+Status Writer::agree_on_claim(const Status& own, std::int64_t step) {
+  std::array<std::int64_t, 2> bounds = {step, ~step};
+  Status all = agree_on_minimum(*team_, own, "writer rank", bounds, os::never);
+  if (all.ok() && bounds[0] != ~bounds[1]) {
+    all = fail(Code::mismatch, "series '{}': the writer ranks put different steps, {} to {}", file_->geometry().name,
+               bounds[0], ~bounds[1]);
+  }
+  if (!all.ok() && own.ok()) {
+    static_cast<void>(abandon());
+  }
+  return all;
+}
+
+Status Writer::refuse(Status why, std::int64_t step) {
+  return team_ == nullptr ? std::move(why) : agree_on_claim(why, step);
+}
+
+Status Writer::claim_here(std::int64_t step) {
   const auto& name = file_->geometry().name;
   if (closed_) {
     return fail(Code::state, "series '{}' is closed: step {} cannot be written", name, step);
@@ -112,7 +137,7 @@ Status Writer::put(const void* data, std::int64_t step) {
   const std::uint64_t held = statistics_.held_ns;
   const std::uint64_t bytes = bytes_;
   if (data == nullptr && bytes > 0) {
-    return fail(Code::argument, "series '{}' step {}: no data", file_->geometry().name, step);
+    return refuse(fail(Code::argument, "series '{}' step {}: no data", file_->geometry().name, step), step);
   }
   Status status = claim_slot(step);
   if (status.ok()) {
@@ -162,11 +187,16 @@ Status Writer::put(std::span<const Array> arrays, std::int64_t step) {
   const std::uint64_t held = statistics_.held_ns;
   const auto& geometry = file_->geometry();
   if (arrays.size() != pieces_.size()) {
-    return fail(Code::argument, "series '{}' step {}: {} arrays are given, this rank has {} boxes in {} fields",
-                geometry.name, step, arrays.size(), pieces_.size(), geometry.fields.size());
+    return refuse(fail(Code::argument, "series '{}' step {}: {} arrays are given, this rank has {} boxes in {} fields",
+                       geometry.name, step, arrays.size(), pieces_.size(), geometry.fields.size()),
+                  step);
   }
   for (std::size_t index = 0; index < pieces_.size(); ++index) {
-    COUPLET_TRY_VALUE(plans_[index], plan_of(pieces_[index], arrays[index]));
+    auto plan = plan_of(pieces_[index], arrays[index]);
+    if (!plan) {
+      return refuse(plan.status(), step);
+    }
+    plans_[index] = *plan;
   }
   Status status = claim_slot(step);
   if (status.ok()) {
@@ -205,6 +235,14 @@ Status Writer::publish() {
   return {};
 }
 
+Status Writer::abandon() {
+  if (!claimed_) {
+    return fail(Code::state, "series '{}': abandon without a claimed slot", file_->geometry().name);
+  }
+  claimed_ = false;  // the slot stays the writer's, and its stamp odd, until the ordinal is claimed again
+  return {};
+}
+
 Status Writer::close(std::uint64_t deadline_ns) {
   if (closed_) {
     return fail(Code::state, "series '{}' is closed already", file_->geometry().name);
@@ -225,7 +263,7 @@ Result<Retained> Writer::retained() const {
   if (ordinal_ == 0) {
     return Code::not_yet;
   }
-  const std::uint64_t claimed = claimed_ ? ordinal_ + 1 : ordinal_;
+  const std::uint64_t claimed = file_->control().claimed.claimed.load(std::memory_order_relaxed);
   return Retained{std::min(oldest_retained(claimed, file_->slots()), ordinal_), ordinal_, last_step_};
 }
 

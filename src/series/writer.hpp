@@ -53,14 +53,15 @@ struct WriterOptions {
   double wait_timeout_s = -1;
   double evict_after_held_s = -1;  // a holder that has kept the writer waiting for so long is released; < 0: never
   std::uint64_t holders = 0;       // entries in the reader table of each writer rank; 0: 64
+  bool collective = false;         // put and claim agree: no rank publishes a step that another one could not claim
 };
 
 class Writer {
  public:
   // Collective over `team` until deadline_ns. All members get the same answer: argument, shape (a box outside the
   // array, or boxes that overlap, naming the ranks), mismatch (naming the ranks), exists, no_space, limit, peer_lost,
-  // timeout. After an error nothing is left behind. environment and the registry outlive the writer; the team is not
-  // kept.
+  // timeout. After an error nothing is left behind. environment and the registry outlive the writer, and so does the
+  // team if options.collective.
   static Result<std::unique_ptr<Writer>> create(Environment& environment, message::Team& team,
                                                 const WriterSpecification& specification, const WriterOptions& options,
                                                 std::uint64_t deadline_ns);
@@ -81,6 +82,9 @@ class Writer {
   Status set_time(double time);
   // state: nothing was claimed.
   Status publish();
+  // Gives a claim back: nothing is published, and the same step or another one may be written next. What the slot held
+  // before is gone. state: nothing was claimed.
+  Status abandon();
   // Readers get what is left, then the end. A claim that was not published is dropped. Tells the registry.
   Status close(std::uint64_t deadline_ns);
 
@@ -118,6 +122,10 @@ class Writer {
   Writer(Environment& environment, std::unique_ptr<SeriesFile> file, Settings settings);
 
   Status claim_slot(std::int64_t step);
+  Status claim_here(std::int64_t step);
+  Status agree_on_claim(const Status& own, std::int64_t step);
+  // A put that failed before it claimed: the other members are told.
+  Status refuse(Status why, std::int64_t step);
   Result<layout::CopyPlan> plan_of(const Piece& piece, const Array& array) const;
   [[nodiscard]] std::string title_of(const Piece& piece) const;
   void publish_slot();
@@ -136,6 +144,7 @@ class Writer {
   [[nodiscard]] std::string required_name(std::uint64_t hash) const;
 
   Environment& environment_;
+  message::Team* team_ = nullptr;  // with which put and claim agree; nullptr: they are local
   std::unique_ptr<SeriesFile> file_;
   Settings settings_;
   layout::CopyMethod method_ = layout::CopyMethod::cached;

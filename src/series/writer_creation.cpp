@@ -34,6 +34,7 @@ struct Proposal {
   channel::PeerId peer = 0;
   std::uint16_t node = 0;
   bool in_window = false;
+  bool collective = false;
   std::string file;
 };
 
@@ -61,6 +62,7 @@ std::string encode(const Proposal& proposal) {
               {"peer", proposal.peer},
               {"node", proposal.node},
               {"window", proposal.in_window},
+              {"collective", proposal.collective},
               {"file", proposal.file}}
       .dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -95,6 +97,7 @@ Result<Proposal> decode(const std::string& text, std::size_t rank) {
     proposal.peer = value.at("peer").get<channel::PeerId>();
     proposal.node = value.at("node").get<std::uint16_t>();
     proposal.in_window = value.at("window").get<bool>();
+    proposal.collective = value.at("collective").get<bool>();
     proposal.file = value.at("file").get<std::string>();
     for (const auto& field : value.at("fields")) {
       if (!decode_field(field, proposal.specification.fields.emplace_back())) {
@@ -233,6 +236,10 @@ Status check_agreement(const std::vector<Proposal>& proposals) {
       return fail(Code::mismatch, "series '{}' lies in the window of the MPI job on writer rank {}, but not on rank {}",
                   first.name, proposals.front().in_window ? 0 : rank, proposals.front().in_window ? rank : 0);
     }
+    if (proposals[rank].collective != proposals.front().collective) {
+      return fail(Code::mismatch, "series '{}' is written collectively on writer rank {}, but not on rank {}",
+                  first.name, proposals.front().collective ? 0 : rank, proposals.front().collective ? rank : 0);
+    }
     if (proposals[rank].required_readers != proposals.front().required_readers) {
       return fail(Code::mismatch, "series '{}' requires the readers ({}) on writer rank 0 and ({}) on rank {}",
                   first.name, fmt::join(proposals.front().required_readers, ", "),
@@ -327,7 +334,9 @@ class WriterCreation {
       return status;
     }
     file_->control().claimed.incarnation.store(incarnation_, std::memory_order_release);
-    return std::unique_ptr<Writer>(new Writer(environment_, std::move(file_), std::move(settings_)));
+    std::unique_ptr<Writer> writer(new Writer(environment_, std::move(file_), std::move(settings_)));
+    writer->team_ = options_.collective && team_.size() > 1 ? &team_ : nullptr;
+    return writer;
   }
 
  private:
@@ -383,6 +392,7 @@ class WriterCreation {
     own_.node = environment_.node();
     own_.file = fmt::format("series-{:016x}-{:08x}-{:016x}", name_hash(specification_.name), own_.peer, unique);
     own_.in_window = window_ != nullptr;
+    own_.collective = options_.collective;
     return {};
   }
 

@@ -235,11 +235,11 @@ Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadli
     auto& engine = areas_.post_.environment().engine();
     engine.poll();
     if (engine.interrupted(now)) {
-      return Code::interrupted;
+      return engine.leaving() ? engine::Turn::left_by_another() : Status(Code::interrupted);
     }
     const std::uint64_t wait_ns = std::min(nap_ns, deadline_ns - now);
     if (file_) {
-      os::futex_wait(header().word, word, wait_ns);
+      engine.sleep_elsewhere([&] { os::futex_wait(header().word, word, wait_ns); });
     } else {
       static_cast<void>(engine.wait([] { return false; }, now + wait_ns, [] { return std::string(); }));
     }

@@ -42,6 +42,8 @@ static void write_series(couplet_universe* universe) {
   couplet_series_options_init(&options);
   options.slots = 6;
   options.required_readers = "reader";
+  options.holders = 3;
+  options.collective = 1;
   couplet_series* series;
   CHECK(couplet_series_create(universe, "eta", COUPLET_DOUBLE, 3, shape, start, shape, &options, &series));
   double eta[4 * 3 * 5];
@@ -51,6 +53,10 @@ static void write_series(couplet_universe* universe) {
       CHECK(couplet_series_put(series, eta, step));
     } else {
       void* slot;
+      CHECK(couplet_series_claim(series, step - 1, &slot));
+      fill(slot, step - 1);
+      CHECK(couplet_series_abandon(series));
+      REQUIRE(couplet_series_abandon(series) == COUPLET_ERROR_STATE);
       CHECK(couplet_series_claim(series, step, &slot));
       fill(slot, step);
       CHECK(couplet_series_publish(series));

@@ -39,13 +39,16 @@ void fill(std::span<double> eta, std::int64_t step) {
 }
 
 void write_series(couplet::Universe& universe) {
-  auto series = universe.create_series<double>("eta", shape, whole, {.slots = 6, .required_readers = "reader"});
+  auto series = universe.create_series<double>(
+      "eta", shape, whole, {.slots = 6, .required_readers = "reader", .holders = 3, .collective = true});
   std::vector<double> eta(series.elements());
   for (std::int64_t step = 10; step <= 10 * steps; step += 10) {
     if (step % 20 == 0) {
       fill(eta, step);
       require(series.put(eta, step), "put");
     } else {
+      fill(series.claim(step - 1).value(), step - 1);
+      series.abandon();
       fill(series.claim(step).value(), step);
       series.publish();
     }

@@ -46,12 +46,15 @@ contains
     integer(int64) :: newest
     integer :: step
     call universe%create_series("eta", shape_of_eta, reshape([1, 5, 1, 3, 1, 4], [2, 3]), series, slots=6, &
-                                required_readers="reader")
+                                required_readers="reader", holders=3, collective=.true.)
     do step = 10, 10*steps, 10
       if (mod(step, 20) == 0) then
         call fill(eta, step)
         call series%put(eta, step)
       else
+        call series%claim(step - 1, slot)
+        call fill(slot, step - 1)
+        call series%abandon()
         call series%claim(step, slot)
         call fill(slot, step)
         call series%publish()

@@ -18,11 +18,19 @@ def value(step: int) -> np.ndarray:
 
 
 def write_series(universe: couplet.Universe) -> None:
-    with universe.create_series("eta", SHAPE, slots=6, required_readers=["reader"]) as series:
+    with universe.create_series(
+        "eta", SHAPE, slots=6, required_readers=["reader"], holders=3, collective=True
+    ) as series:
         for step in range(10, 10 * STEPS + 1, 10):
             if step % 20 == 0:
                 series.put(value(step), step)
             else:
+                try:
+                    with series.claim(step - 1) as eta:
+                        eta[...] = value(step - 1)
+                        raise RuntimeError("no step after all")
+                except RuntimeError:
+                    series.abandon()
                 with series.claim(step) as eta:
                     eta[...] = value(step)
         assert series.newest == 10 * STEPS

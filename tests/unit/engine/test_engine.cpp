@@ -327,5 +327,30 @@ TEST_F(EngineTest, ASignalWakesButDoesNotEndTheWait) {
   ::sigaction(SIGUSR1, &before, nullptr);
 }
 
+// Fault: a thread that waited elsewhere, and asked only whether it was interrupted, kept its turn for ever.
+TEST_F(EngineTest, AThreadThatWaitsElsewhereLetsOthersIn) {
+  Turn turn;
+  turn.serialise();
+  Engine engine(*doorbell_, spins);
+  ASSERT_TRUE(engine.set_turn(turn).ok());
+  std::atomic<bool> waits{false};
+  bool stop = false;  // belongs to whoever has the turn
+  std::thread waiter([&] {
+    ASSERT_TRUE(turn.begin().ok());
+    const std::uint64_t deadline_ns = os::deadline_after(60);
+    while (!stop && os::now_ns() < deadline_ns) {
+      waits = true;
+      EXPECT_FALSE(engine.interrupted(os::now_ns()));
+    }
+    EXPECT_TRUE(stop) << "nobody else got the turn";
+    turn.end();
+  });
+  EXPECT_TRUE(test::eventually([&] { return waits.load(); }));
+  ASSERT_TRUE(turn.begin().ok());
+  stop = true;
+  turn.end();
+  waiter.join();
+}
+
 }  // namespace
 }  // namespace couplet::engine

@@ -196,6 +196,54 @@ TEST_F(Create, AFailureAfterTheAnnouncementGivesTheNameBack) {
   EXPECT_TRUE(again.ok()) << again.status().text();
 }
 
+// Issue 9, fault 13: a rank published a step that another one could not write.
+TEST_F(Create, ACollectivePutPublishesOnAllRanksOrOnNone) {
+  TeamRoom room(2);
+  FakeEnvironment reader_environment(world, 7, "nowcast");
+  SoloTeam alone;
+  std::unique_ptr<Reader> reader;  // holds what rank 1 writes
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < 2; ++rank) {
+    environments.push_back(std::make_unique<FakeEnvironment>(world, static_cast<channel::PeerId>(rank), "ocean"));
+  }
+  for (int rank = 0; rank < 2; ++rank) {
+    threads.emplace_back([&, rank] {
+      ThreadTeam team(room, rank);
+      WriterOptions options;
+      options.slots = 2;
+      options.wait_timeout_s = 0;
+      options.collective = true;
+      const WriterSpecification specification{"eta", COUPLET_DOUBLE, {2, 4}, box_of(rank, rank + 1, 0, 4)};
+      auto writer = Writer::create(*environments[static_cast<std::size_t>(rank)], team, specification, options, soon());
+      ASSERT_TRUE(writer.ok()) << writer.status().text();
+      const std::vector<double> data(4);
+      EXPECT_TRUE((*writer)->put(data.data(), 0).ok());
+      EXPECT_TRUE((*writer)->put(data.data(), 1).ok());
+      if (rank == 1) {
+        ReaderOptions choice;
+        choice.box = box_of(1, 2, 0, 4);
+        auto opened = Reader::open(reader_environment, alone, "eta", choice, soon());
+        ASSERT_TRUE(opened.ok()) << opened.status().text();
+        reader = std::move(opened).value();
+      }
+      ASSERT_TRUE(team.gather("opened", soon()).ok());
+      EXPECT_EQ((*writer)->put(data.data(), 2).code(), Code::full);
+      EXPECT_EQ((*writer)->count().published, 2U);
+      if (rank == 1) {
+        Batch batch;
+        ASSERT_TRUE(reader->read(2, 2, soon(), nullptr, 0, batch).ok());
+      }
+      ASSERT_TRUE(team.gather("read", soon()).ok());
+      EXPECT_TRUE((*writer)->put(data.data(), 2).ok());
+      EXPECT_EQ((*writer)->put(data.data(), 3 + rank).code(), Code::mismatch);
+      EXPECT_EQ((*writer)->count().published, 3U);
+    });
+  }
+  for (auto& thread : threads) {
+    thread.join();
+  }
+}
+
 TEST_F(Create, WrongArgumentsAreNamed) {
   SoloTeam team;
   FakeEnvironment environment(world, 1, "ocean");
@@ -243,6 +291,25 @@ TEST_F(Arguments, WrongOrderOfCallsIsAState) {
 }
 
 // ---- opening ----
+
+// Issue 9, fault 13.
+TEST_F(Arguments, AnAbandonedClaimPublishesNothing) {
+  auto writer = create(2);
+  EXPECT_EQ(writer->abandon().code(), Code::state);
+  put(*writer, 0);
+  put(*writer, 1);
+  ASSERT_TRUE(writer->claim(5).ok());
+  EXPECT_TRUE(writer->abandon().ok());
+  EXPECT_EQ(writer->publish().code(), Code::state);
+  EXPECT_EQ(writer->count().published, 2U);
+  EXPECT_EQ(writer->retained()->first, 1U);  // the oldest one was overwritten
+  put(*writer, 2);
+  auto reader = open();
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 2, 4, batch).ok());
+  EXPECT_EQ(batch.steps[0], 1);
+  EXPECT_EQ(batch.steps[1], 2);
+}
 
 TEST_F(Arguments, OpeningChecksBoxTypeAndExistence) {
   ReaderOptions options;

@@ -162,6 +162,40 @@ TEST_F(Protocol, WhoWasReleasedWhileItOpenedDoesNotHold) {
   EXPECT_EQ(consumed_of(entries[0]), 0U);
 }
 
+// The model has found it: who was released between its two stores overwrote what the next owner had consumed.
+TEST_F(Protocol, WhoIsReleasedWhileItTakesAnEntryWritesNothingIntoItAfterwards) {
+  auto& entry = entries[0];
+  std::atomic<bool> over = false;
+  std::thread releaser([&] {
+    while (!over.load()) {
+      if (const Owner seen = owner_of(entry); seen.state == ReaderState::opening) {
+        static_cast<void>(replace_owner(entry, seen, 0));
+      }
+    }
+  });
+  const auto take_often = [&](std::uint32_t peer) {
+    std::uint64_t held = 0;
+    for (int turn = 0; turn < 20'000; ++turn) {
+      const Hold hold = take_entry(control, &entry, 1, {.peer = peer});
+      if (!hold.taken() || !begin_hold(entry, hold.owner, peer)) {
+        continue;
+      }
+      ++held;
+      const std::uint64_t consumed = entry.consumed.load();
+      if (state_of(entry, hold.owner) == HoldState::held) {
+        EXPECT_EQ(consumed, pack_consumed(hold.owner.generation, peer));
+      }
+      static_cast<void>(free_entry(entry, hold.owner));
+    }
+    EXPECT_GT(held, 0U);
+  };
+  std::thread other([&] { take_often(2); });
+  take_often(1);
+  other.join();
+  over = true;
+  releaser.join();
+}
+
 TEST_F(Protocol, AnEvictedHolderIsToldSoAndGivesItsEntryBack) {
   const Hold evicted = take();
   EXPECT_EQ(hold(evicted, 0, 2), 0U);
