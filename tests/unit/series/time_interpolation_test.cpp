@@ -8,9 +8,9 @@ namespace {
 using namespace testing_fixture;
 
 // Steps 10, 20, ... at times 1, 2, ...: element i of step s is 100 i + (s / 10)^2.
-class Times : public Series {
+class ReadAt : public Series {
  protected:
-  Times() {
+  ReadAt() {
     WriterSpecification specification("wind", COUPLET_DOUBLE, {3}, line());
     auto made = Writer::create(writer_environment, team, specification, {.slots = 4}, soon());
     EXPECT_TRUE(made.ok()) << made.status().text();
@@ -51,7 +51,7 @@ class Times : public Series {
   Batch batch;
 };
 
-TEST_F(Times, ValuesAreLinearBetweenTheStepsAround) {
+TEST_F(ReadAt, ValuesAreLinearBetweenTheStepsAround) {
   open_at();
   for (std::int64_t number = 1; number <= 4; ++number) {
     put_step(number, double(number));
@@ -71,7 +71,7 @@ TEST_F(Times, ValuesAreLinearBetweenTheStepsAround) {
   EXPECT_EQ(value(1), 16);
 }
 
-TEST_F(Times, ATimeThatNoStepHasReachedIsWaitedForAndNothingIsLost) {
+TEST_F(ReadAt, ATimeThatNoStepHasReachedIsWaitedForAndNothingIsLost) {
   open_at();
   put_step(1, 1);
   put_step(2, 2);
@@ -85,7 +85,7 @@ TEST_F(Times, ATimeThatNoStepHasReachedIsWaitedForAndNothingIsLost) {
   EXPECT_EQ(value(0), 6.5);
 }
 
-TEST_F(Times, ATimePastTheNewestStepIsRefusedIfTheOptionsSaySo) {
+TEST_F(ReadAt, ATimePastTheNewestStepIsRefusedIfTheOptionsSaySo) {
   open_at(BeyondNewest::refuse);
   put_step(1, 1);
   put_step(2, 2);
@@ -95,7 +95,7 @@ TEST_F(Times, ATimePastTheNewestStepIsRefusedIfTheOptionsSaySo) {
   EXPECT_EQ(value(0), 6.5);
 }
 
-TEST_F(Times, ATimeBeforeTheOldestStepIsRefused) {
+TEST_F(ReadAt, ATimeBeforeTheOldestStepIsRefused) {
   open_at();
   put_step(1, 1);
   put_step(2, 2);
@@ -103,7 +103,7 @@ TEST_F(Times, ATimeBeforeTheOldestStepIsRefused) {
   ASSERT_TRUE(at({1.5}).ok());
 }
 
-TEST_F(Times, TheEndIsToldAfterWhatCouldBeDelivered) {
+TEST_F(ReadAt, TheEndIsToldAfterWhatCouldBeDelivered) {
   open_at();
   put_step(1, 1);
   put_step(2, 2);
@@ -113,7 +113,7 @@ TEST_F(Times, TheEndIsToldAfterWhatCouldBeDelivered) {
   EXPECT_EQ(at({2.5}).code(), Code::end);
 }
 
-TEST_F(Times, MisuseIsNamed) {
+TEST_F(ReadAt, MisuseIsNamed) {
   open_at();
   put_step(1, 1);
   expect_refused(at({}), Code::argument, "no times are given");
@@ -127,21 +127,21 @@ TEST_F(Times, MisuseIsNamed) {
   EXPECT_EQ(small[1], 101);
 }
 
-TEST_F(Times, AStepWithoutATimeIsNamed) {
+TEST_F(ReadAt, AStepWithoutATimeIsNamed) {
   open_at();
   const std::array<double, 3> values{};
   ASSERT_TRUE(writer->put(values.data(), 5).ok());
   expect_refused(at({1}), Code::argument, "step 5 has no physical time");
 }
 
-TEST_F(Times, StepsWhoseTimesDoNotGrowAreNamed) {
+TEST_F(ReadAt, StepsWhoseTimesDoNotGrowAreNamed) {
   open_at();
   put_step(1, 1);
   put_step(2, 1);
   expect_refused(at({1.5}), Code::argument, "step 20 has time 1, which is not later than the 1 of step 10");
 }
 
-TEST_F(Times, RemappedRowsAreInterpolatedToo) {
+TEST_F(ReadAt, RemappedRowsAreInterpolatedToo) {
   Weights weights;
   weights.source_points = 3;
   weights.row_offsets = {0, 2, 2};
