@@ -31,7 +31,7 @@ contains
     end do
   end function
 
-  ! Writes a Fortran string as a C one into `buffer`, which must outlive the returned address. The address is NULL if the
+  ! Writes a Fortran string as a C one to `buffer`, which must outlive the returned address. The address is NULL if the
   ! string is absent or empty.
   function to_c(buffer, string) result(text)
     character(kind=c_char), allocatable, target, intent(inout) :: buffer(:)

@@ -54,7 +54,7 @@ struct ProgramInfo {
   std::int32_t first_rank;
 };
 
-/// Describes this process's place: its program (id, number of ranks) and its rank in it.
+/// Describes this process's place: the id and the number of ranks of its program, and its rank in it.
 struct OwnProgram {
   std::int32_t program_count;
   std::int32_t program;
@@ -355,6 +355,7 @@ class Universe {
   return Universe(universe);
 }
 
+/// Returns the version of the library, for example "0.1.0".
 [[nodiscard]] inline std::string version() {
   return couplet_version();
 }

@@ -176,6 +176,7 @@ inline std::vector<Message> wait_all(std::span<Request> requests, double timeout
   return messages;
 }
 
+/// The result of wait_any.
 struct AnyDone {
   std::int32_t index;  ///< index of the completed request; -1 if none is pending
   Message message;
@@ -196,8 +197,8 @@ inline AnyDone wait_any(std::span<Request> requests, double timeout_s = for_ever
   return done;
 }
 
-/// An ordered set of ranks. A copy stands for the same group. The universe owns the group; free() ends one of
-/// create_group early.
+/// An ordered set of ranks. A copy refers to the same group. The universe owns the group; free() ends a group that
+/// create_group has made.
 class Group {
  public:
   Group() = default;

@@ -1,12 +1,12 @@
-/* Series: a named, time-indexed, distributed array with one or more fields, written by one program and read by
- * others.
+/* Series: a named, time-indexed, distributed array with one or more fields, written by one program and read by others.
  *
- * A step is the caller's own number of a time step; steps increase strictly and may be sparse (10, 20, 30).
- * Ordinals 0, 1, 2, ... count the published steps. Each writer rank keeps the last `slots` steps in mapped memory,
- * from which readers copy. A reader that holds makes the writer wait before it overwrites what the reader has not
- * read; a reader that follows never does, and is told how many steps it has lost. A delivered step is whole, over
- * all writer ranks. Options and fields are described by structs whose first member is the size of the struct: set
- * them with the _init function, or set struct_bytes if the comment says so. */
+ * A step is the caller's own number of a time step; steps increase strictly and may be sparse (10, 20, 30). Ordinals
+ * 0, 1, 2, ... count the published steps. Each writer rank keeps the last `slots` steps in mapped memory, from which
+ * readers copy. A reader that holds makes the writer wait before it overwrites what the reader has not read; a
+ * reader that follows never does, and is told how many steps it has lost. A delivered step is whole, over all writer
+ * ranks. Options and fields are described by structs whose first member is the size of the struct: set them with the
+ * _init function, or set struct_bytes if the comment says so. An option that has its default is taken from the
+ * setting series.<name>.<option>, for example the variable COUPLET_SERIES_ETA_SLOTS for the slots of "eta". */
 #ifndef COUPLET_COUPLET_SERIES_H
 #define COUPLET_COUPLET_SERIES_H
 
@@ -24,7 +24,7 @@ typedef struct couplet_series_options {
   size_t struct_bytes;
   uint64_t slots;               /* steps that are kept; 0 (default): as many as fit into memory_bytes, at least 2 */
   uint64_t memory_bytes;        /* size for each writer rank, used if slots is 0; default 256 MiB */
-  const char* required_readers; /* program names, comma separated; NULL: COUPLET_REQUIRED_READERS_<SERIES>, else none */
+  const char* required_readers; /* program names, comma separated; NULL: the setting of the series, else none */
   double required_timeout_s;    /* how long required readers may take to open; < 0 (default): for ever */
   double wait_timeout_s;        /* how long put and claim wait for holders; < 0 (default): for ever; 0: FULL at once */
   double evict_after_held_s; /* release a holder that has kept this writer waiting for so long; < 0 (default): never */

@@ -91,6 +91,7 @@ class Array {
   std::vector<std::int64_t> strides_;
 };
 
+/// The steps that are still there, and the newest one.
 struct Retained {
   std::uint64_t first;  ///< the ordinals [first, end) are still there
   std::uint64_t end;
@@ -268,9 +269,10 @@ class Batch : public detail::BatchBase {
   [[nodiscard]] std::size_t step_elements() const noexcept { return batch_.step_bytes / sizeof(T); }
 };
 
+/// Says how many steps a read gives, and how long it waits.
 struct ReadOptions {
   std::uint64_t at_least = 1;  ///< number of steps that the read waits for
-  std::uint64_t up_to = 64;
+  std::uint64_t up_to = 64;    ///< largest number of steps
   double timeout_s = for_ever;
 };
 
@@ -313,7 +315,7 @@ class Reader : public detail::Series {
 struct SeriesOptions {
   std::uint64_t slots = 0;            ///< steps that are kept; 0: as many as fit into memory_bytes
   std::uint64_t memory_bytes = 0;     ///< 0: the library's default
-  std::string required_readers = {};  ///< comma separated; empty: the variable COUPLET_REQUIRED_READERS_<SERIES>
+  std::string required_readers = {};  ///< comma separated; empty: the setting of the series, else none
   double required_timeout_s = for_ever;
   double wait_timeout_s = for_ever;
   double evict_after_held_s = for_ever;

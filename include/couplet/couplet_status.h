@@ -1,11 +1,11 @@
 /* What every function has in common: status codes, error texts and the interrupt check.
  *
- * Every function that can fail returns a couplet_status: 0 is success, positive values are answers ("not yet", "full",
- * "end", "restarted"), negative values are errors, grouped by what is lost. No function aborts, exits or prints.
- * Outputs are the last arguments and are written only on success, unless the function says otherwise.
- * Times are seconds. A timeout below 0 waits for ever, and 0 does not wait. A timeout of NaN is refused.
- * Boxes are half open, [start, stop) in each dimension, 0-based, in C order (the last dimension is contiguous).
- * A universe and everything made from it is used by one thread at a time, unless it was joined with threads = 1.
+ * Every function that can fail returns a couplet_status: 0 is success, positive values are answers ("not yet",
+ * "full", "end", "restarted", "interrupted"), negative values are errors, grouped by what is lost. No function
+ * aborts, exits or prints. Outputs are the last arguments and are written only on success, unless the function says
+ * otherwise. Times are seconds. A timeout below 0 waits for ever, and 0 does not wait. A timeout of NaN is refused.
+ * Boxes are half open, [start, stop) in each dimension, 0-based, in C order (the last dimension is contiguous). A
+ * universe and everything made from it is used by one thread at a time, unless it was joined with threads = 1.
  * Besides the codes named at a function, every function can return COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_STATE,
  * COUPLET_ERROR_FORKED, COUPLET_ERROR_THREAD, COUPLET_ERROR_MEMORY and COUPLET_ERROR_INTERNAL. */
 #ifndef COUPLET_COUPLET_STATUS_H

@@ -61,7 +61,7 @@ COUPLET_API couplet_status couplet_program_info(const couplet_universe* universe
 COUPLET_API couplet_status couplet_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
                                              int32_t* universe_rank);
 
-/* Lets the library move what is under way. Never blocks. */
+/* Lets the library do pending work: it moves data of all requests. Never blocks. */
 COUPLET_API couplet_status couplet_progress(couplet_universe* universe);
 
 /* Writes a JSON text about links, limits and choices into `text`, at most `bytes` with the final 0. `needed` may be

@@ -40,7 +40,7 @@ class Statistics:
 
     @property
     def balanced(self) -> bool:
-        """Says whether this equation holds."""
+        """Says whether published - first == delivered + lost + skipped + pending."""
         return self.published - self.first == self.delivered + self.lost + self.skipped + self.pending
 
 
@@ -55,7 +55,7 @@ class Waits:
     last_for: str
     longest_for: str
     last_rank: int
-    """In the universe; -1: of a required program that has not opened, or nobody."""
+    """Universe rank of the reader; -1: a required program that has not opened the series, or no wait."""
     longest_rank: int
 
 
@@ -89,7 +89,7 @@ class SeriesInfo:
     slots: int
     writers: int
     fields: dict[str, FieldInfo]
-    """By name, in order; "" is the name of a series' only field where it was not given one."""
+    """The fields by name, in order. If the series was created without fields, its only field has the name ""."""
 
     @property
     def box_shape(self) -> tuple[int, ...]:
@@ -121,7 +121,7 @@ class Batch:
     incarnation: int
     status: Answer
     times: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
-    """Physical times, NaN where none was said."""
+    """Physical times; NaN for a step to which the writer gave none."""
     fields: dict[str, Any] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:

@@ -80,7 +80,7 @@ def watch(
 def explain(
     run_dir: RunDirectory = None,
 ) -> None:
-    """Show which links, limits and copies this node and this environment lead to, and why."""
+    """Show what this node and this environment offer: cores, shared memory, launchers, and variables that are set."""
     from couplet.cli.explain import explain as explain_node
 
     raise typer.Exit(explain_node(Console(), run_dir))

@@ -1,4 +1,4 @@
-"""``couplet explain``: the links and limits that this node and this environment lead to, and why."""
+"""``couplet explain``: what this node and this environment offer, and why something is missing."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ class SeriesFile:
     wait_count: int
     longest_ns: int
     longest_for: int | None
-    """Peer; None: a required program that has not opened, or nobody."""
+    """The peer; None: a required program that has not opened the series, or no wait."""
     longest_program: int
     """Hash of its name."""
     readers: tuple[ReaderEntry, ...]

@@ -13,7 +13,7 @@ from couplet.cost.regression import regress
 
 NAMES = ("intra_in", "intra_out", "inter_in", "inter_out")
 MIN_DIRECTION_CELLS = 6
-SATURATED = 0.95  # of the highest throughput
+SATURATED = 0.95  # share of the highest throughput
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from couplet.errors import ArgumentError
 
 
 class CostError(ArgumentError):
-    """A node set, pattern, search or option of the cost model makes no sense."""
+    """A node set, a pattern, a search or an option of the cost model is not valid."""
 
 
 class DocumentError(CostError):

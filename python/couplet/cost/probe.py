@@ -48,7 +48,7 @@ class Collector:
     _line: int = 0
 
     def line(self, text: str) -> None:
-        """Takes one line; DocumentError names one that is cut off or makes no sense."""
+        """Takes one line. Raises DocumentError, which quotes the line, if it is cut off or of an unknown form."""
         self._line += 1
         words = text.split()
         if not words or words[0] not in _WORDS:
