@@ -34,6 +34,7 @@ COUPLET_API couplet_status couplet_area_create(couplet_universe* universe, const
  * Blocking: until the owner has created it, at most timeout_s.
  * COUPLET_ERROR_NOT_FOUND: the owner has not created it in time; the text names the areas that it has.
  * COUPLET_ERROR_TIMEOUT: the owner makes no call.
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait.
  * COUPLET_ERROR_PEER_LOST: the owner has died or left. */
 COUPLET_API couplet_status couplet_area_open(couplet_universe* universe, const char* name, int32_t owner,
                                              double timeout_s, couplet_area** area);
@@ -43,7 +44,8 @@ COUPLET_API couplet_status couplet_area_open(couplet_universe* universe, const c
  * Blocking: at most timeout_s.
  * COUPLET_ERROR_SHAPE: the elements are not inside the area.
  * COUPLET_ERROR_PEER_LOST: the owner has died or left, or a process died while it wrote the area.
- * COUPLET_ERROR_TIMEOUT: the owner makes no call, or the area was being written all the time. */
+ * COUPLET_ERROR_TIMEOUT: the owner makes no call, or the area was being written all the time.
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
 COUPLET_API couplet_status couplet_area_read(couplet_area* area, uint64_t offset, uint64_t count, void* data,
                                              double timeout_s, uint64_t* stamp);
 
@@ -61,7 +63,8 @@ COUPLET_API couplet_status couplet_area_write_box(couplet_area* area, const int6
 
 /* Begins a change of a stamped area by its owner, in its own memory. Others cannot read or write until
  * couplet_area_end.
- * COUPLET_ERROR_TIMEOUT: another process was writing all the time. */
+ * COUPLET_ERROR_TIMEOUT: another process was writing all the time.
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
 COUPLET_API couplet_status couplet_area_begin(couplet_area* area, double timeout_s);
 
 /* Ends a change that couplet_area_begin has begun. */

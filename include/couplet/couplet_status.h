@@ -71,8 +71,9 @@ COUPLET_API const char* couplet_error_text(void);
 typedef int32_t (*couplet_interrupt_check)(void* context);
 
 /* Sets the interrupt check of this thread; NULL removes it. It is meant for languages with interrupts of their own.
- * While a call of this thread waits in join, open, recv, wait, waitall, waitany, put, claim or read, check(context)
- * is called about every 100 ms, and not at all by a call that ends sooner. If it returns another value than 0, the
+ * While a call of this thread waits in join, open, recv, wait, waitall, waitany, put, claim or read, in a call of an
+ * area, or in submit, wait, waitany, next or run of tasks, check(context) is called about every 100 ms, and not at all
+ * by a call that ends sooner. If it returns another value than 0, the
  * call returns COUPLET_INTERRUPTED: what it waited for can be waited for again, and a request stays pending. A call
  * that is at a point at which it cannot stop goes on first and asks again. A collective read that is interrupted on
  * one rank returns COUPLET_NOT_YET on the others. Calls that are not named here are not interrupted. */

@@ -54,21 +54,23 @@ COUPLET_API couplet_status couplet_task_close(couplet_tasks* tasks);
  * COUPLET_FULL: the coupler's queue is full, and stayed full within the timeout.
  * COUPLET_ERROR_TIMEOUT: the coupler makes no call; the text names it.
  * COUPLET_ERROR_NOT_FOUND: no workers have this id.
- * COUPLET_ERROR_PEER_LOST: the coupler has died or left. */
+ * COUPLET_ERROR_PEER_LOST: the coupler has died or left.
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait, and the task was not submitted. */
 COUPLET_API couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
                                                int32_t parameter_count, const void* payload, uint64_t payload_count,
                                                couplet_type type, double timeout_s, couplet_task** task);
 
 /* Waits until the task is done, and returns how it ended: COUPLET_OK, the error that a worker or coupler gave, or
  * COUPLET_ERROR_PEER_LOST. The task is freed and its handle becomes NULL.
- * COUPLET_ERROR_TIMEOUT: the task is still under way, and its handle stays valid. */
+ * COUPLET_ERROR_TIMEOUT, COUPLET_INTERRUPTED: the task is still under way, and its handle stays valid. */
 COUPLET_API couplet_status couplet_task_wait(couplet_task** task, double timeout_s);
 
 /* Says whether the task is done: `done` gets 1 (the returned status is then the task's) or 0. Never blocks. */
 COUPLET_API couplet_status couplet_task_test(couplet_task** task, int32_t* done);
 
 /* Waits until one of the tasks is done; all belong to one couplet_tasks. `index` gets its place in the array, or -1
- * if all are NULL. The returned status is that task's. */
+ * if all are NULL. The returned status is that task's.
+ * COUPLET_ERROR_TIMEOUT, COUPLET_INTERRUPTED: no task is done, and all handles stay valid. */
 COUPLET_API couplet_status couplet_task_waitany(int32_t count, couplet_task** tasks, double timeout_s, int32_t* index);
 
 /* What a task is. Parameters and payload are the library's, until the task is dispatched or completed. */
@@ -101,6 +103,7 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
  * NULL.
  * Blocking: at most timeout_s.
  * COUPLET_NOT_YET: the timeout has passed.
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait.
  * COUPLET_END: all requesters have closed, and everything is done.
  * COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_TYPE, COUPLET_ERROR_SHAPE: the number of parameters, or the type or
  * size of the payload, is not the expected one. The task is handed back to its requester with this error. */
@@ -122,7 +125,8 @@ COUPLET_API couplet_status couplet_task_dispatch(couplet_tasks* tasks, uint64_t 
 
 /* Runs the built-in coupler, which dispatches every request as it asks for. Couplers only.
  * COUPLET_OK: all requesters have closed, and everything is done.
- * COUPLET_NOT_YET: the timeout has passed. */
+ * COUPLET_NOT_YET: the timeout has passed.
+ * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
 COUPLET_API couplet_status couplet_task_run(couplet_tasks* tasks, double timeout_s);
 
 #ifdef __cplusplus
