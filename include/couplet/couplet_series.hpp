@@ -313,7 +313,7 @@ class Reader : public detail::Series {
 
 /// Says how a series is created. The members are those of couplet_series_options.
 struct SeriesOptions {
-  std::uint64_t slots = 0;            ///< steps that are kept; 0: as many as fit into memory_bytes
+  std::uint64_t slots = 0;            ///< steps that are kept; 0: as many as fit into memory_bytes, 2 to 4096
   std::uint64_t memory_bytes = 0;     ///< 0: the library's default
   std::string required_readers = {};  ///< comma separated; empty: the setting of the series, else none
   double required_timeout_s = for_ever;

@@ -138,12 +138,36 @@ class Universe(Closing):
     ) -> Writer:
         """Creates the series `name`, of whose array this rank writes `box`. Collective over the writers.
 
-        box may be a list of boxes. fields, instead of shape, dtype and box: several arrays that belong to one step,
-        each (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes) by its name; no boxes: this rank writes none.
-        slots: retained steps (0: as many as fit into memory_bytes, by default 256 MiB). required_readers: programs that
-        must have opened it before anything unread is overwritten. Times in seconds, None: for ever. holders: readers
-        that can hold at once (0: 64). collective: put and claim are collective, and all ranks publish a step or none.
-        Collective over the writers (group; default: the program).
+        Parameters
+        ----------
+        shape, dtype, box
+            Extents and element type of the array, and the box or the boxes that this rank writes (default: the whole
+            array).
+        fields
+            Several arrays that belong to one step, in place of shape, dtype and box: (dtype, shape), (dtype, shape,
+            box) or (dtype, shape, boxes) by name. With an empty list of boxes this rank writes nothing of the field.
+        slots, memory_bytes
+            Number of steps that are kept. 0: as many as fit into memory_bytes (0: 256 MiB) of each writer rank, but at
+            least 2 and at most 4096.
+        required_readers
+            Programs that must have opened the series before a step that they have not read is overwritten.
+        required_timeout, wait_timeout, evict_after_held
+            Seconds, None for ever: how long required readers may take to open, how long put and claim wait for holding
+            readers, and when a reader that keeps the writer waiting is released.
+        group
+            The writers; default: all ranks of the program.
+
+        Raises
+        ------
+        ExistsError
+            Another live program writes a series of this name.
+        ShapeError
+            A box is outside the array, or overlaps with another.
+        MismatchError
+            The ranks do not agree on the array or the options.
+        LimitError, NoSpaceError
+            There are too many dimensions, fields, boxes or required readers, or the slots do not fit into shared
+            memory.
         """
         readers = required_readers if isinstance(required_readers, str) else ",".join(required_readers)
         if (shape is None) == (fields is None):
