@@ -154,31 +154,29 @@ class Universe(Closing):
         required_timeout, wait_timeout, evict_after_held
             Seconds, None for ever: how long required readers may take to open, how long put and claim wait for holding
             readers, and when a reader that keeps the writer waiting is released.
-        group
-            The writers; default: all ranks of the program.
+        group, holders, collective
+            The writers (default: all ranks of the program); readers that can hold at once (0: 64); whether put and
+            claim are collective, so that all ranks publish a step or none does.
 
         Raises
         ------
-        ExistsError
-            Another live program writes a series of this name.
-        ShapeError
-            A box is outside the array, or overlaps with another.
-        MismatchError
-            The ranks do not agree on the array or the options.
+        ExistsError, ShapeError, MismatchError
+            Another live program writes a series of this name; a box is outside the array, or overlaps with another;
+            the ranks do not agree.
         LimitError, NoSpaceError
-            There are too many dimensions, fields, boxes or required readers, or the slots do not fit into shared
-            memory.
+            There are too many fields, boxes or required readers, or the slots do not fit into shared memory.
         """
         readers = required_readers if isinstance(required_readers, str) else ",".join(required_readers)
         if (shape is None) == (fields is None):
             raise ArgumentError(f"create_series: series '{name}' needs a shape, or fields, and not both")
-        described = fields if fields is not None else {"": (dtype, shape or (), box)}
-        if fields is not None and (not fields or "" in fields):
+        if fields is None:
+            fields = {"": (dtype, shape or (), box)}
+        elif not fields or "" in fields:
             raise ArgumentError(f"create_series: the fields of series '{name}' need names, and there is at least one")
         return Writer(
             self._handle.create_series(
                 name,
-                [_field(name, field, *description) for field, description in described.items()],
+                [_field(name, field, *description) for field, description in fields.items()],
                 slots,
                 memory_bytes,
                 readers,
