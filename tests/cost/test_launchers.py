@@ -36,7 +36,9 @@ int main(int argc, char** argv) {
 
 
 def run(command: list[str], folder: Path, **extra: str) -> str:
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **extra}
+    # Without the settings that let the tests of this project start more processes than there are cores.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_MCA_", "PRTE_MCA_"))}
+    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **extra}
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
     )  # fmt: skip
