@@ -21,11 +21,8 @@ class RemotePart;
 struct RemoteOptions {
   bool in_calls = false;  // writers send themselves: they are asked, and no relay
   std::uint64_t buffer_bytes = std::uint64_t{256} << 20;
-  // The time for a lost relay to return before the readers are told. It is longer than the time for which the hub keeps
-  // the place of a relay whose connection was reset (hub.reset_patience_s).
-  std::uint64_t patience_ns = 4'500'000'000;
-  // The time for a lost relay to return when a reader that holds closes: then its hold is given back.
-  std::uint64_t closing_patience_ns = 2'000'000'000;
+  // The time for a lost relay to return before the readers are told.
+  std::uint64_t patience_ns = 2'000'000'000;
 };
 
 class Remote {

@@ -45,7 +45,7 @@ RemotePart::~RemotePart() {
           ask();
           return state_ != State::broken || line_.given_up();
         },
-        os::now_ns() + remote_.options_.closing_patience_ns));
+        os::now_ns() + remote_.options_.patience_ns));
   }
   remote_.parts_.erase(number_);
   if (line_.channel() != nullptr && state_ != State::refused) {

@@ -7,6 +7,10 @@
 namespace couplet::universe {
 namespace {
 
+// A relay that was killed may end its connection by a reset, too. Its readers give up after 2 s, and the next relay of
+// its node waits for its place: so a relay that does not listen keeps it for a shorter time.
+constexpr double max_relay_reset_patience_s = 0.5;
+
 std::uint64_t after(std::uint64_t now_ns, double seconds) {
   return now_ns + static_cast<std::uint64_t>(seconds * 1e9);
 }
@@ -28,7 +32,9 @@ void HubState::cut_off(ConnectionId connection, const std::string& why, std::uin
   seats_.vacate(connection, client.place);
   seat.awaited = true;
   ++awaited_count_;
-  cut_off_[client.peer] = {after(now_ns, settings_.reset_patience_s), why};
+  const double patience_s = client.place.relay ? std::min(settings_.reset_patience_s, max_relay_reset_patience_s)
+                                               : settings_.reset_patience_s;
+  cut_off_[client.peer] = {after(now_ns, patience_s), why};
   next_look_ns_ = now_ns;
   clients_.erase(found);
 }
