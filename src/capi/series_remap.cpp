@@ -1,4 +1,5 @@
 // Weights of a reader, and reading at physical times.
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <span>
@@ -47,6 +48,7 @@ Status read_at(couplet_series& series, std::span<const double> times, double tim
                std::int32_t out_count, couplet_batch* batch) {
   constexpr auto function = "couplet_series_read_at";
   std::vector<series::Out> arrays;
+  arrays.reserve(static_cast<std::size_t>(std::max(out_count, 0)));
   for (std::int32_t index = 0; index < out_count; ++index) {
     arrays.push_back({outs[index].data, outs[index].bytes, outs[index].strides});
   }

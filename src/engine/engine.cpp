@@ -472,9 +472,12 @@ Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns
       turn.look_at_sleepers();
     }
     state.last_ask_ns = wait.last_ask_ns;
-    if (outermost && !turn.leads() && !(leader.leads = turn.lead())) {
-      turn.park(sleeper, std::min(deadline_ns, now_ns + slice_ns));
-      continue;
+    if (outermost && !turn.leads()) {
+      leader.leads = turn.lead();
+      if (!leader.leads) {
+        turn.park(sleeper, std::min(deadline_ns, now_ns + slice_ns));
+        continue;
+      }
     }
     state.pass_time(wait, now_ns, sleeper);
   }

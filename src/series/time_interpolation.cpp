@@ -151,9 +151,8 @@ Status TimeInterpolation::read_step(std::uint64_t deadline_ns) {
                 description_.name, next.step);
   }
   if (kept_ > 0 && !(next.time > newest().time)) {
-    const Status wrong =
-        fail(Code::argument, "series '{}': step {} has time {}, which is not later than the {} of step {}",
-             description_.name, next.step, next.time, newest().time, newest().step);
+    Status wrong = fail(Code::argument, "series '{}': step {} has time {}, which is not later than the {} of step {}",
+                        description_.name, next.step, next.time, newest().time, newest().step);
     kept_ = 0;
     return wrong;
   }
@@ -221,7 +220,7 @@ Status TimeInterpolation::read(std::span<const double> times, std::uint64_t dead
     return std::exchange(pending_, Status());
   }
   for (const double time : times) {
-    const Status status = bracket(time, deadline_ns);
+    Status status = bracket(time, deadline_ns);
     if (status.ok()) {
       interpolate(time, times_.size());
     } else if (times_.empty()) {
