@@ -36,6 +36,13 @@ static void* allocate(std::size_t bytes) {
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
   return couplet::test::allocate(bytes);
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  try {
+    return couplet::test::allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept {
   std::free(memory);
 }
