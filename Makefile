@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft test stress chaos sim bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
+.PHONY: help setup build demo demo-spacecraft test stress chaos sim sim-mutants bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -45,6 +45,11 @@ sim:           ## whole universes on a simulated kernel, one for each seed, and 
 	@tools/bootstrap test
 	@tools/build release world
 	@build/release/tests/play-worlds $(if $(SEED),--seed $(SEED),--seeds $(or $(SEEDS),10000))
+
+sim-mutants:   ## does the simulator find old faults? builds it with each of tests/world/mutants, and plays seeds
+	@tools/bootstrap test
+	@tools/build release world
+	@.venv/bin/python tests/world/mutants/check_mutants.py
 
 bench:         ## the benchmarks, one JSON object a line
 	@tools/bootstrap bench

@@ -236,6 +236,17 @@ module couplet_binding
     integer(c_int32_t) :: stamped
   end type
 
+  type, bind(c) :: c_awaited
+    type(c_ptr) :: series
+    type(c_ptr) :: group
+    type(c_ptr) :: request
+    type(c_ptr) :: task
+    integer(c_int64_t) :: at_least
+    integer(c_int32_t) :: source
+    integer(c_int32_t) :: tag
+    integer(c_int64_t) :: reserved
+  end type
+
   interface
     function c_type_bytes(type) bind(c, name="couplet_type_bytes") result(bytes)
       import :: c_int32_t, c_size_t
@@ -783,6 +794,30 @@ module couplet_binding
     function c_area_close(area) bind(c, name="couplet_area_close") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: area
+      integer(c_int32_t) :: status
+    end function
+    function c_wait_any(awaited, awaited_count, timeout_s, index, message) bind(c, name="couplet_wait_any") &
+        result(status)
+      import :: c_awaited, c_double, c_int32_t, c_message
+      type(c_awaited), intent(in) :: awaited(*)
+      integer(c_int32_t), value :: awaited_count
+      real(c_double), value :: timeout_s
+      integer(c_int32_t), intent(inout) :: index
+      type(c_message), intent(inout) :: message
+      integer(c_int32_t) :: status
+    end function
+    function c_universe_descriptor(universe, descriptor) bind(c, name="couplet_universe_descriptor") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: universe
+      integer(c_int32_t), intent(inout) :: descriptor
+      integer(c_int32_t) :: status
+    end function
+    function c_arm_any(awaited, awaited_count, index, message) bind(c, name="couplet_arm_any") result(status)
+      import :: c_awaited, c_int32_t, c_message
+      type(c_awaited), intent(in) :: awaited(*)
+      integer(c_int32_t), value :: awaited_count
+      integer(c_int32_t), intent(inout) :: index
+      type(c_message), intent(inout) :: message
       integer(c_int32_t) :: status
     end function
   end interface

@@ -10,6 +10,7 @@ module couplet_messages
   implicit none
   private
   public :: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
+  public :: fill_message, no_message, timeout_of
 
   type :: couplet_message
     integer :: source = couplet_any_source  ! rank in the group

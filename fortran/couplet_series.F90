@@ -97,7 +97,7 @@ module couplet_series_module
     ! call series%abandon([ierr]): gives a claim back, nothing is published
     procedure :: abandon => series_abandon
     procedure :: read => series_read
-    ! call series%read_at(times, batch [, timeout, ierr]): values at physical times, linear between the steps around each
+    ! call series%read_at(times, batch [, timeout, ierr]): values at physical times, interpolated between the steps
     procedure :: read_at => series_read_at
     procedure :: describe => series_describe
     procedure :: statistics => series_statistics
@@ -122,8 +122,9 @@ contains
 
   include "series_of_fields.inc"
 
-  ! Values at physical times, which do not descend, in the library's buffer: one array for each time, linear between the steps
-  ! around it. Fewer are delivered if something prevents the others. timeout as for read.
+  ! Reads values at physical times, which must not descend: one array for each time, interpolated linearly between the
+  ! steps around it. The arrays are the library's. If something prevents the later times, only the earlier ones are
+  ! delivered. timeout as for read.
   subroutine series_read_at(series, times, batch, timeout, ierr)
     class(couplet_series), intent(in) :: series
     real(real64), intent(in), contiguous :: times(:)
@@ -136,11 +137,12 @@ contains
     timeout_s = -1
     if (present(timeout)) timeout_s = timeout
     got = empty_batch()
-    status = c_series_read_at(series%handle, times, size(times, kind=c_int32_t), timeout_s, c_null_ptr, 0_c_int32_t, got)
+    status = c_series_read_at(series%handle, times, size(times, kind=c_int32_t), timeout_s, c_null_ptr, 0_c_int32_t, &
+                              got)
     call take_batch(series, batch, status, got, ierr)
   end subroutine
 
-  ! How long put and claim have waited for holders, and for whom.
+  ! Says how long put and claim have waited for holders, and for which of them.
   subroutine series_waits(series, waits, ierr)
     class(couplet_series), intent(in) :: series
     type(couplet_waits), intent(out) :: waits

@@ -29,16 +29,19 @@ module couplet_universes
     procedure :: program_info => universe_program_info
     procedure :: find_rank => universe_find_rank
     procedure :: progress => universe_progress
+    procedure :: descriptor => universe_descriptor
     procedure :: explain => universe_explain
     procedure :: group => universe_group
     procedure :: program_group => universe_program_group
     procedure :: create_group => universe_create_group
-    procedure, private :: create_series_int32, create_series_int64, open_series_int32, open_series_int64, open_series_whole
-    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers, required_timeout,
-    !                             wait_timeout, evict_after_held, group, holders, collective, ierr])
+    procedure, private :: create_series_int32, create_series_int64
+    procedure, private :: open_series_int32, open_series_int64, open_series_whole
+    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers,
+    !      required_timeout, wait_timeout, evict_after_held, group, holders, collective, ierr])
     generic :: create_series => create_series_int32, create_series_int64
-    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
-    !      latest, torn, interval, weights, beyond_newest, ierr]); weights and beyond_newest only without a box
+    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout,
+    !      buffer_bytes, every, latest, torn, interval, weights, beyond_newest, ierr]);
+    !      weights and beyond_newest only without a box
     generic :: open_series => open_series_int32, open_series_int64, open_series_whole
     procedure :: open_tasks => universe_open_tasks
     procedure :: open_area => universe_open_area
@@ -172,6 +175,18 @@ contains
     call conclude(c_progress(universe%handle), ierr)
   end subroutine
 
+  ! Gives the descriptor for event loops, which couplet_arm_any arms. It belongs to the universe.
+  subroutine universe_descriptor(universe, descriptor, ierr)
+    class(couplet_universe), intent(in) :: universe
+    integer, intent(out) :: descriptor
+    integer, intent(out), optional :: ierr
+    integer(c_int32_t) :: number, status
+    number = -1
+    status = c_universe_descriptor(universe%handle, number)
+    descriptor = number
+    call conclude(status, ierr)
+  end subroutine
+
   ! Gives a JSON text that describes links, limits and choices.
   subroutine universe_explain(universe, text, ierr)
     class(couplet_universe), intent(in) :: universe
@@ -225,9 +240,11 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! An array of extents `shape`, of which this rank writes box(1,:) to box(2,:) (1-based, inclusive; last < first: nothing).
-  ! type: of the elements, default couplet_real64. Times in seconds, negative: for ever. holders: readers that can hold at once.
-  ! collective: put and claim are collective over the writers, and all ranks get the slot, or none. Collective over the writers.
+  ! Creates the series `name`: an array with the extents `shape`, of which this rank writes the elements from box(1,:)
+  ! to box(2,:) (1-based, inclusive; nothing if the last is below the first). Collective over the writers. type: the
+  ! type of the elements, by default couplet_real64. Timeouts are in seconds; negative: for ever. holders: the number
+  ! of readers that can hold at the same time. collective: put and claim are collective, and all ranks get the slot, or
+  ! none.
   subroutine create_series_int64(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
                                  required_timeout, wait_timeout, evict_after_held, group, holders, &
                                  collective, ierr)
@@ -363,9 +380,9 @@ contains
                            timeout, buffer_bytes, every, latest, torn, interval, ierr)
   end subroutine
 
-  ! The whole array.
-  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                               every, latest, torn, interval, weights, beyond_newest, ierr)
+  ! Opens the series to read the whole array.
+  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, &
+                               buffer_bytes, every, latest, torn, interval, weights, beyond_newest, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_series), intent(out) :: series
@@ -383,8 +400,8 @@ contains
     type(couplet_weights), intent(in), optional :: weights
     integer, intent(in), optional :: beyond_newest
     integer(c_int64_t) :: none(0)
-    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, buffer_bytes, &
-                  every, latest, torn, interval, ierr, weights=weights, beyond_newest=beyond_newest)
+    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, &
+                  buffer_bytes, every, latest, torn, interval, ierr, weights=weights, beyond_newest=beyond_newest)
   end subroutine
 
   subroutine open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &

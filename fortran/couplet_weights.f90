@@ -7,14 +7,15 @@ module couplet_weights_module
   private
   public :: couplet_weights, c_weights_memory, turn_weights
 
-  ! Row r has the entries row_offsets(r) to row_offsets(r+1) - 1. sources: the number of an element of the whole array in array
-  ! element order, from 1 on: of eta(i,j) with shape [ni, nj] it is i + (j-1) * ni (this is the C interface's flat index in C order
-  ! plus 1, since eta(i,j) is C's eta[j][i]). A row without entries or with a masked source gets `fill`, a NaN unless it is set.
+  ! Row r has the entries row_offsets(r) to row_offsets(r+1) - 1. A source is the number of an element of the whole
+  ! array in array element order, from 1 on. For eta(i,j) with shape [ni, nj] it is i + (j-1) * ni. This is the flat
+  ! index of the C interface plus 1, since eta(i,j) is C's eta[j][i]. A row without entries, or with a masked source,
+  ! gets `fill`, which is NaN unless it is set.
   type :: couplet_weights
     integer(int64) :: source_points = 0            ! elements of the whole array
     integer(int64), allocatable :: row_offsets(:)  ! one more than there are rows, from 1 on
-    integer(int64), allocatable :: sources(:)      ! of each entry
-    real(real64), allocatable :: weights(:)        ! of each entry
+    integer(int64), allocatable :: sources(:)      ! for each entry the number of its source
+    real(real64), allocatable :: weights(:)        ! for each entry its weight
     logical, allocatable :: source_mask(:)         ! .false.: the source point is masked; not allocated: none is
     real(real64), allocatable :: fill
   end type

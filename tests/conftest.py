@@ -41,7 +41,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
         environment |= {
             "COUPLET_SECRET_FILE": str(secret),
             "COUPLET_RUN_DIR": str(run_directory),
-            "COUPLET_JOIN_TIMEOUT": "30",
+            "COUPLET_JOIN_TIMEOUT": "100",
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         world = World(tmp_path, run_directory, environment)

@@ -46,7 +46,7 @@ static int64_t checksum(const float* values) {
   return (int64_t)total;
 }
 
-/* Takes the place of an analysis of 200 ms for each step, many times as long as the ocean needs to compute one. */
+/* Takes the place of an analysis that needs 200 ms for each step, many times as long as the ocean needs for it. */
 static void analyse_slowly(void) {
   const struct timespec duration = {.tv_nsec = 200 * 1000 * 1000};
   nanosleep(&duration, NULL);

@@ -1,12 +1,12 @@
-! Shallow water on a staggered grid: the sea as water depths in cells and velocities on the faces between
-! them. Turns (depth, velocities, bottom) and an interval into the same one interval later.
+! Shallow water on a staggered grid: the sea is described by water depths in cells, and by velocities on the faces
+! between them. `advance` turns depth and velocities into those one interval later.
 !
 ! Scheme: Stelling and Duinmeijer (2003), Int. J. Numer. Meth. Fluids 43, 1329-1354: finite volumes, forward
 ! in the depth, then backward in the velocities, momentum conserved by upwind advection. Depth on a face:
 ! the hydrostatic reconstruction of Audusse et al. (2004), SIAM J. Sci. Comput. 25, 2050-2065.
 ! Invariants: the depth is never negative; water is only moved, never made, behind closed boundaries; a lake
 ! at rest stays at rest; the result does not depend on the number of ranks.
-! Rows of cells are dealt out over the ranks of a communicator. Tests: tests/examples/test_tsunami_solver.py
+! Each rank of a communicator has some rows of cells. Tests: tests/examples/test_tsunami_solver.py
 module shallow_water
   use, intrinsic :: iso_fortran_env, only: real32, real64
   use mpi_f08

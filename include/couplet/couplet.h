@@ -13,5 +13,6 @@
 #include <couplet/couplet_task.h>
 #include <couplet/couplet_types.h>
 #include <couplet/couplet_universe.h>
+#include <couplet/couplet_wait.h>
 
 #endif

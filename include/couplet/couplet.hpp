@@ -12,6 +12,7 @@
 #include <couplet/couplet_message.hpp>
 #include <couplet/couplet_series.hpp>
 #include <couplet/couplet_task.hpp>
+#include <couplet/couplet_wait.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -358,6 +359,13 @@ class Universe {
 /// Returns the version of the library, for example "0.1.0".
 [[nodiscard]] inline std::string version() {
   return couplet_version();
+}
+
+/// Returns the descriptor for event loops, which arm_any arms. It belongs to the universe.
+[[nodiscard]] inline int descriptor_of(const Universe& universe) {
+  std::int32_t descriptor = -1;
+  detail::check(couplet_universe_descriptor(universe.handle(), &descriptor));
+  return descriptor;
 }
 
 }  // namespace couplet

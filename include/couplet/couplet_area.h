@@ -31,7 +31,7 @@ COUPLET_API couplet_status couplet_area_create(couplet_universe* universe, const
                                                const couplet_area_options* options, couplet_area** area);
 
 /* Opens the area `name` of universe rank `owner`.
- * Blocking: until the owner has created it, at most timeout_s.
+ * Blocking: until the owner has created it, at most timeout_s. The owner has to answer, so that 0 does not succeed.
  * COUPLET_ERROR_NOT_FOUND: the owner has not created it in time; the text names the areas that it has.
  * COUPLET_ERROR_TIMEOUT: the owner makes no call.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait.
@@ -41,8 +41,9 @@ COUPLET_API couplet_status couplet_area_open(couplet_universe* universe, const c
 
 /* Reads `count` elements, beginning with element `offset` in C order. `stamp` may be NULL; it gets how often a
  * stamped area has been written.
- * Blocking: at most timeout_s.
+ * Blocking: at most timeout_s. If the route is "served", the owner has to answer, so that 0 does not succeed.
  * COUPLET_ERROR_SHAPE: the elements are not inside the area.
+ * COUPLET_ERROR_NOT_FOUND: the owner has closed the area; a write that overlaps with the close may have been done.
  * COUPLET_ERROR_PEER_LOST: the owner has died or left, or a process died while it wrote the area.
  * COUPLET_ERROR_TIMEOUT: the owner makes no call, or the area was being written all the time.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
@@ -85,7 +86,11 @@ typedef struct couplet_area_info {
 /* Describes the area. */
 COUPLET_API couplet_status couplet_area_describe(const couplet_area* area, couplet_area_info* info);
 
-/* Closes the area. If the owner closes it, others can no longer reach it.
+/* Closes the area. If the owner closes it, the calls of others return COUPLET_ERROR_NOT_FOUND, and nobody writes into
+ * the owner's array any longer, so that it can be used for something else.
+ * Blocking: an owner of an array (options.memory) waits for processes that are writing it, at most 5 s.
+ * COUPLET_ERROR_TIMEOUT: a process, which the text names, is still writing the array after 5 s (it is stopped in the
+ * middle of a copy): the array may still change. The area is closed for all others.
  * Ownership: the handle is invalid afterwards, also after an error. */
 COUPLET_API couplet_status couplet_area_close(couplet_area* area);
 

@@ -51,8 +51,10 @@ COUPLET_API couplet_status couplet_series_create(couplet_universe* universe, con
                                                  const int64_t* stop, const couplet_series_options* options,
                                                  couplet_series** series);
 
-/* Copies this rank's box of step `step` into the next slot and publishes it. It involves no other rank.
- * Blocking: up to wait_timeout_s, if a holding reader still needs the oldest slot.
+/* Copies this rank's box of step `step` into the next slot and publishes it. It involves no other rank, unless the
+ * series was created with options.collective.
+ * Blocking: up to wait_timeout_s, if a holding reader still needs the oldest slot; if the writers agree on each step,
+ * up to 60 s more for ranks that have not made the call.
  * COUPLET_ERROR_STEP: `step` is not greater than the previous one.
  * COUPLET_FULL: wait_timeout_s is 0, and a holding reader still needs the oldest slot.
  * COUPLET_ERROR_TIMEOUT: as before, after wait_timeout_s; the text names the reader.
@@ -140,9 +142,8 @@ typedef struct couplet_choice {
 /* Sets the choice to its defaults. */
 COUPLET_API void couplet_choice_init(couplet_choice* choice);
 
-/* A sparse matrix of weights, in compressed rows, that turns points of the series' whole array into target points
- * of this rank while a step is read. Row r is element r of an array of one dimension, which is what the read
- * delivers. */
+/* A sparse matrix of weights in compressed rows. While a step is read, it turns points of the series' whole array into
+ * the target points of this rank. Row r is element r of an array of one dimension, which is what the read delivers. */
 typedef struct couplet_weights {
   size_t struct_bytes;
   int64_t rows;               /* target points of this rank; 0 is possible */
@@ -172,7 +173,7 @@ typedef struct couplet_open_options {
   couplet_type type;  /* the expected element type; -1 (default): any */
   int32_t reserved;
   couplet_group* group;  /* the readers; NULL (default): all ranks of the program */
-  double timeout_s;      /* how long the series may take to exist; default 60 */
+  double timeout_s;      /* how long the series may take to exist; default 60; 0: it has to exist */
   uint64_t buffer_bytes; /* size of the local slots for a series of another node; 0 (default): 256 MiB */
   uint64_t every;        /* n: the first step and then every n-th is delivered, the others are skipped; default 1 */
   int32_t latest; /* 1: a read gives the at_least newest steps and skips older ones; needs COUPLET_FOLLOW; default 0 */
@@ -190,8 +191,9 @@ typedef struct couplet_open_options {
 COUPLET_API void couplet_open_options_init(couplet_open_options* options);
 
 /* Opens the series `name` for reading.
- * Blocking: until the series exists, at most timeout_s. Collective over the group, unless `local`. options may be
- * NULL.
+ * Blocking: until the series exists, at most timeout_s; even if that is 0, it waits for one answer of the hub, at most
+ * 5 s. Then it waits until the steps can be reached: until the same deadline, but at least 4 s, since relays of
+ * other nodes have to answer. Collective over the group, unless `local`. options may be NULL.
  * COUPLET_ERROR_TIMEOUT: the series was not created in time.
  * COUPLET_ERROR_SHAPE: the box is outside the array, has another number of dimensions, or has an element that no
  * rank writes.
@@ -227,12 +229,16 @@ typedef struct couplet_batch {
 
 /* Reads this rank's box of at least `at_least` and at most `up_to` steps, in order. If the series ends during the
  * wait, it gives what is left.
- * Blocking: until at_least steps are there, at most timeout_s. Collective over the group, unless opened with
- * `local`.
+ * Blocking: until at_least steps are there, at most timeout_s. With 0 it takes what is there; from time to time such a
+ * call also checks whether the writer has died or was started again. If the timeout is too short to go over to a new
+ * incarnation, the answer is COUPLET_NOT_YET, and the next call continues.
+ * Collective over the group, unless opened with `local`: a rank that computes or is stopped makes the others wait, at
+ * most 60 s beyond their timeout_s. If one rank fails, or has closed the series, the call of the others fails, too.
  * Ownership: `out` is NULL, or the caller's memory of out_bytes >= up_to * step_bytes.
  * COUPLET_NOT_YET: the timeout has passed; nothing is delivered, and nothing is lost by it.
  * COUPLET_END: the writer has closed the series, and everything was read.
  * COUPLET_RESTARTED: the writer is a new incarnation; the next read begins with its first retained step.
+ * COUPLET_ERROR_TIMEOUT: another rank has not made its call 60 s after the timeout has passed; nothing is delivered.
  * COUPLET_ERROR_LIMIT: at_least is greater than the number of slots.
  * COUPLET_ERROR_EVICTED: the writer has released this reader's hold.
  * COUPLET_ERROR_PEER_LOST: the writer died before it closed the series, and everything that it published was read.

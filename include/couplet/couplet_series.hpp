@@ -337,12 +337,12 @@ enum class From : std::int32_t {
 struct Weights {
   std::int64_t source_points = 0;         ///< elements of the whole array
   std::vector<std::int64_t> row_offsets;  ///< one more than rows, from 0 on: row r has the entries [r-th, (r + 1)-th)
-  std::vector<std::int64_t> sources;      ///< of each entry: flat index in the whole array, C order, from 0 on
-  std::vector<double> weights;            ///< of each entry
-  std::vector<std::uint8_t> source_mask = {};  ///< of each element of the whole array, 0: masked; empty: none is
-  double fill = std::numeric_limits<double>::quiet_NaN();  ///< of a row without entries or with a masked source
+  std::vector<std::int64_t> sources;      ///< for each entry a flat index in the whole array, in C order, from 0 on
+  std::vector<double> weights;            ///< for each entry its weight
+  std::vector<std::uint8_t> source_mask = {};  ///< for each element of the whole array, 0: masked; empty: none is
+  double fill = std::numeric_limits<double>::quiet_NaN();  ///< value of a row without entries or with a masked source
 
-  /// Points into this object. Throws Error where the lengths do not fit each other.
+  /// Returns the struct of the C call, which points into this object. Throws Error if the lengths do not fit.
   [[nodiscard]] couplet_weights c_weights() const {
     const bool fits = !row_offsets.empty() && sources.size() == weights.size() && row_offsets.back() >= 0 &&
                       static_cast<std::size_t>(row_offsets.back()) == sources.size() &&

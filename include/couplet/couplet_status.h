@@ -1,13 +1,13 @@
 /* What every function has in common: status codes, error texts and the interrupt check.
  *
- * Every function that can fail returns a couplet_status: 0 is success, positive values are answers ("not yet",
- * "full", "end", "restarted", "interrupted"), negative values are errors, grouped by what is lost. No function
- * aborts, exits or prints. Outputs are the last arguments and are written only on success, unless the function says
- * otherwise. Times are seconds. A timeout below 0 waits for ever, and 0 does not wait. A timeout of NaN is refused.
- * Boxes are half open, [start, stop) in each dimension, 0-based, in C order (the last dimension is contiguous). A
- * universe and everything made from it is used by one thread at a time, unless it was joined with threads = 1.
- * Besides the codes named at a function, every function can return COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_STATE,
- * COUPLET_ERROR_FORKED, COUPLET_ERROR_THREAD, COUPLET_ERROR_MEMORY and COUPLET_ERROR_INTERNAL. */
+ * Every function that can fail returns a couplet_status: 0 is success, positive values are answers ("not yet", "full",
+ * "end", "restarted", "interrupted"), negative values are errors, grouped by what is lost. No function aborts, exits or
+ * prints. Outputs are the last arguments and are written only on success, unless the function says otherwise. Times are
+ * seconds. A timeout below 0 waits for ever, 0 does not wait, and NaN is refused. Boxes are half open, [start, stop) in
+ * each dimension, 0-based, in C order (the last dimension is contiguous). A universe and everything made from it is
+ * used by one thread at a time, unless it was joined with threads = 1; closing a handle then ends the calls of other
+ * threads in it. Besides the codes named at a function, every function can return COUPLET_ERROR_ARGUMENT,
+ * COUPLET_ERROR_STATE, COUPLET_ERROR_FORKED, COUPLET_ERROR_THREAD, COUPLET_ERROR_MEMORY and COUPLET_ERROR_INTERNAL. */
 #ifndef COUPLET_COUPLET_STATUS_H
 #define COUPLET_COUPLET_STATUS_H
 
@@ -71,12 +71,12 @@ COUPLET_API const char* couplet_error_text(void);
 typedef int32_t (*couplet_interrupt_check)(void* context);
 
 /* Sets the interrupt check of this thread; NULL removes it. It is meant for languages with interrupts of their own.
- * While a call of this thread waits in join, open, recv, wait, waitall, waitany, put, claim or read, in a call of an
- * area, or in submit, wait, waitany, next or run of tasks, check(context) is called about every 100 ms, and not at all
- * by a call that ends sooner. If it returns another value than 0, the
- * call returns COUPLET_INTERRUPTED: what it waited for can be waited for again, and a request stays pending. A call
- * that is at a point at which it cannot stop goes on first and asks again. A collective read that is interrupted on
- * one rank returns COUPLET_NOT_YET on the others. Calls that are not named here are not interrupted. */
+ * While a call of this thread waits in join, open, recv, wait, waitall, waitany, wait_any, put, claim or read, in a
+ * call of an area, or in submit, wait, waitany, next or run of tasks, check(context) is called about every 100 ms, and
+ * not at all by a call that ends sooner. If it returns another value than 0, the call returns COUPLET_INTERRUPTED:
+ * what it waited for can be waited for again, and a request stays pending. A call that is at a point at which it cannot
+ * stop goes on first and asks again. A collective read that is interrupted on one rank returns COUPLET_NOT_YET on the
+ * others. Calls that are not named here are not interrupted. */
 COUPLET_API void couplet_set_interrupt_check(couplet_interrupt_check check, void* context);
 
 #ifdef __cplusplus

@@ -101,7 +101,7 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
 /* Gives the next task. Workers: collective over the group that does a task together, which gets the same task on
  * every rank. Couplers: the next request, to be dispatched or completed; `expected` is ignored. `expected` may be
  * NULL.
- * Blocking: at most timeout_s.
+ * Blocking: at most timeout_s of the group's first rank, for which the others wait.
  * COUPLET_NOT_YET: the timeout has passed.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait.
  * COUPLET_END: all requesters have closed, and everything is done.

@@ -11,11 +11,12 @@ exceptions of couplet.errors. Guide: docs/guide/python.md.
 
 from couplet._areas import Area, AreaInfo
 from couplet._couplet import Message, version
-from couplet._groups import ANY_SOURCE, ANY_TAG, Group
+from couplet._groups import ANY_SOURCE, ANY_TAG, Group, MessageArrival
 from couplet._requests import Request, waitall, waitany
-from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Waits, Writer
+from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Steps, Waits, Writer
 from couplet._tasks import ANY_WORKER, Coupler, Requester, Task, Work, Worker, waitany_task
 from couplet._universe import Program, Universe, join
+from couplet._waiting import Thing, arm_any, wait_any
 from couplet.errors import (
     ArgumentError,
     AuthenticationError,
@@ -74,6 +75,7 @@ __all__ = [
     "InternalError",
     "LimitError",
     "Message",
+    "MessageArrival",
     "MismatchError",
     "MpiError",
     "NoSpaceError",
@@ -91,8 +93,10 @@ __all__ = [
     "StateError",
     "Statistics",
     "StepError",
+    "Steps",
     "SystemCallError",
     "Task",
+    "Thing",
     "ThreadError",
     "TruncatedError",
     "Universe",
@@ -103,8 +107,10 @@ __all__ = [
     "Work",
     "Worker",
     "Writer",
+    "arm_any",
     "join",
     "version",
+    "wait_any",
     "waitall",
     "waitany",
     "waitany_task",

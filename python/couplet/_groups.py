@@ -8,9 +8,12 @@ languages see only messages of the first kind.
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import pickle
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,17 +22,49 @@ from numpy.typing import NDArray
 from couplet import _couplet
 from couplet._couplet import Message
 from couplet._requests import Request
+from couplet._waiting import Entry, Thing, ready, wake
+from couplet.errors import Error
 
 ANY_SOURCE = -1
 ANY_TAG = -1
 
 # An object is sent as one message of up to ENVELOPE_BYTES: its size, a number and its pickle. A longer pickle follows
 # in a context of its own, with the number as its tag, so that concurrent receives cannot take each other's messages.
+# The universe counts for all its groups, since several Group objects may stand for the same context. It begins with any
+# number, since pickles of a killed process may wait to be received when the process has been started again. The pickle
+# is sent first: a process that is killed between the two leaves no envelope that waits for a pickle.
 ENVELOPE_BYTES = 4096
 _ENVELOPE = struct.Struct("<Qi")
 _INLINE_BYTES = ENVELOPE_BYTES - _ENVELOPE.size
 
+_LARGEST_NUMBER = 0x7FFFFFFF
+
 MakeGroup = Callable[[str, Sequence[int]], _couplet.Group]
+
+
+class MessageArrival(Thing):
+    """Stands for a message that can be received, for `wait_any` and `Universe.ready`."""
+
+    def __init__(self, handle: _couplet.Group, source: int, tag: int) -> None:
+        self._handle = handle
+        self._source = source
+        self._tag = tag
+        self._message: Message | None = None
+
+    @property
+    def message(self) -> Message | None:
+        """Gives source, tag and size of the message that the last wait has found; its count is in bytes.
+
+        Of an object, the size is not known before it is received.
+        """
+        return self._message
+
+    def _entry(self) -> Entry:
+        return self._handle, 0, self._source, self._tag
+
+    def _note(self, message: Message) -> bool:
+        self._message = message
+        return True
 
 
 class Group:
@@ -39,13 +74,11 @@ class Group:
     `timeout` seconds (None: they wait for ever) and PeerLostError if the other rank has died or left.
     """
 
-    def __init__(self, handle: _couplet.Group, name: str, ranks: Callable[[], Sequence[int]], make: MakeGroup) -> None:
+    def __init__(self, handle: _couplet.Group, name: str, find_objects: Callable[[], Objects]) -> None:
         self._handle = handle
         self._name = name
-        self._ranks = ranks
-        self._make = make
-        self._contexts: tuple[_couplet.Group, _couplet.Group] | None = None
-        self._sent: dict[int, int] = {}
+        self._find_objects = find_objects
+        self._found: Objects | None = None  # not before it is needed, for it makes two more groups
 
     @property
     def name(self) -> str:
@@ -98,6 +131,10 @@ class Group:
         """
         return Request(self._handle.irecv(buffer, source, tag))
 
+    def Arrival(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageArrival:  # noqa: N802
+        """Returns an object that is ready when Recv could receive a message, for `wait_any` and `Universe.ready`."""
+        return MessageArrival(self._handle, source, tag)
+
     # The following calls move Python objects, pickled.
 
     def send(self, value: Any, target: int, tag: int = 0, timeout: float | None = None) -> None:
@@ -110,29 +147,87 @@ class Group:
 
     def isend(self, value: Any, target: int, tag: int = 0) -> Request:
         """Starts to send an object that can be pickled. The object may be changed at once."""
-        envelopes, payloads = self._object_contexts()
-        pickled = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
-        number = self._sent.get(target, 0)
-        self._sent[target] = (number + 1) & 0x7FFFFFFF
-        envelope = _ENVELOPE.pack(len(pickled), number)
-        if len(pickled) <= _INLINE_BYTES:
-            return ObjectSend(envelopes.isend(np.frombuffer(envelope + pickled, np.uint8), target, tag))
-        first = envelopes.isend(np.frombuffer(envelope, np.uint8), target, tag)
-        rest = payloads.isend(np.frombuffer(pickled, np.uint8), target, number)
-        return ObjectSend(first, rest)
+        return self._objects().send(value, target, tag)
 
     def irecv(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Request:
         """Starts to receive an object."""
-        return ObjectReceive(*self._object_contexts(), source, tag)
+        return self._objects().receive(source, tag)
 
-    def _object_contexts(self) -> tuple[_couplet.Group, _couplet.Group]:
-        if self._contexts is None:
-            ranks = list(self._ranks())
-            self._contexts = (
-                self._make(f"{self._name}:envelopes", ranks),
-                self._make(f"{self._name}:payloads", ranks),
-            )
-        return self._contexts
+    def arrival(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> MessageArrival:
+        """Returns an object that is ready when recv could receive one, for `wait_any` and `Universe.ready`."""
+        return ObjectArrival(self._objects(), source, tag)
+
+    async def recv_async(self, source: int = ANY_SOURCE, tag: int = ANY_TAG) -> Any:
+        """Receives an object in a coroutine. If it is cancelled, the next receive of this source and tag gets it."""
+        objects = self._objects()
+        await ready([ObjectArrival(objects, source, tag)])
+        request = objects.receive(source, tag)
+        try:
+            return await request
+        except (asyncio.CancelledError, GeneratorExit):
+            objects.keep(request)
+            raise
+
+    def _objects(self) -> Objects:
+        if self._found is None:
+            self._found = self._find_objects()
+        return self._found
+
+
+class Objects:
+    """The objects that travel between the members of a group. All Group objects of the same name and ranks share it."""
+
+    def __init__(self, name: str, ranks: Sequence[int], make: MakeGroup, numbers: Iterator[int]) -> None:
+        self.envelopes = make(f"{name}:envelopes", ranks)
+        self.payloads = make(f"{name}:payloads", ranks)
+        self.orders = itertools.count()
+        self._numbers = numbers
+        self._kept: list[ObjectReceive] = []  # those whose caller was cancelled or interrupted, oldest first
+
+    def send(self, value: Any, target: int, tag: int) -> Request:
+        pickled = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        number = next(self._numbers) & _LARGEST_NUMBER
+        envelope = _ENVELOPE.pack(len(pickled), number)
+        if len(pickled) <= _INLINE_BYTES:
+            return ObjectSend(self.envelopes.isend(np.frombuffer(envelope + pickled, np.uint8), target, tag))
+        payload = self.payloads.isend(np.frombuffer(pickled, np.uint8), target, number)
+        return ObjectSend(self.envelopes.isend(np.frombuffer(envelope, np.uint8), target, tag), payload)
+
+    def receive(self, source: int, tag: int) -> ObjectReceive:
+        while (kept := self.find_kept(source, tag)) is not None:
+            with suppress(ValueError):  # another thread has taken it meanwhile
+                self._kept.remove(kept)
+                return kept
+        return ObjectReceive(self, source, tag)
+
+    def find_kept(self, source: int, tag: int) -> ObjectReceive | None:
+        """Returns the oldest receive that was kept and that a receive of `source` and `tag` continues."""
+        return next((one for one in list(self._kept) if one.is_for(source, tag)), None)
+
+    def keep(self, request: ObjectReceive) -> None:
+        """Keeps a receive whose caller has gone for the next caller, unless no message has met it."""
+        with suppress(Error):
+            if request._withdraw():
+                return
+        self._kept.append(request)
+        self._kept.sort(key=lambda one: one.order)
+        with suppress(Error):
+            wake(self.envelopes)
+
+
+class ObjectArrival(MessageArrival):
+    """Stands for an object that can be received. It may be one whose receive was cancelled."""
+
+    def __init__(self, objects: Objects, source: int, tag: int) -> None:
+        super().__init__(objects.envelopes, source, tag)
+        self._objects = objects
+
+    def _settled(self) -> bool:
+        kept = self._objects.find_kept(self._source, self._tag)
+        if kept is None:
+            return False
+        self._message = kept.envelope
+        return True
 
 
 class ObjectSend(Request):
@@ -153,27 +248,50 @@ class ObjectSend(Request):
 class ObjectReceive(Request):
     """The request of an object that is being received."""
 
-    def __init__(self, envelopes: _couplet.Group, payloads: _couplet.Group, source: int, tag: int) -> None:
-        self._payloads = payloads
-        self._envelope: Message | None = None
+    def __init__(self, objects: Objects, source: int, tag: int) -> None:
+        self.order = next(objects.orders)
+        self.envelope: Message | None = None
+        self._objects = objects
+        self._asked = (source, tag)
         self._buffer: NDArray[np.uint8] = np.empty(ENVELOPE_BYTES, np.uint8)
-        super().__init__(envelopes.irecv(self._buffer, source, tag), self._open_envelope)
+        super().__init__(objects.envelopes.irecv(self._buffer, source, tag), self._open_envelope)
+
+    def is_for(self, source: int, tag: int) -> bool:
+        """Says whether the object is one for a receive of `source` and `tag`. Its envelope has met a message."""
+        if not all(
+            ANY_TAG in (own, wanted) or own == wanted for own, wanted in zip(self._asked, (source, tag), strict=True)
+        ):
+            return False
+        while self.pending and self.envelope is None:  # the rest of the envelope, which is short, is on its way
+            try:
+                self._finish_part(self._part.wait(-1.0))
+            except Error as error:
+                self._fail(error)
+        if self.envelope is None:
+            return True  # it has failed, and the next receive is told
+        return source in (ANY_SOURCE, self.envelope.source) and tag in (ANY_TAG, self.envelope.tag)
 
     def _open_envelope(self, message: Message) -> _couplet.Request | None:
-        if self._envelope is not None:
+        if self._arriving:
             return None
-        self._envelope = message
+        if self.envelope is None:
+            self.envelope = message
         length, number = _ENVELOPE.unpack_from(self._buffer.data)
         if length <= _INLINE_BYTES:
             self._buffer = self._buffer[_ENVELOPE.size : _ENVELOPE.size + length]
             return None
-        self._buffer = np.empty(length, np.uint8)
-        return self._payloads.irecv(self._buffer, message.source, number)
+        buffer: NDArray[np.uint8] = np.empty(length, np.uint8)
+        payload = self._objects.payloads.irecv(buffer, self.envelope.source, number)
+        self._buffer = buffer
+        return payload
+
+    def _interrupted(self) -> None:
+        self._objects.keep(self)
 
     @property
     def message(self) -> Message | None:
         """Gives source and tag of the object, once it has arrived."""
-        return None if self.pending else self._envelope
+        return None if self.pending else self.envelope
 
     def _result(self) -> Any:
         super()._result()

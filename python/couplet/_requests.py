@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 from couplet import _couplet
 from couplet._couplet import Message
-from couplet.errors import ArgumentError, DeadlineError, Error
+from couplet._waiting import Entry, Thing, left, limit, ready
+from couplet.errors import DeadlineError, Error
 
 # Called when a part of a request is complete. Returns the next part, or None if that was the last.
 NextPart = Callable[[Message], "_couplet.Request | None"]
 
 
-class Request:
+class Request(Thing):
     """A non-blocking call. Its buffer belongs to the library until wait or test says that the request is complete.
 
     A request cannot be cancelled. If a pending one is dropped, the call still goes on, and the buffer is kept until it
-    is complete.
+    is complete. In a coroutine, `await request` does the same as wait; if it is cancelled, the request is still
+    pending.
     """
 
     def __init__(self, part: _couplet.Request, next_part: NextPart | None = None) -> None:
@@ -52,10 +52,10 @@ class Request:
         DeadlineError
             `timeout` seconds (None: for ever) have passed. The request is still pending, and may be waited for again.
         """
-        limit = _limit(timeout)
+        end = limit(timeout)
         while self.pending:
             try:
-                message = self._part.wait(_left(limit))
+                message = self._part.wait(left(end))
             except Error as error:
                 self._fail(error)
                 raise
@@ -63,33 +63,61 @@ class Request:
         return self._result()
 
     def _wait_or_withdraw(self, timeout: float | None) -> Any:
-        """Waits for a receive that only this call knows of, and withdraws it after the timeout.
+        """Waits for a receive of which the caller has no request, and withdraws it after the timeout.
 
-        A message that has not begun to arrive by then is left to the next receive.
+        A message that has not begun to arrive by then is left to the next receive. One that has begun is waited for.
         """
         try:
-            return self.wait(timeout)
-        except DeadlineError:
-            if self.pending and (self._arriving or not self._part.withdraw()):
-                return self.wait()
-            raise
+            try:
+                return self.wait(timeout)
+            except DeadlineError:
+                if self.pending and not self._withdraw():
+                    return self.wait()
+                raise
         except KeyboardInterrupt:
-            if self.pending and not self._arriving:
-                self._part.withdraw()
+            self._interrupted()
             raise
+
+    def _withdraw(self) -> bool:
+        """Withdraws a receive that no message has met. Returns False if one has."""
+        return not self._arriving and self._part.pending and self._part.withdraw()
+
+    def _interrupted(self) -> None:
+        """Called when Ctrl-C has ended the wait for a receive of which the caller has no request."""
+        if self.pending:
+            self._withdraw()
 
     def test(self) -> tuple[bool, Any]:
         """Returns (True, the result of wait) if the request is complete, else (False, None). Never blocks."""
+        return (True, self._result()) if self._advance() else (False, None)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        yield from ready([self]).__await__()
+        return self.wait()
+
+    def _entry(self) -> Entry:
+        return self._part, 0, 0, 0
+
+    def _settled(self) -> bool:
+        return not self.pending or (not self._part.pending and self._advance())
+
+    def _note(self, message: Message) -> bool:
+        return self._next_part is None or self._advance()
+
+    def _advance(self) -> bool:
+        """Completes the parts that are done. Returns True if the request is complete or has failed."""
         while self.pending:
             try:
                 message = self._part.test()
             except Error as error:
                 self._fail(error)
-                raise
+                if self._error is None:
+                    raise
+                return True
             if message is None:
-                return False, None
+                return False
             self._finish_part(message)
-        return True, self._result()
+        return True
 
     def _finish_part(self, message: Message) -> None:
         following = self._next_part(message) if self._next_part else None
@@ -110,30 +138,17 @@ class Request:
         return self._message
 
 
-def _limit(timeout: float | None) -> float | None:
-    """Returns when a wait of `timeout` seconds ends. None means never, as for a negative or infinite timeout."""
-    if timeout is None or timeout < 0 or timeout == math.inf:
-        return None
-    if math.isnan(timeout):
-        raise ArgumentError("timeout must be a number of seconds, not NaN")
-    return time.monotonic() + timeout
-
-
-def _left(limit: float | None) -> float:
-    return -1.0 if limit is None else max(0.0, limit - time.monotonic())
-
-
 def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[Any]:
     """Waits until all requests are complete and returns their results. It then raises the first error in their
     order.
     """
-    limit = _limit(timeout)
+    end = limit(timeout)
     results: list[Any] = []
     first: Error | None = None
     for request in requests:
         try:
-            left = _left(limit)
-            results.append(request.wait(None if left < 0 else left))
+            rest = left(end)
+            results.append(request.wait(None if rest < 0 else rest))
         except Error as error:
             first = first or error
     if first is not None:
@@ -143,10 +158,10 @@ def waitall(requests: Sequence[Request], timeout: float | None = None) -> list[A
 
 def waitany(requests: Sequence[Request], timeout: float | None = None) -> tuple[int, Any]:
     """Waits until one request is complete, and returns its index and result, or (-1, None) if none is pending."""
-    limit = _limit(timeout)
+    end = limit(timeout)
     while waiting := [(index, request) for index, request in enumerate(requests) if request.pending]:
         try:
-            found, message = _couplet.waitany([request._part for _, request in waiting], _left(limit))
+            found, message = _couplet.waitany([request._part for _, request in waiting], left(end))
         except Error as error:
             for _, request in waiting:
                 request._fail(error)

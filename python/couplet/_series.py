@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from couplet import _couplet
 from couplet._closing import Closing
 from couplet._elements import dtype_of
+from couplet._waiting import Entry, Thing, left, limit, ready
 from couplet.errors import ArgumentError, ElementTypeError, Full, NotFoundError, ShapeError
 
 Answer = Literal["ok", "not yet", "end", "restarted"]
@@ -99,7 +101,7 @@ class SeriesInfo:
 
 @dataclass(frozen=True)
 class Retained:
-    """The steps that are still there: the ordinals first to end - 1. newest_step is the number of the newest one."""
+    """The steps that are still in their slots: ordinals first to end - 1. newest_step is the newest step's number."""
 
     first: int
     end: int
@@ -147,7 +149,7 @@ class Batch:
 
 
 class Series(Closing):
-    """The part that writers and readers share."""
+    """The base of Writer and Reader."""
 
     def __init__(self, handle: _couplet.Series) -> None:
         self._handle = handle
@@ -228,9 +230,8 @@ class Writer(Series):
 
     def __init__(self, handle: _couplet.Series) -> None:
         super().__init__(handle)
-        self._unpublished: tuple[int, list[NDArray[Any]]] | None = (
-            None  # the slot is still claimed if the block ended with an exception
-        )
+        # The step and the arrays of a claim whose block has ended with an exception: the slot is still claimed.
+        self._unpublished: tuple[int, list[NDArray[Any]]] | None = None
 
     @property
     def waits(self) -> Waits:
@@ -276,7 +277,7 @@ class Writer(Series):
         """Gives the memory of the next slot as an array, for computation in place. Nothing is copied.
 
         The step is published when the block ends normally, and the array can then only be read. If the block ends with
-        an exception, the step is not published, and must be claimed again. Blocking and errors: as `put`.
+        an exception, the step is not published: claim it again, or call `abandon`. Blocking and errors: as `put`.
 
         Parameters
         ----------
@@ -306,7 +307,7 @@ class Writer(Series):
         self._handle.publish()
 
     def abandon(self) -> None:
-        """Give a claim back: nothing is published, and the same step or another one may be written next."""
+        """Gives a claim back: nothing is published, and the same step or another one may be written next."""
         self._handle.abandon()
         self._unpublished = None
 
@@ -362,8 +363,22 @@ def _of(name: str) -> str:
     return f"field '{name}': " if name else ""
 
 
-class Reader(Series):
-    """Reads a series. Use it as a context manager, or call close."""
+class Steps(Thing):
+    """Stands for a number of steps that a reader waits for, for `wait_any` and `Universe.ready`."""
+
+    def __init__(self, reader: Reader, at_least: int) -> None:
+        self.reader = reader
+        self.at_least = at_least
+
+    def _entry(self) -> Entry:
+        return self.reader._handle, self.at_least, 0, 0
+
+
+class Reader(Series, Thing):
+    """Reads a series. Use it as a context manager, or call close.
+
+    In a coroutine, `async for batch in reader` does the same as `for batch in reader.batches()`.
+    """
 
     def read(self, at_least: int = 1, up_to: int | None = None, timeout: float | None = None, out: Any = None) -> Batch:
         """Reads this rank's box of at least `at_least` and at most `up_to` steps, in order.
@@ -399,16 +414,73 @@ class Reader(Series):
         return self._batch(got, outs)
 
     def read_at(self, times: Any, timeout: float | None = None, out: Any = None) -> Batch:
-        """Values at physical times, which do not descend: linear between the steps around each.
+        """Reads values at physical times, interpolated linearly between the steps around each time.
 
-        data[i] is the box at times[i] (elements of type float32 or float64); `Batch.times` are the given times, `steps`
-        those at or before each. Waits for the step after each time; fewer are delivered if something prevents the
-        others, and the next call says what. out: as for read, in C order without gaps.
+        Blocking: until the step after each time is there, at most `timeout` seconds. Collective as `read`.
+
+        Parameters
+        ----------
+        times
+            One time or several, which must not descend. The fields must have elements of type float32 or float64.
+        timeout, out
+            As for `read`; `out` is in C order, without gaps.
+
+        Returns
+        -------
+        Batch
+            data[i] is the box at times[i]. `Batch.times` are the given times, and `Batch.steps` the steps at or before
+            each of them. If something prevents the later times, only the earlier ones are delivered, and the next call
+            says what it was.
         """
         instants = np.atleast_1d(np.asarray(times, np.float64)).tolist()
         outs = self._outs(out, 1, len(instants))
         got = self._handle.read_at(instants, -1.0 if timeout is None else timeout, outs)
         return self._batch(got, outs)
+
+    def steps(self, at_least: int) -> Steps:
+        """Returns an object that is ready when this reader has at_least steps, for `wait_any` and `Universe.ready`."""
+        return Steps(self, at_least)
+
+    def _entry(self) -> Entry:
+        return self._handle, 1, 0, 0
+
+    async def read_async(
+        self, at_least: int = 1, up_to: int | None = None, timeout: float | None = None, out: Any = None
+    ) -> Batch:
+        """Does the same as `read` in a coroutine: other coroutines go on while the steps are not there.
+
+        If it is cancelled, nothing was taken. All ranks of a collective reader must make the same calls. As soon as
+        this rank has its steps, the whole event loop waits for the ranks that have not made the call yet.
+        """
+        end = limit(timeout)
+        pause = 0.001
+        while True:
+            found = await ready([self.steps(at_least)], None if end is None else left(end))
+            batch = self.read(at_least, up_to, 0.0, out)
+            if batch.status != "not yet" or found is None:
+                return batch
+            # This rank has its steps, but another rank does not, or a new incarnation cannot be reached yet.
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, 0.05)
+
+    async def batches_async(
+        self, up_to: int = 64, at_least: int = 1, timeout: float | None = None, reuse: bool = False
+    ) -> AsyncIterator[Batch]:
+        """Does the same as `batches` in a coroutine."""
+        out = self._reused(up_to) if reuse else None
+        while True:
+            batch = await self.read_async(at_least, up_to, timeout, out)
+            if batch.ended:
+                return
+            yield batch
+
+    def __aiter__(self) -> AsyncIterator[Batch]:
+        return self.batches_async()
+
+    def _reused(self, up_to: int) -> dict[str, Any]:
+        """Returns arrays that all batches share."""
+        fields = self._info.fields
+        return {name: np.empty((up_to, *info.box_shapes[0]), info.dtype) for name, info in fields.items()}
 
     def _batch(self, got: Any, outs: list[Any]) -> Batch:
         status, count, steps, ordinals, torn, lost, incarnation, times = got
@@ -426,12 +498,7 @@ class Reader(Series):
         seconds. With `reuse`, all batches share one array: each batch overwrites the one before, and page faults are
         saved. The other parameters are those of `read`.
         """
-        fields = self._info.fields
-        out = (
-            {name: np.empty((up_to, *info.box_shapes[0]), info.dtype) for name, info in fields.items()}
-            if reuse
-            else None
-        )
+        out = self._reused(up_to) if reuse else None
         while True:
             batch = self.read(at_least, up_to, timeout, out)
             if batch.ended:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 from couplet import _couplet
 from couplet._closing import Closing
 from couplet._elements import type_of
+from couplet._waiting import Entry, Thing, ready
 from couplet.errors import DeadlineError, Error, Full, error_for
 
 ANY_WORKER = -1
@@ -17,8 +18,11 @@ _OK = 0
 _END = 3
 
 
-class Task:
-    """One task, as its requester sees it. If a pending one is dropped, the work still goes on."""
+class Task(Thing):
+    """One task, as its requester sees it. If a pending one is dropped, the work still goes on.
+
+    In a coroutine, `await task` does the same as wait.
+    """
 
     def __init__(self, handle: _couplet.Task) -> None:
         self._handle = handle
@@ -37,6 +41,16 @@ class Task:
     def test(self) -> bool:
         """Says whether the task is done, and raises the error with which it ended. Never blocks."""
         return self._handle.test()
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield from ready([self]).__await__()
+        self.wait()
+
+    def _entry(self) -> Entry:
+        return self._handle, 0, 0, 0
+
+    def _settled(self) -> bool:
+        return not self._handle.pending
 
 
 def waitany_task(tasks: Sequence[Task], timeout: float | None = None) -> tuple[int, Error | None]:

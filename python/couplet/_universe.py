@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
@@ -16,9 +18,10 @@ from couplet._areas import Area
 from couplet._boxes import Box, is_one_box, split_box, split_boxes
 from couplet._closing import Closing
 from couplet._elements import type_of
-from couplet._groups import Group
+from couplet._groups import Group, Objects
 from couplet._series import Reader, Writer
 from couplet._tasks import Coupler, Requester, Worker
+from couplet._waiting import Thing, forget, ready
 from couplet.errors import ArgumentError
 from couplet.weights import Weights
 
@@ -51,6 +54,11 @@ class Universe(Closing):
 
     def __init__(self, handle: _couplet.Universe) -> None:
         self._handle = handle
+        self._group: Group | None = None
+        self._program_group: Group | None = None
+        # Objects in messages, by name and ranks of a group. The groups of a universe number them together.
+        self._objects: dict[tuple[str, tuple[int, ...]], Objects] = {}
+        self._object_numbers = itertools.count(secrets.randbits(31))
 
     def close(self) -> None:
         """Leaves the universe, at the end of a `with` block."""
@@ -58,6 +66,7 @@ class Universe(Closing):
 
     def leave(self) -> None:
         """Leaves the universe in good order: closes what is open and delivers what was sent. It may be called twice."""
+        forget(self._handle.key)
         self._handle.leave()
 
     @property
@@ -96,6 +105,19 @@ class Universe(Closing):
         """Lets the library do pending work. Never blocks."""
         self._handle.progress()
 
+    async def ready(self, *things: Thing, timeout: float | None = None) -> Any:
+        """Waits in a coroutine until one of several things is ready, and returns it. It takes nothing away.
+
+        Things, result and errors are those of `wait_any`. Several coroutines may wait at the same time, if all are in
+        one event loop. If it is cancelled, nothing was taken.
+        """
+        return await ready(things, timeout)
+
+    @property
+    def descriptor(self) -> int:
+        """Gives the file descriptor for event loops other than asyncio's. `arm_any` arms it. Do not close it."""
+        return self._handle.descriptor()
+
     def explain(self) -> dict[str, Any]:
         """Describes links, limits and choices."""
         found: dict[str, Any] = json.loads(self._handle.explain())
@@ -104,19 +126,34 @@ class Universe(Closing):
     @property
     def group(self) -> Group:
         """Gives the group of all ranks of the universe."""
-        return Group(self._handle.group(), "universe", lambda: range(self.size), self._handle.create_group)
+        if self._group is None:
+            self._group = self._make_group(self._handle.group(), "universe", range(self.size))
+        return self._group
 
     @property
     def program_group(self) -> Group:
         """Gives the group of all ranks of this program."""
-        own = self.program
-        ranks = range(own.first_rank, own.first_rank + own.size)
-        return Group(self._handle.program_group(), f"program:{own.name}", lambda: ranks, self._handle.create_group)
+        if self._program_group is None:
+            own = self.program
+            ranks = range(own.first_rank, own.first_rank + own.size)
+            self._program_group = self._make_group(self._handle.program_group(), f"program:{own.name}", ranks)
+        return self._program_group
 
     def create_group(self, name: str, ranks: Iterable[int]) -> Group:
         """Creates the group `name` of these universe ranks, in this order. Every member makes the same call."""
         members = list(ranks)
-        return Group(self._handle.create_group(name, members), name, lambda: members, self._handle.create_group)
+        return self._make_group(self._handle.create_group(name, members), name, members)
+
+    def _make_group(self, handle: _couplet.Group, name: str, ranks: Sequence[int]) -> Group:
+        return Group(handle, name, lambda: self._find_objects(name, ranks))
+
+    def _find_objects(self, name: str, ranks: Sequence[int]) -> Objects:
+        key = (name, tuple(ranks))
+        found = self._objects.get(key)
+        if found is None:
+            made = Objects(name, key[1], self._handle.create_group, self._object_numbers)
+            found = self._objects.setdefault(key, made)
+        return found
 
     def create_series(
         self,
@@ -209,18 +246,25 @@ class Universe(Closing):
         weights: Weights | None = None,
         beyond_newest: Literal["wait", "error"] = "wait",
     ) -> Reader:
-        """Opens the series `name` to read `box` (default: the whole array).
+        """Opens the series `name` to read `box` (default: the whole array). Collective over `group`, unless `local`.
 
-        mode "hold": the writer waits for this reader; "follow": never, and steps may be lost. start: the oldest
-        retained step, the newest, the next one, or the first step >= a number. local: reads are not collective over the
-        ranks.
-        dtype: what is expected (default: whatever it is). buffer_bytes: local slots for a series of another node.
-        every: deliver the first step and then every n-th one. latest: a read gives the `at_least` newest steps and
-        skips older ones (mode "follow"). torn: deliver torn steps too, marked in `Batch.torn`. interval: of physical
-        time; the first step of each is delivered. fields: which ones are read, in this order (default: all); a dict
-        gives each its own box. weights: a matrix that turns points of the whole array into the points of this rank
-        while a step is read, instead of a box; each step is then an array of one dimension (see `couplet.weights`).
-        beyond_newest: what `Reader.read_at` does about a time that no step has reached yet.
+        Parameters
+        ----------
+        fields, dtype, weights
+            The fields to read, in this order (default: all; a dict gives each its own box), and the expected element
+            type (default: any). Weights turn points of the whole array into points of this rank while a step is read,
+            instead of a box; each step is then an array of one dimension (see `couplet.weights`).
+        mode, start
+            "hold": the writer waits for this reader; "follow": it never does, and steps may be lost. The first step is
+            the oldest retained one, the newest, the next that is published, or the first that is at least a number.
+        local, group, timeout, buffer_bytes
+            Every rank reads for itself; the readers (default: all ranks of the program); seconds for the series to be
+            created; size of the local slots for a series of another node (0: 256 MiB).
+        every, latest, interval, torn
+            The first step and then every n-th one are delivered; only the `at_least` newest ones in each read (mode
+            "follow"); the first one of each interval of physical time; torn steps, too, marked in `Batch.torn`.
+        beyond_newest
+            What `Reader.read_at` does about a time past the newest step: it waits for a later one, or raises an error.
         """
         if beyond_newest not in _BEYOND:
             raise ArgumentError(f"series '{name}': beyond_newest is 'wait' or 'error', not {beyond_newest!r}")
@@ -330,7 +374,7 @@ class Universe(Closing):
         return Area(self._handle.create_area(name, type_of(dtype), extents, stamped, None))
 
     def expose_area(self, name: str, array: NDArray[Any], *, stamped: bool = False) -> Area:
-        """Makes an own array (C-contiguous, writable) an area. The array is kept until the area is closed."""
+        """Makes an array of yours (C-contiguous, writable) an area. The array is kept until the area is closed."""
         return Area(self._handle.create_area(name, type_of(array.dtype), list(array.shape), stamped, array))
 
     def open_area(self, name: str, owner: int, timeout: float = 60.0) -> Area:

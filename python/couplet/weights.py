@@ -34,19 +34,19 @@ class Weights:
     sources: NDArray[np.int64]
     weights: NDArray[np.float64]
     source_mask: NDArray[np.bool_] | None = None
-    """Of each source point, False: it is masked; None: none is."""
+    """For each source point, False if it is masked; None: no point is."""
     fill: float = math.nan
     target_fraction: NDArray[np.float64] | None = field(default=None, compare=False)
-    """Of each row: the part of the target cell that the source grid covers (frac_b of a file); None: not known."""
+    """For each row, the part of the target cell that the source grid covers (frac_b of a file); None: not known."""
 
     def __len__(self) -> int:
-        """Number of rows."""
+        """Returns the number of rows."""
         return len(self.row_offsets) - 1
 
     def rows_of(self, first: int, last: int) -> Weights:
-        """The rows [first, last): those of one rank."""
+        """Returns the rows [first, last), such as those of one rank."""
         if not 0 <= first <= last <= len(self):
-            raise ArgumentError(f"weights: rows [{first}, {last}) of {len(self)}")
+            raise ArgumentError(f"weights: rows [{first}, {last}) are asked for, but there are {len(self)} rows")
         begin, end = int(self.row_offsets[first]), int(self.row_offsets[last])
         fraction = self.target_fraction
         return Weights(
@@ -62,7 +62,7 @@ class Weights:
     def arrays(
         self,
     ) -> tuple[int, NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.uint8], float]:
-        """What the extension takes."""
+        """Returns the arrays that the extension takes."""
         offsets = _line(self.row_offsets, "row_offsets", np.int64)
         sources = _line(self.sources, "sources", np.int64)
         weights = _line(self.weights, "weights", np.float64)
@@ -80,7 +80,7 @@ class Weights:
 
 
 def _line(values: ArrayLike, name: str, dtype: Any) -> Any:
-    """One dimension, C order, of this type; a number is never made another one."""
+    """Returns the values in one dimension, in C order, with this dtype. No value is changed by the conversion."""
     given = np.asarray(values)
     if given.ndim != 1:
         raise ShapeError(f"weights: {name} has {given.ndim} dimensions, not 1")
@@ -100,7 +100,7 @@ def from_entries(
     source_mask: ArrayLike | None = None,
     fill: float = math.nan,
 ) -> Weights:
-    """Weights from a list of entries in any order: `weights[k]` of source `sources[k]` for row `targets[k]`."""
+    """Makes weights from entries in any order: row `targets[k]` takes source `sources[k]` with weight `weights[k]`."""
     target = _line(targets, "targets", np.int64)
     source = _line(sources, "sources", np.int64)
     value = _line(weights, "weights", np.float64)
@@ -116,7 +116,7 @@ def from_entries(
 
 
 def from_matrix(matrix: Any, *, source_mask: ArrayLike | None = None, fill: float = math.nan) -> Weights:
-    """Weights from a sparse matrix of SciPy: a row for each target point, a column for each source point."""
+    """Makes weights from a sparse matrix of SciPy: a row for each target point, a column for each source point."""
     rows = matrix.tocsr()
     mask = None if source_mask is None else np.asarray(source_mask, np.bool_)
     return Weights(
@@ -132,7 +132,7 @@ def from_matrix(matrix: Any, *, source_mask: ArrayLike | None = None, fill: floa
 def from_file(
     path: str | PathLike[str], *, normalise: Literal["none", "fraction"] = "none", fill: float = math.nan
 ) -> Weights:
-    """Weights of a SCRIP or ESMF file of NetCDF 4 (HDF5): all rows, in the order of the target grid's points.
+    """Reads the weights of a SCRIP or ESMF file of NetCDF 4 (HDF5): all rows, in the order of the target grid's points.
 
     The names are those of ESMF (col, row, S; mask_a, mask_b, frac_b; dimensions n_a, n_b) or of SCRIP (src_address,
     dst_address, remap_matrix of which the first column is taken; src_grid_imask, dst_grid_imask, dst_grid_frac).
@@ -204,7 +204,7 @@ def _variable(file: Any, path: str | PathLike[str], *names: str) -> NDArray[Any]
 
 
 def _extent(file: Any, path: str | PathLike[str], esmf: str, scrip: str, mask: NDArray[Any] | None, *areas: str) -> int:
-    """Length of a dimension: of its own dataset, or of a variable that has it."""
+    """Returns the length of a dimension, from its own dataset or from a variable that has it."""
     for name in (esmf, scrip):
         if name in file and len(file[name].shape) == 1:
             return int(file[name].shape[0])

@@ -79,17 +79,19 @@ struct Transfer {
 
 /// Makes a call to a served area in one piece, so that its owner is asked only once, and any other call in slices.
 template <class Call>
-void make_transfer(const std::shared_ptr<UniverseState>& state, const couplet_area_info& info, Use& use,
-                   double timeout_s, Call&& call) {
-  if (std::string_view(info.route) != "served") {
-    check(sliced(timeout_s, call, waits));
-    return;
+Outcome make_transfer(bool is_served, Use& use, double timeout_s, Call&& call) {
+  if (!is_served) {
+    return sliced(timeout_s, call, waits);
   }
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
   const Outcome outcome = interruptible([call, timeout_s] { return call(timeout_s); }, give_back);
   give_back(outcome.status);
-  check(outcome);
+  return outcome;
+}
+
+bool is_served(const couplet_area_info& info) {
+  return std::string_view(info.route) == "served";
 }
 
 /// Returns the bytes as an array that owns them.
@@ -109,8 +111,13 @@ couplet_area_info Area::info(const char* verb) const {
   }
   couplet_area_info info{};
   info.struct_bytes = sizeof info;
-  check(unlocked([&] { return couplet_area_describe(handle, &info); }));
+  // It never waits. With the GIL, no other thread can begin to close or to leave meanwhile.
+  couplet_python::check(outcome_of(couplet_area_describe(handle, &info)));
   return info;
+}
+
+couplet_status Area::check(const Outcome& outcome, const char* verb) const {
+  return check_open(outcome, *state, handle != nullptr, verb, "area");
 }
 
 nb::dict Area::describe() const {
@@ -149,8 +156,10 @@ nb::tuple Area::read(const std::vector<int64_t>& start, const std::vector<int64_
   transfer->start = start;
   transfer->stop = stop;
   transfer->bytes.resize(elements_of(extents) * couplet_type_bytes(info.type));
-  make_transfer(state, info, use, timeout_s,
-                [area = handle, transfer](double limit_s) { return transfer->read(area, limit_s); });
+  const Outcome outcome = make_transfer(is_served(info), use, timeout_s, [area = handle, transfer](double limit_s) {
+    return transfer->read(area, limit_s);
+  });
+  check(outcome, "read");
   return nb::make_tuple(array_of(transfer, extents, info.type), transfer->stamp);
 }
 
@@ -163,8 +172,10 @@ nb::tuple Area::read_elements(uint64_t offset, uint64_t count, double timeout_s)
   transfer->count = count;
   // A count that is outside the area is refused by the library.
   transfer->bytes.resize(std::min<std::size_t>(count, all) * couplet_type_bytes(info.type));
-  make_transfer(state, info, use, timeout_s,
-                [area = handle, transfer](double limit_s) { return transfer->read(area, limit_s); });
+  const Outcome outcome = make_transfer(is_served(info), use, timeout_s, [area = handle, transfer](double limit_s) {
+    return transfer->read(area, limit_s);
+  });
+  check(outcome, "read");
   return nb::make_tuple(array_of(transfer, {static_cast<std::size_t>(count)}, info.type), transfer->stamp);
 }
 
@@ -179,8 +190,10 @@ uint64_t Area::write(nb::handle array, const std::vector<int64_t>& start, const 
   transfer->stop = stop;
   const auto* bytes = static_cast<const char*>(memory.data);
   transfer->bytes.assign(bytes, bytes + memory.bytes);
-  make_transfer(state, info, use, timeout_s,
-                [area = handle, transfer](double limit_s) { return transfer->write(area, limit_s); });
+  const Outcome outcome = make_transfer(is_served(info), use, timeout_s, [area = handle, transfer](double limit_s) {
+    return transfer->write(area, limit_s);
+  });
+  check(outcome, "write");
   return transfer->stamp;
 }
 
@@ -195,22 +208,27 @@ uint64_t Area::write_elements(nb::handle array, uint64_t offset, double timeout_
   transfer->count = memory.bytes / element_bytes;
   const auto* bytes = static_cast<const char*>(memory.data);
   transfer->bytes.assign(bytes, bytes + memory.bytes);
-  make_transfer(state, info, use, timeout_s,
-                [area = handle, transfer](double limit_s) { return transfer->write(area, limit_s); });
+  const Outcome outcome = make_transfer(is_served(info), use, timeout_s, [area = handle, transfer](double limit_s) {
+    return transfer->write(area, limit_s);
+  });
+  check(outcome, "write");
   return transfer->stamp;
 }
 
 void Area::begin(double timeout_s) const {
   const Use use(state, "begin");
   static_cast<void>(info("begin"));
-  check(sliced(
-      timeout_s, [&](double slice) { return couplet_area_begin(handle, slice); }, waits));
+  couplet_area* const area = handle;
+  const Outcome outcome = sliced(
+      timeout_s, [&](double slice) { return couplet_area_begin(area, slice); }, waits);
+  check(outcome, "begin");
 }
 
 void Area::end() const {
   const Use use(state, "end");
   static_cast<void>(info("end"));
-  check(unlocked([&] { return couplet_area_end(handle); }));
+  couplet_area* const area = handle;
+  check(unlocked([&] { return couplet_area_end(area); }), "end");
 }
 
 void Area::close() {
@@ -221,7 +239,7 @@ void Area::close() {
   couplet_area* area = std::exchange(handle, nullptr);
   const Outcome outcome = unlocked([&] { return couplet_area_close(area); });
   std::erase_if(state->exposed, [&](const nb::object& array) { return array.is(owned); });
-  check(outcome);
+  check_open(outcome, *state, true, "close", "area");
 }
 
 std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, const std::string& name,
@@ -235,10 +253,11 @@ std::unique_ptr<Area> create_area(const std::shared_ptr<UniverseState>& state, c
   }
   const Use use(state, "create_area");
   auto area = std::make_unique<Area>(Area{state, nullptr, nb::borrow(memory)});
-  check(unlocked([&] {
-    return couplet_area_create(state->handle, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
+  const Outcome outcome = unlocked([&] {
+    return couplet_area_create(use.universe(), name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
                                &options, &area->handle);
-  }));
+  });
+  check_open(outcome, *state, true, "create_area", "area");
   if (options.memory != nullptr) {
     state->exposed.push_back(area->owned);
   }
@@ -249,25 +268,27 @@ std::unique_ptr<Area> open_area(const std::shared_ptr<UniverseState>& state, con
                                 double timeout_s) {
   const Use use(state, "open_area");
   auto area = std::make_unique<Area>(Area{state, nullptr, nb::none()});
-  check(sliced(
+  const Outcome outcome = sliced(
       timeout_s,
-      [&](double slice) { return couplet_area_open(state->handle, name.c_str(), owner, slice, &area->handle); },
-      [](const Outcome& outcome) { return waits(outcome) || outcome.status == COUPLET_ERROR_NOT_FOUND; }));
+      [&](double slice) { return couplet_area_open(use.universe(), name.c_str(), owner, slice, &area->handle); },
+      [](const Outcome& now) { return waits(now) || now.status == COUPLET_ERROR_NOT_FOUND; });
+  check_open(outcome, *state, true, "open_area", "area");
   return area;
 }
 
 void bind_areas(nb::module_& module) {
   nb::class_<Area>(module, "Area")
       .def_prop_ro("closed", [](const Area& area) { return area.handle == nullptr; })
-      .def("describe", &Area::describe)
-      .def("memory", [](nb::handle self) { return nb::cast<const Area&>(self).memory(self); })
-      .def("read", &Area::read, nb::arg("start"), nb::arg("stop"), nb::arg("timeout"))
-      .def("read_elements", &Area::read_elements, nb::arg("offset"), nb::arg("count"), nb::arg("timeout"))
-      .def("write", &Area::write, nb::arg("array"), nb::arg("start"), nb::arg("stop"), nb::arg("timeout"))
-      .def("write_elements", &Area::write_elements, nb::arg("array"), nb::arg("offset"), nb::arg("timeout"))
-      .def("begin", &Area::begin, nb::arg("timeout"))
-      .def("end", &Area::end)
-      .def("close", &Area::close);
+      .def("describe", &Area::describe, Stays())
+      .def(
+          "memory", [](nb::handle self) { return nb::cast<const Area&>(self).memory(self); }, Stays())
+      .def("read", &Area::read, nb::arg("start"), nb::arg("stop"), nb::arg("timeout"), Stays())
+      .def("read_elements", &Area::read_elements, nb::arg("offset"), nb::arg("count"), nb::arg("timeout"), Stays())
+      .def("write", &Area::write, nb::arg("array"), nb::arg("start"), nb::arg("stop"), nb::arg("timeout"), Stays())
+      .def("write_elements", &Area::write_elements, nb::arg("array"), nb::arg("offset"), nb::arg("timeout"), Stays())
+      .def("begin", &Area::begin, nb::arg("timeout"), Stays())
+      .def("end", &Area::end, Stays())
+      .def("close", &Area::close, Stays());
 }
 
 }  // namespace couplet_python

@@ -1,7 +1,9 @@
 #include "calls.hpp"
 
+#include <cxxabi.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -13,6 +15,48 @@
 #include <thread>
 
 namespace couplet_python {
+namespace {
+
+[[noreturn]] void stay() {
+  for (;;) {
+    pause();
+  }
+}
+
+bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+std::atomic<unsigned long> main_thread = 0;
+
+bool is_main_thread() {
+  return PyThread_get_thread_ident() == main_thread;
+}
+
+}  // namespace
+
+void take_gil(PyThreadState* state) noexcept {
+  try {
+    PyEval_RestoreThread(state);
+  } catch (abi::__forced_unwind&) {
+    stay();  // to leave this block would abort the process
+  }
+}
+
+StaysAtExit::~StaysAtExit() {
+  if (interpreter_ends() && PyGILState_Check() == 0) [[unlikely]] {
+    stay();
+  }
+}
+
+void remember_main_thread() {
+  main_thread = nb::cast<unsigned long>(nb::module_::import_("threading").attr("main_thread")().attr("ident"));
+  pthread_atfork(nullptr, nullptr, [] { main_thread = PyThread_get_thread_ident(); });
+}
 
 void raise(couplet_status status, const std::string& text) {
   const nb::object make = nb::module_::import_("couplet.errors").attr("error_for");
@@ -31,13 +75,45 @@ UniverseState::~UniverseState() {
 }
 
 void UniverseState::sweep() {
-  std::erase_if(parked, [](Parked& entry) {
-    int32_t done = 0;
-    return couplet_test(&entry.request, &done, nullptr) != COUPLET_OK || done != 0;
-  });
+  if (parked.empty()) {
+    return;
+  }
+  // Other threads may come meanwhile, and drop requests of their own.
+  std::vector<Parked> tested = std::exchange(parked, {});
+  static_cast<void>(unlocked([&] {
+    for (Parked& entry : tested) {
+      int32_t done = 0;
+      static_cast<void>(couplet_test(&entry.request, &done, nullptr));
+    }
+    return COUPLET_OK;
+  }));
+  // A request that has failed is complete, too. A test that has failed, as while another thread leaves, says nothing.
+  std::vector<Parked> complete;
+  for (Parked& entry : tested) {
+    (entry.request == nullptr ? complete : parked).push_back(std::move(entry));
+  }
 }
 
-Use::Use(std::shared_ptr<UniverseState> state, const char* verb) : state_(std::move(state)) {
+Completes::Completes(bool& mark, const char* verb) : mark_(mark) {
+  if (mark) {
+    raise(COUPLET_ERROR_STATE,
+          std::string(verb) + ": another thread of this process is in a call that completes the request or task");
+  }
+  mark = true;
+}
+
+couplet_status check_open(const Outcome& outcome, const UniverseState& state, bool open, const char* verb,
+                          const char* what) {
+  // A call that comes too late finds a handle that is NULL or closed.
+  if (outcome.status == COUPLET_ERROR_ARGUMENT && (state.handle == nullptr || !open)) {
+    const std::string done =
+        state.handle == nullptr ? "the universe was left" : "the " + std::string(what) + " was closed";
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": " + done + " by another thread of this process");
+  }
+  return check(outcome);
+}
+
+Use::Use(std::shared_ptr<UniverseState> state, const char* verb) : state_(std::move(state)), universe_(state_->handle) {
   if (state_->handle == nullptr) {
     raise(COUPLET_ERROR_STATE, std::string(verb) + ": the universe has been left");
   }
@@ -61,7 +137,9 @@ std::shared_ptr<UniverseState> Use::hand_over() {
 }
 
 Interruption::Interruption() {
-  couplet_set_interrupt_check(&Interruption::check, this);
+  if (is_main_thread()) {
+    couplet_set_interrupt_check(&Interruption::check, this);
+  }
 }
 
 Interruption::~Interruption() {
@@ -125,7 +203,7 @@ void run_helper(const std::shared_ptr<HelperCall>& shared, const std::function<c
 
 /// Waits for the helper at most `seconds`. It is called with the GIL held, and releases it meanwhile.
 bool done_within(HelperCall& shared, double seconds) {
-  const nb::gil_scoped_release release;
+  const Released released;
   std::unique_lock lock(shared.mutex);
   return shared.finished.wait_for(lock, std::chrono::duration<double>(seconds), [&] { return shared.done; });
 }

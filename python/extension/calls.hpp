@@ -1,11 +1,14 @@
 // Turns a Python call into a call of the C interface: without the GIL, with looks for signals so that Ctrl-C works, and
 // by one thread at a time. A status becomes an exception of couplet.errors. The bindings in universe.cpp, messages.cpp,
-// series.cpp, tasks.cpp and areas.cpp are built on it; it is built on couplet.h.
+// series.cpp, tasks.cpp, areas.cpp and waiting.cpp are built on it; it is built on couplet.h.
 // Invariants: the error text is fetched by the thread that made the call; a buffer lives for as long as the library may
-// touch it, also if Python has dropped the request.
+// touch it, also if Python has dropped the request. No thread waits for its turn with the GIL. A handle is read once
+// for each call, with the GIL, since another thread may close it meanwhile. What the library gives out as pointers is
+// copied before another thread has the turn. A thread that is in a call when the interpreter ends stays there.
 // Tests: tests/languages.
 #pragma once
 
+#include <Python.h>
 #include <couplet/couplet.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -18,6 +21,8 @@
 #include <string_view>
 #include <vector>
 
+#include "capi/private.h"
+
 namespace couplet_python {
 
 namespace nb = nanobind;
@@ -27,6 +32,31 @@ constexpr double stop_s = 0.5;   ///< time for an interrupted call to end
 
 /// Raises the class of couplet.errors that belongs to the status. The caller holds the GIL.
 [[noreturn]] void raise(couplet_status status, const std::string& text);
+
+/// Waits for the GIL. While the interpreter ends, Python would end the thread here, and unwind its C++ functions, which
+/// must not all be unwound. The thread then stays here, for as long as the process lives.
+void take_gil(PyThreadState* state) noexcept;
+
+/// While it exists, this thread does not have the GIL.
+class Released {
+ public:
+  Released() : state_(PyEval_SaveThread()) {}
+  ~Released() { take_gil(state_); }
+  Released(const Released&) = delete;
+  Released& operator=(const Released&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Guards each function of the module: if Python ends the thread within it, the thread stays there.
+struct StaysAtExit {
+  StaysAtExit() = default;
+  ~StaysAtExit();
+  StaysAtExit(const StaysAtExit&) = delete;
+  StaysAtExit& operator=(const StaysAtExit&) = delete;
+};
+using Stays = nb::call_guard<StaysAtExit>;
 
 struct Outcome {
   couplet_status status = COUPLET_OK;
@@ -60,7 +90,8 @@ struct UniverseState {
   UniverseState& operator=(const UniverseState&) = delete;
   /// Gives up the buffers of a universe that was never left, since the library may still write into them.
   ~UniverseState();
-  /// Frees the buffers of dropped requests that are complete by now. The caller holds the GIL.
+  /// Frees the buffers of dropped requests that are complete by now. The caller holds the GIL, which is released
+  /// meanwhile.
   void sweep();
 };
 
@@ -69,6 +100,8 @@ class Use {
  public:
   Use(std::shared_ptr<UniverseState> state, const char* verb);
   ~Use() { release(); }
+  /// Gives the universe of the call, also after another thread has begun to leave it.
+  [[nodiscard]] couplet_universe* universe() const { return universe_; }
   Use(const Use&) = delete;
   Use& operator=(const Use&) = delete;
   void release();
@@ -77,13 +110,37 @@ class Use {
 
  private:
   std::shared_ptr<UniverseState> state_;
+  couplet_universe* universe_;
 };
+
+/// Marks a request or task for the time of a call that completes it, and thereby frees its handle. Raises StateError if
+/// another thread is in such a call.
+class Completes {
+ public:
+  Completes(bool& mark, const char* verb);
+  ~Completes() { mark_ = false; }
+  Completes(const Completes&) = delete;
+  Completes& operator=(const Completes&) = delete;
+
+ private:
+  bool& mark_;
+};
+
+/// Raises the error of a call on a handle. If another thread has closed the handle or left the universe meanwhile, this
+/// is the error. open: whether the object still has the handle. what: the handle's name in the text, such as "series".
+couplet_status check_open(const Outcome& outcome, const UniverseState& state, bool open, const char* verb,
+                          const char* what);
+
+/// Gives the outcome of a call that this thread has made.
+inline Outcome outcome_of(couplet_status status) {
+  return {status, status < 0 ? couplet_error_text() : ""};
+}
 
 /// Makes a call without the GIL.
 template <class Call>
 Outcome unlocked(Call&& call) {
   Outcome outcome;
-  nb::gil_scoped_release release;
+  const Released released;
   outcome.status = call();
   if (outcome.status < 0) {
     outcome.text = couplet_error_text();
@@ -91,7 +148,33 @@ Outcome unlocked(Call&& call) {
   return outcome;
 }
 
-/// While it exists, Couplet's calls of this thread look for signals.
+/// Makes a call, and copies with take() what it has given out, before another thread can close what it points to.
+template <class Call, class Take>
+couplet_status taken(Call&& call, const Take& take) {
+  struct Taker {
+    const Take& take;
+    bool done = false;
+    explicit Taker(const Take& to_call) : take(to_call) {
+      couplet_private_set_taker([](void* self) { static_cast<Taker*>(self)->run(); }, this);
+    }
+    ~Taker() { couplet_private_set_taker(nullptr, nullptr); }
+    void run() {
+      take();
+      done = true;
+    }
+  } taker(take);
+  const couplet_status status = call();
+  if (status == COUPLET_OK && !taker.done) {
+    taker.run();
+  }
+  return status;
+}
+
+/// Remembers which thread is Python's main thread. To be called when the module is imported.
+void remember_main_thread();
+
+/// While it exists, Couplet's calls of this thread look for signals if it is Python's main thread. Python handles
+/// signals in no other thread; to look for them there would make the thread wait for the GIL while it has the turn.
 class Interruption {
  public:
   Interruption();
@@ -166,5 +249,6 @@ void bind_series(nb::module_& module);
 void bind_tasks(nb::module_& module);
 void bind_areas(nb::module_& module);
 void bind_universe(nb::module_& module);
+void bind_waiting(nb::module_& module);
 
 }  // namespace couplet_python

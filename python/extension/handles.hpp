@@ -17,6 +17,7 @@ struct Request {
   /// The buffer, which belongs to the library until the request is complete.
   nb::object buffer;
   couplet_request* handle = nullptr;
+  bool is_completed_now = false;  ///< a call is running that completes it
 
   Request(std::shared_ptr<UniverseState> universe, nb::object owner)
       : state(std::move(universe)), buffer(std::move(owner)) {}
@@ -35,16 +36,42 @@ struct Request {
 struct Group {
   std::shared_ptr<UniverseState> state;
   couplet_group* handle = nullptr;
+  int32_t frees = 0;  ///< calls that are trying to free it; each may be refused
 
   [[nodiscard]] nb::tuple rank_and_size() const;
   [[nodiscard]] std::unique_ptr<Request> isend(nb::handle buffer, int32_t target, int32_t tag) const;
   [[nodiscard]] std::unique_ptr<Request> irecv(nb::handle buffer, int32_t source, int32_t tag) const;
   void free();
+  /// Returns the handle. Raises StateError if the group was freed.
+  [[nodiscard]] couplet_group* open_handle(const char* verb) const;
+  [[nodiscard]] bool is_open() const { return handle != nullptr && frees == 0; }
+};
+
+/// One field of a series, as this rank has it.
+struct Field {
+  std::string name;
+  couplet_type type;
+  int32_t dimensions;
+  int32_t box_count;
+  uint64_t step_bytes;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> start;  ///< corners of the boxes, one after the other
+  std::vector<int64_t> stop;
+};
+struct Description {
+  std::string name;
+  std::string program;
+  std::string route;
+  uint64_t slots = 0;
+  int32_t writers = 0;
+  std::vector<Field> fields;
 };
 
 struct Series {
   std::shared_ptr<UniverseState> state;
   couplet_series* handle = nullptr;
+  /// A copy of the library's description, which never changes.
+  mutable std::shared_ptr<const Description> description{};
 
   Series(std::shared_ptr<UniverseState> universe, couplet_series* series)
       : state(std::move(universe)), handle(series) {}
@@ -71,15 +98,22 @@ struct Series {
   void close();
 
  private:
-  [[nodiscard]] couplet_series_info info(const char* verb) const;
-  [[nodiscard]] std::vector<couplet_field_info> fields(const char* verb) const;
+  [[nodiscard]] couplet_series* open_handle(const char* verb) const;
+  [[nodiscard]] std::shared_ptr<const Description> described(couplet_series* series, const char* verb) const;
+  couplet_status check(const Outcome& outcome, const char* verb) const;
+  template <typename Call>
+  [[nodiscard]] nb::tuple read_batch(const char* verb, const Call& call) const;
 };
 
 /// One task, as its requester sees it.
 struct Task {
   std::shared_ptr<UniverseState> state;
   couplet_task* handle = nullptr;
+  std::shared_ptr<const bool> are_closed;  ///< the tasks with which it was submitted
+  bool is_completed_now = false;           ///< a call is running that completes it
 
+  /// Raises an error if it is pending in tasks that are closed, which have freed it.
+  void check_open(const char* verb) const;
   /// Waits until the task is done, and raises the error with which it ended.
   void wait(double timeout_s);
   /// Says whether the task is done.
@@ -102,6 +136,7 @@ struct TaskOptions {
 struct Tasks {
   std::shared_ptr<UniverseState> state;
   couplet_tasks* handle = nullptr;
+  std::shared_ptr<bool> are_closed = std::make_shared<bool>(false);
 
   /// Submits a task. Returns None if the coupler's queue is full.
   [[nodiscard]] nb::object submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
@@ -115,7 +150,8 @@ struct Tasks {
   void close();
 
  private:
-  void check_open(const char* verb) const;
+  [[nodiscard]] couplet_tasks* open_handle(const char* verb) const;
+  couplet_status check(const Outcome& outcome, const char* verb) const;
 };
 
 /// An area that this process has created or opened.
@@ -139,7 +175,9 @@ struct Area {
   void close();
 
  private:
+  /// Describes the area. What it points to is valid until the GIL is released.
   [[nodiscard]] couplet_area_info info(const char* verb) const;
+  couplet_status check(const Outcome& outcome, const char* verb) const;
 };
 
 [[nodiscard]] std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, const std::string& name,

@@ -1,7 +1,6 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
-#include "capi/private.h"
 #include "handles.hpp"
 
 namespace couplet_python {
@@ -28,15 +27,17 @@ couplet_message Request::wait(double timeout_s) {
     return no_message;
   }
   const Use use(state, "wait");
+  const Completes completes(is_completed_now, "wait");
   couplet_message message = no_message;
   const Outcome outcome = blocking([&] { return couplet_wait(&handle, timeout_s, &message); });
   forget_when_done();
-  check(outcome);
+  check_open(outcome, *state, true, "wait", "request");
   return message;
 }
 
 bool Request::withdraw() {
   const Use use(state, "withdraw");
+  const Completes completes(is_completed_now, "withdraw");
   check(unlocked([&] { return couplet_private_withdraw(&handle); }));
   forget_when_done();
   return handle == nullptr;
@@ -47,11 +48,12 @@ nb::object Request::test() {
     return nb::cast(no_message);
   }
   const Use use(state, "test");
+  const Completes completes(is_completed_now, "test");
   couplet_message message = no_message;
   int32_t done = 0;
   const Outcome outcome = unlocked([&] { return couplet_test(&handle, &done, &message); });
   forget_when_done();
-  check(outcome);
+  check_open(outcome, *state, true, "test", "request");
   return done != 0 ? nb::cast(message) : nb::none();
 }
 
@@ -59,9 +61,11 @@ std::unique_ptr<Request> Group::isend(nb::handle buffer, int32_t target, int32_t
   const Memory memory = read_only_memory(buffer, "isend");
   const Use use(state, "isend");
   state->sweep();
+  couplet_group* const group = open_handle("isend");
   auto request = std::make_unique<Request>(state, nb::borrow(buffer));
-  check(unlocked(
-      [&] { return couplet_isend(handle, memory.data, memory.count, memory.type, target, tag, &request->handle); }));
+  const Outcome outcome = unlocked(
+      [&] { return couplet_isend(group, memory.data, memory.count, memory.type, target, tag, &request->handle); });
+  check_open(outcome, *state, is_open(), "isend", "group");
   request->forget_when_done();
   return request;
 }
@@ -70,9 +74,11 @@ std::unique_ptr<Request> Group::irecv(nb::handle buffer, int32_t source, int32_t
   const Memory memory = writable_memory(buffer, "irecv");
   const Use use(state, "irecv");
   state->sweep();
+  couplet_group* const group = open_handle("irecv");
   auto request = std::make_unique<Request>(state, nb::borrow(buffer));
-  check(unlocked(
-      [&] { return couplet_irecv(handle, memory.data, memory.count, memory.type, source, tag, &request->handle); }));
+  const Outcome outcome = unlocked(
+      [&] { return couplet_irecv(group, memory.data, memory.count, memory.type, source, tag, &request->handle); });
+  check_open(outcome, *state, is_open(), "irecv", "group");
   return request;
 }
 
@@ -80,14 +86,31 @@ nb::tuple Group::rank_and_size() const {
   const Use use(state, "rank");
   int32_t rank = -1;
   int32_t size = 0;
-  check(unlocked([&] { return couplet_group_rank(handle, &rank, &size); }));
+  if (frees != 0) {
+    raise(COUPLET_ERROR_STATE, "rank: another thread of this process frees the group");
+  }
+  // It never waits. With the GIL, no other thread can begin to free or to leave meanwhile.
+  check(outcome_of(couplet_group_rank(open_handle("rank"), &rank, &size)));
   return nb::make_tuple(rank, size);
 }
 
 void Group::free() {
   const Use use(state, "free");
-  check(unlocked([&] { return couplet_group_free(handle); }));
-  handle = nullptr;
+  couplet_group* const group = open_handle("free");
+  ++frees;
+  const Outcome outcome = unlocked([&] { return couplet_group_free(group); });
+  --frees;
+  if (outcome.status >= 0) {
+    handle = nullptr;
+  }
+  check_open(outcome, *state, is_open(), "free", "group");
+}
+
+couplet_group* Group::open_handle(const char* verb) const {
+  if (handle == nullptr) {
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the group was freed");
+  }
+  return handle;
 }
 
 namespace {
@@ -111,6 +134,12 @@ nb::tuple wait_any(const std::vector<Request*>& requests, double timeout_s) {
     return nb::make_tuple(index, message);
   }
   const Use use(state, "waitany");
+  std::vector<std::unique_ptr<Completes>> completes;
+  for (Request* request : requests) {
+    if (request->handle != nullptr) {
+      completes.push_back(std::make_unique<Completes>(request->is_completed_now, "waitany"));
+    }
+  }
   const Outcome outcome = blocking([&] {
     return couplet_waitany(static_cast<int32_t>(handles.size()), handles.data(), timeout_s, &index, &message);
   });
@@ -136,15 +165,15 @@ void bind_messages(nb::module_& module) {
       });
   nb::class_<Request>(module, "Request")
       .def_prop_ro("pending", [](const Request& request) { return request.handle != nullptr; })
-      .def("wait", &Request::wait, nb::arg("timeout"))
-      .def("test", &Request::test)
-      .def("withdraw", &Request::withdraw);
+      .def("wait", &Request::wait, nb::arg("timeout"), Stays())
+      .def("test", &Request::test, Stays())
+      .def("withdraw", &Request::withdraw, Stays());
   nb::class_<Group>(module, "Group")
-      .def("rank_and_size", &Group::rank_and_size)
-      .def("isend", &Group::isend, nb::arg("buffer"), nb::arg("target"), nb::arg("tag"))
-      .def("irecv", &Group::irecv, nb::arg("buffer"), nb::arg("source"), nb::arg("tag"))
-      .def("free", &Group::free);
-  module.def("waitany", &wait_any, nb::arg("requests"), nb::arg("timeout"));
+      .def("rank_and_size", &Group::rank_and_size, Stays())
+      .def("isend", &Group::isend, nb::arg("buffer"), nb::arg("target"), nb::arg("tag"), Stays())
+      .def("irecv", &Group::irecv, nb::arg("buffer"), nb::arg("source"), nb::arg("tag"), Stays())
+      .def("free", &Group::free, Stays());
+  module.def("waitany", &wait_any, nb::arg("requests"), nb::arg("timeout"), Stays());
 }
 
 }  // namespace couplet_python

@@ -33,18 +33,18 @@ std::string in_words(const std::vector<int64_t>& extents) {
   return text + ")";
 }
 
-std::string name_of(const couplet_field_info& field) {
-  return *field.name == '\0' ? std::string("the series") : "field '" + std::string(field.name) + "'";
+std::string name_of(const Field& field) {
+  return field.name.empty() ? std::string("the series") : "field '" + field.name + "'";
 }
 
-void check_type(const LooseMemory& given, const couplet_field_info& field, const std::string& where) {
+void check_type(const LooseMemory& given, const Field& field, const std::string& where) {
   if (given.memory.type != field.type && field.type != COUPLET_BYTE) {
     raise(COUPLET_ERROR_TYPE, where + ": the array's element type is not that of " + name_of(field));
   }
 }
 
 /// Checks type and shape of an array for a box that this rank writes.
-void check_loose(const LooseMemory& given, const couplet_field_info& field, int32_t box, const std::string& where) {
+void check_loose(const LooseMemory& given, const Field& field, int32_t box, const std::string& where) {
   check_type(given, field, where);
   std::vector<int64_t> wanted;
   for (int32_t i = 0; i < field.dimensions; ++i) {
@@ -58,7 +58,7 @@ void check_loose(const LooseMemory& given, const couplet_field_info& field, int3
 }
 
 /// Checks type and shape of an array for up_to steps.
-void check_steps(const LooseMemory& given, const couplet_field_info& field, uint64_t up_to) {
+void check_steps(const LooseMemory& given, const Field& field, uint64_t up_to) {
   check_type(given, field, "read");
   std::vector<int64_t> wanted = {static_cast<int64_t>(up_to)};
   for (int32_t i = 0; i < field.dimensions; ++i) {
@@ -73,59 +73,126 @@ void check_steps(const LooseMemory& given, const couplet_field_info& field, uint
   }
 }
 
-/// Lets `call` fill a batch without the interpreter's lock, and turns it into what Series::read returns.
-template <typename Call>
-nb::tuple read_batch(const Call& call) {
-  couplet_batch batch{};
-  batch.struct_bytes = sizeof batch;
-  const Outcome outcome = blocking([&] { return call(&batch); });
-  const couplet_status status = check(outcome);
-  const uint64_t count = status == COUPLET_OK ? batch.count : 0;
-  return nb::make_tuple(status, count, copy_to_array(batch.steps, count), copy_to_array(batch.ordinals, count),
-                        copy_to_array(batch.torn, count), batch.lost, batch.incarnation,
-                        copy_to_array(batch.times, count));
+/// Says whether the elements follow each other in C order, without gaps. The stride of a dimension of one element says
+/// nothing.
+bool is_dense(const LooseMemory& given) {
+  const auto count = static_cast<int64_t>(given.memory.count);
+  if (count == 0) {
+    return true;
+  }
+  int64_t wanted = static_cast<int64_t>(given.memory.bytes) / count;
+  for (std::size_t dimension = given.shape.size(); dimension-- > 0;) {
+    if (given.shape[dimension] != 1 && given.strides[dimension] != wanted) {
+      return false;
+    }
+    wanted *= given.shape[dimension];
+  }
+  return true;
+}
+
+/// A copy of what a read gives out.
+struct Batch {
+  uint64_t count = 0;
+  std::vector<int64_t> steps;
+  std::vector<uint64_t> ordinals;
+  std::vector<uint8_t> torn;
+  std::vector<double> times;
+
+  explicit Batch(const couplet_batch& batch)
+      : count(batch.count),
+        steps(batch.steps, batch.steps + count),
+        ordinals(batch.ordinals, batch.ordinals + count),
+        torn(batch.torn, batch.torn + count),
+        times(batch.times, batch.times + count) {}
+  Batch() = default;
+};
+
+}  // namespace
+
+couplet_series* Series::open_handle(const char* verb) const {
+  if (handle == nullptr) {
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the series is closed");
+  }
+  return handle;
+}
+
+couplet_status Series::check(const Outcome& outcome, const char* verb) const {
+  return check_open(outcome, *state, handle != nullptr, verb, "series");
+}
+
+namespace {
+
+couplet_status copy_description(couplet_series* series, Description& copy) {
+  couplet_series_info info{};
+  info.struct_bytes = sizeof info;
+  int32_t count = 0;
+  const auto take_series = [&] {
+    copy.name = info.name;
+    copy.program = info.program;
+    copy.route = info.route;
+    copy.slots = info.slots;
+    copy.writers = info.writers;
+    count = info.field_count;
+  };
+  couplet_status status = taken([&] { return couplet_series_describe(series, &info); }, take_series);
+  for (int32_t index = 0; index < count && status == COUPLET_OK; ++index) {
+    couplet_field_info field{};
+    field.struct_bytes = sizeof field;
+    const auto take_field = [&] {
+      const std::ptrdiff_t corners = std::ptrdiff_t{field.box_count} * field.dimensions;
+      copy.fields.push_back({field.name, field.type, field.dimensions, field.box_count, field.step_bytes,
+                             std::vector<int64_t>(field.shape, field.shape + field.dimensions),
+                             std::vector<int64_t>(field.start, field.start + corners),
+                             std::vector<int64_t>(field.stop, field.stop + corners)});
+    };
+    status = taken([&] { return couplet_series_describe_field(series, index, &field); }, take_field);
+  }
+  return status;
 }
 
 }  // namespace
 
-couplet_series_info Series::info(const char* verb) const {
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the series is closed");
+std::shared_ptr<const Description> Series::described(couplet_series* series, const char* verb) const {
+  if (!description) {
+    const auto copy = std::make_shared<Description>();
+    check(unlocked([&] { return copy_description(series, *copy); }), verb);
+    description = copy;
   }
-  couplet_series_info info{};
-  info.struct_bytes = sizeof info;
-  check(unlocked([&] { return couplet_series_describe(handle, &info); }));
-  return info;
+  return description;
 }
 
-std::vector<couplet_field_info> Series::fields(const char* verb) const {
-  std::vector<couplet_field_info> fields(static_cast<std::size_t>(info(verb).field_count));
-  for (std::size_t index = 0; index < fields.size(); ++index) {
-    fields[index].struct_bytes = sizeof fields[index];
-    check(unlocked([&] { return couplet_series_describe_field(handle, static_cast<int32_t>(index), &fields[index]); }));
-  }
-  return fields;
+/// Lets `call` fill a batch without the interpreter's lock, and turns it into what Series::read returns.
+template <typename Call>
+nb::tuple Series::read_batch(const char* verb, const Call& call) const {
+  couplet_batch batch{};
+  batch.struct_bytes = sizeof batch;
+  Batch copy;
+  const Outcome outcome = blocking([&] { return taken([&] { return call(&batch); }, [&] { copy = Batch(batch); }); });
+  const couplet_status status = check(outcome, verb);
+  return nb::make_tuple(status, copy.count, copy_to_array(copy.steps.data(), copy.count),
+                        copy_to_array(copy.ordinals.data(), copy.count), copy_to_array(copy.torn.data(), copy.count),
+                        batch.lost, batch.incarnation, copy_to_array(copy.times.data(), copy.count));
 }
 
 nb::dict Series::describe() const {
   const Use use(state, "describe");
-  const couplet_series_info info = this->info("describe");
+  const auto known = described(open_handle("describe"), "describe");
   nb::dict result;
-  result["name"] = info.name;
-  result["program"] = info.program;
-  result["route"] = info.route;
-  result["slots"] = info.slots;
-  result["writers"] = info.writers;
+  result["name"] = known->name;
+  result["program"] = known->program;
+  result["route"] = known->route;
+  result["slots"] = known->slots;
+  result["writers"] = known->writers;
   nb::list fields;
-  for (const couplet_field_info& field : this->fields("describe")) {
+  for (const Field& field : known->fields) {
     nb::list boxes;
     for (int32_t box = 0; box < field.box_count; ++box) {
       const std::ptrdiff_t at = std::ptrdiff_t{box} * field.dimensions;
-      boxes.append(nb::make_tuple(list_extents(field.start + at, field.dimensions),
-                                  list_extents(field.stop + at, field.dimensions)));
+      boxes.append(nb::make_tuple(list_extents(field.start.data() + at, field.dimensions),
+                                  list_extents(field.stop.data() + at, field.dimensions)));
     }
-    fields.append(
-        nb::make_tuple(field.name, field.type, list_extents(field.shape, field.dimensions), boxes, field.step_bytes));
+    fields.append(nb::make_tuple(field.name, field.type, list_extents(field.shape.data(), field.dimensions), boxes,
+                                 field.step_bytes));
   }
   result["fields"] = fields;
   return result;
@@ -133,19 +200,23 @@ nb::dict Series::describe() const {
 
 nb::dict Series::waits() const {
   const Use use(state, "waits");
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, "waits: the series is closed");
-  }
+  couplet_series* const series = open_handle("waits");
   couplet_series_waits waits{};
   waits.struct_bytes = sizeof waits;
-  check(unlocked([&] { return couplet_series_waited(handle, &waits); }));
+  std::string last_for;
+  std::string longest_for;
+  const auto take = [&] {
+    last_for = waits.last_for;
+    longest_for = waits.longest_for;
+  };
+  check(unlocked([&] { return taken([&] { return couplet_series_waited(series, &waits); }, take); }), "waits");
   nb::dict result;
   result["count"] = waits.count;
   result["total_ns"] = waits.total_ns;
   result["last_ns"] = waits.last_ns;
   result["longest_ns"] = waits.longest_ns;
-  result["last_for"] = waits.last_for;
-  result["longest_for"] = waits.longest_for;
+  result["last_for"] = last_for;
+  result["longest_for"] = longest_for;
   result["last_rank"] = waits.last_rank;
   result["longest_rank"] = waits.longest_rank;
   return result;
@@ -153,12 +224,10 @@ nb::dict Series::waits() const {
 
 nb::dict Series::statistics() const {
   const Use use(state, "statistics");
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, "statistics: the series is closed");
-  }
+  couplet_series* const series = open_handle("statistics");
   couplet_series_statistics counts{};
   counts.struct_bytes = sizeof counts;
-  check(unlocked([&] { return couplet_series_count(handle, &counts); }));
+  check(unlocked([&] { return couplet_series_count(series, &counts); }), "statistics");
   nb::dict result;
   result["published"] = counts.published;
   result["first"] = counts.first;
@@ -179,13 +248,12 @@ nb::dict Series::statistics() const {
 
 nb::object Series::retained() const {
   const Use use(state, "retained");
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, "retained: the series is closed");
-  }
+  couplet_series* const series = open_handle("retained");
   uint64_t first = 0;
   uint64_t end = 0;
   int64_t newest = 0;
-  const couplet_status status = check(unlocked([&] { return couplet_series_retained(handle, &first, &end, &newest); }));
+  const couplet_status status =
+      check(unlocked([&] { return couplet_series_retained(series, &first, &end, &newest); }), "retained");
   if (status != COUPLET_OK) {
     return nb::none();
   }
@@ -195,22 +263,26 @@ nb::object Series::retained() const {
 bool Series::put(nb::handle array, int64_t step) const {
   const Memory memory = read_only_memory(array, "put");
   const Use use(state, "put");
-  const couplet_series_info info = this->info("put");
-  if (memory.type != info.type && info.type != COUPLET_BYTE) {
-    raise(COUPLET_ERROR_TYPE,
-          "put, step " + std::to_string(step) + ": the array's element type is not that of series '" + info.name + "'");
+  couplet_series* const series = open_handle("put");
+  const auto known = described(series, "put");
+  const Field& first = known->fields.front();
+  if (memory.type != first.type && first.type != COUPLET_BYTE) {
+    raise(COUPLET_ERROR_TYPE, "put, step " + std::to_string(step) +
+                                  ": the array's element type is not that of series '" + known->name + "'");
   }
-  if (memory.bytes != info.step_bytes) {
-    raise(COUPLET_ERROR_SHAPE, "put, step " + std::to_string(step) + ": series '" + info.name + "' has " +
-                                   std::to_string(info.step_bytes) + " bytes in this rank's box, the array has " +
+  if (memory.bytes != first.step_bytes) {
+    raise(COUPLET_ERROR_SHAPE, "put, step " + std::to_string(step) + ": series '" + known->name + "' has " +
+                                   std::to_string(first.step_bytes) + " bytes in this rank's box, the array has " +
                                    std::to_string(memory.bytes));
   }
-  return check(blocking([&] { return couplet_series_put(handle, memory.data, step); })) == COUPLET_OK;
+  return check(blocking([&] { return couplet_series_put(series, memory.data, step); }), "put") == COUPLET_OK;
 }
 
 bool Series::put_arrays(const nb::list& arrays, int64_t step) const {
   const Use use(state, "put");
-  const std::vector<couplet_field_info> fields = this->fields("put");
+  couplet_series* const series = open_handle("put");
+  const auto known = described(series, "put");
+  const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
   std::vector<couplet_array> list;
   // The list points into this memory, which must not move.
@@ -229,24 +301,28 @@ bool Series::put_arrays(const nb::list& arrays, int64_t step) const {
     list.push_back({given.memory.data, given.strides.data(), given.memory.bytes});
   }
   const auto count = static_cast<int32_t>(list.size());
-  return check(blocking([&] { return couplet_series_put_arrays(handle, list.data(), count, step); })) == COUPLET_OK;
+  return check(blocking([&] { return couplet_series_put_arrays(series, list.data(), count, step); }), "put") ==
+         COUPLET_OK;
 }
 
 nb::object Series::claim_arrays(int64_t step, nb::handle owner) const {
   const Use use(state, "claim");
-  const std::vector<couplet_field_info> fields = this->fields("claim");
+  couplet_series* const series = open_handle("claim");
+  const auto known = described(series, "claim");
+  const std::vector<Field>& fields = known->fields;
   std::size_t count = 0;
-  for (const couplet_field_info& field : fields) {
+  for (const Field& field : fields) {
     count += static_cast<std::size_t>(field.box_count);
   }
   std::vector<void*> memory(count + 1);
   const auto room = static_cast<int32_t>(count);
-  if (check(blocking([&] { return couplet_series_claim_arrays(handle, step, memory.data(), room); })) != COUPLET_OK) {
+  if (check(blocking([&] { return couplet_series_claim_arrays(series, step, memory.data(), room); }), "claim") !=
+      COUPLET_OK) {
     return nb::none();
   }
   nb::list arrays;
   std::size_t at = 0;
-  for (const couplet_field_info& field : fields) {
+  for (const Field& field : fields) {
     for (int32_t box = 0; box < field.box_count; ++box) {
       std::vector<std::size_t> extents;
       for (int32_t i = 0; i < field.dimensions; ++i) {
@@ -262,31 +338,27 @@ nb::object Series::claim_arrays(int64_t step, nb::handle owner) const {
 
 void Series::set_time(double time) const {
   const Use use(state, "put");
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, "put: the series is closed");
-  }
-  check(unlocked([&] { return couplet_series_set_time(handle, time); }));
+  couplet_series* const series = open_handle("put");
+  check(unlocked([&] { return couplet_series_set_time(series, time); }), "put");
 }
 
 void Series::publish() const {
   const Use use(state, "publish");
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, "publish: the series is closed");
-  }
-  check(unlocked([&] { return couplet_series_publish(handle); }));
+  couplet_series* const series = open_handle("publish");
+  check(unlocked([&] { return couplet_series_publish(series); }), "publish");
 }
 
 void Series::abandon() const {
   const Use use(state, "abandon");
-  if (handle == nullptr) {
-    raise(COUPLET_ERROR_STATE, "abandon: the series is closed");
-  }
-  check(unlocked([&] { return couplet_series_abandon(handle); }));
+  couplet_series* const series = open_handle("abandon");
+  check(unlocked([&] { return couplet_series_abandon(series); }), "abandon");
 }
 
 nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, const nb::list& outs) const {
   const Use use(state, "read");
-  const std::vector<couplet_field_info> fields = this->fields("read");
+  couplet_series* const series = open_handle("read");
+  const auto known = described(series, "read");
+  const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
   std::vector<couplet_array> list;
   memory.reserve(outs.size());
@@ -299,15 +371,17 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     // Strided memory spans more than its own bytes. check_steps has checked that all elements are there.
     list.push_back({given.memory.data, given.strides.data(), given.strides.empty() ? given.memory.bytes : 0});
   }
-  return read_batch([&](couplet_batch* batch) {
-    return couplet_series_read_arrays(handle, at_least, up_to, timeout_s, list.data(),
+  return read_batch("read", [&](couplet_batch* batch) {
+    return couplet_series_read_arrays(series, at_least, up_to, timeout_s, list.data(),
                                       static_cast<int32_t>(list.size()), batch);
   });
 }
 
 nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, const nb::list& outs) const {
   const Use use(state, "read_at");
-  const std::vector<couplet_field_info> fields = this->fields("read_at");
+  couplet_series* const series = open_handle("read_at");
+  const auto known = described(series, "read_at");
+  const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
   std::vector<couplet_array> list;
   memory.reserve(outs.size());  // the arrays point to the strides
@@ -317,10 +391,10 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
     if (list.size() < fields.size()) {
       check_steps(given, fields[list.size()], times.size());
     }
-    list.push_back({given.memory.data, given.strides.empty() ? nullptr : given.strides.data(), given.memory.bytes});
+    list.push_back({given.memory.data, is_dense(given) ? nullptr : given.strides.data(), given.memory.bytes});
   }
-  return read_batch([&](couplet_batch* batch) {
-    return couplet_series_read_at(handle, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
+  return read_batch("read_at", [&](couplet_batch* batch) {
+    return couplet_series_read_at(series, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
                                   static_cast<int32_t>(list.size()), batch);
   });
 }
@@ -330,13 +404,13 @@ void Series::close() {
     return;
   }
   Use use(state, "close");
-  couplet_series* series = std::exchange(handle, nullptr);
+  couplet_series* const series = std::exchange(handle, nullptr);
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   // The thread that sees the end of the call, be it this one or the abandoned one, gives the state back.
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
   const Outcome outcome = interruptible([series] { return couplet_series_close(series); }, give_back);
   give_back(outcome.status);
-  check(outcome);
+  check_open(outcome, *state, true, "close", "series");
 }
 
 std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
@@ -353,7 +427,8 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
   c.evict_after_held_s = options.evict_after_held_s;
   c.holders = options.holders;
   c.collective = options.collective ? 1 : 0;
-  c.group = options.group != nullptr ? options.group->handle : nullptr;
+  c.group = options.group != nullptr ? options.group->open_handle("create_series") : nullptr;
+  couplet_universe* const universe = use.universe();
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
   // The function owns copies of everything, since it may outlive this call.
@@ -363,7 +438,7 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
     }
     if (fields.size() == 1 && std::get<0>(fields[0]).empty() && std::get<5>(fields[0]) == 1) {
       const auto& [unnamed, type, shape, start, stop, boxes] = fields[0];
-      return couplet_series_create(lent->handle, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
+      return couplet_series_create(universe, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
                                    start.data(), stop.data(), &c, series.get());
     }
     std::vector<couplet_field> list;
@@ -378,7 +453,7 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
       one.stop = stop.empty() ? nullptr : stop.data();
       one.box_count = boxes;
     }
-    return couplet_series_create_fields(lent->handle, name.c_str(), list.data(), static_cast<int32_t>(list.size()), &c,
+    return couplet_series_create_fields(universe, name.c_str(), list.data(), static_cast<int32_t>(list.size()), &c,
                                         series.get());
   };
   const Outcome outcome = interruptible(call, [lent, series](couplet_status) {
@@ -388,7 +463,7 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
     lent->in_use = false;
   });
   lent->in_use = false;
-  check(outcome);
+  check_open(outcome, *state, options.group == nullptr || options.group->is_open(), "create_series", "group");
   return std::make_unique<Series>(state, *series);
 }
 
@@ -402,7 +477,7 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
   c.from_step = options.from_step;
   c.local = options.local ? 1 : 0;
   c.type = options.type;
-  c.group = options.group != nullptr ? options.group->handle : nullptr;
+  c.group = options.group != nullptr ? options.group->open_handle("series") : nullptr;
   c.timeout_s = options.timeout_s;
   c.buffer_bytes = options.buffer_bytes;
   c.every = options.every;
@@ -410,6 +485,7 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
   c.torn = options.torn ? 1 : 0;
   c.interval = options.interval;
   c.beyond_newest = options.beyond_newest;
+  couplet_universe* const universe = use.universe();
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);
   const auto call = [=, start = options.start, stop = options.stop, choices = options.choices,
@@ -447,7 +523,7 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
       c.stop = stop->data();
       c.dimensions = static_cast<int32_t>(start->size());
     }
-    return couplet_series_open(lent->handle, name.c_str(), &c, series.get());
+    return couplet_series_open(universe, name.c_str(), &c, series.get());
   };
   const Outcome outcome = interruptible(call, [lent, series](couplet_status) {
     if (*series != nullptr) {
@@ -456,26 +532,26 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
     lent->in_use = false;
   });
   lent->in_use = false;
-  check(outcome);
+  check_open(outcome, *state, options.group == nullptr || options.group->is_open(), "series", "group");
   return std::make_unique<Series>(state, *series);
 }
 
 void bind_series(nb::module_& module) {
   nb::class_<Series>(module, "Series")
       .def_prop_ro("closed", [](const Series& series) { return series.handle == nullptr; })
-      .def("describe", &Series::describe)
-      .def("statistics", &Series::statistics)
-      .def("retained", &Series::retained)
-      .def("put", &Series::put, nb::arg("array"), nb::arg("step"))
-      .def("publish", &Series::publish)
-      .def("abandon", &Series::abandon)
-      .def("put_arrays", &Series::put_arrays, nb::arg("arrays"), nb::arg("step"))
-      .def("claim_arrays", &Series::claim_arrays, nb::arg("step"), nb::arg("owner"))
-      .def("set_time", &Series::set_time, nb::arg("time"))
-      .def("waits", &Series::waits)
-      .def("read", &Series::read, nb::arg("at_least"), nb::arg("up_to"), nb::arg("timeout"), nb::arg("outs"))
-      .def("read_at", &Series::read_at, nb::arg("times"), nb::arg("timeout"), nb::arg("outs"))
-      .def("close", &Series::close);
+      .def("describe", &Series::describe, Stays())
+      .def("statistics", &Series::statistics, Stays())
+      .def("retained", &Series::retained, Stays())
+      .def("put", &Series::put, nb::arg("array"), nb::arg("step"), Stays())
+      .def("publish", &Series::publish, Stays())
+      .def("abandon", &Series::abandon, Stays())
+      .def("put_arrays", &Series::put_arrays, nb::arg("arrays"), nb::arg("step"), Stays())
+      .def("claim_arrays", &Series::claim_arrays, nb::arg("step"), nb::arg("owner"), Stays())
+      .def("set_time", &Series::set_time, nb::arg("time"), Stays())
+      .def("waits", &Series::waits, Stays())
+      .def("read", &Series::read, nb::arg("at_least"), nb::arg("up_to"), nb::arg("timeout"), nb::arg("outs"), Stays())
+      .def("read_at", &Series::read_at, nb::arg("times"), nb::arg("timeout"), nb::arg("outs"), Stays())
+      .def("close", &Series::close, Stays());
 }
 
 }  // namespace couplet_python

@@ -1,7 +1,9 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 
 #include "handles.hpp"
 
@@ -38,31 +40,62 @@ const char* text_or_null(const std::string& text) {
   return text.empty() ? nullptr : text.c_str();
 }
 
-/// Returns a new array with a copy of the payload, or None if there is none.
-nb::object copy_payload(const couplet_task_info& info) {
-  if (info.payload == nullptr) {
-    return nb::none();
+/// A copy of a task that has come.
+struct Received {
+  uint64_t id = 0;
+  int32_t source = -1;
+  int32_t worker = -1;
+  std::vector<int64_t> parameters;
+  std::unique_ptr<char[]> payload;  ///< nullptr: there is none
+  uint64_t count = 0;
+  couplet_type type = COUPLET_BYTE;
+
+  void take(const couplet_task_info& info) {
+    id = info.id;
+    source = info.source;
+    worker = info.worker;
+    parameters.assign(info.parameters, info.parameters + info.parameter_count);
+    if (info.payload != nullptr) {
+      count = info.payload_count;
+      type = info.type;
+      const std::size_t bytes = count * couplet_type_bytes(type);
+      payload = std::make_unique<char[]>(bytes);
+      std::memcpy(payload.get(), info.payload, bytes);
+    }
   }
-  const std::size_t bytes = info.payload_count * couplet_type_bytes(info.type);
-  char* copy = new char[bytes];
-  std::memcpy(copy, info.payload, bytes);
-  nb::capsule owner(copy, [](void* data) noexcept { delete[] static_cast<char*>(data); });
-  const std::size_t extent = info.payload_count;
-  return nb::cast(nb::ndarray<nb::numpy>(copy, 1, &extent, owner, nullptr, element_type(info.type)));
-}
+  /// Returns the payload as an array that owns it, or None.
+  nb::object array() {
+    if (!payload) {
+      return nb::none();
+    }
+    char* const data = payload.release();
+    nb::capsule owner(data, [](void* bytes) noexcept { delete[] static_cast<char*>(bytes); });
+    const std::size_t extent = count;
+    return nb::cast(nb::ndarray<nb::numpy>(data, 1, &extent, owner, nullptr, element_type(type)));
+  }
+};
 
 }  // namespace
 
 // ---- one task ----
+
+void Task::check_open(const char* verb) const {
+  if (*are_closed) {
+    raise(COUPLET_ERROR_STATE, std::string(verb) + ": the tasks with which it was submitted are closed");
+  }
+}
 
 void Task::wait(double timeout_s) {
   if (handle == nullptr) {
     return;
   }
   const Use use(state, "wait");
-  check(sliced(
+  check_open("wait");
+  const Completes completes(is_completed_now, "wait");
+  const Outcome outcome = sliced(
       timeout_s, [&](double slice) { return couplet_task_wait(&handle, slice); },
-      [&](const Outcome& outcome) { return outcome.status == COUPLET_ERROR_TIMEOUT && handle != nullptr; }));
+      [&](const Outcome& now) { return now.status == COUPLET_ERROR_TIMEOUT && handle != nullptr && !*are_closed; });
+  couplet_python::check_open(outcome, *state, !*are_closed, "wait", "handle of the tasks");
 }
 
 bool Task::test() {
@@ -70,8 +103,11 @@ bool Task::test() {
     return true;
   }
   const Use use(state, "test");
+  check_open("test");
+  const Completes completes(is_completed_now, "test");
   int32_t done = 0;
-  check(unlocked([&] { return couplet_task_test(&handle, &done); }));
+  const Outcome outcome = unlocked([&] { return couplet_task_test(&handle, &done); });
+  couplet_python::check_open(outcome, *state, !*are_closed, "test", "handle of the tasks");
   return done != 0;
 }
 
@@ -102,12 +138,23 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
     return nb::make_tuple(index, couplet_status{COUPLET_OK}, std::string());
   }
   const Use use(state, "waitany");
+  std::vector<std::unique_ptr<Completes>> completes;
+  bool closed = false;
+  for (Task* task : tasks) {
+    if (task->handle != nullptr) {
+      task->check_open("waitany");
+      completes.push_back(std::make_unique<Completes>(task->is_completed_now, "waitany"));
+    }
+  }
   const Outcome outcome = sliced(
       timeout_s,
       [&](double slice) {
         return couplet_task_waitany(static_cast<int32_t>(handles.size()), handles.data(), slice, &index);
       },
-      [&](const Outcome& now) { return now.status == COUPLET_ERROR_TIMEOUT && handles_unchanged(tasks, handles); });
+      [&](const Outcome& now) {
+        closed = std::any_of(tasks.begin(), tasks.end(), [](const Task* task) { return *task->are_closed; });
+        return now.status == COUPLET_ERROR_TIMEOUT && !closed && handles_unchanged(tasks, handles);
+      });
   bool done = false;
   for (std::size_t i = 0; i < handles.size(); ++i) {
     if (tasks[i]->handle != handles[i]) {
@@ -117,7 +164,7 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
     tasks[i]->handle = handles[i];
   }
   if (!done) {
-    check(outcome);
+    check_open(outcome, *state, !closed, "waitany", "handle of the tasks");
   }
   return nb::make_tuple(index, outcome.status, outcome.text);
 }
@@ -126,33 +173,38 @@ nb::tuple wait_any(const std::vector<Task*>& tasks, double timeout_s) {
 
 // ---- a process's part in tasks ----
 
-void Tasks::check_open(const char* verb) const {
+couplet_tasks* Tasks::open_handle(const char* verb) const {
   if (handle == nullptr) {
     raise(COUPLET_ERROR_STATE, std::string(verb) + ": the tasks are closed");
   }
+  return handle;
+}
+
+couplet_status Tasks::check(const Outcome& outcome, const char* verb) const {
+  return check_open(outcome, *state, handle != nullptr, verb, "handle of the tasks");
 }
 
 nb::object Tasks::submit(int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload,
                          double timeout_s) const {
-  check_open("submit");
   const std::shared_ptr<Submission> copy = copy_of(parameters, payload);
+  couplet_tasks* const tasks = open_handle("submit");
   Use use(state, "submit");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
-  const auto call = [tasks = handle, copy, worker, timeout_s] {
+  const auto call = [tasks, copy, worker, timeout_s] {
     return couplet_task_submit(tasks, worker, copy->parameters.data(), static_cast<int32_t>(copy->parameters.size()),
                                copy->payload.data(), copy->count, copy->type, timeout_s, &copy->task);
   };
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
   const Outcome outcome = interruptible(call, give_back);
   give_back(outcome.status);
-  if (check(outcome) != COUPLET_OK) {
+  if (check(outcome, "submit") != COUPLET_OK) {
     return nb::none();
   }
-  return nb::cast(std::make_unique<Task>(Task{state, copy->task}));
+  return nb::cast(std::make_unique<Task>(Task{state, copy->task, are_closed}));
 }
 
 nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, double timeout_s) const {
-  check_open("next");
+  couplet_tasks* const tasks = open_handle("next");
   const Use use(state, "next");
   couplet_task_expectation expected;
   couplet_task_expectation_init(&expected);
@@ -161,39 +213,46 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
   expected.type = type;
   couplet_task_info info{};
   info.struct_bytes = sizeof info;
-  const couplet_status status = check(sliced(
-      timeout_s, [&](double slice) { return couplet_task_next(handle, &expected, slice, &info); }, nothing_yet));
+  Received received;
+  const auto take = [&] { received.take(info); };
+  const Outcome outcome = sliced(
+      timeout_s,
+      [&](double slice) { return taken([&] { return couplet_task_next(tasks, &expected, slice, &info); }, take); },
+      nothing_yet);
+  const couplet_status status = check(outcome, "next");
   if (status != COUPLET_OK) {
     return nb::make_tuple(status, 0, -1, -1, nb::tuple(), nb::none());
   }
   nb::list numbers;
-  for (int32_t i = 0; i < info.parameter_count; ++i) {
-    numbers.append(info.parameters[i]);
+  for (const int64_t number : received.parameters) {
+    numbers.append(number);
   }
-  return nb::make_tuple(status, info.id, info.source, info.worker, nb::tuple(numbers), copy_payload(info));
+  return nb::make_tuple(status, received.id, received.source, received.worker, nb::tuple(numbers), received.array());
 }
 
 void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& text) const {
-  check_open("complete");
+  couplet_tasks* const tasks = open_handle("complete");
   const Use use(state, "complete");
-  check(unlocked([&] { return couplet_task_complete(handle, id, outcome, text_or_null(text)); }));
+  check(unlocked([&] { return couplet_task_complete(tasks, id, outcome, text_or_null(text)); }), "complete");
 }
 
 void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const {
-  check_open("dispatch");
   const std::shared_ptr<Submission> copy = copy_of(parameters, payload);
+  couplet_tasks* const tasks = open_handle("dispatch");
   const Use use(state, "dispatch");
-  check(unlocked([&] {
-    return couplet_task_dispatch(handle, id, worker, parameters.data(), static_cast<int32_t>(parameters.size()),
+  const Outcome outcome = unlocked([&] {
+    return couplet_task_dispatch(tasks, id, worker, parameters.data(), static_cast<int32_t>(parameters.size()),
                                  copy->payload.data(), copy->count, copy->type);
-  }));
+  });
+  check(outcome, "dispatch");
 }
 
 bool Tasks::run(double timeout_s) const {
-  check_open("run");
+  couplet_tasks* const tasks = open_handle("run");
   const Use use(state, "run");
-  return check(sliced(
-             timeout_s, [&](double slice) { return couplet_task_run(handle, slice); }, nothing_yet)) == COUPLET_OK;
+  const Outcome outcome = sliced(
+      timeout_s, [&](double slice) { return couplet_task_run(tasks, slice); }, nothing_yet);
+  return check(outcome, "run") == COUPLET_OK;
 }
 
 void Tasks::close() {
@@ -201,8 +260,9 @@ void Tasks::close() {
     return;
   }
   const Use use(state, "close");
-  couplet_tasks* tasks = std::exchange(handle, nullptr);
-  check(unlocked([&] { return couplet_task_close(tasks); }));
+  couplet_tasks* const tasks = std::exchange(handle, nullptr);
+  *are_closed = true;
+  check_open(unlocked([&] { return couplet_task_close(tasks); }), *state, true, "close", "handle of the tasks");
 }
 
 std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, const std::string& name,
@@ -220,26 +280,27 @@ std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, c
   c.requesters = text_or_null(options.requesters);
   c.workers = text_or_null(options.workers);
   auto tasks = std::make_unique<Tasks>(Tasks{state, nullptr});
-  check(unlocked([&] { return couplet_task_open(state->handle, name.c_str(), &c, &tasks->handle); }));
+  const Outcome outcome = unlocked([&] { return couplet_task_open(use.universe(), name.c_str(), &c, &tasks->handle); });
+  check_open(outcome, *state, true, "open_tasks", "handle of the tasks");
   return tasks;
 }
 
 void bind_tasks(nb::module_& module) {
   nb::class_<Task>(module, "Task")
       .def_prop_ro("pending", [](const Task& task) { return task.handle != nullptr; })
-      .def("wait", &Task::wait, nb::arg("timeout"))
-      .def("test", &Task::test);
+      .def("wait", &Task::wait, nb::arg("timeout"), Stays())
+      .def("test", &Task::test, Stays());
   nb::class_<Tasks>(module, "Tasks")
       .def_prop_ro("closed", [](const Tasks& tasks) { return tasks.handle == nullptr; })
       .def("submit", &Tasks::submit, nb::arg("worker"), nb::arg("parameters"), nb::arg("payload").none(),
-           nb::arg("timeout"))
-      .def("next", &Tasks::next, nb::arg("parameters"), nb::arg("count"), nb::arg("type"), nb::arg("timeout"))
-      .def("complete", &Tasks::complete, nb::arg("id"), nb::arg("outcome"), nb::arg("text"))
+           nb::arg("timeout"), Stays())
+      .def("next", &Tasks::next, nb::arg("parameters"), nb::arg("count"), nb::arg("type"), nb::arg("timeout"), Stays())
+      .def("complete", &Tasks::complete, nb::arg("id"), nb::arg("outcome"), nb::arg("text"), Stays())
       .def("dispatch", &Tasks::dispatch, nb::arg("id"), nb::arg("worker"), nb::arg("parameters"),
-           nb::arg("payload").none())
-      .def("run", &Tasks::run, nb::arg("timeout"))
-      .def("close", &Tasks::close);
-  module.def("task_waitany", &wait_any, nb::arg("tasks"), nb::arg("timeout"));
+           nb::arg("payload").none(), Stays())
+      .def("run", &Tasks::run, nb::arg("timeout"), Stays())
+      .def("close", &Tasks::close, Stays());
+  module.def("task_waitany", &wait_any, nb::arg("tasks"), nb::arg("timeout"), Stays());
 }
 
 }  // namespace couplet_python

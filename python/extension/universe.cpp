@@ -125,11 +125,18 @@ void leave(Universe& universe) {
   check(outcome);
 }
 
+/// Raises the error of a call on the universe itself.
+couplet_status check_joined(const Outcome& outcome, const Universe& universe, const char* verb) {
+  return check_open(outcome, *universe.state, true, verb, "universe");
+}
+
+// Calls that only look never wait for their turn, and keep the GIL: no other thread can begin to leave meanwhile.
+
 nb::tuple rank_and_size(const Universe& universe) {
   const Use use(universe.state, "rank");
   int32_t rank = 0;
   int32_t size = 0;
-  check(unlocked([&] { return couplet_universe_rank(universe.state->handle, &rank, &size); }));
+  check(outcome_of(couplet_universe_rank(use.universe(), &rank, &size)));
   return nb::make_tuple(rank, size);
 }
 
@@ -139,7 +146,7 @@ nb::tuple own_program(const Universe& universe) {
   int32_t program = 0;
   int32_t rank = 0;
   int32_t size = 0;
-  check(unlocked([&] { return couplet_universe_program(universe.state->handle, &count, &program, &rank, &size); }));
+  check(outcome_of(couplet_universe_program(use.universe(), &count, &program, &rank, &size)));
   return nb::make_tuple(count, program, rank, size);
 }
 
@@ -148,20 +155,27 @@ nb::tuple program_info(const Universe& universe, int32_t program) {
   const char* name = "";
   int32_t size = 0;
   int32_t first_rank = 0;
-  check(unlocked([&] { return couplet_program_info(universe.state->handle, program, &name, &size, &first_rank); }));
+  check(outcome_of(couplet_program_info(use.universe(), program, &name, &size, &first_rank)));
   return nb::make_tuple(name, size, first_rank);
 }
 
 int32_t find_rank(const Universe& universe, const std::string& name, int32_t rank) {
   const Use use(universe.state, "find_rank");
   int32_t found = -1;
-  check(unlocked([&] { return couplet_find_rank(universe.state->handle, name.c_str(), rank, &found); }));
+  check(outcome_of(couplet_find_rank(use.universe(), name.c_str(), rank, &found)));
   return found;
 }
 
 void progress(const Universe& universe) {
   const Use use(universe.state, "progress");
-  check(unlocked([&] { return couplet_progress(universe.state->handle); }));
+  check_joined(unlocked([&] { return couplet_progress(use.universe()); }), universe, "progress");
+}
+
+int32_t descriptor(const Universe& universe) {
+  const Use use(universe.state, "descriptor");
+  int32_t found = -1;
+  check_joined(unlocked([&] { return couplet_universe_descriptor(use.universe(), &found); }), universe, "descriptor");
+  return found;
 }
 
 std::string explain(const Universe& universe) {
@@ -169,7 +183,7 @@ std::string explain(const Universe& universe) {
   std::string text(4096, '\0');
   std::size_t needed = 0;
   const auto ask = [&] {
-    return unlocked([&] { return couplet_explain(universe.state->handle, text.data(), text.size(), &needed); });
+    return unlocked([&] { return couplet_explain(use.universe(), text.data(), text.size(), &needed); });
   };
   Outcome outcome = ask();
   // The text may grow between two calls.
@@ -177,21 +191,22 @@ std::string explain(const Universe& universe) {
     text.resize(needed);
     outcome = ask();
   }
-  check(outcome);
+  check_joined(outcome, universe, "explain");
   return text.c_str();
 }
 
 std::unique_ptr<Group> universe_group(const Universe& universe) {
   const Use use(universe.state, "group");
   auto group = std::make_unique<Group>(Group{universe.state, nullptr});
-  check(unlocked([&] { return couplet_universe_group(universe.state->handle, &group->handle); }));
+  check_joined(unlocked([&] { return couplet_universe_group(use.universe(), &group->handle); }), universe, "group");
   return group;
 }
 
 std::unique_ptr<Group> program_group(const Universe& universe) {
   const Use use(universe.state, "program_group");
   auto group = std::make_unique<Group>(Group{universe.state, nullptr});
-  check(unlocked([&] { return couplet_program_group(universe.state->handle, &group->handle); }));
+  check_joined(unlocked([&] { return couplet_program_group(use.universe(), &group->handle); }), universe,
+               "program_group");
   return group;
 }
 
@@ -199,10 +214,11 @@ std::unique_ptr<Group> create_group(const Universe& universe, const std::string&
                                     const std::vector<int32_t>& ranks) {
   const Use use(universe.state, "create_group");
   auto group = std::make_unique<Group>(Group{universe.state, nullptr});
-  check(unlocked([&] {
-    return couplet_group_create(universe.state->handle, name.c_str(), ranks.data(), static_cast<int32_t>(ranks.size()),
+  const Outcome outcome = unlocked([&] {
+    return couplet_group_create(use.universe(), name.c_str(), ranks.data(), static_cast<int32_t>(ranks.size()),
                                 &group->handle);
-  }));
+  });
+  check_joined(outcome, universe, "create_group");
   return group;
 }
 
@@ -272,38 +288,44 @@ void bind_universe(nb::module_& module) {
            nb::arg("program"), nb::arg("rank"), nb::arg("size"), nb::arg("hub"), nb::arg("secret_file"),
            nb::arg("timeout"), nb::arg("multiple_threads"));
   nb::class_<Universe>(module, "Universe")
+      .def_prop_ro("key",
+                   [](const Universe& universe) { return reinterpret_cast<std::uintptr_t>(universe.state.get()); })
       .def_prop_ro("left", [](const Universe& universe) { return universe.state->handle == nullptr; })
-      .def("leave", &leave)
-      .def("rank_and_size", &rank_and_size)
-      .def("own_program", &own_program)
-      .def("program_info", &program_info, nb::arg("program"))
-      .def("find_rank", &find_rank, nb::arg("name"), nb::arg("rank"))
-      .def("progress", &progress)
-      .def("explain", &explain)
-      .def("group", &universe_group)
-      .def("program_group", &program_group)
-      .def("create_group", &create_group, nb::arg("name"), nb::arg("ranks"))
+      .def("leave", &leave, Stays())
+      .def("rank_and_size", &rank_and_size, Stays())
+      .def("own_program", &own_program, Stays())
+      .def("program_info", &program_info, nb::arg("program"), Stays())
+      .def("find_rank", &find_rank, nb::arg("name"), nb::arg("rank"), Stays())
+      .def("progress", &progress, Stays())
+      .def("descriptor", &descriptor, Stays())
+      .def("explain", &explain, Stays())
+      .def("group", &universe_group, Stays())
+      .def("program_group", &program_group, Stays())
+      .def("create_group", &create_group, nb::arg("name"), nb::arg("ranks"), Stays())
       .def("create_series", &create, nb::arg("name"), nb::arg("fields"), nb::arg("slots"), nb::arg("memory_bytes"),
            nb::arg("required_readers"), nb::arg("required_timeout"), nb::arg("wait_timeout"),
-           nb::arg("evict_after_held"), nb::arg("group").none(), nb::arg("holders"), nb::arg("collective"))
+           nb::arg("evict_after_held"), nb::arg("group").none(), nb::arg("holders"), nb::arg("collective"), Stays())
       .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
            nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
            nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"),
-           nb::arg("interval"), nb::arg("choices"), nb::arg("weights").none(), nb::arg("beyond_newest"))
+           nb::arg("interval"), nb::arg("choices"), nb::arg("weights").none(), nb::arg("beyond_newest"), Stays())
       .def("open_tasks", &tasks, nb::arg("name"), nb::arg("role"), nb::arg("worker_id"), nb::arg("group_size"),
            nb::arg("on_lost"), nb::arg("policy"), nb::arg("queue_limit"), nb::arg("couplers"), nb::arg("requesters"),
-           nb::arg("workers"))
+           nb::arg("workers"), Stays())
       .def("create_area", &make_area, nb::arg("name"), nb::arg("type"), nb::arg("shape"), nb::arg("stamped"),
-           nb::arg("memory").none())
-      .def("open_area", &find_area, nb::arg("name"), nb::arg("owner"), nb::arg("timeout"));
-  module.def("join", &join, nb::arg("request"));
-  module.def("join_mpi", &join_mpi, nb::arg("request"), nb::arg("library"), nb::arg("comm"), nb::arg("helper"));
-  module.def("mpi_version", &mpi_version, nb::arg("library"));
-  module.def("library_path", &library_path);
-  module.def("version", [] { return std::string(couplet_version()); });
+           nb::arg("memory").none(), Stays())
+      .def("open_area", &find_area, nb::arg("name"), nb::arg("owner"), nb::arg("timeout"), Stays());
+  module.def("join", &join, nb::arg("request"), Stays());
+  module.def("join_mpi", &join_mpi, nb::arg("request"), nb::arg("library"), nb::arg("comm"), nb::arg("helper"),
+             Stays());
+  module.def("mpi_version", &mpi_version, nb::arg("library"), Stays());
+  module.def("library_path", &library_path, Stays());
   module.def(
-      "status_name", [](couplet_status status) { return std::string(couplet_status_name(status)); }, nb::arg("status"));
-  module.def("type_bytes", &couplet_type_bytes, nb::arg("type"));
+      "version", [] { return std::string(couplet_version()); }, Stays());
+  module.def(
+      "status_name", [](couplet_status status) { return std::string(couplet_status_name(status)); }, nb::arg("status"),
+      Stays());
+  module.def("type_bytes", &couplet_type_bytes, nb::arg("type"), Stays());
 }
 
 }  // namespace couplet_python

@@ -49,4 +49,23 @@ class LookedTime {
   std::uint64_t total_ns_ = 0;
 };
 
+// A clock that stands still while its process does not run: a long gap between two looks counts as a short one. So a
+// process that was stopped does not take the time for which it was stopped for the silence of others.
+class RunningClock {
+ public:
+  static constexpr std::uint64_t max_gap_ns = 1'000'000'000;
+
+  constexpr std::uint64_t now_ns(std::uint64_t system_ns) noexcept {
+    if (last_ns_ != 0 && system_ns > last_ns_ + max_gap_ns) {
+      stopped_ns_ += system_ns - last_ns_ - max_gap_ns;
+    }
+    last_ns_ = system_ns;
+    return system_ns - stopped_ns_;
+  }
+
+ private:
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t stopped_ns_ = 0;
+};
+
 }  // namespace couplet

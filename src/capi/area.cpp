@@ -66,8 +66,8 @@ couplet_status couplet_area_open(couplet_universe* universe, const char* name, i
     COUPLET_TRY(capi::given(area, function, "area"));
     COUPLET_TRY(capi::check_timeout(timeout_s, function));
     if (owner < 0 || owner >= universe->universe->membership().size()) {
-      return fail(Code::argument, "{}: owner {} is no rank of the universe, which has 0 to {}", function, owner,
-                  universe->universe->membership().size() - 1);
+      return fail(Code::argument, "{}: owner {} is not a rank of the universe, whose ranks are 0 to {}", function,
+                  owner, universe->universe->membership().size() - 1);
     }
     COUPLET_TRY_VALUE(auto made, universe->universe->areas().open(name, static_cast<std::uint32_t>(owner),
                                                                   couplet::os::deadline_after(timeout_s)));
@@ -139,14 +139,7 @@ couplet_status couplet_area_describe(const couplet_area* area, couplet_area_info
 }
 
 couplet_status couplet_area_close(couplet_area* area) {
-  return capi::call(area, "couplet_area_close", [&]() -> Status {
-    auto& all = area->owner->areas;
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == area; });
-    const auto owned = std::move(*found);
-    all.erase(found);
-    owned->kind = capi::HandleKind::gone;
-    return owned->area->close();
-  });
+  return capi::close(area, &couplet_universe::areas, "couplet_area_close", [&] { return area->area->close(); });
 }
 
 }  // extern "C"

@@ -6,11 +6,14 @@
 // Tests: tests/languages, tests/universe.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,7 +21,9 @@
 #include "base/status.hpp"
 #include "couplet/couplet.h"
 #include "engine/turn.hpp"
+#include "os/clock.hpp"
 #include "os/fork.hpp"
+#include "runtime/readiness.hpp"
 #include "runtime/universe.hpp"
 #include "series/time_interpolation.hpp"
 #include "task/coupler.hpp"
@@ -31,6 +36,8 @@ namespace couplet::capi {
 couplet_status finish(const Status& status) noexcept;
 // Calls the calling thread's interrupt check.
 [[nodiscard]] bool interrupted();
+// Lets the calling thread's taker (couplet_private_set_taker) copy the outputs of a call.
+void take_outputs();
 
 // The first member of every handle, by which stale and foreign pointers are found.
 enum class HandleKind : std::uint32_t {
@@ -43,7 +50,9 @@ enum class HandleKind : std::uint32_t {
 };
 
 // Serialises the calls on one universe in order of arrival, or reports that two overlap.
+using engine::Held;
 using engine::Turn;
+using engine::Use;
 
 // Runs `body` and turns its result, or its exception, into a couplet_status.
 template <typename Body>
@@ -62,30 +71,54 @@ couplet_status guarded(Body&& body) noexcept {
 
 }  // namespace couplet::capi
 
+namespace couplet::capi {
+
+// A handle that was closed and is kept for a while: its memory is not given back, but is empty.
+struct FreeHandle {
+  void (*free)(void*) = nullptr;
+  void operator()(void* handle) const { free(handle); }
+};
+using ClosedHandle = std::unique_ptr<void, FreeHandle>;
+constexpr std::size_t max_closed_handles = 256;
+
+// Frees what an open handle holds, and marks it as closed.
+template <typename Handle>
+void empty(Handle& handle) {
+  Handle held;
+  held.kind = HandleKind::gone;
+  held.owner = handle.owner;
+  std::swap(handle, held);
+}
+
+}  // namespace couplet::capi
+
 struct couplet_group {
-  couplet::capi::HandleKind kind = couplet::capi::HandleKind::group;
+  static constexpr auto expected_kind = couplet::capi::HandleKind::group;
+  couplet::capi::HandleKind kind = expected_kind;
   couplet_universe* owner = nullptr;
   couplet::message::Group* group = nullptr;
 };
 
 struct couplet_series {
-  couplet::capi::HandleKind kind = couplet::capi::HandleKind::series;
+  static constexpr auto expected_kind = couplet::capi::HandleKind::series;
+  couplet::capi::HandleKind kind = expected_kind;
   couplet_universe* owner = nullptr;
-  std::unique_ptr<couplet::message::Team> team;     // of a reader, or of a writer that puts collectively; outlives them
+  std::unique_ptr<couplet::message::Team> team;     // for a reader, or a writer that puts collectively
   std::unique_ptr<couplet::series::Writer> writer;  // one of the two
   std::unique_ptr<couplet::series::Reader> reader;
-  std::unique_ptr<couplet::series::TimeInterpolation> interpolation;  // of the reader
+  std::unique_ptr<couplet::series::TimeInterpolation> interpolation;  // for couplet_series_read_at
   std::optional<couplet::series::Description> description;            // holds what describe gave out
-  std::vector<std::vector<std::int64_t>> corners;                     // of the boxes of each field, starts, then stops
-  std::vector<couplet_field_data> data;                               // of the last batch
-  std::string last_for;                                               // of waited
+  std::vector<std::vector<std::int64_t>> corners;  // for each field, those of its boxes: starts, then stops
+  std::vector<couplet_field_data> data;            // what the last batch points to
+  std::string last_for;                            // what couplet_series_waited gave out
   std::string longest_for;
 
   couplet::Status close();
 };
 
 struct couplet_tasks {
-  couplet::capi::HandleKind kind = couplet::capi::HandleKind::tasks;
+  static constexpr auto expected_kind = couplet::capi::HandleKind::tasks;
+  couplet::capi::HandleKind kind = expected_kind;
   couplet_universe* owner = nullptr;
   // One of the three roles is set.
   std::unique_ptr<couplet::task::Requester> requester;
@@ -96,7 +129,8 @@ struct couplet_tasks {
 };
 
 struct couplet_area {
-  couplet::capi::HandleKind kind = couplet::capi::HandleKind::area;
+  static constexpr auto expected_kind = couplet::capi::HandleKind::area;
+  couplet::capi::HandleKind kind = expected_kind;
   couplet_universe* owner = nullptr;
   std::unique_ptr<couplet::task::Area> area;
 };
@@ -106,13 +140,27 @@ struct couplet_universe {
   std::uint64_t fork_generation = couplet::os::fork_generation();
   couplet::capi::Turn turn;
   std::unique_ptr<couplet::runtime::Universe> universe;
-  std::vector<std::unique_ptr<couplet_group>> groups;  // [0]: all ranks, [1]: the own program
+  std::unique_ptr<couplet::runtime::Readiness> readiness;  // nullptr: nothing was waited for in this way
+  std::vector<std::unique_ptr<couplet_group>> groups;      // [0]: all ranks, [1]: the own program
   std::vector<std::unique_ptr<couplet_series>> series;
   std::vector<std::unique_ptr<couplet_tasks>> tasks;
   std::vector<std::unique_ptr<couplet_area>> areas;
+  // The handles that were closed last. They are kept only if threads take turns: a call of another thread may have
+  // looked at one just before it was closed, and notices this when it has the turn.
+  std::array<couplet::capi::ClosedHandle, couplet::capi::max_closed_handles> closed;
+  std::size_t closed_count = 0;
 };
 
 namespace couplet::capi {
+
+// Returns true if the handle can be used now.
+inline bool is_usable(const couplet_universe* handle) {
+  return handle != nullptr && handle->kind == HandleKind::universe && handle->fork_generation == os::fork_generation();
+}
+template <typename Handle>
+bool is_usable(const Handle* handle) {
+  return handle != nullptr && handle->kind == Handle::expected_kind && is_usable(handle->owner);
+}
 
 // Returns ok if the handle can be used now.
 inline Status usable(const couplet_universe* handle, const char* function) {
@@ -125,28 +173,15 @@ inline Status usable(const couplet_universe* handle, const char* function) {
   return {};
 }
 template <typename Handle>
-Status usable(const Handle* handle, HandleKind kind, const char* function) {
-  if (handle == nullptr || handle->kind != kind) [[unlikely]] {
-    const char* name = kind == HandleKind::group    ? "group"
-                       : kind == HandleKind::series ? "series"
-                       : kind == HandleKind::tasks  ? "tasks"
-                                                    : "area";
+Status usable(const Handle* handle, const char* function) {
+  if (handle == nullptr || handle->kind != Handle::expected_kind) [[unlikely]] {
+    constexpr const char* name = Handle::expected_kind == HandleKind::group    ? "group"
+                                 : Handle::expected_kind == HandleKind::series ? "series"
+                                 : Handle::expected_kind == HandleKind::tasks  ? "tasks"
+                                                                               : "area";
     return fail(Code::argument, "{}: the {} handle is NULL or was closed", function, name);
   }
   return usable(handle->owner, function);
-}
-inline Status usable(const couplet_group* handle, const char* function) {
-  return usable(handle, HandleKind::group, function);
-}
-inline Status usable(const couplet_series* handle, const char* function) {
-  return usable(handle, HandleKind::series, function);
-}
-
-inline Status usable(const couplet_tasks* handle, const char* function) {
-  return usable(handle, HandleKind::tasks, function);
-}
-inline Status usable(const couplet_area* handle, const char* function) {
-  return usable(handle, HandleKind::area, function);
 }
 
 inline couplet_universe* universe_of(couplet_universe* handle) {
@@ -157,19 +192,167 @@ couplet_universe* universe_of(Handle* handle) {
   return handle->owner;
 }
 
+// The handles that are not freed while a call is inside, and what the call does to them. It takes memory only for more
+// than four.
+class Handles {
+ public:
+  Handles() = default;
+  Handles(const void* handle, Use use) { add(handle, use); }
+  // For a call that completes requests or tasks: adds those that are not NULL.
+  template <typename Handle>
+  void add_completed(std::int32_t count, Handle* const* list) {
+    for (std::int32_t index = 0; index < count; ++index) {
+      if (list[index] != nullptr) {
+        add(list[index], Use::completes);
+      }
+    }
+  }
+  void add(const void* handle, Use use) {
+    if (count_ < few_.size()) {
+      few_[count_] = {handle, use};
+    } else {
+      if (many_.empty()) {
+        many_.assign(few_.begin(), few_.end());
+      }
+      many_.push_back({handle, use});
+    }
+    ++count_;
+  }
+  [[nodiscard]] std::span<const Held> all() const noexcept {
+    return many_.empty() ? std::span<const Held>(few_.data(), count_) : std::span<const Held>(many_);
+  }
+
+ private:
+  std::array<Held, 4> few_{};
+  std::vector<Held> many_;
+  std::size_t count_ = 0;
+};
+
+// The one handle of a call, and what the call does to it.
+template <typename Handle>
+struct Subject {
+  Handle* handle;
+  Use use;
+  [[nodiscard]] Handles handles() const { return {handle, use}; }
+  // Returns an error if the handle was closed while the call waited for its turn.
+  [[nodiscard]] Status check(const char* function) const { return usable(handle, function); }
+};
+
+// Makes one call in a universe in which several threads take turns. subject: see within_turn.
+template <typename Of, typename Body>
+[[gnu::noinline, gnu::cold]] Status within_serialised_turn(couplet_universe& universe, const Of subject,
+                                                           const char* function, const Body body) {
+  const Handles handles = subject.handles();
+  engine::Call call{.handles = handles.all()};
+  Turn& turn = universe.turn;
+  if (Status begun = turn.begin(&call); !begun.ok()) {
+    return begun.code() == Code::state ? begun.within(function) : begun;
+  }
+  struct End {
+    Turn& turn;
+    ~End() { turn.end(); }
+  } end{turn};
+  COUPLET_TRY(subject.check(function));
+  if (universe.readiness != nullptr) {
+    universe.readiness->rouse();
+  }
+  Status status = body();
+  if (call.ending != engine::Ending::none && status.code() == Code::interrupted) {
+    return engine::error_of(call.ending).within(function);
+  }
+  if (status.ok()) {
+    take_outputs();
+  }
+  return status;
+}
+
+// Makes one call on a universe that is usable: takes its turn. subject: says which handles are not freed while the call
+// is inside (the universe itself is not one of them). It is asked only if threads take turns, and then a copy of it is
+// passed on: if another function gets the address of a variable, the compiler cannot keep the variable in a register,
+// which costs a short message 5 ns.
+template <typename Of, typename Body>
+Status within_turn(couplet_universe& universe, const Of& subject, const char* function, const Body& body) {
+  Turn& turn = universe.turn;
+  if (turn.serialised()) [[unlikely]] {
+    return within_serialised_turn(universe, subject, function, body);
+  }
+  COUPLET_TRY(turn.begin());
+  struct End {
+    Turn& turn;
+    ~End() { turn.end(); }
+  } end{turn};
+  if (universe.readiness != nullptr) [[unlikely]] {
+    universe.readiness->rouse();
+  }
+  return body();
+}
+
+// How long a call of another thread that cannot stop at once may take to end. After that, the handle that it is in is
+// not closed.
+constexpr double other_calls_timeout_s = 10;
+
+// For a call that closes handles, or completes requests: before it does so, the calls of other threads that are inside
+// end. Returns state if one does not, and the handle is then not closed.
+inline Status end_others(couplet_universe& universe, const char* function) {
+  if (!universe.turn.serialised()) {
+    return {};
+  }
+  const Status alone = universe.turn.end_others(os::deadline_after(other_calls_timeout_s));
+  return alone.ok() ? alone : alone.within(function);
+}
+
 // Makes one call on a handle: checks the handle, takes its turn, and remembers its error.
 template <typename Handle, typename Body>
-couplet_status call(Handle* handle, const char* function, Body&& body) noexcept {
+couplet_status call(Handle* handle, const char* function, Body&& body, Use use = Use::uses) noexcept {
+  return guarded([&]() -> Status {
+    if (!is_usable(handle)) [[unlikely]] {
+      return usable(handle, function);
+    }
+    return within_turn(*universe_of(handle), Subject<Handle>{handle, use}, function, body);
+  });
+}
+// Makes a call that only reads what does not change while the universe is joined. Any thread may make it at any time,
+// also within an interrupt check, when this thread has the turn already; but not while another thread leaves.
+template <typename Handle, typename Body>
+couplet_status look(const Handle* handle, const char* function, const Body& body) noexcept {
   return guarded([&]() -> Status {
     COUPLET_TRY(usable(handle, function));
-    Turn& turn = universe_of(handle)->turn;
-    COUPLET_TRY(turn.begin());
-    struct End {
-      Turn& turn;
-      ~End() { turn.end(); }
-    } end{turn};
     return body();
   });
+}
+
+// Takes a handle out of the list of its universe, and empties it.
+template <typename Handle>
+void forget(couplet_universe& universe, std::vector<std::unique_ptr<Handle>>& all, const Handle* handle) noexcept {
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == handle; });
+  std::unique_ptr<Handle> owned = std::move(*found);
+  all.erase(found);
+  empty(*owned);
+  if (universe.turn.serialised()) {
+    ClosedHandle& place = universe.closed[universe.closed_count++ % max_closed_handles];
+    place = ClosedHandle(owned.release(), FreeHandle{[](void* closed) { delete static_cast<Handle*>(closed); }});
+  }
+}
+
+// Makes the call that closes a handle: begins once no other call is inside the handle, and no call begins on it. `all`
+// is the list of the universe in which it is stored. The handle is gone whatever `body` does.
+template <typename Handle, typename Body>
+couplet_status close(Handle* handle, std::vector<std::unique_ptr<Handle>> couplet_universe::*all, const char* function,
+                     const Body& body) noexcept {
+  return call(
+      handle, function,
+      [&]() -> Status {
+        couplet_universe& universe = *handle->owner;
+        COUPLET_TRY(end_others(universe, function));
+        struct Forget {
+          couplet_universe& universe;
+          std::vector<std::unique_ptr<Handle>>& all;
+          const Handle* handle;
+          ~Forget() { forget(universe, all, handle); }
+        } at_end{universe, universe.*all, handle};
+        return body();
+      },
+      Use::closes);
 }
 
 // Returns an error if an argument that must not be NULL is NULL.

@@ -12,12 +12,23 @@ struct InterruptCheck {
   couplet_interrupt_check check = nullptr;
   void* context = nullptr;
 };
+struct Taker {
+  void (*take)(void*) = nullptr;
+  void* context = nullptr;
+};
 thread_local std::string last_text;
+thread_local Taker taker;
 thread_local InterruptCheck interrupt_check;
 }  // namespace
 
 bool interrupted() {
   return interrupt_check.check != nullptr && interrupt_check.check(interrupt_check.context) != 0;
+}
+
+void take_outputs() {
+  if (taker.take != nullptr) {
+    taker.take(taker.context);
+  }
 }
 
 couplet_status finish(const Status& status) noexcept {
@@ -55,6 +66,10 @@ const char* couplet_version(void) {
 
 void couplet_set_interrupt_check(couplet_interrupt_check check, void* context) {
   couplet::capi::interrupt_check = {check, context};
+}
+
+void couplet_private_set_taker(void (*take)(void* context), void* context) {
+  couplet::capi::taker = {take, context};
 }
 
 couplet_status couplet_private_find_program(const char* name, char* path, size_t bytes) {

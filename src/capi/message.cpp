@@ -26,6 +26,18 @@ couplet::message::Messenger& messenger_of(couplet_universe* universe) {
   return universe->universe->messenger();
 }
 
+// The subject of a call that completes requests.
+struct Completed {
+  couplet_request** requests;
+  int32_t count;
+  [[nodiscard]] capi::Handles handles() const {
+    capi::Handles handles;
+    handles.add_completed(count, requests);
+    return handles;
+  }
+  [[nodiscard]] static Status check(const char* /*function*/) { return {}; }
+};
+
 template <typename Body>
 couplet_status on_requests(int32_t count, couplet_request** requests, const char* function, Body&& body) {
   return capi::guarded([&]() -> Status {
@@ -48,12 +60,10 @@ couplet_status on_requests(int32_t count, couplet_request** requests, const char
       return body(nullptr);
     }
     COUPLET_TRY(capi::usable(universe, function));
-    COUPLET_TRY(universe->turn.begin());
-    struct End {
-      capi::Turn& turn;
-      ~End() { turn.end(); }
-    } end{universe->turn};
-    return body(universe);
+    return capi::within_turn(*universe, Completed{requests, count}, function, [&]() -> Status {
+      COUPLET_TRY(capi::end_others(*universe, function));
+      return body(universe);
+    });
   });
 }
 
@@ -64,19 +74,19 @@ extern "C" {
 couplet_status couplet_send(couplet_group* group, const void* data, uint64_t count, couplet_type type, int32_t target,
                             int32_t tag) {
   return capi::call(group, "couplet_send",
-                    [&] { return messenger_of(group->owner).send(*group->group, data, count, type, target, tag); });
+                    [=] { return messenger_of(group->owner).send(*group->group, data, count, type, target, tag); });
 }
 
 couplet_status couplet_recv(couplet_group* group, void* data, uint64_t count, couplet_type type, int32_t source,
                             int32_t tag, couplet_message* message) {
-  return capi::call(group, "couplet_recv", [&] {
+  return capi::call(group, "couplet_recv", [=] {
     return messenger_of(group->owner).recv(*group->group, data, count, type, source, tag, message);
   });
 }
 
 couplet_status couplet_isend(couplet_group* group, const void* data, uint64_t count, couplet_type type, int32_t target,
                              int32_t tag, couplet_request** request) {
-  return capi::call(group, "couplet_isend", [&]() -> Status {
+  return capi::call(group, "couplet_isend", [=]() -> Status {
     COUPLET_TRY(capi::given(request, "couplet_isend", "request"));
     return messenger_of(group->owner).isend(*group->group, data, count, type, target, tag, inner(request));
   });
@@ -84,7 +94,7 @@ couplet_status couplet_isend(couplet_group* group, const void* data, uint64_t co
 
 couplet_status couplet_irecv(couplet_group* group, void* data, uint64_t count, couplet_type type, int32_t source,
                              int32_t tag, couplet_request** request) {
-  return capi::call(group, "couplet_irecv", [&]() -> Status {
+  return capi::call(group, "couplet_irecv", [=]() -> Status {
     COUPLET_TRY(capi::given(request, "couplet_irecv", "request"));
     return messenger_of(group->owner).irecv(*group->group, data, count, type, source, tag, inner(request));
   });

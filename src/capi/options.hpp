@@ -30,12 +30,19 @@ Result<Options> complete(const Options* given, void (*init)(Options*), const cha
   return options;
 }
 
-// Writes as much of `result` as the caller's struct can hold.
+// Checks the struct that gives the caller a result. A call that takes something away checks it before.
 template <typename Struct>
-Status give(Struct* target, Struct result, const char* function) {
+Status check_result(const Struct* target, const char* function) {
   if (target == nullptr || target->struct_bytes < sizeof(std::size_t) || target->struct_bytes > 4096) {
     return fail(Code::argument, "{}: set struct_bytes of the result to its sizeof", function);
   }
+  return {};
+}
+
+// Writes as much of `result` as the caller's struct can hold.
+template <typename Struct>
+Status give(Struct* target, Struct result, const char* function) {
+  COUPLET_TRY(check_result(target, function));
   const std::size_t bytes = std::min(target->struct_bytes, sizeof result);
   result.struct_bytes = target->struct_bytes;
   std::memcpy(target, &result, bytes);

@@ -19,6 +19,11 @@ COUPLET_API couplet_status couplet_private_find_program(const char* name, char* 
 /* Withdraws a receive that has not met a message: *request is then NULL. Otherwise the request stays, and ends soon. */
 COUPLET_API couplet_status couplet_private_withdraw(couplet_request** request);
 
+/* Sets a function that the calls of this thread call before they end with OK, while no other thread can change or close
+ * what their outputs point to. It is called only in universes in which several threads take turns, and must not call
+ * the library. NULL: none. */
+COUPLET_API void couplet_private_set_taker(void (*take)(void* context), void* context);
+
 /* Gives the universe the MPI job's window for series, a couplet::series::Window, which the universe then owns.
  * VERSION: `build` is not the couplet::series::window_build of this library. */
 COUPLET_API couplet_status couplet_private_use_window(couplet_universe* universe, const char* build, void* window);

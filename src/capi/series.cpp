@@ -25,13 +25,15 @@ Status create(couplet_universe* universe, const char* name, couplet_type type, s
               const couplet_series_options* given, couplet_series** out) {
   constexpr auto function = "couplet_series_create";
   COUPLET_TRY(capi::given(name, function, "name"));
-  COUPLET_TRY(capi::given(shape, function, "shape"));
-  COUPLET_TRY(capi::given(out, function, "series"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_options_init, function));
   COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
-  COUPLET_TRY_VALUE(const auto box, capi::written_box(dimensions, shape, start, stop, *group, function));
-  const series::WriterSpecification specification(name, type, std::vector(shape, shape + dimensions), box);
-  return capi::create_series(universe, *group, specification, options, out);
+  const auto specify = [&]() -> couplet::Result<series::WriterSpecification> {
+    COUPLET_TRY(capi::given(shape, function, "shape"));
+    COUPLET_TRY(capi::given(out, function, "series"));
+    COUPLET_TRY_VALUE(const auto box, capi::written_box(dimensions, shape, start, stop, *group, function));
+    return series::WriterSpecification(name, type, std::vector(shape, shape + dimensions), box);
+  };
+  return capi::create_series(universe, *group, name, specify(), options, out);
 }
 
 couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options& options, const char* function) {
@@ -44,10 +46,10 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
     COUPLET_TRY_VALUE(wanted.box, capi::make_box(options.dimensions, options.start, options.stop, function));
   }
   if (options.mode != COUPLET_HOLD && options.mode != COUPLET_FOLLOW) {
-    return fail(Code::argument, "{}: no mode {}; there are COUPLET_HOLD and COUPLET_FOLLOW", function, options.mode);
+    return fail(Code::argument, "{}: mode is {}; it must be COUPLET_HOLD or COUPLET_FOLLOW", function, options.mode);
   }
   if (options.from < COUPLET_FROM_OLDEST || options.from > COUPLET_FROM_STEP) {
-    return fail(Code::argument, "{}: no starting point {}", function, options.from);
+    return fail(Code::argument, "{}: from is {}, which is not one of COUPLET_FROM_*", function, options.from);
   }
   wanted.mode = static_cast<series::Mode>(options.mode);
   wanted.from = static_cast<series::From>(options.from);
@@ -75,17 +77,34 @@ Status open(couplet_universe* universe, const char* name, const couplet_open_opt
   COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
   auto made = std::make_unique<couplet_series>();
   COUPLET_TRY_VALUE(made->team, universe->universe->reading_team(*group, name, options.local != 0));
-  // Wrong options are sent to the other ranks, which wait for this one.
+  // An exception between here and the end is told to the other ranks, which wait for this one.
+  struct Told {
+    couplet::message::Team& team;
+    bool done = false;
+    ~Told() {
+      if (!done) {
+        team.leave(fail(Code::memory, "reader rank {}: no memory to open the series", team.rank()));
+      }
+    }
+  } told{*made->team};
+  // Wrong options are sent to the other ranks, too.
   auto wanted = reader_options(options, function);
   if (wanted) {
     wanted->openers = options.local != 0 ? group->size() : 0;
   }
-  COUPLET_TRY_VALUE(made->reader, series::Reader::open_checked(universe->universe->environment(), *made->team, name,
-                                                               wanted, couplet::os::deadline_after(options.timeout_s)));
+  auto opened = series::Reader::open_checked(universe->universe->environment(), *made->team, name, wanted,
+                                             couplet::os::deadline_after(wanted.ok() ? options.timeout_s : 0));
+  if (!opened.ok()) {
+    told.done = true;
+    return opened.status();
+  }
+  made->reader = std::move(opened).value();
+  made->data.reserve(made->reader->describe().fields.size());  // a read that has consumed steps has to give them
   made->interpolation = std::make_unique<series::TimeInterpolation>(
       *made->reader, *made->team, universe->universe->environment(),
       options.beyond_newest == COUPLET_BEYOND_ERROR ? series::BeyondNewest::refuse : series::BeyondNewest::wait);
   capi::keep(universe, std::move(made), out);
+  told.done = true;
   return {};
 }
 
@@ -154,11 +173,16 @@ couplet_status couplet_series_put(couplet_series* series, const void* data, int6
 
 couplet_status couplet_series_claim(couplet_series* series, int64_t step, void** data) {
   return capi::call(series, "couplet_series_claim", [&]() -> Status {
-    COUPLET_TRY(capi::given(data, "couplet_series_claim", "data"));
     if (!series->writer) {
       return capi::wrong_end("couplet_series_claim", "reading");
     }
-    COUPLET_TRY(capi::check_one_array(*series, "couplet_series_claim", "couplet_series_claim_arrays"));
+    Status sound = capi::given(data, "couplet_series_claim", "data");
+    if (sound.ok()) {
+      sound = capi::check_one_array(*series, "couplet_series_claim", "couplet_series_claim_arrays");
+    }
+    if (!sound.ok()) {
+      return series->writer->refuse(sound, step);
+    }
     COUPLET_TRY_VALUE(*data, series->writer->claim(step));
     return {};
   });
@@ -192,14 +216,15 @@ couplet_status couplet_series_open(couplet_universe* universe, const char* name,
 couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, uint64_t up_to, double timeout_s,
                                    void* out, uint64_t out_bytes, couplet_batch* batch) {
   return capi::call(series, "couplet_series_read", [&]() -> Status {
-    COUPLET_TRY(capi::given(batch, "couplet_series_read", "batch"));
-    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_series_read"));
     if (!series->reader) {
       return capi::wrong_end("couplet_series_read", "writing");
     }
     series::Batch got;
     series->interpolation->forget();
-    COUPLET_TRY(series->reader->read(at_least, up_to, couplet::os::deadline_after(timeout_s), out, out_bytes, got));
+    const Status sound = capi::check_read(batch, timeout_s, "couplet_series_read");
+    const series::Out one{out, out_bytes, nullptr};
+    COUPLET_TRY(series->reader->read(at_least, up_to, couplet::os::deadline_after(sound.ok() ? timeout_s : 0),
+                                     std::span(&one, out == nullptr ? 0 : 1), got, sound));
     return capi::give_batch(*series, got, batch, "couplet_series_read");
   });
 }
@@ -252,14 +277,7 @@ couplet_status couplet_series_retained(couplet_series* series, uint64_t* first, 
 }
 
 couplet_status couplet_series_close(couplet_series* series) {
-  return capi::call(series, "couplet_series_close", [&]() -> Status {
-    auto& all = series->owner->series;
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == series; });
-    const auto owned = std::move(*found);
-    all.erase(found);
-    owned->kind = capi::HandleKind::gone;
-    return owned->close();
-  });
+  return capi::close(series, &couplet_universe::series, "couplet_series_close", [&] { return series->close(); });
 }
 
 }  // extern "C"

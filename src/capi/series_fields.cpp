@@ -35,7 +35,7 @@ Result<message::Group*> group_of(couplet_universe* universe, const couplet_group
     return fail(Code::argument, "{}: the group belongs to another universe", function);
   }
   if (group->group->rank() < 0) {
-    return fail(Code::argument, "{}: the caller is no member of group '{}'", function, group->group->name());
+    return fail(Code::argument, "{}: the caller is not a member of group '{}'", function, group->group->name());
   }
   return group->group;
 }
@@ -67,13 +67,21 @@ Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* sha
   return make_box(dimensions, zero.data(), shape, function);
 }
 
-Status create_series(couplet_universe* universe, message::Group& group,
-                     const series::WriterSpecification& specification, const couplet_series_options& options,
-                     couplet_series** out) {
+namespace {
+Status check_timeouts(const couplet_series_options& options) {
   constexpr auto function = "couplet_series_create";
   COUPLET_TRY(capi::check_timeout(options.required_timeout_s, function, "required_timeout_s"));
   COUPLET_TRY(capi::check_timeout(options.wait_timeout_s, function, "wait_timeout_s"));
-  COUPLET_TRY(capi::check_timeout(options.evict_after_held_s, function, "evict_after_held_s"));
+  return capi::check_timeout(options.evict_after_held_s, function, "evict_after_held_s");
+}
+}  // namespace
+
+Status create_series(couplet_universe* universe, message::Group& group, const char* name,
+                     const Result<series::WriterSpecification>& specification, const couplet_series_options& options,
+                     couplet_series** out) {
+  const Status refusal = specification.ok() ? check_timeouts(options) : specification.status();
+  series::WriterSpecification nothing;
+  nothing.name = name;
   series::WriterOptions wanted;
   wanted.slots = options.slots;
   wanted.memory_bytes = options.memory_bytes;
@@ -86,8 +94,9 @@ Status create_series(couplet_universe* universe, message::Group& group,
   wanted.holders = options.holders;
   wanted.collective = options.collective != 0;
   auto made = std::make_unique<couplet_series>();
-  COUPLET_TRY_VALUE(made->writer, universe->universe->create_series(group, specification, wanted,
-                                                                    os::deadline_after(create_timeout_s), made->team));
+  COUPLET_TRY_VALUE(made->writer, universe->universe->create_series(
+                                      group, specification.ok() ? specification.value() : nothing, wanted,
+                                      os::deadline_after(create_timeout_s), made->team, refusal));
   keep(universe, std::move(made), out);
   return {};
 }
@@ -182,30 +191,57 @@ Result<series::FieldSpecification> field_of(const couplet_field& field, const me
   return specification;
 }
 
-Status create_fields(couplet_universe* universe, const char* name, const couplet_field* fields,
-                     std::int32_t field_count, const couplet_series_options* given_options, couplet_series** out) {
+Result<series::WriterSpecification> specification_of(const char* name, const couplet_field* fields,
+                                                     std::int32_t field_count, const message::Group& group,
+                                                     couplet_series* const* out) {
   constexpr auto function = "couplet_series_create_fields";
-  COUPLET_TRY(given(name, function, "name"));
   COUPLET_TRY(given(fields, function, "fields"));
   COUPLET_TRY(given(out, function, "series"));
-  COUPLET_TRY_VALUE(const auto options, complete(given_options, couplet_series_options_init, function));
-  COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
   series::WriterSpecification specification;
   specification.name = name;
   for (std::int32_t index = 0; index < field_count; ++index) {
     COUPLET_TRY_VALUE(const auto field, element_of(fields, index, couplet_field_init, function));
-    COUPLET_TRY_VALUE(auto made, field_of(field, *group, function));
+    COUPLET_TRY_VALUE(auto made, field_of(field, group, function));
     specification.fields.push_back(std::move(made));
   }
-  return create_series(universe, *group, specification, options, out);
+  return specification;
+}
+
+Status create_fields(couplet_universe* universe, const char* name, const couplet_field* fields,
+                     std::int32_t field_count, const couplet_series_options* given_options, couplet_series** out) {
+  constexpr auto function = "couplet_series_create_fields";
+  COUPLET_TRY(given(name, function, "name"));
+  COUPLET_TRY_VALUE(const auto options, complete(given_options, couplet_series_options_init, function));
+  COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
+  const auto specification = specification_of(name, fields, field_count, *group, out);
+  return create_series(universe, *group, name, specification, options, out);
 }
 
 Status check_count(std::int32_t count, const void* list, const char* function, const char* what) {
-  return count >= 0 && (count == 0 || list != nullptr) ? Status()
-                                                       : fail(Code::argument, "{}: {} {}", function, count, what);
+  return count >= 0 && (count == 0 || list != nullptr)
+             ? Status()
+             : fail(Code::argument, "{}: {} {} are given in a list that is {}", function, count, what,
+                    list == nullptr ? "NULL" : "not NULL");
+}
+
+// Reserves, and says so if there is no memory: a collective call has to tell the other ranks.
+template <typename Element>
+Status make_room(std::vector<Element>& list, std::int32_t count, const char* function) {
+  try {
+    list.reserve(static_cast<std::size_t>(count));
+    return {};
+  } catch (const std::bad_alloc&) {
+    return fail(Code::memory, "{}: no memory for {} arrays", function, count);
+  }
 }
 
 }  // namespace
+
+Status check_read(const couplet_batch* batch, double timeout_s, const char* function) {
+  COUPLET_TRY(given(batch, function, "batch"));
+  COUPLET_TRY(check_result(batch, function));
+  return check_timeout(timeout_s, function);
+}
 
 Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& options, const char* function) {
   std::vector<series::FieldChoice> choices;
@@ -213,7 +249,8 @@ Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& 
     return choices;
   }
   if (options.field_count < 1) {
-    return fail(Code::argument, "{}: a choice of {} fields", function, options.field_count);
+    return fail(Code::argument, "{}: fields is given, but field_count is {}; it must be at least 1", function,
+                options.field_count);
   }
   for (std::int32_t index = 0; index < options.field_count; ++index) {
     COUPLET_TRY_VALUE(const auto choice, element_of(options.fields, index, couplet_choice_init, function));
@@ -268,9 +305,13 @@ couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_a
     if (!series->writer) {
       return capi::wrong_end(function, "reading");
     }
-    COUPLET_TRY(capi::check_count(array_count, arrays, function, "arrays"));
+    if (const Status sound = capi::check_count(array_count, arrays, function, "arrays"); !sound.ok()) {
+      return series->writer->refuse(sound, step);
+    }
     std::vector<series::Array> given;
-    given.reserve(static_cast<std::size_t>(array_count));
+    if (const Status room = capi::make_room(given, array_count, function); !room.ok()) {
+      return series->writer->refuse(room, step);
+    }
     for (std::int32_t index = 0; index < array_count; ++index) {
       given.push_back({arrays[index].data, arrays[index].strides});
     }
@@ -283,14 +324,18 @@ couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_a
 couplet_status couplet_series_claim_arrays(couplet_series* series, int64_t step, void** data, int32_t array_count) {
   constexpr auto function = "couplet_series_claim_arrays";
   return capi::call(series, function, [&]() -> Status {
-    COUPLET_TRY(capi::given(data, function, "data"));
     if (!series->writer) {
       return capi::wrong_end(function, "reading");
     }
+    if (const Status sound = capi::given(data, function, "data"); !sound.ok()) {
+      return series->writer->refuse(sound, step);
+    }
     const auto& pieces = series->writer->pieces();
     if (array_count < 0 || static_cast<std::size_t>(array_count) != pieces.size()) {
-      return fail(Code::argument, "{}: room for {} addresses is given, this rank writes {} boxes of series '{}'",
-                  function, array_count, pieces.size(), series->writer->file().geometry().name);
+      return series->writer->refuse(
+          fail(Code::argument, "{}: room for {} addresses is given, this rank writes {} boxes of series '{}'", function,
+               array_count, pieces.size(), series->writer->file().geometry().name),
+          step);
     }
     COUPLET_TRY_VALUE(std::byte* const slot, series->writer->claim(step));
     for (std::size_t index = 0; index < pieces.size(); ++index) {
@@ -310,20 +355,24 @@ couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_le
                                           const couplet_array* outs, int32_t out_count, couplet_batch* batch) {
   constexpr auto function = "couplet_series_read_arrays";
   return capi::call(series, function, [&]() -> Status {
-    COUPLET_TRY(capi::given(batch, function, "batch"));
-    COUPLET_TRY(capi::check_timeout(timeout_s, function));
     if (!series->reader) {
       return capi::wrong_end(function, "writing");
     }
-    COUPLET_TRY(capi::check_count(out_count, outs, function, "arrays"));
     std::vector<series::Out> given;
-    given.reserve(static_cast<std::size_t>(out_count));
-    for (std::int32_t index = 0; index < out_count; ++index) {
+    Status sound = capi::check_read(batch, timeout_s, function);
+    if (sound.ok()) {
+      sound = capi::check_count(out_count, outs, function, "arrays");
+    }
+    if (sound.ok()) {
+      sound = capi::make_room(given, out_count, function);
+    }
+    for (std::int32_t index = 0; sound.ok() && index < out_count; ++index) {
       given.push_back({outs[index].data, outs[index].bytes, outs[index].strides});
     }
     series::Batch got;
     series->interpolation->forget();
-    COUPLET_TRY(series->reader->read(at_least, up_to, couplet::os::deadline_after(timeout_s), given, got));
+    const std::uint64_t deadline_ns = couplet::os::deadline_after(sound.ok() ? timeout_s : 0);
+    COUPLET_TRY(series->reader->read(at_least, up_to, deadline_ns, given, got, sound));
     return capi::give_batch(*series, got, batch, function);
   });
 }

@@ -20,12 +20,17 @@ Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_open_opt
     return fail(Code::argument, "{}: weights with {} rows and {} source points; at least 0 and 1 are needed", function,
                 given_weights.rows, given_weights.source_points);
   }
+  constexpr std::int64_t max_numbers = INT64_MAX / static_cast<std::int64_t>(sizeof(double));
+  if (given_weights.rows >= max_numbers || given_weights.source_points > max_numbers) {
+    return fail(Code::argument, "{}: weights with {} rows and {} source points; less than {} are possible", function,
+                given_weights.rows, given_weights.source_points, max_numbers);
+  }
   COUPLET_TRY(given(given_weights.row_offsets, function, "weights.row_offsets"));
   auto weights = std::make_shared<series::Weights>();
   weights->source_points = given_weights.source_points;
   weights->row_offsets.assign(given_weights.row_offsets, given_weights.row_offsets + given_weights.rows + 1);
   const std::int64_t entries = weights->row_offsets.back();
-  if (entries < 0) {
+  if (entries < 0 || entries >= max_numbers) {
     return fail(Code::argument, "{}: weights.row_offsets ends with {}, which is no number of entries", function,
                 entries);
   }
@@ -48,12 +53,17 @@ Status read_at(couplet_series& series, std::span<const double> times, double tim
                std::int32_t out_count, couplet_batch* batch) {
   constexpr auto function = "couplet_series_read_at";
   std::vector<series::Out> arrays;
-  arrays.reserve(static_cast<std::size_t>(std::max(out_count, 0)));
-  for (std::int32_t index = 0; index < out_count; ++index) {
+  Status room;
+  try {
+    arrays.reserve(static_cast<std::size_t>(out_count));
+  } catch (const std::bad_alloc&) {
+    room = fail(Code::memory, "{}: no memory for {} arrays", function, out_count);
+  }
+  for (std::int32_t index = 0; room.ok() && index < out_count; ++index) {
     arrays.push_back({outs[index].data, outs[index].bytes, outs[index].strides});
   }
   series::Batch got;
-  COUPLET_TRY(series.interpolation->read(times, os::deadline_after(timeout_s), arrays, got));
+  COUPLET_TRY(series.interpolation->read(times, os::deadline_after(timeout_s), arrays, got, room));
   return give_batch(series, got, batch, function);
 }
 
@@ -75,15 +85,20 @@ couplet_status couplet_series_read_at(couplet_series* series, const double* time
                                       const couplet_array* outs, int32_t out_count, couplet_batch* batch) {
   constexpr auto function = "couplet_series_read_at";
   return capi::call(series, function, [&]() -> couplet::Status {
-    COUPLET_TRY(capi::given(batch, function, "batch"));
-    COUPLET_TRY(capi::given(times, function, "times"));
-    COUPLET_TRY(capi::check_timeout(timeout_s, function));
     if (!series->reader) {
       return capi::wrong_end(function, "writing");
     }
-    if (time_count < 1 || out_count < 0 || (out_count > 0 && outs == nullptr)) {
-      return couplet::fail(couplet::Code::argument, "{}: {} times and {} arrays; at least 1 and 0 are needed", function,
-                           time_count, out_count);
+    couplet::Status sound = capi::check_read(batch, timeout_s, function);
+    if (sound.ok()) {
+      sound = capi::given(times, function, "times");
+    }
+    if (sound.ok() && (time_count < 1 || out_count < 0 || (out_count > 0 && outs == nullptr))) {
+      sound = couplet::fail(couplet::Code::argument, "{}: {} times and {} arrays; at least 1 and 0 are needed",
+                            function, time_count, out_count);
+    }
+    if (!sound.ok()) {
+      couplet::series::Batch nothing;
+      return series->interpolation->read({}, couplet::os::now_ns(), {}, nothing, sound);
     }
     return capi::read_at(*series, {times, static_cast<std::size_t>(time_count)}, timeout_s, outs, out_count, batch);
   });

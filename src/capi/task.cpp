@@ -28,7 +28,7 @@ couplet::Result<task::Content> content_of(const int64_t* parameters, int32_t par
 }
 
 Status other_role(const char* function, const char* role) {
-  return fail(Code::state, "{}: is for a {}; the tasks were opened in another role", function, role);
+  return fail(Code::state, "{}: only a {} may call it; these tasks were opened in another role", function, role);
 }
 
 Status open_role(couplet_tasks& made, task::Post& post, const char* name, const couplet_task_options& options) {
@@ -44,8 +44,8 @@ Status open_role(couplet_tasks& made, task::Post& post, const char* name, const 
   }
   if (options.role != COUPLET_COUPLER || options.on_lost < COUPLET_TASK_FAIL || options.on_lost > COUPLET_TASK_RETRY ||
       options.policy < COUPLET_FIRST_IDLE || options.policy > COUPLET_ROUND_ROBIN) {
-    return fail(Code::argument, "couplet_task_open: role {}, on_lost {} or policy {} is none that there is",
-                options.role, options.on_lost, options.policy);
+    return fail(Code::argument, "couplet_task_open: role {}, on_lost {} or policy {} does not exist", options.role,
+                options.on_lost, options.policy);
   }
   task::CouplerOptions wanted;
   wanted.on_lost = options.on_lost == COUPLET_TASK_RETRY ? task::OnLost::retry : task::OnLost::fail;
@@ -56,6 +56,19 @@ Status open_role(couplet_tasks& made, task::Post& post, const char* name, const 
   COUPLET_TRY_VALUE(made.coupler, task::Coupler::open(post, name, couplers, std::move(wanted)));
   return {};
 }
+
+// The subject of a call that completes tasks: the tasks, and the handle with which they were submitted.
+struct Completed {
+  couplet_tasks* owner;
+  couplet_task** tasks;
+  int32_t count;
+  [[nodiscard]] capi::Handles handles() const {
+    capi::Handles handles(owner, capi::Use::uses);
+    handles.add_completed(count, tasks);
+    return handles;
+  }
+  [[nodiscard]] Status check(const char* function) const { return capi::usable(owner, function); }
+};
 
 // Makes one call on the tasks of a requester that has the given handles.
 template <typename Body>
@@ -71,14 +84,21 @@ couplet_status on_tasks(int32_t count, couplet_task** tasks, const char* functio
     }
     auto* const its = static_cast<couplet_tasks*>((*inner(tasks + index))->owner->owner);
     if (owner != nullptr && owner != its) {
-      return capi::finish(fail(Code::argument, "{}: task {} belongs to other tasks", function, index));
+      return capi::finish(
+          fail(Code::argument, "{}: task {} was submitted with another handle than the first one", function, index));
     }
     owner = its;
   }
   if (owner == nullptr) {
     return capi::guarded([&] { return body(nullptr); });
   }
-  return capi::call(owner, function, [&] { return body(owner->requester.get()); });
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(owner, function));
+    return capi::within_turn(*owner->owner, Completed{owner, tasks, count}, function, [&]() -> Status {
+      COUPLET_TRY(capi::end_others(*owner->owner, function));
+      return body(owner->requester.get());
+    });
+  });
 }
 
 Status give_info(couplet_task_info* info, const task::Incoming& incoming) {
@@ -132,14 +152,7 @@ couplet_status couplet_task_open(couplet_universe* universe, const char* name, c
 }
 
 couplet_status couplet_task_close(couplet_tasks* tasks) {
-  return capi::call(tasks, "couplet_task_close", [&]() -> Status {
-    auto& all = tasks->owner->tasks;
-    const auto found = std::find_if(all.begin(), all.end(), [&](const auto& one) { return one.get() == tasks; });
-    const auto owned = std::move(*found);
-    all.erase(found);
-    owned->kind = capi::HandleKind::gone;
-    return owned->close();
-  });
+  return capi::close(tasks, &couplet_universe::tasks, "couplet_task_close", [&] { return tasks->close(); });
 }
 
 couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,

@@ -1,5 +1,7 @@
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -65,6 +67,32 @@ Status join(const char* program, const couplet_join_options* given, couplet_univ
   return {};
 }
 
+// Closes all handles of one kind. first: the first error, if there is one.
+template <typename Handle>
+void close_all(const std::vector<std::unique_ptr<Handle>>& all, Status& first) {
+  for (const auto& one : all) {
+    const Status closed = one->close();
+    if (first.ok()) {
+      first = closed;
+    }
+  }
+}
+template <typename Handle>
+void empty_all(const std::vector<std::unique_ptr<Handle>>& all) {
+  for (const auto& one : all) {
+    capi::empty(*one);
+  }
+}
+
+// Keeps the universe that was left last, empty, since calls of other threads may have looked at its handles just before.
+// In a program with several, those of the one before have long ended.
+void keep_left(std::unique_ptr<couplet_universe> left) {
+  static std::mutex mutex;
+  static std::unique_ptr<couplet_universe> last;
+  const std::unique_lock lock(mutex);
+  last = std::move(left);
+}
+
 }  // namespace
 
 extern "C" {
@@ -86,7 +114,7 @@ couplet_status couplet_private_use_window(couplet_universe* universe, const char
     COUPLET_TRY(capi::usable(universe, "couplet_join_mpi"));
     if (std::string_view(build) != couplet::series::window_build) {
       return fail(Code::version,
-                  "couplet_join_mpi: libcouplet is {}, and libcouplet_mpi is {}: they are not of one build",
+                  "couplet_join_mpi: libcouplet is {}, and libcouplet_mpi is {}: they belong to different builds",
                   couplet::series::window_build, build);
     }
     universe->universe->use_window(
@@ -99,35 +127,32 @@ couplet_status couplet_leave(couplet_universe* universe) {
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::usable(universe, "couplet_leave"));
     COUPLET_TRY(universe->turn.begin());
-    const std::unique_ptr<couplet_universe> owned(universe);
+    std::unique_ptr<couplet_universe> owned(universe);
     if (!universe->turn.close(couplet::os::deadline_after(threads_timeout_s))) {
       universe->universe->abandon();  // sends that other threads wait for, and that nobody takes
       static_cast<void>(universe->turn.close(couplet::os::never));
     }
     Status first;
-    for (const auto& series : universe->series) {
-      const Status closed = series->close();
-      if (first.ok()) {
-        first = closed;
-      }
-    }
-    for (const auto& tasks : universe->tasks) {
-      const Status closed = tasks->close();
-      if (first.ok()) {
-        first = closed;
-      }
-    }
-    universe->areas.clear();
+    close_all(universe->series, first);
+    close_all(universe->tasks, first);
+    empty_all(universe->areas);
+    universe->readiness.reset();  // it may watch series in the window of MPI, which goes now
     const Status left = universe->universe->leave();
-    universe->turn.end();
+    empty_all(universe->tasks);
+    empty_all(universe->series);
+    empty_all(universe->groups);
+    universe->universe.reset();
     universe->kind = capi::HandleKind::gone;
+    universe->turn.end();
+    if (universe->turn.serialised()) {
+      keep_left(std::move(owned));
+    }
     return first.ok() ? left : first;
   });
 }
 
 couplet_status couplet_universe_rank(const couplet_universe* universe, int32_t* rank, int32_t* size) {
-  return capi::guarded([&]() -> Status {
-    COUPLET_TRY(capi::usable(universe, "couplet_universe_rank"));
+  return capi::look(universe, "couplet_universe_rank", [&]() -> Status {
     if (rank != nullptr) {
       *rank = universe->universe->membership().rank();
     }
@@ -140,8 +165,7 @@ couplet_status couplet_universe_rank(const couplet_universe* universe, int32_t* 
 
 couplet_status couplet_universe_program(const couplet_universe* universe, int32_t* program_count, int32_t* program,
                                         int32_t* rank, int32_t* size) {
-  return capi::guarded([&]() -> Status {
-    COUPLET_TRY(capi::usable(universe, "couplet_universe_program"));
+  return capi::look(universe, "couplet_universe_program", [&]() -> Status {
     const auto& membership = universe->universe->membership();
     const auto& own = membership.programs()[static_cast<std::size_t>(membership.program())];
     const auto put = [](int32_t* target, std::int64_t value) {
@@ -159,8 +183,7 @@ couplet_status couplet_universe_program(const couplet_universe* universe, int32_
 
 couplet_status couplet_program_info(const couplet_universe* universe, int32_t program, const char** name, int32_t* size,
                                     int32_t* first_rank) {
-  return capi::guarded([&]() -> Status {
-    COUPLET_TRY(capi::usable(universe, "couplet_program_info"));
+  return capi::look(universe, "couplet_program_info", [&]() -> Status {
     const auto& programs = universe->universe->membership().programs();
     if (program < 0 || static_cast<std::size_t>(program) >= programs.size()) {
       return fail(Code::not_found, "couplet_program_info: no program {}; ids are 0 to {}", program,
@@ -182,8 +205,7 @@ couplet_status couplet_program_info(const couplet_universe* universe, int32_t pr
 
 couplet_status couplet_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
                                  int32_t* universe_rank) {
-  return capi::guarded([&]() -> Status {
-    COUPLET_TRY(capi::usable(universe, "couplet_find_rank"));
+  return capi::look(universe, "couplet_find_rank", [&]() -> Status {
     COUPLET_TRY(capi::given(name, "couplet_find_rank", "name"));
     COUPLET_TRY(capi::given(universe_rank, "couplet_find_rank", "universe_rank"));
     COUPLET_TRY_VALUE(const std::int32_t id, find_program(*universe->universe, name));
@@ -245,7 +267,7 @@ couplet_status couplet_group_create(couplet_universe* universe, const char* name
     COUPLET_TRY(capi::given(ranks, "couplet_group_create", "ranks"));
     COUPLET_TRY(capi::given(group, "couplet_group_create", "group"));
     if (count < 1) {
-      return fail(Code::argument, "couplet_group_create: group '{}' has {} members", name, count);
+      return fail(Code::argument, "couplet_group_create: group '{}' must have at least 1 member, not {}", name, count);
     }
     COUPLET_TRY_VALUE(auto* made, universe->universe->messenger().create_group(
                                       name, std::span(ranks, static_cast<std::size_t>(count))));
@@ -261,8 +283,7 @@ couplet_status couplet_group_create(couplet_universe* universe, const char* name
 }
 
 couplet_status couplet_group_rank(const couplet_group* group, int32_t* rank, int32_t* size) {
-  return capi::guarded([&]() -> Status {
-    COUPLET_TRY(capi::usable(group, "couplet_group_rank"));
+  return capi::look(group, "couplet_group_rank", [&]() -> Status {
     if (rank != nullptr) {
       *rank = group->group->rank();
     }
@@ -274,16 +295,21 @@ couplet_status couplet_group_rank(const couplet_group* group, int32_t* rank, int
 }
 
 couplet_status couplet_group_free(couplet_group* group) {
-  return capi::call(group, "couplet_group_free", [&]() -> Status {
+  constexpr auto function = "couplet_group_free";
+  const auto free = [&]() -> Status {
     auto& groups = group->owner->groups;
     const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.get() == group; });
     if (found - groups.begin() < 2) {
       return fail(Code::argument, "couplet_group_free: the groups of the universe and of the program are not freed");
     }
+    if (group->group->pending == 0) {  // otherwise it is not freed, and nobody's call ends
+      COUPLET_TRY(capi::end_others(*group->owner, function));
+    }
     COUPLET_TRY(group->owner->universe->messenger().free_group(*group->group));
-    groups.erase(found);
+    capi::forget(*group->owner, groups, group);
     return {};
-  });
+  };
+  return capi::call(group, function, free, capi::Use::closes);
 }
 
 }  // extern "C"

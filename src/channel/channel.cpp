@@ -158,7 +158,7 @@ wire::SessionImage Channel::session_image() const noexcept {
   return wire::encode_session({.session = session_, .peer_session = peer_session_, .received = next_receive_});
 }
 
-// A peer that resumes a channel that has failed here learns what has arrived, and why there will be no more.
+// Tells a peer that resumes a channel which has failed here what has arrived, and why there will be nothing further.
 void Channel::answer_resuming_peer(link::Lane& lane) {
   if (session_ != 0 && lane.traits().may_break) {
     LaneSlot slot{.lane = &lane};
@@ -172,7 +172,7 @@ void Channel::answer_resuming_peer(link::Lane& lane) {
   lane.shut();
 }
 
-// ---- sending ----------------------------------------------------------------------------------------------------------
+// ---- sending --------------------------------------------------------------------------------------------------------
 
 bool Channel::try_send(wire::FrameHeader& header, std::span<const std::byte> payload) {
   link::Lane* const lane = sender_.plain_lane();
@@ -229,7 +229,7 @@ void Channel::shut() noexcept {
     return;
   }
   shutting_ = true;
-  end_.header.first = session_ == 0 ? 0 : next_receive_;  // what the peer has sent so far is acknowledged with it
+  end_.header.first = session_ == 0 ? 0 : next_receive_;  // acknowledges what the peer has sent so far
   sender_.close();
   sender_.append(end_);
   if (state_ == ChannelState::open) {
@@ -239,7 +239,7 @@ void Channel::shut() noexcept {
 }
 
 void Channel::ask_acknowledgement() noexcept {
-  if (sender_.unacknowledged() && receipts_.ask(sender_.next_number())) {
+  if (!sender_.retention().empty() && receipts_.ask(sender_.next_number())) {
     want_poll();
   }
 }
@@ -256,16 +256,16 @@ void Channel::give_receipt() {
   }
 }
 
-// ---- receiving --------------------------------------------------------------------------------------------------------
+// ---- receiving ------------------------------------------------------------------------------------------------------
 
 Status Channel::verify(const wire::FrameHeader& header, std::span<const std::byte> payload) const {
   COUPLET_TRY(wire::verify_header(header));
   if (polled_->lane->traits().checked && (header.flags & wire::frame_checked) == 0) {
-    return couplet::fail(Code::protocol, "a frame without the check that this link demands");
+    return couplet::fail(Code::protocol, "a frame has come without the check sum that this link demands");
   }
   COUPLET_TRY(wire::verify_payload(header, payload));
   if (session_ == 0 && (header.flags & wire::frame_acknowledge) != 0) {
-    return couplet::fail(Code::protocol, "a frame that is to be acknowledged, on a connection without sessions");
+    return couplet::fail(Code::protocol, "a frame asks for an acknowledgement, but the connection has no sessions");
   }
   return {};
 }
@@ -276,7 +276,7 @@ std::byte* Channel::place(const wire::FrameHeader& header) {
   if (state_ != ChannelState::open || handler == nullptr || header.sequence != due() ||
       (header.flags & wire::frame_payload_checked) != 0 || (checked && (header.flags & wire::frame_checked) == 0) ||
       (polled_->session && polled_->stage != LaneStage::working) || !wire::verify_header(header).ok()) {
-    return nullptr;  // arrived() says what is wrong, if anything is
+    return nullptr;  // arrived() reports what is wrong, if anything is
   }
   try {
     std::byte* const memory = handler->place(*this, header);
@@ -299,7 +299,7 @@ bool Channel::arrived(const wire::FrameHeader& header, std::span<const std::byte
   return plain ? deliver(header, payload) : arrived_checked(header, payload);
 }
 
-// The frame that is due. A handler that throws fails the channel: the lane below is in the middle of its work.
+// Delivers the next frame in order. A handler that throws fails the channel, since the lane is still at work below.
 [[gnu::always_inline]] inline bool Channel::deliver(const wire::FrameHeader& header,
                                                     std::span<const std::byte> payload) {
   FrameHandler* const handler = handlers_[header.kind >> 4];
@@ -329,7 +329,7 @@ bool Channel::arrived_checked(const wire::FrameHeader& header, std::span<const s
     return take_notice(header, payload);
   }
   if (polled_->session && polled_->stage != LaneStage::working) {
-    fail_here(Code::protocol, "a frame before the one that says which connection it belongs to");
+    fail_here(Code::protocol, "a numbered frame arrived before the session frame");
     return false;
   }
   if (const auto ahead = static_cast<std::int32_t>(header.sequence - due()); ahead != 0) {
@@ -347,11 +347,11 @@ bool Channel::arrived_out_of_order(const wire::FrameHeader& header, std::span<co
   if (!sender_.several()) {
     fail_here(Code::protocol,
               ahead > 0 ? fmt::format("frame {} came instead: {} frame(s) were lost on the way", header.sequence, ahead)
-                        : fmt::format("frame {} came instead, which was here before", header.sequence));
+                        : fmt::format("frame {} came instead, for the second time", header.sequence));
     return false;
   }
   if (ahead < 0) {
-    return true;  // it came over a lane that has broken as well
+    return true;  // it arrived before, over a lane that has broken
   }
   try {
     const std::uint64_t number = next_receive_ + static_cast<std::uint64_t>(ahead);
@@ -374,13 +374,13 @@ bool Channel::deliver_reordered() {
   return true;
 }
 
-// A frame of the channel itself that is not numbered.
+// Takes a frame of the channel itself that is not numbered.
 bool Channel::take_notice(const wire::FrameHeader& header, std::span<const std::byte> payload) {
   if (header.kind == wire::channel_failed) {
     return arrived_from_channel(header, payload);
   }
   if (session_ == 0) {
-    fail_here(Code::protocol, fmt::format("kind 0x{:02x} on a connection without sessions", header.kind));
+    fail_here(Code::protocol, fmt::format("frame of kind 0x{:02x} without a session", header.kind));
     return false;
   }
   const Status status = header.kind == wire::channel_session ? take_session(payload) : take_acknowledgement(header);
@@ -393,14 +393,14 @@ bool Channel::take_notice(const wire::FrameHeader& header, std::span<const std::
 Status Channel::take_session(std::span<const std::byte> payload) {
   LaneSlot& slot = *polled_;
   if (!slot.session || slot.stage == LaneStage::working) {
-    return couplet::fail(Code::protocol, "a session frame in the middle of a lane");
+    return couplet::fail(Code::protocol, "a session frame arrived that is not the first frame of its lane");
   }
   COUPLET_TRY_VALUE(const wire::SessionNotice notice, wire::decode_session(payload));
   if (peer_session_ != 0 && notice.session != peer_session_) {
-    return couplet::fail(Code::peer_lost, "it has given this connection up and begins another one");
+    return couplet::fail(Code::peer_lost, "it has given up this connection and begins another one");
   }
   if (notice.peer_session != 0 && notice.peer_session != session_) {
-    return couplet::fail(Code::peer_lost, "it goes on with a connection that has ended here");
+    return couplet::fail(Code::peer_lost, "it resumes a connection that has ended here");
   }
   const bool resumes = slot.stage == LaneStage::awaiting && live_lanes_ == 1;
   if (resumes && notice.received < sender_.acknowledged()) {
@@ -430,15 +430,15 @@ bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<co
     return false;
   }
   if (header.kind == wire::channel_failed && payload.size() <= wire::max_reason_bytes) {
-    fail(couplet::fail(Code::protocol, "{} gave the connection up: {}", peer_name_, wire::printable_reason(payload)));
+    fail(couplet::fail(Code::protocol, "{} gave up the connection: {}", peer_name_, wire::printable_reason(payload)));
     peer_failed_ = true;
     return false;
   }
-  fail_here(Code::protocol, fmt::format("kind 0x{:02x}, which nobody here reads", header.kind));
+  fail_here(Code::protocol, fmt::format("unexpected frame of kind 0x{:02x}", header.kind));
   return false;
 }
 
-int Channel::poll_lanes(int budget) {
+[[gnu::always_inline]] inline int Channel::poll_lanes(int budget) {
   if (plainly_polled_ != nullptr) [[likely]] {
     const int taken = plainly_polled_->poll(*this, budget);
     if (taken > 0) [[likely]] {
@@ -524,7 +524,7 @@ void Channel::fail_here(Code code, std::string_view text) {
 
 void Channel::fail_without_memory() noexcept {
   try {
-    fail_here(Code::memory, "there was no memory for what came");
+    fail_here(Code::memory, "there was no memory for a frame that arrived");
   } catch (const std::bad_alloc&) {
     fail(Code::memory);
   }
@@ -533,7 +533,7 @@ void Channel::fail_without_memory() noexcept {
 void Channel::lane_ended(LaneSlot& slot) {
   const Status& why = slot.lane->failure();
   if (end_sent_ && why.code() != Code::protocol) {
-    fail({Code::end, fmt::format("the connection to {} was ended from here", peer_name_)});
+    fail({Code::end, fmt::format("this process has ended the connection to {}", peer_name_)});
   } else if (slot.session && is_break(why.code())) {
     lose_lane(slot, why);
   } else {
@@ -544,7 +544,7 @@ void Channel::lane_ended(LaneSlot& slot) {
   }
 }
 
-// Tells the peer why there will be no more, if a frame can go now.
+// Tells the peer why there will be nothing further, if a frame can be sent now.
 void Channel::say_goodbye(LaneSlot& slot) {
   if (!slot.idle() || slot.push_failed || slot.stage == LaneStage::lost || end_sent_ || peer_failed_) {
     return;
@@ -558,7 +558,7 @@ void Channel::say_goodbye(LaneSlot& slot) {
   wire::FrameHeader header;
   std::uint64_t number = 0;
   if (peer_ended_ && resumable) {
-    header.kind = wire::channel_acknowledge;  // of the peer's goodbye
+    header.kind = wire::channel_acknowledge;  // acknowledges the peer's goodbye
     header.first = next_receive_;
   } else if (failure_.code() == Code::end) {
     header.kind = wire::channel_end;
@@ -587,7 +587,7 @@ void Channel::settle() {
     shut_lanes();
   }
   sender_.finish_all(failure_);
-  while (told_handlers_ < handlers_.size()) {  // goes on with the next one in the next poll if one throws
+  while (told_handlers_ < handlers_.size()) {  // if a handler throws, the next poll continues after it
     const auto handler = handlers_.begin() + static_cast<std::ptrdiff_t>(told_handlers_++);
     if (*handler != nullptr && std::find(handlers_.begin(), handler, *handler) == handler) {
       (*handler)->lost(*this, failure_);

@@ -1,11 +1,11 @@
 // channel: turns frames for one peer into an ordered flow over one or more lanes; the only place that queues. Above:
-// message, universe (control), relay; each takes the frames of its family. Below: link, wire. Invariants: frames of a
-// channel arrive once, in order, undamaged, or the channel fails with a sentence that names the peer and the frame; a
-// channel with a session outlives its lanes: what the peer has not acknowledged goes again over the next one; a failed
-// channel tells every handler once, always from poll(); over a lane that cannot break nothing is copied or allocated
-// here, but for the rest of a small frame that it took in part. Callbacks may send, try_send, fail and shut; they may
-// not destroy the channel. A poll from inside one does nothing. Tests: tests/unit/channel, tests/conformance,
-// tests/sim. Format: docs/formats/frame.md.
+// message, universe (control), relay; each receives the frames of its family. Below: link, wire. Invariants: the frames
+// of a channel arrive once, in order and undamaged, or the channel fails with a text that names the peer and the frame;
+// a channel with a session outlives its lanes: what the peer has not acknowledged is sent again over the next one; a
+// failed channel tells every handler once, always from poll(); over a lane that cannot break, nothing is copied or
+// allocated here, except for the rest of a small frame of which the lane took a part. Callbacks may call send,
+// try_send, fail and shut; they may not destroy the channel. A poll from inside a callback does nothing. Tests:
+// tests/unit/channel, tests/conformance, tests/sim. Format: docs/formats/frame.md.
 #pragma once
 
 #include <array>
@@ -27,37 +27,40 @@
 
 namespace couplet::channel {
 
-// Universe rank, or one of the services: the hub, the relay of a node.
+// The universe rank of a process, or the number of the hub or of a node's relay.
 using PeerId = std::uint32_t;
 inline constexpr PeerId hub_peer = 0xFFFFFFFF;
 inline constexpr PeerId first_relay_peer = 0x80000000;  // + node index
 
 class Channel;
 
-// Who takes the frames of one family.
+// Receives the frames of one family.
 class FrameHandler {
  public:
   virtual ~FrameHandler() = default;
-  // As FrameReceiver::place; the header is verified. Not asked for a frame whose payload is checked, too: its header
-  // can be trusted only when the payload is there, which then comes in the lane's memory.
+  // Returns memory for the payload of a frame, as FrameReceiver::place does; the header is verified. It is not called
+  // for a frame whose payload is checked, too: the header of such a frame can be trusted only when its payload has
+  // arrived, so that payload is given to arrived() in the lane's memory.
   [[nodiscard]] virtual std::byte* place(Channel& channel, const wire::FrameHeader& header) = 0;
-  // A frame in order. An error (protocol, limit) fails the channel.
+  // Receives the next frame in order. An error (protocol, limit) fails the channel.
   virtual Status arrived(Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) = 0;
-  // The lane broke before the frame that place() was asked for had arrived: that memory is no longer written to. The
-  // frame comes again from its start (place() may be asked again), or the channel fails.
+  // The lane broke before the payload for which place() was called had arrived. That memory is no longer written to.
+  // The frame arrives again from its start (place() may be called again), or the channel fails.
   virtual void unplaced(Channel& /*channel*/, const wire::FrameHeader& /*header*/) {}
-  // The channel has failed (or ended: code end); called once, after every Outgoing was finished.
+  // The channel has failed, or has ended in good order (code end). Called once, after every Outgoing was finished.
   virtual void lost(Channel& channel, const Status& why) = 0;
 };
-// One handler may serve several families; it is told once. nullptr: a frame of that family is a protocol error.
+// One handler may serve several families; it is told of the end once. nullptr: a frame of that family is a protocol
+// error.
 using Handlers = std::array<FrameHandler*, wire::frame_families>;
 
-// opening: no lane yet; what is sent is queued. broken: it has lost its lanes and waits for another one, which loses
-// nothing; what is sent is queued. failed: also after a good end (failure() has code end).
+// opening: there is no lane yet, and what is sent is queued. broken: the channel has lost its lanes and waits for
+// another one; nothing is lost, and what is sent is queued. failed: also after an end in good order (then failure() has
+// code end).
 enum class ChannelState : std::uint8_t { opening, open, broken, failed };
 
-// Told when a channel needs a poll that nobody may be about to do: something was queued that its lanes do not take now,
-// or it was failed or shut.
+// Is told when a channel has to be polled although its lanes do not show it: something was queued that its lanes do not
+// take now, or the channel was failed or shut.
 class Attention {
  public:
   virtual ~Attention() = default;
@@ -65,26 +68,27 @@ class Attention {
 };
 
 struct ChannelOptions {
-  // Tells this channel from every other one that the peer may have known. 0: the loss of a lane fails the channel.
+  // A random number that distinguishes this channel from all earlier ones to the peer. 0: the channel fails when it
+  // loses its lane.
   std::uint64_t session = 0;
-  // Which of several lanes takes a frame.
+  // Says which of several lanes takes a frame.
   LanePolicy policy;
-  // Where copies are kept until they are acknowledged; outlives the channel. nullptr: the channel has a pool of its
-  // own.
+  // Keeps the copies of frames until they are acknowledged; outlives the channel. nullptr: the channel has a pool of
+  // its own.
   RetentionPool* retention = nullptr;
-  // Outlives the channel. nullptr: whoever uses the channel polls it anyway.
+  // Outlives the channel. nullptr: the user of the channel polls it in any case.
   Attention* attention = nullptr;
 };
 
 class Channel final : private link::FrameReceiver {
  public:
-  // try_send refuses more than that.
+  // try_send refuses larger payloads.
   static constexpr std::size_t try_send_bytes = max_try_send_bytes;
 
-  // peer_name is for sentences: "program 'nowcast' rank 0 on host a". Handlers outlive the channel.
+  // peer_name is used in texts, for example "program 'nowcast' rank 0 on host a". The handlers outlive the channel.
   Channel(PeerId peer, std::string peer_name, const Handlers& handlers, const ChannelOptions& options = {});
-  // Finishes what is still queued with code `state`; the lanes end without a goodbye unless shut() had been called and
-  // the queue was empty. Tells no handler.
+  // Finishes what is still queued with code `state`. Its lanes end without a goodbye, unless shut() was called and the
+  // queue was empty. Tells no handler.
   ~Channel() override;
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -93,71 +97,75 @@ class Channel final : private link::FrameReceiver {
   [[nodiscard]] const std::string& peer_name() const noexcept { return peer_name_; }
   [[nodiscard]] ChannelState state() const noexcept { return state_; }
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
-  // Of the first lane that it had; a neutral answer while opening.
+  // The traits of the first lane; neutral values while the channel is opening.
   [[nodiscard]] const link::LaneTraits& traits() const noexcept { return traits_; }
 
-  // Of the first lane; nullptr: it has none.
+  // The shared word of the first lane; nullptr: it has none.
   [[nodiscard]] std::atomic<std::uint64_t>* shared_word(link::Way way) const noexcept {
     return lanes_.empty() ? nullptr : lanes_.front()->shared_word(way);
   }
 
-  // Gives the channel a lane, which it owns from here on. The first one opens it; on a broken channel it resumes: what
-  // the peer has not received is sent again. One more lane for an open channel shares the work (a session is needed).
-  // On a failed channel the lane tells a peer that resumes why, and is shut.
+  // Gives the channel a lane, which the channel owns from now on. The first lane opens it. A broken channel resumes
+  // over the lane: what the peer has not received is sent again. An open channel shares its frames among its lanes
+  // (this needs a session). A failed channel uses the lane only to tell the peer, if it resumes, why the channel has
+  // failed, and then shuts the lane.
   void attach(std::unique_ptr<link::Lane> lane);
-  // The peer has lost the lanes of this channel, although they seem whole from here: the channel breaks. Nothing if it
-  // cannot resume.
+  // The peer has lost the lanes of this channel, although they seem whole here: the channel breaks. Does nothing if the
+  // channel cannot resume.
   void break_lanes(const Status& why);
   [[nodiscard]] bool may_resume() const noexcept { return session_ != 0; }
-  // Open, but the peer has not yet said over the new lane where to go on.
+  // The channel is open, but the peer has not yet said over the new lane which frames it has received.
   [[nodiscard]] bool resuming() const noexcept;
 
-  // The lane was refused (link::Lane::refusal), so that the peer has taken nothing of it: what went into it returns to
-  // the front of the queue, and the channel is opening again. REQUIRES: open, over one lane, and not inside poll().
+  // The peer has refused the lane (link::Lane::refusal), and has taken nothing from it. What was sent over it returns
+  // to the front of the queue, and the channel is opening again. REQUIRES: the channel is open with one lane, and
+  // poll() is not running.
   void take_back_lane();
 
-  // Fast path: hands the frame to a lane at once; false: it cannot go now and nothing was taken (no lane, no room,
-  // others are queued, failed, shut, payload above try_send_bytes). True: header and payload are the caller's again.
+  // Gives the frame to a lane at once, and returns true; header and payload then belong to the caller again. Returns
+  // false, and takes nothing, if the frame cannot be sent now: there is no lane or no room, other frames are queued,
+  // the channel has failed or was shut, or the payload is larger than try_send_bytes.
   [[nodiscard]] bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload);
-  // Sends now or when there is room; finished() may be called before this returns. On a failed channel it is called at
-  // once with the failure.
+  // Sends the frame now, or when there is room. finished() may be called before this returns. If the channel has
+  // failed, finished() is called at once with the failure.
   void send(Outgoing& outgoing);
-  // Moves queued frames out and arrived frames up, at most `budget` of the latter; returns the work done.
+  // Sends queued frames and delivers at most `budget` arrived ones; returns the work done.
   int poll(int budget);
-  // Second look before sleeping: would poll do something?
+  // Would poll do something? To be asked once more before sleeping.
   [[nodiscard]] bool ready() const noexcept;
-  // Something is queued, or was sent over a lane that may break and is not acknowledged yet.
+  // Is something queued, or sent over a lane that may break and not acknowledged yet?
   [[nodiscard]] bool sending() const noexcept { return sender_.sending(); }
-  // Something has not been taken by a lane: it would be lost if this process ended now.
+  // Is there something that no lane has taken? It would be lost if this process ended now.
   [[nodiscard]] bool queued() const noexcept { return sender_.busy(); }
-  // The peer is to say soon what it has received: for those who wait until nothing is sending() any more.
+  // Asks the peer to acknowledge soon. For callers that wait until sending() is false.
   void ask_acknowledgement() noexcept;
-  // Tells the peer what has arrived, if it was not told yet. Otherwise that is done now and then only.
+  // Tells the peer what has arrived, if it was not told yet. Without this call, the peer is told only now and then.
   void acknowledge() noexcept;
-  // While broken: why the last lane was lost.
+  // Why the last lane was lost. REQUIRES: the channel is broken.
   [[nodiscard]] const Status& broken_why() const noexcept { return broken_why_; }
-  // Fails the channel from above (peer known to be dead, protocol error found by a handler). The next poll tells.
+  // Fails the channel, because the peer is known to be dead, or because a handler has found a protocol error. The next
+  // poll tells the handlers.
   void fail(const Status& why);
-  // Good order: no more frames from here (what is queued still goes); the peer's handlers get `end`, and so do ours
-  // when the peer has answered. The end of either side ends the channel for both. To be sure that the peer has
-  // everything, poll until state() is failed before destroying the channel.
+  // Ends the channel in good order: nothing further is sent except for what is queued. The peer's handlers are told
+  // `end`, and the handlers here when the peer has answered. The end of either side ends the channel for both. To be
+  // sure that the peer has received everything, poll until state() is failed before you destroy the channel.
   void shut() noexcept;
   [[nodiscard]] bool shutting() const noexcept { return shutting_; }
   [[nodiscard]] const std::vector<std::unique_ptr<link::Lane>>& lanes() const noexcept { return lanes_; }
-  [[nodiscard]] const std::vector<std::unique_ptr<LaneSlot>>& slots() const noexcept { return sender_.slots(); }
-  [[nodiscard]] bool opened() const noexcept { return opened_; }  // also when it has failed since
+  [[nodiscard]] const Sender& sender() const noexcept { return sender_; }
+  [[nodiscard]] bool opened() const noexcept { return opened_; }  // also if it has failed since
   [[nodiscard]] std::uint64_t frames_sent() const noexcept { return sender_.next_number(); }
   [[nodiscard]] std::uint64_t frames_received() const noexcept { return next_receive_; }
-  // Closes the lanes of a failed channel that has told its handlers, and lanes that have broken; who watches their
-  // descriptors does it, after unwatching.
+  // Closes the lanes of a failed channel that has told its handlers, and lanes that have broken. The owner of the
+  // watches of their descriptors calls this, after it has removed the watches.
   void release_lanes() noexcept;
-  // Some of lanes() has broken.
+  // Has one of lanes() broken?
   [[nodiscard]] bool has_lost_lanes() const noexcept { return lanes_.size() != live_lanes_; }
-  // The failure was told to everybody: poll will never again do anything.
+  // Have all handlers been told of the failure? Then poll has nothing left to do.
   [[nodiscard]] bool settled() const noexcept { return told_; }
 
  private:
-  // Memory of a handler that a lane fills just now.
+  // Memory of a handler that a lane is filling now.
   struct Placement {
     std::uint32_t lane = Retention::no_lane;
     wire::FrameHeader header;
@@ -193,20 +201,20 @@ class Channel final : private link::FrameReceiver {
   void say_goodbye(LaneSlot& slot);
   void settle();
 
-  std::uint64_t next_receive_ = 0;        // numbered frames that have arrived
+  std::uint64_t next_receive_ = 0;        // number of numbered frames that have arrived
   link::Lane* plainly_polled_ = nullptr;  // the only lane, without sessions
-  bool plain_ = false;                    // ... and without checks
+  bool plain_ = false;                    // that lane has no checks either
   ChannelState state_ = ChannelState::opening;
   bool opened_ = false;
   bool told_ = false;
   bool polling_ = false;
   bool shutting_ = false;
-  bool end_sent_ = false;  // the goodbye; over a lane that may break: and the peer has it
+  bool end_sent_ = false;  // the goodbye was sent and, over a lane that may break, also acknowledged
   bool lanes_shut_ = false;
-  bool peer_ended_ = false;   // its goodbye has come
-  bool peer_failed_ = false;  // it has given the channel up and said so
+  bool peer_ended_ = false;   // its goodbye has arrived
+  bool peer_failed_ = false;  // it has said that it has given the channel up
   std::size_t told_handlers_ = 0;
-  LaneSlot* polled_ = nullptr;  // whose frames are arriving
+  LaneSlot* polled_ = nullptr;  // the lane whose frames are arriving
   const Handlers handlers_;
   std::unique_ptr<RetentionPool> own_pool_;
   Sender sender_;
@@ -223,7 +231,7 @@ class Channel final : private link::FrameReceiver {
   Receipts receipts_;
   Placement placement_;
   Reorder reorder_;
-  Outgoing end_;  // the goodbye
+  Outgoing end_;  // carries the goodbye
 };
 
 }  // namespace couplet::channel

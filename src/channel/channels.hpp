@@ -1,4 +1,4 @@
-// Where the layers above find the channels to their peers: connections/ in a universe, a table of channels in tests.
+// How the layers above find the channels to their peers: connections/ in a universe, a table of channels in tests.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace couplet::channel {
 class Channels {
  public:
   virtual ~Channels() = default;
-  // The channel to `peer`, opened on first use; never blocks: frames may be queued while it opens. Valid until it has
-  // failed.
+  // Returns the channel to `peer`, which is opened on first use. Never blocks: frames may be queued while it opens. The
+  // channel is valid until it has failed.
   [[nodiscard]] virtual Result<Channel*> channel_to(PeerId peer) = 0;
-  // "program 'ocean' rank 1 (universe rank 1) on host n03"
+  // Returns, for example, "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
 };
 

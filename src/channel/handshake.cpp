@@ -43,7 +43,7 @@ constexpr wire::ByteOrder own_byte_order =
   return false;
 }
 
-// A code from outside, as an error of ours.
+// Turns the code in a peer's refusal into a code of this library.
 [[nodiscard]] Code refusal_code(std::int32_t code) noexcept {
   const bool known = code < 0 && std::string_view(code_name(code)) != "unknown";
   return known ? static_cast<Code>(code) : Code::protocol;
@@ -138,7 +138,7 @@ wire::HandshakeHello Handshake::own_hello(PeerId target, std::uint16_t target_in
   return hello;
 }
 
-// Bytes in and out.
+// ---- bytes in and out
 
 void Handshake::queue(std::vector<std::byte> message) {
   output_.insert(output_.end(), message.begin(), message.end());
@@ -178,23 +178,23 @@ std::size_t Handshake::input(std::span<const std::byte> bytes) {
   return used;
 }
 
-// Whoever does not speak this protocol gets no answer, and is told apart by its first byte.
+// A process that does not speak this protocol is recognised by its first bytes, and gets no answer.
 void Handshake::check_prefix() {
   const std::size_t known = std::min(input_.size(), wire::handshake_magic.size());
   if (std::memcmp(input_.data(), wire::handshake_magic.data(), known) != 0) {
-    return fail(Code::protocol, "what it says is not this protocol");
+    return fail(Code::protocol, "it does not speak this protocol");
   }
   if (input_.size() < wire::handshake_prefix_bytes) {
     return;
   }
   const auto prefix = wire::decode_prefix(std::span(input_).first<wire::handshake_prefix_bytes>());
   if (prefix.layout != wire::handshake_layout) {
-    return fail(Code::version, fmt::format("it opens connections by layout {}, this program by layout {}",
+    return fail(Code::version, fmt::format("it uses layout {} of the handshake, this program uses layout {}",
                                            prefix.layout, wire::handshake_layout));
   }
   const bool refused = prefix.message == HandshakeMessage::refused && (initiator_ || !transcript_.empty());
   if ((prefix.message != expected_ && !refused) || !length_possible(prefix)) {
-    return fail(Code::protocol, "what it says does not belong here in the handshake");
+    return fail(Code::protocol, "it sent a message that does not belong at this place of the handshake");
   }
 }
 
@@ -214,7 +214,7 @@ void Handshake::take_message() {
   }
 }
 
-// Keyed hashes: over the label, all that was said before, and the message without its last 32 bytes.
+// ---- hashes: keyed with the secret, over the label, all earlier messages, and the message without its last 32 bytes
 
 wire::HandshakeMac Handshake::mac(std::string_view label, std::span<const std::byte> message) const {
   wire::HandshakeMac result;
@@ -243,7 +243,7 @@ bool Handshake::signature_right(std::string_view label) const {
   return sodium_memcmp(hash.data(), input_.data() + signed_bytes, hash.size()) == 0;
 }
 
-// The accepting end.
+// ---- the accepting end
 
 void Handshake::take_hello() {
   if (!signature_right(label_hello)) {
@@ -267,7 +267,7 @@ void Handshake::take_proof() {
   Status status = check_peer(hello);
   if (status.ok() && (hello.target != self_.id ||
                       (hello.target_incarnation != self_.incarnation && hello.target_incarnation != any_incarnation))) {
-    status = couplet::fail(Code::mismatch, "it calls {} (incarnation {}), but this is {} (incarnation {})",
+    status = couplet::fail(Code::mismatch, "it wants to reach {} (incarnation {}), but this is {} (incarnation {})",
                            peer_text(hello.target), hello.target_incarnation, peer_text(self_.id), self_.incarnation);
   }
   if (status.ok() && self_.id != no_peer && hello.source == self_.id) {
@@ -298,7 +298,7 @@ void Handshake::refuse(const Status& why) {
   fail(why.code(), why.text());
 }
 
-// The initiating end.
+// ---- the initiating end
 
 void Handshake::take_challenge() {
   if (!signature_right(label_challenge)) {
@@ -312,12 +312,13 @@ void Handshake::take_challenge() {
   }
   auto proof = wire::encode_proof();
   sign(proof, label_proof);
-  queue(std::move(proof));  // also where this end gives up now: the other one sees why by itself
+  // Sent even if this end gives up now: the other end finds out by itself why.
+  queue(std::move(proof));
   expected_ = HandshakeMessage::verdict;
   Status status = check_peer(challenge);
   if (status.ok() && (challenge.source != target_.id || (challenge.source_incarnation != target_.incarnation &&
                                                          target_.incarnation != any_incarnation))) {
-    status = couplet::fail(Code::mismatch, "{} (incarnation {}) was called, but {} (incarnation {}) answers",
+    status = couplet::fail(Code::mismatch, "{} (incarnation {}) was dialed, but {} (incarnation {}) answers",
                            peer_text(target_.id), target_.incarnation, peer_text(challenge.source),
                            challenge.source_incarnation);
   }
@@ -337,7 +338,7 @@ void Handshake::take_verdict() {
   state_ = HandshakeState::done;
 }
 
-// What both ends find out about each other.
+// ---- what both ends find out about each other
 
 void Handshake::fill_peer(const wire::HandshakeHello& hello) {
   peer_.role = hello.role;
@@ -378,8 +379,8 @@ Status Handshake::check_peer(const wire::HandshakeHello& hello) {
   return {};
 }
 
-// The shared value of the two ephemeral keys goes into the session keys, and the private key is wiped. False: the
-// peer's public key is one with which every private key gives the same shared value, and the handshake has failed.
+// Derives the session keys from the shared value of the two ephemeral keys, and wipes the private key. Returns false if
+// the peer's public key gives the same shared value with every private key: the handshake has then failed.
 bool Handshake::make_keys(const wire::HandshakeHello& hello) {
   SecretBytes shared;
   const int answer =
@@ -387,7 +388,7 @@ bool Handshake::make_keys(const wire::HandshakeHello& hello) {
   ephemeral_.private_key.wipe();
   if (answer != 0) {
     peer_ = HandshakePeer();
-    fail(Code::protocol, "its ephemeral key makes no secret");
+    fail(Code::protocol, "its ephemeral key is not valid");
     return false;
   }
   const auto shared_bytes = std::as_bytes(std::span(shared.bytes()));
@@ -408,7 +409,7 @@ void Handshake::not_authentic(bool tell) {
     queue(wire::encode_refused());
   }
   peer_ = HandshakePeer();
-  fail(Code::authentication, "the two do not have the same secret");
+  fail(Code::authentication, "the two processes do not have the same secret");
 }
 
 }  // namespace couplet::channel

@@ -41,7 +41,8 @@ Status drive_handshake(Handshake& handshake, const os::Descriptor& socket, std::
           return Code::not_yet;
         }
         break;
-      case HandshakeState::failed:  // it is told that as far as it can be
+      // The peer is told why, as far as it can be.
+      case HandshakeState::failed:
         return status.code() == Code::not_yet ? status : handshake.failure();
       case HandshakeState::done:
         return {};

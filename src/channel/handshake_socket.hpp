@@ -1,4 +1,4 @@
-// Moves the bytes of a handshake over a non-blocking socket; whoever owns both calls it when the socket can move.
+// Moves the bytes of a handshake over a non-blocking socket. The owner of both calls it when the socket is ready.
 #pragma once
 
 #include <functional>
@@ -9,10 +9,10 @@
 
 namespace couplet::channel {
 
-// ok: done, and everything has been sent. not_yet: nothing moves now; call again when the socket is readable, or
-// writable while handshake.output() is not empty. Else why it is over: the handshake's own failure before the socket's.
-// Never reads beyond the handshake. name: of the other end, for sentences. decide: called in state deciding, and may
-// stay in it.
+// Reads and writes what is possible now. Returns ok when the handshake is done and everything is sent; not_yet if
+// nothing can be moved now (call again when the socket can be read or, while handshake.output() is not empty, written);
+// otherwise the failure, that of the handshake before that of the socket. Never reads beyond the handshake. name: of
+// the other end, for texts. decide: called in the state deciding; it may leave the decision open.
 Status drive_handshake(Handshake& handshake, const os::Descriptor& socket, std::string_view name,
                        const std::function<void(Handshake&)>& decide);
 

@@ -1,4 +1,4 @@
-// Which lane of a channel takes the next frame: a pure choice, ties go to list order. Tests:
+// Chooses the lane of a channel that takes the next frame. Pure; ties go to list order. Tests:
 // tests/unit/channel/test_lane_policy.cpp.
 #pragma once
 
@@ -11,25 +11,25 @@ namespace couplet::channel {
 enum class LaneRule : std::uint8_t {
   first,        // the first lane that works; the others are a reserve
   by_size,      // short payloads over the first lane that works, long ones over the last
-  round_robin,  // the lane that was given the fewest bytes so far, among those that take something now
+  round_robin,  // among the lanes that can take a frame now, the one that was given the fewest bytes so far
 };
 
 struct LanePolicy {
   LaneRule rule = LaneRule::first;
-  std::uint32_t max_short_bytes = 16U << 10;  // by_size
+  std::uint32_t max_short_bytes = 16U << 10;  // used by by_size
 };
 
-// A lane as the choice sees it.
+// The state of a lane, as far as the choice needs it.
 struct LaneLoad {
-  bool works = false;  // alive, and both sides know the session
-  bool free = false;   // no frame is half way into it, and it has not refused one just now
+  bool works = false;  // it has not broken, and both sides know the session
+  bool free = false;   // no frame is sent in part, and no frame was refused in this round
   std::uint32_t largest_payload = 0;
   std::uint64_t given_bytes = 0;
 };
 
 inline constexpr std::size_t no_lane_now = SIZE_MAX;
 
-// The lane for a payload of that size; no_lane_now: the frame has to wait.
+// Returns the lane for a payload of this size, or no_lane_now if the frame has to wait.
 [[nodiscard]] inline std::size_t choose_lane(const LanePolicy& policy, std::uint64_t payload_bytes,
                                              std::span<const LaneLoad> lanes) noexcept {
   std::size_t chosen = no_lane_now;

@@ -9,21 +9,24 @@
 
 namespace couplet::channel {
 
-// A frame on its way that did not go at once. The caller keeps it and its payload alive, and the payload unchanged,
-// until finished() was called. The caller sets kind, tag, context, first and second of the header; the rest is set by
-// the channel.
+// A frame that waits to be sent, or that was sent in part. The caller keeps it and its payload alive, and the payload
+// unchanged, until finished() is called. The caller sets kind, tag, context, first and second of the header; the
+// channel sets the rest.
 struct Outgoing {
   wire::FrameHeader header;
   std::span<const std::byte> payload;
   Outgoing* next = nullptr;
-  // The channel needs the payload no longer (ok): a lane or the channel's own memory has it, or the peer has
-  // acknowledged it; or the channel failed. The Outgoing is free then, also to be sent again from inside.
+  // Called when the channel no longer needs the payload: with ok, since a lane or the channel's own memory has it or
+  // the peer has acknowledged it; or with the failure of the channel. The Outgoing may then be used again, also from
+  // inside this call.
   void (*finished)(Outgoing& outgoing, const Status& status) = nullptr;
   void* owner = nullptr;
-  // Used by the channel.
+  // The channel sets the following members.
   std::uint64_t number = 0;
   std::uint32_t lane = 0;
-  bool until_acknowledged = false;  // never copied: finished() says that the peer has it, on a lane that may break
+  // The payload is never copied. On a lane that may break, finished() is called when the peer has acknowledged the
+  // frame.
+  bool until_acknowledged = false;
 };
 
 class OutgoingQueue {
@@ -40,7 +43,7 @@ class OutgoingQueue {
     last_ = first_ == nullptr ? &outgoing : last_;
     first_ = &outgoing;
   }
-  // nullptr: it is empty.
+  // Returns nullptr if the queue is empty.
   Outgoing* take_first() noexcept {
     Outgoing* const outgoing = first_;
     if (outgoing != nullptr) {

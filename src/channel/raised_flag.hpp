@@ -1,4 +1,4 @@
-// A flag that is up while a scope lasts, also when it is left by an exception.
+// A flag that is true for as long as a scope lasts, also if an exception leaves the scope.
 #pragma once
 
 namespace couplet::channel {

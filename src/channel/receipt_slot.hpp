@@ -1,12 +1,13 @@
-// The lane over which a channel says what has arrived. Used by channel. Tests: tests/unit/channel/test_resume.cpp.
+// Chooses the lane over which a channel sends an acknowledgement. Used by channel. Tests:
+// tests/unit/channel/test_resume.cpp.
 #pragma once
 
 #include "channel/sender.hpp"
 
 namespace couplet::channel {
 
-// Returns the slot that can take an acknowledgement now. nullptr: there is none; over a lane that does not break none
-// is wanted.
+// Returns a slot that can take an acknowledgement now. nullptr: there is none, or none is needed, since the lanes
+// cannot break.
 [[nodiscard]] inline LaneSlot* slot_for_receipt(const Sender& sender) noexcept {
   for (const auto& slot : sender.slots()) {
     if (slot->works() && !slot->notice.pending && (slot->session || sender.several())) {

@@ -1,5 +1,5 @@
-// When a channel says which frames have arrived, and when it asks the peer to say that. Used by channel, on lanes that
-// may break. Tests: tests/unit/channel/test_resume.cpp.
+// Decides when a channel acknowledges the frames that have arrived, and when it asks its peer to do so. Used by
+// channel, on lanes that may break. Tests: tests/unit/channel/test_resume.cpp.
 #pragma once
 
 #include <cstddef>
@@ -12,19 +12,20 @@ namespace couplet::channel {
 
 class Receipts {
  public:
-  // A numbered frame has arrived; `received` counts it.
+  // Notes that a numbered frame has arrived. `received` counts it.
   void arrived(const wire::FrameHeader& header, std::size_t payload_bytes, std::uint64_t received) noexcept {
     bytes_ += payload_bytes;
     due_ = due_ || (header.flags & wire::frame_acknowledge) != 0 || received - told_ >= max_untold_frames ||
            bytes_ >= max_untold_bytes;
   }
-  // The peer is to be told now, if it does not know. True: there is something to tell.
+  // Requests that the peer is told now. Returns true if there is something that the peer was not told.
   bool tell_now(std::uint64_t received) noexcept {
     const bool fresh = told_ != received && !due_;
     due_ = due_ || fresh;
     return fresh;
   }
-  // The peer is to tell us; once for the frames below that number. True: it was not asked yet.
+  // Requests that the peer acknowledges, once for the frames with numbers below `sent`. Returns true if it was not
+  // asked before.
   bool ask(std::uint64_t sent) noexcept {
     const bool fresh = asked_ != sent;
     asked_ = sent;
@@ -34,9 +35,9 @@ class Receipts {
   void peer_asks(const wire::FrameHeader& acknowledgement) noexcept {
     due_ = due_ || acknowledgement.tag == answer_wanted;
   }
-  // An acknowledgement is to be sent.
+  // Is an acknowledgement to be sent?
   [[nodiscard]] bool due() const noexcept { return due_ || ask_; }
-  // The header of that acknowledgement, which is sent now.
+  // Returns the header of the acknowledgement, and notes that it is sent.
   [[nodiscard]] wire::FrameHeader take(std::uint64_t received) noexcept {
     wire::FrameHeader header;
     header.kind = wire::channel_acknowledge;
@@ -46,23 +47,24 @@ class Receipts {
     due_ = ask_ = false;
     return header;
   }
-  // A session frame has said it.
+  // Notes that a session frame has told the peer this number.
   void told(std::uint64_t received) noexcept {
     told_ = received;
     bytes_ = 0;
   }
-  // The peer's session frame has come: what was asked before may be lost.
+  // The peer's session frame has arrived. An earlier request to acknowledge may be lost, so it may be sent again.
   void resumed() noexcept { asked_ = 0; }
 
  private:
-  // What the peer is told without being asked, so that it can forget its copies and has room for more.
+  // After so many frames or bytes the peer is told without being asked, so that it can free its copies. The bytes are a
+  // quarter of what it may copy (max_retained_bytes), since an acknowledgement costs a system call.
   static constexpr std::uint64_t max_untold_frames = 256;
-  static constexpr std::uint64_t max_untold_bytes = 128U << 10U;
-  static constexpr std::int32_t answer_wanted = 1;  // tag of an acknowledgement
+  static constexpr std::uint64_t max_untold_bytes = 256U << 10U;
+  static constexpr std::int32_t answer_wanted = 1;  // the tag of an acknowledgement that asks for one in return
 
-  std::uint64_t told_ = 0;   // received when the peer was told last
-  std::uint64_t bytes_ = 0;  // payloads since then
-  std::uint64_t asked_ = 0;  // sent when the peer was asked last
+  std::uint64_t told_ = 0;   // `received` when the peer was last told
+  std::uint64_t bytes_ = 0;  // bytes of payloads that have arrived since then
+  std::uint64_t asked_ = 0;  // `sent` when the peer was last asked
   bool due_ = false;
   bool ask_ = false;
 };

@@ -1,6 +1,6 @@
-// Keeps the frames that came over one lane before the frame that is due, which comes over another one. Above: channel.
-// Invariants: bounded by what a sender may have unacknowledged (max_unacknowledged_bytes); a frame is kept once. Tests:
-// tests/unit/channel/test_reorder.cpp.
+// Keeps the frames that arrive early over one lane, while an earlier frame is still under way over another lane. Above:
+// channel. Invariants: bounded by what a sender may have unacknowledged (max_unacknowledged_bytes); a frame is kept
+// once. Tests: tests/unit/channel/test_reorder.cpp.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace couplet::channel {
 
-// What a sender with several lanes may have sent beyond what the peer has acknowledged; and so what a receiver may have
-// to keep.
+// The most bytes that a sender with several lanes sends before the peer has acknowledged them. So it also bounds what a
+// receiver has to keep.
 inline constexpr std::uint64_t max_unacknowledged_bytes = std::uint64_t{8} << 20;
 
 class Reorder {
@@ -28,10 +28,10 @@ class Reorder {
 
   [[nodiscard]] bool empty() const noexcept { return frames_.empty(); }
   [[nodiscard]] bool contains(std::uint64_t number) const { return frames_.contains(number); }
-  // limit: the sender has sent more than it may.
+  // Keeps a frame. Returns limit if the sender has sent more than it may.
   Status keep(std::uint64_t number, const wire::FrameHeader& header, std::span<const std::byte> payload) {
     if (bytes_ > max_unacknowledged_bytes || frames_.size() >= max_frames) {
-      return fail(Code::limit, "{} frames with {} bytes came before frame {} was due: more than may be under way",
+      return fail(Code::limit, "{} early frames with {} bytes are kept, which leaves no room for frame {}",
                   frames_.size(), bytes_, number);
     }
     const auto [place, fresh] = frames_.try_emplace(number);
@@ -42,7 +42,7 @@ class Reorder {
     }
     return {};
   }
-  // The frame with that number, which leaves the buffer.
+  // Returns the frame with that number, if it is here, and removes it.
   [[nodiscard]] std::optional<Frame> take(std::uint64_t number) {
     const auto found = frames_.find(number);
     if (found == frames_.end()) {
@@ -55,7 +55,7 @@ class Reorder {
   }
 
  private:
-  // A frame counts as at least this much against the sender's bound.
+  // The bound on the number of frames. Even an empty frame counts with the bytes of its header.
   static constexpr std::size_t max_frames = max_unacknowledged_bytes / wire::frame_header_bytes;
   std::map<std::uint64_t, Frame> frames_;
   std::uint64_t bytes_ = 0;

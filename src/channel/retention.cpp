@@ -13,31 +13,33 @@ using Block = RetentionPool::Block;
 
 constexpr std::uint32_t small_block_bytes = 16U << 10U;
 constexpr std::uint32_t large_block_bytes = 160U << 10U;  // two of the largest copies
-constexpr std::size_t max_spare_blocks = 8;
+constexpr std::size_t max_spare_blocks = 8;               // for each of the two sizes
 
 }  // namespace
 
 RetentionPool::~RetentionPool() {
   COUPLET_ASSERT(used_bytes_ == 0);
-  while (spare_ != nullptr) {
-    Block* const block = spare_;
-    spare_ = block->next;
-    ::operator delete(block);
+  for (Spares* const spares : {&small_, &large_}) {
+    while (spares->first != nullptr) {
+      Block* const block = spares->first;
+      spares->first = block->next;
+      ::operator delete(block);
+    }
   }
 }
 
 RetentionPool::Block* RetentionPool::take(std::size_t bytes) noexcept {
   const bool small = bytes <= small_block_bytes / 4;
   const std::uint32_t capacity = small ? small_block_bytes : large_block_bytes;
+  Spares& spares = small ? small_ : large_;
   COUPLET_ASSERT(bytes <= capacity);
   if (used_bytes_ + capacity > max_bytes_) {
     return nullptr;
   }
-  Block* block = nullptr;
-  if (small && spare_ != nullptr) {
-    block = spare_;
-    spare_ = block->next;
-    --spare_count_;
+  Block* block = spares.first;
+  if (block != nullptr) {
+    spares.first = block->next;
+    --spares.count;
     *block = {.capacity = capacity};
   } else if (void* const memory = ::operator new(sizeof(Block) + capacity, std::nothrow)) {
     block = new (memory) Block{.capacity = capacity};
@@ -48,10 +50,11 @@ RetentionPool::Block* RetentionPool::take(std::size_t bytes) noexcept {
 
 void RetentionPool::give(Block* block) noexcept {
   used_bytes_ -= block->capacity;
-  if (block->capacity == small_block_bytes && spare_count_ < max_spare_blocks) {
-    block->next = spare_;
-    spare_ = block;
-    ++spare_count_;
+  Spares& spares = block->capacity == small_block_bytes ? small_ : large_;
+  if (spares.count < max_spare_blocks) {
+    block->next = spares.first;
+    spares.first = block;
+    ++spares.count;
   } else {
     ::operator delete(block);
   }

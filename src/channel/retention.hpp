@@ -25,7 +25,7 @@ class RetentionPool {
   struct Block {
     Block* next = nullptr;
     std::uint32_t capacity = 0;  // bytes that follow this structure
-    std::uint32_t begin = 0;     // of the first copy that is still needed
+    std::uint32_t begin = 0;     // where the first copy begins that is still needed
     std::uint32_t end = 0;
     [[nodiscard]] std::byte* at(std::uint32_t offset) noexcept {
       return reinterpret_cast<std::byte*>(this) + sizeof(Block) + offset;
@@ -46,8 +46,13 @@ class RetentionPool {
  private:
   std::uint64_t max_bytes_;
   std::uint64_t used_bytes_ = 0;
-  std::size_t spare_count_ = 0;
-  Block* spare_ = nullptr;  // small ones, so that a steady flow of short frames allocates nothing
+  // Blocks of one size that are not in use, so that a steady flow of frames allocates nothing.
+  struct Spares {
+    Block* first = nullptr;
+    std::size_t count = 0;
+  };
+  Spares small_;
+  Spares large_;
 };
 
 // One frame that is kept. header == nullptr: there is none.
@@ -70,6 +75,10 @@ class Retention {
   [[nodiscard]] bool empty() const noexcept { return copied_bytes_ == 0 && kept_.empty(); }
   // Payloads of all that is kept, and what each frame costs beside.
   [[nodiscard]] std::uint64_t bytes() const noexcept { return copied_bytes_ + kept_bytes_; }
+  // Is there no room for a copy of the largest size? An acknowledgement makes room.
+  [[nodiscard]] bool is_full() const noexcept {
+    return copied_bytes_ + size_of_copy(max_copied_bytes) > max_retained_bytes;
+  }
   // Prepares a copy of a payload of that size; false: it has to be kept where it is, or to wait.
   [[nodiscard]] bool make_room(std::size_t payload_bytes) noexcept;
   // REQUIRES: make_room() for this payload; a higher number than ever before; a lane.
@@ -78,9 +87,9 @@ class Retention {
   // Keeps it where it is; number and lane are set. REQUIRES: a higher number than ever before; a lane.
   void keep(Outgoing& outgoing) noexcept;
 
-  // The peer has all frames below `number`: forgets copies.
+  // To be called when the peer has all frames below `number`: forgets their copies.
   void drop_copies_below(std::uint64_t number) noexcept;
-  // ... and gives back, one after the other, what was kept; nullptr: no more.
+  // To be called then, too: returns the kept frames below `number`, one with each call; nullptr if there are none left.
   [[nodiscard]] Outgoing* take_kept_below(std::uint64_t number) noexcept;
 
   // The lane has broken: its frames are to be sent again.

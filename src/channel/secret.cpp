@@ -27,7 +27,7 @@ constexpr std::string_view white_space = " \t\r\n";
   return entry != nullptr && entry->pw_dir != nullptr ? entry->pw_dir : "";
 }
 
-// The folder of the file and what is missing above it, mode 0700.
+// Makes the folder of the file, and the missing folders above it, with mode 0700.
 Status make_folders(const std::string& path) {
   for (std::size_t slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1)) {
     const std::string folder = path.substr(0, slash);
@@ -53,7 +53,8 @@ Status write_all(const os::Descriptor& file, std::string_view text, const std::s
   return {};
 }
 
-// Made complete under another name and then linked, so that nobody ever reads half of it; the first one wins.
+// Makes the file complete under another name, and then links it, so that no process ever reads a part of it. If several
+// processes do so, the first one wins.
 Status make_secret_file(const std::string& path) {
   COUPLET_TRY(make_folders(path));
   const std::string made = fmt::format("{}.{}.{:016x}", path, getpid(), [] {

@@ -1,6 +1,6 @@
-// The universe's secret: 32 bytes that every process of a universe knows and nobody else, in a file that only the user
-// may read. Invariants: never printed, never on a command line; memory is wiped. Format: docs/formats/handshake.md.
-// Tests: tests/unit/channel.
+// The universe's secret: 32 bytes that every process of a universe knows, and no other process, in a file that only the
+// user may read. Invariants: never printed, never on a command line; memory is wiped. Format:
+// docs/formats/handshake.md. Tests: tests/unit/channel.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@ namespace couplet::channel {
 
 inline constexpr std::size_t secret_bytes = 32;
 
-// Bytes that are wiped when they go.
+// Bytes that are overwritten with zeros when they are destroyed.
 class SecretBytes {
  public:
   SecretBytes() noexcept = default;
@@ -34,15 +34,17 @@ class SecretBytes {
 using Secret = SecretBytes;
 
 [[nodiscard]] Secret random_secret() noexcept;
-// 64 hexadecimal digits, white space around them allowed; else config.
+// Reads 64 hexadecimal digits, with white space around them allowed. Returns config if the text is anything else.
 Result<Secret> parse_secret(std::string_view text);
 
-// COUPLET_SECRET_FILE, else couplet/secret below XDG_CONFIG_HOME or ~/.config. config: none of these can be told.
+// Returns COUPLET_SECRET_FILE, else couplet/secret below XDG_CONFIG_HOME or ~/.config. Returns config if none of these
+// variables, nor HOME, is set.
 Result<std::string> secret_path();
-// authentication: others than the user may read the file, or it is not his; config: no secret in it; not_found.
+// Reads the secret. Errors: authentication, if the file belongs to another user or other users may read it; config, if
+// it contains no secret; not_found.
 Result<Secret> read_secret(const std::string& path);
-// As read_secret; where the file does not exist it is made with a random secret (and its folder, mode 0700). Several
-// processes may do so at the same time: all get the same secret.
+// Does the same. If the file does not exist, it is made with a random secret (and its folder, with mode 0700). If
+// several processes do so at the same time, all get the same secret.
 Result<Secret> read_or_make_secret(const std::string& path);
 
 }  // namespace couplet::channel

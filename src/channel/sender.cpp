@@ -11,13 +11,13 @@
 namespace couplet::channel {
 namespace {
 
-constexpr int drain_budget = 64;  // frames moved out in one go
+constexpr int drain_budget = 64;  // the most frames that are sent in one call of drain()
 
 [[nodiscard]] std::uint64_t frame_bytes(std::span<const std::byte> payload) noexcept {
   return wire::frame_header_bytes + payload.size();
 }
 
-// A frame that a refused lane has given back; it ends itself when it was sent.
+// A frame that a refused lane has given back. It deletes itself when it was sent.
 struct ReturnedFrame {
   ReturnedFrame(const wire::FrameHeader& header, std::span<const std::byte> bytes)
       : payload(bytes.begin(), bytes.end()) {
@@ -37,7 +37,7 @@ struct ReturnedFrame {
 
 }  // namespace
 
-// ---- lanes ------------------------------------------------------------------------------------------------------------
+// ---- lanes ----------------------------------------------------------------------------------------------------------
 
 LaneSlot& Sender::add_lane(link::Lane& lane, LaneStage stage, bool session) {
   COUPLET_ASSERT(slots_.size() < max_lanes);
@@ -47,7 +47,8 @@ LaneSlot& Sender::add_lane(link::Lane& lane, LaneStage stage, bool session) {
   slot->stage = stage;
   slot->session = session;
   slot->retains = session;
-  if (!session && !rest_copy_) {  // not touched before it is needed; without it frames go through the queue
+  // The memory is not touched before it is needed. If there is none, frames are sent through the queue.
+  if (!session && !rest_copy_) {
     rest_copy_.reset(new (std::nothrow) std::byte[max_try_send_bytes]);
   }
   slots_.push_back(std::move(slot));
@@ -140,12 +141,13 @@ LaneSlot* Sender::choose(std::uint64_t payload_bytes) const noexcept {
   return index == no_lane_now ? nullptr : slots_[index].get();
 }
 
-// With several lanes the receiver keeps what comes too early: not more than it expects.
+// With several lanes, the receiver keeps frames that arrive early. This bounds how much it may have to keep.
 bool Sender::window_is_full(std::uint64_t payload_bytes) const noexcept {
   return several_ && !retention_.empty() && retention_.bytes() + payload_bytes > max_unacknowledged_bytes;
 }
 
-// ---- what goes at once ------------------------------------------------------------------------------------------------
+// ---- frames that are sent at once
+// -------------------------------------------------------------------------------------
 
 bool Sender::begun_plain(const wire::FrameHeader& header, std::span<const std::byte> payload,
                          std::int64_t taken) noexcept {
@@ -191,8 +193,8 @@ bool Sender::try_send(wire::FrameHeader& header, std::span<const std::byte> payl
   return true;
 }
 
-// Hands a frame to the lane that the policy chooses, or to another one if that takes nothing; nullptr: it cannot go
-// now.
+// Gives the frame to the lane that the policy chooses, or to another one if that lane takes nothing. Returns the lane
+// that has taken something, or nullptr if the frame cannot be sent now.
 LaneSlot* Sender::begin(wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t number,
                         std::uint8_t flags, std::uint64_t& taken) {
   LaneSlot* refused = nullptr;
@@ -217,7 +219,8 @@ LaneSlot* Sender::begin(wire::FrameHeader& header, std::span<const std::byte> pa
   return slot;
 }
 
-// ---- what is queued ---------------------------------------------------------------------------------------------------
+// ---- queued frames
+// ----------------------------------------------------------------------------------------------------
 
 void Sender::append(Outgoing& outgoing) noexcept {
   queue_.append(outgoing);
@@ -240,7 +243,8 @@ int Sender::drain() {
       }
     }
     if (claimed_ > acknowledged_) {
-      apply_acknowledged();  // a lane that read such a frame has broken
+      // A lane that was still reading an acknowledged frame may have broken, so that the frame can be freed.
+      apply_acknowledged();
     }
     while (moved < drain_budget && (retention_.any_to_send_again() ? send_again() : send_next())) {
       ++moved;
@@ -265,7 +269,7 @@ bool Sender::ready() const noexcept {
   });
 }
 
-// True: something was taken.
+// Sends a retained frame again. Returns true if a lane has taken something.
 bool Sender::send_again() {
   const RetainedFrame frame = retention_.first_to_send_again();
   const std::uint8_t flags = frame.header->flags & wire::frame_acknowledge;
@@ -320,7 +324,7 @@ bool Sender::send_next() {
     slot->push = push;
   }
   if (copied || (!retained && whole)) {
-    update();  // finished() may try_send
+    update();  // finished() may call try_send
     outgoing->finished(*outgoing, {});
   }
   return true;
@@ -376,7 +380,8 @@ void Sender::post(LaneSlot& slot, const wire::FrameHeader& header, std::span<con
   plain_lane_ = nullptr;
 }
 
-// ---- what the peer has ------------------------------------------------------------------------------------------------
+// ---- acknowledgements
+// -------------------------------------------------------------------------------------------------
 
 Status Sender::acknowledged(std::uint64_t number) {
   if (number > next_number_) {
@@ -389,7 +394,8 @@ Status Sender::acknowledged(std::uint64_t number) {
   return {};
 }
 
-// A frame that a lane still reads stays, although the peer has got it over another one.
+// Frees the frames that the peer has. A frame that a lane still reads is kept, although it has arrived over another
+// lane.
 void Sender::apply_acknowledged() {
   std::uint64_t number = claimed_;
   for (const auto& slot : slots_) {

@@ -1,8 +1,8 @@
-// The sending half of a channel: the queue, which lane takes which frame, and sending again what a broken lane has
-// lost. Above: channel. Below: retention, lane_policy, link. Invariants: frames are numbered when their first byte is
-// taken; on one lane frames never mix; a frame that was begun over a lane that may break is kept until the peer has
-// acknowledged it; an Outgoing is finished exactly once, and never while a lane still reads its payload. Tests:
-// tests/unit/channel, tests/sim.
+// The sending half of a channel: the queue, the choice of the lane for each frame, and sending again what was lost with
+// a broken lane. Above: channel. Below: retention, lane_policy, link. Invariants: a frame gets its number when its
+// first byte is taken; frames never mix on a lane; a frame whose sending has begun over a lane that may break is kept
+// until the peer has acknowledged it; an Outgoing is finished exactly once, and never while a lane still reads its
+// payload. Tests: tests/unit/channel, tests/sim.
 #pragma once
 
 #include <array>
@@ -23,26 +23,27 @@
 namespace couplet::channel {
 
 inline constexpr std::size_t max_lanes = 16;
-// try_send refuses more than that.
+// try_send refuses larger payloads.
 inline constexpr std::size_t max_try_send_bytes = max_copied_bytes;
 
 enum class LaneStage : std::uint8_t {
-  awaiting,  // the peer's session frame is awaited: no numbered frame goes
-  early,     // it is awaited, but this is the first lane of the channel: numbered frames go already
+  awaiting,  // the peer's session frame has not arrived; no numbered frame may be sent
+  // The peer's session frame has not arrived, but this is the first lane of the channel: numbered frames may be sent.
+  early,
   working,
   lost,
 };
 
-// A numbered frame that a lane has taken in part. header == nullptr: there is none.
+// A numbered frame of which a lane has taken a part. header == nullptr: there is none.
 struct Push {
   const wire::FrameHeader* header = nullptr;
   std::span<const std::byte> payload;
   std::uint64_t number = 0;
   std::uint64_t taken = 0;
-  Outgoing* outgoing = nullptr;  // to be finished when it is whole; nullptr: it is retained
+  Outgoing* outgoing = nullptr;  // to be finished when the frame is sent; nullptr: the frame is retained
 };
 
-// A frame that is not numbered: the session, an acknowledgement.
+// A frame that is not numbered, such as a session frame or an acknowledgement.
 struct Notice {
   wire::FrameHeader header;
   wire::SessionImage payload{};
@@ -51,14 +52,14 @@ struct Notice {
   bool pending = false;
 };
 
-// A lane of a channel, and what is under way on it.
+// A lane of a channel, and what is being sent over it.
 struct LaneSlot {
   link::Lane* lane = nullptr;
-  std::uint32_t id = 0;  // never given twice in one channel, never Retention::no_lane
+  std::uint32_t id = 0;  // unique in the channel, and never Retention::no_lane
   LaneStage stage = LaneStage::working;
-  bool session = false;      // it begins with a session frame in each direction
+  bool session = false;      // a session frame begins it in each direction
   bool retains = false;      // its frames are kept until they are acknowledged
-  bool push_failed = false;  // it takes no more; what has arrived is still taken from it
+  bool push_failed = false;  // it takes no further frame, but what has arrived is still read from it
   bool full = false;         // it has refused a frame in this round
   std::uint64_t given_bytes = 0;
   Push push;
@@ -77,55 +78,57 @@ class Sender {
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
-  // Not null: one lane that keeps nothing, and nothing before it: a frame goes straight to it (number_plain,
-  // begun_plain).
+  // The only lane, if it keeps nothing and nothing is queued before it; else nullptr. A frame is then sent over it
+  // directly (number_plain, begun_plain).
   [[nodiscard]] link::Lane* plain_lane() const noexcept { return plain_lane_; }
   // Sets magic, version, number and check.
   void number_plain(wire::FrameHeader& header, std::span<const std::byte> payload) const noexcept {
     fill_header(header, payload, next_number_, plain_checked_, plain_checked_bytes_, 0);
   }
   void sent_plain() noexcept { ++next_number_; }
-  // The plain lane has not taken the whole frame but `taken` bytes. True: the frame goes; false: nothing was taken.
+  // Called if the plain lane has taken only `taken` bytes of a frame, or failed. Returns true if the rest will be sent,
+  // and false if nothing was taken.
   bool begun_plain(const wire::FrameHeader& header, std::span<const std::byte> payload, std::int64_t taken) noexcept;
-  // Channel::try_send where there is no plain lane.
+  // Channel::try_send for a channel that has no plain lane at present.
   bool try_send(wire::FrameHeader& header, std::span<const std::byte> payload);
 
   void append(Outgoing& outgoing) noexcept;
-  // Moves frames out; returns the work done. From inside finished(): nothing, what was appended goes in the outer call.
+  // Sends what can be sent; returns the work done. Called from inside finished(), it does nothing: the outer call sends
+  // what was appended.
   int drain();
-  // drain() is needed.
+  // Is drain() needed?
   [[nodiscard]] bool busy() const noexcept { return busy_; }
-  // Second look before sleeping: would drain() move something?
+  // Would drain() send something? To be asked once more before sleeping.
   [[nodiscard]] bool ready() const noexcept;
   [[nodiscard]] bool sending() const noexcept { return busy_ || !retention_.empty(); }
-  [[nodiscard]] bool unacknowledged() const noexcept { return !retention_.empty(); }
+  [[nodiscard]] const Retention& retention() const noexcept { return retention_; }
   [[nodiscard]] std::uint64_t next_number() const noexcept { return next_number_; }
-  // No try_send goes any more.
+  // From now on try_send refuses every frame.
   void close() noexcept;
 
-  // As the lane of the slot wants it.
+  // Completes the header as the slot's lane requires.
   static void fill_for(const LaneSlot& slot, wire::FrameHeader& header, std::span<const std::byte> payload,
                        std::uint64_t number, std::uint8_t flags) noexcept;
 
   LaneSlot& add_lane(link::Lane& lane, LaneStage stage, bool session);
-  // Forgets the lanes that are lost.
+  // Removes the lanes that have broken.
   void remove_lost_lanes() noexcept;
   [[nodiscard]] const std::vector<std::unique_ptr<LaneSlot>>& slots() const noexcept { return slots_; }
   [[nodiscard]] bool several() const noexcept { return several_; }
-  // The slot's stage has changed.
+  // To be called when the stage of a slot has changed.
   void stage_changed() noexcept { update(); }
-  // Its frames go again, over another lane.
+  // The lane has broken: its frames will be sent again over another lane.
   void lose(LaneSlot& slot) noexcept;
-  // Its only lane was refused (link::Lane::refusal): what went into it is queued again, in front, and numbered from 0
-  // when it goes. The goodbye (channel_end) is left out: the channel queues it itself. REQUIRES: the lane keeps
-  // nothing, and not inside drain().
+  // The peer has refused the only lane (link::Lane::refusal). What was sent over it returns to the front of the queue,
+  // and is numbered from 0 when it is sent again. The goodbye (channel_end) is left out, since the channel queues it
+  // itself. REQUIRES: the lane keeps nothing, and drain() is not running.
   void take_back_lane();
-  // A frame that is not numbered; it goes before the next numbered one. REQUIRES: none is pending there.
+  // Sends a frame that is not numbered, before the next numbered one. REQUIRES: no such frame is waiting in the slot.
   void post(LaneSlot& slot, const wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;
-  // The peer has received all frames below that number. protocol: so many were never sent.
+  // Notes that the peer has received all frames below that number. Returns protocol if so many were never sent.
   Status acknowledged(std::uint64_t number);
   [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
-  // Finishes everything that was not finished.
+  // Finishes every Outgoing that was not finished.
   void finish_all(const Status& status);
 
  private:
@@ -161,7 +164,7 @@ class Sender {
   bool busy_ = false;
   bool draining_ = false;
   bool closed_ = false;
-  bool several_ = false;  // may have several lanes: all frames are retained
+  bool several_ = false;  // the channel may have several lanes, so all frames are retained
   std::uint64_t acknowledged_ = 0;
   std::uint64_t claimed_ =
       0;  // what the peer says that it has; more than acknowledged_ while a lane reads such a frame
@@ -170,8 +173,8 @@ class Sender {
   Retention retention_;
   LanePolicy policy_;
   std::vector<std::unique_ptr<LaneSlot>> slots_;
-  Outgoing rest_;                           // of a frame that a plain lane took in part
-  std::unique_ptr<std::byte[]> rest_copy_;  // its payload
+  Outgoing rest_;                           // the rest of a frame of which a plain lane took a part
+  std::unique_ptr<std::byte[]> rest_copy_;  // the payload of that rest
 };
 
 }  // namespace couplet::channel

@@ -11,13 +11,13 @@
 namespace couplet::channel {
 namespace {
 
-// A channel over descriptors that has moved nothing in so many polls waits for its descriptor to be ready.
+// A channel over descriptors over which nothing has moved in so many polls is polled only when its descriptor is ready.
 constexpr int max_idle_polls = 64;
-// Of those that wait, so many are polled in each tick: a lane may have to notice that its peer's system answers no
-// more.
+// So many of those channels are polled in each tick, because a lane may have to notice that its peer's system no longer
+// answers.
 constexpr std::size_t idle_polls_per_tick = 32;
 constexpr int idle_poll_budget = 16;
-// More time than this between two ticks was not waited for the peer.
+// If the time between two ticks is longer than this, the process was not waiting for the peer, and only so much counts.
 constexpr std::uint64_t longest_counted_ns = 1'000'000'000;
 
 [[nodiscard]] std::uint64_t new_session() {
@@ -28,7 +28,7 @@ constexpr std::uint64_t longest_counted_ns = 1'000'000'000;
   return session;
 }
 
-// While it lives, entries that leave a group leave a hole.
+// While an object of this class exists, entries that leave a group are replaced by nullptr.
 class Walk {
  public:
   explicit Walk(int& depth) noexcept : depth_(depth) { ++depth_; }
@@ -93,7 +93,7 @@ void ChannelTable::attach(Entry& entry, std::unique_ptr<link::Lane> lane) {
   entry.channel->attach(std::move(lane));
   const auto& lanes = entry.channel->lanes();
   if (std::none_of(lanes.begin(), lanes.end(), [&added](const auto& own) { return own.get() == &added; })) {
-    return;  // it was not taken
+    return;  // the channel has not taken the lane
   }
   if (entry.mending != Mending::no) {
     entry.mending = Mending::attached;
@@ -105,7 +105,7 @@ void ChannelTable::attach(Entry& entry, std::unique_ptr<link::Lane> lane) {
     entry.watches.push_back({.lane = &added, .descriptor = descriptor});
     renew_watches(entry);
   }
-  leave_group(entry);  // it may belong to the other one now
+  leave_group(entry);  // the entry may belong to the other group now
   enter_group(entry);
 }
 
@@ -114,7 +114,7 @@ Result<Channel*> ChannelTable::find_or_open(PeerId peer) {
     return channel;
   }
   auto lane = connector_.connect(peer);
-  if (Channel* const channel = find(peer)) {  // adopted while we were connecting
+  if (Channel* const channel = find(peer)) {  // it was adopted inside connect()
     if (lane.ok()) {
       (*lane)->shut();
     }
@@ -139,7 +139,7 @@ Result<Channel*> ChannelTable::adopt(PeerId peer, std::unique_ptr<link::Lane> la
   }
   Channel& channel = *found->second->channel;
   if (channel.state() == ChannelState::failed) {
-    channel.attach(std::move(lane));  // a peer that resumes it is told
+    channel.attach(std::move(lane));  // a peer that resumes the channel is told that it has failed
     return couplet::fail(Code::state, "the channel to {} has failed: {}", channel.peer_name(),
                          channel.failure().text());
   }
@@ -192,17 +192,17 @@ void ChannelTable::shut() noexcept {
   for (std::size_t index = 0; index < entries_.size(); ++index) {
     Channel& channel = *entries_[index]->channel;
     if (channel.state() == ChannelState::opening && !channel.sending()) {
-      channel.fail({Code::end, fmt::format("the connection to {} was not needed any more", channel.peer_name())});
+      channel.fail({Code::end, fmt::format("the connection to {} is no longer needed", channel.peer_name())});
     } else {
       channel.shut();
     }
   }
 }
 
-// ---- polling ----------------------------------------------------------------------------------------------------------
+// ---- polling --------------------------------------------------------------------------------------------------------
 
-// Memory is polled always. A channel over descriptors is polled while it moves something; one that nobody can wake,
-// always.
+// Channels over memory are always polled. A channel over descriptors is polled while something moves over it, and
+// always if nothing can wake this process for it.
 bool ChannelTable::stays_in_group(const Entry& entry) const noexcept {
   if (entry.over_memory && entry.channel->state() == ChannelState::open) {
     return true;
@@ -244,7 +244,7 @@ void ChannelTable::close_holes(Group& group) noexcept {
   }
 }
 
-// Entries may be added, and taken out (as nullptr), while this walks.
+// While this runs, entries may be added, and may be taken out (they become nullptr).
 int ChannelTable::poll(Group& group, int budget) {
   int work = 0;
   {
@@ -301,7 +301,8 @@ void ChannelTable::after_walk() {
   }
 }
 
-// After a poll: has it settled or broken, are its descriptors watched for what it wants, is it still worth polling?
+// Called after each poll of a channel: notes whether it has settled or broken, updates the watches of its descriptors,
+// and decides whether it is polled further.
 void ChannelTable::look_after(Entry& entry, int work) {
   Channel& channel = *entry.channel;
   if (channel.settled()) [[unlikely]] {
@@ -333,7 +334,7 @@ void ChannelTable::look_after(Entry& entry, int work) {
   entry.idle_polls = work > 0 ? 0 : entry.idle_polls + 1;
   if (entry.idle_polls >= max_idle_polls && !stays_in_group(entry)) {
     leave_group(entry);
-    channel.acknowledge();  // enters it again if there was something to say
+    channel.acknowledge();  // puts it into the group again if there is something to send
   }
 }
 
@@ -343,11 +344,11 @@ bool ChannelTable::ready(const Group& group) const noexcept {
   });
 }
 
-// ---- broken channels --------------------------------------------------------------------------------------------------
+// ---- broken channels ------------------------------------------------------------------------------------------------
 
 void ChannelTable::ask_for_lanes() {
   lanes_wanted_ = false;
-  for (std::size_t index = 0; index < mending_.size(); ++index) {  // may grow
+  for (std::size_t index = 0; index < mending_.size(); ++index) {  // the list may grow meanwhile
     Entry& entry = *mending_[index];
     if (entry.mending != Mending::wanted) {
       continue;
@@ -427,7 +428,7 @@ void ChannelTable::poll_some_idle() {
   }
 }
 
-// ---- watching descriptors ---------------------------------------------------------------------------------------------
+// ---- watching descriptors -------------------------------------------------------------------------------------------
 
 bool ChannelTable::watch_is_late(const Entry& entry) const noexcept {
   return watcher_ != nullptr && std::any_of(entry.watches.begin(), entry.watches.end(), [](const Watch& watch) {
@@ -453,10 +454,10 @@ void ChannelTable::renew_watches(Entry& entry) {
   }
 }
 
-// all: else those of lanes that have broken.
+// all: drops all watches; otherwise only those of lanes that have broken.
 void ChannelTable::drop_watches(Entry& entry, bool all) {
   std::erase_if(entry.watches, [&](const Watch& watch) {
-    const auto& slots = entry.channel->slots();
+    const auto& slots = entry.channel->sender().slots();
     const bool lives = std::any_of(slots.begin(), slots.end(), [&watch](const auto& slot) {
       return slot->lane == watch.lane && slot->stage != LaneStage::lost;
     });

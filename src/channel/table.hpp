@@ -1,9 +1,9 @@
-// The channels of one process: opened when first needed, adopted when the peer has called, polled together. Above:
-// message (find_or_open), universe (fail), runtime (connector); engine/channel_sources makes engine sources of it.
-// Invariants: a peer never talked to costs nothing, one that is silent costs no poll; a Channel stays where it is until
-// the table goes, also when it failed (a later one for the same peer is another object); callbacks of handlers may
-// open, adopt, fail and shut channels; a channel that may resume and has lost its lanes asks the connector once for
-// each loss. Tests: tests/unit/channel.
+// The channels of one process: opened when they are first needed, or adopted when the peer has dialed; polled together.
+// Above: message (find_or_open), universe (fail), runtime (connector); engine/channel_sources makes engine sources of
+// it. Invariants: a peer without a channel costs nothing, and a silent one costs no poll; a Channel keeps its address
+// until the table is destroyed, even if it has failed (a later channel to the same peer is another object); callbacks
+// of handlers may open, adopt, fail and shut channels; if a channel that may resume has lost its lanes, the connector
+// is asked once for each loss. Tests: tests/unit/channel.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,27 @@
 
 namespace couplet::channel {
 
-// Makes lanes to peers; runtime knows how.
+// Makes lanes to peers. connections/ implements it.
 class Connector {
  public:
   virtual ~Connector() = default;
-  // A lane to the peer. not_yet: it is being made and will be given to adopt() (or fail() is called). Otherwise why the
-  // peer cannot be reached. Must not block.
+  // Returns a lane to the peer. not_yet: the lane is being made, and will be given to adopt() (or fail() is called).
+  // Any other error says why the peer cannot be reached. Must not block.
   virtual Result<std::unique_ptr<link::Lane>> connect(PeerId peer) = 0;
-  // A lane for a channel that has lost its last one because of `why` (TableOptions::resume). As connect(). Called once
-  // for each loss, never from inside a channel's poll. An error, also the default answer, fails the channel.
+  // Returns a lane for a channel that has lost its last one because of `why` (TableOptions::resume), or not_yet, as
+  // connect() does. Called once for each loss, never from inside a channel's poll. Any other error fails the channel;
+  // the default answer does so.
   virtual Result<std::unique_ptr<link::Lane>> reconnect(PeerId /*peer*/, const Status& why) { return why; }
-  // For sentences: "program 'nowcast' rank 0 on host a".
+  // Returns the peer's name for texts, such as "program 'nowcast' rank 0 on host a".
   [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
 };
 
-// Who sleeps on the descriptors of lanes.
+// Lets a process that sleeps be woken by the descriptors of lanes.
 class Watcher {
  public:
   virtual ~Watcher() = default;
-  // Wake up when it is readable (and writable, where write). Again for the same descriptor: replaces.
+  // Wakes the process when the descriptor can be read and, if `write` is true, written. Replaces an earlier watch of
+  // it.
   virtual Status watch(int descriptor, bool write) = 0;
   virtual void unwatch(int descriptor) = 0;
 };
@@ -43,86 +45,87 @@ class Watcher {
 struct TableOptions {
   // If true, a channel whose last lane has broken waits for another one (Connector::reconnect), and then loses nothing.
   bool resume = false;
-  // How long it waits, counted while somebody polls; UINT64_MAX: as long as nobody fails it.
+  // How long it waits, counted while the table is polled. UINT64_MAX: until the channel is failed.
   std::uint64_t patience_ns = 60'000'000'000;
-  // Of all channels together: copies of frames that are not acknowledged yet.
+  // Bounds the copies of unacknowledged frames of all channels together.
   std::uint64_t max_retained_bytes = RetentionPool::default_max_bytes;
 };
 
 class ChannelTable {
  public:
-  // All outlive the table.
+  // All arguments outlive the table.
   ChannelTable(Connector& connector, const Handlers& handlers, const TableOptions& options = {});
   ~ChannelTable();
   ChannelTable(const ChannelTable&) = delete;
   ChannelTable& operator=(const ChannelTable&) = delete;
 
-  // Who takes the frames of a family; before the first channel.
+  // Sets the handler of a family's frames. REQUIRES: there is no channel yet.
   void set_handler(wire::FrameFamily family, FrameHandler& handler);
-  // The channel to the peer, connected on demand; what is sent before there is a lane is queued. An error of the
-  // connector is returned and nothing is kept. A failed channel is returned as it is (see forget).
+  // Returns the channel to the peer, which is opened if there is none. What is sent before there is a lane is queued.
+  // If the connector answers an error, it is returned, and no channel is kept. A failed channel is returned as it is
+  // (see forget).
   Result<Channel*> find_or_open(PeerId peer);
-  // nullptr: never opened.
+  // Returns nullptr if there is no channel to the peer.
   [[nodiscard]] Channel* find(PeerId peer) const noexcept;
-  // A lane that the peer has asked for, or that the connector promised: opens a new channel, or the one that is
-  // opening. exists: there is an open one; the lane is shut.
+  // Takes a lane that the peer has dialed, or that the connector has promised. It opens a new channel, or the one that
+  // is opening. Returns exists if a channel is open; the lane is then shut.
   Result<Channel*> adopt(PeerId peer, std::unique_ptr<link::Lane> lane);
-  // As adopt, for a peer that has lost its last lane before we have lost ours: an open channel that may resume goes on
-  // over the new lane, and its old ones are dropped.
+  // Does the same for a peer that has noticed the loss of its last lane before this process has. An open channel that
+  // may resume continues over the new lane, and its old lanes are dropped.
   Result<Channel*> replace(PeerId peer, std::unique_ptr<link::Lane> lane);
   // See Channel::take_back_lane.
   void take_back(PeerId peer);
-  // One more lane for an open channel.
+  // Gives an open channel one more lane.
   Result<Channel*> add_lane(PeerId peer, std::unique_ptr<link::Lane> lane);
-  // Asks for lanes for channels that have broken, and fails those that have waited for longer than the patience.
+  // Asks for lanes for broken channels, and fails those that have waited for longer than the patience.
   void tick(std::uint64_t now_ns);
-  // Channels that wait for a lane.
+  // Visits the channels that wait for a lane.
   void for_each_broken(const std::function<void(Channel&)>& visit) const;
-  // Fails the channel, if there is one.
+  // Fails the channel to the peer, if there is one.
   void fail(PeerId peer, const Status& why);
-  // The peer has come again: its failed channel is put aside, so that find_or_open and adopt make a new one. A channel
-  // that is not failed yet is failed with `why` first.
+  // The peer has returned: its failed channel is put aside, so that find_or_open and adopt make a new one. A channel
+  // that has not failed yet is failed with `why` first.
   void forget(PeerId peer, const Status& why);
-  // Shuts all in good order; then poll until settled().
+  // Shuts all channels in good order. Then poll until settled().
   void shut() noexcept;
-  // Every channel has ended or failed, and told it.
+  // Have all channels ended or failed, and told their handlers?
   [[nodiscard]] bool settled() const noexcept { return unsettled_ == 0; }
 
-  // Channels over memory: poll often.
+  // Polls the channels over memory; to be called often.
   int poll_memory(int budget) { return poll(memory_, budget); }
   [[nodiscard]] bool memory_ready() const noexcept { return ready(memory_); }
-  // Channels over descriptors that have moved something lately, or want to: a system call each. The others wait for
-  // poll_descriptor, and are polled now and then in tick().
+  // Polls the channels over descriptors over which something moved lately, or has to be sent. Each costs a system call.
+  // The others wait for poll_descriptor, and are polled now and then in tick().
   int poll_sockets(int budget) { return poll(sockets_, budget); }
   [[nodiscard]] bool sockets_ready() const noexcept { return ready(sockets_); }
-  // False: poll_sockets does nothing at present.
+  // Returns false if poll_sockets has nothing to poll at present.
   [[nodiscard]] bool any_socket_polled() const noexcept { return !sockets_.members.empty(); }
-  // The channel whose descriptor is ready.
+  // Polls the channel whose descriptor is ready.
   int poll_descriptor(int descriptor, int budget);
-  // nullptr: nobody sleeps. Told about all descriptors that there are.
+  // Sets the watcher, and tells it all present descriptors. nullptr: this process does not sleep on descriptors.
   void set_watcher(Watcher* watcher);
-  // In order of opening; also those that are put aside.
+  // Visits all channels in the order in which they were opened, also those that are put aside.
   void for_each(const std::function<void(Channel&)>& visit) const;
 
  private:
-  // A descriptor of a channel, as it is watched.
+  // A descriptor of a channel, and how it is watched.
   struct Watch {
     link::Lane* lane = nullptr;
     int descriptor = -1;
     bool watched = false;
     bool write = false;
   };
-  // What is done about a channel that has lost its lanes.
+  // What is being done for a channel that has lost its lanes.
   enum class Mending : std::uint8_t {
     no,
     wanted,    // the connector is to be asked for a lane
-    asked,     // it promised one
-    attached,  // there is one, and the peer has yet to answer over it
+    asked,     // the connector has promised a lane
+    attached,  // there is a lane, and the peer has not answered over it yet
   };
-  // Polled in each round: a channel leaves the group when nothing moves.
+  // A group of channels that are polled in each round. A channel leaves the group when nothing moves over it.
   struct Entry;
   struct Group {
-    std::vector<Entry*> members;  // nullptr: it has left while the group was walked over
+    std::vector<Entry*> members;  // nullptr: the member has left while the group was being polled
     bool holes = false;
   };
   struct Entry final : Attention {
@@ -133,11 +136,11 @@ class ChannelTable {
     std::unique_ptr<Channel> channel;
     std::vector<Watch> watches;
     Group* group = nullptr;
-    bool over_memory = false;  // has a lane without a descriptor
+    bool over_memory = false;  // it has a lane without a descriptor
     bool settled = false;
     int idle_polls = 0;
     Mending mending = Mending::no;
-    std::uint64_t mending_ns = 0;  // so long it has waited
+    std::uint64_t mending_ns = 0;  // how long it has waited for a lane
   };
 
   Entry& make(PeerId peer);
@@ -173,7 +176,8 @@ class ChannelTable {
   std::uint64_t last_tick_ns_ = 0;
   int polling_ = 0;
   bool lanes_wanted_ = false;
-  bool wish_lost_ = false;  // there was no memory to note whose poll was wanted: look at all
+  // There was no memory to note which channel wants a poll, so all are to be polled.
+  bool wish_lost_ = false;
 };
 
 }  // namespace couplet::channel

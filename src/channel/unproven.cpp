@@ -6,7 +6,7 @@ namespace couplet::channel {
 namespace {
 
 constexpr std::array<std::uint8_t, 12> ipv4_prefix = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
-constexpr std::size_t network_bytes = 8;  // of an IPv6 address
+constexpr std::size_t network_bytes = 8;  // the part of an IPv6 address that names a network; the rest names a host
 
 Unproven::Address source_of(const Unproven::Address& address) noexcept {
   if (std::equal(ipv4_prefix.begin(), ipv4_prefix.end(), address.begin())) {

@@ -26,12 +26,13 @@ bool gone(const universe::PeerInfo& info) {
   return info.state == PeerState::left || info.state == PeerState::lost;
 }
 
-// A lack of this process, which its caller can do something about: told at once and not waited for.
+// Does this process lack something (descriptors, memory)? Its caller can do something about that, so it is told at
+// once.
 bool own_lack(Code code) {
   return code == Code::limit || code == Code::memory;
 }
 
-// Sums over all channels, so that a frame costs nothing here.
+// Sums up the numbers of all channels, so that counting costs nothing for each frame.
 void update_counters(const channel::ChannelTable& table, counters::Counters& counters) {
   using counters::Counter;
   std::array<std::uint64_t, 4> sums{};
@@ -69,7 +70,7 @@ Connections::~Connections() {
   engine_.remove(ticks_);
 }
 
-// ---- opening ---------------------------------------------------------------------------------------------------------
+// ---- opening --------------------------------------------------------------------------------------------------------
 
 bool Connections::knows(channel::PeerId peer, std::uint16_t incarnation) const {
   const auto found = peers_.find(peer);
@@ -87,10 +88,11 @@ Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
   return table_.find_or_open(peer);
 }
 
-// The channel of an earlier incarnation: its handlers are told at once, before anything comes from the new one.
+// Gives up the channel of an earlier incarnation. Its handlers are told at once, before anything arrives from the new
+// one.
 void Connections::retire(channel::PeerId peer) {
   if (channel::Channel* const old = table_.find(peer)) {
-    table_.forget(peer, fail(Code::peer_lost, "{} came again", old->peer_name()));
+    table_.forget(peer, fail(Code::peer_lost, "{} was started again", old->peer_name()));
     old->poll(1);
   }
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
@@ -106,7 +108,7 @@ Result<std::unique_ptr<Lane>> Connections::connect(channel::PeerId id) {
   peer.incarnation = info.incarnation;
   peer.absent = info.state == PeerState::absent || !membership_.ask_contact(id);
   if (peer.absent) {
-    return Code::not_yet;  // tried again at each tick
+    return Code::not_yet;  // every tick tries again
   }
   begin_walk(id, peer, Purpose::first);
   auto lane = go_on(id, peer);
@@ -133,8 +135,8 @@ Result<std::unique_ptr<Lane>> Connections::reconnect(channel::PeerId id, const S
   peer.futile = received == peer.frames_received ? peer.futile + 1 : 0;
   peer.frames_received = received;
   begin_walk(id, peer, Purpose::again);
-  if (peer.futile >
-      max_futile_at_once) {  // something between the two ends each connection: do not dial as fast as it does
+  // Something between the two processes ends each connection: dial less and less often.
+  if (peer.futile > max_futile_at_once) {
     const auto pause_ns = static_cast<std::uint64_t>(peer.futile) * options_.walk.min_delay_ns;
     peer.walk->pause_until(os::now_ns() + std::min(pause_ns, options_.walk.max_delay_ns));
   }
@@ -163,7 +165,8 @@ Status Connections::give_up(channel::PeerId id, const Peer& peer) const {
   return fail(code, "no connection to {}: {}", membership_.peer_name(id), peer.walk->reasons());
 }
 
-// Dials until a lane is there, a dial is under way, or nothing can be done now (not_yet). An error: the walk is over.
+// Dials until there is a lane, or a dial is under way, or nothing can be done now (not_yet). Any other error ends the
+// walk.
 Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer) {
   while (true) {
     const Walk::Step step = peer.walk->next(os::now_ns());
@@ -188,25 +191,28 @@ Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer)
   }
 }
 
-// The peer cannot be reached from here, but perhaps this process from there: the hub asks it to dial. Asked again after
-// each dial that finds nobody.
+// This process cannot reach the peer, but perhaps the peer can reach this process: asks the hub to let the peer dial,
+// again after each dial that finds no process.
 void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t transport, const Status& why) {
   peer.walk->failed(transport, why, os::now_ns());
-  if (peer.walk->unanswered() > 0 && at(transport).may_break()) {
-    membership_.request_call_back(id);
+  // A process listens as long as it lives. The membership tells all that waits for the peer, not only what uses this
+  // connection: a relay ends the peer's holds.
+  const bool nobody_listens = peer.walk->refused() >= min_refusals;
+  if (nobody_listens || (peer.walk->unanswered() > 0 && at(transport).may_break())) {
+    membership_.cannot_reach(id, peer.incarnation, nobody_listens ? why : Status());
   }
-  // A process listens as long as it lives. While there is a hub its word comes, which says more.
-  if (peer.walk->refused() >= min_refusals && !membership_.hub().ok()) {
+  if (nobody_listens && !membership_.hub().ok()) {
     peer.walk->end();
   }
 }
 
-// The peer has asked for it: its own dials find nobody, or its connection has broken without our noticing.
+// The peer asks this process to dial: its own dials find no process, or its connection has broken and this process has
+// not noticed.
 void Connections::call_back(channel::PeerId id) {
   if (gone(membership_.peer(id))) {
     return;
   }
-  const auto channel = channel_to(id);  // dials if there was none
+  const auto channel = channel_to(id);  // dials if there was no channel
   if (!channel.ok() || (*channel)->state() == ChannelState::failed) {
     return;
   }
@@ -220,7 +226,7 @@ void Connections::call_back(channel::PeerId id) {
   }
 }
 
-// Beside a connection that seems whole from here; it is replaced if the dial succeeds.
+// Dials although the connection seems whole from here. If the dial succeeds, the new connection replaces it.
 void Connections::dial_once_more(channel::PeerId id) {
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
     const auto address = address_of(at(index), id);
@@ -243,7 +249,8 @@ void Connections::go_on_and_tell(channel::PeerId id) {
   }
 }
 
-// ---- what transports ask and tell ------------------------------------------------------------------------------------
+// ---- called by transports
+// ---------------------------------------------------------------------------------------------
 
 std::string Connections::name_of(std::uint32_t id) const {
   return membership_.peer_name(id);
@@ -261,18 +268,18 @@ Status Connections::consider(Transport& transport, const Offer& offer) {
   const channel::PeerId id = offer.peer.id;
   const auto& info = membership_.peer(id);
   if (info.state == PeerState::absent || offer.peer.incarnation > info.incarnation) {
-    return Code::not_yet;  // what the hub says comes first
+    return Code::not_yet;  // the hub's message about the peer has to be handled first
   }
   const channel::Channel* const known = knows(id, offer.peer.incarnation) ? table_.find(id) : nullptr;
   const ChannelState state = known == nullptr ? ChannelState::opening : known->state();
   if (state == ChannelState::failed) {
-    return fail(Code::peer_lost, "the connection has ended there: {}", known->failure().text());
+    return fail(Code::peer_lost, "the peer has ended the connection: {}", known->failure().text());
   }
   if (offer.peer.incarnation < info.incarnation || gone(info)) {
     const bool holds_last_words = gone(info) && offer.peer.incarnation == info.incarnation && !transport.may_break();
     return holds_last_words && state == ChannelState::opening
                ? Status()
-               : fail(Code::peer_lost, "{} counts as lost there", membership_.peer_name(id));
+               : fail(Code::peer_lost, "the peer counts {} as lost", membership_.peer_name(id));
   }
   if (!in_use(index_of(transport))) {
     return fail(Code::unsupported, "{} is switched off in {}", transport.name(),
@@ -305,7 +312,7 @@ void Connections::connected(Transport& transport, const Offer& offer, std::uniqu
   peer.why = fmt::format("{} {}", transport.name(), origin == Origin::dialed ? "was dialed" : "was dialed by the peer");
   peer.not_taken = peer.walk ? peer.walk->reasons() : "";
   peer.walk.reset();
-  if (gone(membership_.peer(id))) {  // it has ended, and this holds what it sent before
+  if (gone(membership_.peer(id))) {  // the peer has ended, and this lane contains what it sent before
     drain(id);
     table_.fail(id, fail(Code::peer_lost, "{} has ended", membership_.peer_name(id)));
   }
@@ -320,7 +327,7 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
   go_on_and_tell(party.id);
 }
 
-// ---- as time passes --------------------------------------------------------------------------------------------------
+// ---- as time passes -------------------------------------------------------------------------------------------------
 
 void Connections::tick(std::uint64_t /*now_ns*/) {
   std::vector<channel::PeerId> waiting;
@@ -351,7 +358,7 @@ void Connections::tick(std::uint64_t /*now_ns*/) {
   update_counters(table_, counters_);
 }
 
-// A lane that the peer had not joined so far. True: it was refused, and the walk goes on.
+// Checks a lane that the peer had not joined so far. Returns true if the peer has refused it and the walk continues.
 bool Connections::look_at_offer(channel::PeerId id, Peer& peer) {
   const Lane& lane = *table_.find(id)->lanes().front();
   const Status refusal = lane.refusal();
@@ -384,9 +391,9 @@ void Connections::look_for_returned() {
   }
 }
 
-// ---- ends ------------------------------------------------------------------------------------------------------------
+// ---- ends -----------------------------------------------------------------------------------------------------------
 
-// Takes what a peer that has ended sent before; it cannot send more, so that this ends.
+// Takes what a peer that has ended sent before. This ends, since the peer cannot send more.
 void Connections::drain(channel::PeerId id) {
   const channel::Channel* known = table_.find(id);
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
@@ -421,7 +428,7 @@ void Connections::lost(channel::PeerId peer, const Status& why) {
 
 void Connections::shut(std::uint64_t deadline_ns) {
   table_.shut();
-  // What went into memory stays there for the peer; what went into a socket has to be taken.
+  // What is in shared memory stays there for the peer. What was given to a socket has to be acknowledged by the peer.
   const auto under_way = [this] {
     bool any = false;
     table_.for_each([&any](const channel::Channel& channel) {

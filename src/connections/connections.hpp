@@ -1,11 +1,11 @@
 // connections: turns a peer's number into an open channel. Walks the ordered list of transports until one of them has
-// made a lane that both sides have, tells why the others were not taken, takes in the peers that dial this process, and
-// makes broken connections again. Above: message, relay, runtime (which lists the transports). Below: universe (who is
-// there), engine, channel, link. Invariants: a channel is opened on first use, and costs nothing before; one channel
-// per peer and incarnation; a connection lives as long as its two processes, or until a patience that can be set has
-// passed; only the membership says that a peer is gone, and what it sent before it left in good order is delivered
-// first; both sides know the transport that was chosen. Tests: tests/unit/connections, tests/conformance/connecting,
-// tests/universe/test_connecting.py.
+// made a lane that both sides use, records why the others were not taken, accepts the peers that dial this process, and
+// makes broken connections again. Above: message, relay, runtime (which lists the transports). Below: universe (the
+// table of peers), engine, channel, link. Invariants: a channel is opened on first use, and costs nothing before; there
+// is one channel for each peer and incarnation; a connection lives as long as its two processes, or until the patience
+// (a setting) has passed; only the membership decides that a peer is gone, and what that peer sent before it left in
+// good order is delivered first; both sides know the transport that was chosen. Tests: tests/unit/connections,
+// tests/conformance/connecting, tests/universe/test_connecting.py.
 #pragma once
 
 #include <cstdint>
@@ -29,54 +29,56 @@ namespace couplet::connections {
 
 struct ConnectionsOptions {
   WalkOptions walk;
-  // How a peer of the membership is dialed by the transport of that name; an empty contact: it is not.
+  // Returns the contact at which the named transport dials a peer. If it is empty, this transport does not dial the
+  // peer.
   std::function<link::Contact(std::string_view transport, const universe::PeerInfo& peer)> contact_of;
 };
 
-// One peer that was talked to, for `couplet explain`.
+// A peer with which this process has communicated, for `couplet explain`.
 struct ConnectionReport {
   channel::PeerId peer = 0;
   std::string name;
   std::string link;       // empty: there is no connection
-  std::string why;        // this link; or why there is none
-  std::string not_taken;  // why not the links before it
+  std::string why;        // why this link was taken, or why there is no connection
+  std::string not_taken;  // why the links before it were not taken
 };
 
 class Connections final : public channel::Channels, private channel::Connector, private TransportSet {
  public:
-  // All outlive this, and so do handlers.
+  // All arguments outlive this object, and so do the handlers.
   Connections(universe::Membership& membership, engine::Engine& engine, const ConnectionsOptions& options,
               counters::Counters& counters);
   ~Connections() override;
 
-  // To make transports with, which add() then takes in the order in which they are tried.
+  // The host that transports need when they are made. add() then takes them, in the order in which they are tried.
   [[nodiscard]] link::TransportHost& host() noexcept { return *this; }
   using TransportSet::add;
-  // Who takes the frames of a family; before the first channel.
+  // Sets the handler of a family's frames. REQUIRES: there is no channel yet.
   void set_handler(wire::FrameFamily family, channel::FrameHandler& handler) { table_.set_handler(family, handler); }
-  // Called when a peer that was lost is there again, as a new incarnation.
+  // Called when a peer that was lost has returned as a new incarnation.
   void on_returned(std::function<void(channel::PeerId)> handler) { returned_ = std::move(handler); }
 
   Result<channel::Channel*> channel_to(channel::PeerId peer) override;
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
 
-  // The membership says so. Delivers what the peer has sent, then fails its channel.
+  // The membership says that the peer is gone. Delivers what the peer has sent, then fails its channel.
   void lost(channel::PeerId peer, const Status& why);
-  // Says goodbye on every channel, and waits until what was sent is in the hands of the peers, or stays for them.
+  // Says goodbye on every channel, and waits until the peers have received what was sent, or can take it from shared
+  // memory later.
   void shut(std::uint64_t deadline_ns);
   [[nodiscard]] std::vector<ConnectionReport> report() const;
 
  private:
-  // What is known of the connection to one incarnation of a peer; there is one for each channel of the table.
+  // The state of the connection to one incarnation of a peer. There is one for each channel of the table.
   struct Peer {
     std::uint16_t incarnation = 0;
-    bool absent = false;       // waits for the peer to come
-    std::optional<Walk> walk;  // while there is no lane that both sides have
+    bool absent = false;       // the peer has not joined yet, and is waited for
+    std::optional<Walk> walk;  // there is one while no lane is in use by both sides
     link::Purpose purpose = link::Purpose::first;
-    std::uint64_t frames_received = 0;  // when the connection was lost last
-    int futile = 0;                     // so often in a row it was lost before anything came
-    std::string why;                    // the present transport
-    std::string not_taken;              // why not those before it
+    std::uint64_t frames_received = 0;  // when the connection was last lost
+    int futile = 0;                     // how many times in a row it was lost before any frame arrived
+    std::string why;                    // why the present transport was taken
+    std::string not_taken;              // why the transports before it were not taken
   };
   class Ticks final : public engine::Source {
    public:
@@ -89,7 +91,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
     Connections& connections_;
   };
 
-  // False: that incarnation was never talked to.
+  // Returns false if this process has never opened a channel to that incarnation.
   [[nodiscard]] bool knows(channel::PeerId peer, std::uint16_t incarnation) const;
   Result<std::unique_ptr<link::Lane>> connect(channel::PeerId peer) override;
   Result<std::unique_ptr<link::Lane>> reconnect(channel::PeerId peer, const Status& why) override;
@@ -119,7 +121,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   counters::Counters& counters_;
   std::function<void(channel::PeerId)> returned_;
   std::map<channel::PeerId, Peer> peers_;
-  std::map<channel::PeerId, std::uint16_t> lost_;  // incarnation that was lost
+  std::map<channel::PeerId, std::uint16_t> lost_;  // the incarnation that was lost
   channel::ChannelTable table_;
   engine::ChannelSources sources_;
   Ticks ticks_{*this};

@@ -1,5 +1,5 @@
-// The ordered list of transports of one process, each as a source of the engine: polled with everything else, and woken
-// by its descriptors. What a transport asks about peers is answered by the class that derives from this one.
+// The ordered list of the transports of one process. Each is a source of the engine: it is polled with everything else,
+// and woken by its descriptors. A class that derives from this one answers the questions of transports about peers.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,8 @@ class TransportSet : public link::TransportHost {
   TransportSet(const TransportSet&) = delete;
   TransportSet& operator=(const TransportSet&) = delete;
 
-  // In the order in which they are tried. in_use: if false, peers that dial by it are refused, and nobody is dialed by
-  // it.
+  // Adds a transport to the end of the list. in_use: if false, peers that dial over this transport are refused, and no
+  // peer is dialed over it.
   void add(std::unique_ptr<link::Transport> transport, bool in_use);
   void clear();
 
@@ -48,7 +48,7 @@ class TransportSet : public link::TransportHost {
    private:
     std::unique_ptr<link::Transport> transport_;
   };
-  // A transport may watch its descriptors before it is in the list, while it is made.
+  // A watch of a descriptor by a transport that is not in the list yet, because it is still being made.
   struct EarlyWatch {
     link::Transport* transport;
     int descriptor;

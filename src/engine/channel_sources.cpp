@@ -10,7 +10,7 @@ ChannelSources::ChannelSources(Engine& engine, channel::ChannelTable& table)
 }
 
 int ChannelSources::Sockets::poll(std::uint64_t /*now_ns*/, int budget) {
-  constexpr unsigned polls_between_looks = 4;  // while a channel is polled itself
+  constexpr unsigned polls_between_looks = 4;  // while channels over sockets are polled themselves
   const int work = table_.poll_sockets(budget);
   if (work > 0 || (table_.any_socket_polled() && ++idle_polls_ % polls_between_looks != 0)) {
     return work;

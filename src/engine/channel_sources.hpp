@@ -1,6 +1,6 @@
-// Makes two sources of a channel table: memory, polled in every round, and sockets. A socket that moves something is
-// polled itself; the others cost one system call together (which descriptors are ready?). Lives between engine and
-// table: made after both, gone before both.
+// Makes two sources from a channel table: one for channels over memory, which is polled in every round, and one for
+// sockets. A socket over which something moves is polled itself; for all others together, one system call finds out
+// which are ready. Made after engine and table, and destroyed before both.
 #pragma once
 
 #include "channel/table.hpp"

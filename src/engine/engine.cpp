@@ -14,11 +14,15 @@
 namespace couplet::engine {
 namespace {
 
-constexpr std::uint64_t slice_ns = 100'000'000;  // ticks, interrupts, and the longest sleep
-constexpr unsigned rounds_between_others = 16;   // of the sources that are not looked at most closely
-constexpr unsigned rounds_between_seldom = 64;   // of a wait that looks closely at one source
-constexpr std::uint64_t ticks_between_seldom = 2 * os::ticks_per_us;  // a look there is a system call
+constexpr std::uint64_t slice_ns = 100'000'000;  // the time between ticks and interrupt checks, and the longest sleep
+constexpr unsigned rounds_between_others = 16;   // in which only the source given to wait() is polled
+constexpr unsigned rounds_between_seldom = 64;   // in a wait that polls one source most often
+constexpr std::uint64_t ticks_between_seldom = 2 * os::ticks_per_us;  // polling these sources costs a system call
 constexpr std::uint64_t ticks_between_clocks = 1000 * os::ticks_per_us;
+// While a wait polls one source most often, polling the others with system calls takes at most this part of the time
+// (1/64) if it finds nothing. One such poll takes about 3 us.
+constexpr std::uint64_t seldom_share = 128;
+constexpr std::uint64_t max_ticks_between_seldom = 400 * os::ticks_per_us;
 constexpr unsigned rounds_between_clocks = 64;
 constexpr int yield_credit_most = 16;
 constexpr unsigned waits_between_yield_trials = 32;
@@ -26,17 +30,35 @@ constexpr int round_budget = 64;
 
 enum class Phase : std::uint8_t { spinning, yielding, sleeping };
 
-// How one wait stands.
+// The state of one wait.
 struct Wait {
   std::uint64_t deadline_ns;
-  bool spins;  // else every round looks at everything
+  bool spins;  // if false, every round polls everything
   Phase phase = Phase::spinning;
   std::uint64_t last_ask_ns = 0;
-  std::uint64_t started_ns = 0;  // 0: the clock was not looked at yet
+  std::uint64_t started_ns = 0;  // 0: the clock was not read yet
   std::uint64_t idle_ns = 0;     // since when nothing has moved
   bool moved = false;
 
   [[nodiscard]] bool close_look() const noexcept { return !spins || phase != Phase::spinning; }
+};
+
+// Notes when the sources that need a system call were last polled, and how long they need not be polled during a wait
+// that polls one source most often.
+class SeldomLooks {
+ public:
+  void begin() noexcept { last_ticks_ = os::ticks(); }
+  void end(bool moved) noexcept {
+    const std::uint64_t taken_ticks = os::ticks() - last_ticks_;
+    rest_ticks_ = moved ? ticks_between_seldom
+                        : std::clamp(taken_ticks * seldom_share, ticks_between_seldom, max_ticks_between_seldom);
+  }
+  [[nodiscard]] std::uint64_t last_ticks() const noexcept { return last_ticks_; }
+  [[nodiscard]] std::uint64_t rest_ticks() const noexcept { return rest_ticks_; }
+
+ private:
+  std::uint64_t last_ticks_ = 0;
+  std::uint64_t rest_ticks_ = ticks_between_seldom;
 };
 
 }  // namespace
@@ -51,25 +73,28 @@ struct Engine::State {
   std::uint64_t last_ask_ns = 0;
   counters::Counters own_counters{};
   counters::Counters* counters = &own_counters;
-  int walking = 0;  // sources may come and go while they are polled: a removed one leaves nullptr until nobody walks
+  // > 0 while sources are being polled. A source that is removed meanwhile becomes nullptr, and its place is freed
+  // afterwards.
+  int walking = 0;
   bool holes = false;
-  std::uint64_t exceptions = 0;    // that were caught at the boundary
-  Status mistake;                  // an exception that is no lack of memory; the next wait answers with it
-  std::uint64_t seldom_ticks = 0;  // of the last look at what needs a system call
-  std::uint64_t clock_ticks = 0;   // of the last look at the clock by poll()
-  Turn own_turn{};                 // of one thread
+  std::uint64_t exceptions = 0;  // exceptions that within_boundary has caught
+  // An exception other than a lack of memory. The next wait returns it.
+  Status mistake;
+  SeldomLooks seldom_looks{};
+  std::uint64_t clock_ticks = 0;  // when poll() last read the clock
+  Turn own_turn{};                // used as long as there is only one thread
   Turn* turn = &own_turn;
   std::optional<Crowd> crowd{};
   std::uint64_t last_tick_ns = 0;
   std::uint64_t longest_sleep_ns = slice_ns;
-  // Yielding helps where the peer needs this core: kept up while waits end in it.
+  // Yielding helps if the peer needs this core. The credit is kept up as long as waits end while yielding.
   int yield_credit = yield_credit_most;
   unsigned waits_without_yield = 0;
 
   template <typename Visit>
   void walk(std::vector<Source*>& sources, Visit&& visit) {
     ++walking;
-    for (std::size_t index = 0; index < sources.size(); ++index) {  // may grow
+    for (std::size_t index = 0; index < sources.size(); ++index) {  // the list may grow meanwhile
       if (sources[index] != nullptr) {
         visit(*sources[index]);
       }
@@ -82,9 +107,9 @@ struct Engine::State {
     }
   }
 
-  // The one place where what a source throws is caught: it must not pass through the frames of calls whose requests
-  // stand in lists. Without memory a source is asked again in the next round; anything else is a mistake of ours and
-  // ends the wait.
+  // The one place that catches what sources throw. An exception must not pass through the calls that wait, since their
+  // requests are in lists. A source that lacked memory is polled again in the next round; any other exception is a
+  // mistake of the library, and ends the wait.
   template <typename Call>
   void within_boundary(const Call& call) noexcept {
     try {
@@ -113,11 +138,31 @@ struct Engine::State {
   }
 
   int poll_seldom(int budget) noexcept {
-    seldom_ticks = os::ticks();
-    return poll_all(seldom, budget);
+    seldom_looks.begin();
+    const int work = poll_all(seldom, budget);
+    seldom_looks.end(work > 0);
+    return work;
   }
 
-  // Those whose descriptors are ready.
+  // Polls once. Leaves out what needs a system call if that was polled less than rest_ticks ago.
+  int poll_after(std::uint64_t rest_ticks, int budget) noexcept {
+    counters->add(counters::Counter::polls);
+    int work = poll_all(often, budget);
+    const std::uint64_t now_ticks = os::ticks();
+    if (now_ticks - seldom_looks.last_ticks() < rest_ticks) {
+      return work;
+    }
+    work += poll_seldom(budget);
+    if (now_ticks - clock_ticks >= ticks_between_clocks) {
+      clock_ticks = now_ticks;
+      const std::uint64_t now_ns = os::now_ns();
+      look_at_crowd(now_ns);
+      tick(now_ns);
+    }
+    return work;
+  }
+
+  // Polls the sources whose descriptors are ready.
   int look_at_descriptors() noexcept {
     int ready[64];
     int work = 0;
@@ -164,9 +209,9 @@ struct Engine::State {
       walk(*sources, [&](Source& source) { within_boundary([&] { source.tick(now_ns); }); });
     }
   }
-  // last_ns: of the last time that this thread has asked.
+  // last_ns: when this thread last called the interrupt check.
   bool ask(std::uint64_t now_ns, std::uint64_t& last_ns) {
-    if (turn->closing()) {
+    if (turn->ending() != Ending::none) {
       return true;
     }
     if (!interrupted || now_ns - last_ns < slice_ns) {
@@ -198,7 +243,8 @@ struct Engine::State {
   Status after_round(Wait& wait, std::uint64_t now_ns, const std::function<std::string()>& what, bool interruptible);
 };
 
-// Raises the flag, takes the second look, sleeps until the bell, a descriptor, the deadline or the end of the slice.
+// Raises the flag, asks every source once more, and sleeps until the bell rings, a descriptor is ready, the deadline is
+// reached or the slice ends.
 void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns, Turn::Sleeper& sleeper) {
   doorbell.raise_flag();
   if (any_ready()) {
@@ -216,7 +262,8 @@ void Engine::State::sleep(std::uint64_t now_ns, std::uint64_t deadline_ns, Turn:
   counters->add(counters::Counter::slept_ns, os::now_ns() - start_ns);
 }
 
-// Other threads have their turn meanwhile, but for the sleep of a source, whose caller is in the middle of a round.
+// Gives the turn to other threads during the sleep. A source that waits inside its poll keeps the turn, since the
+// caller of that poll is in the middle of a round.
 int Engine::State::sleep_in_doorbell(std::uint64_t timeout_ns, int* ready, int most, Turn::Sleeper& sleeper) {
   if (walking > 0) {
     return doorbell.sleep_for(timeout_ns, ready, most);
@@ -236,7 +283,7 @@ bool Engine::State::may_yield() noexcept {
   if (++waits_without_yield < waits_between_yield_trials) {
     return false;
   }
-  waits_without_yield = 0;  // times change: try again
+  waits_without_yield = 0;  // conditions change, so it is tried again
   yield_credit = 1;
   return true;
 }
@@ -288,7 +335,7 @@ void Engine::set_interrupt(std::function<bool()> check) {
   state_->interrupted = std::move(check);
 }
 
-// Whoever waits elsewhere asks this in each of its rounds: other threads that want their turn get it here.
+// Waits outside of wait() call this in each of their rounds. Other threads that want the turn get it here.
 bool Engine::interrupted(std::uint64_t now_ns) {
   if (state_->turn->wanted() && state_->walking == 0) {
     state_->turn->pass();
@@ -306,12 +353,12 @@ Status Engine::set_turn(Turn& turn) {
   return {};
 }
 
-bool Engine::leaving() const noexcept {
-  return state_->turn->closing();
+Ending Engine::ending() const noexcept {
+  return state_->turn->ending();
 }
 
 bool Engine::wanted() const noexcept {
-  return state_->turn->wanted() || state_->turn->closing();
+  return state_->turn->wanted() || state_->turn->ending() != Ending::none;
 }
 
 void Engine::sleep_elsewhere(const std::function<void()>& sleep) {
@@ -339,22 +386,13 @@ void Engine::set_counters(counters::Counters& counters) {
   state_->counters = &counters;
 }
 
+// A caller that only polls needs the system calls and ticks, too, but not in each call.
 int Engine::poll(int budget) {
-  State& state = *state_;
-  state.counters->add(counters::Counter::polls);
-  int work = state.poll_all(state.often, budget);
-  // A caller that only polls needs its system calls and ticks, too, but not each time.
-  const std::uint64_t ticks = os::ticks();
-  if (ticks - state.seldom_ticks >= ticks_between_seldom) {
-    work += state.poll_seldom(budget);
-    if (ticks - state.clock_ticks >= ticks_between_clocks) {
-      state.clock_ticks = ticks;
-      const std::uint64_t now_ns = os::now_ns();
-      state.look_at_crowd(now_ns);
-      state.tick(now_ns);
-    }
-  }
-  return work;
+  return state_->poll_after(ticks_between_seldom, budget);
+}
+
+int Engine::poll_others(int budget) {
+  return state_->poll_after(state_->seldom_looks.rest_ticks(), budget);
 }
 
 std::uint64_t Engine::caught_exceptions() const noexcept {
@@ -371,11 +409,15 @@ void Engine::look_at_all() {
   state.tick(os::now_ns());
 }
 
+bool Engine::any_ready() {
+  return state_->any_ready();
+}
+
 int Engine::look_at_descriptors() {
   return state_->look_at_descriptors();
 }
 
-// One round: the focus, and the others when it is their turn. True: done.
+// One round: polls the focus, and the other sources if it is their turn. Returns true if the condition holds.
 template <typename Done>
 bool Engine::State::round_of(Wait& wait, unsigned number, Source* first, const Done& done) {
   const bool close_look = wait.close_look();
@@ -396,7 +438,7 @@ bool Engine::State::round_of(Wait& wait, unsigned number, Source* first, const D
   return (all_often || all_seldom) && done();
 }
 
-// After a look at the clock: spins on, yields or sleeps.
+// Called after the clock was read. Continues to spin, yields, or sleeps.
 void Engine::State::pass_time(Wait& wait, std::uint64_t now_ns, Turn::Sleeper& sleeper) {
   const std::uint64_t idle_for_ns = now_ns - wait.idle_ns;
   const std::uint64_t spin_for_ns = spin_ns();
@@ -415,10 +457,10 @@ void Engine::State::pass_time(Wait& wait, std::uint64_t now_ns, Turn::Sleeper& s
     wait.phase = Phase::sleeping;
   }
   sleep(now_ns, wait.deadline_ns, sleeper);
-  wait.moved = true;  // whatever woke us: spin again before the next sleep
+  wait.moved = true;  // whatever has ended the sleep: spin again before the next one
 }
 
-// What ends a wait that is not done, and what is due now and then.
+// Checks what ends a wait whose condition does not hold, and does what is due now and then.
 Status Engine::State::after_round(Wait& wait, std::uint64_t now_ns, const std::function<std::string()>& what,
                                   bool interruptible) {
   if (!mistake.ok()) [[unlikely]] {
@@ -437,8 +479,8 @@ Status Engine::State::after_round(Wait& wait, std::uint64_t now_ns, const std::f
   look_at_crowd(now_ns);
   wait.spins = spin_ns() != 0;
   tick(now_ns);
-  if (interruptible && turn->closing()) {
-    return Turn::left_by_another();
+  if (interruptible && turn->ending() != Ending::none) {
+    return error_of(turn->ending());
   }
   return interruptible && ask(now_ns, wait.last_ask_ns) ? Status(Code::interrupted) : Status();
 }
@@ -449,7 +491,8 @@ Status Engine::wait(const std::function<bool()>& done, std::uint64_t deadline_ns
   Turn& turn = *state.turn;
   Turn::Sleeper sleeper{done};
   Wait wait{.deadline_ns = deadline_ns, .spins = state.spin_ns() != 0, .last_ask_ns = state.last_ask_ns};
-  const bool outermost = state.walking == 0;  // what a source waits for keeps the turn: its caller is in the middle
+  // A source that waits inside its poll keeps the turn, since the caller of that poll is in the middle of a round.
+  const bool outermost = state.walking == 0;
   struct Leader {
     State& state;
     bool leads;

@@ -1,9 +1,10 @@
 // engine: all waiting. Turns everything that can be polled (channels, series, timers, the hub) into one bounded poll,
 // and a condition into "true", "deadline passed" or an error. Above: universe, message, series. Below: channel, os
-// (doorbell, poller, clock). Invariants: no hidden thread; poll never blocks; wait spins briefly (not at all when more
-// run than there are cores), yields for at most tens of microseconds while that is seen to help, then blocks on the one
-// doorbell of the process; before it blocks the sleeping flag is raised and every source gets a second look, so that no
-// wake-up is lost; no exception of a source passes through a caller. Tests: tests/unit/engine.
+// (doorbell, poller, clock). Invariants: no hidden thread; poll never blocks; wait spins briefly (not at all if more
+// processes run than there are cores), yields for at most tens of microseconds while yielding is seen to help, and then
+// blocks on the one doorbell of the process; before it blocks, it raises the sleeping flag and asks every source once
+// more whether it is ready, so that no wake-up is lost; no exception of a source passes through a caller. Tests:
+// tests/unit/engine.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +22,20 @@
 
 namespace couplet::engine {
 
-// Something that moves when it is polled.
+// An object that the engine polls.
 class Source {
  public:
   virtual ~Source() = default;
-  // Does what can be done now, at most about `budget` items; returns how much was done. Never blocks. now_ns: 0 where
-  // nobody has looked at the clock; what depends on time belongs into tick(). What it throws is caught by the engine:
-  // it must leave the source as it can be polled again.
+  // Does what can be done now, about `budget` items at most, and returns how much was done. Never blocks. now_ns: 0 if
+  // the clock was not read in this round; work that depends on the time belongs into tick(). The engine catches what it
+  // throws; the source must then still be fit to be polled.
   virtual int poll(std::uint64_t now_ns, int budget) = 0;
-  // A watched descriptor (Engine::watch) of this source is ready. Like poll, for what belongs to that descriptor.
+  // A watched descriptor of this source (Engine::watch) is ready. Does what poll does, for what belongs to that
+  // descriptor.
   virtual int woken(int /*descriptor*/, int budget) { return poll(0, budget); }
-  // Second look before sleeping: would poll do something?
+  // Would poll do something? The engine asks once more before it sleeps.
   [[nodiscard]] virtual bool ready() const = 0;
-  // Called about every 100 ms while somebody waits: liveness of peers, time limits.
+  // Called about every 100 ms during waits, for the liveness of peers and for time limits.
   virtual void tick(std::uint64_t /*now_ns*/) {}
 };
 
@@ -46,7 +48,7 @@ struct Patience {
   std::uint64_t spin_ns = 0;   // 0: never; see also Engine::set_crowd
   std::uint64_t yield_ns = 0;  // at most tens of microseconds
 };
-// spin_us: the user's wish (COUPLET_SPIN_US), < 0: none.
+// Returns how long to spin and to yield. spin_us: the user's setting (COUPLET_SPIN_US); < 0: not set.
 [[nodiscard]] Patience patience_for(double spin_us = -1) noexcept;
 
 class Engine {
@@ -59,25 +61,33 @@ class Engine {
 
   void add(Source& source, Rate rate);
   void remove(Source& source);
-  // Wake up from sleeping when the descriptor is readable (and writable). Replaces an earlier watch of it.
+  // From now on, a sleep ends when the descriptor can be read and, if `write` is true, written. Replaces an earlier
+  // watch of it.
   Status watch(int descriptor, bool write, Source& source);
   void unwatch(int descriptor);
 
-  // One round over all sources; what needs a system call is left out if that was looked at some 2 us ago. Returns the
-  // work done.
+  // Polls all sources once, and returns the work done. Leaves out what needs a system call if that was polled about 2
+  // us ago.
   int poll(int budget = 64);
-  // The same without leaving out anything. Does nothing where a source calls it.
+  // Does the same for a caller that itself polls what it waits for, and calls this now and then. System calls that find
+  // nothing take at most a small part of its time.
+  int poll_others(int budget = 64);
+  // Does the same without leaving anything out. Does nothing if a source calls it.
   void look_at_all();
-  // One system call: wakes the sources whose watched descriptors are ready. Returns the work done.
+  // Polls the sources whose watched descriptors are ready, and returns the work done. Costs one system call.
   int look_at_descriptors();
 
-  // Polls until done() is true. ok, or timeout with "waited <t> s for <what()>" once deadline_ns (os::now_ns scale;
-  // os::never = none) has passed. first: the source to look at most closely (may be nullptr). done and what are called
-  // on this thread, often; done must be cheap. interruptible: answers interrupted where the interrupt check says so.
+  // Would polling do something? Asks every source.
+  [[nodiscard]] bool any_ready();
+
+  // Polls until done() is true. Returns ok; or timeout with the text "waited <t> s for <what()>" once deadline_ns
+  // (os::now_ns scale; os::never = none) has passed; or, if interruptible, interrupted once the interrupt check returns
+  // true. first: the source that is polled most often (may be nullptr). done and what are called on this thread; done
+  // is called often, and must be cheap.
   Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::function<std::string()>& what,
               Source* first = nullptr, bool interruptible = false);
 
-  // For the hot path of message: as wait, without std::function. Done: bool().
+  // Does the same without std::function, for messages, where each nanosecond counts. Done: bool().
   template <typename Done>
   bool spin(const Done& done, Source& first, int rounds) {
     for (int round = 0; round < rounds; ++round) {
@@ -90,35 +100,39 @@ class Engine {
     return false;
   }
 
-  // No sleep is longer: for sources that nothing wakes us for (outstanding work of MPI).
+  // Bounds each sleep, for sources that nothing wakes (outstanding work of MPI).
   void limit_sleep(std::uint64_t longest_ns);
 
-  // Who takes turns with whom, where several threads use this engine; outlives it. system: see Doorbell::allow_wake.
+  // Sets the Turn in which several threads use this engine; it outlives the engine. Returns system as
+  // Doorbell::allow_wake does.
   Status set_turn(Turn& turn);
-  // Does another thread want its turn, or does somebody leave?
+  // Does another thread want its turn, or is this call to end?
   [[nodiscard]] bool wanted() const noexcept;
-  // Another thread leaves the universe: waits that can be left end.
-  [[nodiscard]] bool leaving() const noexcept;
-  // Calls `sleep`, which waits elsewhere than in wait(), so that other threads have their turn meanwhile.
+  // Is this call to end, since another thread leaves the universe, or closes a handle of the call? Waits that can be
+  // ended then end with error_of().
+  [[nodiscard]] Ending ending() const noexcept;
+  // Calls `sleep`, which sleeps outside of wait(). Other threads have their turn meanwhile.
   void sleep_elsewhere(const std::function<void()>& sleep);
 
-  // From now on nobody spins while there is a crowd. Without one it is spun always.
+  // From now on, no wait spins while more processes run than there are cores, as `measure` finds out. Before this call
+  // waits always spin.
   void set_crowd(Crowd::Measure measure);
-  // How long a wait spins now: 0 in a crowd.
+  // Returns how long a wait spins now: 0 if too many processes run.
   [[nodiscard]] std::uint64_t spin_ns() const noexcept;
-  // nullptr: none was set.
+  // Returns nullptr if set_crowd was not called.
   [[nodiscard]] const Crowd* crowd() const noexcept;
 
-  // Exceptions of sources that were caught: none leaves poll, wait or look_at_all.
+  // Returns how many exceptions of sources were caught. None of them leaves poll, wait or look_at_all.
   [[nodiscard]] std::uint64_t caught_exceptions() const noexcept;
 
-  // Counts rounds and sleeps from here on; outlives the engine.
+  // From now on, counts rounds and sleeps in these counters, which outlive the engine.
   void set_counters(counters::Counters& counters);
 
-  // check: called inside waits that are interruptible, about every 100 ms: true ends them (Ctrl-C in Python). With
-  // several threads each asks for itself.
+  // Sets the interrupt check. It is called about every 100 ms in waits that are interruptible, and ends them by
+  // returning true (Ctrl-C in Python). With several threads, each thread asks for itself.
   void set_interrupt(std::function<bool()> check);
-  // For waits elsewhere: asks the check where its time has come. Also true when the universe is being left.
+  // For waits outside of wait(): calls the interrupt check if its time has come. Also returns true when this
+  // call is to end (see ending).
   [[nodiscard]] bool interrupted(std::uint64_t now_ns);
 
  private:

@@ -10,28 +10,22 @@ namespace couplet::engine {
 namespace {
 
 std::chrono::nanoseconds time_left(std::uint64_t until_ns) noexcept {
-  constexpr std::uint64_t longest_ns = 3'600'000'000'000;  // the caller looks at the clock itself, and comes again
+  constexpr std::uint64_t longest_ns = 3'600'000'000'000;  // the caller reads the clock itself, and calls again
   const std::uint64_t now_ns = os::now_ns();
   return std::chrono::nanoseconds(until_ns > now_ns ? std::min(until_ns - now_ns, longest_ns) : 0);
 }
 
 }  // namespace
 
-Status Turn::second_thread() noexcept {
-  return fail(Code::thread, "a second thread uses this universe; join it with threads = 1 to serialise its calls");
-}
-
-Status Turn::left_by_another() {
-  return fail(Code::state, "another thread of this process leaves the universe");
-}
-
-// Waits for the turn, in order of arrival.
-void Turn::take(std::unique_lock<std::mutex>& lock) noexcept {
+// Waits until it is the turn of this thread, which makes `call`. Threads get it in the order in which they come.
+void Turn::take(std::unique_lock<std::mutex>& lock, Call* call) noexcept {
   const std::uint64_t ticket = next_ticket_++;
-  if (ticket == served_ticket_) return;
-  queued_.fetch_add(1, std::memory_order_relaxed);
-  turn_given_.wait(lock, [&] { return served_ticket_ == ticket; });
-  queued_.fetch_sub(1, std::memory_order_relaxed);
+  if (ticket != served_ticket_) {
+    queued_.fetch_add(1, std::memory_order_relaxed);
+    turn_given_.wait(lock, [&] { return served_ticket_ == ticket; });
+    queued_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  calls_.current = call;
 }
 
 void Turn::release(std::unique_lock<std::mutex>& /*lock*/) noexcept {
@@ -39,31 +33,37 @@ void Turn::release(std::unique_lock<std::mutex>& /*lock*/) noexcept {
   if (served_ticket_ != next_ticket_) turn_given_.notify_all();
 }
 
-Status Turn::take_as_caller() noexcept {
+// A call is inside its handles from here on, although it has to wait for its turn: they must not be freed meanwhile.
+Status Turn::take_as_caller(Call* call) noexcept {
   std::unique_lock lock(mutex_);
-  if (closing()) return left_by_another();
+  if (closing_.load(std::memory_order_relaxed)) return error_of(Ending::left);
+  if (call != nullptr) COUPLET_TRY(calls_.add(*call));
   ++inside_;
-  take(lock);
-  if (!closing()) return {};
-  release(lock);
-  --inside_;
-  call_ended_.notify_all();
-  return left_by_another();
+  take(lock, call);
+  if (ending() == Ending::none) return {};
+  Status status = error_of(ending());
+  lock.unlock();
+  end_serialised();
+  return status;
 }
 
 void Turn::end_serialised() noexcept {
   look_at_sleepers();
   std::unique_lock lock(mutex_);
+  const bool awaited = ending() != Ending::none;
+  if (calls_.current != nullptr) calls_.remove(*calls_.current);
+  calls_.current = nullptr;
   --inside_;
   release(lock);
-  if (closing()) call_ended_.notify_all();
+  if (awaited) call_ended_.notify_all();
 }
 
 void Turn::pass() noexcept {
   look_at_sleepers();
+  Call* const call = calls_.current;
   std::unique_lock lock(mutex_);
   release(lock);
-  take(lock);
+  take(lock, call);
 }
 
 bool Turn::lead() noexcept {
@@ -103,7 +103,7 @@ void Turn::wake(Sleeper& sleeper) noexcept {
   }
 }
 
-// Their conditions are looked at with the turn, as by themselves.
+// Evaluates the conditions of all sleepers. This thread has the turn, as the sleepers have when they do it themselves.
 void Turn::wake_those_done() noexcept {
   looking_ = true;
   for (Sleeper* sleeper = sleepers_; sleeper != nullptr; sleeper = sleeper->next) {
@@ -111,7 +111,7 @@ void Turn::wake_those_done() noexcept {
     try {
       over = sleeper->woken || sleeper->done();
     } catch (const std::bad_alloc&) {
-      over = true;  // its own thread finds out
+      over = true;  // the sleeper's own thread will meet the same exception
     }
     if (!over) continue;
     const std::unique_lock lock(mutex_);
@@ -130,14 +130,15 @@ void Turn::give(Sleeper* sleeper) noexcept {
   release(lock);
 }
 
-void Turn::take_back(Sleeper* sleeper) noexcept {
+void Turn::take_back(Sleeper* sleeper, Call* call) noexcept {
   std::unique_lock lock(mutex_);
-  take(lock);
+  take(lock, call);
   if (sleeper != nullptr) remove(*sleeper);
 }
 
 void Turn::park(Sleeper& sleeper, std::uint64_t until_ns) noexcept {
   look_at_sleepers();
+  Call* const call = calls_.current;
   std::unique_lock lock(mutex_);
   sleeper.in_doorbell = false;
   add(sleeper);
@@ -147,7 +148,7 @@ void Turn::park(Sleeper& sleeper, std::uint64_t until_ns) noexcept {
   } else {
     sleeper.changed.wait_for(lock, time_left(until_ns), [&] { return sleeper.woken; });
   }
-  take(lock);
+  take(lock, call);
   remove(sleeper);
 }
 
@@ -158,8 +159,20 @@ bool Turn::close(std::uint64_t until_ns) noexcept {
   for (Sleeper* sleeper = sleepers_; sleeper != nullptr; sleeper = sleeper->next) wake(*sleeper);
   release(lock);
   const bool alone = call_ended_.wait_for(lock, time_left(until_ns), [&] { return inside_ == 1; });
-  take(lock);
+  take(lock, nullptr);
   return alone;
+}
+
+Status Turn::end_others(std::uint64_t until_ns) noexcept {
+  Call* const call = calls_.current;
+  if (!serialised_ || call == nullptr) return {};
+  std::unique_lock lock(mutex_);
+  if (!calls_.end_others(*call)) return {};
+  for (Sleeper* sleeper = sleepers_; sleeper != nullptr; sleeper = sleeper->next) wake(*sleeper);
+  release(lock);
+  const bool alone = call_ended_.wait_for(lock, time_left(until_ns), [&] { return !calls_.any_other(*call); });
+  take(lock, call);
+  return alone ? Status() : fail(Code::state, "another thread of this process is in a call on it that does not end");
 }
 
 }  // namespace couplet::engine

@@ -1,8 +1,8 @@
-// Turn: who may use a universe now. With one thread (the default) it only notices a second one. With several (threads =
-// 1 at join) they take turns in the order in which they come, and a call that waits lets the others in: between two
-// looks, and while it sleeps. Of several calls that wait at the same time one, the leader, looks and sleeps for all of
-// them in the doorbell; the others are parked, and are woken when what they wait for is there. Above: capi (begin, end,
-// close). Used by: engine (the rest). Below: os (clock). Tests: tests/unit/engine/turn_test.cpp.
+// Turn: says which thread may use a universe now. With one thread (the default) it only notices a second one. With
+// several (threads = 1 at join) they take turns in the order in which they come. A call that waits lets the others in
+// between two rounds, and while it sleeps. Of several calls that wait at the same time one, the leader, polls and
+// sleeps in the doorbell for all of them; the others are parked, and are woken when their conditions hold. Above: capi
+// (begin, end, close). Used by: engine (the rest). Below: os (clock). Tests: tests/unit/engine/turn_test.cpp.
 #pragma once
 
 #include <atomic>
@@ -13,12 +13,13 @@
 #include <thread>
 
 #include "base/status.hpp"
+#include "engine/calls.hpp"
 
 namespace couplet::engine {
 
 class Turn {
  public:
-  // A call that waits, while it sleeps: in the doorbell (the leader) or parked.
+  // A waiting call that sleeps: in the doorbell (the leader), or parked.
   struct Sleeper {
     const std::function<bool()>& done;
     bool in_doorbell = false;
@@ -31,14 +32,15 @@ class Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  // Several threads: before the first call.
+  // From now on several threads take turns. REQUIRES: no call has begun.
   void serialise() noexcept { serialised_ = true; }
   [[nodiscard]] bool serialised() const noexcept { return serialised_; }
 
-  // A call begins: it has the turn when this returns ok. thread: a second thread, and they do not take turns; state:
-  // the universe is being left.
-  Status begin() noexcept {
-    if (serialised_) return take_as_caller();
+  // A call begins. It has the turn if this returns ok. call: its handles, until end(); nullptr: it has none. Errors:
+  // thread, if this is a second thread and threads do not take turns; state, if another thread leaves the universe or
+  // closes one of the handles.
+  Status begin(Call* call = nullptr) noexcept {
+    if (serialised_) return take_as_caller(call);
     if (busy_.load(std::memory_order_relaxed)) return second_thread();
     busy_.store(true, std::memory_order_relaxed);
     return {};
@@ -49,55 +51,60 @@ class Turn {
   }
 
   // ---- for calls that wait; the caller has the turn ----
-  // Does anybody want in?
+  // Does another thread want the turn?
   [[nodiscard]] bool wanted() const noexcept {
     return serialised_ && queued_.load(std::memory_order_relaxed) != 0 && !looking_;
   }
-  // Lets in those who have come.
+  // Gives the turn to the threads that have asked for it before, and returns when it is this thread's turn again.
   void pass() noexcept;
-  // Wakes the sleepers whose condition holds. To be called after something has moved.
+  // Wakes the sleepers whose conditions hold. To be called when something has moved.
   void look_at_sleepers() noexcept {
     if (serialised_ && sleepers_ != nullptr && !looking_) [[unlikely]]
       wake_those_done();
   }
-  // May this thread look and sleep for all? Otherwise it parks. Stays the leader until resign().
+  // May this thread poll and sleep for all? If so, it is the leader until resign(); otherwise it has to park.
   [[nodiscard]] bool lead() noexcept;
   [[nodiscard]] bool leads() const noexcept { return !serialised_ || leader_ == std::this_thread::get_id(); }
-  // The next one that is parked leads from now on.
+  // Gives up the lead; the next parked call leads from now on.
   void resign() noexcept;
-  // Without the turn until woken, or until_ns (os::now_ns scale) has passed.
+  // Sleeps without the turn until it is woken, or until until_ns (os::now_ns scale).
   void park(Sleeper& sleeper, std::uint64_t until_ns) noexcept;
-  // Calls `sleep` without the turn. sleeper: of the leader, whose sleep in the doorbell `wake` ends; nullptr: `sleep`
-  // ends by itself.
+  // Calls `sleep` without the turn. sleeper: that of the leader, whose sleep in the doorbell `wake` ends. nullptr:
+  // `sleep` ends by itself.
   template <typename Sleep>
   void sleep_without(Sleeper* sleeper, const Sleep& sleep) noexcept(noexcept(sleep())) {
     if (!serialised_) {
       sleep();
       return;
     }
+    Call* const call = calls_.current;
     give(sleeper);
     sleep();
-    take_back(sleeper);
+    take_back(sleeper, call);
   }
-  // Ends the leader's sleep in the doorbell; called with or without the turn.
+  // Sets the function that ends the leader's sleep in the doorbell. It is called with or without the turn.
   void set_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
-  // ---- for leaving ----
-  // No call begins any more, and those that wait and can be left end with `state`. Returns when every other call is
-  // over, or until_ns has passed: false.
+  // ---- for closing handles, and for leaving ----
+  // Ends the calls of other threads that are inside a handle which this call completes or closes, and waits until they
+  // have ended. Returns state if they have not at until_ns.
+  Status end_others(std::uint64_t until_ns) noexcept;
+  // From now on no call begins, and waiting calls that can be ended end with `state`. Returns true when all other calls
+  // have ended, or false at until_ns.
   [[nodiscard]] bool close(std::uint64_t until_ns) noexcept;
-  [[nodiscard]] bool closing() const noexcept { return closing_.load(std::memory_order_relaxed); }
-  // What a wait answers then.
-  [[nodiscard]] static Status left_by_another();
+  // Is the call that has the turn to end?
+  [[nodiscard]] Ending ending() const noexcept {
+    if (closing_.load(std::memory_order_relaxed)) return Ending::left;
+    return calls_.current == nullptr ? Ending::none : calls_.current->ending;
+  }
 
  private:
-  [[nodiscard]] static Status second_thread() noexcept;
-  Status take_as_caller() noexcept;
+  Status take_as_caller(Call* call) noexcept;
   void end_serialised() noexcept;
-  void take(std::unique_lock<std::mutex>& lock) noexcept;
+  void take(std::unique_lock<std::mutex>& lock, Call* call) noexcept;
   void release(std::unique_lock<std::mutex>& lock) noexcept;
   void give(Sleeper* sleeper) noexcept;
-  void take_back(Sleeper* sleeper) noexcept;
+  void take_back(Sleeper* sleeper, Call* call) noexcept;
   void add(Sleeper& sleeper) noexcept;
   void remove(const Sleeper& sleeper) noexcept;
   void wake(Sleeper& sleeper) noexcept;
@@ -106,16 +113,20 @@ class Turn {
   bool serialised_ = false;
   std::atomic<bool> busy_{false};
 
-  std::mutex mutex_;                 // of everything below; never held while anything is called but wake_
-  std::uint64_t next_ticket_ = 0;    // in order of arrival
-  std::uint64_t served_ticket_ = 0;  // who has the turn, or may take it
+  // Guards everything below. Nothing is called while it is held, except wake_.
+  std::mutex mutex_;
+  std::uint64_t next_ticket_ = 0;    // tickets are given in order of arrival
+  std::uint64_t served_ticket_ = 0;  // the ticket that has the turn, or may take it
   std::atomic<std::uint32_t> queued_{0};
   std::uint32_t inside_ = 0;  // calls that have begun and not ended
   std::condition_variable turn_given_;
   std::condition_variable call_ended_;
-  Sleeper* sleepers_ = nullptr;  // changed with the turn and the mutex; read with either
+  Calls calls_;
+  Sleeper* sleepers_ = nullptr;  // changed with both the turn and the mutex; read with either
   std::thread::id leader_{};     // changed with the turn
-  bool looking_ = false;         // at the conditions of sleepers, with the turn: they may wait themselves, for no time
+  // This thread, which has the turn, evaluates the conditions of sleepers. They may call waits themselves, which then
+  // take no time.
+  bool looking_ = false;
   std::atomic<bool> closing_{false};
   std::function<void()> wake_;
 };

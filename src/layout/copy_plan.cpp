@@ -73,8 +73,8 @@ Status check_strides(const Box& box, const Strides& strides, std::string_view wh
     std::uint64_t reach = 0;
     const bool overflow = __builtin_mul_overflow(gaps, length, &reach) || reach > most - span;
     if (overflow) {
-      return fail(Code::argument, "{}: a stride of {} bytes in dimension {}, which has {} elements", what, stride,
-                  dimension, box.extent(dimension));
+      return fail(Code::argument, "{}: a stride of {} bytes in dimension {} is too large for its {} elements", what,
+                  stride, dimension, box.extent(dimension));
     }
     span += reach;
   }

@@ -1,4 +1,4 @@
-// Agreement among the members of a team: what collective creation and collective reads need, no more.
+// Agreement among the members of a team, as far as collective creation and collective reads need it.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace couplet::message {
 
 // An ordered set of processes that all make the same calls in the same order. Implementations: one process alone; over
 // messages (message/team.cpp). Every call is collective, blocks at most until the deadline, and fails on all when one
-// is lost.
+// is lost. After a failure the members begin anew with their next call.
 class Team {
  public:
   virtual ~Team() = default;
@@ -22,6 +22,9 @@ class Team {
   virtual Status minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) = 0;
   // The bytes of every member in order of rank (lengths may differ).
   virtual Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) = 0;
+  // This member leaves the sequence of calls, because of an error or for good: the next call of the others fails with
+  // `why`, an error. Does not wait.
+  virtual void leave(const Status& /*why*/) noexcept {}
 };
 
 }  // namespace couplet::message

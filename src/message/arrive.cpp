@@ -1,4 +1,4 @@
-// What comes from a peer: matched with the posted receives, or kept until somebody asks for it.
+// Handles what arrives from a peer: it is matched with the posted receives, or kept until a receive asks for it.
 #include <cstring>
 
 #include "message/message.hpp"
@@ -8,7 +8,7 @@
 namespace couplet::message {
 namespace {
 
-// Below it a payload is copied out of the lane's own memory; from it on the lane puts it where it belongs.
+// A payload of fewer bytes is copied from the lane's own memory. A larger one is put by the lane where it belongs.
 constexpr std::uint32_t placed_bytes = link::most_unplaced_bytes + 1;
 
 bool accepts(const Request& request, std::uint32_t context, std::int32_t tag) {
@@ -21,7 +21,7 @@ wire::MessageKind kind_of(const wire::FrameHeader& header) {
 
 }  // namespace
 
-// The receive from this very peer that was posted first among those that take it.
+// Returns the first posted of the receives from this peer that take the message.
 Request* Messenger::first_posted(const Flow& flow, std::uint32_t context, std::int32_t tag) noexcept {
   if (flow.posted.filed()) [[unlikely]] {
     const auto always = [](const Request&) { return true; };
@@ -34,7 +34,7 @@ Request* Messenger::first_posted(const Flow& flow, std::uint32_t context, std::i
   return own;
 }
 
-// The receive that was posted first among those that take it, out of its list.
+// Removes the first posted of the receives that take the message from its list, and returns it.
 Request* Messenger::match(Flow& flow, std::uint32_t context, std::int32_t tag) {
   Request* own = first_posted(flow, context, tag);
   if (any_source_.empty()) [[likely]] {
@@ -59,7 +59,7 @@ std::byte* Messenger::place(channel::Channel& channel, const wire::FrameHeader& 
     Flow* flow = flow_of(channel);
     return flow != nullptr ? place_in(*flow, header) : nullptr;
   } catch (const std::bad_alloc&) {
-    return nullptr;  // arrived() says so, if there is no memory then either
+    return nullptr;  // if there is no memory then either, arrived() reports it
   }
 }
 
@@ -89,7 +89,8 @@ std::byte* Messenger::place_in(Flow& flow, const wire::FrameHeader& header) {
   return flow.placing->storage;
 }
 
-// The common case, alone and short: a small message for the receive that was posted first. False: nothing was done.
+// Handles the most frequent case quickly: a small message for the receive that was posted first. Returns false if
+// nothing was done.
 bool Messenger::taken_at_once(channel::Channel& channel, const wire::FrameHeader& header,
                               std::span<const std::byte> payload) {
   constexpr std::uint8_t own_eager = wire::message_frame_kind(wire::MessageKind::eager, wire::own_big_endian);
@@ -117,8 +118,8 @@ bool Messenger::taken_at_once(channel::Channel& channel, const wire::FrameHeader
   return true;
 }
 
-// Without memory for a message that nobody has asked for its channel fails by name; one that is asked for fails its
-// receive.
+// If there is no memory for a message that no receive has asked for, its channel fails with a text that names the peer.
+// If a receive has asked for it, that receive fails.
 Status Messenger::arrived(channel::Channel& channel, const wire::FrameHeader& header,
                           std::span<const std::byte> payload) {
   if (taken_at_once(channel, header, payload)) [[likely]]
@@ -133,7 +134,7 @@ Status Messenger::arrived(channel::Channel& channel, const wire::FrameHeader& he
 Status Messenger::dispatch(channel::Channel& channel, const wire::FrameHeader& header,
                            std::span<const std::byte> payload) {
   Flow* flow = flow_of(channel);
-  if (flow == nullptr) return fail(Code::protocol, "{} is no rank and sends messages", channel.peer_name());
+  if (flow == nullptr) return fail(Code::protocol, "{} has sent a message, but is not a rank", channel.peer_name());
   switch (kind_of(header)) {
     case wire::MessageKind::eager:
       return eager_arrived(*flow, header, payload);
@@ -155,7 +156,8 @@ Status Messenger::dispatch(channel::Channel& channel, const wire::FrameHeader& h
   return fail(Code::protocol, "{} sends a message frame of unknown kind {:#04x}", channel.peer_name(), header.kind);
 }
 
-// Keeps a message, or its envelope, that nobody has asked for; nullptr: the peer has taken more than it may.
+// Keeps a message, or its envelope, that no receive has asked for. Returns nullptr if the peer has sent more than it
+// may.
 Arrival* Messenger::store(Flow& flow, const wire::FrameHeader& header, bool envelope) {
   const std::uint64_t charge = envelope ? 0 : header.first + wire::eager_overhead_bytes;
   if (envelope ? flow.envelopes >= largest_envelope_count : flow.stored + charge > flow.granted) {
@@ -227,9 +229,13 @@ Status Messenger::eager_arrived(Flow& flow, const wire::FrameHeader& header, std
       forget_arrival(*arrival);
     }
     return {};
-  } else if (Request* request = match(flow, header.context, header.tag)) {  // a lane that did not ask where to put it
+  } else if (Request* request = match(flow, header.context, header.tag)) {  // the lane did not ask where to put it
     set_source(*request, flow, header.tag, header.first);
     if (prepare_buffer(*request, header.first)) deliver(*request, payload.data(), swaps(header));
+    return_credit(flow, charge);
+    return {};
+  }
+  if (ended_.has(header.context)) {
     return_credit(flow, charge);
     return {};
   }
@@ -262,7 +268,8 @@ Status Messenger::envelope_arrived(Flow& flow, const wire::FrameHeader& header, 
   return {};
 }
 
-// Once per peer: a number that only that very process holds is read from its memory. Without memory to say why, later.
+// Reads, once for each peer, a number from its memory that only the intended process has there. If there is no memory
+// for the reason of a failure, no reason is stored.
 void Messenger::prove_reach(Flow& flow, const wire::Envelope& envelope) const noexcept {
   if (flow.reach != Reach::unknown) return;
   try {
@@ -273,7 +280,7 @@ void Messenger::prove_reach(Flow& flow, const wire::Envelope& envelope) const no
   }
 }
 
-// What was found; flow.memory is there if the process was reached.
+// Tries to reach the peer's memory, and returns the result as a text. If it succeeds, flow.memory is set.
 std::string Messenger::prove(Flow& flow, const wire::Envelope& envelope) const {
   flow.memory.reset();
   if (!options_.read_memory) return "reading the sender's memory is switched off";

@@ -1,9 +1,11 @@
-// Doubly linked lists whose links lie in the elements: nothing is allocated, an element leaves from anywhere in O(1).
+// Doubly linked lists whose links are members of the elements: nothing is allocated, and an element is removed from
+// anywhere in constant time.
 #pragma once
 
 namespace couplet::message {
 
-// Next, Previous: the link members of T that this chain uses; an element is in at most one chain per pair of links.
+// Next, Previous: the link members of T that this chain uses. An element is in at most one chain for each pair of
+// links.
 template <typename T, T* T::*Next, T* T::*Previous>
 class Chain {
  public:

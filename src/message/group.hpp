@@ -16,6 +16,8 @@ namespace couplet::message {
 
 // Contexts with this bit belong to the library (teams); those of users' groups never have it.
 inline constexpr std::uint32_t internal_context = 0x80000000;
+// In such a context: the greeting of a member of a team. It is worth nothing when its sender is gone.
+inline constexpr std::int32_t greeting_tag = INT32_MAX;
 
 // 64 bits over name and members, the same on every host.
 [[nodiscard]] std::uint64_t hash_members(std::string_view name, std::span<const std::int32_t> ranks);
@@ -33,7 +35,7 @@ class Group {
                                 channel::PeerId self);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  [[nodiscard]] std::int32_t rank() const noexcept { return rank_; }  // of the caller; -1: no member
+  [[nodiscard]] std::int32_t rank() const noexcept { return rank_; }  // the caller's; -1: not a member
   [[nodiscard]] std::int32_t size() const noexcept { return size_; }
   [[nodiscard]] std::uint32_t context() const noexcept { return context_; }
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }

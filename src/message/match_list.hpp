@@ -1,6 +1,6 @@
-// A list in order whose elements are also found by (context, tag): by walking while it is short, by a table of chains
-// once it is long. The short case, and with it the single message, costs one comparison more than a plain list. Tests:
-// tests/unit/message/match_list_test.cpp.
+// A list in order whose elements are also found by (context, tag): by walking while the list is short, and by a table
+// of chains once it is long. In the short case, and so for a single message, this costs one comparison more than a
+// plain list. Tests: tests/unit/message/match_list_test.cpp.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace couplet::message {
 
-// T has context, tag, and the links next and previous (in order), next_alike and previous_alike (of the table); context
-// and tag do not change while it is in the list.
+// T has context and tag, the links next and previous (in order), and the links next_alike and previous_alike (of the
+// table). Context and tag do not change while the element is in the list.
 template <typename T>
 class MatchList {
  public:
@@ -41,7 +41,7 @@ class MatchList {
     if (element != nullptr) remove(*element);
     return element;
   }
-  // The first with exactly this context and tag for which `fits` holds.
+  // Returns the first element with exactly this context and tag for which `fits` returns true.
   template <typename Fits>
   [[nodiscard]] T* find(std::uint32_t context, std::int32_t tag, const Fits& fits) const noexcept {
     if (!filed_) {
@@ -55,7 +55,7 @@ class MatchList {
     }
     return nullptr;
   }
-  // Is the list so long that find() is quicker than a walk?
+  // Is the list so long that the table is used?
   [[nodiscard]] bool filed() const noexcept { return filed_; }
 
  private:
@@ -68,7 +68,7 @@ class MatchList {
     const std::uint64_t key = (std::uint64_t{context} << 32U) | static_cast<std::uint32_t>(tag);
     return (*table_)[static_cast<std::size_t>((key * 0x9E3779B97F4A7C15U) >> 56U)];
   }
-  // Without memory for the table the list is walked.
+  // Adds an element to the table. If there is no memory for the table, the list is walked.
   void file(T& newest) noexcept {
     if (filed_) return alike(newest.context, newest.tag).push_back(newest);
     if (table_ == nullptr) table_.reset(new (std::nothrow) Table);
@@ -81,7 +81,7 @@ class MatchList {
 
   All all_;
   std::size_t count_ = 0;
-  bool filed_ = false;  // the table has all elements; else none
+  bool filed_ = false;  // if true, the table has all elements; otherwise it has none
   std::unique_ptr<Table> table_;
 };
 

@@ -1,19 +1,20 @@
 // message: turns tagged sends and receives over groups into frames, and frames into completed requests, by MPI's rules.
 // Above: series, relay, runtime, capi. Below: channel (through Channels), engine, wire; os for a peer's memory.
-// Invariants: messages of one (source, tag, group) match in the order in which they were sent; what nobody has asked
-// for takes at most payload_credit_bytes per peer, and then waits as an envelope at its sender; a lost peer ends every
-// request that only it could complete, by name; a short message costs no allocation and no system call of ours; nothing
-// moves outside of calls; a request cannot be cancelled. Tests: tests/unit/message, tests/conformance/message,
-// tests/sim/message.
+// Invariants: messages of one (source, tag, group) match in the order in which they were sent; messages of a peer that
+// no receive has asked for take at most payload_credit_bytes here, and further ones wait at their sender as envelopes;
+// a lost peer ends every request that only it could complete, with a text that names it; a short message needs no
+// allocation and no system call here; data moves only in calls; a request cannot be cancelled. Tests:
+// tests/unit/message, tests/conformance/message, tests/sim/message.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -30,44 +31,64 @@ namespace couplet::message {
 
 using channel::Channels;
 
-// Part of the format: a receiver never holds more for one peer.
+// A part of the format: a receiver never keeps more for one peer.
 inline constexpr std::uint64_t largest_payload_credit = wire::max_payload_credit;
 inline constexpr std::uint64_t largest_envelope_count = 65536;
-// No message of the library itself (agreements, tasks) is longer: its receiver makes room for what the sender
-// announces.
+// The largest message of the library itself (agreements, tasks). Its receiver makes room for as much as the sender
+// announces, up to this bound.
 inline constexpr std::uint64_t max_internal_message_bytes = std::uint64_t{1} << 30;
 
 struct MessengerOptions {
   std::uint64_t payload_credit_bytes = largest_payload_credit;  // may only be lowered
   std::uint64_t envelope_limit = largest_envelope_count;        // may only be lowered
-  // Credit that all peers together may be given beyond their first, as they use it.
+  // The credit that all peers together may be given, as they use it, beyond the credit with which they begin.
   std::uint64_t max_grown_credit_bytes = wire::max_total_credit_bytes;
-  std::optional<std::uint64_t> eager_bytes;  // none: the lane's own limit
-  bool read_memory = true;                   // process_vm_readv where proven
-  int spin_rounds = 4000;  // looks at one channel before Engine::wait; 0: never, nor in a crowd (Engine::spin_ns)
-  std::uint64_t retained_bytes = std::uint64_t{8} << 20;  // of the pool for messages that nobody has asked for
-  bool foreign_byte_order = false;                        // tests: says that what is sent has the other byte order
-  counters::Counters* counters = nullptr;  // of the process page; outlives the messenger; none: it counts for itself
+  std::optional<std::uint64_t> eager_bytes;  // if not set, the lane's own limit
+  bool read_memory = true;                   // use process_vm_readv if it is proven to work
+  // How many times one channel is polled before Engine::wait; 0: never. Not used while Engine::spin_ns is 0.
+  int spin_rounds = 4000;
+  std::uint64_t retained_bytes = std::uint64_t{8} << 20;  // kept blocks for messages that no receive has asked for
+  bool foreign_byte_order = false;  // for tests: claims that sent numbers have the other byte order
+  // The counters of the process page, which outlive the messenger. If not set, the messenger counts for itself.
+  counters::Counters* counters = nullptr;
 };
 
-// What is known about one peer, for `couplet explain`.
+// The facts about one peer, for `couplet explain`.
 struct PeerReport {
   channel::PeerId peer = 0;
   std::string name;
-  std::string link;  // of the first lane; empty: not opened
+  std::string link;  // the link of the first lane; empty: there was none
   std::uint64_t eager_bytes = 0;
   std::string large_messages;  // "read from the sender's memory", "copied in pieces", ...
   std::string why;
-  std::uint64_t credit_bytes = 0;  // left to send without asking
-  std::uint64_t stored_bytes = 0;  // from the peer, not asked for yet
-  std::uint64_t envelopes = 0;     // likewise
+  std::uint64_t credit_bytes = 0;  // the credit that is left to send eager messages
+  std::uint64_t stored_bytes = 0;  // bytes of messages from the peer that no receive has asked for
+  std::uint64_t envelopes = 0;     // envelopes from the peer that no receive has asked for
   bool lost = false;
 };
 
+// The contexts of the library that have ended, as far as they are remembered: messages that arrive in them are dropped.
+// Only the last `kept` ones are remembered. A message in an older one is stored like any message without a receive.
+class EndedContexts {
+ public:
+  static constexpr std::size_t kept = 256;
+  void add(std::uint32_t context) noexcept { ring_[next_++ % kept] = context; }
+  [[nodiscard]] bool has(std::uint32_t context) const noexcept {
+    return (context & internal_context) != 0 && std::find(ring_.begin(), ring_.end(), context) != ring_.end();
+  }
+
+ private:
+  std::array<std::uint32_t, kept> ring_{};  // 0: none
+  std::size_t next_ = 0;
+};
+
+class Probe;
+
 class Messenger final : public channel::FrameHandler {
  public:
-  // self, size: rank in and size of the universe. engine: nullptr where only non-blocking calls are made and the caller
-  // polls the channels (tests). channels and engine outlive the messenger; channels have ended before it does.
+  // self: the own rank in the universe. size: the size of the universe. engine: nullptr if only non-blocking calls are
+  // made, and the caller polls the channels (tests). channels and engine outlive the messenger; all channels have ended
+  // before it is destroyed.
   Messenger(Channels& channels, engine::Engine* engine, channel::PeerId self, std::int32_t size,
             const MessengerOptions& options);
   ~Messenger() override;
@@ -76,11 +97,11 @@ class Messenger final : public channel::FrameHandler {
 
   // ---- groups ----
   [[nodiscard]] Group& universe_group() noexcept { return *universe_group_; }
-  // The ranks [first, first + count) under the program's name; made once by runtime.
+  // Returns the group of the ranks [first, first + count), with the program's name. Called once, by runtime.
   Result<Group*> program_group(std::string_view program, std::int32_t first, std::int32_t count);
-  // argument; exists: another group of this process has the same context.
+  // Returns argument; or exists, if another group of this process has the same context.
   Result<Group*> create_group(std::string_view name, std::span<const std::int32_t> ranks);
-  // state: requests of the group are pending.
+  // Returns state if requests of the group are pending.
   Status free_group(Group& group);
 
   // ---- messages: as in couplet.h; text of errors names rank, tag and group ----
@@ -93,51 +114,55 @@ class Messenger final : public channel::FrameHandler {
                std::int32_t tag, Request** request);
   Status irecv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source, std::int32_t tag,
                Request** request);
-  // *request becomes nullptr unless the answer is timeout or interrupted.
+  // Sets *request to nullptr, unless the answer is timeout or interrupted.
   Status wait(Request** request, std::uint64_t deadline_ns, couplet_message* message);
-  // A receive that no message has met is taken back, and *request becomes nullptr; another stays.
+  // Takes back a receive that no message has matched, and sets *request to nullptr. Any other request stays.
   void withdraw(Request** request);
-  // not_yet: not done; *request stays. Moves things once.
+  // Moves data once. Returns not_yet if the request is not done; *request then stays.
   Status test(Request** request, couplet_message* message);
-  // statuses, messages: nullptr or as many as requests. interrupted: what was done before is done; the others stay.
+  // statuses, messages: nullptr, or as many as requests. If the answer is interrupted, the requests that were done are
+  // done, and the others stay.
   Status waitall(std::span<Request*> requests, std::uint64_t deadline_ns, couplet_status* statuses,
                  couplet_message* messages);
-  // index: -1 where all are nullptr.
+  // index: becomes -1 if all requests are nullptr.
   Status waitany(std::span<Request*> requests, std::uint64_t deadline_ns, std::int32_t* index,
                  couplet_message* message);
 
   // ---- for the library itself: contexts with the bit internal_context ----
-  // Does not wait: the bytes are copied and go when they can.
+  // Does not wait: the bytes are copied, and sent when that is possible.
   Status send_internal(Group& group, std::uint32_t context, std::string bytes, std::int32_t target, std::int32_t tag);
-  // bytes grows to what arrives. After timeout the receive is forgotten, unless its message is on its way already.
+  // `bytes` is resized for what arrives. After timeout the receive is forgotten, unless its message is already
+  // arriving.
   Status recv_internal(Group& group, std::uint32_t context, std::string& bytes, std::int32_t source, std::int32_t tag,
                        std::uint64_t deadline_ns);
-  // Starts to receive from any rank of the group, with any tag; bytes grows to what arrives and stays where it is. Done
-  // when request->done; wait() then takes it.
+  // Begins to receive from any rank of the group, with any tag. `bytes` is resized for what arrives, and must keep its
+  // address. The message is there when request->done; wait() then takes it.
   Request* irecv_internal(Group& group, std::uint32_t context, std::string& bytes);
-  // How often a name was used, from 0; the caller counts up.
-  [[nodiscard]] std::uint32_t& uses_of(std::uint32_t context, std::string_view name);
+  // Drops what has arrived from that peer in a context that nobody receives in any more, and what still arrives.
+  // Returns false, and does nothing, if `only_arrived` is set and nothing has arrived in it.
+  bool end_internal(channel::PeerId peer, std::uint32_t context, bool only_arrived = false) noexcept;
   // Waits until then, and moves what can be moved meanwhile.
   void move_until(std::uint64_t until_ns) noexcept;
-  // Ends every request with `why`, and with them the channels: for a universe that is left while other threads wait.
+  // Ends every request with `why`, and all channels: the universe is being left while other threads wait.
   void abandon(const Status& why) noexcept;
-  // The member waits for something that cannot be sent for want of memory: its channel fails by name.
+  // There is no memory to send a member something for which it waits. Its channel fails, with a text that names the
+  // peer.
   void give_up_peer(Group& group, std::int32_t rank, const Status& why) noexcept;
 
   // ---- peers ----
-  // The peer is gone, whether or not there was a channel: from membership.
+  // The membership says that the peer is gone, whether or not there was a channel.
   void peer_lost(channel::PeerId peer, const Status& why);
-  // A new incarnation is there: what is sent and received from now on concerns that one.
+  // The peer has a new incarnation, to which all calls from now on refer.
   void peer_returned(channel::PeerId peer);
-  // Limit below which a message is sent without asking; to one peer or (none) to all.
+  // Sets the size up to which messages are sent without asking, for one peer or, if none is given, for all.
   void set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer = std::nullopt);
   [[nodiscard]] std::vector<PeerReport> report() const;
-  // Waits until the peers have everything that was sent, or a lane that cannot break has. At the deadline it is enough
-  // if the system has it; otherwise timeout.
+  // Waits until the peers have received everything that was sent; over a lane that cannot break, it is enough that the
+  // lane has taken it. At the deadline it is enough if the system has taken everything; otherwise returns timeout.
   Status flush(std::uint64_t deadline_ns);
-  // Sends and receives that are not complete.
+  // Returns the number of sends and receives that are not complete.
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
-  // Blocks that hold messages nobody has asked for.
+  // Returns the bytes of the blocks that hold messages which no receive has asked for.
   [[nodiscard]] std::uint64_t stored_bytes() const noexcept { return blocks_.used_bytes(); }
 
   // ---- FrameHandler ----
@@ -147,12 +172,13 @@ class Messenger final : public channel::FrameHandler {
   void lost(channel::Channel& channel, const Status& why) override;
 
  private:
+  friend class Probe;
   using Counter = counters::Counter;
   struct CookieSlot {
     Request* request = nullptr;
     std::uint32_t generation = 1;
   };
-  // A request of the pool that goes back to it unless it is released.
+  // Gives a request back to the pool, unless it is released before.
   class RequestHold {
    public:
     explicit RequestHold(Messenger& messenger) : messenger_(messenger), request_(messenger.take_request()) {}
@@ -187,7 +213,7 @@ class Messenger final : public channel::FrameHandler {
   [[nodiscard]] Status loss_text(const Flow& flow, const Status& why) const;
   Request* take_request();
   void give_request(Request* request) noexcept;
-  // The message has gone, or is there.
+  // The message was sent, or has arrived.
   void finish(Request& request) noexcept {
     count(request);
     end(request);
@@ -201,7 +227,7 @@ class Messenger final : public channel::FrameHandler {
     if (request.cookie != 0) release_cookie(request);
     if (request.detached) give_request(&request);
   }
-  // What the library itself sends is not counted.
+  // Messages of the library itself are not counted.
   void count(const Request& request) noexcept {
     if (request.text != nullptr || request.owned != nullptr) return;
     if (request.sending) {
@@ -247,7 +273,7 @@ class Messenger final : public channel::FrameHandler {
                        std::int32_t source, std::int32_t tag);
   Status misused_receive(const Group& group, const void* data, std::uint64_t count, couplet_type type,
                          std::int32_t source, std::int32_t tag) const;
-  // From here on a receive is in one list or done, whatever fails: nothing below throws.
+  // From here on a receive is either in a list or done, whatever fails. Nothing below throws.
   void begin_receive(Request& request) noexcept;
   void post(Request& request) noexcept;
   void unpost(Request& request) noexcept;
@@ -302,8 +328,6 @@ class Messenger final : public channel::FrameHandler {
 
   // share.cpp
   [[nodiscard]] std::atomic<std::uint64_t>* word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept;
-  static bool write_piece(const os::ProcessMemory& memory, std::uint64_t address, const std::byte* source,
-                          std::uint64_t bytes) noexcept;
   void share(Request& request, std::uint64_t cookie, std::uint64_t address, std::atomic<std::uint64_t>& word) noexcept;
   void shared_copied(Request& request, bool whole) noexcept;
   Status share_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload);
@@ -337,8 +361,8 @@ class Messenger final : public channel::FrameHandler {
   std::uint32_t rounds_ = 0;
   std::size_t pending_ = 0;
   std::size_t lost_peers_ = 0;
-  std::uint64_t grown_credit_bytes_ = 0;  // of all peers, beyond their first
-  bool big_endian_ = false;               // what our frames say
+  std::uint64_t grown_credit_bytes_ = 0;  // beyond the credit with which peers begin
+  bool big_endian_ = false;               // the byte order that sent frames claim
   Group* universe_group_ = nullptr;
   std::vector<std::unique_ptr<Group>> groups_;
   Pool<Request> requests_;
@@ -349,7 +373,7 @@ class Messenger final : public channel::FrameHandler {
   std::vector<CookieSlot> cookies_;
   std::vector<std::uint32_t> free_cookies_;
   std::unique_ptr<std::array<std::uint8_t, 16>> nonce_;
-  std::unordered_map<std::string, std::uint32_t> uses_;
+  EndedContexts ended_;
 };
 
 }  // namespace couplet::message

@@ -1,4 +1,5 @@
-// Groups, peers and requests; the protocol is in send.cpp, receive.cpp and arrive.cpp, waiting in wait.cpp.
+// Groups, peers and requests of the messenger. The protocol is in send.cpp, receive.cpp and arrive.cpp, and waiting in
+// wait.cpp.
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -10,8 +11,10 @@
 namespace couplet::message {
 namespace {
 
-// What goes without asking while the lane, and so its limits, are not known yet: every lane takes as much in one frame.
+// The eager limit while there is no lane, whose limits would count. Every lane takes a message of this size in one
+// frame.
 constexpr std::uint64_t opening_eager_bytes = 1024;
+constexpr int frames_per_look = 256;
 
 }  // namespace
 
@@ -30,13 +33,13 @@ Messenger::Messenger(Channels& channels, engine::Engine* engine, channel::PeerId
   options_.payload_credit_bytes = std::min(options_.payload_credit_bytes, largest_payload_credit);
   options_.envelope_limit = std::min(options_.envelope_limit, largest_envelope_count);
   if (getrandom(nonce_->data(), nonce_->size(), 0) != static_cast<ssize_t>(nonce_->size())) {
-    options_.read_memory = false;  // no nonce, no proof
+    options_.read_memory = false;  // without a nonce there is no proof
   }
   groups_.push_back(std::make_unique<Group>(Group::range("universe", 0, size, self)));
   universe_group_ = groups_.front().get();
 }
 
-// What nobody has asked for goes with the messenger; requests that are not complete belong to their pool or caller.
+// Frees messages that no receive has asked for. Requests that are not complete belong to their pool or their caller.
 Messenger::~Messenger() {
   while (Arrival* arrival = arrivals_.pop_front()) release_storage(*arrival);
 }
@@ -64,7 +67,8 @@ Result<Group*> Messenger::create_group(std::string_view name, std::span<const st
 }
 
 Status Messenger::free_group(Group& group) {
-  if (&group == universe_group_) return fail(Code::state, "the group of the universe is freed with the universe");
+  if (&group == universe_group_)
+    return fail(Code::state, "the group of the universe cannot be freed: it ends with the universe");
   if (group.pending > 0) {
     return fail(Code::state, "group '{}' has {} requests that are not complete", group.name(), group.pending);
   }
@@ -72,8 +76,22 @@ Status Messenger::free_group(Group& group) {
   return {};
 }
 
-std::uint32_t& Messenger::uses_of(std::uint32_t context, std::string_view name) {
-  return uses_[fmt::format("{:08x} {}", context, name)];
+bool Messenger::end_internal(channel::PeerId peer, std::uint32_t context, bool only_arrived) noexcept {
+  bool found = false;
+  const Flow* flow = flows_[peer].get();
+  if (only_arrived && flow != nullptr && flow->channel != nullptr) {
+    poll_channel(*flow->channel, frames_per_look);  // what was sent before has come then, if the lane holds it
+  }
+  for (Arrival* arrival = flow == nullptr ? nullptr : flow->arrivals.first(); arrival != nullptr;) {
+    Arrival* next = ArrivalList::after(*arrival);
+    if (arrival->context == context && arrival->claimed == nullptr && !arrival->arriving) {
+      found = true;
+      if (!arrival->envelope || arrival->dead) forget_arrival(*arrival);  // the sender of another would wait for ever
+    }
+    arrival = next;
+  }
+  if (found || !only_arrived) ended_.add(context);
+  return found;
 }
 
 void Messenger::abandon(const Status& why) noexcept {
@@ -82,7 +100,7 @@ void Messenger::abandon(const Status& why) noexcept {
     channel::Channel* channel = flow->channel;
     if (channel != nullptr) channel->fail(why);
     lose(*flow, why);
-    if (channel != nullptr) poll_channel(*channel, 1);  // gives back what it still has of ours
+    if (channel != nullptr) poll_channel(*channel, 1);  // gives back what the channel still has of this messenger
   }
   while (Request* request = any_source_.pop_front()) finish(*request, why);
 }
@@ -105,12 +123,13 @@ Flow& Messenger::flow_to(channel::PeerId peer) {
   return *flow;
 }
 
-// The flow of a channel from which something comes; nullptr: no rank of the universe.
+// Returns the flow of the channel's peer, or nullptr if the peer is not a rank of the universe.
 Flow* Messenger::flow_of(channel::Channel& channel) {
   if (channel.peer() >= flows_.size()) return nullptr;
   Flow& flow = flow_to(channel.peer());
   if (flow.channel != &channel) adopt(flow, channel);
-  if (!flow.fast && !flow.lost) set_limit(flow);  // it was opening when we looked at it first
+  // The channel was opening when its limits were last looked for.
+  if (!flow.fast && !flow.lost) set_limit(flow);
   return &flow;
 }
 
@@ -131,14 +150,15 @@ void Messenger::peer_returned(channel::PeerId peer) {
   flow.helps = true;
 }
 
-// As it is when two ranks meet.
+// Sets the credit to that with which two ranks begin.
 void Messenger::reset_credit(Flow& flow) noexcept {
   if (flow.granted > first_credit()) grown_credit_bytes_ -= flow.granted - first_credit();
   flow.credit = flow.granted = first_credit();
   flow.owed = 0;
 }
 
-// What the peer gets beyond what it is owed: twice as much as before, while the sum over all peers allows it.
+// Returns the credit that the peer gets beyond what it is owed: twice as much as before, as long as the sum over all
+// peers allows it.
 std::uint64_t Messenger::grow_credit(Flow& flow) noexcept {
   const std::uint64_t more = std::min(flow.granted, options_.payload_credit_bytes - flow.granted);
   if (grown_credit_bytes_ + more > options_.max_grown_credit_bytes) return 0;
@@ -147,12 +167,13 @@ std::uint64_t Messenger::grow_credit(Flow& flow) noexcept {
   return more;
 }
 
-// Who calls again and again until a lost peer is back gets errors at once, and has to hear of its return all the same.
+// Checks whether lost peers have returned. Calls to a lost peer fail at once, so a caller that repeats them would
+// otherwise never learn of the return.
 void Messenger::look_for_returned() noexcept {
   if (engine_ != nullptr) engine_->look_at_all();
 }
 
-// Makes the flow ready for sending as far as it can be now.
+// Makes the flow ready for sending, as far as that is possible now.
 Status Messenger::settle(Flow& flow) {
   if (flow.channel == nullptr) {
     auto channel = channels_.channel_to(flow.peer);
@@ -174,7 +195,7 @@ void Messenger::set_limit(Flow& flow) {
   flow.fast = open && !flow.lost;
   flow.link = counters::link_kind(traits.name);
   flow.rounds_per_poll =
-      traits.same_memory ? 1024 : 64;  // a look at memory takes some 15 ns, one at a socket is a system call
+      traits.same_memory ? 1024 : 64;  // to poll memory takes about 15 ns, to poll a socket is a system call
 }
 
 void Messenger::set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer) {
@@ -187,7 +208,7 @@ void Messenger::set_eager_bytes(std::uint64_t bytes, std::optional<channel::Peer
   if (peer && *peer < flows_.size()) flow_to(*peer).wanted_eager_bytes = bytes;
 }
 
-// Without memory: the code alone.
+// Returns the loss with its text, or only its code if there is no memory.
 Status Messenger::loss_of(const Flow& flow, const Status& why) const noexcept {
   try {
     return loss_text(flow, why);
@@ -210,17 +231,19 @@ void Messenger::lost(channel::Channel& channel, const Status& why) {
   if (channel.peer() >= flows_.size()) return;
   try {
     Flow& flow = flow_to(channel.peer());
-    if (flow.channel != nullptr && flow.channel != &channel) return;  // of an incarnation before
+    if (flow.channel != nullptr && flow.channel != &channel) return;  // this channel is of an earlier incarnation
     lose(flow, why);
   } catch (const std::bad_alloc&) {
-    return;  // only flow_to throws: no request depends on a peer without a flow, and the membership tells again
+    // Only flow_to throws. No request depends on a peer without a flow, and the membership tells of the loss again.
+    return;
   }
 }
 
 void Messenger::peer_lost(channel::PeerId peer, const Status& why) {
   if (peer >= flows_.size()) return;
   Flow& flow = flow_to(peer);
-  if (flow.channel != nullptr) flow.channel->fail(loss_of(flow, why));  // nothing of the old incarnation comes any more
+  // Nothing of the old incarnation arrives after this.
+  if (flow.channel != nullptr) flow.channel->fail(loss_of(flow, why));
   lose(flow, why);
 }
 
@@ -237,15 +260,19 @@ void Messenger::lose(Flow& flow, const Status& why) noexcept {
   flow.dropping = false;
   flow.sharing = nullptr;
   if (Arrival* half = std::exchange(flow.placing, nullptr)) forget_arrival(*half);
-  for (Arrival* arrival = flow.arrivals.first(); arrival != nullptr; arrival = ArrivalList::after(*arrival)) {
+  for (Arrival* arrival = flow.arrivals.first(); arrival != nullptr;) {
+    Arrival* next = ArrivalList::after(*arrival);
     arrival->charge = 0;
     arrival->dead = arrival->envelope;
+    const bool greets = (arrival->context & internal_context) != 0 && arrival->tag == greeting_tag;
+    if (greets && arrival->claimed == nullptr) forget_arrival(*arrival);
+    arrival = next;
   }
   flow.stored = flow.envelopes = flow.offered = flow.owed = 0;
   while (Request* request = flow.posted.pop_front()) finish(*request, flow.loss);
   for (Request* request = flow.active.first(); request != nullptr;) {
     Request* next = RequestChain::after(*request);
-    if (!is_under_way(*request)) {  // else the channel gives it back, see taken()
+    if (!is_under_way(*request)) {  // otherwise the channel gives it back, see taken()
       flow.active.remove(*request);
       finish(*request, flow.loss);
     }
@@ -255,7 +282,8 @@ void Messenger::lose(Flow& flow, const Status& why) noexcept {
   lose_any_source();
 }
 
-// Receives from any source that nobody is left to send to. The caller itself does not count as a sender: it is waiting.
+// Ends receives from any source for which no sender is left. The caller itself does not count as a sender, since it
+// waits.
 void Messenger::lose_any_source() {
   for (Request* request = any_source_.first(); request != nullptr;) {
     Request* next = RequestChain::after(*request);
@@ -275,7 +303,7 @@ Status Messenger::all_others_lost(const Group& group) const {
     if (flow == nullptr || !flow->lost) return {};
     last = flow;
   }
-  if (last == nullptr) return {};  // alone: an own send may come
+  if (last == nullptr) return {};  // the group has no other member, but this process may still send to itself
   return last->loss.within(fmt::format("no possible source is left in group '{}'", group.name()));
 }
 
@@ -320,7 +348,7 @@ void Messenger::finish(Request& request, Status status) noexcept {
   end(request);
 }
 
-// 0: there is no memory for it.
+// Returns 0 if there is no memory.
 std::uint64_t Messenger::register_cookie(Request& request) noexcept {
   if (free_cookies_.empty()) {
     try {
@@ -342,11 +370,12 @@ void Messenger::release_cookie(Request& request) noexcept {
   const auto index = static_cast<std::uint32_t>(request.cookie);
   cookies_[index].request = nullptr;
   if (++cookies_[index].generation == 0) cookies_[index].generation = 1;
-  free_cookies_.push_back(index);  // room was made when the slot was
+  free_cookies_.push_back(index);  // the list has room for it since the slot was made
   request.cookie = 0;
 }
 
-// The request that a cookie of the peer's frame means; nullptr: none of ours with this peer.
+// Returns the request with the cookie that a frame of the peer names, or nullptr if there is no such request with this
+// peer.
 Request* Messenger::find_cookie(std::uint64_t cookie, const Flow& flow, bool sending) const noexcept {
   const auto index = static_cast<std::uint32_t>(cookie);
   if (index >= cookies_.size()) return nullptr;

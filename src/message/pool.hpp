@@ -1,4 +1,4 @@
-// Memory that is kept for the next time: objects of one type, and blocks for payloads that nobody has asked for yet.
+// Memory that is kept for reuse: objects of one type, and blocks for payloads that no receive has asked for yet.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace couplet::message {
 
-// Objects in chunks; take() allocates only when more are in use than ever before. T is reset by assignment.
+// Objects in chunks. take() allocates only if more objects are in use than ever before. T is reset by assignment.
 template <typename T>
 class Pool {
  public:
@@ -23,22 +23,23 @@ class Pool {
     free_.pop_back();
     return object;
   }
-  void give(T* object) noexcept { free_.push_back(object); }  // room was made when the chunk was
+  // The list has room for every object since its chunk was made.
+  void give(T* object) noexcept { free_.push_back(object); }
   [[nodiscard]] std::size_t in_use() const noexcept { return chunks_.size() * chunk_objects - free_.size(); }
 
  private:
   static constexpr std::size_t chunk_objects = 64;
   void grow() {
     free_.reserve((chunks_.size() + 1) * chunk_objects);
-    chunks_.push_back(std::make_unique<T[]>(chunk_objects));  // what throws here has changed nothing
+    chunks_.push_back(std::make_unique<T[]>(chunk_objects));  // an exception here changes nothing
     for (std::size_t index = chunk_objects; index-- > 0;) free_.push_back(&chunks_.back()[index]);
   }
   std::vector<std::unique_ptr<T[]>> chunks_;
   std::vector<T*> free_;
 };
 
-// Blocks in sizes of powers of two; of what is given back at most `retained_bytes` are kept. All are given back before
-// it goes.
+// Blocks whose sizes are powers of two. At most `retained_bytes` of the blocks that are given back are kept. All blocks
+// are given back before the pool is destroyed.
 class BlockPool {
  public:
   explicit BlockPool(std::uint64_t retained_bytes) : most_retained_bytes_(retained_bytes) {}

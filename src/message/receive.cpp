@@ -1,4 +1,5 @@
-// Receiving: from what has arrived already, or posted for what will; large messages straight from the sender's memory.
+// Receiving: takes a message that has arrived already, or posts a receive for one that will. Large messages are read
+// directly from the sender's memory.
 #include <algorithm>
 #include <cstring>
 
@@ -110,7 +111,7 @@ Request* Messenger::irecv_internal(Group& group, std::uint32_t context, std::str
   return made;
 }
 
-// Looks at what has arrived first.
+// Looks among the messages that have arrived first. If none matches, posts the receive.
 void Messenger::begin_receive(Request& request) noexcept {
   ++pending_;
   ++request.group->pending;
@@ -131,7 +132,7 @@ bool Messenger::take_arrived(Request& request) noexcept {
   return true;
 }
 
-// Peer_lost: nobody can send what it receives.
+// Returns peer_lost if all possible senders of the message are lost.
 Status Messenger::senders_left(const Request& request) const {
   if (request.flow == nullptr) return all_others_lost(*request.group);
   return request.flow->lost ? request.flow->loss : Status();
@@ -147,7 +148,7 @@ void Messenger::post(Request& request) noexcept {
   }
 }
 
-// Forgets a receive that nothing has matched.
+// Removes a posted receive that no message has matched.
 void Messenger::unpost(Request& request) noexcept {
   if (request.flow != nullptr) {
     request.flow->posted.remove(request);
@@ -206,7 +207,7 @@ void Messenger::release_storage(Arrival& arrival) noexcept {
   arrival.storage = nullptr;
 }
 
-// Takes it out of the lists and gives back what it took.
+// Takes the message out of the lists, and frees its memory and credit.
 void Messenger::forget_arrival(Arrival& arrival) noexcept {
   Flow& flow = *arrival.flow;
   flow.arrivals.remove(arrival);
@@ -230,7 +231,7 @@ void Messenger::set_source(Request& request, Flow& flow, std::int32_t tag, std::
   request.result.bytes = bytes;
 }
 
-// False: the message does not go into the buffer, and the request is finished.
+// Returns false if the message cannot be put into the buffer; the request is then finished.
 bool Messenger::prepare_buffer(Request& request, std::uint64_t bytes) noexcept {
   try {
     Status status = request.text != nullptr ? grow_text(request, bytes) : Status();
@@ -250,7 +251,7 @@ bool Messenger::prepare_buffer(Request& request, std::uint64_t bytes) noexcept {
   return true;
 }
 
-// Makes room for a message of the library itself; what its sender announces is not believed without a limit.
+// Makes room for a message of the library itself. The size that its sender announces is trusted only up to a limit.
 Status Messenger::grow_text(Request& request, std::uint64_t bytes) const {
   if (bytes > max_internal_message_bytes) {
     return fail(Code::limit, "{} announces an internal message of {} bytes in group '{}': more than the limit of {}",
@@ -273,7 +274,7 @@ Status Messenger::misfit(const Request& request, std::uint64_t bytes) const {
               request.type->element_bytes);
 }
 
-// The message is complete: copies it unless it is in the buffer already.
+// The message is complete: copies it to the buffer, unless it is there already.
 void Messenger::deliver(Request& request, const std::byte* payload, bool swap) noexcept {
   const std::uint64_t bytes = request.result.bytes;
   if (bytes == 8) {
@@ -285,7 +286,7 @@ void Messenger::deliver(Request& request, const std::byte* payload, bool swap) n
   finish(request);
 }
 
-// The request has met an envelope.
+// The request has matched an envelope.
 void Messenger::begin_rendezvous(Request& request, std::uint64_t bytes, std::uint64_t cookie,
                                  std::uint64_t address) noexcept {
   Flow& flow = *request.flow;
@@ -316,13 +317,14 @@ void Messenger::ask_for_pieces(Request& request, std::uint64_t cookie) noexcept 
   post_control(flow, header, {});
 }
 
-// There is no memory to receive it: the sender is released.
+// There is no memory to receive the message. Tells the sender that its payload is not needed.
 void Messenger::give_up(Request& request, std::uint64_t cookie) noexcept {
   send_done(*request.flow, cookie);
   finish(request, Code::memory);
 }
 
-// As ProcessMemory::read. memory: the reading failed, and there is no memory to say how.
+// Does what ProcessMemory::read does. Returns memory if the reading failed and there is no memory for the text of the
+// error.
 Status Messenger::read_piece(const os::ProcessMemory& memory, std::uint64_t address, std::byte* target,
                              std::uint64_t bytes) noexcept {
   try {
@@ -332,7 +334,8 @@ Status Messenger::read_piece(const os::ProcessMemory& memory, std::uint64_t addr
   }
 }
 
-// False: it could not be read; then it is copied in pieces, from now on also what follows.
+// Reads the message from the sender's memory. Returns false if that fails; then this message and all later ones are
+// copied in pieces.
 bool Messenger::read_memory(Request& request, std::uint64_t address) noexcept {
   Flow& flow = *request.flow;
   const Status status = read_piece(*flow.memory, address, request.data, request.result.bytes);
@@ -361,7 +364,7 @@ void Messenger::send_done(Flow& flow, std::uint64_t cookie) noexcept {
   post_control(flow, header, {});
 }
 
-// timeout or interrupted: the receive is forgotten; otherwise it is done.
+// Waits for a blocking receive. After timeout or interrupted, the receive is forgotten; otherwise it is done.
 Status Messenger::finish_blocking_receive(Request& request, std::uint64_t deadline_ns) {
   while (true) {
     Status status = block(request, deadline_ns);
@@ -370,7 +373,7 @@ Status Messenger::finish_blocking_receive(Request& request, std::uint64_t deadli
       unpost(request);
       return status;
     }
-    deadline_ns = os::never;  // its message is on its way: the buffer is given back only with it
+    deadline_ns = os::never;  // the message is on its way, so the buffer cannot be given back before it has arrived
   }
 }
 

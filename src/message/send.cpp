@@ -21,6 +21,18 @@ bool misused(const Group& group, const void* data, std::uint64_t count, const Ty
          count > largest_message_bytes / 16 || (data == nullptr && count > 0);
 }
 
+// Over a lane that may break, a large piece stays in the caller's memory until the peer has acknowledged it. The last
+// piece is small enough to be copied: it is on its way while the acknowledgement of the others comes back, and nobody
+// waits for its own.
+std::uint64_t next_piece_bytes(const Request& request) noexcept {
+  constexpr std::uint64_t last_piece_bytes = 32U << 10U;
+  static_assert(last_piece_bytes <= channel::max_copied_bytes);
+  const std::uint64_t left = request.total - request.moved;
+  const link::LaneTraits& traits = request.flow->channel->traits();
+  const bool last_is_apart = traits.may_break && left > channel::max_copied_bytes;
+  return std::min<std::uint64_t>(last_is_apart ? left - last_piece_bytes : left, traits.largest_payload);
+}
+
 }  // namespace
 
 Status Messenger::misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type,
@@ -123,7 +135,9 @@ Status Messenger::begin_send(Request& request) {
   if (!flow.lost && !flow.fast) COUPLET_TRY(settle(flow));
   const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;
   const bool small = request.bytes <= flow.eager_bytes;
-  if (small && !flow.lost && charge > flow.credit) poll_channel(*flow.channel, 64);  // credit may have come back
+  if (small && !flow.lost && (charge > flow.credit || flow.channel->sender().retention().is_full())) {
+    poll_channel(*flow.channel, 64);  // credit, or room for copies, may have come back
+  }
   if (!flow.lost && !(small && charge <= flow.credit) && flow.offered >= options_.envelope_limit) {
     return fail(Code::limit, "{} has {} messages for {} that nobody has received: the limit of waiting messages",
                 channels_.peer_name(self_), flow.offered, channels_.peer_name(flow.peer));
@@ -244,8 +258,7 @@ void Messenger::pump(Request& request) noexcept {
   while (request.stage == Stage::moving && request.moved < request.total && request.status.ok()) {
     channel::Outgoing* const outgoing = free_piece(request);
     if (outgoing == nullptr) break;
-    const std::uint64_t piece =
-        std::min<std::uint64_t>(request.total - request.moved, flow.channel->traits().largest_payload);
+    const std::uint64_t piece = next_piece_bytes(request);
     wire::FrameHeader& header = outgoing->header;
     header.kind = wire::message_frame_kind(wire::MessageKind::data);
     header.payload_bytes = static_cast<std::uint32_t>(piece);
@@ -261,7 +274,7 @@ void Messenger::pump(Request& request) noexcept {
   end_moving(request);
 }
 
-// If the channel has given back all pieces, and there are no more to send, or one has failed.
+// Ends the movement of a message if the channel has given back all pieces, and the last one was sent or one has failed.
 void Messenger::end_moving(Request& request) noexcept {
   const bool ended = request.moved == request.total || !request.status.ok();
   if (request.stage != Stage::moving || request.pumping || !ended || is_under_way(request)) return;

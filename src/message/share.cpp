@@ -1,13 +1,13 @@
-// Sharing: a large message is copied by both sides at the same time, piece by piece: its receiver reads from the
-// sender's memory, its sender writes into the receiver's, and a word that both see says which pieces are taken. A
-// sender that does not look leaves all of them to the receiver, who never waits for more than a piece that is being
-// written.
+// Sharing: both sides copy a large message at the same time, piece by piece. The receiver reads from the sender's
+// memory, the sender writes into the receiver's, and a word that both see says which pieces are taken. If the sender
+// makes no call, the receiver copies all pieces, and never waits for more than one piece that is being written.
 #include <algorithm>
 #include <atomic>
 #include <optional>
 
 #include "message/message.hpp"
 #include "message/swap.hpp"
+#include "os/clock.hpp"
 #include "os/process_memory.hpp"
 
 namespace couplet::message {
@@ -16,11 +16,39 @@ namespace {
 struct Piece {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  bool late = false;         // at most one piece is left after it
+  std::uint32_t others = 0;  // number of pieces that the other side has claimed
 };
 
-// none: all are taken, or the word has gone on to another message.
-std::optional<Piece> claim_piece(std::atomic<std::uint64_t>& word, std::uint32_t round, std::uint64_t message_bytes,
-                                 bool from_back) {
+// The pieces of one message, as one side numbers them.
+struct Pieces {
+  counters::Counters& counters;
+  std::atomic<std::uint64_t>& word;
+  std::uint32_t round = 0;
+  std::uint64_t message_bytes = 0;
+  bool from_back = false;
+};
+
+// The result of copying on one side.
+struct Copied {
+  std::uint64_t claimed = 0;  // number of claimed pieces
+  std::uint64_t pieces = 0;   // number of pieces that were copied
+  Status status;
+};
+
+// If the receiver's frame is not older than this, the first piece is written without asking whether the receiver lives.
+constexpr std::uint32_t max_frame_age_us = 100;
+// The most pieces that are written without a sign that the receiver lives.
+constexpr int max_silent_pieces = 2;
+
+// Returns the node's clock in microseconds. It only tells how old a frame is, so it may wrap around.
+std::uint32_t clock_us() noexcept {
+  return static_cast<std::uint32_t>(os::now_ns() / 1000);
+}
+
+// Claims the next piece. Returns nothing if all are taken, or if the word is in use for another message.
+std::optional<Piece> claim_piece(const Pieces& all) {
+  auto& [counters, word, round, message_bytes, from_back] = all;
   const std::uint64_t bytes = wire::shared_piece_bytes(message_bytes);
   const std::uint64_t count = wire::shared_piece_count(message_bytes);
   std::uint64_t seen = word.load(std::memory_order_acquire);
@@ -29,27 +57,75 @@ std::optional<Piece> claim_piece(std::atomic<std::uint64_t>& word, std::uint32_t
     const std::uint64_t number = from_back ? count - 1 - pieces.from_back : pieces.from_front;
     ++(from_back ? pieces.from_back : pieces.from_front);
     if (word.compare_exchange_weak(seen, wire::pack(pieces), std::memory_order_acq_rel, std::memory_order_acquire)) {
-      return Piece{.offset = number * bytes, .bytes = std::min(bytes, message_bytes - number * bytes)};
+      return Piece{.offset = number * bytes,
+                   .bytes = std::min(bytes, message_bytes - number * bytes),
+                   .late = pieces.taken() + 1 >= count,
+                   .others = from_back ? pieces.from_front : pieces.from_back};
     }
     pieces = wire::unpack_shared_pieces(seen);
   }
   return std::nullopt;
 }
 
-}  // namespace
-
-// False: it was not written, or not all of it.
-bool Messenger::write_piece(const os::ProcessMemory& memory, std::uint64_t address, const std::byte* source,
-                            std::uint64_t bytes) noexcept {
+// Copies one piece. Returns memory if it fails and there is no memory for the text.
+template <typename Copy>
+Status attempt(const Copy& copy) noexcept {
   try {
-    const os::ProcessRun run{.address = address, .bytes = bytes};
-    return memory.write(std::span(&run, 1), source).ok();
+    return copy();
   } catch (const std::bad_alloc&) {
-    return false;  // there is no memory to say why
+    return Code::memory;
   }
 }
 
-// nullptr: this side copies alone. Where ranks exceed cores a sender that copies would only take the receiver's core.
+// Copies pieces until none is left, or one fails, and counts their bytes.
+template <typename Copy>
+Copied copy_pieces(const Pieces& all, counters::Counter counter, const Copy& copy) noexcept {
+  Copied copied;
+  while (const auto piece = claim_piece(all)) {
+    ++copied.claimed;
+    copied.status = attempt([&] { return copy(*piece); });
+    if (!copied.status.ok()) break;
+    ++copied.pieces;
+    all.counters.add(counter, piece->bytes);
+  }
+  return copied;
+}
+
+// Copies the receiver's pieces. It asks only once, after everything was read, whether the memory was that of the
+// sender: with the last piece or, if the sender has taken that one, while the sender writes it.
+Copied read_pieces(const Pieces& all, const os::ProcessMemory& memory, std::uint64_t address,
+                   std::byte* target) noexcept {
+  bool proven = true;
+  Copied copied = copy_pieces(all, counters::Counter::message_bytes_read_directly, [&](const Piece& piece) {
+    proven = piece.late;
+    return piece.late ? memory.read(address + piece.offset, target + piece.offset, piece.bytes)
+                      : memory.read_unchecked(address + piece.offset, target + piece.offset, piece.bytes);
+  });
+  if (copied.status.ok() && !proven) copied.status = attempt([&] { return memory.check(); });
+  return copied;
+}
+
+// Copies the sender's pieces. The receiver lives if its frame has just arrived (frame_us: when it was sent), and while
+// it claims pieces. Otherwise the system is asked, so that nothing is written into the memory of another process.
+Copied write_pieces(const Pieces& all, const os::ProcessMemory& memory, std::uint64_t address, const std::byte* source,
+                    std::uint32_t frame_us) noexcept {
+  int silent = clock_us() - frame_us <= max_frame_age_us ? 0 : max_silent_pieces;
+  std::optional<std::uint32_t> others;
+  return copy_pieces(all, counters::Counter::message_bytes_written_directly, [&](const Piece& piece) -> Status {
+    silent = others.value_or(piece.others) == piece.others ? silent + 1 : 1;
+    others = piece.others;
+    if (silent > max_silent_pieces) {
+      COUPLET_TRY(memory.check());
+      silent = 1;
+    }
+    return memory.write_unchecked(address + piece.offset, source + piece.offset, piece.bytes);
+  });
+}
+
+}  // namespace
+
+// Returns nullptr if this side copies alone. If more processes run than there are cores, a sender that copies would
+// only take the receiver's core.
 std::atomic<std::uint64_t>* Messenger::word_to_share(const Flow& flow, std::uint64_t bytes) const noexcept {
   const bool worth = bytes >= wire::least_shared_bytes && bytes <= wire::most_shared_bytes && may_spin();
   if (!worth || !flow.helps || flow.sharing != nullptr || flow.channel == nullptr) return nullptr;
@@ -68,40 +144,34 @@ void Messenger::share(Request& request, std::uint64_t cookie, std::uint64_t addr
   header.kind = wire::message_frame_kind(wire::MessageKind::share);
   header.payload_bytes = wire::envelope_bytes;
   header.context = flow.shared_round;
+  header.tag = static_cast<std::int32_t>(clock_us());
   header.first = request.cookie;
   header.second = cookie;
   std::array<std::byte, wire::envelope_bytes> image;
   wire::encode_envelope(own_memory(request.data), image);
   post_control(flow, header, image);
 
-  std::uint64_t own = 0;
-  std::uint64_t own_bytes = 0;
-  while (const auto piece = claim_piece(word, flow.shared_round, bytes, self_ > flow.peer)) {
-    ++own;
-    own_bytes += piece->bytes;
-    const Status status = read_piece(*flow.memory, address + piece->offset, request.data + piece->offset, piece->bytes);
-    if (!status.ok()) {
-      refuse_reach(flow, status);
-      request.whole = false;
-      break;
-    }
+  const Copied own =
+      read_pieces({counters_, word, flow.shared_round, bytes, self_ > flow.peer}, *flow.memory, address, request.data);
+  if (!own.status.ok()) {
+    refuse_reach(flow, own.status);
+    request.whole = false;
   }
-  counters_.add(Counter::message_bytes_read_directly, own_bytes);
   const wire::SharedPieces pieces = wire::unpack_shared_pieces(word.exchange(0, std::memory_order_acq_rel));
-  const bool sound = pieces.round == flow.shared_round && pieces.taken() >= own &&
+  const bool sound = pieces.round == flow.shared_round && pieces.taken() >= own.claimed &&
                      (pieces.taken() == wire::shared_piece_count(bytes) || !request.whole);
-  if (!sound) {  // the other side has broken the word
+  if (!sound) {  // the other side has written a wrong value into the word
     flow.helps = false;
     return shared_copied(request, false);
   }
-  if (pieces.taken() == own) return shared_copied(request, request.whole);
-  request.moved = pieces.taken() - own;
+  if (pieces.taken() == own.claimed) return shared_copied(request, request.whole);
+  request.moved = pieces.taken() - own.claimed;
   request.stage = Stage::shared;
   flow.sharing = &request;
   flow.active.push_back(request);
 }
 
-// All pieces were copied, or tried.
+// All pieces were copied, or a copy has failed.
 void Messenger::shared_copied(Request& request, bool whole) noexcept {
   if (!whole) return ask_for_pieces(request, request.peer_cookie);
   send_done(*request.flow, request.peer_cookie);
@@ -109,7 +179,7 @@ void Messenger::shared_copied(Request& request, bool whole) noexcept {
   finish(request);
 }
 
-// The receiver of an own message has begun to copy it.
+// The receiver of a message from this process has begun to copy it.
 Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std::span<const std::byte> payload) {
   const Request* request = find_cookie(header.second, flow, true);
   if (request == nullptr || request->stage != Stage::offered) {
@@ -120,20 +190,12 @@ Status Messenger::share_arrived(Flow& flow, const wire::FrameHeader& header, std
   prove_reach(flow, *envelope);
   std::atomic<std::uint64_t>* word = flow.channel->shared_word(link::Way::outgoing);
   if (flow.reach != Reach::proven || word == nullptr || !may_spin()) return {};
-  std::uint64_t claimed = 0;
-  std::uint64_t copied = 0;
-  while (const auto piece = claim_piece(*word, header.context, request->bytes, self_ > flow.peer)) {
-    ++claimed;
-    if (!write_piece(*flow.memory, envelope->address + piece->offset, request->data + piece->offset, piece->bytes)) {
-      break;
-    }
-    ++copied;
-    counters_.add(Counter::message_bytes_written_directly, piece->bytes);
-  }
-  if (claimed == 0) return {};
+  const Copied own = write_pieces({counters_, *word, header.context, request->bytes, self_ > flow.peer}, *flow.memory,
+                                  envelope->address, request->data, static_cast<std::uint32_t>(header.tag));
+  if (own.claimed == 0) return {};
   wire::FrameHeader answer;
   answer.kind = wire::message_frame_kind(wire::MessageKind::shared);
-  answer.first = copied;
+  answer.first = own.pieces;
   answer.second = header.first;
   post_control(flow, answer, {});
   return {};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "os/host.hpp"
+
 namespace couplet::message {
 namespace {
 
@@ -51,22 +53,61 @@ Status failure_from(std::string_view bytes) {
 constexpr char said_ok = 0;
 constexpr char said_failed = 1;
 constexpr std::uint64_t retry_ns = 1'000'000;
+constexpr int max_receive_failures = 3;                    // without memory; then a greeting is given up
+constexpr std::uint64_t notice_patience_ns = 100'000'000;  // for memory to tell others of a failure
 
-constexpr std::size_t image_head_bytes = 10;  // what is said, the identity, the length of the name
+constexpr std::size_t image_head_bytes = 18;  // kind, identity, meeting number, and length of the name
 constexpr std::size_t max_name_bytes = 255;   // in an image
+constexpr std::size_t greeting_room_bytes = 2048;
+
+std::int32_t upwards(std::uint32_t call) noexcept {
+  return static_cast<std::int32_t>(2 * (call & 0x3FFFFFFF));
+}
+std::int32_t downwards(std::uint32_t call) noexcept {
+  return upwards(call) + 1;
+}
+
+// Of what a member and its parent say to each other in one meeting.
+std::uint32_t context_of(std::uint64_t identity, std::int32_t child, std::uint64_t meeting) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const std::uint64_t number : {identity, std::uint64_t{static_cast<std::uint32_t>(child)}, meeting}) {
+    for (unsigned shift = 0; shift < 64; shift += 8) hash = (hash ^ ((number >> shift) & 0xFF)) * 0x100000001b3U;
+  }
+  return user_context(hash) | internal_context;
+}
+
+std::uint32_t greeting_context(std::uint64_t identity) noexcept {
+  return user_context(identity) | internal_context;
+}
 
 }  // namespace
 
-MessageTeam::MessageTeam(Messenger& messenger, Group& group, std::uint64_t identity, std::string name)
+// ---- meetings ----
+
+MessageTeam::MessageTeam(Messenger& messenger, Group& group, std::string name, std::uint64_t first_meeting)
     : messenger_(messenger),
       group_(group),
-      identity_(identity),
-      context_(user_context(identity) | internal_context),
-      name_(std::move(name)) {}
+      name_(std::move(name)),
+      identity_(identity_of(group, name_)),
+      next_meeting_(first_meeting) {
+  int bit = 1;
+  for (; bit < size() && (rank() & bit) == 0; bit <<= 1) {
+    if ((rank() | bit) < size()) children_.push_back(edge_to(rank() | bit));
+  }
+  if (rank() != 0) parent_ = edge_to(rank() & ~bit);
+  greeting_.reserve(greeting_room_bytes);
+}
 
-std::uint64_t MessageTeam::identity_of(const Group& group, std::string_view name, std::uint32_t number) {
-  const std::int32_t key[] = {static_cast<std::int32_t>(group.hash()), static_cast<std::int32_t>(group.hash() >> 32U),
-                              static_cast<std::int32_t>(number)};
+MessageTeam::Edge MessageTeam::edge_to(std::int32_t rank) const {
+  return {.rank = rank, .peer = group_.peer(rank), .meeting = 0, .context = 0, .met = false};
+}
+
+MessageTeam::~MessageTeam() {
+  end_meeting();
+}
+
+std::uint64_t MessageTeam::identity_of(const Group& group, std::string_view name) {
+  const std::int32_t key[] = {static_cast<std::int32_t>(group.hash()), static_cast<std::int32_t>(group.hash() >> 32U)};
   return hash_members(name, key);
 }
 
@@ -74,12 +115,69 @@ Result<std::unique_ptr<MessageTeam>> MessageTeam::open(Messenger& messenger, Gro
   if (group.rank() < 0) {
     return fail(Code::state, "team '{}': this process is no member of group '{}'", name, group.name());
   }
-  std::uint32_t& uses = messenger.uses_of(group.context(), name);
-  const std::uint64_t identity = identity_of(group, name, uses);
-  auto team = std::unique_ptr<MessageTeam>(new MessageTeam(messenger, group, identity, std::string(name)));
-  ++uses;  // an exception before this leaves the count as the other members have it
-  return team;
+  COUPLET_TRY_VALUE(const std::uint64_t first_meeting, os::random_bits());
+  return std::unique_ptr<MessageTeam>(new MessageTeam(messenger, group, std::string(name), first_meeting));
 }
+
+void MessageTeam::begin_meeting() noexcept {
+  met_ = true;
+  calls_ = 0;
+  if (parent_.rank < 0) return;
+  parent_.meeting = next_meeting_++;
+  parent_.context = context_of(identity_, rank(), parent_.meeting);
+  parent_.met = true;
+}
+
+// Nothing that is left of it, or still comes, is kept.
+void MessageTeam::end_meeting() noexcept {
+  if (parent_.met) messenger_.end_internal(parent_.peer, parent_.context);
+  parent_.met = false;
+  for (Edge& child : children_) {
+    if (child.met) messenger_.end_internal(child.peer, child.context);
+    child.met = false;
+  }
+  met_ = false;
+}
+
+void MessageTeam::leave(const Status& why) noexcept {
+  if (!met_) return;
+  const std::uint64_t patience_ns = os::now_ns() + notice_patience_ns;
+  if (parent_.met) send(why, {}, parent_, upwards(calls_), patience_ns);
+  for (const Edge& child : children_) {
+    if (child.met) send(why, {}, child, downwards(calls_), patience_ns);
+  }
+  end_meeting();
+}
+
+// Takes the first greeting of the child that is still meant, and what the child brings to the first call with it.
+Status MessageTeam::greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns) {
+  int failures = 0;
+  while (true) {
+    const Status received = with_memory([&] {
+      return messenger_.recv_internal(group_, greeting_context(identity_), greeting_, child.rank, greeting_tag,
+                                      deadline_ns);
+    });
+    if (received.code() == Code::memory && ++failures < max_receive_failures && os::now_ns() < deadline_ns) {
+      messenger_.move_until(os::now_ns() + retry_ns);  // a child that is not met cannot be told of a failure
+      continue;
+    }
+    COUPLET_TRY(received);
+    auto head = head_of(greeting_, child.rank);
+    if (!head.ok()) return with_memory([&] { return head.status(); });
+    child.meeting = head->meeting;
+    child.context = context_of(head->identity, child.rank, head->meeting);
+    if (messenger_.end_internal(child.peer, child.context, true)) continue;
+    child.met = true;
+    return with_memory([&] {
+      Status status = check_head(*head, child);
+      if (status.ok() && head->failed) status = failure_from(head->content);
+      if (status.ok()) bytes.assign(head->content);
+      return status;
+    });
+  }
+}
+
+// ---- calls ----
 
 Status MessageTeam::minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) {
   auto all = combine(
@@ -90,9 +188,10 @@ Status MessageTeam::minimum(std::span<std::int64_t> values, std::uint64_t deadli
       merge_minimum, deadline_ns);
   if (!all.ok()) return all.status();
   if (all->size() != values.size() * 8) {
-    broken_ = fail(Code::mismatch, "team '{}': one member gives {} values, another {}", name_, values.size(),
-                   all->size() / 8);
-    return broken_;
+    Status differs = fail(Code::mismatch, "team '{}': one member gives {} values, another {}", name_, values.size(),
+                          all->size() / 8);
+    leave(differs);
+    return differs;
   }
   for (std::size_t index = 0; index < values.size(); ++index) {
     values[index] = static_cast<std::int64_t>(number_at(*all, index * 8));
@@ -110,12 +209,13 @@ Result<std::vector<std::string>> MessageTeam::gather(const std::string& bytes, s
       merge_records, deadline_ns);
   if (!all.ok()) return all.status();
   std::vector<std::string> parts;
-  own_failure_ = with_memory([&] {
+  const Status taken = with_memory([&] {
     parts.resize(static_cast<std::size_t>(size()));
     return take_apart(*all, parts);
   });
-  if (own_failure_.ok()) return parts;
-  return own_failure_;
+  if (taken.ok()) return Result<std::vector<std::string>>(std::move(parts));
+  leave(taken);  // the others have theirs
+  return taken;
 }
 
 // Into the part of each member.
@@ -129,70 +229,77 @@ Status MessageTeam::take_apart(const std::string& all, std::vector<std::string>&
     parts[static_cast<std::size_t>(member)] = all.substr(offset, static_cast<std::size_t>(length));
     offset += static_cast<std::size_t>(length);
   }
-  return found == size() ? Status() : fail(Code::mismatch, "{} of {} members gave their part", found, size());
+  return found == size() ? Status() : fail(Code::mismatch, "only {} of {} members have contributed", found, size());
 }
 
 // Every member takes part in every call, also one that has no memory for its own part: the others hear of it.
 Result<std::string> MessageTeam::combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns) {
-  if (!broken_.ok()) return broken_;
-  const auto tag = static_cast<std::int32_t>(2 * (calls_++ & 0x3FFFFFFF));
+  if (!met_) begin_meeting();
+  const std::uint32_t call = calls_++;
   std::string own;
-  Status status = own_failure_.ok() ? with_memory([&] {
+  Status status = with_memory([&] {
     fill(own);
     return Status();
-  })
-                                    : own_failure_;
-  Status collected = collect(own, status.ok() ? merge : Merge(merge_nothing), tag, deadline_ns);
+  });
+  Status collected = collect(own, status.ok() ? merge : Merge(merge_nothing), call, deadline_ns);
   if (status.ok()) status = std::move(collected);
-  int bit = 1;
-  while (bit < size() && (rank() & bit) == 0) bit <<= 1;
-  if (rank() != 0) {
-    const int parent = rank() & ~bit;
-    send(status, own, parent, tag, deadline_ns);
-    Status from_above = receive(own, parent, tag + 1, deadline_ns);
+  bool heard = parent_.rank < 0;
+  if (parent_.rank >= 0) {
+    send(status, own, parent_, call == 0 ? greeting_tag : upwards(call), deadline_ns);
+    Status from_above = receive(own, parent_, downwards(call), deadline_ns, heard);
     if (status.ok() || from_above.code() != Code::timeout) status = std::move(from_above);
   }
-  for (int child_bit = bit >> 1; child_bit > 0; child_bit >>= 1) {
-    if ((rank() | child_bit) < size()) send(status, own, rank() | child_bit, tag + 1, deadline_ns);
+  for (auto child = children_.rbegin(); child != children_.rend(); ++child) {
+    if (child->met) send(status, own, *child, downwards(call), deadline_ns);
   }
-  if (status.code() == Code::memory) {  // perhaps here alone: the others hear of it in the next call
-    own_failure_ = status;
-    return status;
+  if (status.ok()) return Result<std::string>(std::move(own));  // a copy could fail here alone
+  if (!heard) {  // the parent, and all above it, may have gone on to the next call
+    send(status, {}, parent_, upwards(calls_), os::now_ns() + notice_patience_ns);
   }
-  if (!status.ok()) {
-    broken_ = std::move(status);
-    return broken_;
-  }
-  return Result<std::string>(std::move(own));  // a copy could fail here alone
+  end_meeting();
+  return status;
 }
 
 // Merges what the children send; all of them are heard, also after a failure.
-Status MessageTeam::collect(std::string& own, const Merge& merge, std::int32_t tag, std::uint64_t deadline_ns) {
+Status MessageTeam::collect(std::string& own, const Merge& merge, std::uint32_t call, std::uint64_t deadline_ns) {
   Status first;
-  for (int bit = 1; bit < size() && (rank() & bit) == 0; bit <<= 1) {
-    const int child = rank() | bit;
-    if (child >= size()) continue;
+  for (Edge& child : children_) {
     std::string part;
-    Status status = receive(part, child, tag, deadline_ns);
+    bool heard = false;
+    Status status =
+        call == 0 ? greeted(part, child, deadline_ns) : receive(part, child, upwards(call), deadline_ns, heard);
+    if (status.ok() && call > 0 && messenger_.end_internal(child.peer, child.context, true)) {
+      status = with_memory([&] { return fail(Code::timeout, "rank {} has given up the previous call", child.rank); });
+    }
     if (status.ok() && first.ok()) status = with_memory([&] { return merge(own, part); });
     if (first.ok() && !status.ok()) first = std::move(status);
   }
   return first;
 }
 
-Status MessageTeam::receive(std::string& bytes, int source, std::int32_t tag, std::uint64_t deadline_ns) {
+// heard: the neighbour has answered, if only with a failure.
+Status MessageTeam::receive(std::string& bytes, const Edge& from, std::int32_t tag, std::uint64_t deadline_ns,
+                            bool& heard) {
   std::string image;
-  COUPLET_TRY(with_memory([&] { return messenger_.recv_internal(group_, context_, image, source, tag, deadline_ns); }));
-  try {
-    return take_image(std::move(image), source, bytes);
-  } catch (const std::bad_alloc&) {
-    return Code::memory;  // for the text of a failure
-  }
+  COUPLET_TRY(
+      with_memory([&] { return messenger_.recv_internal(group_, from.context, image, from.rank, tag, deadline_ns); }));
+  return with_memory([&]() -> Status {
+    COUPLET_TRY_VALUE(const Head head, head_of(image, from.rank));
+    COUPLET_TRY(check_head(head, from));
+    heard = true;
+    if (head.failed) return failure_from(head.content);
+    image.erase(0, image.size() - head.content.size());
+    bytes = std::move(image);
+    return {};
+  });
 }
 
-std::string MessageTeam::image_of(const Status& status, const std::string& bytes) const {
+// ---- images ----
+
+std::string MessageTeam::image_of(const Status& status, const std::string& bytes, const Edge& to) const {
   std::string image(1, status.ok() ? said_ok : said_failed);
   append_number(image, identity_);
+  append_number(image, to.meeting);
   const std::string_view name = std::string_view(name_).substr(0, max_name_bytes);
   image.push_back(static_cast<char>(name.size()));
   image.append(name);
@@ -205,23 +312,32 @@ std::string MessageTeam::image_of(const Status& status, const std::string& bytes
   return image;
 }
 
-// Checks that `image` belongs to this very team: contexts are only 31 bits of an identity, so that two teams may have
-// the same.
-Status MessageTeam::take_image(std::string image, int source, std::string& bytes) const {
-  const std::size_t name_bytes = image.size() < image_head_bytes ? 0 : static_cast<unsigned char>(image[9]);
+Result<MessageTeam::Head> MessageTeam::head_of(std::string_view image, std::int32_t source) const {
+  const std::size_t name_bytes =
+      image.size() < image_head_bytes ? 0 : static_cast<unsigned char>(image[image_head_bytes - 1]);
   const std::size_t head_bytes = image_head_bytes + name_bytes;
   if (image.size() < head_bytes || (image.front() != said_ok && image.front() != said_failed)) {
-    return fail(Code::protocol, "team '{}': rank {} sends no answer of a team", name_, source);
+    return fail(Code::protocol, "rank {} sends no answer of a team", source);
   }
-  if (number_at(image, 1) != identity_) {
-    return fail(
-        Code::mismatch,
-        "team '{}': rank {} answers for team '{}', which has the same context {:#010x}: name one of them otherwise",
-        name_, source, std::string_view(image).substr(image_head_bytes, name_bytes), context_);
+  return Head{.failed = image.front() == said_failed,
+              .identity = number_at(image, 1),
+              .meeting = number_at(image, 9),
+              .name = image.substr(image_head_bytes, name_bytes),
+              .content = image.substr(head_bytes)};
+}
+
+// Checks that what was said belongs to this very team and meeting: contexts are only 31 bits, so that two teams may
+// have the same.
+Status MessageTeam::check_head(const Head& head, const Edge& from) const {
+  if (head.identity != identity_) {
+    return fail(Code::mismatch,
+                "rank {} answers for team '{}', which has the same context {:#010x}: give one of them another name",
+                from.rank, head.name, greeting_context(identity_));
   }
-  if (image.front() == said_failed) return failure_from(std::string_view(image).substr(head_bytes));
-  image.erase(0, head_bytes);
-  bytes = std::move(image);
+  if (head.meeting != from.meeting) {
+    return fail(Code::protocol, "rank {} answers for meeting {:#x}, not for {:#x}", from.rank, head.meeting,
+                from.meeting);
+  }
   return {};
 }
 
@@ -237,7 +353,8 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
   if (status.ok()) return status;
   if (!status.error()) return fail(Code::timeout, "team '{}': interrupted", name_);
   try {
-    return status.within(fmt::format("team '{}'", name_));
+    const std::string title = fmt::format("team '{}'", name_);
+    return status.text().starts_with(title) ? status : status.within(title);
   } catch (const std::bad_alloc&) {
     return status;
   }
@@ -245,17 +362,18 @@ Status MessageTeam::with_memory(const Body& body) const noexcept {
 
 // A target that is lost is not told: it knows, or does not need it any more. Without memory to send, it is tried again
 // while the call lasts, since the target waits; then it hears of it by the end of the channel.
-void MessageTeam::send(const Status& status, const std::string& bytes, int target, std::int32_t tag,
+void MessageTeam::send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
                        std::uint64_t deadline_ns) noexcept {
+  const std::uint32_t context = tag == greeting_tag ? greeting_context(identity_) : to.context;
   std::string image;
   while (true) {
     const Status sent = with_memory([&] {
-      if (image.empty()) image = image_of(status, bytes);
-      return messenger_.send_internal(group_, context_, image, target, tag);
+      if (image.empty()) image = image_of(status, bytes, to);
+      return messenger_.send_internal(group_, context, image, to.rank, tag);
     });
     if (sent.code() != Code::memory) return;
     const std::uint64_t now_ns = os::now_ns();
-    if (now_ns >= deadline_ns) return messenger_.give_up_peer(group_, target, sent);
+    if (now_ns >= deadline_ns) return messenger_.give_up_peer(group_, to.rank, sent);
     messenger_.move_until(std::min(deadline_ns, now_ns + retry_ns));
   }
 }

@@ -4,7 +4,9 @@
 
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "message/agree.hpp"
 #include "message/message.hpp"
@@ -22,48 +24,79 @@ class SoloTeam final : public Team {
 };
 
 // Up a binomial tree to rank 0 and down again, always the same tree. What goes wrong at one member (a lost neighbour, a
-// deadline, values that do not fit together) is told to all on the same way; after that the team is of no more use, and
-// each call answers with that failure.
+// deadline, no memory, values that do not fit together) is told to all on the same way, and is over with the call: in
+// the next call the members meet anew.
+//
+// A meeting: each member greets its parent with a number that it never uses again, and all that the two say to each
+// other afterwards carries that number. Nothing that a member counts or remembers has to be the same as at others, so
+// that members that were started again, that failed alone or that came too late find each other; and what is left of
+// one meeting is never taken for a part of another. Page: docs/formats/message.md.
 class MessageTeam final : public Team {
  public:
-  // Every member of the group opens its teams of one name in the same order; no message is sent. group and messenger
+  // No message is sent. Several teams of one name are used in the same order by all members. group and messenger
   // outlive the team. state: the caller is no member.
   static Result<std::unique_ptr<MessageTeam>> open(Messenger& messenger, Group& group, std::string_view name);
-  // Of the team that is the `number`-th of its name in `group`; the same on every host. Each message of a team carries
-  // it.
-  [[nodiscard]] static std::uint64_t identity_of(const Group& group, std::string_view name, std::uint32_t number);
+  // The same on every host. Each message of a team carries it.
+  [[nodiscard]] static std::uint64_t identity_of(const Group& group, std::string_view name);
+  ~MessageTeam() override;
+  MessageTeam(const MessageTeam&) = delete;
+  MessageTeam& operator=(const MessageTeam&) = delete;
 
   [[nodiscard]] int rank() const noexcept override { return group_.rank(); }
   [[nodiscard]] int size() const noexcept override { return group_.size(); }
   Status minimum(std::span<std::int64_t> values, std::uint64_t deadline_ns) override;
   Result<std::vector<std::string>> gather(const std::string& bytes, std::uint64_t deadline_ns) override;
+  void leave(const Status& why) noexcept override;
 
  private:
+  // A neighbour in the tree.
+  struct Edge {
+    std::int32_t rank = -1;
+    channel::PeerId peer = 0;
+    std::uint64_t meeting = 0;  // the number that the lower one of the two has chosen
+    std::uint32_t context = 0;  // in which the two talk during this meeting
+    bool met = false;
+  };
+  // The head of what a neighbour has said, and the rest.
+  struct Head {
+    bool failed = false;
+    std::uint64_t identity = 0;
+    std::uint64_t meeting = 0;
+    std::string_view name;
+    std::string_view content;
+  };
+  // Makes the own part.
+  using Fill = std::function<void(std::string& own)>;
   // Adds what came from a child to what is there.
   using Merge = std::function<Status(std::string& own, std::string_view other)>;
 
-  MessageTeam(Messenger& messenger, Group& group, std::uint64_t identity, std::string name);
-  // Makes the own part.
-  using Fill = std::function<void(std::string& own)>;
+  MessageTeam(Messenger& messenger, Group& group, std::string name, std::uint64_t first_meeting);
   Result<std::string> combine(const Fill& fill, const Merge& merge, std::uint64_t deadline_ns);
   Status take_apart(const std::string& all, std::vector<std::string>& parts) const;
-  Status collect(std::string& own, const Merge& merge, std::int32_t tag, std::uint64_t deadline_ns);
-  [[nodiscard]] std::string image_of(const Status& status, const std::string& bytes) const;
-  Status take_image(std::string image, int source, std::string& bytes) const;
-  Status receive(std::string& bytes, int source, std::int32_t tag, std::uint64_t deadline_ns);
-  void send(const Status& status, const std::string& bytes, int target, std::int32_t tag,
+  Status collect(std::string& own, const Merge& merge, std::uint32_t call, std::uint64_t deadline_ns);
+  [[nodiscard]] Edge edge_to(std::int32_t rank) const;
+  void begin_meeting() noexcept;
+  void end_meeting() noexcept;
+  Status greeted(std::string& bytes, Edge& child, std::uint64_t deadline_ns);
+  Status receive(std::string& bytes, const Edge& from, std::int32_t tag, std::uint64_t deadline_ns, bool& heard);
+  void send(const Status& status, const std::string& bytes, const Edge& to, std::int32_t tag,
             std::uint64_t deadline_ns) noexcept;
+  [[nodiscard]] std::string image_of(const Status& status, const std::string& bytes, const Edge& to) const;
+  [[nodiscard]] Result<Head> head_of(std::string_view image, std::int32_t source) const;
+  Status check_head(const Head& head, const Edge& from) const;
   template <typename Body>
   Status with_memory(const Body& body) const noexcept;
 
   Messenger& messenger_;
   Group& group_;
-  std::uint64_t identity_;
-  std::uint32_t context_;
-  std::uint32_t calls_ = 0;
-  Status broken_;
-  Status own_failure_;  // of the last call, which succeeded at the others: the next one tells them
   std::string name_;
+  std::uint64_t identity_;
+  std::uint64_t next_meeting_;
+  Edge parent_;  // rank -1: this is rank 0
+  std::vector<Edge> children_;
+  bool met_ = false;         // a meeting has begun
+  std::uint32_t calls_ = 0;  // since it began
+  std::string greeting_;     // has room, so that a greeting is not lost if there is no memory
 };
 
 }  // namespace couplet::message

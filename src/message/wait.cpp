@@ -1,4 +1,4 @@
-// Waiting for requests: a few looks at the one channel that matters, then Engine::wait.
+// Waiting for requests: polls the one channel that matters a few times, then calls Engine::wait.
 #include <algorithm>
 #include <exception>
 #include <new>
@@ -11,6 +11,27 @@ namespace {
 
 constexpr int frames_per_test = 16;
 
+void lack_memory(channel::Channel& channel) {
+  channel.fail(fail(Code::memory, "no memory to take what {} sends", channel.peer_name()));
+}
+
+// Returns argument if a request stands twice in the list of a caller: it would be given back twice, and then be two
+// requests at once.
+Status check_distinct(std::span<Request* const> requests, const char* function) {
+  std::size_t again = requests.size();
+  for (std::size_t index = 0; index < requests.size(); ++index) {
+    if (requests[index] == nullptr) continue;
+    if (requests[index]->listed && again == requests.size()) again = index;
+    requests[index]->listed = true;
+  }
+  for (Request* const request : requests) {
+    if (request != nullptr) request->listed = false;
+  }
+  if (again == requests.size()) return {};
+  return fail(Code::argument, "{}: entry {} of {} is the same request as an earlier entry", function, again,
+              requests.size());
+}
+
 }  // namespace
 
 // The peer reads a large message while we look: going to sleep and being woken would cost more than the rest of the
@@ -20,21 +41,21 @@ int Messenger::rounds_for(const Request& request) const noexcept {
   const bool being_read = request.sending && request.stage == Stage::offered && request.flow->rounds_per_poll > 64;
   if (!being_read) return options_.spin_rounds;
   constexpr std::uint64_t bytes_per_round = 16;
-  constexpr std::uint64_t most_rounds = 250'000;  // some milliseconds
+  constexpr std::uint64_t most_rounds = 250'000;  // a few milliseconds
   return options_.spin_rounds + static_cast<int>(std::min(request.bytes / bytes_per_round, most_rounds));
 }
 
-// As Channel::poll; a channel that has no memory to go on fails by name.
+// Does what Channel::poll does. If there is no memory, the channel fails, with a text that names the peer.
 int Messenger::poll_channel(channel::Channel& channel, int budget) noexcept {
   try {
     return channel.poll(budget);
   } catch (const std::bad_alloc&) {
-    channel.fail(fail(Code::memory, "no memory to take what {} sends", channel.peer_name()));
+    lack_memory(channel);
     return 1;
   }
 }
 
-// No clock, no system call of ours; true: done.
+// Polls without reading the clock and without a system call of its own. Returns true if the request is done.
 bool Messenger::spin(const Request& request) noexcept {
   channel::Channel* channel = request.flow != nullptr ? request.flow->channel : nullptr;
   if (channel == nullptr) {
@@ -42,30 +63,42 @@ bool Messenger::spin(const Request& request) noexcept {
     return request.done;
   }
   const int rounds = rounds_for(request);
-  for (int round = 0; round < rounds; ++round) {
-    if (++rounds_ >= request.flow->rounds_per_poll) {
-      rounds_ = 0;
-      engine_->poll();
+  try {
+    for (int round = 0; round < rounds; ++round) {
+      if (++rounds_ >= request.flow->rounds_per_poll) {
+        rounds_ = 0;
+        engine_->poll_others();
+        if (request.done) return true;
+        if (engine_->wanted()) return false;  // another thread wants the turn, which Engine::wait gives it
+      }
+      const int moved = channel->poll(1);
       if (request.done) return true;
-      if (engine_->wanted()) return false;  // another thread: Engine::wait lets it in
+      if (request.flow->channel != channel) return request.done;
+      if (moved == 0 && round > 64) os::pause();
     }
-    const int moved = poll_channel(*channel, 1);
-    if (request.done) return true;
-    if (request.flow->channel != channel) return request.done;
-    if (moved == 0 && round > 64) os::pause();
+  } catch (const std::bad_alloc&) {
+    lack_memory(*channel);
   }
-  return false;
+  return request.done;
 }
 
-// As finish_wait, after spin() has not helped.
+// Does what finish_wait does, after spin() has not been enough.
 Status Messenger::block(Request& request, std::uint64_t deadline_ns) noexcept {
-  // Neither an agreement nor a blocking send can be left half way.
-  const bool may_stop = request.sending ? request.pooled : request.text == nullptr;
-  return wait_until([&request] { return request.done; }, deadline_ns, [this, &request] { return describe(request); },
-                    may_stop);
+  // Neither an agreement nor a blocking send can be ended half way. An agreement can if its team is being closed: it
+  // has failed then, and the other members are told.
+  const bool agrees = !request.sending && request.text != nullptr;
+  const bool may_stop = request.sending ? request.pooled : !agrees;
+  // Two pointers, for which std::function needs no memory: there may be none.
+  const auto over = [this, &request] {
+    const bool stops = !request.sending && request.text != nullptr && request.stage == Stage::posted;
+    return request.done || (stops && engine_->ending() == engine::Ending::closed);
+  };
+  const Status status = wait_until(
+      over, deadline_ns, [this, &request] { return describe(request); }, may_stop);
+  return status.ok() && !request.done ? engine::error_of(engine::Ending::closed) : status;
 }
 
-// By the clock only from here on: a message that comes while we look costs no look at it.
+// Reads the clock from here on. A message that arrives while spin() polls costs no reading of the clock.
 Status Messenger::wait_until(const std::function<bool()>& done, std::uint64_t deadline_ns,
                              const std::function<std::string()>& what, bool interruptible) noexcept {
   if (engine_ == nullptr) return fail(Code::state, "a call that waits needs an engine");
@@ -74,7 +107,7 @@ Status Messenger::wait_until(const std::function<bool()>& done, std::uint64_t de
   try {
     status = engine_->wait(done, deadline_ns, what, nullptr, interruptible);
   } catch (const std::bad_alloc&) {
-    status = Code::memory;  // the caller's request is still in its list: it decides
+    status = Code::memory;  // the caller's request is still in its list, so the caller decides
   } catch (const std::exception& error) {
     status = fail(Code::internal, "unexpected exception in a wait: {}", error.what());
   }
@@ -86,7 +119,8 @@ void Messenger::move_until(std::uint64_t until_ns) noexcept {
   static_cast<void>(wait_until([] { return false; }, until_ns, [] { return std::string(); }, false));
 }
 
-// ok: done; timeout; interrupted; memory. Or state: nobody can wait here.
+// Returns ok if the request is done; timeout; interrupted; memory; or state, if this process has no engine to wait
+// with.
 Status Messenger::finish_wait(Request& request, std::uint64_t deadline_ns) noexcept {
   if (request.done) return {};
   if (engine_ != nullptr && spin(request)) return {};
@@ -118,16 +152,17 @@ void Messenger::withdraw(Request** request) {
 
 Status Messenger::test(Request** request, couplet_message* message) {
   if (*request == nullptr) return {};
-  // Its own channel at once, also where that takes a system call; the others when it is their time.
+  // Polls the request's own channel at once, even if that takes a system call, and the others when their time has come.
   channel::Channel* channel = (*request)->flow != nullptr ? (*request)->flow->channel : nullptr;
   if (!(*request)->done && engine_ != nullptr && channel != nullptr) poll_channel(*channel, frames_per_test);
-  if (!(*request)->done && engine_ != nullptr) engine_->poll();
+  if (!(*request)->done && engine_ != nullptr) channel != nullptr ? engine_->poll_others() : engine_->poll();
   if (!(*request)->done) return Code::not_yet;
   return collect(request, message);
 }
 
 Status Messenger::waitall(std::span<Request*> requests, std::uint64_t deadline_ns, couplet_status* statuses,
                           couplet_message* messages) {
+  COUPLET_TRY(check_distinct(requests, "waitall"));
   Status first;
   for (std::size_t index = 0; index < requests.size(); ++index) {
     Status status = wait(&requests[index], deadline_ns, messages != nullptr ? messages + index : nullptr);
@@ -145,6 +180,7 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
   for (const Request* request : requests) any = any || request != nullptr;
   *index = -1;
   if (!any) return {};
+  COUPLET_TRY(check_distinct(requests, "waitany"));
   const auto one_done = [&requests, &found] {
     for (found = 0; found < requests.size(); ++found) {
       if (requests[found] != nullptr && requests[found]->done) return true;
@@ -159,8 +195,8 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
   return collect(&requests[found], message);
 }
 
-// A peer that computes acknowledges nothing: after the deadline it is enough that the system has all, which delivers it
-// also when this process has ended.
+// A peer that computes does not acknowledge. So after the deadline it is enough if the system has everything, since the
+// system delivers it even if this process has ended.
 Status Messenger::flush(std::uint64_t deadline_ns) {
   const auto none = [this](bool (channel::Channel::*still)() const noexcept) {
     bool found = false;

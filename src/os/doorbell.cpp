@@ -183,6 +183,14 @@ int Doorbell::look(int* ready_descriptors, int most) {
   return ready;
 }
 
+int Doorbell::descriptor() const noexcept {
+  return state_->set.number();
+}
+
+void Doorbell::clear_rings() noexcept {
+  state_->drain();
+}
+
 Status Doorbell::allow_wake() {
   if (state_->waker) {
     return {};

@@ -46,6 +46,11 @@ class Doorbell {
   // Finds the watched descriptors that are ready now, and returns their number. Does not block. Changes neither flag
   // nor socket, since another thread may be asleep.
   int look(int* ready_descriptors, int most);
+  // Returns the epoll set, so that another set can include it. It can be read while a watched descriptor is ready or a
+  // ring was not cleared.
+  [[nodiscard]] int descriptor() const noexcept;
+  // Takes the rings that have come, as sleep does.
+  void clear_rings() noexcept;
   // Lets wake() end a sleep of another thread of this process. Returns system if no descriptor is left.
   Status allow_wake();
   // Ends the sleep that is under way, or the next one. Any thread may call it.

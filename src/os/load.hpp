@@ -22,4 +22,19 @@ class LoadMeter {
   Descriptor file_;
 };
 
+// Measures how much of the time a process of this host runs, or waits for a core (its first thread).
+class RunMeter {
+ public:
+  // process: its pid here; 0: not known.
+  explicit RunMeter(std::uint32_t process);
+  // Returns the share of the time since the last call, from 0 to 1. Returns 1 if the system does not say, and 0 if the
+  // process has ended.
+  [[nodiscard]] double share(std::uint64_t now_ns) noexcept;
+
+ private:
+  Descriptor file_;
+  std::uint64_t last_ns_ = 0;
+  std::uint64_t last_run_ns_ = 0;
+};
+
 }  // namespace couplet::os

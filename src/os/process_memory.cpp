@@ -46,7 +46,7 @@ Status read_failure(int error, std::uint32_t process, std::uint64_t address, std
 template <typename Move>
 Status move_runs(std::uint32_t process, std::span<const ProcessRun> runs, std::byte* local, const Move& move) {
   constexpr std::size_t most_runs = 512;
-  std::array<iovec, most_runs> remote{};
+  std::array<iovec, most_runs> remote;  // NOLINT: filled below
   std::size_t next = 0;
   std::uint64_t done_bytes = 0;  // the finished bytes of runs[next]
   while (next < runs.size()) {
@@ -74,6 +74,13 @@ Status move_runs(std::uint32_t process, std::span<const ProcessRun> runs, std::b
   return {};
 }
 
+Status write_runs(std::uint32_t process, std::span<const ProcessRun> runs, const void* local) {
+  auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(local));  // NOLINT: only read
+  return move_runs(process, runs, bytes, [process](const iovec* here, const iovec* remote, std::size_t count) {
+    return ::process_vm_writev(static_cast<pid_t>(process), here, 1, remote, count, 0);
+  });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ProcessMemory>> ProcessMemory::open(std::uint32_t process, const MemoryProof& proof) {
@@ -88,7 +95,7 @@ Result<std::unique_ptr<ProcessMemory>> ProcessMemory::open(std::uint32_t process
     return read_failure(errno, process, proof.address, proof.size);
   }
   if (static_cast<std::size_t>(moved) != proof.size || seen.bytes != proof.bytes) {
-    return fail(Code::unsupported, "process {} is another one here", process);
+    return fail(Code::unsupported, "process number {} is another process here", process);
   }
   if (!memory->lives()) {
     return memory->has_ended();
@@ -96,7 +103,7 @@ Result<std::unique_ptr<ProcessMemory>> ProcessMemory::open(std::uint32_t process
   return memory;
 }
 
-// If there is no handle, only the proof can tell.
+// Without a handle only the proof can show that the process has ended.
 bool ProcessMemory::lives() const noexcept {
   if (!handle_.mine()) {
     return true;
@@ -109,7 +116,7 @@ Status ProcessMemory::has_ended() const {
   return fail(Code::peer_lost, "process {} has ended, or runs another program now", process_);
 }
 
-Status ProcessMemory::still_the_same() const {
+Status ProcessMemory::check() const {
   auto seen = proof_.bytes;
   seen.fill(0);
   const iovec local{seen.data(), proof_.size};
@@ -154,16 +161,26 @@ Status ProcessMemory::read(std::span<const ProcessRun> runs, void* local) const 
                         [this](const iovec* here, const iovec* remote, std::size_t count) {
                           return ::process_vm_readv(static_cast<pid_t>(process_), here, 1, remote, count, 0);
                         }));
-  return still_the_same();
+  return check();
+}
+
+Status ProcessMemory::read_unchecked(std::uint64_t address, void* target, std::uint64_t bytes) const {
+  const ProcessRun run{.address = address, .bytes = bytes};
+  return move_runs(process_, std::span(&run, 1), static_cast<std::byte*>(target),
+                   [this](const iovec* here, const iovec* remote, std::size_t count) {
+                     return ::process_vm_readv(static_cast<pid_t>(process_), here, 1, remote, count, 0);
+                   });
+}
+
+Status ProcessMemory::write_unchecked(std::uint64_t address, const void* source, std::uint64_t bytes) const {
+  const ProcessRun run{.address = address, .bytes = bytes};
+  return write_runs(process_, std::span(&run, 1), source);
 }
 
 Status ProcessMemory::write(std::span<const ProcessRun> runs, const void* local) const {
-  COUPLET_TRY(still_the_same());
-  auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(local));  // NOLINT: only read
-  COUPLET_TRY(move_runs(process_, runs, bytes, [this](const iovec* here, const iovec* remote, std::size_t count) {
-    return ::process_vm_writev(static_cast<pid_t>(process_), here, 1, remote, count, 0);
-  }));
-  return still_the_same();
+  COUPLET_TRY(check());
+  COUPLET_TRY(write_runs(process_, runs, local));
+  return check();
 }
 
 }  // namespace couplet::os

@@ -52,10 +52,17 @@ class ProcessMemory {
   Status read(std::span<const ProcessRun> runs, void* local) const;
   Status write(std::span<const ProcessRun> runs, const void* local) const;
 
+  // The same for one piece of a larger copy, without the question whether the process is still the proven one. What was
+  // read counts only if check() is ok afterwards. Before the first write it has to be ok, or the process has to have
+  // shown in another way that it lives.
+  Status read_unchecked(std::uint64_t address, void* target, std::uint64_t bytes) const;
+  Status write_unchecked(std::uint64_t address, const void* source, std::uint64_t bytes) const;
+  // Returns ok if the process is still the proven one, else peer_lost.
+  [[nodiscard]] Status check() const;
+
  private:
   ProcessMemory(std::uint32_t process, const MemoryProof& proof, Descriptor handle)
       : process_(process), proof_(proof), handle_(std::move(handle)) {}
-  [[nodiscard]] Status still_the_same() const;
   [[nodiscard]] Status has_ended() const;
   [[nodiscard]] bool lives() const noexcept;
 

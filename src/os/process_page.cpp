@@ -75,8 +75,8 @@ ProcessPage::~ProcessPage() {
 Result<std::unique_ptr<ProcessPage>> ProcessPage::create(const std::string& directory, const PageOwner& owner) {
   if (owner.rank_count == 0 || owner.rank_count > wire::page_most_ranks ||
       owner.counter_count > wire::page_counter_capacity) {
-    return fail(Code::limit, "a process page for {} ranks and {} counters (at most {} and {})", owner.rank_count,
-                owner.counter_count, wire::page_most_ranks, wire::page_counter_capacity);
+    return fail(Code::limit, "a process page for {} ranks and {} counters cannot be made (at most {} and {})",
+                owner.rank_count, owner.counter_count, wire::page_most_ranks, wire::page_counter_capacity);
   }
   const auto path = page_path(directory, owner.peer);
   if (is_locked(path)) {

@@ -1,4 +1,4 @@
-// Says whether a connection was reset or refused, from its failure.
+// Says whether a connection was reset, fell silent or was refused, from its failure.
 // Tests: tests/unit/os/test_socket.cpp.
 #pragma once
 
@@ -10,6 +10,9 @@ namespace couplet::os {
 // has forgotten it). That does not say whether the peer's process has ended. `failure` was made by socket_failure()
 // (socket.hpp), possibly with more text before it.
 [[nodiscard]] bool says_reset(const Status& failure) noexcept;
+// If true, the connection ended because the peer's system did not answer: its host may have vanished, or the network
+// between may be interrupted. That does not say whether the peer's process has ended, either.
+[[nodiscard]] bool says_silent(const Status& failure) noexcept;
 // If true, the peer's system lives, but no process listens at that address.
 [[nodiscard]] bool says_refused(const Status& failure) noexcept;
 

@@ -115,6 +115,13 @@ Result<Endpoint> own_endpoint(const Descriptor& socket, bool peer) {
   return from_address(address.get());
 }
 
+// socket_failure() writes the words of the system at the end; others only put theirs before.
+bool ends_with_one_of(const Status& failure, std::initializer_list<int> errors) noexcept {
+  const std::string text = failure.text();
+  return failure.error() &&
+         std::ranges::any_of(errors, [&text](int error) { return text.ends_with(std::strerror(error)); });
+}
+
 }  // namespace
 
 std::string endpoint_text(const Endpoint& endpoint) {
@@ -202,7 +209,7 @@ Result<Descriptor> listen_tcp(const Endpoint& endpoint, int backlog) {
   const Address address = to_address(endpoint);
   if (::bind(socket.number(), address.get(), address.bytes) != 0) {
     if (errno == EADDRINUSE) {
-      return fail(Code::exists, "{} is taken by another program", endpoint_text(endpoint));
+      return fail(Code::exists, "{} is in use by another program", endpoint_text(endpoint));
     }
     return system_failure(errno, fmt::format("cannot bind to {}", endpoint_text(endpoint)));
   }
@@ -216,7 +223,7 @@ Result<Descriptor> accept_tcp(const Descriptor& listener, const SocketOptions& o
   Descriptor socket(
       retry_interrupted([&] { return ::accept4(listener.number(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); }));
   if (!socket) {
-    // The caller may be gone again before it was accepted, which is as if it had not called.
+    // A caller that is gone before it was accepted counts as one that has not called.
     if (errno == EAGAIN || errno == ECONNABORTED) {
       return Code::not_yet;
     }
@@ -273,8 +280,13 @@ void allow_unread(const Descriptor& socket) noexcept {
   static_cast<void>(::setsockopt(socket.number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never));
 }
 
+void abort_on_close(const Descriptor& socket) noexcept {
+  const linger abort{.l_onoff = 1, .l_linger = 0};
+  static_cast<void>(::setsockopt(socket.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort));
+}
+
 std::uint32_t silent_ms(const Descriptor& socket) noexcept {
-  // The probes of a full window. Answered ones do not count.
+  // Probes of a full window that had no answer.
   constexpr std::uint8_t unanswered_probes = 3;
   constexpr std::uint8_t retransmissions = 2;
   tcp_info info{};
@@ -310,15 +322,17 @@ Status socket_failure(int error, std::string_view what) {
   }
 }
 
-// socket_failure() writes the words of the system at the end; others only put theirs before.
+// socket_failure() puts the words of the system at the end, and callers only put text before it.
 bool says_reset(const Status& failure) noexcept {
-  const std::string text = failure.text();
-  return failure.error() && std::ranges::any_of(std::array{ECONNRESET, ECONNABORTED, EPIPE},
-                                                [&text](int error) { return text.ends_with(std::strerror(error)); });
+  return ends_with_one_of(failure, {ECONNRESET, ECONNABORTED, EPIPE});
+}
+
+bool says_silent(const Status& failure) noexcept {
+  return ends_with_one_of(failure, {ETIMEDOUT, EHOSTUNREACH, ENETUNREACH, EHOSTDOWN, ENETDOWN});
 }
 
 bool says_refused(const Status& failure) noexcept {
-  return failure.error() && failure.text().ends_with(std::strerror(ECONNREFUSED));
+  return ends_with_one_of(failure, {ECONNREFUSED});
 }
 
 Result<std::size_t> send_some(const Descriptor& socket, const void* data, std::size_t bytes) {

@@ -63,6 +63,9 @@ Result<std::size_t> receive_some(const Descriptor& socket, void* data, std::size
 // Lets the peer leave what is sent unread for as long as it likes: user_timeout_ms no longer applies. A system that is
 // gone is then found by silent_ms(), or by keepalive if nothing is on its way.
 void allow_unread(const Descriptor& socket) noexcept;
+// Makes the connection end with a reset when it is closed, and not with an end in good order, which the system also
+// sends for a process that has ended.
+void abort_on_close(const Descriptor& socket) noexcept;
 // Returns for how long the peer's system has not answered although an answer is due; 0 if none is due. The system of a
 // process that reads nothing does answer.
 [[nodiscard]] std::uint32_t silent_ms(const Descriptor& socket) noexcept;

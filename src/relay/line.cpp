@@ -14,12 +14,14 @@ bool Line::connect() {
     return false;
   }
   const std::uint64_t now = os::now_ns();
+  missed_.look(now);
   if (now < next_try_ns_) {
     return false;
   }
   const auto found = channels_.channel_to(server_);
   if (found && (*found)->state() != channel::ChannelState::failed) {
     channel_ = *found;
+    missed_ = {};
     return true;
   }
   lost(found ? (*found)->failure() : found.status());
@@ -27,21 +29,16 @@ bool Line::connect() {
   return false;
 }
 
+std::string Line::missing() const {
+  return hopeless() ? why_.text()
+                    : fmt::format("{}; this process has looked for another one for {:.1f} s", why_.text(),
+                                  static_cast<double>(missed_.total_ns()) * 1e-9);
+}
+
 void Line::lost(const Status& why) {
   channel_ = nullptr;
   why_ = why;
   next_try_ns_ = 0;
-  if (lost_since_ns_ == 0) {
-    lost_since_ns_ = os::now_ns();
-  }
-}
-
-bool Line::given_up() const {
-  if (channel_ != nullptr || lost_since_ns_ == 0) {
-    return false;
-  }
-  const bool hopeless = why_.code() == Code::unsupported;
-  return hopeless || os::now_ns() - lost_since_ns_ >= patience_ns_;
 }
 
 }  // namespace couplet::relay

@@ -11,10 +11,11 @@ Status Dispatch::arrived(channel::Channel& channel, const wire::FrameHeader& hea
                          std::span<const std::byte> payload) {
   if (wire::from_reader(wire::relay_kind_of(header))) {
     return server_ != nullptr ? server_->arrived(channel, header, payload)
-                              : fail(Code::protocol, "a request to a relay, which this process is not");
+                              : fail(Code::protocol, "a request for a relay, but this process is not one");
   }
-  return remote_ != nullptr ? remote_->arrived(channel, header, payload)
-                            : fail(Code::protocol, "a relay's answer to a process that reads nothing");
+  return remote_ != nullptr
+             ? remote_->arrived(channel, header, payload)
+             : fail(Code::protocol, "an answer of a relay, but this process reads no series of other nodes");
 }
 
 void Dispatch::lost(channel::Channel& channel, const Status& why) {

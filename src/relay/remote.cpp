@@ -4,7 +4,6 @@
 #include <iterator>
 
 #include "base/types.hpp"
-#include "os/host.hpp"
 #include "relay/line.hpp"
 #include "relay/remote_part.hpp"
 
@@ -13,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t local_reader_entries = 4;
 
-// Those of the wanted boxes that the part has something of; one empty box if there are none.
+// Returns the wanted boxes that overlap a box of the part; one empty box if there are none.
 std::vector<layout::Box> boxes_of_part(const std::vector<layout::Box>& wanted,
                                        const std::vector<layout::Box>& written) {
   std::vector<layout::Box> own;
@@ -28,7 +27,7 @@ std::vector<layout::Box> boxes_of_part(const std::vector<layout::Box>& wanted,
   return own;
 }
 
-// The slots of a part: what of it is wanted.
+// Returns the geometry of local slots for what is wanted of a part.
 wire::SeriesGeometry geometry_of(const universe::SeriesRecord& record, std::size_t part,
                                  const std::vector<series::FieldWish>& wishes) {
   std::vector<wire::SeriesField> fields;
@@ -102,22 +101,21 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   wire::SeriesGeometry geometry = geometry_of(record, part, wish.fields);
   geometry.slot_count = slots;
   const std::uint32_t number = next_number_++;
-  COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
-  auto file = series::SeriesFile::create(
-      fmt::format("{}/remote-{:08x}-{:016x}", environment_.node_directory(), environment_.self(), unique), geometry);
-  if (!file) {
-    return file.status().within(fmt::format("{}: local slots", title));
-  }
-  // The memory stays as long as this process.
-  COUPLET_TRY((*file)->remove());
+  COUPLET_TRY_VALUE(auto slots_here, LocalSlots::make(geometry, title));
   RemotePart::Source source;
   source.writer = described.writer;
+  source.program = record.program;
   source.title = title;
+  source.retained = record.slots;
   source.wish.incarnation = environment_.incarnation();
   source.wish.mode = static_cast<std::uint8_t>(wish.mode);
   source.wish.from = static_cast<std::uint8_t>(wish.from);
   source.wish.from_step = wish.from_step;
   source.wish.latest = wish.latest;
+  if (wish.mode == series::Mode::follow) {
+    source.wish.reader = wish.reader != 0 ? wish.reader : number;
+    source.wish.jumps = true;
+  }
   source.wish.window = slots;
   source.wish.program = series::name_hash(environment_.program());
   source.wish.series_incarnation = record.incarnation;
@@ -133,9 +131,8 @@ Result<std::unique_ptr<series::Part>> Remote::open_part(const universe::SeriesRe
   }
   source.wish.file = described.file;
   source.wish.series = record.name;
-  auto made = std::make_unique<RemotePart>(*this, number, *server, std::move(source), std::move(file).value());
-  COUPLET_TRY(made->open(deadline_ns));
-  return std::unique_ptr<series::Part>(std::move(made));
+  return std::unique_ptr<series::Part>(
+      std::make_unique<RemotePart>(*this, number, *server, std::move(source), std::move(slots_here)));
 }
 
 // ---- frames ----
@@ -171,7 +168,7 @@ Status Remote::arrived(channel::Channel& channel, const wire::FrameHeader& heade
     return {};  // it was sent before the reader closed
   }
   if (found->second->channel() != &channel) {
-    return fail(Code::protocol, "a frame of subscription {}, which is not with this relay", header.context);
+    return fail(Code::protocol, "a frame for subscription {}, which belongs to another relay", header.context);
   }
   return found->second->arrived(header, payload);
 }

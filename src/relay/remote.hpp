@@ -19,10 +19,12 @@ namespace couplet::relay {
 class RemotePart;
 
 struct RemoteOptions {
-  bool in_calls = false;  // writers send themselves: they are asked, and no relay
+  bool in_calls = false;  // writers send in their own calls: the reader asks them, and not a relay
   std::uint64_t buffer_bytes = std::uint64_t{256} << 20;
-  // The time for a lost relay to return before the readers are told.
+  // How long readers wait for another relay before they are told, if nothing is known that would start one.
   std::uint64_t patience_ns = 2'000'000'000;
+  // How long they wait if the writer lives and starts another relay (relay = auto). It counts if it is longer.
+  std::uint64_t restart_patience_ns = 0;
 };
 
 class Remote {
@@ -33,8 +35,8 @@ class Remote {
   Remote(const Remote&) = delete;
   Remote& operator=(const Remote&) = delete;
 
-  // Opens a part, as Environment::open_part: waits for the relay and its answer. Returns timeout if neither came;
-  // unsupported if there will be no relay; limit if buffer_bytes cannot hold a step; or the relay's answer.
+  // Begins to open a part, as Environment::open_part; Part::finish_opening() then waits for the relay's answer. Returns
+  // timeout if the relay has not come; unsupported if there will be none; limit if buffer_bytes cannot hold a step.
   Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const series::PartWish& wish, std::uint64_t deadline_ns);
 

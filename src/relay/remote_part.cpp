@@ -25,27 +25,84 @@ wire::FrameHeader header_of(RelayKind kind, std::uint32_t number) {
   return header;
 }
 
+bool writer_lives(series::Environment& environment, const RemotePart::Source& source) {
+  return source.writer_incarnation ? environment.alive(source.writer, *source.writer_incarnation).ok()
+                                   : environment.program_alive(source.program).code() != Code::peer_lost;
+}
+
+// Returns true if the relay cannot be reached, or if none has come for so long that the reader is told.
+bool is_given_up(const Line& line, const RemoteOptions& options, series::Environment& environment,
+                 const RemotePart::Source& source) {
+  const bool late = line.missed_ns() >= options.patience_ns &&
+                    (line.missed_ns() >= options.restart_patience_ns || !writer_lives(environment, source));
+  return line.hopeless() || late;
+}
+
+void evict_holders(series::SeriesFile& file) {
+  for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
+    auto& entry = file.readers()[index];
+    series::Owner owner = series::owner_of(entry);
+    if (owner.state == wire::ReaderState::holding) {
+      const series::Owner seen = owner;
+      owner.state = wire::ReaderState::evicted;
+      static_cast<void>(series::replace_owner(entry, seen, series::pack(owner)));
+    }
+  }
+}
+
+Status refusal_of(const wire::FrameHeader& header, std::span<const std::byte> payload, const std::string& title) {
+  const std::string text(reinterpret_cast<const char*>(payload.data()),
+                         std::min(payload.size(), wire::longest_relay_text));
+  Status why(static_cast<Code>(header.tag), fmt::format("{}: {}", title, text));
+  return why.error() ? why : Status(Code::protocol, why.text());
+}
+
+void turn_numbers(const wire::SeriesGeometry& geometry, std::byte* slot) {
+  for (const auto& field : geometry.fields) {
+    message::swap_numbers(slot + field.offset_bytes, field.bytes, find_type(field.type)->swap_bytes);
+  }
+}
+
 }  // namespace
 
+Result<std::unique_ptr<LocalSlots>> LocalSlots::make(wire::SeriesGeometry geometry, const std::string& title) {
+  auto made = std::make_unique<LocalSlots>();
+  COUPLET_TRY(wire::place_series(geometry));
+  auto memory = made->memory_.reserve(geometry.file_bytes);
+  if (!memory) {
+    return memory.status().within(fmt::format("{}: local slots", title));
+  }
+  const std::span<std::byte> bytes(*memory, geometry.file_bytes);
+  COUPLET_TRY_VALUE(made->file_, series::SeriesFile::create_in(bytes, std::move(geometry)));
+  return made;
+}
+
 RemotePart::RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
-                       std::unique_ptr<series::SeriesFile> file)
+                       std::unique_ptr<LocalSlots> slots)
     : remote_(remote),
       number_(number),
       source_(std::move(source)),
-      file_(std::move(file)),
-      line_(remote.channels_, server, remote.options_.patience_ns),
-      step_bytes_(file_->geometry().step_bytes) {
+      slots_(std::move(slots)),
+      line_(remote.channels_, server),
+      step_bytes_(slots_->file().geometry().step_bytes),
+      carried_(source_.retained),
+      relayed_{source_.wish.reader, server, wire::whole_share, wire::whole_share, 0} {
   remote_.parts_[number_] = this;
 }
 
 RemotePart::~RemotePart() {
-  if (state_ == State::broken && holds()) {
+  // The hold is given back over the next connection to the relay, unless no writer is left that it could hold up.
+  const auto another_comes = [this] { return remote_.environment_.program_alive(source_.program).ok(); };
+  if (state_ == State::broken && holds() && writer_lives(remote_.environment_, source_)) {
     static_cast<void>(remote_.environment_.wait(
-        [this] {
+        [&] {
           ask();
-          return state_ != State::broken || line_.given_up();
+          const bool late = line_.missed_ns() >= remote_.options_.patience_ns && !another_comes();
+          return state_ != State::broken || late ||
+                 is_given_up(line_, remote_.options_, remote_.environment_, source_) ||
+                 !writer_lives(remote_.environment_, source_);
         },
-        os::now_ns() + remote_.options_.patience_ns));
+        os::never));
   }
   remote_.parts_.erase(number_);
   if (line_.channel() != nullptr && state_ != State::refused) {
@@ -55,17 +112,18 @@ RemotePart::~RemotePart() {
 
 // ---- asking ----
 
-Status RemotePart::open(std::uint64_t deadline_ns) {
+Status RemotePart::finish_opening(std::uint64_t deadline_ns) {
   const auto decided = [this] {
     ask();
-    return state_ != State::asking || line_.given_up();
+    return state_ != State::asking || is_given_up(line_, remote_.options_, remote_.environment_, source_);
   };
   COUPLET_TRY(remote_.environment_.wait(decided, deadline_ns));
   if (state_ != State::asking) {
     return why_;
   }
   if (line_.channel() == nullptr) {
-    return fail(Code::peer_lost, "{}: {}", source_.title, line_.why().text());
+    return fail(is_given_up(line_, remote_.options_, remote_.environment_, source_) ? Code::peer_lost : Code::timeout,
+                "{}: {}", source_.title, line_.missing());
   }
   return fail(Code::timeout, "{}: {} has not answered", source_.title, remote_.environment_.peer_name(line_.server()));
 }
@@ -74,12 +132,15 @@ void RemotePart::ask() {
   if (!line_.connect()) {
     return;
   }
-  if (state_ == State::broken) {  // the hold has stayed valid meanwhile
+  if (state_ == State::broken) {  // the hold is still valid: continue where the lost relay has stopped
     in_step_ = false;
     receiving_ = 0;
     source_.wish.again = true;
     source_.wish.next = arrived_end();
-    source_.wish.window = granted_ - source_.wish.next;
+    if (!holds()) {
+      told_.granted = std::max(told_.granted, source_.wish.next + slots_->file().slots());
+    }
+    source_.wish.window = told_.granted - std::min(told_.granted, source_.wish.next);
   }
   remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.wish));
 }
@@ -91,6 +152,11 @@ void RemotePart::lost(const channel::Channel& channel, const Status& why) {
   }
 }
 
+std::string RemotePart::hindered() {
+  return state_ == State::broken && line_.channel() == nullptr ? fmt::format("{}: {}", source_.title, line_.missing())
+                                                               : std::string();
+}
+
 Status RemotePart::alive() {
   switch (state_) {
     case State::open:
@@ -100,14 +166,14 @@ Status RemotePart::alive() {
     case State::refused:
       return why_;
     case State::broken:
-      return line_.given_up() ? fail(Code::peer_lost, "{}: the connection to {} is lost: {}", source_.title,
-                                     remote_.environment_.peer_name(line_.server()), line_.why().text())
-                              : Status();
+      return is_given_up(line_, remote_.options_, remote_.environment_, source_)
+                 ? fail(Code::peer_lost, "{}: {}", source_.title, line_.missing())
+                 : Status();
   }
   if (!writer_gone_) {
     return {};
   }
-  if (Status writer = remote_.environment_.alive(source_.writer, writer_incarnation_); !writer.ok()) {
+  if (Status writer = remote_.environment_.alive(source_.writer, *source_.writer_incarnation); !writer.ok()) {
     return writer;
   }
   return fail(Code::peer_lost, "{} is gone", remote_.environment_.peer_name(source_.writer));
@@ -128,44 +194,56 @@ Status RemotePart::poll() {
   return {};
 }
 
+series::Relayed* RemotePart::relayed() noexcept {
+  relayed_.possible_share = holds() ? wire::whole_share : carried_.share();
+  return &relayed_;
+}
+
 std::uint64_t RemotePart::arrived_end() const {
-  return file_->control().published.published.load(std::memory_order_relaxed);
+  return slots_->file().control().published.published.load(std::memory_order_relaxed);
 }
 
 std::uint64_t RemotePart::published() noexcept {
   return std::max(known_published_, arrived_end());
 }
 
-void RemotePart::released(std::uint64_t consumed) {
-  consumed_ = std::max(consumed_, consumed);
+void RemotePart::released(const series::NeededSteps& needed) {
+  needed_ = needed.from >= needed_.from ? needed : needed_;
   send_credit();
 }
 
 // Sends credit. For a holder, the relay may send as many ordinals as slots are read; for a follower, as many as fit
-// into the slots, over the oldest ones.
+// into the slots, over the oldest ones, beginning with the next one that it takes: the relay waits for credit for that
+// one, also if it has told of the loss of ordinals before it.
 void RemotePart::send_credit() {
   if (state_ != State::open || line_.channel() == nullptr) {
     return;
   }
-  const std::uint64_t slots = file_->slots();
+  const std::uint64_t slots = slots_->file().slots();
   const std::uint64_t end = arrived_end();
-  std::uint64_t limit = std::max(granted_, (holds() ? consumed_ : std::max(end, consumed_)) + slots);
-  const bool due = holds() ? consumed_ > told_consumed_ : limit - granted_ >= (slots + 1) / 2 || consumed_ > end;
-  if (!due || (limit == granted_ && consumed_ == told_consumed_)) {
+  const std::uint64_t next = holds() ? needed_.from : std::min(needed_.first(end), wire::largest_ordinal);
+  const std::uint64_t limit = std::max(told_.granted, next + slots);
+  const std::uint32_t share = holds() ? wire::whole_share : relayed_.wanted_share;
+  const bool due =
+      holds() ? needed_.from > told_.needed.from : limit - told_.granted >= (slots + 1) / 2 || needed_.from > end;
+  const bool news = limit != told_.granted || needed_.from != told_.needed.from;
+  if ((!due || !news) && share == carried_.told() && needed_.every == told_.needed.every) {
     return;
   }
   auto header = header_of(RelayKind::credit, number_);
   header.first = limit;
-  header.second = consumed_;
-  granted_ = limit;
-  told_consumed_ = consumed_;
+  header.second = needed_.from;
+  header.tag = wire::encode_wanted({share, needed_.every});
+  told_.granted = limit;
+  told_.needed = needed_;
+  carried_.tell(share, published());
   remote_.post(*line_.channel(), header);
 }
 
 Status RemotePart::sleep(series::Waiting& waiting, std::uint64_t target) {
   const State before = state_;
   const bool gone_before = writer_gone_;  // what is known already is no reason to wake up
-  const auto& control = file_->control().published;
+  const auto& control = slots_->file().control().published;
   return waiting.sleep([this, before, gone_before, target, &control] {
     return control.published.load(std::memory_order_relaxed) >= target ||
            control.closed.load(std::memory_order_relaxed) != 0 || state_ != before || writer_gone_ != gone_before;
@@ -176,9 +254,11 @@ Status RemotePart::sleep(series::Waiting& waiting, std::uint64_t target) {
 
 Status RemotePart::check_piece(const wire::FrameHeader& header, std::uint64_t offset, std::uint64_t bytes) const {
   const std::uint64_t end = arrived_end();
+  const bool passed = header.first > end && header.first <= told_.needed.from;
   const bool due = in_step_ ? header.first == receiving_ordinal_
-                            : header.first == end || (header.first > end && header.first <= told_consumed_);
-  if (!due || header.first >= granted_ || offset != receiving_ || bytes > step_bytes_ - offset) {
+                            : header.first == end || passed || header.first == told_.needed.first(end);
+  if (!due || header.first >= std::max(told_.granted, told_.jumped) || offset != receiving_ ||
+      bytes > step_bytes_ - offset) {
     return fail(Code::protocol, "{}: {} bytes at {} of ordinal {}, but ordinal {} has come up to {} of {} bytes",
                 source_.title, bytes, offset, header.first, end, receiving_, step_bytes_);
   }
@@ -186,8 +266,8 @@ Status RemotePart::check_piece(const wire::FrameHeader& header, std::uint64_t of
 }
 
 void RemotePart::begin_step(std::uint64_t ordinal) {
-  file_->control().claimed.claimed.store(ordinal + 1, std::memory_order_relaxed);
-  series::begin_write(file_->slot_header(ordinal), ordinal);
+  slots_->file().control().claimed.claimed.store(ordinal + 1, std::memory_order_relaxed);
+  series::begin_write(slots_->file().slot_header(ordinal), ordinal);
   in_step_ = true;
   receiving_ordinal_ = ordinal;
 }
@@ -202,7 +282,7 @@ std::byte* RemotePart::place(const wire::FrameHeader& header) {
   if (!in_step_) {
     begin_step(header.first);
   }
-  return file_->slot(header.first) + offset;
+  return slots_->file().slot(header.first) + offset;
 }
 
 Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) {
@@ -211,12 +291,15 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
     return take_accepted(header, payload);
   }
   if (kind == RelayKind::refused) {
-    const std::string text(reinterpret_cast<const char*>(payload.data()),
-                           std::min(payload.size(), wire::longest_relay_text));
-    why_ = {static_cast<Code>(header.tag), fmt::format("{}: {}", source_.title, text)};
-    if (!why_.error()) {
-      why_ = {Code::protocol, why_.text()};
+    Status why = refusal_of(header, payload, source_.title);
+    if (why.code() == Code::protocol && source_.wish.reader != 0 && state_ != State::open) {
+      // A relay of an earlier release refuses what it does not know. It serves a subscription without a number.
+      source_.wish.reader = 0;
+      source_.wish.jumps = false;
+      remote_.post(*line_.channel(), header_of(RelayKind::subscribe, number_), wire::encode_subscribe(source_.wish));
+      return {};
     }
+    why_ = std::move(why);
     state_ = State::refused;
     return {};
   }
@@ -238,7 +321,8 @@ Status RemotePart::arrived(const wire::FrameHeader& header, std::span<const std:
     case RelayKind::ended:
       return take_ended(header);
     case RelayKind::evicted:
-      return take_evicted();
+      evict_holders(slots_->file());
+      return {};
     default:
       return fail(Code::protocol, "{}: kind 0x{:02x}, which no relay sends to a reader", source_.title, header.kind);
   }
@@ -249,22 +333,22 @@ Status RemotePart::take_accepted(const wire::FrameHeader& header, std::span<cons
   const bool again = source_.wish.again;
   if ((again ? state_ != State::broken : state_ != State::asking) || accepted.step_bytes != step_bytes_ ||
       (again && header.first != arrived_end()) || header.first > wire::largest_ordinal) {
-    return fail(Code::protocol, "{}: an answer that does not fit: first ordinal {}, steps of {} bytes", source_.title,
-                header.first, accepted.step_bytes);
+    return fail(Code::protocol, "{}: the relay's answer does not fit the request: first ordinal {}, steps of {} bytes",
+                source_.title, header.first, accepted.step_bytes);
   }
   state_ = State::open;
-  line_.answered();
   swap_ = accepted.big_endian != (std::endian::native == std::endian::big);
   known_published_ = std::max(known_published_, accepted.published);
-  writer_incarnation_ = accepted.writer_incarnation;
+  source_.writer_incarnation = accepted.writer_incarnation;
   if (again) {
-    told_consumed_ = 0;  // the new relay was told nothing yet
+    told_.needed = {};  // the new relay has not heard what is needed, and sends all steps
+    carried_.tell(wire::whole_share, published());
     return {};
   }
   first_ = header.first;
-  consumed_ = told_consumed_ = first_;
-  granted_ = first_ + source_.wish.window;
-  auto& control = file_->control();
+  needed_ = told_.needed = {first_};
+  told_.granted = first_ + source_.wish.window;
+  auto& control = slots_->file().control();
   control.claimed.claimed.store(first_, std::memory_order_relaxed);
   publish(first_);
   return {};
@@ -280,7 +364,7 @@ Status RemotePart::take_piece(const wire::FrameHeader& header, std::span<const s
   if (!in_step_) {
     begin_step(header.first);
   }
-  std::byte* const slot = file_->slot(header.first);
+  std::byte* const slot = slots_->file().slot(header.first);
   if (!payload.empty() && payload.data() != slot + offset) {
     std::memcpy(slot + offset, payload.data(), payload.size());
   }
@@ -289,27 +373,22 @@ Status RemotePart::take_piece(const wire::FrameHeader& header, std::span<const s
     return {};
   }
   if (swap_) {
-    turn_numbers(slot);
+    turn_numbers(slots_->file().geometry(), slot);
   }
   receiving_ = 0;
   in_step_ = false;
-  series::end_write(file_->slot_header(header.first), header.first, static_cast<std::int64_t>(header.second),
-                    timed_ordinal_ == header.first ? time_bits_ : wire::no_time);
+  series::end_write(slots_->file().slot_header(header.first), header.first, static_cast<std::int64_t>(header.second),
+                    time_.ordinal == header.first ? time_.bits : wire::no_time);
   publish(header.first + 1);
-  known_published_ = std::max(known_published_, header.first + 1 + static_cast<std::uint32_t>(header.tag));
+  const std::uint64_t there = header.first + 1 + static_cast<std::uint32_t>(header.tag);
+  known_published_ = std::max(known_published_, there);
+  carried_.step_came(header.first, there, std::max(relayed_.known, known_published_));
   return {};
-}
-
-void RemotePart::turn_numbers(std::byte* slot) const {
-  for (const auto& field : file_->geometry().fields) {
-    message::swap_numbers(slot + field.offset_bytes, field.bytes, find_type(field.type)->swap_bytes);
-  }
 }
 
 Status RemotePart::take_time(const wire::FrameHeader& header) {
   COUPLET_TRY(check_piece(header, 0, 0));
-  timed_ordinal_ = header.first;
-  time_bits_ = wire::time_bits_of(std::bit_cast<double>(header.second));
+  time_ = {header.first, wire::time_bits_of(std::bit_cast<double>(header.second))};
   return {};
 }
 
@@ -319,44 +398,45 @@ Status RemotePart::take_lost(const wire::FrameHeader& header) {
   const bool torn = header.tag != 0;
   if (header.first < end || header.second <= header.first || header.second > wire::largest_ordinal ||
       (torn && header.second != header.first + 1)) {
-    return fail(Code::protocol, "{}: ordinals {} to {} are said to be lost, {} were due", source_.title, header.first,
-                header.second, end);
+    return fail(Code::protocol, "{}: the relay says that ordinals {} to {} are lost, but ordinal {} was due",
+                source_.title, header.first, header.second, end);
   }
   if (torn) {
     begin_step(header.first);
+  } else if (in_step_) {  // the relay has given it up, since it is of no use to this reader
+    series::give_up_write(slots_->file().slot_header(receiving_ordinal_));
   }
   in_step_ = false;
   receiving_ = 0;
-  file_->control().claimed.claimed.store(header.second, std::memory_order_relaxed);
+  carried_.steps_were_lost(header.first, header.second);
+  if (source_.wish.jumps) {
+    told_.jumped = std::max(told_.jumped, header.second + told_.needed.every - 1 + source_.wish.window);
+  }
+  slots_->file().control().claimed.claimed.store(header.second, std::memory_order_relaxed);
   publish(header.second);
   return {};
 }
 
+// The relay sends nothing further: neither steps nor notes of loss for the last ordinals if this reader does not need
+// them. They count as published here, too, so that the reader can pass over them.
 Status RemotePart::take_ended(const wire::FrameHeader& header) {
+  if (header.first > arrived_end()) {
+    auto passed = header_of(RelayKind::lost, number_);
+    passed.first = arrived_end();
+    passed.second = header.first;
+    COUPLET_TRY(take_lost(passed));
+  }
   known_published_ = std::max(known_published_, header.first);
   if (header.tag == 0) {
-    series::close(file_->control().published);
+    series::close(slots_->file().control().published);
   } else {
     writer_gone_ = true;
   }
   return {};
 }
 
-Status RemotePart::take_evicted() {
-  for (std::uint32_t index = 0; index < file_->reader_entries(); ++index) {
-    auto& entry = file_->readers()[index];
-    series::Owner owner = series::owner_of(entry);
-    if (owner.state == wire::ReaderState::holding) {
-      const series::Owner seen = owner;
-      owner.state = wire::ReaderState::evicted;
-      static_cast<void>(series::replace_owner(entry, seen, series::pack(owner)));
-    }
-  }
-  return {};
-}
-
 void RemotePart::publish(std::uint64_t end) {
-  static_cast<void>(series::publish(file_->control().published, end));
+  static_cast<void>(series::publish(slots_->file().control().published, end));
 }
 
 }  // namespace couplet::relay

@@ -1,15 +1,34 @@
-// One writer rank's slots on this node: a series file that no other process maps, filled by what the relay sends.
+// One writer rank's slots in this process: the image of a series file, filled by what the relay sends.
+//
+// All of its state outlives a read: the subscription, the credit that was given, and what has arrived, also of a step
+// that is only partly there. A read only checks the slots. So a read that times out costs nothing, and the next one
+// finds what has come meanwhile, even if each has a timeout of 0.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "os/memory_block.hpp"
+#include "relay/carried_share.hpp"
 #include "relay/line.hpp"
 #include "relay/remote.hpp"
 #include "series/part.hpp"
 
 namespace couplet::relay {
+
+// Memory in the format of a series file. It takes no time to make, whatever its size: the system allocates a page when
+// something arrives in it.
+class LocalSlots {
+ public:
+  static Result<std::unique_ptr<LocalSlots>> make(wire::SeriesGeometry geometry, const std::string& title);
+  [[nodiscard]] series::SeriesFile& file() const noexcept { return *file_; }
+
+ private:
+  os::MemoryBlock memory_;
+  std::unique_ptr<series::SeriesFile> file_;
+};
 
 class RemotePart final : public series::Part {
  public:
@@ -17,24 +36,30 @@ class RemotePart final : public series::Part {
   struct Source {
     wire::Subscribe wish;
     channel::PeerId writer = 0;
-    std::string title;  // "series 'eta', slots of writer rank 3"
+    std::optional<std::uint16_t> writer_incarnation;  // known from the relay's first answer on
+    std::string program;                              // the writer's
+    std::string title;                                // "series 'eta', slots of writer rank 3"
+    std::uint64_t retained = 1;                       // the number of the writer's slots
   };
   RemotePart(Remote& remote, std::uint32_t number, channel::PeerId server, Source source,
-             std::unique_ptr<series::SeriesFile> file);
-  // Unsubscribes. If the relay of a hold is gone, it waits for another one, which ends the hold, as long as
-  // patience_ns.
+             std::unique_ptr<LocalSlots> slots);
+  // Unsubscribes. If the relay of a hold is gone, it waits for another one, which ends the hold, as long as a read
+  // does. Without a hub no other one comes: it then waits as long as patience_ns.
   ~RemotePart() override;
 
-  // Asks, and waits for the answer. If the relay is lost meanwhile, another one is asked.
-  Status open(std::uint64_t deadline_ns);
+  // Sends the request, if this was not done yet, and waits for the answer. If the relay is lost meanwhile, asks another
+  // one.
+  Status finish_opening(std::uint64_t deadline_ns) override;
 
   [[nodiscard]] const char* route() const noexcept override { return "relay"; }
-  [[nodiscard]] series::SeriesFile& file() noexcept override { return *file_; }
+  [[nodiscard]] series::SeriesFile& file() noexcept override { return slots_->file(); }
   Status poll() override;
   Status alive() override;
+  [[nodiscard]] std::string hindered() override;
+  [[nodiscard]] series::Relayed* relayed() noexcept override;
   [[nodiscard]] std::uint64_t first_ordinal() const noexcept override { return first_; }
   [[nodiscard]] std::uint64_t published() noexcept override;
-  void released(std::uint64_t consumed) override;
+  void released(const series::NeededSteps& needed) override;
   Status sleep(series::Waiting& waiting, std::uint64_t target) override;
 
   [[nodiscard]] const channel::Channel* channel() const { return line_.channel(); }
@@ -46,8 +71,7 @@ class RemotePart final : public series::Part {
   // asking: never accepted; open: steps come; broken: the relay is gone, or has not answered since it returned.
   enum class State : std::uint8_t { asking, open, refused, broken };
 
-  // Subscribes if there is a channel over which it was not asked yet: for the first time, or to continue where a lost
-  // relay stopped.
+  // Subscribes over a new channel: for the first time, or to continue where a lost relay has stopped.
   void ask();
   void send_credit();
   [[nodiscard]] bool holds() const noexcept { return source_.wish.mode == COUPLET_HOLD; }
@@ -58,33 +82,39 @@ class RemotePart final : public series::Part {
   Status take_accepted(const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status take_piece(const wire::FrameHeader& header, std::span<const std::byte> payload, bool last);
   Status take_time(const wire::FrameHeader& header);
-  void turn_numbers(std::byte* slot) const;
   Status take_lost(const wire::FrameHeader& header);
   Status take_ended(const wire::FrameHeader& header);
-  Status take_evicted();
   void publish(std::uint64_t end);
 
   Remote& remote_;
   std::uint32_t number_;
   Source source_;
-  std::unique_ptr<series::SeriesFile> file_;
+  std::unique_ptr<LocalSlots> slots_;
   State state_ = State::asking;
   Line line_;
   std::uint64_t step_bytes_;
   bool swap_ = false;
   std::uint64_t first_ = 0;
   std::uint64_t known_published_ = 0;
-  std::uint64_t consumed_ = 0;  // told by the reader
-  std::uint64_t granted_ = 0;   // the relay may send ordinals below this
-  std::uint64_t told_consumed_ = 0;
+  series::NeededSteps needed_;  // told by the reader
+  struct Told {                 // in the last credit
+    std::uint64_t granted = 0;  // the relay may send ordinals below this
+    std::uint64_t jumped = 0;   // and below this, after a jump
+    series::NeededSteps needed;
+  };
+  Told told_;
   std::uint64_t receiving_ = 0;  // bytes of the step receiving_ordinal_ that have arrived
   std::uint64_t receiving_ordinal_ = 0;
-  std::uint64_t timed_ordinal_ = UINT64_MAX;  // the ordinal whose time is time_bits_
-  std::uint64_t time_bits_ = wire::no_time;
+  struct StepTime {
+    std::uint64_t ordinal = UINT64_MAX;  // whose time it is
+    std::uint64_t bits = wire::no_time;
+  };
+  StepTime time_;
   bool in_step_ = false;
   bool writer_gone_ = false;
-  std::uint16_t writer_incarnation_ = 0;
   Status why_;  // the reason of a refusal
+  CarriedShare carried_;
+  series::Relayed relayed_;
 };
 
 }  // namespace couplet::relay

@@ -1,25 +1,8 @@
 #include "relay/served_file.hpp"
 
-#include <unistd.h>
-
-#include <algorithm>
-#include <system_error>
-
 #include "series/slot_protocol.hpp"
-#include "series/waiting.hpp"
 
 namespace couplet::relay {
-namespace {
-
-// So a fast writer does not have to wake us for each step.
-constexpr std::uint64_t pause_between_wakes_ns = 50'000;
-// The reader that should pass on a wake-up may die before it does.
-constexpr std::uint64_t slice_ns = 50'000'000;
-constexpr std::uint64_t idle_slice_ns = 60'000'000'000;  // nothing is waited for
-// If there are more files than the kernel can sleep on at once, the others are checked that often.
-constexpr std::uint64_t slice_of_many_ns = 1'000'000;
-
-}  // namespace
 
 ServedFile::News ServedFile::news() const {
   const auto& control = file->control().published;
@@ -31,88 +14,16 @@ ServedFile::News ServedFile::news() const {
   return now;
 }
 
-Result<std::unique_ptr<PublicationWatch>> PublicationWatch::open(const os::Descriptor& bell) {
-  std::unique_ptr<PublicationWatch> watch(new PublicationWatch(bell));
-  try {
-    watch->thread_ = std::thread([self = watch.get()] { self->run(); });
-    // There is a limit of threads or of memory.
-  } catch (const std::system_error& error) {
-    return fail(Code::limit, "cannot start the thread that watches series: {}", error.code().message());
-  }
-  return watch;
+std::uint64_t ServedFile::published() const {
+  return file->control().published.published.load(std::memory_order_acquire);
 }
 
-PublicationWatch::~PublicationWatch() {
-  if (!thread_.joinable()) {
-    return;
-  }
-  stop_ = true;
-  changed_.fetch_add(1, std::memory_order_release);
-  os::futex_wake(changed_);
-  thread_.join();
+std::uint64_t ServedFile::oldest() const {
+  return series::oldest_retained(file->control().claimed.claimed.load(std::memory_order_acquire), file->slots());
 }
 
-void PublicationWatch::ask(const std::shared_ptr<series::SeriesFile>& file, std::uint64_t target) {
-  {
-    const std::lock_guard lock(mutex_);
-    Wish& wish = wishes_[file.get()];
-    if (wish.file && wish.target <= target) {
-      return;
-    }
-    wish = {file, target};
-  }
-  changed_.fetch_add(1, std::memory_order_release);
-  os::futex_wake(changed_);
-}
-
-bool PublicationWatch::look() {
-  // They are unmapped after the lock, if no other owner has them.
-  std::vector<std::shared_ptr<series::SeriesFile>> done;
-  sleeps_.clear();
-  words_.assign(1, {&changed_, changed_.load(std::memory_order_acquire)});
-  bool rings = false;
-  const std::lock_guard lock(mutex_);
-  for (auto item = wishes_.begin(); item != wishes_.end();) {
-    Wish& wish = item->second;
-    const bool wanted = wish.file.use_count() > 1;  // otherwise its last subscription has ended
-    auto& control = wish.file->control().published;
-    const auto word = wanted ? series::prepare_sleep(control, wish.target) : std::nullopt;
-    if (word) {
-      words_.push_back({&control.word, *word});
-      sleeps_.push_back(wish.file);
-      ++item;
-      continue;
-    }
-    rings = rings || wanted;
-    done.push_back(std::move(wish.file));
-    item = wishes_.erase(item);
-  }
-  return rings;
-}
-
-void PublicationWatch::sleep() {
-  const bool many = words_.size() > os::max_futex_wishes;
-  const std::uint64_t longest_ns = sleeps_.empty() ? idle_slice_ns : slice_ns;
-  os::futex_wait_any(std::span(words_).first(std::min(words_.size(), os::max_futex_wishes)),
-                     many ? slice_of_many_ns : longest_ns);
-  for (const auto& file : sleeps_) {
-    series::pass_wake_on(file->control().published);
-  }
-}
-
-void PublicationWatch::run() {
-  while (!stop_) {
-    if (!look()) {
-      // It is read after `changed_`, so that the sleep below ends if it is set later.
-      if (!stop_) {
-        sleep();
-      }
-      continue;
-    }
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(bell_.number(), &one, sizeof one));
-    std::this_thread::sleep_for(std::chrono::nanoseconds(pause_between_wakes_ns));
-  }
+bool ServedFile::ended() const {
+  return file->control().published.closed.load(std::memory_order_acquire) != 0 || writer_gone;
 }
 
 }  // namespace couplet::relay

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/assert.hpp"
 #include "os/clock.hpp"
@@ -19,8 +20,10 @@ namespace {
 constexpr int take_budget = 16;
 // Number of frames that one subscription sends before the next one has its turn.
 constexpr int turns_each = 4;
+// Number of ticks until files of superseded incarnations, which were still in use, are checked again.
+constexpr unsigned ticks_between_tidying = 10;
 
-// Releases a hold that a relay took for this subscription before it died without telling.
+// Releases a hold that an earlier relay has taken for this subscription, if it died before it could say so.
 void release_leftover(series::SeriesFile& file, const series::Owner& owner, std::uint32_t number) {
   for (std::uint32_t index = 0; index < file.reader_entries(); ++index) {
     const auto& entry = file.readers()[index];
@@ -38,12 +41,12 @@ Result<std::vector<series::FieldWish>> wishes_of(const wire::Subscribe& wish, co
   std::vector<series::FieldWish> wishes;
   for (const auto& each : wish.fields) {
     if (each.field >= geometry.fields.size()) {
-      return fail(Code::shape, "it has {} fields, and no number {}", geometry.fields.size(), each.field);
+      return fail(Code::shape, "the series has {} fields, and none with number {}", geometry.fields.size(), each.field);
     }
     const auto twice = std::any_of(wishes.begin(), wishes.end(),
                                    [&](const series::FieldWish& other) { return other.field == each.field; });
     if (twice) {
-      return fail(Code::shape, "field number {} is wanted twice", each.field);
+      return fail(Code::shape, "field number {} is requested twice", each.field);
     }
     series::FieldWish& one = wishes.emplace_back();
     one.field = each.field;
@@ -59,6 +62,19 @@ Result<std::vector<series::FieldWish>> wishes_of(const wire::Subscribe& wish, co
   return wishes;
 }
 
+// Returns what the subscriptions of a reader share.
+std::shared_ptr<CommonSteps> common_steps(std::map<std::uint32_t, std::weak_ptr<CommonSteps>>& readers,
+                                          std::uint32_t reader, Activation& activation) {
+  const auto known = readers.find(reader);
+  if (auto common = known == readers.end() ? nullptr : known->second.lock()) {
+    return common;
+  }
+  std::erase_if(readers, [](const auto& entry) { return entry.second.expired(); });
+  auto common = std::make_shared<CommonSteps>(activation);
+  readers[reader] = common;
+  return common;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Server>> Server::open(ServerHost& host, const ServerOptions& options) {
@@ -69,14 +85,14 @@ Result<std::unique_ptr<Server>> Server::open(ServerHost& host, const ServerOptio
       return os::system_failure(errno, "cannot make an eventfd");
     }
     server->bell_ = os::Descriptor(number);
-    COUPLET_TRY_VALUE(server->watch_, PublicationWatch::open(server->bell_));
+    COUPLET_TRY_VALUE(server->watch_, series::PublicationWatch::open(server->bell_));
   }
   return server;
 }
 
 Server::~Server() {
-  for (const auto& [channel, numbered] : subscriptions_) {
-    for (const auto& [number, subscription] : numbered) {
+  for (const auto& [channel, own] : subscriptions_) {
+    for (const auto& [number, subscription] : own.numbered) {
       subscription->end();
     }
   }
@@ -149,8 +165,8 @@ void Server::take_credit() {
   // Subscriptions may come and go meanwhile.
   std::vector<channel::Channel*> channels;
   channels.reserve(subscriptions_.size());
-  for (const auto& [channel, numbered] : subscriptions_) {
-    channels.push_back(&numbered.begin()->second->channel());
+  for (const auto& [channel, own] : subscriptions_) {
+    channels.push_back(&own.numbered.begin()->second->channel());
   }
   for (channel::Channel* const channel : channels) {
     if (subscriptions_.contains(channel)) {
@@ -161,7 +177,7 @@ void Server::take_credit() {
 
 void Server::add(std::unique_ptr<Subscription> subscription) {
   activate(*subscription);
-  auto& place = subscriptions_[&subscription->channel()][subscription->number()];
+  auto& place = subscriptions_[&subscription->channel()].numbered[subscription->number()];
   COUPLET_ASSERT(!place);
   place = std::move(subscription);
   ++count_;
@@ -175,10 +191,10 @@ void Server::retire(Subscription& subscription) {
     subscription.served()->idle.erase(&subscription);
   }
   const auto found = subscriptions_.find(&subscription.channel());
-  auto node = found->second.extract(subscription.number());
+  auto node = found->second.numbered.extract(subscription.number());
   ending_.push_back(std::move(node.mapped()));
   --count_;
-  if (found->second.empty()) {
+  if (found->second.numbered.empty()) {
     subscriptions_.erase(found);
   }
 }
@@ -195,7 +211,21 @@ void Server::sweep() {
     return true;
   });
   if (gone > 0) {
-    std::erase_if(files_, [](const auto& entry) { return entry.second.use_count() == 1; });
+    forget_files();
+  }
+}
+
+void Server::forget_files() {
+  std::set<std::string> series;
+  std::erase_if(files_, [&](const auto& entry) {
+    const bool unused = entry.second.use_count() == 1;
+    if (unused) {
+      series.insert(entry.second->file->geometry().name);
+    }
+    return unused;
+  });
+  for (const auto& name : series) {
+    superseded_.look(host_.node_directory(), name, 0, lives_);
   }
 }
 
@@ -207,7 +237,7 @@ bool Server::ready() const {
 
 bool Server::told_all() const {
   return std::all_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& item) {
-    return std::all_of(item.second.begin(), item.second.end(),
+    return std::all_of(item.second.numbered.begin(), item.second.numbered.end(),
                        [](const auto& numbered) { return numbered.second->told_all(); });
   });
 }
@@ -230,7 +260,7 @@ void Server::tick() {
 }
 
 void Server::look_at_left_holds() {
-  std::erase_if(left_holds_, [&](const LeftHold& left) {
+  const std::size_t ended = std::erase_if(left_holds_, [&](const LeftHold& left) {
     auto& file = *left.served->file;
     const bool stands = series::look_at_hold(file, left.hold) == series::HoldState::held;
     if (stands && !host_.alive(left.hold.owner.peer, left.hold.owner.incarnation).ok()) {
@@ -239,6 +269,12 @@ void Server::look_at_left_holds() {
     }
     return !stands;
   });
+  if (ended > 0) {
+    forget_files();
+  }
+  if (superseded_.any_left() && ++ticks_ % ticks_between_tidying == 0) {
+    superseded_.look_again(host_.node_directory(), lives_);
+  }
 }
 
 // ---- frames ----
@@ -248,8 +284,8 @@ Subscription* Server::find(const channel::Channel& channel, std::uint32_t number
   if (of_channel == subscriptions_.end()) {
     return nullptr;
   }
-  const auto found = of_channel->second.find(number);
-  return found == of_channel->second.end() ? nullptr : found->second.get();
+  const auto found = of_channel->second.numbered.find(number);
+  return found == of_channel->second.numbered.end() ? nullptr : found->second.get();
 }
 
 Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& header, std::span<const std::byte> payload) {
@@ -257,19 +293,21 @@ Status Server::arrived(channel::Channel& channel, const wire::FrameHeader& heade
   switch (wire::relay_kind_of(header)) {
     case RelayKind::subscribe:
       if (header.context == 0) {
-        return fail(Code::protocol, "a subscription with number 0");
+        return fail(Code::protocol, "a subscription must not have number 0");
       }
       if (known != nullptr) {
-        return fail(Code::protocol, "subscription {} a second time", header.context);
+        return fail(Code::protocol, "a second subscription with number {}", header.context);
       }
       subscribe(channel, header.context, wire::decode_subscribe(payload));
       return {};
-    case RelayKind::credit:
+    case RelayKind::credit: {
       if (known == nullptr) {
         return {};
       }
+      COUPLET_TRY_VALUE(const auto wanted, wire::decode_wanted(header.tag));
       activate(*known);
-      return known->credit(header.first, header.second);
+      return known->credit(header.first, header.second, wanted);
+    }
     case RelayKind::unsubscribe:
       if (known != nullptr) {
         known->give_up();
@@ -288,7 +326,7 @@ void Server::lost(channel::Channel& channel) {
   const auto found = subscriptions_.find(&channel);
   std::vector<Subscription*> lost;
   if (found != subscriptions_.end()) {
-    for (const auto& [number, subscription] : found->second) {
+    for (const auto& [number, subscription] : found->second.numbered) {
       lost.push_back(subscription.get());
     }
   }
@@ -319,7 +357,8 @@ Result<std::shared_ptr<ServedFile>> Server::serve(const std::string& name) {
 }
 
 void Server::subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> wish) {
-  auto subscription = std::make_unique<Subscription>(as_activation(), channel, number, options_.piece_bytes);
+  Activation& activation = *this;
+  auto subscription = std::make_unique<Subscription>(activation, channel, number, options_.piece_bytes);
   Status status = wish.status();
   if (status.ok() && subscriptions() >= options_.most_subscriptions) {
     status = fail(Code::limit, "the relay has {} subscribers already", subscriptions());
@@ -338,7 +377,7 @@ Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
   COUPLET_TRY_VALUE(const auto served, serve(wish.file));
   const auto& file = *served->file;
   const std::uint64_t incarnation = file.control().claimed.incarnation.load(std::memory_order_acquire);
-  // The register may know it before the file does.
+  // The hub's register may have the incarnation before it is written to the file.
   const bool announced = incarnation != UINT64_MAX;
   if (file.geometry().name != wish.series || (announced && incarnation != wish.series_incarnation)) {
     return fail(Code::protocol, "{} is not the file of series '{}', incarnation {}", wish.file, wish.series,
@@ -346,10 +385,14 @@ Status Server::begin(Subscription& subscription, const wire::Subscribe& wish) {
   }
   COUPLET_TRY_VALUE(const auto wishes, wishes_of(wish, file.geometry()));
   COUPLET_TRY_VALUE(const std::uint64_t first, start(subscription, wish, served));
+  COUPLET_TRY(subscription.accept(served, wishes, first, wish.window));
   if (static_cast<series::Mode>(wish.mode) == series::Mode::follow) {
-    subscription.set_pace(wish.latest ? Subscription::Pace::latest : Subscription::Pace::follow);
+    auto& readers = subscriptions_[&subscription.channel()].readers;
+    subscription.set_pace(wish.latest ? Subscription::Pace::latest : Subscription::Pace::follow,
+                          wish.reader != 0 ? common_steps(readers, wish.reader, *this) : nullptr,
+                          wish.jumps ? wish.window : 0);
   }
-  return subscription.accept(served, wishes, first, wish.window);
+  return {};
 }
 
 // Takes the hold, if the reader wants one, and finds the first ordinal.
@@ -365,9 +408,7 @@ Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subs
   if (holds) {
     const series::Owner owner{.peer = subscription.channel().peer(), .incarnation = wish.incarnation};
     release_leftover(file, owner, subscription.number());
-    const series::Hold hold = series::take_hold_entry(file, owner, wish.program, [&](const series::Owner& other) {
-      return host_.alive(other.peer, other.incarnation).ok();
-    });
+    const series::Hold hold = series::take_hold_entry(file, owner, wish.program, lives_);
     if (!hold.taken()) {
       return fail(Code::limit, "it has {} holders already, more do not fit (setting series.{}.holders)",
                   file.reader_entries(), file.geometry().name);
@@ -375,6 +416,11 @@ Result<std::uint64_t> Server::start(Subscription& subscription, const wire::Subs
     file.readers()[hold.entry].subscription.store(subscription.number(), std::memory_order_relaxed);
     subscription.hold(served, hold);
     COUPLET_TRY_VALUE(first, series::hold_from(file, hold, wish.program, from));
+    if (from == series::From::step) {
+      first = series::find_step(file, first, wish.from_step);
+      static_cast<void>(series::consume(file, hold, first));  // the writer need not keep the steps below it
+    }
+    return first;
   }
   return from == series::From::step && !wish.again ? series::find_step(file, first, wish.from_step) : first;
 }

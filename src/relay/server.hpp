@@ -14,6 +14,7 @@
 #include "channel/channel.hpp"
 #include "os/descriptor.hpp"
 #include "relay/subscription.hpp"
+#include "series/superseded.hpp"
 
 namespace couplet::relay {
 
@@ -39,16 +40,16 @@ struct ServerOptions {
 class Server final : private Activation {
  public:
   static Result<std::unique_ptr<Server>> open(ServerHost& host, const ServerOptions& options = {});
-  // The channels over which it has sent have ended before.
+  // REQUIRES: the channels over which it has sent have ended.
   ~Server() override;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   // Sends up to `budget` frames, and returns the work done. Never blocks.
   int poll(int budget);
-  // Takes what subscribers have sent, for processes whose engine seldom checks sockets.
+  // Takes the credit that subscribers have sent, for processes whose engine seldom checks sockets.
   void take_credit();
-  // Would poll() do something? Call it between the last poll and going to sleep.
+  // Returns true if poll() would do something. Call it between the last poll and the sleep.
   [[nodiscard]] bool ready() const;
   // Returns a descriptor that can be read when a writer has published what was waited for; -1 without watch.
   [[nodiscard]] int descriptor() const { return bell_.number(); }
@@ -72,8 +73,14 @@ class Server final : private Activation {
     std::shared_ptr<ServedFile> served;
     series::Hold hold;
   };
-  using Numbered = std::unordered_map<std::uint32_t, std::unique_ptr<Subscription>>;
-  Server(ServerHost& host, const ServerOptions& options) : host_(host), options_(options) {}
+  struct OfChannel {
+    std::unordered_map<std::uint32_t, std::unique_ptr<Subscription>> numbered;
+    std::map<std::uint32_t, std::weak_ptr<CommonSteps>> readers;
+  };
+  Server(ServerHost& host, const ServerOptions& options)
+      : host_(host),
+        options_(options),
+        lives_([&host](const series::Owner& owner) { return host.alive(owner.peer, owner.incarnation).ok(); }) {}
 
   Result<std::shared_ptr<ServedFile>> serve(const std::string& name);
   void subscribe(channel::Channel& channel, std::uint32_t number, Result<wire::Subscribe> wish);
@@ -85,7 +92,6 @@ class Server final : private Activation {
   [[nodiscard]] Subscription* find(const channel::Channel& channel, std::uint32_t number) const;
   void add(std::unique_ptr<Subscription> subscription);
   void activate(Subscription& subscription) override;
-  Activation& as_activation() { return *this; }
   // Sends until nothing is due, or others have waited long enough. Returns the number of frames.
   int push(Subscription& subscription);
   // Activates the idle subscriptions of files that have news.
@@ -93,18 +99,23 @@ class Server final : private Activation {
   // Removes a subscription that has ended from all lists. It is destroyed when its frames have come back.
   void retire(Subscription& subscription);
   void sweep();
+  // Unmaps the files that nobody has subscribed to any more.
+  void forget_files();
   void look_at_left_holds();
 
   ServerHost& host_;
   ServerOptions options_;
+  series::Superseded::Lives lives_;
   os::Descriptor bell_;
-  std::unique_ptr<PublicationWatch> watch_;  // for all files
+  std::unique_ptr<series::PublicationWatch> watch_;  // for all files
   std::map<std::string, std::shared_ptr<ServedFile>> files_;
-  std::unordered_map<const channel::Channel*, Numbered> subscriptions_;
+  std::unordered_map<const channel::Channel*, OfChannel> subscriptions_;
   std::size_t count_ = 0;                              // the number of subscriptions
   std::vector<std::unique_ptr<Subscription>> ending_;  // ended, with frames that are being sent
   std::deque<Subscription*> active_;                   // they may have something to send
   std::vector<LeftHold> left_holds_;
+  series::Superseded superseded_;
+  unsigned ticks_ = 0;
   std::uint64_t pushed_steps_ = 0;
   std::uint64_t pushed_bytes_ = 0;
 };

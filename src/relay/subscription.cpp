@@ -11,6 +11,33 @@ namespace couplet::relay {
 
 using wire::RelayKind;
 
+namespace {
+
+// Returns a frame that is free, if not too many are under way; else the end.
+template <typename Frames>
+auto find_free(Frames& frames, std::uint32_t share) {
+  const auto is_free = [](const auto& frame) { return frame.free; };
+  const auto free_frames = static_cast<std::size_t>(std::count_if(frames.begin(), frames.end(), is_free));
+  const bool enough = share < wire::whole_share && frames.size() - free_frames >= Subscription::max_frames_of_share;
+  return enough ? frames.end() : std::find_if(frames.begin(), frames.end(), is_free);
+}
+
+// Returns the first ordinal from `ordinal` on that the reader wants. A reader asks for a share, or for one of several
+// steps, but not for both.
+std::uint64_t first_wanted(std::uint64_t ordinal, const CommonSteps* common, std::uint32_t share,
+                           const series::NeededSteps& needed) {
+  for (std::uint64_t before = UINT64_MAX; before != ordinal;) {
+    before = ordinal;
+    ordinal = needed.first(common != nullptr ? common->first_wanted(ordinal) : ordinal);
+  }
+  while (!wire::in_share(ordinal, share)) {
+    ++ordinal;
+  }
+  return ordinal;
+}
+
+}  // namespace
+
 Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vector<series::FieldWish>& wishes,
                             std::uint64_t first, std::uint64_t window) {
   const auto& fields = served->file->geometry().fields;
@@ -38,7 +65,7 @@ Status Subscription::accept(std::shared_ptr<ServedFile> served, const std::vecto
   served_ = std::move(served);
   step_bytes_ = sent.step_bytes;
   first_ = next_ = first;
-  limit_ = first + window;
+  limit_ = progress_.credit = first + window;
   return {};
 }
 
@@ -54,17 +81,47 @@ void Subscription::give_up() {
   }
 }
 
-Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed) {
-  if (limit < limit_) {
-    return fail(Code::protocol, "credit that goes back, from {} to {}", limit_, limit);
+void Subscription::set_pace(Pace pace, std::shared_ptr<CommonSteps> common, std::uint64_t jump_window) {
+  pace_ = pace;
+  progress_.jump_window = jump_window;
+  common_ = std::move(common);
+  if (common_) {
+    common_->join(*this);
   }
-  limit_ = limit;
-  if (offset_ == 0 && consumed > next_) {
+}
+
+void Subscription::end() {
+  over_ = true;
+  if (common_) {
+    std::exchange(common_, nullptr)->leave(*this);
+  }
+}
+
+Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed, const wire::WantedSteps& wanted) {
+  if (limit < progress_.credit) {
+    return fail(Code::protocol, "a credit up to ordinal {} was reduced to {}", progress_.credit, limit);
+  }
+  if (consumed > wire::largest_ordinal) {
+    return fail(Code::protocol, "ordinals below {} are not needed; at most {} is right", consumed,
+                wire::largest_ordinal);
+  }
+  progress_.credit = limit;
+  limit_ = std::max(limit_, limit);
+  if (pace_ == Pace::follow) {
+    progress_.share = wanted.share;
+  }
+  progress_.needed = {consumed, wanted.every};
+  if (const std::uint64_t next = progress_.needed.first(next_); offset_ == 0 && next > next_) {
     // The reader does not want the steps in between.
-    next_ = consumed;
+    const std::uint64_t before = std::exchange(next_, next);
+    if (common_) {
+      common_->moved(before);
+    }
+  } else if (common_ && consumed > next_) {
+    common_->leave_out(next_, consumed);  // push_piece() ends the step that is being sent
   }
   if (hold_.taken()) {
-    // Due() reports if the hold was released.
+    // due() reports if the hold was released.
     static_cast<void>(series::consume(*served_->file, hold_, consumed));
   }
   return {};
@@ -72,18 +129,8 @@ Status Subscription::credit(std::uint64_t limit, std::uint64_t consumed) {
 
 // ---- what is due ----
 
-std::uint64_t Subscription::published() const {
-  return served_->file->control().published.published.load(std::memory_order_acquire);
-}
-
-std::uint64_t Subscription::oldest() const {
-  return series::oldest_retained(served_->file->control().claimed.claimed.load(std::memory_order_acquire),
-                                 served_->file->slots());
-}
-
-// Returns true if nothing will come beyond what is published now. Call it before published().
-bool Subscription::closed() const {
-  return served_->file->control().published.closed.load(std::memory_order_acquire) != 0 || served_->writer_gone;
+bool Subscription::has_step() const {
+  return !over_ && told_accepted_ && next_ < limit_ && next_ < served_->published();
 }
 
 Subscription::Due Subscription::due() const {
@@ -99,11 +146,11 @@ Subscription::Due Subscription::due() const {
   if (hold_.taken() && !told_evicted_ && series::look_at_hold(*served_->file, hold_) != series::HoldState::held) {
     return Due::eviction;
   }
-  const bool last = closed();
-  const std::uint64_t there = published();
+  const bool last = served_->ended();
+  const std::uint64_t there = served_->published();
   if (next_ < there) {
     if (next_ < limit_) {
-      return Due::step;
+      return common_ && offset_ == 0 && common_->others_first(next_) ? Due::nothing : Due::step;
     }
     return told_published_ < limit_ && told_published_ < there ? Due::news : Due::nothing;
   }
@@ -111,16 +158,16 @@ Subscription::Due Subscription::due() const {
 }
 
 bool Subscription::waits() const {
-  return !over_ && refusal_.ok() && told_accepted_ && !told_end_ && next_ < limit_ && next_ >= published();
+  return !over_ && refusal_.ok() && told_accepted_ && !told_end_ && next_ < limit_ && next_ >= served_->published();
 }
 
 bool Subscription::ready() const {
-  return (frames_[0].free || frames_[1].free) && due() != Due::nothing;
+  return find_free(frames_, progress_.share) != frames_.end() && due() != Due::nothing;
 }
 
 bool Subscription::push() {
   const Due what = due();
-  const auto frame = std::find_if(frames_.begin(), frames_.end(), [](const Frame& each) { return each.free; });
+  const auto frame = find_free(frames_, progress_.share);
   if (what == Due::nothing || frame == frames_.end()) {
     return false;
   }
@@ -139,13 +186,13 @@ bool Subscription::push() {
       push_piece(*frame);
       break;
     case Due::news:
-      told_published_ = published();
+      told_published_ = served_->published();
       send(*frame, RelayKind::news, told_published_, 0, 0, 0);
       break;
     case Due::end: {
       told_end_ = true;
       const bool good = served_->file->control().published.closed.load(std::memory_order_acquire) != 0;
-      send(*frame, RelayKind::ended, published(), 0, good ? 0 : 1, 0);
+      send(*frame, RelayKind::ended, served_->published(), 0, good ? 0 : 1, 0);
       break;
     }
     case Due::nothing:
@@ -186,7 +233,7 @@ void Subscription::push_refusal(Frame& frame) {
 
 void Subscription::push_acceptance(Frame& frame) {
   told_accepted_ = true;
-  told_published_ = std::max(published(), first_);
+  told_published_ = std::max(served_->published(), first_);
   frame.memory.resize(wire::accepted_bytes);
   const auto incarnation = static_cast<std::uint16_t>(served_->file->geometry().writer_incarnation);
   wire::encode_accepted({std::endian::native == std::endian::big, told_published_, step_bytes_, incarnation},
@@ -235,33 +282,72 @@ void Subscription::pack(std::byte* target, std::uint64_t bytes) const {
   }
 }
 
-// Skips steps that would be overwritten while they are sent. The number of steps that the writer publishes while one is
-// sent says how far ahead of the writer's slot a step must be to arrive whole. The margin follows that number at once
-// if it grows, and slowly if it shrinks.
-bool Subscription::jump(Frame& frame) {
+// Leaves out steps that would be overwritten while they are sent. The number of steps that the writer publishes while
+// one is sent says how far ahead of the writer's slot a step must be to arrive whole. The margin follows that number at
+// once if it grows, and slowly if it shrinks. Of the subscriptions of one reader the first one that would lose a step
+// decides for all, and chooses a step that all of their writers have.
+std::uint64_t Subscription::safe_next() {
   if (pace_ == Pace::every_step) {
-    return false;
+    return next_;
   }
-  const std::uint64_t there = published();
-  const std::uint64_t slots = served_->file->slots();
-  const std::uint64_t margin = std::min(margin_, slots - 1);
-  const std::uint64_t safe = pace_ == Pace::latest ? there - 1 : std::min(oldest() + margin, there - 1);
-  published_at_begin_ = there;
-  // A writer that has ended overwrites nothing.
-  const bool near = next_ < oldest() + margin / 2 && !closed();
-  if (next_ >= safe || (pace_ == Pace::follow && !near)) {
-    return false;
+  const std::uint64_t margin = std::min(progress_.margin, served_->file->slots() - 1);
+  const bool ended = served_->ended();  // such a writer overwrites nothing
+  CommonSteps::Retained there{served_->oldest(), served_->published()};
+  progress_.published_at_begin = there.published;
+  if (const std::uint64_t wanted = first_wanted(next_, common_.get(), progress_.share, progress_.needed);
+      wanted > next_) {
+    return std::min(wanted, there.published);
   }
-  const std::uint64_t begin = std::exchange(next_, safe);
-  send(frame, RelayKind::lost, begin, next_, 0, 0);
-  return true;
+  if (pace_ == Pace::follow && (ended || next_ >= there.oldest + margin / 2)) {
+    return next_;
+  }
+  std::uint64_t most = UINT64_MAX;
+  if (common_) {
+    const CommonSteps::Retained common = common_->retained();
+    there = common.oldest < common.published ? common : there;
+    most = common_->begun_from(next_, *this);
+  }
+  const std::uint64_t newest = there.published - 1;
+  if (progress_.share < wire::whole_share) {  // what is left out by the share gives time; a short jump is enough
+    return std::max(
+        next_, std::min({first_wanted(there.oldest + margin / 2 + 1, common_.get(), progress_.share, progress_.needed),
+                         newest + 1, most}));
+  }
+  const std::uint64_t safe =
+      pace_ == Pace::latest ? progress_.needed.last(newest) : std::min(there.oldest + margin, newest);
+  return std::max(next_, std::min(safe, most));
+}
+
+// Credit is given for ordinals near those that have arrived. If a jump goes beyond them, the subscription waits for
+// credit, and when that comes, the writer may have overwritten the step again. So, if no step was sent since it last
+// waited, the window moves with the jump: once for each credit, since a reader that makes no calls must not be sent one
+// step after the other. Otherwise more steps would be under way than the link carries.
+void Subscription::leave_out(Frame& frame, std::uint64_t end, bool torn) {
+  const std::uint64_t begin = std::exchange(next_, progress_.needed.first(end));
+  offset_ = 0;
+  if (next_ >= limit_) {
+    const bool starved = std::exchange(progress_.steps_at_wait, pushed_steps) == pushed_steps;
+    if (starved && progress_.jump_window > 0 && begin < progress_.credit) {
+      limit_ = next_ + progress_.jump_window;
+    }
+  }
+  if (common_) {
+    common_->leave_out(begin, end);
+    common_->moved(begin);
+  }
+  send(frame, RelayKind::lost, begin, end, torn ? 1 : 0, 0);
 }
 
 // Sends the next piece of step next_. It is packed out of its slot, and sent only if the slot still belongs to that
 // step.
 void Subscription::push_piece(Frame& frame) {
+  const std::uint64_t next = offset_ == 0 ? safe_next() : common_ ? common_->first_wanted(next_) : next_;
+  if (next > next_) {
+    leave_out(frame, std::min(next, served_->published()));
+    return;
+  }
   const auto& header = served_->file->slot_header(next_);
-  if (offset_ == 0 && (jump(frame) || !begin_step(frame))) {
+  if (offset_ == 0 && !begin_step(frame)) {
     return;
   }
   const std::uint64_t room = std::min<std::uint64_t>(piece_bytes_, channel_.traits().largest_payload);
@@ -283,24 +369,24 @@ void Subscription::push_piece(Frame& frame) {
     return;
   }
   offset_ = 0;
-  ++next_;
+  next_ = progress_.needed.first(ordinal + 1);
   ++pushed_steps;
-  const std::uint64_t there = published();
+  const std::uint64_t there = served_->published();
   told_published_ = there;
-  const std::uint64_t meanwhile = there - std::min(there, published_at_begin_);
-  margin_ = std::max(2 * meanwhile + 1, margin_ - margin_ / 8);
+  const std::uint64_t meanwhile = there - std::min(there, progress_.published_at_begin);
+  progress_.margin = std::max(2 * meanwhile + 1, progress_.margin - progress_.margin / 8);
+  if (common_) {
+    common_->moved(ordinal);
+  }
   send(frame, RelayKind::step, ordinal, static_cast<std::uint64_t>(step_),
-       static_cast<std::int32_t>(std::min<std::uint64_t>(there - next_, INT32_MAX)), bytes);
+       static_cast<std::int32_t>(std::min<std::uint64_t>(there - std::min(there, ordinal + 1), INT32_MAX)), bytes);
 }
 
 // The step next_ is gone, and so are all that the writer has claimed after it.
 void Subscription::push_lost(Frame& frame, bool torn) {
-  const std::uint64_t begin = next_;
-  offset_ = 0;
-  next_ = torn ? begin + 1 : std::max(begin + 1, std::min(oldest(), published()));
-  // The step was not far enough away.
-  margin_ = std::min(2 * margin_ + 1, served_->file->slots());
-  send(frame, RelayKind::lost, begin, next_, torn ? 1 : 0, 0);
+  // The distance to the writer was too small.
+  progress_.margin = std::min(2 * progress_.margin + 1, served_->file->slots());
+  leave_out(frame, torn ? next_ + 1 : std::max(next_ + 1, std::min(served_->oldest(), served_->published())), torn);
 }
 
 }  // namespace couplet::relay

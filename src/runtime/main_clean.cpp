@@ -10,8 +10,8 @@ namespace {
 
 constexpr const char* usage =
     "usage: couplet-clean [--dry-run]\n"
-    "Removes the run directories of this user on this node in which no process lives any more, below COUPLET_RUN_DIR\n"
-    "or /dev/shm/couplet-<uid>. Living runs, and what is not a run directory, are never touched.\n\n"
+    "Removes the run directories of this user on this node in which no process lives, below COUPLET_RUN_DIR or\n"
+    "/dev/shm/couplet-<uid>. Never touches runs with live processes, nor anything that is not a run directory.\n\n"
     "Exit status: 0; 1 something could not be done; 2 wrong options.\n";
 
 constexpr double max_lock_wait_s = 60;

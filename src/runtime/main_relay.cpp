@@ -8,11 +8,18 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <thread>
 
+#include "os/directory.hpp"
+#include "os/host.hpp"
+#include "os/lock.hpp"
 #include "os/stop_signals.hpp"
 #include "runtime/control_lanes.hpp"
 #include "runtime/node_relay.hpp"
@@ -24,12 +31,16 @@ namespace {
 
 using namespace couplet;
 
-// exists: another relay serves the node.
-enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2, exit_exists = 3 };
+// exists: another relay serves the node. no_hub: it has not joined, since no hub answers.
+enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2, exit_exists = 3, exit_no_hub = 4 };
 constexpr double leave_timeout_s = 5;
 constexpr double rejoin_timeout_s = 10;
 constexpr std::uint64_t second_ns = 1'000'000'000;
 constexpr int most_quick_ends = 10;  // relays that ran for less than a second
+// The pauses double from the first one: 6.3 s together. While processes on the node wait for a hub, the last pause is
+// repeated.
+constexpr int most_early_starts = 6;
+constexpr std::uint64_t first_pause_ns = 100'000'000;
 
 constexpr const char* usage =
     "usage: couplet-relay [--detach]\n"
@@ -97,10 +108,11 @@ bool inhabited(universe::Membership& membership) {
   return false;
 }
 
-Status serve(double join_timeout_s, bool hub_is_up) {
+Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
   StopSignals stop;
   std::unique_ptr<link::TcpListener> listener;
   COUPLET_TRY_VALUE(const auto membership, join(listener, join_timeout_s, hub_is_up));
+  joined = true;
   counters::Counters counters(membership->page().counters());
   engine::Engine engine(membership->doorbell(), engine::Patience{});
   engine.set_counters(counters);
@@ -133,11 +145,13 @@ Status serve(double join_timeout_s, bool hub_is_up) {
 
 int run(double join_timeout_s, bool hub_is_up) {
   try {
-    const Status status = serve(join_timeout_s, hub_is_up);
+    bool joined = false;
+    const Status status = serve(join_timeout_s, hub_is_up, joined);
     if (status.ok() || status.code() == Code::exists) {
       return status.ok() ? exit_over : exit_exists;
     }
     std::fprintf(stderr, "couplet-relay: %s\n", status.text().c_str());
+    return !joined && status.code() == Code::hub_lost ? exit_no_hub : exit_failed;
   } catch (const std::bad_alloc&) {
     std::fputs("couplet-relay: no memory\n", stderr);
   }
@@ -155,6 +169,17 @@ int wait_for(pid_t relay, const sigset_t& signals) {
   return status;
 }
 
+// Returns true if a process of this run, which holds the lock of its page, lives on this node. It needs no hub.
+bool node_is_used() {
+  const std::string run = runtime::environment_text("COUPLET_RUN");
+  const std::string node = runtime::environment_text("COUPLET_NODE");
+  const std::string directory = fmt::format("{}/{}{}{}", os::run_directory(), run, node.empty() ? "" : "-", node);
+  const auto names = os::list_directory(directory);
+  return !run.empty() && names.ok() && std::any_of(names->begin(), names->end(), [&](const std::string& name) {
+    return name.starts_with("page-") && os::is_locked(fmt::format("{}/{}", directory, name));
+  });
+}
+
 // Starts the relay, and another one if it was killed, until one has ended by itself.
 int keep() {
   sigset_t signals;
@@ -164,7 +189,8 @@ int keep() {
   }
   sigprocmask(SIG_BLOCK, &signals, nullptr);
   double join_timeout_s = -1;  // the first one may have to wait for all programs
-  for (int quick_ends = 0; quick_ends < most_quick_ends;) {
+  int early_starts = 0;        // in a row
+  for (int quick_ends = 0; quick_ends < most_quick_ends && early_starts < most_early_starts;) {
     const std::uint64_t started_ns = os::now_ns();
     const pid_t relay = ::fork();
     if (relay < 0) {
@@ -172,19 +198,25 @@ int keep() {
     }
     if (relay == 0) {
       sigprocmask(SIG_UNBLOCK, &signals, nullptr);
-      return run(join_timeout_s, true);  // a member has asked for a relay
+      std::exit(run(join_timeout_s, true));  // a member has asked for a relay
     }
     const int status = wait_for(relay, signals);
     const bool again = join_timeout_s >= 0;
-    // The hub may hear of the end of the last relay after it hears of the next one.
-    const bool early = again && WIFEXITED(status) && WEXITSTATUS(status) == exit_exists;
+    // The hub may hear of the end of the last relay after it hears of the next one, or may be away for a moment.
+    const int ended = WIFEXITED(status) ? WEXITSTATUS(status) : exit_over;
+    const bool early = ended == exit_no_hub || (again && ended == exit_exists);
     if (!early && (!WIFSIGNALED(status) || WTERMSIG(status) == SIGTERM)) {
       return WIFEXITED(status) ? WEXITSTATUS(status) : exit_over;
     }
     join_timeout_s = rejoin_timeout_s;
+    if (early) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(first_pause_ns << static_cast<unsigned>(early_starts)));
+      const bool awaited = ended == exit_no_hub && node_is_used();
+      early_starts = awaited ? std::min(early_starts + 1, most_early_starts - 1) : early_starts + 1;
+      continue;
+    }
+    early_starts = 0;
     quick_ends = os::now_ns() - started_ns < second_ns ? quick_ends + 1 : 0;
-    const timespec pause{0, early ? 100'000'000 : 0};
-    static_cast<void>(::nanosleep(&pause, nullptr));
   }
   return exit_failed;
 }
@@ -214,5 +246,5 @@ int main(int count, char** arguments) {
   }
   forget_affinity();
   const int status = detach ? keep() : run(-1, false);
-  return status == exit_exists ? exit_over : status;
+  return status == exit_exists ? exit_over : status == exit_no_hub ? exit_failed : status;
 }

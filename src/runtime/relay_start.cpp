@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "os/clock.hpp"
 #include "os/error.hpp"
 #include "runtime/settings.hpp"
 
@@ -20,6 +21,7 @@ namespace couplet::runtime {
 namespace {
 
 constexpr int most_starts = 8;
+constexpr std::uint64_t look_interval_ns = 100'000'000;
 
 using universe::PeerState;
 
@@ -183,6 +185,18 @@ Status RelayStart::again(channel::PeerId lost) {
     return {};
   }
   return start();
+}
+
+void RelayStart::look(engine::Engine& engine) {
+  if (started_ == 0) {
+    return;
+  }
+  const std::uint64_t now_ns = os::now_ns();
+  if (now_ns >= next_look_ns_) {
+    next_look_ns_ = now_ns + look_interval_ns;
+    engine.poll();
+    engine.look_at_all();
+  }
 }
 
 bool RelayStart::awaited() const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "engine/engine.hpp"
 #include "message/group.hpp"
 #include "universe/join.hpp"
 #include "universe/membership.hpp"
@@ -33,6 +34,9 @@ class RelayStart {
   Status for_writers(const message::Group& writers);
   // The node's relay is lost: starts another one if this process had started that one, a few times.
   Status again(channel::PeerId lost);
+  // Lets a process that has started the relay hear of its loss, at most every 0.1 s, so that another one is started
+  // (again() is called for a loss). Otherwise it costs a look at the clock.
+  void look(engine::Engine& engine);
   // Returns true if a relay was started and has not come yet. Until it is in the node directory, the directory is
   // removed with the last member of the node, and with it the steps that are kept for readers on other nodes.
   [[nodiscard]] bool awaited() const;
@@ -45,6 +49,7 @@ class RelayStart {
   universe::Membership& membership_;
   universe::JoinWishes wishes_;
   int started_ = 0;
+  std::uint64_t next_look_ns_ = 0;
 };
 
 }  // namespace couplet::runtime

@@ -11,6 +11,7 @@ constexpr std::uint64_t slice_with_messages_ns = 1'000'000;
 constexpr std::uint64_t slice_with_window_ns = 100'000;
 // The engine checks sockets only now and then.
 constexpr int rounds_with_pushes = 16;
+constexpr std::uint64_t tidying_interval_ns = 1'000'000'000;
 
 using universe::PeerState;
 
@@ -45,19 +46,20 @@ Status SeriesEnvironment::program_alive(std::string_view program) {
   }
   for (std::int32_t rank = 0; rank < found->size; ++rank) {
     if (!gone(membership_.peer(static_cast<channel::PeerId>(found->first_rank + rank)).state)) {
-      return membership_.hub();
+      return membership_.registry().may_ask("opening a series");
     }
   }
-  return fail(Code::peer_lost, "program '{}' is gone", program);
+  return fail(Code::peer_lost, "program '{}' has left or is lost", program);
 }
 
 Result<std::uint64_t> SeriesEnvironment::between_slices() {
   for (int round = 1; round < (pushes_ ? rounds_with_pushes : 1); ++round) {
     engine_.poll();
   }
-  engine_.look_at_all();  // who has died is looked for by time, and here a round may be a tenth of a second
-  if (engine_.interrupted(os::now_ns())) {  // another thread may have its turn inside this call, and leave
-    return engine_.leaving() ? engine::Turn::left_by_another() : Status(Code::interrupted);
+  engine_.look_at_all();  // this polls the seldom sources, too, which notice deaths: rounds may be 0.1 s apart here
+  if (engine_.interrupted(os::now_ns())) {  // another thread may have its turn inside this call, leave or close
+    Status ended = engine::error_of(engine_.ending());
+    return ended.ok() ? Status(Code::interrupted) : ended;
   }
   if (window_ != nullptr) {
     window_->progress();
@@ -74,6 +76,13 @@ Result<std::unique_ptr<series::Part>> SeriesEnvironment::open_part(const univers
                 record.name, membership_.peer_name(record.parts[part].writer));
   }
   return remote_->open_part(record, part, wish, deadline_ns);
+}
+
+void SeriesEnvironment::Tidying::tick(std::uint64_t now_ns) {
+  if (environment_.superseded().any_left() && now_ns >= next_ns_) {
+    next_ns_ = now_ns + tidying_interval_ns;
+    series::remove_superseded_again(environment_);
+  }
 }
 
 Status SeriesEnvironment::wait(const std::function<bool()>& done, std::uint64_t until_ns) {

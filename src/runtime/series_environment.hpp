@@ -19,7 +19,10 @@ class SeriesEnvironment final : public series::Environment {
  public:
   SeriesEnvironment(universe::Membership& membership, engine::Engine& engine, message::Messenger& messenger,
                     counters::Counters& counters)
-      : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters) {}
+      : membership_(membership), engine_(engine), messenger_(messenger), counters_(counters) {
+    engine_.add(tidying_, engine::Rate::seldom);
+  }
+  ~SeriesEnvironment() override { engine_.remove(tidying_); }
 
   void set_window(series::Window* window) noexcept { window_ = window; }
   // `remote` brings parts from other nodes; nullptr: none are brought. `pushes`: this process sends inside its own
@@ -49,6 +52,19 @@ class SeriesEnvironment final : public series::Environment {
   [[nodiscard]] series::Window* window() noexcept override { return window_; }
 
  private:
+  // Removes slot files that were still in use when they were superseded, now and then.
+  class Tidying final : public engine::Source {
+   public:
+    explicit Tidying(SeriesEnvironment& environment) : environment_(environment) {}
+    int poll(std::uint64_t /*now_ns*/, int /*budget*/) override { return 0; }
+    [[nodiscard]] bool ready() const override { return false; }
+    void tick(std::uint64_t now_ns) override;
+
+   private:
+    SeriesEnvironment& environment_;
+    std::uint64_t next_ns_ = 0;
+  };
+
   universe::Membership& membership_;
   engine::Engine& engine_;
   message::Messenger& messenger_;
@@ -56,6 +72,7 @@ class SeriesEnvironment final : public series::Environment {
   relay::Remote* remote_ = nullptr;
   bool pushes_ = false;
   series::Window* window_ = nullptr;
+  Tidying tidying_{*this};
 };
 
 }  // namespace couplet::runtime

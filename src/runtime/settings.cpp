@@ -14,7 +14,7 @@ Result<std::uint64_t> number(const std::string& text, std::string_view key) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
-    return fail(Code::config, "setting '{}' is '{}', which is no number of bytes", key, text);
+    return fail(Code::config, "setting '{}' is '{}', which is not a number of bytes", key, text);
   }
   return value;
 }
@@ -75,12 +75,8 @@ std::string environment_text(const char* name) {
   return text == nullptr ? "" : text;
 }
 
-LogLevel log_level() {
-  const std::string text = environment_text("COUPLET_LOG");
-  return text == "quiet"   ? LogLevel::quiet
-         : text == "info"  ? LogLevel::info
-         : text == "debug" ? LogLevel::debug
-                           : LogLevel::warning;
+bool quiet() {
+  return environment_text("COUPLET_LOG") == "quiet";
 }
 
 Result<TransportOptions> transport_options(const universe::Membership& membership) {

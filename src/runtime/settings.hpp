@@ -11,9 +11,8 @@
 
 namespace couplet::runtime {
 
-enum class LogLevel : std::uint8_t { quiet, warning, info, debug };
-// Returns COUPLET_LOG, or warning if it is not set.
-[[nodiscard]] LogLevel log_level();
+// Says whether COUPLET_LOG is "quiet", which keeps warnings from standard error.
+[[nodiscard]] bool quiet();
 // Returns "" if the variable is not set.
 [[nodiscard]] std::string environment_text(const char* name);
 

@@ -21,6 +21,7 @@ using link::Party;
 using link::Purpose;
 
 constexpr int max_callers_in_a_poll = 64;
+constexpr std::uint64_t accept_interval_ns = 50'000;
 constexpr std::size_t max_looks_in_a_poll = 16;
 constexpr std::size_t endpoint_bytes = 22;  // address, port, scope
 
@@ -169,6 +170,7 @@ void TcpTransport::listen(bool wanted) {
 int TcpTransport::take_callers(std::uint64_t now_ns) {
   int taken = 0;
   bool wake = true;
+  next_accept_ns_ = now_ns + accept_interval_ns;
   while (taken < max_callers_in_a_poll) {
     wake = unproven_.has_room(now_ns);
     if (!wake) {
@@ -233,7 +235,9 @@ int TcpTransport::poll(std::uint64_t now_ns) {
   if (now_ns == 0) {
     now_ns = os::now_ns();
   }
-  int work = take_callers(now_ns);
+  // To accept is a system call, also if nobody calls. A caller wakes this process if it sleeps, and waits for at most
+  // accept_interval_ns if this process polls.
+  int work = listening_ && now_ns < next_accept_ns_ ? 0 : take_callers(now_ns);
   for (std::size_t count = std::min(meetings_.size(), max_looks_in_a_poll); count > 0; --count) {
     next_look_ = next_look_ + 1 < meetings_.size() ? next_look_ + 1 : 0;
     work += look_at(*meetings_[next_look_], now_ns);
@@ -340,7 +344,7 @@ void TcpTransport::decide(Meeting& meeting) {
   // A dial that has not got through to the peer's system does not stand in the way of one that has.
   const Meeting* const own = own_dial_to(proven.id);
   if (may.ok() && own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)) {
-    may = fail(Code::exists, "both have dialed; the dial of the lower number stands");
+    may = fail(Code::exists, "both have dialed; the dial of the lower number is used");
   }
   if (may.ok()) {
     meeting.peer = {proven.id, proven.incarnation};

@@ -79,6 +79,7 @@ class TcpTransport final : public link::Transport {
   link::TransportHost& host_;
   std::unique_ptr<link::TcpListener> listener_;
   bool listening_ = false;  // callers wake this process
+  std::uint64_t next_accept_ns_ = 0;
   channel::Secret secret_;
   channel::HandshakeSelf self_;
   TcpTransportOptions options_;

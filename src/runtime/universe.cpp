@@ -6,9 +6,8 @@
 #include <string_view>
 
 #include "os/descriptor_limit.hpp"
-#include "os/host.hpp"
-#include "os/load.hpp"
 #include "runtime/control_lanes.hpp"
+#include "runtime/node_load.hpp"
 #include "runtime/settings.hpp"
 
 namespace couplet::runtime {
@@ -26,44 +25,9 @@ constexpr unsigned calls_between_rounds = 16;
 constexpr std::uint64_t rounds_interval_ns = 10'000'000;
 
 void print_note(const std::string& text) {
-  if (log_level() >= LogLevel::warning) {
+  if (!quiet()) {
     std::fprintf(stderr, "couplet: %s\n", text.c_str());
   }
-}
-
-int processes_on_node(const universe::Membership& membership) {
-  int count = 0;
-  for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
-    const auto& info = membership.peer(static_cast<channel::PeerId>(rank));
-    count += info.state == universe::PeerState::present && info.node == membership.node() ? 1 : 0;
-  }
-  return count;
-}
-
-// Measures how busy the cores are that this process may use. It counts the peers only from time to time, and asks the
-// system only if there are more of them than cores.
-engine::Crowd::Measure load_of_node(const universe::Membership& membership) {
-  constexpr unsigned calls_between_counts = 16;
-  struct Meter {
-    os::LoadMeter system;
-    unsigned calls = 0;
-    engine::Load load;
-  };
-  auto meter = std::make_shared<Meter>();
-  meter->load.cores = os::LoadMeter::cores();
-  meter->load.usable_cores = os::usable_cores();
-  meter->load.restricted = meter->load.usable_cores < meter->load.cores;
-  return [meter = std::move(meter), &membership] {
-    engine::Load& load = meter->load;
-    if (meter->calls++ % calls_between_counts == 0) load.processes = processes_on_node(membership);
-    if (load.processes <= load.usable_cores) return load;
-    if (load.restricted) {
-      load.delay_ns = os::LoadMeter::delay_ns();
-    } else {
-      load.runnable = meter->system.runnable();
-    }
-    return load;
-  };
 }
 
 }  // namespace
@@ -94,7 +58,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   patience_ = engine::patience_for(spin_us);
   engine_ = std::make_unique<engine::Engine>(member_->doorbell(), patience_);
   if (spin_us < 0) {
-    engine_->set_crowd(load_of_node(*member_));
+    engine_->set_crowd([load = std::make_shared<NodeLoad>(*member_)] { return load->measure(); });
   }
   engine_->set_counters(*counters_);
   COUPLET_TRY(member_->attach(engine_.get()));
@@ -109,6 +73,10 @@ Status Universe::make_relay(const universe::JoinWishes& wishes) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(*member_));
   relay::RemoteOptions options;
   options.in_calls = mode == RelayMode::in_calls;
+  if (mode == RelayMode::automatic) {
+    COUPLET_TRY_VALUE(const TransportOptions transport, transport_options(*member_));
+    options.restart_patience_ns = transport.walk.patience_ns;
+  }
   remote_ = std::make_unique<relay::Remote>(*environment_, *connections_, options);
   if (options.in_calls) {
     relay::ServerOptions server;
@@ -141,8 +109,9 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
 // Sends what was published, and takes in credit.
 void Universe::push() {
   auto& server = node_relay_->server();
-  server.poll(pushes_each_call);
+  const int pushed = server.poll(pushes_each_call);
   server.take_credit();
+  server.poll(pushes_each_call - pushed);  // steps for which the credit has come just now
   // Handles peers that come, and the hub. It does so even if the calls are far apart, since a reader waits for its
   // answer meanwhile.
   const std::uint64_t now_ns = os::now_ns();
@@ -246,13 +215,12 @@ Universe::~Universe() {
   engine_.reset();
 }
 
-Result<std::unique_ptr<series::Writer>> Universe::create_series(message::Group& group,
-                                                                const series::WriterSpecification& specification,
-                                                                const series::WriterOptions& options,
-                                                                std::uint64_t deadline_ns,
-                                                                std::unique_ptr<message::Team>& team) {
+Result<std::unique_ptr<series::Writer>> Universe::create_series(
+    message::Group& group, const series::WriterSpecification& specification, const series::WriterOptions& options,
+    std::uint64_t deadline_ns, std::unique_ptr<message::Team>& team, const Status& refusal) {
   COUPLET_TRY_VALUE(team, reading_team(group, specification.name, false));
-  COUPLET_TRY_VALUE(auto writer, series::Writer::create(*environment_, *team, specification, options, deadline_ns));
+  COUPLET_TRY_VALUE(auto writer,
+                    series::Writer::create(*environment_, *team, specification, options, deadline_ns, refusal));
   if (const Status started = relay_start_->for_writers(group); !started.ok()) {
     print_note(started.within(fmt::format("series '{}' has no relay for other nodes", specification.name)).text());
   }
@@ -284,6 +252,10 @@ task::Areas& Universe::areas() {
     areas_ = std::make_unique<task::Areas>(post());
   }
   return *areas_;
+}
+
+std::unique_ptr<Readiness> make_readiness(Universe& universe) {
+  return std::make_unique<Readiness>(*universe.engine_, universe.member_->doorbell(), *universe.messenger_);
 }
 
 Status Universe::progress() {

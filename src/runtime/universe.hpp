@@ -16,6 +16,7 @@
 #include "message/message.hpp"
 #include "message/team.hpp"
 #include "runtime/node_relay.hpp"
+#include "runtime/readiness.hpp"
 #include "runtime/relay_start.hpp"
 #include "runtime/series_environment.hpp"
 #include "runtime/task_environment.hpp"
@@ -43,12 +44,12 @@ class Universe final {
   [[nodiscard]] message::Group& everyone() noexcept { return messenger_->universe_group(); }
   [[nodiscard]] message::Group& own_program() noexcept { return *own_program_; }
 
-  // team: set if the writer needs it as long as it lives (options.collective).
+  // team: set if the writer needs it as long as it lives (options.collective). refusal: as in Writer::create.
   Result<std::unique_ptr<series::Writer>> create_series(message::Group& group,
                                                         const series::WriterSpecification& specification,
                                                         const series::WriterOptions& options, std::uint64_t deadline_ns,
-                                                        std::unique_ptr<message::Team>& team);
-  // Who reads `name` together: the group, or each rank for itself.
+                                                        std::unique_ptr<message::Team>& team, const Status& refusal);
+  // Returns the team that reads `name` together: the group, or this rank alone.
   Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
 
   // Returns the mailbox. It is made at the first call, so that programs without tasks and areas do not pay for it.
@@ -56,11 +57,14 @@ class Universe final {
   task::Areas& areas();
 
   Status progress();
-  // Handles a step that was published: sends it if writers do so inside their calls (relay = in_calls), and lets others
-  // read it in the window. Otherwise it does nothing.
+  // Handles a step that was published: sends it if writers do so inside their calls (relay = in_calls), lets others
+  // read it in the window, and looks from time to time whether the relay that this process has started is lost, since
+  // this may be its only call. Otherwise it does nothing.
   void published() {
     if (node_relay_) [[unlikely]] {
       push();
+    } else if (relay_start_) {
+      relay_start_->look(*engine_);
     }
     if (window_) [[unlikely]] {
       window_->progress();
@@ -73,13 +77,14 @@ class Universe final {
   // Sets the object that gives each thread its turn, if several threads call.
   Status set_turn(engine::Turn& turn) { return engine_->set_turn(turn); }
   // Ends everything that other threads still wait for. It is called before leave().
-  void abandon() noexcept { messenger_->abandon(engine::Turn::left_by_another()); }
+  void abandon() noexcept { messenger_->abandon(engine::error_of(engine::Ending::left)); }
   // Returns JSON: links, limits and choices, and the reasons.
   [[nodiscard]] std::string explain() const;
   // Delivers what was sent and leaves. Afterwards the object can only be destroyed.
   Status leave();
 
  private:
+  friend std::unique_ptr<Readiness> make_readiness(Universe& universe);
   Universe() = default;
   Status assemble(const universe::JoinWishes& wishes);
   Status make_connections(std::unique_ptr<link::TcpListener> listener);
@@ -110,5 +115,8 @@ class Universe final {
   engine::Patience patience_;
   message::Group* own_program_ = nullptr;
 };
+
+// Makes the object that waits for any of several things. It has to end before leave().
+[[nodiscard]] std::unique_ptr<Readiness> make_readiness(Universe& universe);
 
 }  // namespace couplet::runtime

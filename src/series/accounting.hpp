@@ -1,4 +1,4 @@
-// What became of each ordinal: published - first = delivered + lost + skipped + pending, at any moment.
+// Counts what became of each ordinal: at any moment, published - first = delivered + lost + skipped + pending.
 #pragma once
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Accounting {
     statistics_.delivered_torn += torn;
     statistics_.bytes += bytes;
   }
-  // The next incarnation counts on from the steps of this one, all of which have been accounted for.
+  // Ends an incarnation. Its `steps` are all accounted for; the next incarnation adds its own to them.
   void pass_incarnation(std::uint64_t steps) noexcept { passed_ += steps; }
   void see(std::uint64_t published, std::uint64_t next) noexcept {
     published = std::max(published, next);
@@ -37,14 +37,14 @@ class Accounting {
     statistics_.largest_batch = std::max(statistics_.largest_batch, steps);
   }
   void count_library(std::uint64_t time_ns) noexcept { statistics_.library_ns += time_ns; }
-  // Lost steps since this was asked last.
+  // Returns the number of steps that were lost since the last call.
   [[nodiscard]] std::uint64_t take_lost() noexcept {
     const std::uint64_t since = statistics_.lost - lost_told_;
     lost_told_ = statistics_.lost;
     return since;
   }
   [[nodiscard]] const Statistics& statistics() const noexcept { return statistics_; }
-  // Adds what is new to the counters of the process.
+  // Adds what was counted since the last call to the counters of the process.
   void pass_on(counters::Counters& counters) {
     using counters::Counter;
     const std::uint64_t wait_ns = statistics_.held_ns - told_.held_ns;
@@ -60,8 +60,8 @@ class Accounting {
 
  private:
   Statistics statistics_;
-  Statistics told_;           // what the counters of the process know
-  std::uint64_t passed_ = 0;  // ordinals of earlier incarnations
+  Statistics told_;           // what was added to the counters of the process
+  std::uint64_t passed_ = 0;  // number of ordinals of earlier incarnations
   std::uint64_t lost_told_ = 0;
 };
 

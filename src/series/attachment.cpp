@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "layout/source_ranges.hpp"
+#include "os/clock.hpp"
 #include "os/populate.hpp"
 #include "series/hold.hpp"
 #include "series/slot_protocol.hpp"
@@ -38,7 +39,11 @@ Attachment::~Attachment() {
 // ---- connecting ----
 
 Result<std::unique_ptr<Part>> Attachment::open_part(std::size_t writer, From from, std::uint64_t deadline_ns) {
-  PartWish wish{{}, options_.mode, from, options_.from_step, options_.buffer_bytes, options_.latest};
+  PartWish wish{{}, options_.mode, from, options_.from_step, options_.buffer_bytes, options_.latest, 0};
+  for (const Source& source : sources_) {
+    const Relayed* const relayed = source.part == nullptr ? nullptr : source.part->relayed();
+    wish.reader = wish.reader == 0 && relayed != nullptr ? relayed->reader : wish.reader;
+  }
   for (const ChosenField& field : fields_) {
     FieldWish& wanted = wish.fields.emplace_back();
     wanted.field = field.field;
@@ -60,7 +65,7 @@ namespace {
 constexpr std::uint64_t max_gap_bytes = 64 << 10;
 constexpr std::size_t max_ranges = 256;
 
-// Of a slot, what is going to be read.
+// Returns the parts of a slot that will be read.
 std::vector<layout::ByteRange> ranges_of(const std::vector<Piece>& pieces) {
   std::vector<layout::ByteRange> all;
   for (const Piece& piece : pieces) {
@@ -79,10 +84,11 @@ std::vector<layout::ByteRange> ranges_of(const std::vector<Piece>& pieces) {
   return merged;
 }
 
-// Filling page tables takes 290 ms/GiB, which the first reads would spend otherwise.
-void populate(const SeriesFile& file, const std::vector<Piece>& pieces) {
+// Fills page tables, which takes 290 ms/GiB, so that the first reads need not do it. They do what is not done at the
+// deadline.
+void populate(const SeriesFile& file, const std::vector<Piece>& pieces, std::uint64_t deadline_ns) {
   for (const auto& range : ranges_of(pieces)) {
-    for (std::uint64_t slot = 0; slot < file.slots(); ++slot) {
+    for (std::uint64_t slot = 0; slot < file.slots() && os::now_ns() < deadline_ns; ++slot) {
       os::populate_pages(file.slot(slot) + range.begin, range.end - range.begin, false);
     }
   }
@@ -90,22 +96,35 @@ void populate(const SeriesFile& file, const std::vector<Piece>& pieces) {
 
 }  // namespace
 
+// A part that is not completely open at the deadline is kept for the next call.
+Status Attachment::open_source(Source& source, From from, std::uint64_t deadline_ns) {
+  if (source.part == nullptr) {
+    COUPLET_TRY_VALUE(source.part, open_part(source.writer, from, deadline_ns));
+  }
+  if (Status opened = source.part->finish_opening(deadline_ns); !opened.ok()) {
+    if (opened.code() != Code::timeout && opened.code() != Code::interrupted) {
+      source.part.reset();
+    }
+    return opened;
+  }
+  source.file = &source.part->file();
+  return {};
+}
+
 Status Attachment::connect(From from, std::uint64_t deadline_ns) {
   for (Source& source : sources_) {
     if (source.state != Source::State::attaching) {
       continue;
     }
-    COUPLET_TRY_VALUE(auto part, open_part(source.writer, from, deadline_ns));
-    source.file = &part->file();
-    source.part = std::move(part);
+    COUPLET_TRY(open_source(source, from, deadline_ns));
     source.pieces = pieces_of(source.part->geometry(), {});
     if (record_.parts[source.writer].node == environment_.node() && !source.part->fetches()) {
-      populate(*source.file, source.pieces);
+      populate(*source.file, source.pieces, deadline_ns);
     }
     if (options_.mode == Mode::hold) {
       if (Status held = take_hold(source); !held.ok()) {
-        source.part.reset();
         source.file = nullptr;
+        source.part.reset();
         return held;
       }
     }
@@ -115,7 +134,8 @@ Status Attachment::connect(From from, std::uint64_t deadline_ns) {
 }
 
 Status Attachment::take_hold(Source& source) {
-  source.hold = take_hold_entry(*source.file, owner(), name_hash(environment_.program()), [&](const Owner& other) {
+  const Owner owner{.peer = environment_.self(), .incarnation = environment_.incarnation()};
+  source.hold = take_hold_entry(*source.file, owner, name_hash(environment_.program()), [&](const Owner& other) {
     return environment_.alive(other.peer, other.incarnation).ok();
   });
   if (!source.hold.taken()) {
@@ -123,10 +143,6 @@ Status Attachment::take_hold(Source& source) {
                 title(), source.writer, source.file->reader_entries(), record_.name);
   }
   return {};
-}
-
-Owner Attachment::owner() const {
-  return {.peer = environment_.self(), .incarnation = environment_.incarnation()};
 }
 
 Result<std::uint64_t> Attachment::start_in(Source& source, From from) {
@@ -138,7 +154,7 @@ Result<std::uint64_t> Attachment::start_in(Source& source, From from) {
     if (!held) {
       return held.status().within(fmt::format("{}: writer rank {}", title(), source.writer));
     }
-    // A mirror may show a claim that its writer takes back; such a part has made sure of its hold where the slots are.
+    // A part that fetches has checked its hold in the writer's memory. Its mirror may show a claim that is taken back.
     first = source.part->fetches() ? source.part->first_ordinal() : *held;
   }
   first = std::max(first, source.part->first_ordinal());
@@ -176,7 +192,7 @@ Result<Sight> Attachment::look(bool with_oldest) const {
   for (std::size_t index = 0; index < sources_.size(); ++index) {
     const Source& source = sources_[index];
     const auto& control = source.file->control();
-    // closed is read first: what is published then is all there will be
+    // closed is read first: if it is set, published does not change any more.
     const bool closed = control.published.closed.load(std::memory_order_acquire) != 0;
     const std::uint64_t published = control.published.published.load(std::memory_order_acquire);
     const std::uint64_t claimed = with_oldest ? control.claimed.claimed.load(std::memory_order_acquire) : 0;
@@ -195,7 +211,7 @@ Result<Sight> Attachment::look(bool with_oldest) const {
   return sight;
 }
 
-// What a writer has left is looked at after it was found to be gone: it may have published and closed until then.
+// The control lines are read after the writer was found to have ended, since it may have published and closed before.
 const Source* Attachment::find_lost(std::uint64_t published) {
   for (Source& source : sources_) {
     const auto& control = source.file->control().published;
@@ -216,23 +232,24 @@ Status Attachment::check_holds() const {
     }
     const HoldState state = look_at_hold(*source.file, source.hold);
     if (state == HoldState::evicted) {
-      return fail(Code::evicted,
-                  "{}: this reader ({}) held writer rank {} up for longer than evict_after_held and was released",
-                  title(), environment_.peer_name(environment_.self()), source.writer);
+      return fail(
+          Code::evicted,
+          "{}: this reader ({}) has kept writer rank {} waiting for longer than evict_after_held_s, and was released",
+          title(), environment_.peer_name(environment_.self()), source.writer);
     }
     if (state == HoldState::released) {
-      return fail(Code::evicted, "{}: the hold of this reader ({}) on writer rank {} was released in its name", title(),
-                  environment_.peer_name(environment_.self()), source.writer);
+      return fail(Code::evicted, "{}: the hold of this reader ({}) on writer rank {} was released by another process",
+                  title(), environment_.peer_name(environment_.self()), source.writer);
     }
   }
   return {};
 }
 
-void Attachment::release(std::uint64_t needed) {
-  needed = std::min(needed, max_ordinal);
+void Attachment::release(NeededSteps needed) {
+  needed.from = std::min(needed.from, max_ordinal);
   for (Source& source : sources_) {
     if (source.hold.taken()) {
-      static_cast<void>(consume(*source.file, source.hold, needed));  // check_holds() says if it was released
+      static_cast<void>(consume(*source.file, source.hold, needed.from));  // check_holds() says if it was released
     }
     source.part->released(needed);
   }
@@ -254,7 +271,7 @@ std::uint64_t Attachment::published() noexcept {
   return least;
 }
 
-// The newest step that can still be named; the one that was published last may just be being replaced.
+// The newest step is the newest one whose number can still be read: the last one may be overwritten at this moment.
 Result<Retained> Attachment::retained(const Sight& sight) const {
   std::uint64_t first = sight.oldest;
   for (const Source& source : sources_) {

@@ -1,6 +1,7 @@
-// What one reader rank has of one incarnation of a series: the fields and boxes of its choice, and a source for each
-// writer whose boxes it touches. It is made from a record of the register, connects its sources one by one (and may be
-// asked again for those that were not there in time), and gives up its holds when it ends. It agrees with nobody.
+// Attachment: connects one reader rank to one incarnation of a series. It has the fields and boxes of the reader's
+// choice, and a source for each writer rank whose boxes they touch. It is made from a record of the register, connects
+// its sources one by one (those that were not there in time, in a later call), and gives up its holds when it ends. It
+// does not agree with other ranks.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +19,16 @@
 
 namespace couplet::series {
 
-// No ordinal is larger: what a mapped or received control line says beyond it is garbage.
+// The largest ordinal. A mapped or received control line with a larger number is damaged.
 inline constexpr std::uint64_t max_ordinal = (std::uint64_t{1} << 52) - 1;
 
 struct ChosenField {
-  std::size_t field = 0;  // in the record
-  layout::Box box;        // of this rank: what is delivered; with weights [0, rows)
+  std::size_t field = 0;  // its number in the record
+  layout::Box box;        // what is delivered to this rank; with weights [0, rows)
   std::uint64_t element_bytes = 0;
-  std::uint64_t step_bytes = 0;        // of what is delivered
+  std::uint64_t step_bytes = 0;        // size of what is delivered
   std::vector<ReadBox> reads;          // what is copied: the box itself; with weights boxes around the source points
-  std::uint64_t read_bytes = 0;        // of these
+  std::uint64_t read_bytes = 0;        // size of what is copied
   std::shared_ptr<const Remap> remap;  // nullptr: what is copied is delivered
 };
 
@@ -42,9 +43,9 @@ struct Target {
   }
 };
 
-// A box of a writer that overlaps the own one of a field.
+// A box of a writer that overlaps this rank's box of a field.
 struct Piece {
-  std::size_t field = 0;  // among the chosen ones
+  std::size_t field = 0;  // its number among the chosen fields
   layout::CopyPlan plan;  // from the slot to the step's array
 };
 
@@ -60,62 +61,64 @@ struct Source {
   std::unique_ptr<Part> part;
   SeriesFile* file = nullptr;
   std::vector<Piece> pieces;
-  std::vector<Piece> arranged;     // the same for this read, if a target is not dense
-  std::vector<Fetch::Look> looks;  // of a part that fetches: what became of each ordinal of a copy
-  Hold hold;                       // in the reader table, for a holder
+  std::vector<Piece> arranged;     // the pieces for this read, if a target is not dense
+  std::vector<Fetch::Look> looks;  // for a part that fetches: what became of each ordinal of a copy
+  Hold hold;                       // the entry in the reader table, for a holder
 };
 
-// What all sources together have.
+// What all sources together show.
 struct Sight {
   std::uint64_t published = 0;  // by all sources
   std::uint64_t oldest = 0;     // the first ordinal that no source's writer has overwritten, if it was asked for
   std::size_t limiting = 0;     // the source that has published least
-  bool ended = false;           // that one is closed: no more will come
+  bool ended = false;           // that source is closed: no further steps will come
 };
 
 class Attachment {
  public:
-  // Nothing is connected yet. protocol: the record makes no sense; not_found, argument, type, shape: the choice does
-  // not fit.
+  // Makes an attachment, which is not connected yet. Returns protocol if the record is damaged, and not_found,
+  // argument, type or shape if the choice does not fit the series.
   static Result<std::unique_ptr<Attachment>> make(Environment& environment, const ReaderOptions& options,
                                                   universe::SeriesRecord record);
   ~Attachment();
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
 
-  // Opens the parts that are not open yet, and takes holds. timeout: a part was not there at the deadline; what was
-  // opened stays open for the next call.
+  // Opens the parts that are not open yet, and takes holds. Returns timeout if a part was not there at the deadline;
+  // what was opened stays open for the next call.
   Status connect(From from, std::uint64_t deadline_ns);
-  // The first ordinal that this rank can read; holds from there on.
+  // Returns the first ordinal that this rank can read, and holds from there on.
   Result<std::uint64_t> start(From from);
 
   // Moves what parts of other nodes have received.
   Status poll();
-  // with_oldest: also at what is claimed, which holders need not know. protocol: a control line holds what no writer
-  // writes there.
+  // Returns what the sources show. `with_oldest`: also finds out what is overwritten, which holders need not know.
+  // Returns protocol if a control line contains what no writer writes there.
   [[nodiscard]] Result<Sight> look(bool with_oldest) const;
-  // The source whose writer was gone before it closed or published more than `published`; nullptr: none.
+  // Returns a source whose writer has ended before it closed or published more than `published` steps; nullptr if there
+  // is none.
   [[nodiscard]] const Source* find_lost(std::uint64_t published);
-  // evicted: a hold of this reader is not its own any more.
+  // Returns evicted if this reader has lost a hold.
   [[nodiscard]] Status check_holds() const;
-  // Ordinals below `needed` are no longer needed.
-  void release(std::uint64_t needed);
-  // The largest ordinal that a writer has claimed so far, plus one.
+  // Says which ordinals are still needed.
+  void release(NeededSteps needed);
+  // Returns the largest ordinal that a writer has claimed so far, plus one.
   [[nodiscard]] std::uint64_t claimed() const noexcept;
-  // As far as is known: what all writers have published.
+  // Returns how many steps all writers have published, as far as this process knows.
   [[nodiscard]] std::uint64_t published() noexcept;
-  // not_yet: no step can be named now.
+  // Returns the steps that are still there, or not_yet if there is none whose number can be read now.
   [[nodiscard]] Result<Retained> retained(const Sight& sight) const;
 
   [[nodiscard]] const universe::SeriesRecord& record() const noexcept { return record_; }
   [[nodiscard]] const std::vector<ChosenField>& fields() const noexcept { return fields_; }
-  // Of all fields: what is delivered of a step, and what is copied.
+  // Return the sizes of what is delivered of a step, and of what is copied, for all fields together.
   [[nodiscard]] std::uint64_t step_bytes() const noexcept { return step_bytes_; }
   [[nodiscard]] std::uint64_t read_bytes() const noexcept { return read_bytes_; }
   [[nodiscard]] std::vector<Source>& sources() noexcept { return sources_; }
   [[nodiscard]] const std::vector<Source>& sources() const noexcept { return sources_; }
   [[nodiscard]] std::uint64_t fewest_slots() const;
-  // From boxes of a writer's file into the targets; no targets: dense ones. With weights: into the landings.
+  // Plans the copies from the boxes of a writer's file into the targets, which are dense if none are given. With
+  // weights, they go into the landings.
   [[nodiscard]] std::vector<Piece> pieces_of(const wire::SeriesGeometry& geometry,
                                              std::span<const Target> targets) const;
   [[nodiscard]] std::string title() const;
@@ -136,9 +139,9 @@ class Attachment {
   [[nodiscard]] bool reads_part(std::size_t writer) const;
 
   Result<std::unique_ptr<Part>> open_part(std::size_t writer, From from, std::uint64_t deadline_ns);
+  Status open_source(Source& source, From from, std::uint64_t deadline_ns);
   Status take_hold(Source& source);
   Result<std::uint64_t> start_in(Source& source, From from);
-  [[nodiscard]] Owner owner() const;
 
   Environment& environment_;
   const ReaderOptions& options_;

@@ -1,4 +1,4 @@
-// What a reader chooses of a record: its fields, its boxes, and so the writers that it reads.
+// The reader's choice in a record: its fields and boxes, which determine the writers that it reads.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -10,8 +10,8 @@
 namespace couplet::series {
 namespace {
 
-constexpr std::size_t max_read_boxes =
-    1024;  // around the source points of all fields, as far as writers' boxes do not cut them
+// The largest number of boxes around the source points of all fields, before the writers' boxes divide them.
+constexpr std::size_t max_read_boxes = 1024;
 
 }  // namespace
 
@@ -24,10 +24,10 @@ Status Attachment::check_record() const {
   for (const auto& part : record_.parts) {
     sound = sound && part.boxes.size() == record_.fields.size();
   }
-  return sound ? Status() : fail(Code::protocol, "{}: the register's record makes no sense", title());
+  return sound ? Status() : fail(Code::protocol, "{}: the record in the hub's register is damaged", title());
 }
 
-// All fields, or those of the choice.
+// Chooses all fields, or those that the options name.
 Status Attachment::choose_fields() {
   for (std::size_t index = 0; options_.fields.empty() && index < record_.fields.size(); ++index) {
     COUPLET_TRY(choose_field(index, options_.box, options_.type));
@@ -40,6 +40,9 @@ Status Attachment::choose_fields() {
       names.reserve(all.size());
       for (const auto& each : all) {
         names.push_back(each.name);
+      }
+      if (all.size() == 1 && all.front().name.empty()) {
+        return fail(Code::not_found, "{} has no field '{}'; it was created without fields", title(), choice.name);
       }
       return fail(Code::not_found, "{} has no field '{}'; it has '{}'", title(), choice.name, fmt::join(names, "', '"));
     }
@@ -113,7 +116,7 @@ Status Attachment::choose_points(ChosenField& chosen) const {
   return {};
 }
 
-// Only elements that a writer writes; one empty box if there are none.
+// Returns boxes of elements that some writer writes; one empty box if there are none.
 std::vector<ReadBox> Attachment::boxes_around(std::span<const std::int64_t> points, std::size_t field) const {
   const auto& shape = record_.fields[field].shape;
   const std::size_t fields = options_.fields.empty() ? record_.fields.size() : options_.fields.size();

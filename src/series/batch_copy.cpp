@@ -12,15 +12,15 @@ namespace couplet::series {
 namespace {
 
 constexpr std::uint64_t interrupt_interval_ns = 10'000'000;
-constexpr std::uint64_t max_fetched_bytes = std::uint64_t{64} << 20;  // between two looks at the deadline
+constexpr std::uint64_t max_fetched_bytes = std::uint64_t{64} << 20;  // between two checks of the deadline
 constexpr std::size_t votes_per_step = 5;
 
-// As read_label, of a step that was fetched.
+// Does the same as read_label for a step that was fetched.
 std::optional<Label> label_of(const Fetch::Look& look, std::uint64_t ordinal) noexcept {
   return look.stamp_before == stamp_there(ordinal) ? std::optional(Label{look.step, look.time_bits}) : std::nullopt;
 }
 
-// Executes the plan in slices of about `slice_bytes`, as long as still_there() says so. False: given up.
+// Executes the plan in slices of about `slice_bytes`. Returns false, and gives up, as soon as still_there() does.
 template <typename Copy, typename StillThere>
 bool copy_in_slices(layout::CopyPlan plan, std::uint64_t slice_bytes, const Copy& copy, const StillThere& still_there) {
   const std::uint64_t bytes = plan.bytes();
@@ -67,7 +67,7 @@ bool copy_in_slices(layout::CopyPlan plan, std::uint64_t slice_bytes, const Copy
   return true;
 }
 
-// How many steps are copied before the first of them is needed: one, but what is fetched comes together.
+// Returns how many steps are copied at once: one, or as many as one fetch brings.
 std::size_t steps_together(const Attachment& attachment) {
   const auto& sources = attachment.sources();
   if (std::none_of(sources.begin(), sources.end(), [](const Source& source) { return source.part->fetches(); })) {
@@ -76,7 +76,7 @@ std::size_t steps_together(const Attachment& attachment) {
   return std::max<std::size_t>(max_fetched_bytes / std::max<std::uint64_t>(attachment.read_bytes(), 1), 1);
 }
 
-// The memory from the first to the last byte of `steps` strided steps.
+// Returns the number of bytes from the first to the last byte of `steps` strided steps.
 std::uint64_t strided_span(const ChosenField& field, const std::int64_t* strides, std::uint64_t steps) {
   const auto length = [](std::int64_t stride) {
     return stride < 0 ? 0 - static_cast<std::uint64_t>(stride) : static_cast<std::uint64_t>(stride);
@@ -172,6 +172,7 @@ Status BatchCopy::check(const Attachment& attachment, std::uint64_t up_to, std::
 
 Status BatchCopy::aim(Attachment& attachment, std::span<const Out> outs, std::uint64_t count, std::uint64_t fresh) {
   const auto& fields = attachment.fields();
+  data_.resize(fields.size());  // memory is reserved here, since nothing may fail after the ranks have agreed
   targets_.resize(fields.size());
   while (buffers_.size() < fields.size()) {
     buffers_.push_back(std::make_unique<os::MemoryBlock>());
@@ -257,7 +258,7 @@ Status BatchCopy::copy(Attachment& attachment, const std::vector<StepSelection::
   landing_begin_ = begin;
   COUPLET_TRY(room);
   auto& sources = attachment.sources();
-  COUPLET_ASSERT(!sources.empty());  // a copy out of no source would be whole, and invented
+  COUPLET_ASSERT(!sources.empty());  // without a source nothing is copied, and the step would count as whole
   const std::uint64_t claimed = options_.mode == Mode::follow ? attachment.claimed() : 0;
   const std::uint64_t step_bytes = attachment.read_bytes();
   const std::uint64_t written_steps = landings_.empty() ? choices.size() : landing_steps_;
@@ -292,7 +293,7 @@ Status BatchCopy::copy(Attachment& attachment, const std::vector<StepSelection::
   return status;
 }
 
-// `count` steps, into the places from number `begin` on.
+// Fetches `count` steps into the places from number `begin` on.
 Status BatchCopy::fetch(Source& source, std::size_t begin, std::size_t count) {
   source.looks.resize(std::max(source.looks.size(), begin + count));
   std::fill_n(source.looks.begin() + static_cast<std::ptrdiff_t>(begin), count, Fetch::Look{});
@@ -326,8 +327,8 @@ bool BatchCopy::copy_piece(const Piece& piece, const Source& source, std::size_t
   return copy_in_slices(piece.plan, options_.bytes_between_looks, copy, [&] { return begin_read(header, ordinal); });
 }
 
-// The step into its place of the targets; its fate into its outcome, and what the writer calls it into steps_ and
-// times_.
+// Copies the step into its place of the targets, and notes its outcome, and its number and time as the writer gave
+// them.
 Status BatchCopy::copy_step(Attachment& attachment, std::size_t at, layout::CopyMethod method) {
   const std::uint64_t ordinal = ordinals_[at];
   const bool sliced = attachment.read_bytes() > options_.bytes_between_looks && !options_.torn;
@@ -366,7 +367,7 @@ Status BatchCopy::copy_step(Attachment& attachment, std::size_t at, layout::Copy
   return {};
 }
 
-// What was copied of the step, all of it, into the step's place of the targets.
+// Multiplies what was copied of the step by the weights, into the step's place of the targets.
 void BatchCopy::transform(const Attachment& attachment, std::size_t at) const {
   const auto& fields = attachment.fields();
   for (std::size_t index = 0; index < fields.size(); ++index) {
@@ -399,7 +400,8 @@ Status BatchCopy::compare_label(const Attachment& attachment, const Source& sour
 
 // ---- all ranks ----
 
-// Brings, of each step, the outcome, and the smallest and largest step and time of what is there.
+// The ranks agree on the outcome of each step, and on the smallest and largest step number and time that a rank has
+// read for it.
 Status BatchCopy::agree(Agreement& agreement, const Attachment& attachment, const Status& own, std::size_t begin) {
   if (agreement.alone()) {
     return own;
@@ -411,7 +413,7 @@ Status BatchCopy::agree(Agreement& agreement, const Attachment& attachment, cons
     votes_.insert(votes_.end(), {outcomes_[at], here ? steps_[at] : INT64_MAX, here ? ~steps_[at] : INT64_MAX,
                                  here ? time : INT64_MAX, here ? ~time : INT64_MAX});
   }
-  COUPLET_TRY(agreement.minimum(AgreementPoint::copies, own, votes_, os::never));
+  COUPLET_TRY(agreement.minimum(AgreementPoint::copies, own, votes_, agreement.deadline_ns()));
   bool ended = false;
   for (std::size_t at = begin; at < outcomes_.size(); ++at) {
     const std::int64_t* const vote = &votes_[(at - begin) * votes_per_step];

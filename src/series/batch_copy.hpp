@@ -1,5 +1,5 @@
-// Copies the steps of a batch into the targets of a read. Each step is looked at before and after its copy, and what
-// became of it is its outcome; all ranks then keep the same steps.
+// Copies the steps of a batch into the targets of a read. The stamp of each step is checked before and after its copy,
+// which gives the outcome of the step. All ranks then agree on the outcomes, and keep the same steps.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,9 @@
 
 namespace couplet::series {
 
-// In order: of the outcomes on several ranks the first one counts for all.
+// If a step has different outcomes on several ranks, the one that comes first in this list counts for all.
 enum class Outcome : std::uint8_t {
-  left,      // not copied: the time of the read was over, or the steps before end the batch
+  left,      // not copied: the time of the read was over, or an earlier step has ended the batch
   mismatch,  // the writers disagree about the step or the time of this ordinal
   gone,      // overwritten before the copy
   withheld,  // overwritten while a relay copied it: there is nothing to deliver
@@ -27,12 +27,12 @@ enum class Outcome : std::uint8_t {
   whole
 };
 
-// When a read has to stop between two copies.
+// Decides between two copies whether the read has to stop.
 class ReadLimit {
  public:
   ReadLimit(Environment& environment, std::uint64_t deadline_ns)
       : environment_(environment), deadline_ns_(deadline_ns) {}
-  // Looks at the clock and, at intervals, for an interrupt. True: the read is over.
+  // Checks the clock and, at intervals, for an interrupt. Returns true if the read is over.
   Result<bool> reached();
   [[nodiscard]] std::uint64_t deadline_ns() const noexcept { return deadline_ns_; }
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
@@ -51,28 +51,29 @@ class BatchCopy {
   BatchCopy(const BatchCopy&) = delete;
   BatchCopy& operator=(const BatchCopy&) = delete;
 
-  // argument: the arrays do not fit to the fields and `up_to` steps.
+  // Returns argument if the arrays do not fit the fields and `up_to` steps.
   static Status check(const Attachment& attachment, std::uint64_t up_to, std::span<const Out> outs);
-  // A place for `count` steps of each field, of which the last `fresh` are copied next. memory: there is none.
+  // Provides room for `count` steps of each field; the last `fresh` of them are copied next. Returns memory if there is
+  // none.
   Status aim(Attachment& attachment, std::span<const Out> outs, std::uint64_t count, std::uint64_t fresh);
-  // Drops the steps from number `kept` on.
+  // Keeps the first `kept` steps, and drops the others.
   void shrink(std::size_t kept);
 
-  // Copies the chosen ordinals behind the `begin` steps that are there, if there is room for them. Every choice gets an
-  // outcome, also after an error.
+  // Copies the chosen ordinals behind the `begin` steps that are there already. `room` is the result of aim(): if it is
+  // an error, nothing is copied. Every choice gets an outcome, also after an error.
   Status copy(Attachment& attachment, const std::vector<StepSelection::Choice>& choices, std::size_t begin,
               const Status& room, ReadLimit& limit);
-  // All ranks come to the same outcomes; `own` is what copy() has said.
+  // Makes the outcomes the same on all ranks. `own` is the result of copy().
   Status agree(Agreement& agreement, const Attachment& attachment, const Status& own, std::size_t begin);
   [[nodiscard]] Outcome outcome(std::size_t at) const noexcept { return static_cast<Outcome>(outcomes_[at]); }
   [[nodiscard]] bool delivers(std::size_t at) const noexcept {
     return outcome(at) == Outcome::whole || (outcome(at) == Outcome::torn && options_.torn);
   }
-  // What the writers disagree about, as found by this rank or agreed by all; ok: this rank saw nothing.
+  // What the writers disagree about, as this rank has found or all have agreed; ok if this rank has found nothing.
   [[nodiscard]] const Status& disagreement() const noexcept { return disagreement_; }
-  // Step `from` takes the place `to` of one that is not delivered.
+  // Moves step `from` to the place `to`, which a step that is not delivered has left.
   void keep(const Attachment& attachment, std::size_t from, std::size_t to);
-  // Of the copies that were made; for followers.
+  // How far the writer got during the copies; for followers.
   [[nodiscard]] const Pace::Copied& copied() const noexcept { return copied_; }
 
   [[nodiscard]] const std::vector<FieldData>& data(const Attachment& attachment);
@@ -84,7 +85,7 @@ class BatchCopy {
 
  private:
   Status aim_landings(Attachment& attachment, std::uint64_t fresh);
-  // Where the copy of step `at` goes: its place in the target, or with weights in the landing.
+  // Returns where step `at` is copied to: its place in the target or, with weights, in the landing.
   [[nodiscard]] std::byte* place(std::size_t field, std::size_t at) const noexcept {
     return landings_.empty() ? targets_[field].step(at) : landings_[field].step((at - landing_begin_) % landing_steps_);
   }
@@ -93,18 +94,19 @@ class BatchCopy {
   Status copy_step(Attachment& attachment, std::size_t at, layout::CopyMethod method);
   [[nodiscard]] Status compare_label(const Attachment& attachment, const Source& source, const Label& label,
                                      std::size_t at) const;
-  // False: the step was replaced meanwhile, and the copy was given up.
+  // Returns false if the step was replaced meanwhile, and the copy was given up.
   bool copy_piece(const Piece& piece, const Source& source, std::size_t at, bool sliced,
                   layout::CopyMethod method) const;
 
   const ReaderOptions& options_;
-  std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // of the fields
+  std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // one for each field
   std::vector<Target> targets_;
   bool arranged_ = false;  // the pieces of the sources are arranged for this read: some target is not dense
   std::vector<std::unique_ptr<os::MemoryBlock>> landing_memory_;
-  std::vector<Target> landings_;   // of the fields, with weights: what is copied, before it is remapped; else empty
-  std::size_t landing_steps_ = 1;  // so many steps have a place there, one after the other
-  std::size_t landing_begin_ = 0;  // the step that is in the first place; then again every landing_steps_ steps
+  std::vector<Target> landings_;  // with weights, one for each field: what is copied, before it is remapped; else empty
+  std::size_t landing_steps_ = 1;  // number of steps for which a landing has room
+  std::size_t landing_begin_ =
+      0;  // the step in the first place; step landing_begin_ + landing_steps_ reuses that place
   std::vector<FieldData> data_;
   std::vector<std::int64_t> steps_;
   std::vector<double> times_;

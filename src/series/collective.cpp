@@ -1,11 +1,15 @@
 #include "series/collective.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <new>
 #include <vector>
 
 namespace couplet::series {
 namespace {
+
+constexpr std::string_view reader_rank = "reader rank";
 
 // "<code> <sentence>"
 std::string encode(const Status& status) {
@@ -19,7 +23,8 @@ Status decode(const std::string& text) {
   return {static_cast<Code>(code), at < text.size() ? text.substr(at + 1) : std::string()};
 }
 
-// Some member has failed: the own status, or that of the first one that failed.
+// Called if some member has failed. Returns this member's own failure or, if it has none, that of the first one that
+// failed.
 Status tell_failure(message::Team& team, const Status& own, std::string_view who, std::uint64_t deadline_ns) {
   auto texts = team.gather(encode(own), deadline_ns);
   if (!own.ok()) {
@@ -33,7 +38,7 @@ Status tell_failure(message::Team& team, const Status& own, std::string_view who
       return status.within(fmt::format("{} {}", who, rank));
     }
   }
-  return fail(Code::internal, "a member of the team failed and would not say how");
+  return fail(Code::internal, "a member of the team has failed, but has given no reason");
 }
 
 }  // namespace
@@ -47,16 +52,22 @@ Status agree_on_minimum(message::Team& team, const Status& own, std::string_view
   if (team.size() == 1) {
     return own;
   }
-  std::vector<std::int64_t> words = {own.ok() ? 1 : 0};
-  words.insert(words.end(), values.begin(), values.end());
-  if (Status status = team.minimum(words, deadline_ns); !status.ok()) {
-    return own.ok() ? status : own;
+  try {
+    std::vector<std::int64_t> words = {own.ok() ? 1 : 0};
+    words.insert(words.end(), values.begin(), values.end());
+    if (Status status = team.minimum(words, deadline_ns); !status.ok()) {
+      return own.ok() ? status : own;
+    }
+    if (words.front() != 1) {
+      return tell_failure(team, own, who, deadline_ns);
+    }
+    std::copy(words.begin() + 1, words.end(), values.begin());
+    return {};
+  } catch (const std::bad_alloc&) {
+    Status why = fail(Code::memory, "{} {}: no memory to agree with the others", who, team.rank());
+    team.leave(why);
+    return own.ok() ? why : own;
   }
-  if (words.front() != 1) {
-    return tell_failure(team, own, who, deadline_ns);
-  }
-  std::copy(words.begin() + 1, words.end(), values.begin());
-  return {};
 }
 
 Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
@@ -65,7 +76,15 @@ Status Agreement::minimum(AgreementPoint point, const Status& own, std::span<std
     return own;
   }
   const Status mine = own.ok() ? environment_.before_agreement(point) : own;
-  return agree_on_minimum(team_, mine, "reader rank", values, deadline_ns);
+  return agree_on_minimum(team_, mine, reader_rank, values, deadline_ns);
+}
+
+void Agreement::leave(const Status& why) noexcept {
+  if (!alone()) {
+    std::array<char, 40> title{};
+    const auto end = fmt::format_to_n(title.data(), title.size(), "{} {}", reader_rank, team_.rank());
+    team_.leave(why.within({title.data(), end.out}));
+  }
 }
 
 }  // namespace couplet::series

@@ -1,4 +1,4 @@
-// What a collective call of writers or readers agrees on.
+// The agreements of collective calls of writers and readers: they fail on all ranks if they fail on one.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +12,32 @@
 
 namespace couplet::series {
 
-// ok where every member brings ok. Otherwise a member that failed gets its own status back, and all others that of the
-// first one that failed, with "<who> <rank>: " in front.
+// How much longer than its own timeout a collective call waits for ranks that have not made it yet. Then it fails with
+// a timeout on all. Ranks that compute are often late by seconds, which is no error.
+inline constexpr std::uint64_t max_rank_delay_ns = 60'000'000'000;
+// Returns the deadline for the agreements of a call whose own deadline is deadline_ns.
+[[nodiscard]] constexpr std::uint64_t agreement_deadline(std::uint64_t deadline_ns) noexcept {
+  return deadline_ns > UINT64_MAX - max_rank_delay_ns ? UINT64_MAX : deadline_ns + max_rank_delay_ns;
+}
+
+// Returns ok if every member brings ok. Otherwise a member that failed gets its own status back. All others get
+// the status of the first one that failed, behind its kind (`who`) and rank.
 [[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view who,
                                      std::uint64_t deadline_ns);
-// The same; if it is ok, `values`, as many on each member, are the minima over the members. Otherwise they are
-// unspecified.
+// Does the same. If the result is ok, `values`, of which each member has equally many, become the minima over the
+// members; otherwise they are unspecified. If there is no memory, this member leaves the sequence, and the others are
+// told.
 [[nodiscard]] Status agree_on_minimum(message::Team& team, const Status& own, std::string_view who,
                                       std::span<std::int64_t> values, std::uint64_t deadline_ns);
 
 // The points at which the ranks of a reader agree, in the order of the sequences in which they come:
 //   open:    choice, then per incarnation of the series record, sources, start, opened
 //   restart: record, sources, start, opened (nobody leaves the old incarnation before all have passed the last one)
-//   read:    plan (times, if the reader has an interval), copies (mismatch, if the writers disagree), again as long as steps are missing
+//   read:    plan (times, if the reader has an interval), copies (mismatch, if the writers disagree), again as long as
+//            steps are missing
 //   read at physical times: instants, then for each step that is missing the points of a read
-// Between two points a rank does its own work and leaves no sequence, whatever goes wrong: it brings the failure to the
-// next point, where all find out and all leave.
+// Between two points a rank does its own work, and does not leave the sequence even if that fails: it brings the
+// failure to the next point, where all learn of it and all leave.
 enum class AgreementPoint : std::uint8_t {
   choice,
   record,
@@ -42,8 +52,8 @@ enum class AgreementPoint : std::uint8_t {
 };
 inline constexpr AgreementPoint last_agreement_point = AgreementPoint::mismatch;
 
-// The ranks of a reader. The team is reached only through this class, and each of its calls takes the outcome of the
-// own work since the last one.
+// The agreements of the ranks of a reader. The reader uses its team only through this class. With each call a
+// rank brings the result of its work since the call before.
 class Agreement {
  public:
   Agreement(message::Team& team, Environment& environment) : team_(team), environment_(environment) {}
@@ -51,6 +61,11 @@ class Agreement {
   [[nodiscard]] int rank() const noexcept { return team_.rank(); }
   [[nodiscard]] int size() const noexcept { return team_.size(); }
   [[nodiscard]] bool alone() const noexcept { return team_.size() == 1; }
+  // Begins a call of the user with this deadline.
+  void begin(std::uint64_t deadline_ns) noexcept { deadline_ns_ = agreement_deadline(deadline_ns); }
+  [[nodiscard]] std::uint64_t deadline_ns() const noexcept { return deadline_ns_; }
+  // Leaves the sequence, since this rank cannot take part in the next agreement. The others are told there why.
+  void leave(const Status& why) noexcept;
 
   // As agree_on_minimum.
   [[nodiscard]] Status minimum(AgreementPoint point, const Status& own, std::span<std::int64_t> values,
@@ -62,6 +77,7 @@ class Agreement {
  private:
   message::Team& team_;
   Environment& environment_;
+  std::uint64_t deadline_ns_ = UINT64_MAX;  // for the agreements of this call
 };
 
 }  // namespace couplet::series

@@ -81,7 +81,7 @@ Result<std::uint64_t> hold_from(SeriesFile& file, const Hold& hold, std::uint64_
     wish = std::min(wish, consumed_of(file.readers()[reservation]));
   }
   if (!begin_hold(entry, hold.owner, wish)) {
-    return fail(Code::evicted, "its hold was released before it began");
+    return fail(Code::evicted, "its hold was released before it took effect");
   }
   return settle_hold(file.control(), wish, file.slots());
 }

@@ -14,6 +14,7 @@ class MappedPart final : public Part {
 
   [[nodiscard]] const char* route() const noexcept override { return route_; }
   [[nodiscard]] SeriesFile& file() noexcept override { return *file_; }
+  [[nodiscard]] std::shared_ptr<SeriesFile> watched() override { return file_; }
   Status alive() override {
     const auto& geometry = file_->geometry();
     return environment_.alive(geometry.writer_peer, static_cast<std::uint16_t>(geometry.writer_incarnation));
@@ -21,7 +22,7 @@ class MappedPart final : public Part {
 
  private:
   Environment& environment_;
-  std::unique_ptr<SeriesFile> file_;
+  std::shared_ptr<SeriesFile> file_;
   const char* route_;
 };
 
@@ -87,7 +88,7 @@ Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const u
   const auto& described = record.parts[part];
   const auto context = [&] { return fmt::format("series '{}', slots of writer rank {}", record.name, part); };
   if (described.file.empty() || described.file.find('/') != std::string::npos) {
-    return fail(Code::protocol, "{}: '{}' is no file of the node directory", context(), described.file);
+    return fail(Code::protocol, "{}: '{}' is not the name of a file in the node directory", context(), described.file);
   }
   auto file = SeriesFile::open(environment.node_directory() + "/" + described.file);
   if (!file) {

@@ -6,10 +6,11 @@
 namespace couplet::series {
 namespace {
 
-// A reader that copies faster than this loses less by being overtaken now and then than by jumping ahead each time.
+// Below this number of claims per copy, a reader loses less if it is overtaken now and then than if it always jumps
+// ahead.
 constexpr double least_that_matters = 0.5;
 constexpr double growth_when_overtaken = 1.25;
-constexpr double decay = 0.25;  // of the distance to a smaller measurement
+constexpr double decay = 0.25;  // share of the distance to a smaller measurement that each batch takes
 constexpr double max_claims_per_copy = 1e6;
 
 }  // namespace

@@ -1,31 +1,33 @@
-// How far ahead of the writer's next claim a follower has to begin, so that what it copies is still there at the end.
+// Pace: how far ahead of the writer's next claim a follower must begin, so that the steps survive until their copies
+// end.
 #pragma once
 
 #include <cstdint>
 
 namespace couplet::series {
 
-// Counts how many steps the writer claims while this reader copies one. Pure: it knows no clock.
+// Counts how many steps the writer claims while this reader copies one. It is pure, and knows no clock.
 class Pace {
  public:
-  // Of the copies of a batch.
+  // What happened during the copies of a batch.
   struct Copied {
-    std::uint64_t steps = 0;    // that were begun
-    std::uint64_t claimed = 0;  // by the writer meanwhile
+    std::uint64_t steps = 0;    // steps whose copy was begun
+    std::uint64_t claimed = 0;  // steps that the writer claimed meanwhile
     bool overtaken = false;     // a step was replaced before its copy was done
   };
   void note(const Copied& copied) noexcept;
 
-  // What can be copied whole, as far as is known: beginning `ahead` ordinals behind the oldest one that is there, and
-  // so many steps at most, `every` ordinals apart.
+  // The copies that will probably be whole: they begin `ahead` ordinals behind the oldest one that is there, and are at
+  // most `max_steps` steps, `every` ordinals apart.
   struct Advice {
     std::uint64_t ahead = 0;
     std::uint64_t max_steps = UINT64_MAX;
   };
-  // slack: how many ordinals the reader is ahead of the oldest one. steps: how many it has to have at least.
+  // slack: the number of ordinals by which the reader is ahead of the oldest one. steps: how many steps it needs at
+  // least.
   [[nodiscard]] Advice advise(std::uint64_t slack, std::uint64_t steps, std::uint64_t every) const noexcept;
-  // The copy of one step takes about as long as the writer needs for all slots: only a step that has just come survives
-  // it.
+  // Returns true if the copy of one step takes about as long as the writer needs for all slots, so that only a step
+  // that has just come survives its copy.
   [[nodiscard]] bool needs_fresh_step(std::uint64_t slots) const noexcept;
   [[nodiscard]] double claims_per_copy() const noexcept { return claims_per_copy_; }
 

@@ -1,6 +1,6 @@
-// One writer rank's slots as a reader sees them. Implementations: mapped (the writer's own file, on this node); the
-// relay's (local slots in a file of the same format, filled by what the relay pushes); window (fetched, inside an MPI
-// job).
+// Part: one writer rank's slots as a reader sees them. Implementations: mapped (the writer's own file, on this node);
+// relay (local slots in a file of the same format, filled with what the relay sends); window (slots in the window of an
+// MPI job, which are fetched).
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,20 @@
 #include <string>
 
 #include "layout/copy_plan.hpp"
+#include "series/needed_steps.hpp"
 #include "series/series.hpp"
 #include "series/series_file.hpp"
 #include "series/waiting.hpp"
+#include "wire/step_share.hpp"
 
 namespace couplet::series {
 
-// What is copied of several ordinals from slots that are not mapped here, and what became of each.
+// A request to copy several ordinals from slots that are not mapped here, with room for what becomes of each.
 struct Fetch {
   struct Piece {
     const layout::CopyPlan* plan = nullptr;  // from a slot
-    std::byte* target = nullptr;             // of the first ordinal
-    std::int64_t target_step = 0;
+    std::byte* target = nullptr;             // for the first ordinal
+    std::int64_t target_step = 0;            // distance in bytes from one ordinal's target to the next one's
   };
   struct Look {
     std::uint64_t stamp_before = 0;
@@ -30,7 +32,17 @@ struct Fetch {
   };
   std::span<const std::uint64_t> ordinals;  // ascending
   std::span<const Piece> pieces;
-  std::span<Look> looks;  // of each ordinal
+  std::span<Look> looks;  // one for each ordinal
+};
+
+// What a part whose steps a relay sends has in common with the other parts of its reader.
+struct Relayed {
+  std::uint32_t reader = 0;    // the number by which relays know the parts of one reader; 0: it has none
+  channel::PeerId sender = 0;  // the relay
+  // Shares of the steps (wire/step_share.hpp): the largest one that can come, and the one that the reader asks for.
+  std::uint32_t possible_share = wire::whole_share;
+  std::uint32_t wanted_share = wire::whole_share;
+  std::uint64_t known = 0;  // how many steps are published, as far as the reader knows
 };
 
 class Part {
@@ -40,46 +52,59 @@ class Part {
   Part& operator=(const Part&) = delete;
   virtual ~Part() = default;
 
+  // Finishes what Environment::open_part has begun, before any other call. After timeout and interrupted, the next call
+  // continues; after any other error the part cannot be used.
+  virtual Status finish_opening(std::uint64_t /*deadline_ns*/) { return {}; }
   // "mapped", "relay" or "window".
   [[nodiscard]] virtual const char* route() const noexcept = 0;
-  // The slots to read from and, for a holder, to hold in. Fields have the record's names; there may be fewer and less
-  // of them.
+  // The file to read from and, for a holder, to hold in. It may contain only some of the record's fields, and only
+  // parts of their boxes; the fields have the record's names.
   [[nodiscard]] virtual SeriesFile& file() noexcept = 0;
-  // Of the slots; file() has those unless the part fetches.
+  // The geometry of the slots. It is that of file(), unless the part fetches.
   [[nodiscard]] virtual const wire::SeriesGeometry& geometry() noexcept { return file().geometry(); }
-  // file() has no slots: steps are copied by fetch(). What was not there before the copy is not copied.
+  // Returns true if file() has no slots, so that steps are copied by fetch(). It does not copy an ordinal that was not
+  // there before the copy.
   [[nodiscard]] virtual bool fetches() const noexcept { return false; }
   virtual Status fetch(const Fetch& /*fetch*/) { return Code::internal; }
-  // Moves what has to be moved for new steps to appear; never blocks. Called whenever the reader looks for steps.
+  // Returns the file whose published word wakes a sleeping reader; the caller may keep it longer than this part.
+  // Returns nullptr if steps come by frames, or if nothing announces them.
+  [[nodiscard]] virtual std::shared_ptr<SeriesFile> watched() { return nullptr; }
+  // Moves the data that new steps need to become visible. Never blocks. Called whenever the reader looks for steps.
   virtual Status poll() { return {}; }
-  // ok while more may come; peer_lost naming the writer (or the relay). What is published stays readable.
+  // Returns ok while more steps may come, or peer_lost, with the name of the writer or of the relay. What is published
+  // stays readable.
   virtual Status alive() = 0;
-  // Ordinals below were never in this file (a subscription that began in the middle).
+  // Returns why no steps come at present although more may come later, or "" if nothing is known to hinder them.
+  [[nodiscard]] virtual std::string hindered() { return {}; }
+  // Returns nullptr if no relay sends its steps.
+  [[nodiscard]] virtual Relayed* relayed() noexcept { return nullptr; }
+  // Returns the first ordinal that was ever in this file: a subscription may have begun later than the series.
   [[nodiscard]] virtual std::uint64_t first_ordinal() const noexcept { return 0; }
-  // How many steps the writer has published, as far as is known here; at least what file() says.
+  // Returns how many steps the writer has published, as far as this process knows; at least as many as in file().
   [[nodiscard]] virtual std::uint64_t published() noexcept {
     return file().control().published.published.load(std::memory_order_acquire);
   }
-  // The reader needs ordinals below `consumed` no more. Never blocks.
-  virtual void released(std::uint64_t /*consumed*/) {}
-  // Sleeps one slice, or until `target` steps are published in file(), or something else is to be looked at.
+  // Called when the reader needs fewer ordinals than before. Never blocks.
+  virtual void released(const NeededSteps& /*needed*/) {}
+  // Sleeps for one slice at most, until `target` steps are published in file() or something else must be checked.
   virtual Status sleep(Waiting& waiting, std::uint64_t target);
 };
 
-// What a file holds that has of these fields what the wishes overlap: a field for each wish, the boxes in order. Each
-// wish names a field that is there, and has its dimensions.
+// Returns the fields of a file that contains only what the wishes ask for: one field for each wish, with the parts of
+// the boxes that it overlaps, in order. REQUIRES: each wish names a field of `fields`, and has its dimensions.
 [[nodiscard]] std::vector<wire::SeriesField> cut_fields(const std::vector<wire::SeriesField>& fields,
                                                         const std::vector<FieldWish>& wishes);
 
-// protocol: these are not the slots that the record describes.
+// Returns protocol if these are not the slots that the record describes.
 [[nodiscard]] Status check_described(const wire::SeriesGeometry& geometry, const universe::SeriesRecord& record,
                                      std::size_t part, const std::string& where);
 
-// Of slots that are mapped here.
+// Makes a part of slots that are mapped here.
 [[nodiscard]] std::unique_ptr<Part> make_mapped_part(Environment& environment, std::unique_ptr<SeriesFile> file,
                                                      const char* route);
 
-// Maps the file of a part on this node. not_found: its steps are gone; protocol: the file is not what the record says.
+// Maps the file of a part on this node. Returns not_found if its steps are gone, and protocol if the file is not what
+// the record describes.
 Result<std::unique_ptr<Part>> open_mapped_part(Environment& environment, const universe::SeriesRecord& record,
                                                std::size_t part);
 

@@ -3,16 +3,31 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 #include "os/clock.hpp"
+#include "series/common_share.hpp"
 #include "series/waiting.hpp"
 
 namespace couplet::series {
 namespace {
 
+// Time between two checks for lost writers, for a reader that only polls. A check takes some microseconds.
+constexpr std::uint64_t polling_look_ns = 5'000'000;
+
 std::int64_t bounded(std::uint64_t number) noexcept {
   return static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX));
+}
+
+// Returns not_yet, with a text if a source cannot bring steps at present.
+Status not_yet_from(const Attachment& attachment) {
+  for (const Source& source : attachment.sources()) {
+    if (std::string text = source.part->hindered(); !text.empty()) {
+      return {Code::not_yet, std::move(text)};
+    }
+  }
+  return Code::not_yet;
 }
 
 }  // namespace
@@ -22,11 +37,12 @@ std::int64_t bounded(std::uint64_t number) noexcept {
 Status Reader::check_read(const Request& request) const {
   const std::uint64_t at_least = request.at_least;
   const std::uint64_t up_to = request.up_to;
+  COUPLET_TRY(request.refusal);
   if (attachment_ == nullptr) {
     return fail(Code::state, "series '{}' is closed", name_);
   }
   if (at_least == 0 || up_to < at_least) {
-    return fail(Code::argument, "series '{}': at_least {} and up_to {}: 1 <= at_least <= up_to is needed", name_,
+    return fail(Code::argument, "series '{}': at_least is {} and up_to is {}; 1 <= at_least <= up_to is needed", name_,
                 at_least, up_to);
   }
   const std::uint64_t slots = attachment_->record().slots;
@@ -36,8 +52,10 @@ Status Reader::check_read(const Request& request) const {
                 distance, slots);
   }
   if (options_.interval > 0 && at_least > 1) {
-    return fail(Code::limit, "series '{}': at_least is {}, but with an interval steps are waited for one by one", name_,
-                at_least);
+    return fail(
+        Code::limit,
+        "series '{}': at_least is {}, but a reader with an interval waits for one step at a time: at_least must be 1",
+        name_, at_least);
   }
   if (const std::uint64_t fewest = attachment_->fewest_slots(); at_least - 1 > (fewest - 1) / options_.every) {
     return fail(Code::limit,
@@ -49,20 +67,21 @@ Status Reader::check_read(const Request& request) const {
   return BatchCopy::check(*attachment_, up_to, request.outs);
 }
 
-// What this rank sees now; passes what is lost or below the first wanted step.
+// Notes what this rank sees now. Accounts for the steps that are lost or below the first wanted one.
 Status Reader::note_sight(View& view) {
   COUPLET_TRY_VALUE(view.sight, attachment_->look(options_.mode == Mode::follow));
+  const std::uint64_t before = selection_.next();
   if (options_.mode == Mode::follow) {
     selection_.pass_lost(view.sight.oldest);
   }
   const SeriesFile& file = *attachment_->sources().front().file;
-  bool passed = selection_.pass_steps_below(file, view.sight.published);
+  selection_.pass_steps_below(file, view.sight.published);
+  bool scanned = false;
   if (options_.interval > 0) {
-    COUPLET_TRY_VALUE(const bool scanned, selection_.scan(*attachment_, view.sight.published));
-    passed = passed || scanned;
+    COUPLET_TRY_VALUE(scanned, selection_.scan(*attachment_, view.sight.published));
   }
-  if (passed) {
-    attachment_->release(selection_.needed());
+  if (scanned || selection_.next() != before) {
+    attachment_->release(selection_.needed_steps());
   }
   return {};
 }
@@ -82,7 +101,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
       view.outlook = Outlook::steps;
     } else if (view.sight.ended) {
       view.outlook = Outlook::ended;
-    } else if (!waiting.over()) {
+    } else if (const std::uint64_t now = os::now_ns(); !waiting.interrupted() && now < limit.deadline_ns()) {
       if (waiting.spin()) {
         continue;
       }
@@ -91,6 +110,14 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
         continue;
       }
       view.outlook = Outlook::lost;
+    } else if (now >= next_look_ns_) {
+      // A reader that polls with a timeout of 0 never sleeps. It checks for lost writers, and lets messages move, at
+      // intervals.
+      next_look_ns_ = now + polling_look_ns;
+      COUPLET_TRY(waiting.look_around());
+      if (attachment_->find_lost(view.sight.published) != nullptr) {
+        view.outlook = Outlook::lost;
+      }
     }
     if (waiting.interrupted()) {
       limit.interrupt();
@@ -103,7 +130,7 @@ Result<Reader::View> Reader::wait_for(std::uint64_t at_least, ReadLimit& limit) 
   }
 }
 
-// A follower begins where its copies are not overtaken by the writer, as far as its pace tells.
+// Lets a follower begin so far ahead that, by its pace, the writer does not overtake its copies.
 void Reader::advise(View& view, std::uint64_t at_least) const {
   const std::uint64_t next = selection_.chosen_from(selection_.next());
   view.begin = selection_.next();
@@ -122,43 +149,69 @@ void Reader::advise(View& view, std::uint64_t at_least) const {
 
 // ---- agreeing ----
 
-// The members bring what they see; all go on with the same ordinals: the least published, the furthest next.
+// Returns the outlook of all ranks together. published: the number of steps that every rank has seen. ended, lost: the
+// smallest number of steps that a rank has seen of an ended series, or of one whose writer is lost; INT64_MAX if there
+// is no such rank. The series has ended for all if all ranks have seen that many steps: a rank that checked earlier, or
+// whose writers go on, has seen fewer. `steps` means that all ranks have enough steps, or that they check again.
+Reader::Outlook Reader::common_outlook(std::int64_t published, std::int64_t ended, std::int64_t lost,
+                                       bool waiting) noexcept {
+  if (lost == published || (lost < INT64_MAX && waiting)) {
+    return Outlook::lost;
+  }
+  if (ended == published) {
+    return Outlook::ended;
+  }
+  return waiting ? Outlook::waiting : Outlook::steps;
+}
+
+// The members exchange what they see. All continue with the same ordinals: up to the smallest number that is published
+// for all, and from the largest position of any rank on.
 Result<Reader::Plan> Reader::agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to) {
-  if (agreement_.alone() && !view) {
-    return view.status();
+  if (agreement_.alone()) {
+    COUPLET_TRY(view.status());
+    if (attachment_->sources().size() > 1) {
+      share_alone(attachment_->sources(), options_);
+    }
   }
   View own = view ? *view : View();
   Plan plan{own.outlook, at_least, up_to, own.over};
   if (!agreement_.alone()) {
-    std::array<std::int64_t, 10> values = {bounded(own.sight.published),
+    const std::int64_t seen = bounded(own.sight.published);
+    std::array<std::int64_t, 12> values = {seen,
                                            ~bounded(selection_.next()),
                                            ~bounded(own.begin),
                                            bounded(own.max_steps),
-                                           own.outlook == Outlook::ended ? 0 : 1,
-                                           own.outlook == Outlook::lost ? 0 : 1,
+                                           own.outlook == Outlook::ended ? seen : INT64_MAX,
+                                           own.outlook == Outlook::lost ? seen : INT64_MAX,
                                            own.outlook == Outlook::waiting ? 0 : 1,
                                            ~bounded(at_least),
                                            bounded(up_to),
-                                           own.over ? 0 : 1};
-    COUPLET_TRY(agreement_.minimum(AgreementPoint::plan, view.status(), values, os::never));
+                                           own.over ? 0 : 1,
+                                           view ? possible_share(attachment_->sources()) : wire::whole_share,
+                                           view ? ~bounded(known_steps(attachment_->sources())) : 0};
+    COUPLET_TRY(agreement_.minimum(AgreementPoint::plan, view.status(), values, agreement_.deadline_ns()));
     own.sight.published = static_cast<std::uint64_t>(values[0]);
-    selection_.pass_lost(static_cast<std::uint64_t>(~values[1]));
+    const std::uint64_t before = selection_.next();
+    selection_.pass_agreed(static_cast<std::uint64_t>(~values[1]));
+    if (selection_.next() != before) {
+      attachment_->release(selection_.needed_steps());
+    }
     own.begin = static_cast<std::uint64_t>(~values[2]);
     own.max_steps = static_cast<std::uint64_t>(values[3]);
-    // If all had enough, but not the same, they look again: steps without a count.
-    plan.outlook = values[5] == 0   ? Outlook::lost
-                   : values[4] == 0 ? Outlook::ended
-                   : values[6] == 0 ? Outlook::waiting
-                                    : Outlook::steps;
+    plan.outlook = common_outlook(values[0], values[4], values[5], values[6] == 0);
     plan.at_least = static_cast<std::uint64_t>(~values[7]);
     plan.up_to = static_cast<std::uint64_t>(values[8]);
     plan.over = values[9] == 0;
+    if (takes_what_comes(options_)) {
+      ask_for_share(attachment_->sources(), static_cast<std::uint32_t>(values[10]),
+                    static_cast<std::uint64_t>(~values[11]));
+    }
   }
   COUPLET_TRY(choose(plan, own));
   return plan;
 }
 
-// Fills choices_ with the ordinals of this turn, on all ranks the same.
+// Fills choices_ with the ordinals of this turn, which are the same on all ranks.
 Status Reader::choose(Plan& plan, const View& view) {
   const std::uint64_t published = view.sight.published;
   const bool last_ones = plan.outlook == Outlook::ended || plan.outlook == Outlook::lost;
@@ -166,7 +219,7 @@ Status Reader::choose(Plan& plan, const View& view) {
   if (options_.interval > 0) {
     auto verdicts = selection_.judge(*attachment_->sources().front().file, published, attachment_->record().slots);
     if (!verdicts.empty() && !agreement_.alone()) {
-      COUPLET_TRY(agreement_.minimum(AgreementPoint::times, {}, verdicts, os::never));
+      COUPLET_TRY(agreement_.minimum(AgreementPoint::times, {}, verdicts, agreement_.deadline_ns()));
     }
     selection_.choose_by_time(verdicts, plan.up_to, choices_);
     plan.outlook = choices_.size() >= plan.at_least ? Outlook::steps : plan.outlook;
@@ -183,21 +236,21 @@ Status Reader::choose(Plan& plan, const View& view) {
     }
   }
   if (last_ones && choices_.empty()) {
-    selection_.pass_skipped(published);  // what is left was not chosen
+    selection_.pass_skipped(published);  // the remaining ordinals were not chosen
   }
   return {};
 }
 
 // ---- reading ----
 
-// Copies the choices behind the steps that are kept; returns how many are kept then.
+// Copies the choices behind the steps that are kept already, and returns how many are kept afterwards.
 Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out> outs, ReadLimit& limit) {
   const std::uint64_t before = kept;
   const Status room = copy_.aim(*attachment_, outs, kept + choices_.size(), choices_.size());
   const std::uint64_t start_ns = os::now_ns();
   Status own = copy_.copy(*attachment_, choices_, kept, room, limit);
   if (own.ok()) {
-    own = attachment_->check_holds();  // whoever was released delivers nothing more
+    own = attachment_->check_holds();  // a reader whose hold was released delivers nothing further
   }
   accounting_.count_copying(os::now_ns() - start_ns);
   if (Status agreed = copy_.agree(agreement_, *attachment_, own, kept); !agreed.ok()) {
@@ -221,8 +274,8 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
   }
   Status mismatch;
   if (done == 0 && copy_.outcome(before) == Outcome::mismatch) {
-    mismatch = agreement_.status(AgreementPoint::mismatch, copy_.disagreement(), os::never);
-    if (kept == 0) {  // told here; otherwise by the next read, after what there is
+    mismatch = agreement_.status(AgreementPoint::mismatch, copy_.disagreement(), agreement_.deadline_ns());
+    if (kept == 0) {  // this read reports it; otherwise the next read does, and this one delivers what it has
       accounting_.lose(1);
       done = 1;
     }
@@ -230,12 +283,12 @@ Result<std::uint64_t> Reader::copy_steps(std::uint64_t kept, std::span<const Out
   accounting_.deliver(kept - before, torn, (kept - before) * attachment_->step_bytes());
   pace_.note(copy_.copied());
   selection_.pass_copied(choices_, done, time);
-  attachment_->release(selection_.needed());
+  attachment_->release(selection_.needed_steps());
   copy_.shrink(kept);
   return mismatch.ok() ? Result<std::uint64_t>(kept) : mismatch;
 }
 
-// What this rank brings to the plan of a turn.
+// Returns what this rank brings to the plan of a turn.
 Result<Reader::View> Reader::look_for_steps(const Request& request, std::uint64_t kept, ReadLimit& limit) {
   if (Status sound = check_read(request); !sound.ok()) {
     if (sound.code() == Code::evicted) {
@@ -262,6 +315,8 @@ Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept
     if (!plan) {
       return kept > 0 ? Status() : plan.status();
     }
+    request.at_least = plan->at_least + kept;
+    request.up_to = plan->up_to + kept;
     if (choices_.empty()) {
       if (plan->outlook == Outlook::steps && !plan->over) {
         continue;
@@ -273,8 +328,6 @@ Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept
       return kept > 0 ? Status() : Status(limit.interrupted() ? Code::interrupted : Code::not_yet);
     }
     tried = true;
-    request.at_least = plan->at_least + kept;
-    request.up_to = plan->up_to + kept;
     const auto copied = copy_steps(kept, request.outs, limit);
     if (!copied) {
       return kept > 0 ? Status() : copied.status();
@@ -296,12 +349,19 @@ Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t d
 }
 
 Status Reader::read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, std::span<const Out> outs,
-                    Batch& batch) {
+                    Batch& batch, const Status& refusal) {
   const std::uint64_t start_ns = os::now_ns();
   const std::uint64_t waited_ns = accounting_.statistics().held_ns;
   ReadLimit limit(environment_, deadline_ns);
   std::uint64_t kept = 0;
-  Status status = read_steps({at_least, up_to, outs}, limit, kept);
+  agreement_.begin(deadline_ns);
+  Status status;
+  try {
+    status = read_steps({at_least, up_to, outs, refusal}, limit, kept);
+  } catch (const std::bad_alloc&) {
+    status = fail(Code::memory, "series '{}': there is not enough memory to read it", name_);
+    agreement_.leave(status);
+  }
   if (status.ok()) {
     const auto& data = copy_.data(*attachment_);
     batch = {kept,          data.front().data, data.front().step_bytes, data.data(),  data.size(),
@@ -322,14 +382,15 @@ Status Reader::nothing_left(Outlook outlook, std::uint64_t deadline_ns) {
     return Code::end;
   }
   if (outlook != Outlook::ended && outlook != Outlook::lost) {
-    return Code::not_yet;
+    return not_yet_from(*attachment_);
   }
   Status restarted = restart(deadline_ns);
+  // Without the hub it is not known whether there is a newer incarnation, but it is known how this one has ended.
   if (restarted.code() != Code::not_yet && restarted.code() != Code::hub_lost) {
-    return restarted;  // without the hub nobody knows of another incarnation; that this one has ended is known
+    return restarted;
   }
   if (next_ != nullptr) {
-    return restarted;  // there is a newer incarnation, and parts of it are missing
+    return restarted;  // there is a newer incarnation, but not all of its slots can be reached yet
   }
   if (outlook == Outlook::ended) {
     return Code::end;

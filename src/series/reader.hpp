@@ -1,10 +1,15 @@
-// The reading end of a series on one rank: attaches to the parts that its box touches, waits for steps, copies them
-// whole, and counts what happened to each ordinal. With a team of more than one, open and read are collective.
+// Reader: the reading end of a series on one rank. It attaches to the writer ranks whose boxes its own box touches,
+// waits for steps, copies them whole, and counts what became of each ordinal. With a team of more than one, open and
+// read are collective.
 //
-// Its parts: the attachment (sources, holds), the selection of steps, the copying of a batch, the agreement over the
-// team, the accounting. The sequences in which the ranks agree are listed at series::AgreementPoint. While a reader
-// goes over to a new incarnation, the new attachment is built beside the old one, which is left when all ranks have the
-// new one complete.
+// It consists of the attachment (sources, holds), the selection of steps, the copy of a batch, the agreement over the
+// team, and the accounting. The sequences in which the ranks agree are listed at series::AgreementPoint. While a reader
+// goes over to a new incarnation, the new attachment is built beside the old one, which is left when the new one is
+// complete on all ranks.
+//
+// Many short reads get as far as one long read, since these outlive a read: the position in the series, the holds, what
+// was fetched and requested, an incomplete attachment to a newer incarnation, and requests that the hub has not
+// answered yet. Only the plan of a read, and a copy that was not finished, end with it.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +31,18 @@
 
 namespace couplet::series {
 
+class ReaderReadiness;
+
 class Reader {
  public:
-  // team: all ranks that read together; a team of one reads for itself (a local reader). It outlives the reader.
-  // timeout: the series does not exist at the deadline; shape (a box outside the array, or elements that nobody
-  // writes); type; limit (table of holders full); unsupported (another node, no relay); not_found (its steps are gone);
-  // argument (also: latest for a holder). What fails on one rank fails on all.
+  // Opens the series on all ranks of `team`, which outlives the reader; a team of one is a local reader. What fails on
+  // one rank fails on all. Returns timeout if the series does not exist at the deadline; shape if the box is outside
+  // the array, or no rank writes one of its elements; type; limit if the table of holders is full; unsupported if the
+  // series is on another node and there is no relay; not_found if its steps are gone; argument if the options are
+  // wrong.
   static Result<std::unique_ptr<Reader>> open(Environment& environment, message::Team& team, const std::string& name,
                                               const ReaderOptions& options, std::uint64_t deadline_ns);
-  // The same where this rank's options may be wrong: the other ranks are told.
+  // Does the same with options that may be an error of this rank: then the other ranks are told.
   static Result<std::unique_ptr<Reader>> open_checked(Environment& environment, message::Team& team,
                                                       const std::string& name, const Result<ReaderOptions>& options,
                                                       std::uint64_t deadline_ns);
@@ -43,45 +51,49 @@ class Reader {
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  // As couplet_series_read; collective over the team. Answers: not_yet, end, restarted, interrupted. Errors: argument
-  // (out too small), limit (at_least exceeds the slots), evicted (also: released; nothing is delivered any more),
-  // peer_lost (by name; what was published has been delivered before), mismatch (writers disagree about the step of an
-  // ordinal; names the ranks; told once, the ordinal is lost). After an answer or error nothing was delivered and
-  // `batch` is unchanged. The deadline is exceeded by the copy of one step at most.
+  // Reads as couplet_series_read; collective over the team. After an answer or an error nothing was delivered, and
+  // `batch` is unchanged. The deadline is exceeded by the copy of one step at most; but a rank waits for the others
+  // until agreement_deadline(), and then returns timeout. Answers: not_yet, end, restarted, interrupted. Errors:
+  // argument if `out` is too small; limit if at_least exceeds the slots; evicted if the hold was released (nothing
+  // further is delivered); peer_lost, with the name, after everything that was published was delivered; mismatch, once
+  // and with the ranks, if writers disagree about the step of an ordinal, which is then lost.
   Status read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, void* out,
               std::uint64_t out_bytes, Batch& batch);
-  // outs: one for each chosen field, or none.
+  // Does the same with one `outs` for each chosen field, or none. `refusal` is an error if the caller of this rank has
+  // made a mistake; the other ranks are told, and the call fails on all.
   Status read(std::uint64_t at_least, std::uint64_t up_to, std::uint64_t deadline_ns, std::span<const Out> outs,
-              Batch& batch);
-  // Local, a few cache lines. not_yet before the first step.
+              Batch& batch, const Status& refusal = {});
+  // Returns the steps that are still there, or not_yet before the first one. Local; it reads a few cache lines.
   [[nodiscard]] Result<Retained> retained();
-  // Local; the accounting equation holds at any moment.
+  // Returns the accounting, whose equation holds at any moment. Local.
   [[nodiscard]] Statistics count();
   [[nodiscard]] Description describe() const { return description_; }
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
-  // Local: gives up the holds and tells the registry.
+  // Gives up the holds, and tells the registry. Local; if other ranks read again, they are told.
   Status close(std::uint64_t deadline_ns);
 
  private:
+  friend class ReaderReadiness;
   struct Request {
     std::uint64_t at_least = 0;
     std::uint64_t up_to = 0;
     std::span<const Out> outs;
+    const Status& refusal;
   };
-  // What a look at the sources, or a wait, has found.
+  // What a check of the sources, or a wait, has found.
   enum class Outlook : std::uint8_t { steps, waiting, ended, lost };
   struct View {
     Sight sight;
     Outlook outlook = Outlook::waiting;
-    std::uint64_t begin = 0;               // this rank would copy from here on
-    std::uint64_t max_steps = UINT64_MAX;  // and no more than so many
+    std::uint64_t begin = 0;               // the ordinal from which on this rank would copy
+    std::uint64_t max_steps = UINT64_MAX;  // the number of steps that it would copy at most
     bool over = false;                     // the deadline has passed, or there was an interrupt
   };
-  struct Plan {  // of a turn, agreed; its ordinals are in choices_
+  struct Plan {  // what the ranks have agreed for one turn; its ordinals are in choices_
     Outlook outlook = Outlook::waiting;
     std::uint64_t at_least = 0;
     std::uint64_t up_to = 0;
-    bool over = false;  // for some rank
+    bool over = false;  // the read is over for some rank
   };
 
   Reader(Environment& environment, message::Team& team, std::string name, ReaderOptions options)
@@ -93,11 +105,18 @@ class Reader {
         copy_(options_) {}
 
   // reader_open.cpp
+  // The result of an attachment, which is the same on all ranks.
+  struct Attached {
+    std::uint64_t first = 0;
+    Status gone;  // an error if slots of that incarnation no longer exist, as when a newer one has superseded it
+  };
   Status agree_on_choice(const Status& own, std::uint64_t deadline_ns);
   Result<universe::SeriesRecord> agree_on_record(std::int64_t newer_than, std::uint64_t deadline_ns,
                                                  std::uint64_t agreement_ns);
-  Result<std::uint64_t> attach(universe::SeriesRecord record, From from, std::uint64_t deadline_ns,
-                               std::uint64_t agreement_ns);
+  Result<Attached> attach(universe::SeriesRecord record, From from, std::uint64_t deadline_ns,
+                          std::uint64_t agreement_ns);
+  Result<std::uint64_t> attach_to_newest(std::int64_t newer_than, From from, std::uint64_t deadline_ns,
+                                         std::uint64_t agreement_ns);
   void adopt(std::uint64_t first, From from);
   Status restart(std::uint64_t deadline_ns);
 
@@ -107,6 +126,7 @@ class Reader {
   Result<View> wait_for(std::uint64_t at_least, ReadLimit& limit);
   Status note_sight(View& view);
   void advise(View& view, std::uint64_t at_least) const;
+  static Outlook common_outlook(std::int64_t published, std::int64_t ended, std::int64_t lost, bool waiting) noexcept;
   Result<Plan> agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to);
   Status choose(Plan& plan, const View& view);
   Status read_steps(Request request, ReadLimit& limit, std::uint64_t& kept);
@@ -122,10 +142,11 @@ class Reader {
   BatchCopy copy_;
   Pace pace_;
   std::unique_ptr<Attachment> attachment_;  // nullptr: closed
-  std::unique_ptr<Attachment> next_;        // of a newer incarnation, not complete yet
+  std::unique_ptr<Attachment> next_;        // to a newer incarnation; not complete yet
   std::vector<StepSelection::Choice> choices_;
   Description description_;
   std::uint64_t incarnation_ = 0;
+  std::uint64_t next_look_ns_ = 0;  // time of the next check for lost writers by a read whose deadline has passed
   bool end_told_ = false;
 };
 

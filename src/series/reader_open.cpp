@@ -1,5 +1,5 @@
-// Opening, going over to a new incarnation, closing: the sequences of series::AgreementPoint. Between two agreements a
-// rank collects a Status and returns nowhere.
+// Opening, going over to a new incarnation, and closing: the sequences of series::AgreementPoint. Between two
+// agreements a rank does not return after a failure, but keeps its Status and brings it to the next agreement.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,15 +11,23 @@
 namespace couplet::series {
 namespace {
 
-constexpr std::uint64_t restart_look_ns = 200'000'000;  // how long the registry may take to know of a new incarnation
-// The parts of a new incarnation get at least so much time, also in a read with a short timeout: local slots of 256 MiB
-// take longer to make than such a read lasts, and what is not finished would begin anew in each.
+// For how long a call looks for a newer incarnation: at most, and if its time is over. An answer of the hub that comes
+// later is taken by the next call.
+constexpr std::uint64_t max_look_ns = 200'000'000;
+constexpr std::uint64_t min_look_ns = 1'000'000;
+// The time to open all parts of a series, if the timeout of the call is shorter, since relays have to answer. A restart
+// needs no such time: it goes on over several reads.
 constexpr std::uint64_t attach_patience_ns = 4'000'000'000;
-// Ranks that have used up the time of open wait so much longer for each other.
+// The additional time for which ranks wait for each other after the deadline of open.
 constexpr std::uint64_t agreement_grace_ns = 2'000'000'000;
 
 std::uint64_t later(std::uint64_t deadline_ns, std::uint64_t by_ns) noexcept {
   return deadline_ns > os::never - by_ns ? os::never : deadline_ns + by_ns;
+}
+
+std::uint64_t look_until(std::uint64_t deadline_ns) noexcept {
+  const std::uint64_t now_ns = os::now_ns();
+  return std::clamp(deadline_ns, now_ns + min_look_ns, now_ns + max_look_ns);
 }
 
 Status check_options(const ReaderOptions& options) {
@@ -27,13 +35,13 @@ Status check_options(const ReaderOptions& options) {
     return fail(Code::argument, "every must be at least 1, not 0");
   }
   if (options.latest && options.mode != Mode::follow) {
-    return fail(Code::argument, "latest is for a reader that follows; one that holds is given each step");
+    return fail(Code::argument, "latest needs the mode follow: a reader that holds is given each step");
   }
   if (!std::isfinite(options.interval) || options.interval < 0) {
     return fail(Code::argument, "interval must be a finite time of at least 0, not {}", options.interval);
   }
   if (options.interval > 0 && (options.every > 1 || options.latest)) {
-    return fail(Code::argument, "interval goes with neither every nor latest: which of the steps?");
+    return fail(Code::argument, "interval cannot be combined with every or latest; give one of them");
   }
   if (options.weights != nullptr) {
     const bool boxes = options.box || std::any_of(options.fields.begin(), options.fields.end(),
@@ -42,7 +50,7 @@ Status check_options(const ReaderOptions& options) {
       return fail(Code::argument, "a reader with weights is given no box: the weights say which points are read");
     }
     if (options.copier != nullptr) {
-      return fail(Code::unsupported, "weights do not go with a copier of the user");
+      return fail(Code::unsupported, "weights cannot be combined with a copier of the user");
     }
     COUPLET_TRY(check_weights(*options.weights));
   }
@@ -66,15 +74,14 @@ Result<std::unique_ptr<Reader>> Reader::open_checked(Environment& environment, m
   const Status checked = options ? check_options(*options) : options.status();
   const Status choice = checked.ok() ? checked : checked.within(fmt::format("series '{}'", name));
   COUPLET_TRY(reader->agree_on_choice(choice, agreement_ns));
-  COUPLET_TRY_VALUE(auto record, reader->agree_on_record(-1, deadline_ns, agreement_ns));
   COUPLET_TRY_VALUE(const std::uint64_t first,
-                    reader->attach(std::move(record), reader->options_.from, deadline_ns, agreement_ns));
+                    reader->attach_to_newest(-1, reader->options_.from, deadline_ns, agreement_ns));
   reader->adopt(first, reader->options_.from);
   reader->accounting_.begin(first);
   return reader;
 }
 
-// What is delivered is agreed over the team, so that all have to want the same.
+// Checks that all ranks have the same options: they agree on what is delivered.
 Status Reader::agree_on_choice(const Status& own, std::uint64_t deadline_ns) {
   std::array<std::int64_t, 6> values = {static_cast<std::int64_t>(options_.every),
                                         options_.latest ? 1 : 0,
@@ -103,30 +110,65 @@ Status Reader::agree_on_choice(const Status& own, std::uint64_t deadline_ns) {
   return {};
 }
 
-// The newest record that any rank knows of.
+// Returns the newest record that any rank knows of.
 Result<universe::SeriesRecord> Reader::agree_on_record(std::int64_t newer_than, std::uint64_t deadline_ns,
                                                        std::uint64_t agreement_ns) {
   for (;;) {
     auto record = environment_.registry().find(name_, newer_than, deadline_ns);
     const Status found =
-        record.code() != Code::not_yet
-            ? record.status()
-            : fail(Code::timeout, "series '{}' does not exist: no program has created it in time", name_);
+        record.code() != Code::not_yet ? record.status()
+        : newer_than < 0 ? fail(Code::timeout, "series '{}' does not exist: no program has created it in time", name_)
+                         : fail(Code::timeout, "series '{}' has no incarnation after {}", name_, newer_than);
     const auto incarnation = record ? static_cast<std::int64_t>(record->incarnation) : 0;
     std::array<std::int64_t, 2> bounds = {incarnation, -incarnation};
     COUPLET_TRY(agreement_.minimum(AgreementPoint::record, found, bounds, agreement_ns));
     if (bounds[0] == -bounds[1]) {
       return record;
     }
-    newer_than = -bounds[1] - 1;  // it was created again while the ranks asked
+    newer_than = -bounds[1] - 1;  // the series was created again while the ranks asked
   }
 }
 
-// Makes next_ complete on all ranks, and answers where it begins. What has been opened of that incarnation before is
-// kept.
-Result<std::uint64_t> Reader::attach(universe::SeriesRecord record, From from, std::uint64_t deadline_ns,
-                                     std::uint64_t agreement_ns) {
+// Makes next_ an attachment to the newest incarnation above newer_than, complete on all ranks, and returns the ordinal
+// at which it begins. If that incarnation has just been superseded, its slots may be removed after it was found: then
+// the ranks look for the next one.
+Result<std::uint64_t> Reader::attach_to_newest(std::int64_t newer_than, From from, std::uint64_t deadline_ns,
+                                               std::uint64_t agreement_ns) {
+  const bool again = attachment_ != nullptr;
+  const auto explain = [&](const Status& why) {
+    return again
+               ? Status(why.code(),
+                        fmt::format(
+                            "series '{}' was created again (incarnation {}), and this reader cannot go over to it: {}",
+                            name_, newer_than, why.text()))
+               : why;
+  };
+  Status gone;
+  for (;;) {
+    const bool waits = !again && gone.ok();
+    auto record = agree_on_record(newer_than, waits ? deadline_ns : look_until(deadline_ns), agreement_ns);
+    if (!record) {
+      return gone.ok() ? record.status() : explain(gone);
+    }
+    newer_than = static_cast<std::int64_t>(record->incarnation);
+    const std::uint64_t attach_ns = again ? deadline_ns : std::max(deadline_ns, os::now_ns() + attach_patience_ns);
+    const std::uint64_t told_ns = again ? agreement_ns : later(attach_ns, agreement_grace_ns);
+    const auto attached = attach(std::move(record).value(), from, attach_ns, told_ns);
+    if (!attached) {
+      return explain(attached.status());
+    }
+    if (attached->gone.ok()) {
+      return attached->first;
+    }
+    gone = attached->gone;
+  }
+}
+
+// Attaches to one incarnation. What earlier calls have opened of it is kept.
+Result<Reader::Attached> Reader::attach(universe::SeriesRecord record, From from, std::uint64_t deadline_ns,
+                                        std::uint64_t agreement_ns) {
   Status own;
+  Attached attached;
   if (next_ == nullptr || next_->record().incarnation != record.incarnation) {
     next_.reset();
     auto made = Attachment::make(environment_, options_, std::move(record));
@@ -137,27 +179,41 @@ Result<std::uint64_t> Reader::attach(universe::SeriesRecord record, From from, s
   }
   if (own.ok()) {
     own = next_->connect(from, deadline_ns);
+    if (own.code() == Code::not_found) {
+      attached.gone = std::exchange(own, Status());
+    }
   }
-  COUPLET_TRY(agreement_.status(AgreementPoint::sources, own, agreement_ns));
+  std::int64_t there = attached.gone.ok() ? 1 : 0;
+  COUPLET_TRY(agreement_.minimum(AgreementPoint::sources, own, {&there, 1}, agreement_ns));
+  if (there == 0) {
+    next_.reset();
+    if (attached.gone.ok()) {
+      attached.gone = fail(Code::not_found, "series '{}': slots that another reader rank needs are gone", name_);
+    }
+    return attached;
+  }
   const auto first = next_->start(from);
-  // All hold from here on, so that nothing is lost between a reservation and the holds.
+  // All ranks hold from this moment on, so that nothing is lost when holds take the place of a reservation.
   auto latest = first ? ~static_cast<std::int64_t>(*first) : 0;
   COUPLET_TRY(agreement_.minimum(AgreementPoint::start, first.status(), {&latest, 1}, agreement_ns));
-  const auto begin = static_cast<std::uint64_t>(~latest);
-  next_->release(begin);
+  attached.first = static_cast<std::uint64_t>(~latest);
+  next_->release({attached.first});
   auto& registry = environment_.registry();
-  const Status told = registry.reader_opened(name_, next_->record().incarnation, options_.openers, deadline_ns);
+  // A reader that goes over to a newer incarnation does not wait for the hub's answer: it is enough that this message
+  // reaches the hub before any later one.
+  const std::uint64_t answer_ns = attachment_ == nullptr ? deadline_ns : universe::unanswered;
+  const Status told = registry.reader_opened(name_, next_->record().incarnation, options_.openers, answer_ns);
   const Status all_told = agreement_.status(AgreementPoint::opened, told, agreement_ns);
   if (!all_told.ok()) {
     if (told.ok()) {
-      static_cast<void>(registry.reader_closed(name_, deadline_ns));
+      static_cast<void>(registry.reader_closed(name_, answer_ns));
     }
     return all_told.within(fmt::format("series '{}'", name_));
   }
-  return begin;
+  return attached;
 }
 
-// The complete attachment takes the place of the old one, whose holds end.
+// Replaces the old attachment, whose holds end, by the complete new one.
 void Reader::adopt(std::uint64_t first, From from) {
   attachment_ = std::move(next_);
   incarnation_ = attachment_->record().incarnation;
@@ -169,29 +225,22 @@ void Reader::adopt(std::uint64_t first, From from) {
 
 // ---- restart ----
 
-// Goes over to a newer incarnation, if there is one: restarted. not_yet: there is none, or parts of it are not
-// reachable yet.
+// Goes over to a newer incarnation, and returns restarted. Returns not_yet if there is none, or if not all of its slots
+// can be reached yet; the next read goes on where this one has stopped.
 Status Reader::restart(std::uint64_t deadline_ns) {
-  const std::uint64_t look_ns = os::now_ns() + restart_look_ns;
-  auto record = agree_on_record(static_cast<std::int64_t>(incarnation_), look_ns, os::never);
-  if (!record) {
-    return record.code() == Code::timeout ? Status(Code::not_yet) : record.status();
-  }
-  const std::uint64_t incarnation = record->incarnation;
-  const std::uint64_t patience_ns = os::now_ns() + attach_patience_ns;
-  auto first = attach(std::move(record).value(), From::oldest, std::max(deadline_ns, patience_ns), os::never);
+  const auto first = attach_to_newest(static_cast<std::int64_t>(incarnation_), From::oldest, deadline_ns,
+                                      agreement_deadline(deadline_ns));
   if (!first) {
-    return Status(
-        first.code() == Code::timeout ? Code::not_yet : first.code(),
-        fmt::format("series '{}' was created again (incarnation {}), and this reader cannot go over to it: {}", name_,
-                    incarnation, first.status().text()));
+    return first.code() == Code::timeout ? Status(Code::not_yet, first.status().text()) : first.status();
   }
-  selection_.pass_lost(attachment_->published());  // what other ranks could not read, or a relay had announced only
+  // Steps that other ranks could not read, or that a relay has only announced, are lost.
+  selection_.pass_lost(attachment_->published());
   accounting_.pass_incarnation(selection_.next());
   adopt(*first, From::oldest);
-  // The hub has counted this reader for the new incarnation, and counts it no longer for the old one.
-  static_cast<void>(environment_.registry().reader_closed(name_, std::max(deadline_ns, patience_ns)));
-  accounting_.lose(*first);  // of the new incarnation, overwritten before it was found
+  // The hub now counts this reader for the new incarnation. It must no longer count it for the old one.
+  static_cast<void>(environment_.registry().reader_closed(name_, universe::unanswered));
+  accounting_.lose(*first);  // steps of the new incarnation that were overwritten before it was found
+  remove_superseded(environment_, name_, incarnation_);
   return Code::restarted;
 }
 
@@ -202,8 +251,10 @@ Status Reader::close(std::uint64_t deadline_ns) {
     return fail(Code::state, "series '{}' is closed already", name_);
   }
   static_cast<void>(count());
+  agreement_.leave(fail(Code::state, "has closed series '{}'", name_));
   next_.reset();
   attachment_.reset();
+  remove_superseded(environment_, name_, incarnation_);
   return environment_.registry().reader_closed(name_, deadline_ns);
 }
 

@@ -1,4 +1,4 @@
-// What a reader is asked for when it is opened, and what a read gives.
+// The options with which a reader is opened, and the batch that a read gives.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ namespace couplet::series {
 
 struct FieldChoice {
   std::string name;
-  std::optional<layout::Box> box = std::nullopt;  // of this rank; none: the whole array
-  couplet_type type = -1;                         // expected; -1: any
+  std::optional<layout::Box> box = std::nullopt;  // this rank's box; none: the whole array
+  couplet_type type = -1;                         // the expected type; -1: any
 };
 
-// Copies a box out of a slot in place of layout::copy_racing, under the same rules: into a device's memory, or counted
-// by a test.
+// Copies a box out of a slot in place of layout::copy_racing, under the same rules. It may copy into the memory of a
+// device, or count for a test.
 class Copier {
  public:
   Copier() = default;
@@ -32,36 +32,36 @@ class Copier {
 };
 
 struct ReaderOptions {
-  std::optional<layout::Box> box;   // of this rank, where `fields` says nothing else; none: the whole array
-  std::vector<FieldChoice> fields;  // in this order; none: all
+  std::optional<layout::Box> box;   // this rank's box, for fields without one; none: the whole array
+  std::vector<FieldChoice> fields;  // the fields to read, in this order; none: all
   Mode mode = Mode::hold;
   From from = From::oldest;
   std::int64_t from_step = 0;
-  couplet_type type = -1;  // expected of all fields; -1: any
-  std::uint64_t buffer_bytes = 0;
-  std::uint64_t every = 1;  // of so many ordinals one is delivered, beginning with the first; the others are skipped
-  double interval = 0;      // of physical time: the first step of each is delivered, the others are skipped; 0: all
-  bool latest = false;      // a read gives the at_least newest steps and skips older ones; followers only
-  bool torn = false;        // deliver torn steps, marked
-  // Ranks of this program that open for themselves (local reading): the reservation for a required program ends when so
-  // many have opened. 0: the team's size.
+  couplet_type type = -1;          // the expected type of all fields; -1: any
+  std::uint64_t buffer_bytes = 0;  // size of the local slots for writers on other nodes; 0: the default
+  std::uint64_t every = 1;         // the first step and then every n-th one is delivered; the others are skipped
+  double interval = 0;             // the first step of each interval of physical time is delivered; 0: all steps
+  bool latest = false;             // a read gives the at_least newest steps and skips older ones; followers only
+  bool torn = false;               // torn steps are delivered, with a mark
+  // The number of ranks of this program that each read for themselves: the reservation for a required program ends when
+  // that many have opened. 0: the team's size.
   std::int32_t openers = 0;
   std::uint64_t streaming_bytes = layout::default_streaming_bytes;
-  // After so many copied bytes a read looks at its deadline and for an interrupt, and at the stamp of the step it is
-  // copying.
+  // A read checks its deadline, for an interrupt, and the stamp of the step that it copies, each time after this number
+  // of copied bytes.
   std::uint64_t bytes_between_looks = std::uint64_t{1} << 20;
-  // Source points are turned into the rows of this rank, and delivered as an array of one dimension; nullptr: they are
-  // not. Then there are no boxes: `box` and those of `fields` are not given.
+  // If they are given, source points are turned into the rows of this rank, which are delivered as an array of one
+  // dimension. Then `box` and the boxes of `fields` must not be given.
   std::shared_ptr<const Weights> weights = nullptr;
   Copier* copier = nullptr;  // outlives the reader; nullptr: layout::copy_racing
 };
 
-// Where the steps of a field go.
+// The memory into which the steps of a field are read.
 struct Out {
   void* data = nullptr;     // the first element of the first step; nullptr: the reader's own memory
-  std::uint64_t bytes = 0;  // of the memory; with strides 0: not stated
-  const std::int64_t* strides =
-      nullptr;  // bytes from step to step, then from element to element; nullptr: dense, C order
+  std::uint64_t bytes = 0;  // size of the memory; with strides, 0 means that it is not stated
+  // Bytes from step to step, then from element to element in each dimension; nullptr: dense, in C order.
+  const std::int64_t* strides = nullptr;
 };
 
 // The steps of one field.
@@ -72,15 +72,15 @@ struct FieldData {
 
 struct Batch {
   std::uint64_t count = 0;
-  const std::byte* data = nullptr;    // of the first field
-  std::uint64_t step_bytes = 0;       // of the first field
+  const std::byte* data = nullptr;    // the steps of the first field
+  std::uint64_t step_bytes = 0;       // size of a step of the first field
   const FieldData* fields = nullptr;  // in the order of the choice; until the next read
   std::uint64_t field_count = 0;
-  const double* times = nullptr;            // NaN where none was said; until the next read
+  const double* times = nullptr;            // NaN for a step without a time; until the next read
   const std::int64_t* steps = nullptr;      // until the next read
   const std::uint64_t* ordinals = nullptr;  // until the next read
   const std::uint8_t* torn = nullptr;       // 1: the step was replaced while it was copied; until the next read
-  std::uint64_t lost = 0;                   // since the last read that delivered
+  std::uint64_t lost = 0;                   // number of steps lost since the last read that delivered
   std::uint64_t incarnation = 0;
 };
 

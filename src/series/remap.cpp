@@ -19,7 +19,7 @@ bool is_filled(const Weights& weights, std::size_t row) {
                           std::any_of(weights.sources.begin() + begin, weights.sources.begin() + end, masked));
 }
 
-// Flat index of the first element of each row of the box, one after the other.
+// Calls `take` with the flat index of the first element of each row of the box, one after the other.
 template <typename Take>
 void for_each_row(const layout::Box& box, std::span<const std::int64_t> shape, const Take& take) {
   const auto last = static_cast<std::size_t>(box.dimensions) - 1;

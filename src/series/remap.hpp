@@ -17,21 +17,22 @@
 
 namespace couplet::series {
 
-// As the user gives them: compressed rows, one for each target point of this rank.
+// The weights as the user gives them: compressed rows, one for each target point of this rank.
 struct Weights {
-  std::int64_t source_points = 0;         // elements of the series' whole array
+  std::int64_t source_points = 0;         // number of elements of the series' whole array
   std::vector<std::int64_t> row_offsets;  // one more than there are rows; from 0 on, ascending
-  std::vector<std::int64_t> sources;      // of each entry: flat index in the whole array, C order, from 0 on
-  std::vector<double> values;             // of each entry
-  std::vector<std::uint8_t> source_mask;  // 0: the source point is masked; empty: none is
-  double fill = std::numeric_limits<double>::quiet_NaN();  // of a row without entries, or with a masked source
+  std::vector<std::int64_t> sources;      // for each entry the flat index in the whole array, in C order, from 0 on
+  std::vector<double> values;             // for each entry its weight
+  std::vector<std::uint8_t> source_mask;  // for each source point 0 if it is masked; empty: none is
+  // The value of a row that has no entries or a masked source.
+  double fill = std::numeric_limits<double>::quiet_NaN();
 
   [[nodiscard]] std::int64_t rows() const noexcept {
     return row_offsets.empty() ? 0 : static_cast<std::int64_t>(row_offsets.size()) - 1;
   }
 };
 
-// argument error that names the row or entry where the weights make no sense.
+// Returns argument, with the row or the entry, if the weights are wrong.
 [[nodiscard]] Status check_weights(const Weights& weights);
 
 // A box that is copied, and where it goes in the landing.
@@ -41,27 +42,27 @@ struct ReadBox {
   bool operator==(const ReadBox&) const = default;
 };
 
-// The source points of all rows that are not filled, ascending and distinct.
+// Returns the source points of all rows that do not get the fill value, ascending and distinct.
 [[nodiscard]] std::vector<std::int64_t> needed_points(const Weights& weights);
 
 class Remap {
  public:
-  // points: needed_points(); reads: boxes of an array of `shape` that contain them. shape error, with `title` in front:
-  // a point lies in none of the boxes; limit: the boxes have 2^32 elements or more.
+  // points: needed_points(); reads: boxes of an array of `shape` that contain them. Returns shape, with `title` in
+  // front, if a point lies in none of the boxes, and limit if the boxes have 2^32 elements or more.
   static Result<std::shared_ptr<const Remap>> make(const Weights& weights, std::span<const std::int64_t> points,
                                                    std::span<const std::int64_t> shape,
                                                    const std::vector<ReadBox>& reads, std::string_view title);
 
-  // From the landing of one step to the rows, `target_stride` bytes apart. Real is float or double; sums are double, in
-  // the order of the entries, whatever the writers' boxes are.
+  // Turns the landing of one step into the rows, which are written `target_stride` bytes apart. Real is float or
+  // double. Sums are computed in double, in the order of the entries, so that they do not depend on the writers' boxes.
   template <typename Real>
   void apply(const std::byte* landing, std::byte* target, std::int64_t target_stride) const noexcept;
 
  private:
   Remap() = default;
 
-  std::vector<std::uint64_t> row_offsets_;  // a row without entries is filled
-  std::vector<std::uint32_t> columns_;      // elements of the landing
+  std::vector<std::uint64_t> row_offsets_;  // a row without entries gets fill_
+  std::vector<std::uint32_t> columns_;      // for each entry its element in the landing
   std::vector<double> values_;
   double fill_ = 0;
 };

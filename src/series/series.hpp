@@ -17,6 +17,7 @@
 #include "channel/channel.hpp"
 #include "counters/counters.hpp"
 #include "layout/box.hpp"
+#include "series/superseded.hpp"
 #include "universe/registry.hpp"
 
 namespace couplet::series {
@@ -33,70 +34,79 @@ enum class From : std::uint8_t {
   step = COUPLET_FROM_STEP
 };
 
-// What a reader rank wants of one field.
+// The field and the boxes of it that a reader rank wants.
 struct FieldWish {
-  std::size_t field = 0;  // in the record, and in a writer's file
+  std::size_t field = 0;  // its number in the record, and in a writer's file
   std::vector<layout::Box> boxes;
 };
 
-// How one part is to be read (Environment::open_part).
+// How the slots of one writer rank are to be read (Environment::open_part).
 struct PartWish {
   std::vector<FieldWish> fields;
   Mode mode = Mode::hold;
   From from = From::oldest;
   std::int64_t from_step = 0;
-  std::uint64_t buffer_bytes = 0;  // local slots, for parts of other nodes
-  bool latest = false;             // of a follower: only the newest steps are wanted
+  std::uint64_t buffer_bytes = 0;  // size of the local slots, for writers on other nodes
+  bool latest = false;             // for a follower: only the newest steps are wanted
+  std::uint32_t reader = 0;        // Part::reader() of a part of the same reader that was opened before, else 0
 };
 
-// What series needs of the process it lives in. The runtime implements it; tests fake it. Called on the user's thread.
+// The services that series needs from its process. runtime implements them, and tests replace them. They are called on
+// the user's thread.
 class Environment {
  public:
   virtual ~Environment() = default;
 
   [[nodiscard]] virtual channel::PeerId self() const noexcept = 0;
-  [[nodiscard]] virtual std::uint16_t incarnation() const noexcept = 0;  // of this process
+  // The incarnation of this process.
+  [[nodiscard]] virtual std::uint16_t incarnation() const noexcept = 0;
   [[nodiscard]] virtual const std::string& program() const noexcept = 0;
   [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;
   [[nodiscard]] virtual const std::string& node_directory() const noexcept = 0;
-  // "program 'ocean' rank 1 (universe rank 1) on host n03"
+  // Returns a name such as "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string peer_name(channel::PeerId peer) const = 0;
-  // As Membership::setting; empty: not set.
+  // Returns the value of a setting, as Membership::setting; an empty text if it is not set.
   [[nodiscard]] virtual std::string setting(std::string_view key) const = 0;
   [[nodiscard]] virtual universe::SeriesRegistry& registry() noexcept = 0;
 
-  // ok while that incarnation of the process may still run; peer_lost with its name (also when it left in good order or
-  // a newer incarnation is there). At most one system call; called at most every millisecond of a wait.
+  // Returns ok while that incarnation of the process may still run, or peer_lost, with its name, if it has died or left
+  // or if a newer incarnation has joined. At most one system call. A wait calls it at most once in a millisecond.
   virtual Status alive(channel::PeerId peer, std::uint16_t incarnation) = 0;
-  // ok while the program has not come yet, or still runs; peer_lost when it was there and is gone; hub_lost: it may
-  // run, but will open nothing any more; not_found: the universe has no such program.
+  // Returns ok while the program has not joined yet, or still runs; peer_lost if it has joined and has ended; hub_lost
+  // if it may run, but cannot open anything, since the hub has been away for longer than calls wait for it; not_found
+  // if the universe has no such program.
   virtual Status program_alive(std::string_view program) = 0;
-  // Called between the slices of every wait: moves messages, notices an interrupt. Returns how long the next slice may
-  // be (ns; short while requests are outstanding); interrupted ends the wait, and is answered; an error ends it.
+  // Called between the slices of every wait: moves messages, and notices an interrupt. Returns the largest length of
+  // the next slice in nanoseconds, which is short while requests are pending. interrupted, or an error, ends the wait.
   virtual Result<std::uint64_t> between_slices() = 0;
-  // Called before the ranks of a reader agree. A failure counts as one of this rank's own work: tests let ranks fail
-  // so.
+  // Called before the ranks of a reader agree. A failure counts as a failure of this rank: tests use it to let ranks
+  // fail.
   virtual Status before_agreement(AgreementPoint /*point*/) { return {}; }
-  // Of the process; its own where nobody gives others.
+  // Returns the counters of the process; by default, counters of this object.
   [[nodiscard]] virtual counters::Counters& counters() noexcept { return own_counters_; }
-  // How long a wait looks at memory before it sleeps; 0 while more run on this host than it has cores.
+  // Returns for how long a wait checks memory before it sleeps; 0 while more processes run on this host than it has
+  // cores.
   [[nodiscard]] virtual std::uint64_t spin_ns() const noexcept = 0;
-  // Calls `sleep`, which blocks; other threads of the process may use the universe meanwhile.
+  // Calls `sleep`, which blocks. Other threads of the process may use the universe meanwhile.
   virtual void sleep_elsewhere(const std::function<void()>& sleep) { sleep(); }
-  // The part of a writer on another node, through the relay: local slots that are filled while they are polled.
-  // unsupported where there is no relay.
+  // Begins to open the slots of a writer rank on another node through the relay: local slots that are filled while they
+  // are polled. Call Part::finish_opening() before any other use. Returns timeout if the relay has not come, and
+  // unsupported if there will be none.
   virtual Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
                                                   const PartWish& wish, std::uint64_t deadline_ns) = 0;
-  // Of the MPI job; nullptr: joined without one.
+  // The files of superseded incarnations that this process knows.
+  [[nodiscard]] Superseded& superseded() noexcept { return superseded_; }
+  // Returns the window of the MPI job; nullptr if this process has joined without one.
   [[nodiscard]] virtual Window* window() noexcept { return nullptr; }
-  // Moves frames until done() or until_ns (both ok); sleeps meanwhile.
+  // Moves frames, and sleeps meanwhile, until done() returns true or the time is until_ns. Returns ok in both cases.
   virtual Status wait(const std::function<bool()>& done, std::uint64_t until_ns) = 0;
 
  private:
   counters::Counters own_counters_;
+  Superseded superseded_;
 };
 
-// Longest slice of any wait, whatever the environment says: liveness is looked at that often.
+// The longest slice of any wait, whatever the environment says: liveness is checked that often.
 inline constexpr std::uint64_t longest_slice_ns = 50'000'000;
 
 // The accounting of one rank, as in couplet.h.
@@ -117,10 +127,10 @@ struct Statistics {
   std::uint64_t library_ns = 0;
 };
 
-// Whom a writer has waited for.
+// The reader for which a writer has waited.
 struct Blocker {
-  std::uint64_t owner = 0;  // word of his entry in the reader table; 0: nobody
-  std::uint64_t program = 0;
+  std::uint64_t owner = 0;    // the owner word of its entry in the reader table; 0: none
+  std::uint64_t program = 0;  // hash of the name of its program
 };
 
 // How long a writer rank has waited for holders, as in couplet.h.
@@ -133,6 +143,7 @@ struct Waits {
   Blocker longest;
 };
 
+// The steps that are still in their slots: ordinals [first, end).
 struct Retained {
   std::uint64_t first = 0;
   std::uint64_t end = 0;
@@ -148,10 +159,10 @@ struct Description {
     std::string name;
     couplet_type type = COUPLET_BYTE;
     std::vector<std::int64_t> shape;
-    std::vector<layout::Box> boxes;  // of this rank; a reader has one
-    std::uint64_t step_bytes = 0;    // of these
+    std::vector<layout::Box> boxes;  // this rank's boxes; a reader has one
+    std::uint64_t step_bytes = 0;    // size of these boxes
   };
-  std::vector<Field> fields;  // a reader: those that it has chosen
+  std::vector<Field> fields;  // for a reader, those that it has chosen
   std::uint64_t slots = 0;
   std::int32_t writers = 0;
 };

@@ -63,21 +63,21 @@ Result<std::unique_ptr<SeriesFile>> SeriesFile::open_in(std::span<std::byte> mem
     return geometry.status();
   }
   if (geometry->reader_entries < far_entries) {
-    return fail(Code::protocol, "its reader table has no entry for each rank of the job");
+    return fail(Code::protocol, "its reader table has fewer entries than the MPI job has ranks");
   }
   return std::unique_ptr<SeriesFile>(new SeriesFile(nullptr, memory.data(), std::move(geometry).value(), far_entries));
 }
 
 Result<std::unique_ptr<SeriesFile>> SeriesFile::create(const std::string& path, wire::SeriesGeometry geometry) {
   COUPLET_TRY(wire::place_series(geometry));
-  COUPLET_TRY_VALUE(auto memory, os::MappedFile::create(path, geometry.file_bytes));
+  COUPLET_TRY_VALUE(auto memory, os::MappedFile::create(path, geometry.file_bytes, os::Use::shown));
   wire::encode_series_header(geometry, memory->bytes());
   std::byte* const data = memory->data();
   return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), data, std::move(geometry)));
 }
 
-Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path) {
-  COUPLET_TRY_VALUE(auto memory, os::MappedFile::open(path, os::Access::read_write, false));
+Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path, os::Use use) {
+  COUPLET_TRY_VALUE(auto memory, os::MappedFile::open(path, os::Access::read_write, false, use));
   const auto bytes = memory->bytes();
   auto geometry =
       wire::decode_series_header(bytes.first(std::min(bytes.size(), wire::series_largest_header)), bytes.size());
@@ -85,7 +85,7 @@ Result<std::unique_ptr<SeriesFile>> SeriesFile::open(const std::string& path) {
     return geometry.status().within(path);
   }
   std::byte* const data = memory->data();
-  os::populate_pages(data, geometry->slots_offset, true);  // the slots are the business of whoever reads them
+  os::populate_pages(data, geometry->slots_offset, true);  // those of the slots are populated by the reader
   return std::unique_ptr<SeriesFile>(new SeriesFile(std::move(memory), data, std::move(geometry).value()));
 }
 

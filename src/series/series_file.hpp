@@ -1,4 +1,5 @@
-// One writer rank's file, mapped: the typed parts of it that writer, readers and relay work on.
+// SeriesFile: one writer rank's file, mapped. It gives the writer, the readers and the relay the typed parts of the
+// file.
 #pragma once
 
 #include <cstddef>
@@ -14,33 +15,36 @@
 
 namespace couplet::series {
 
-// Boxes as the file has them.
+// Convert the boxes of a file to layout::Box.
 [[nodiscard]] layout::Box box_of(const wire::SeriesRange& range, std::size_t dimensions) noexcept;
 [[nodiscard]] std::vector<layout::Box> boxes_of(const wire::SeriesField& field);
-// A field without its place, as place_series takes it.
+// Makes a field without its place in the file, as place_series takes it.
 [[nodiscard]] wire::SeriesField make_field(const std::string& name, couplet_type type,
                                            const std::vector<std::int64_t>& shape,
                                            const std::vector<layout::Box>& boxes);
 
 class SeriesFile {
  public:
-  // Makes the file (exists, no_space, limit: nothing is left behind). geometry: without what place_series fills in.
+  // Makes the file. `geometry` lacks what place_series fills in. After exists, no_space and limit nothing is left
+  // behind.
   static Result<std::unique_ptr<SeriesFile>> create(const std::string& path, wire::SeriesGeometry geometry);
-  // The same in memory that outlives it: zero, page aligned, as many bytes as place_series says. Nobody else maps it.
+  // Does the same in memory that outlives this object: zero, page aligned, and as large as place_series says. No other
+  // process maps it.
   static Result<std::unique_ptr<SeriesFile>> create_in(std::span<std::byte> memory, wire::SeriesGeometry geometry);
-  // One that is there in such memory, as create_in has made it, for reading steps like open. The last `far_entries` of
-  // its reader table belong to readers that the processor's atomics do not reach.
+  // Opens, to read steps, a file that create_in has made in memory. The last `far_entries` of its reader table belong
+  // to readers on other nodes, which the processor's atomics do not reach.
   static Result<std::unique_ptr<SeriesFile>> open_in(std::span<std::byte> memory, std::uint32_t far_entries);
-  // Maps an existing one for reading steps; checks the header and everything it says. Writes go only to its control
-  // lines and the reader table.
-  static Result<std::unique_ptr<SeriesFile>> open(const std::string& path);
+  // Maps an existing file to read steps, and checks the header and everything that it says. The caller writes only to
+  // the control lines and the reader table. Returns not_found if there is no file, or if its incarnation was superseded
+  // and it is being removed. With `use` unshown, the mapping does not keep other processes from removing the file.
+  static Result<std::unique_ptr<SeriesFile>> open(const std::string& path, os::Use use = os::Use::shown);
 
   [[nodiscard]] const wire::SeriesGeometry& geometry() const noexcept { return geometry_; }
   [[nodiscard]] std::uint64_t slots() const noexcept { return geometry_.slot_count; }
   [[nodiscard]] wire::SeriesControl& control() const noexcept { return *control_; }
   [[nodiscard]] wire::SeriesReaderEntry* readers() const noexcept { return readers_; }
   [[nodiscard]] std::uint32_t reader_entries() const noexcept { return geometry_.reader_entries; }
-  // How many of them readers of this node take.
+  // Returns the number of entries that readers on this node take.
   [[nodiscard]] std::uint32_t near_entries() const noexcept { return geometry_.reader_entries - far_entries_; }
   [[nodiscard]] wire::SeriesSlotHeader& slot_header(std::uint64_t ordinal) const noexcept {
     return slot_headers_[ordinal % geometry_.slot_count];
@@ -54,7 +58,7 @@ class SeriesFile {
   SeriesFile(std::unique_ptr<os::MappedFile> memory, std::byte* data, wire::SeriesGeometry geometry,
              std::uint32_t far_entries = 0);
 
-  std::unique_ptr<os::MappedFile> memory_;  // nullptr: somebody else's
+  std::unique_ptr<os::MappedFile> memory_;  // nullptr: the memory belongs to another object
   wire::SeriesGeometry geometry_;
   std::uint32_t far_entries_;
   wire::SeriesControl* control_;

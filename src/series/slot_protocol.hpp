@@ -1,15 +1,13 @@
-// The protocol between the one writer of a series file and its readers: atomics only, no waiting, no system call, so
-// that each piece can be tested and modelled alone (tests/unit/series/protocol_test.cpp, tests/model).
-//
-// Slots. Writer: stamp odd; release fence; data; stores ordered; stamp even with release; published + 1. Reader: stamp;
-// copy; acquire fence; stamp again: the copy is whole when both looks found the ordinal. Claim against open. The writer
-// makes a tentative claim, fences, and looks at the holds; a reader announces its hold, fences, and looks at the claim:
-// at least one of them sees the other. A tentative claim becomes definite by compare-and-swap, and a reader takes it
-// back in the same way, so that one of the two decides and neither waits for the other. Publish against sleep. The
-// writer publishes, fences, looks at wake_at; a reader lowers wake_at, fences, looks at published. Release against
-// sleep of the writer: the same with consumed and wanted. Entries. An entry can be given back and taken by another
-// process at any time. Each turn has a generation, which both words of the entry carry, and nobody changes a word
-// without comparing it.
+// The protocol between the one writer of a series file and its readers. It consists of atomics, without waiting and
+// without system calls, so that each piece is tested and modelled alone (tests/unit/series/protocol_test.cpp,
+// tests/model). Slots: the writer makes the stamp odd, writes the data, makes the stamp even, and increments published.
+// A reader reads the stamp before and after its copy; the copy is whole if both name the ordinal. Claim and open: the
+// writer makes a tentative claim, fences, and reads the holds; a reader announces its hold, fences, and reads the
+// claim, so that at least one sees the other. The writer makes the claim definite, or the reader takes it back, by
+// compare-and-swap, so that neither waits. Publish and sleep: the writer publishes, fences, and reads wake_at; a reader
+// lowers wake_at, fences, and reads published. A writer that sleeps does the same with consumed and wanted. Entries: an
+// entry can be given back and taken by another process at any time. So each turn has a generation, which both words of
+// the entry carry, and no process changes a word without comparing it.
 #pragma once
 
 #include <atomic>
@@ -29,14 +27,14 @@ inline constexpr std::uint64_t nobody_sleeps = UINT64_MAX;
 [[nodiscard]] constexpr std::uint64_t stamp_there(std::uint64_t ordinal) noexcept {
   return 2 * ordinal + 2;
 }
-// The first ordinal that a claim up to `claimed` leaves alone.
+// Returns the first ordinal that is not overwritten if the ordinals below `claimed` are claimed.
 [[nodiscard]] constexpr std::uint64_t oldest_retained(std::uint64_t claimed, std::uint64_t slots) noexcept {
   return claimed > slots ? claimed - slots : 0;
 }
 
 // ---- slots: writer ----
 
-// From here on the slot's old step is gone.
+// Begins to overwrite the slot. Its old step is lost from here on.
 inline void begin_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   slot.stamp.store(stamp_writing(ordinal), std::memory_order_relaxed);
   std::atomic_thread_fence(std::memory_order_release);
@@ -51,8 +49,13 @@ inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::
   slot.stamp.store(stamp_there(ordinal), std::memory_order_release);
 }
 
-// True: some reader sleeps and waits for this; the caller then wakes one sleeper on control.word, which wakes the
-// others (take_pass_on), so that the writer pays for one wake-up however many sleep.
+// Ends a write that is not finished: the slot has no step.
+inline void give_up_write(wire::SeriesSlotHeader& slot) noexcept {
+  slot.stamp.store(0, std::memory_order_relaxed);
+}
+
+// Returns true if some reader sleeps and waits for this. The caller then wakes one sleeper on control.word, which wakes
+// the others (take_pass_on), so that the writer pays for one wake-up, however many readers sleep.
 [[nodiscard]] inline bool publish(wire::SeriesPublished& control, std::uint64_t published) noexcept {
   control.published.store(published, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -61,14 +64,14 @@ inline void end_write(wire::SeriesSlotHeader& slot, std::uint64_t ordinal, std::
   }
   control.wake_at.store(nobody_sleeps, std::memory_order_relaxed);  // before the word: see prepare_sleep
   control.word.fetch_add(1, std::memory_order_release);
-  // After the word: whoever takes this wakes everybody who slept on the old word, and nobody can go to sleep on it any
-  // more.
+  // This comes after the word: the reader that takes it wakes all that sleep on the old word, and no reader can begin
+  // to sleep on the old word afterwards.
   control.pass_on.store(1, std::memory_order_release);
   return true;
 }
 
-// Every reader that has slept on control.word asks this when it is awake again, for whatever reason. True: it wakes all
-// others.
+// Every reader that has slept on control.word calls this when it is awake again, for whatever reason. If it returns
+// true, the reader wakes all others.
 [[nodiscard]] inline bool take_pass_on(wire::SeriesPublished& control) noexcept {
   return control.pass_on.load(std::memory_order_relaxed) != 0 &&
          control.pass_on.exchange(0, std::memory_order_acq_rel) != 0;
@@ -83,27 +86,27 @@ inline void close(wire::SeriesPublished& control) noexcept {
 
 // ---- slots: reader ----
 
-// The first look: is this ordinal there? (false: overwritten, or not yet written)
+// Checks the stamp before a copy. Returns false if the ordinal is overwritten, or not yet written.
 [[nodiscard]] inline bool begin_read(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   return slot.stamp.load(std::memory_order_acquire) == stamp_there(ordinal);
 }
-// It was replaced while it was on its way into this slot (slots that a relay fills only: elsewhere what is published is
-// never being written).
+// Returns true if the ordinal was replaced while a relay sent it into this slot. In slots that no relay fills this does
+// not happen: there, a published ordinal is never being written.
 [[nodiscard]] inline bool torn_before(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   return slot.stamp.load(std::memory_order_relaxed) == stamp_writing(ordinal);
 }
-// The second look, after the copy.
+// Checks the stamp after the copy. Returns true if the copy is whole.
 [[nodiscard]] inline bool end_read(const wire::SeriesSlotHeader& slot, std::uint64_t ordinal) noexcept {
   std::atomic_thread_fence(std::memory_order_acquire);
   return slot.stamp.load(std::memory_order_relaxed) == stamp_there(ordinal);
 }
-// What the writer calls a step.
+// The step number and the time that the writer gave to an ordinal.
 struct Label {
   std::int64_t step = 0;
   std::uint64_t time_bits = wire::no_time;
   bool operator==(const Label&) const = default;
 };
-// Of an ordinal, if it is still there.
+// Returns the label of an ordinal, if it is still there.
 [[nodiscard]] inline std::optional<Label> read_label(const wire::SeriesSlotHeader& slot,
                                                      std::uint64_t ordinal) noexcept {
   if (!begin_read(slot, ordinal)) {
@@ -118,9 +121,9 @@ struct Label {
   return label ? std::optional(label->step) : std::nullopt;
 }
 
-// Before sleeping on control.word until `published` reaches `target`: returns the word to sleep on, or nothing when
-// there is no need to sleep any more. The word is read before wake_at is lowered: whoever resets wake_at changes the
-// word after that, so that a reset that hits this very request also ends this sleep.
+// To be called before sleeping on control.word until `published` reaches `target`. Returns the word to sleep on, or
+// nothing if there is no need to sleep. The word is read before wake_at is lowered: a writer that resets wake_at
+// changes the word afterwards, so that a reset that removes this very request also ends this sleep.
 [[nodiscard]] inline std::optional<std::uint32_t> prepare_sleep(wire::SeriesPublished& control,
                                                                 std::uint64_t target) noexcept {
   const std::uint32_t word = control.word.load(std::memory_order_acquire);
@@ -141,9 +144,9 @@ inline constexpr std::uint64_t generation_mask = (std::uint64_t{1} << wire::seri
 
 struct Owner {
   std::uint32_t peer = 0;
-  std::uint16_t incarnation = 0;  // of the process
+  std::uint16_t incarnation = 0;  // that of the process
   wire::ReaderState state = wire::ReaderState::free;
-  std::uint16_t generation = 0;  // of the entry: which turn this is
+  std::uint16_t generation = 0;  // which turn of the entry this is
   bool operator==(const Owner&) const = default;
 };
 [[nodiscard]] constexpr std::uint64_t pack(const Owner& owner) noexcept {
@@ -160,7 +163,7 @@ struct Owner {
 [[nodiscard]] constexpr bool blocks(wire::ReaderState state) noexcept {
   return state == wire::ReaderState::holding || state == wire::ReaderState::reserved;
 }
-// The same turn of the entry, whatever its state.
+// Returns true if both are the same turn of the entry, whatever its state.
 [[nodiscard]] constexpr bool same_turn(const Owner& a, const Owner& b) noexcept {
   return a.peer == b.peer && a.incarnation == b.incarnation && a.generation == b.generation;
 }
@@ -192,7 +195,7 @@ struct Owner {
 [[nodiscard]] constexpr bool is_tentative(std::uint64_t claim) noexcept {
   return (claim & 1) != 0;
 }
-// Ordinals that the writer certainly has, and those that it has if a tentative claim stands.
+// The number of ordinals that the writer has certainly claimed, and the number if a tentative claim becomes definite.
 [[nodiscard]] constexpr std::uint64_t certainly_claimed(std::uint64_t claim) noexcept {
   return is_tentative(claim) ? (claim >> 1) - 1 : claim >> 1;
 }
@@ -202,7 +205,7 @@ struct Owner {
 
 // ---- holds: writer ----
 
-// The first entry that has not consumed `needed` ordinals yet; -1: none.
+// Returns the first entry that has not consumed `needed` ordinals yet; -1 if there is none.
 [[nodiscard]] inline int find_blocker(const wire::SeriesControl& control, const wire::SeriesReaderEntry* entries,
                                       std::uint32_t entry_count, std::uint64_t needed,
                                       std::uint32_t from = 0) noexcept {
@@ -215,15 +218,15 @@ struct Owner {
   return -1;
 }
 
-// Claims `ordinal` unless somebody holds what it would overwrite. -1: the slot is the writer's. Otherwise nothing is
-// claimed and the index of an entry that holds is returned.
+// Claims `ordinal`, unless a reader holds what it would overwrite. Returns -1 if the slot is the writer's. Otherwise
+// nothing is claimed, and the index of an entry that holds is returned.
 [[nodiscard]] inline int try_claim(wire::SeriesControl& control, const wire::SeriesReaderEntry* entries,
                                    std::uint32_t entry_count, std::uint64_t ordinal, std::uint64_t slots) noexcept {
   auto& claimed = control.claimed;
   if (claimed.claimed.load(std::memory_order_relaxed) > ordinal) {
-    return -1;  // it was claimed before and abandoned
+    return -1;  // the ordinal was claimed before, and abandoned
   }
-  if (ordinal >= slots) {  // else a slot that was never used
+  if (ordinal >= slots) {  // otherwise the slot was never used
     for (bool definite = false; !definite;) {
       claimed.claim.store(tentative_claim(ordinal + 1), std::memory_order_relaxed);
       std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -232,8 +235,8 @@ struct Owner {
         claimed.claim.store(definite_claim(ordinal), std::memory_order_release);
         return blocker;
       }
-      // It fails if a reader that has come meanwhile has taken the claim back; then that reader holds and is seen next
-      // time.
+      // This fails if a reader that has come meanwhile has taken the claim back. Then that reader holds, and the next
+      // attempt sees it.
       std::uint64_t expected = tentative_claim(ordinal + 1);
       definite =
           claimed.claim.compare_exchange_strong(expected, definite_claim(ordinal + 1), std::memory_order_acq_rel);
@@ -243,7 +246,8 @@ struct Owner {
   return -1;
 }
 
-// Before the writer sleeps on released.word until holders have consumed `needed`: the word, or nothing when it is free.
+// To be called before the writer sleeps on released.word until holders have consumed `needed` ordinals. Returns the
+// word to sleep on, or nothing if the slot is free.
 [[nodiscard]] inline std::optional<std::uint32_t> prepare_writer_sleep(wire::SeriesControl& control,
                                                                        const wire::SeriesReaderEntry* entries,
                                                                        std::uint32_t entry_count,
@@ -259,14 +263,14 @@ struct Owner {
 
 // ---- holds: reader ----
 
-// One turn of an entry of the reader table, as the process knows it that has taken it.
+// One turn of an entry of the reader table, as the process that has taken the entry knows it.
 struct Hold {
   int entry = -1;  // -1: none
   Owner owner;     // holding, with the generation of this turn
   [[nodiscard]] bool taken() const noexcept { return entry >= 0; }
 };
-// What has become of it. evicted: the writer waited too long for it; released: it was given back in the name of its
-// owner, and the entry may be another's.
+// What has become of a hold. evicted: the writer waited too long for it; released: another process has given it back
+// for its owner, and the entry may belong to a third one.
 enum class HoldState : std::uint8_t { held, evicted, released };
 
 [[nodiscard]] inline HoldState state_of(const wire::SeriesReaderEntry& entry, const Owner& owner) noexcept {
@@ -278,7 +282,7 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return same_turn(now, owner) && now.state == wire::ReaderState::evicted ? HoldState::evicted : HoldState::released;
 }
 
-// True: the writer sleeps and waits for this; the caller then wakes it on released.word.
+// Returns true if the writer sleeps and waits for this; the caller then wakes it on released.word.
 [[nodiscard]] inline bool release_wakes(wire::SeriesReleased& released, std::uint64_t consumed) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const std::uint64_t wanted = released.wanted.load(std::memory_order_relaxed);
@@ -289,8 +293,8 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return true;
 }
 
-// Moves the owner's consumed ordinals forward, to `consumed`; a lower value changes nothing. False: the entry is no
-// longer this owner's, and nothing was moved.
+// Raises the owner's number of consumed ordinals to `consumed`; a lower value changes nothing. Returns false if the
+// entry is no longer this owner's; then nothing was changed.
 [[nodiscard]] inline bool move_consumed(wire::SeriesReaderEntry& entry, const Owner& owner,
                                         std::uint64_t consumed) noexcept {
   if (entry.owner.load(std::memory_order_acquire) != pack(owner)) {
@@ -300,7 +304,7 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   std::uint64_t word = entry.consumed.load(std::memory_order_relaxed);
   do {
     if (consumed_generation(word) != owner.generation) {
-      return false;  // released and taken by another since the first look
+      return false;  // it was released, and taken by another process, after it was read above
     }
     if (consumed_ordinals(word) >= consumed) {
       return true;
@@ -310,7 +314,7 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return true;
 }
 
-// Frees the entry if this turn of it still stands, in whatever state. False: it does not.
+// Frees the entry if it still is in this turn, in whatever state. Returns false if it is not.
 [[nodiscard]] inline bool free_entry(wire::SeriesReaderEntry& entry, const Owner& owner) noexcept {
   std::uint64_t word = entry.owner.load(std::memory_order_acquire);
   while (same_turn(unpack(word), owner) && word != 0) {
@@ -321,7 +325,8 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return false;
 }
 
-// Takes a free entry for owner.peer and owner.incarnation; entry -1: there is none. The entry does not hold yet.
+// Takes a free entry for owner.peer and owner.incarnation; the result has entry -1 if there is none. The entry does not
+// hold yet.
 [[nodiscard]] inline Hold take_entry(wire::SeriesControl& control, wire::SeriesReaderEntry* entries,
                                      std::uint32_t entry_count, Owner owner) noexcept {
   for (std::uint32_t index = 0; index < entry_count;) {
@@ -335,8 +340,8 @@ enum class HoldState : std::uint8_t { held, evicted, released };
       ++index;
       continue;
     }
-    // It fails if somebody else has had the entry since the look, before us or because it was taken from us: look
-    // again. If it succeeds, earlier owners move consumed no longer.
+    // This fails if another process has had the entry since it was read above, or has taken it from this process: then
+    // the entry is read again. If it succeeds, earlier owners can no longer change consumed.
     if (!entry.consumed.compare_exchange_strong(before, pack_consumed(owner.generation, 0),
                                                 std::memory_order_acq_rel)) {
       static_cast<void>(free_entry(entry, owner));
@@ -352,8 +357,8 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return {};
 }
 
-// Looks whether a hold from `ordinal` on, which was announced before, came in time: returns the first ordinal that is
-// safe, which is `ordinal` unless the writer has claimed beyond it. A claim that is still tentative is taken back.
+// Checks whether a hold from `ordinal` on, which was announced before, came in time. Returns the first ordinal that is
+// safe: it is `ordinal`, unless the writer has claimed beyond it. A claim that is still tentative is taken back.
 [[nodiscard]] inline std::uint64_t settle_hold(wire::SeriesControl& control, std::uint64_t ordinal,
                                                std::uint64_t slots) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -369,7 +374,7 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return ordinal > oldest ? ordinal : oldest;
 }
 
-// An entry that was taken begins to hold from `ordinal` on. False: it was released before it held.
+// Lets an entry that was taken hold from `ordinal` on. Returns false if it was released before it held.
 [[nodiscard]] inline bool begin_hold(wire::SeriesReaderEntry& entry, const Owner& owner,
                                      std::uint64_t ordinal) noexcept {
   std::uint64_t consumed = pack_consumed(owner.generation, 0);
@@ -383,7 +388,7 @@ enum class HoldState : std::uint8_t { held, evicted, released };
   return entry.owner.compare_exchange_strong(expected, pack(owner), std::memory_order_acq_rel);
 }
 
-// Changes the owner word only if it is still what the caller saw; for whoever releases somebody else's entry.
+// Changes the owner word only if it is still what the caller saw: for a process that releases another one's entry.
 [[nodiscard]] inline bool replace_owner(wire::SeriesReaderEntry& entry, const Owner& seen,
                                         std::uint64_t replacement) noexcept {
   std::uint64_t expected = pack(seen);

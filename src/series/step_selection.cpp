@@ -9,8 +9,8 @@
 namespace couplet::series {
 namespace {
 
-// A time that lies so little below the end of its window (parts of the window) belongs to the next one: 3 x 0.1 is not
-// 0.3.
+// A time that is below the end of its interval by less than this part of the interval belongs to the next interval,
+// since 3 x 0.1 is not exactly 0.3.
 constexpr double margin = 1e-9;
 constexpr std::int64_t gone = 0;
 constexpr std::int64_t passed_over = 1;
@@ -46,7 +46,12 @@ std::uint64_t StepSelection::needed() const noexcept {
   return chosen_from(std::max(next_, scanned_));
 }
 
-// at_least fits into the slots (checked before), so that the product is small.
+// Until a first step was chosen, it is not known which ones follow.
+NeededSteps StepSelection::needed_steps() const noexcept {
+  return {needed(), origin_ && options_.interval == 0 ? options_.every : 1};
+}
+
+// The product is small, since it was checked before that at_least fits into the slots.
 std::uint64_t StepSelection::target(std::uint64_t at_least) const noexcept {
   return needed() + (at_least - 1) * options_.every + 1;
 }
@@ -60,7 +65,7 @@ void StepSelection::choose_by_number(std::uint64_t first, std::uint64_t count, s
 
 // ---- passing over ----
 
-// What was not chosen would have been skipped anyway.
+// Ordinals that were not chosen count as skipped, also if they are overwritten.
 void StepSelection::pass_lost(std::uint64_t next) {
   if (next > next_) {
     const std::uint64_t known = std::clamp(scanned_, next_, next);  // not chosen by their times
@@ -78,11 +83,18 @@ void StepSelection::pass_skipped(std::uint64_t next) {
   }
 }
 
-bool StepSelection::pass_steps_below(const SeriesFile& file, std::uint64_t published) {
-  if (!skip_below_) {
-    return false;
+void StepSelection::pass_agreed(std::uint64_t next) {
+  if (skip_below_) {
+    pass_skipped(next);
+  } else {
+    pass_lost(next);
   }
-  const std::uint64_t before = next_;
+}
+
+void StepSelection::pass_steps_below(const SeriesFile& file, std::uint64_t published) {
+  if (!skip_below_) {
+    return;
+  }
   pass_skipped(std::min(published, oldest_retained(published, file.slots())));
   while (next_ < published) {
     const auto step = read_step(file.slot_header(next_), next_);
@@ -92,7 +104,6 @@ bool StepSelection::pass_steps_below(const SeriesFile& file, std::uint64_t publi
     }
     pass_skipped(next_ + 1);
   }
-  return next_ != before;
 }
 
 void StepSelection::pass_copied(const std::vector<Choice>& choices, std::uint64_t count, std::optional<double> time) {
@@ -109,12 +120,19 @@ void StepSelection::pass_copied(const std::vector<Choice>& choices, std::uint64_
   }
 }
 
-// ---- by physical time: time windows are counted from time 0, so that all readers choose alike ----
+// ---- by physical time: intervals are counted from time 0, so that all readers choose the same steps ----
 
 std::int64_t StepSelection::window_of(double time) const noexcept {
-  const double window = std::floor(time / options_.interval + margin);
-  constexpr double most = 9e18;  // of an int64
-  return static_cast<std::int64_t>(std::clamp(window, -most, most));
+  constexpr double most = 0x1p53;
+  const double windows = time / options_.interval;
+  if (std::abs(windows) < most) {
+    return static_cast<std::int64_t>(std::floor(windows + margin));
+  }
+  // Here the interval is at most as long as the distance between two neighbouring floating-point numbers, so that each
+  // time has an interval of its own. Its number is the bit pattern of the time: bit patterns of numbers with the same
+  // sign have the order of the numbers, and here they are at least 2^53.
+  const std::int64_t magnitude = std::bit_cast<std::int64_t>(std::abs(time));
+  return time < 0 ? -magnitude : magnitude;
 }
 
 Result<bool> StepSelection::scan(const Attachment& attachment, std::uint64_t published) {
@@ -124,10 +142,10 @@ Result<bool> StepSelection::scan(const Attachment& attachment, std::uint64_t pub
   for (; scanned_ < published; ++scanned_) {
     const auto label = read_label(file.slot_header(scanned_), scanned_);
     if (!label) {
-      break;  // overwritten, as will be found
+      break;  // it is overwritten, which the next check of the sources finds
     }
     if (label->time_bits == wire::no_time) {
-      return fail(Code::argument, "{}: step {} has no physical time, by which this reader could choose (interval)",
+      return fail(Code::argument, "{}: step {} has no physical time, which a reader with an interval needs",
                   attachment.title(), label->step);
     }
     if (window_of(std::bit_cast<double>(label->time_bits)) > window_) {
@@ -149,7 +167,7 @@ std::vector<std::int64_t> StepSelection::judge(const SeriesFile& file, std::uint
     }
     const auto label = read_label(file.slot_header(ordinal), ordinal);
     if (!label || label->time_bits == wire::no_time) {
-      verdicts.push_back(label ? passed_over : gone);  // one without a time is an error once it is looked for
+      verdicts.push_back(label ? passed_over : gone);  // one without a time is an error as soon as scan() reaches it
       continue;
     }
     const std::int64_t own = window_of(std::bit_cast<double>(label->time_bits));

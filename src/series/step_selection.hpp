@@ -1,6 +1,6 @@
-// Which ordinals a reader is given: it knows how far the reader is, and its choice by number (every, latest), by step
-// (from_step) and by physical time (interval). What it passes over it accounts for. What a rank sees it decides alone;
-// what is delivered all decide together (reader.cpp).
+// StepSelection: the ordinals that a reader is given. It knows the position of the reader, and chooses by number
+// (every, latest), by step (from_step) and by physical time (interval). It accounts for every ordinal that it passes
+// over. A rank decides alone what it sees; the ranks decide together what is delivered (reader.cpp).
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 #include "series/accounting.hpp"
 #include "series/attachment.hpp"
+#include "series/needed_steps.hpp"
 #include "series/reader_options.hpp"
 
 namespace couplet::series {
@@ -18,42 +19,51 @@ class StepSelection {
  public:
   StepSelection(const ReaderOptions& options, Accounting& accounting) : options_(options), accounting_(accounting) {}
 
-  // Goes to the first ordinal of an incarnation. skip_below: the steps below this one are skipped.
+  // Begins at the first ordinal of an incarnation. The steps below `skip_below` are skipped.
   void begin(std::uint64_t first, std::optional<std::int64_t> skip_below);
 
-  // The ordinal up to which all are accounted for.
+  // Returns the position: all ordinals below it are accounted for.
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
-  // The first one that may still be wanted: what lies before is not needed, whether or not it is published yet.
+  // Returns the first ordinal that may still be wanted. Those before it are not needed, published or not.
   [[nodiscard]] std::uint64_t needed() const noexcept;
-  // How many must be published before `at_least` chosen ones are there.
+  // Returns which ordinals may still be wanted, for the parts that bring them. With an interval that depends on the
+  // times of the steps.
+  [[nodiscard]] NeededSteps needed_steps() const noexcept;
+  // Returns how many ordinals must be published until `at_least` chosen ones are there.
   [[nodiscard]] std::uint64_t target(std::uint64_t at_least) const noexcept;
-  // The chosen ordinals by number: the first one that is >= ordinal, and how many there are in [begin, end).
+  // By number: return the first chosen ordinal from `ordinal` on, and the number of chosen ones in [begin, end).
   [[nodiscard]] std::uint64_t chosen_from(std::uint64_t ordinal) const noexcept;
   [[nodiscard]] std::uint64_t count_chosen(std::uint64_t begin, std::uint64_t end) const noexcept;
 
-  // All before `next` that were chosen are lost.
+  // Passes all ordinals before `next`. Those that were chosen are lost.
   void pass_lost(std::uint64_t next);
-  // Nothing before `next` was chosen.
+  // Passes all ordinals before `next`, none of which was chosen.
   void pass_skipped(std::uint64_t next);
-  // Steps below from_step, as far as they are published. True: some were passed.
-  bool pass_steps_below(const SeriesFile& file, std::uint64_t published);
+  // Passes all ordinals before `next`, which another rank has passed. Until this rank has seen the first step that is
+  // not below from_step, it takes them for steps below it.
+  void pass_agreed(std::uint64_t next);
+  // Passes the published steps below from_step.
+  void pass_steps_below(const SeriesFile& file, std::uint64_t published);
 
-  // Of an interval: looks for the next chosen one. True: it has passed some. argument: a step has no physical time.
+  // With an interval: looks for the next chosen ordinal. Returns true if it has passed any, and argument if a step has
+  // no physical time.
   Result<bool> scan(const Attachment& attachment, std::uint64_t published);
-  // Of an interval: what this rank makes of the ordinals [next, published), for agreement; at most as many as `slots`.
+  // With an interval: returns this rank's verdict on each of the ordinals [next, published), at most `slots` of them,
+  // for the agreement of the ranks.
   [[nodiscard]] std::vector<std::int64_t> judge(const SeriesFile& file, std::uint64_t published,
                                                 std::uint64_t slots) const;
 
   // The ordinals of a batch, in order.
   struct Choice {
     std::uint64_t ordinal = 0;
-    std::uint64_t lost_before = 0;  // between next() and it, with an interval
+    std::uint64_t lost_before = 0;  // with an interval: the number of lost ordinals between next() and this one
   };
-  // Fills `choices` with the first `count` from `first` on.
+  // Fills `choices` with the first `count` chosen ordinals from `first` on.
   void choose_by_number(std::uint64_t first, std::uint64_t count, std::vector<Choice>& choices) const;
-  // The same from what all ranks have made of the ordinals; passes all if none was chosen.
+  // Does the same by the verdicts on which the ranks have agreed. Passes all these ordinals if none was chosen.
   void choose_by_time(const std::vector<std::int64_t>& verdicts, std::uint64_t up_to, std::vector<Choice>& choices);
-  // The first `count` of the choices have been copied or lost; time: of the last one that is delivered, if one is.
+  // Passes the first `count` of the choices, which have been copied or lost. `time` is the time of the last one that is
+  // delivered, if there is one.
   void pass_copied(const std::vector<Choice>& choices, std::uint64_t count, std::optional<double> time);
 
  private:
@@ -65,7 +75,7 @@ class StepSelection {
   std::optional<std::int64_t> skip_below_;
   std::optional<std::uint64_t> origin_;  // the first ordinal that was chosen
   std::uint64_t scanned_ = 0;            // with an interval: ordinals [next_, scanned_) are not chosen
-  std::int64_t window_ = INT64_MIN;      // ... of the last step that was delivered
+  std::int64_t window_ = INT64_MIN;      // the number of the interval of the last step that was delivered
 };
 
 }  // namespace couplet::series

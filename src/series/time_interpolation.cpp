@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "os/clock.hpp"
@@ -27,7 +28,7 @@ void interpolate_elements(const std::byte* before, const std::byte* after, doubl
   }
 }
 
-// FNV-1a over the bits.
+// Returns the FNV-1a hash of the bit patterns of the times.
 std::int64_t hash_of(std::span<const double> times) noexcept {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const double time : times) {
@@ -62,21 +63,20 @@ Status TimeInterpolation::check(std::span<const double> times, std::span<const O
   }
   for (std::size_t index = 0; index < fields.size(); ++index) {
     const auto& field = fields[index];
+    const std::string name = field.name.empty() ? title : fmt::format("{}, field '{}'", title, field.name);
     if (field.type != COUPLET_FLOAT && field.type != COUPLET_DOUBLE) {
-      return fail(Code::type, "{}, field '{}': only elements of type float or double can be read at times", title,
-                  field.name);
+      return fail(Code::type, "{}: only elements of type float or double can be read at times", name);
     }
     if (outs.empty() || outs[index].data == nullptr) {
       continue;
     }
     if (outs[index].strides != nullptr) {
-      return fail(Code::argument, "{}, field '{}': an array to read into at times must be without gaps, in C order",
-                  title, field.name);
+      return fail(Code::argument, "{}: an array to read into at times must be without gaps, in C order", name);
     }
     std::uint64_t needed = 0;
     if (__builtin_mul_overflow(times.size(), field.step_bytes, &needed) || outs[index].bytes < needed) {
-      return fail(Code::argument, "{}, field '{}': out has {} bytes, values at {} times of {} bytes do not fit", title,
-                  field.name, outs[index].bytes, times.size(), field.step_bytes);
+      return fail(Code::argument, "{}: out has {} bytes, values at {} times of {} bytes do not fit", name,
+                  outs[index].bytes, times.size(), field.step_bytes);
     }
   }
   return {};
@@ -89,11 +89,28 @@ Status TimeInterpolation::agree_on_times(std::span<const double> times, const St
   const std::int64_t hash = hash_of(times);
   const auto count = static_cast<std::int64_t>(times.size());
   std::array<std::int64_t, 4> bounds = {hash, ~hash, count, ~count};
-  COUPLET_TRY(agreement_.minimum(AgreementPoint::instants, own, bounds, os::never));
+  COUPLET_TRY(agreement_.minimum(AgreementPoint::instants, own, bounds, agreement_.deadline_ns()));
   if (bounds[0] != ~bounds[1] || bounds[2] != ~bounds[3]) {
     return fail(Code::mismatch, "series '{}': the reader ranks give different times to read at", description_.name);
   }
   return {};
+}
+
+// Does what this rank can do alone: checks the arguments, and provides memory.
+Status TimeInterpolation::prepare(std::span<const double> times, std::span<const Out> outs) {
+  try {
+    description_ = reader_.describe();
+    COUPLET_TRY(check(times, outs));
+    times_.reserve(times.size());
+    numbers_.reserve(times.size());
+    ordinals_.reserve(times.size());
+    torn_.reserve(times.size());
+    outs_.reserve(description_.fields.size());
+    return aim(times.size(), outs);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::memory, "series '{}': there is not enough memory to read at {} times", description_.name,
+                times.size());
+  }
 }
 
 Status TimeInterpolation::aim(std::uint64_t count, std::span<const Out> outs) {
@@ -151,8 +168,9 @@ Status TimeInterpolation::read_step(std::uint64_t deadline_ns) {
                 description_.name, next.step);
   }
   if (kept_ > 0 && !(next.time > newest().time)) {
-    Status wrong = fail(Code::argument, "series '{}': step {} has time {}, which is not later than the {} of step {}",
-                        description_.name, next.step, next.time, newest().time, newest().step);
+    Status wrong =
+        fail(Code::argument, "series '{}': step {} has time {}, which is not later than the time {} of step {}",
+             description_.name, next.step, next.time, newest().time, newest().step);
     kept_ = 0;
     return wrong;
   }
@@ -161,7 +179,7 @@ Status TimeInterpolation::read_step(std::uint64_t deadline_ns) {
   return {};
 }
 
-// Reads on until the steps around `time` are there.
+// Reads steps until those around `time` are there.
 Status TimeInterpolation::bracket(double time, std::uint64_t deadline_ns) {
   while (kept_ == 0 || newest().time < time) {
     const bool refuses = beyond_ == BeyondNewest::refuse && kept_ > 0;
@@ -209,12 +227,9 @@ void TimeInterpolation::interpolate(double time, std::size_t at) {
 }
 
 Status TimeInterpolation::read(std::span<const double> times, std::uint64_t deadline_ns, std::span<const Out> outs,
-                               Batch& batch) {
-  description_ = reader_.describe();
-  Status ready = check(times, outs);
-  if (ready.ok()) {
-    ready = aim(times.size(), outs);
-  }
+                               Batch& batch, const Status& refusal) {
+  agreement_.begin(deadline_ns);
+  Status ready = refusal.ok() ? prepare(times, outs) : refusal;
   COUPLET_TRY(agree_on_times(times, ready));
   if (!pending_.ok()) {
     return std::exchange(pending_, Status());

@@ -1,5 +1,5 @@
-// Reading at physical times: values between the two steps around each time, linear. It reads the steps of a reader one
-// by one into memory of its own, and keeps the last two. Neighbours: reader.hpp. Tests:
+// TimeInterpolation: reads at physical times, with linear interpolation between the two steps around each time. It
+// reads the steps of a reader one by one into memory of its own, and keeps the last two. Neighbours: reader.hpp. Tests:
 // tests/unit/series/time_interpolation_test.cpp.
 #pragma once
 
@@ -15,15 +15,15 @@
 
 namespace couplet::series {
 
-// What happens to a time that no step has reached yet.
+// What a read does about a time that no step has reached yet.
 enum class BeyondNewest : std::uint8_t {
-  wait,   // for a step, as long as the read may last
-  refuse  // an error at once
+  wait,   // it waits for a later step, until its deadline
+  refuse  // it fails at once
 };
 
 class TimeInterpolation {
  public:
-  // All outlive this. team: that of the reader.
+  // All references outlive this object. `team` is that of the reader.
   TimeInterpolation(Reader& reader, message::Team& team, Environment& environment, BeyondNewest beyond)
       : reader_(reader), agreement_(team, environment), beyond_(beyond) {}
 
@@ -32,10 +32,12 @@ class TimeInterpolation {
   // Answers and errors are those of Reader::read, and argument: a time before the oldest step that this reader has, one
   // past the newest step (BeyondNewest::refuse), a step without a time or not later than the one before; type: elements
   // other than float or double; mismatch: the ranks give different times. A batch's steps and ordinals are those of the
-  // step at or before each time.
-  Status read(std::span<const double> times, std::uint64_t deadline_ns, std::span<const Out> outs, Batch& batch);
+  // step at or before each time. refusal: as in Reader::read.
+  Status read(std::span<const double> times, std::uint64_t deadline_ns, std::span<const Out> outs, Batch& batch,
+              const Status& refusal = {});
 
-  // The reader has been read by other means: the steps that are kept are not the ones around its position any more.
+  // To be called after another read of the reader: the steps that are kept are then no longer those around its
+  // position.
   void forget() noexcept { kept_ = 0; }
 
  private:
@@ -44,13 +46,14 @@ class TimeInterpolation {
     std::int64_t step = 0;
     std::uint64_t ordinal = 0;
     std::uint8_t torn = 0;
-    std::vector<std::unique_ptr<os::MemoryBlock>> blocks;  // of the fields
+    std::vector<std::unique_ptr<os::MemoryBlock>> blocks;  // one for each field
     std::vector<std::byte*> data;
   };
 
   Status check(std::span<const double> times, std::span<const Out> outs) const;
+  Status prepare(std::span<const double> times, std::span<const Out> outs);
   Status agree_on_times(std::span<const double> times, const Status& own);
-  // Memory for `count` times and for the steps.
+  // Provides memory for `count` times and for the steps.
   Status aim(std::uint64_t count, std::span<const Out> outs);
   Status bracket(double time, std::uint64_t deadline_ns);
   Status read_step(std::uint64_t deadline_ns);
@@ -64,12 +67,12 @@ class TimeInterpolation {
   Description description_;
   std::array<Step, 3> steps_;  // a ring: the newest, the one before it, and the one that is read next
   std::size_t newest_ = 0;
-  int kept_ = 0;    // how many of the first two are there
-  Status pending_;  // told by the next read: it came after something could be delivered
+  int kept_ = 0;    // the number of steps that are kept: the newest, and the one before it
+  Status pending_;  // an error that came after something could be delivered; the next read returns it
   std::uint64_t lost_ = 0;
   std::uint64_t incarnation_ = 0;
-  std::vector<Out> outs_;                                  // of the step that is read
-  std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // of the fields, for what is delivered
+  std::vector<Out> outs_;                                  // for the step that is read next
+  std::vector<std::unique_ptr<os::MemoryBlock>> buffers_;  // one for each field, for what is delivered
   std::vector<FieldData> data_;
   std::vector<std::byte*> targets_;
   std::vector<double> times_;

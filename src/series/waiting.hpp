@@ -1,4 +1,4 @@
-// Slices of a wait: how long to sleep until liveness, interrupts and messages are looked at again.
+// Waiting: one wait, in slices. After each slice, liveness, interrupts and messages are checked.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class Waiting {
   [[nodiscard]] bool over() const noexcept { return interrupted_ || os::now_ns() >= deadline_ns_; }
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
   [[nodiscard]] std::uint64_t waited_ns() const noexcept { return os::now_ns() - started_ns_; }
-  // True while memory is to be looked at again without sleeping; pauses the processor.
+  // Returns true, after a pause of the processor, as long as the caller should check memory again without sleeping.
   [[nodiscard]] bool spin() noexcept {
     if (spun_ || waited_ns() >= environment_.spin_ns()) {
       spun_ = true;
@@ -38,8 +38,8 @@ class Waiting {
     os::pause();
     return true;
   }
-  // Sleeps one slice on `word`, not beyond not_after_ns where that is to come, then lets the environment work. An error
-  // ends the wait.
+  // Sleeps one slice on `word`, but not beyond not_after_ns if that is in the future. Then lets the environment work.
+  // An error ends the wait.
   Status sleep(const std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t not_after_ns = os::never) {
     const std::uint64_t now = os::now_ns();
     const std::uint64_t end = not_after_ns > now ? std::min(deadline_ns_, not_after_ns) : deadline_ns_;
@@ -50,8 +50,8 @@ class Waiting {
     slice_ns_ *= 2;
     return end_slice();
   }
-  // Sleeps one slice until steps are published: `expected` is what prepare_sleep() has returned for `control`. Whoever
-  // the writer has woken wakes the other sleepers.
+  // Sleeps one slice until steps are published: `expected` is what prepare_sleep() has returned for `control`. If the
+  // writer has woken this reader, it wakes the other sleepers.
   Status sleep_for_steps(wire::SeriesPublished& control, std::uint32_t expected) {
     const std::uint64_t now = os::now_ns();
     if (deadline_ns_ > now) {
@@ -62,12 +62,14 @@ class Waiting {
     slice_ns_ *= 2;
     return end_slice();
   }
-  // The same where nobody wakes us.
+  // Sleeps for nap_ns, if nothing wakes this process. Then lets the environment work.
   Status nap(std::uint64_t nap_ns) {
     environment_.sleep_elsewhere([&] { std::this_thread::sleep_for(std::chrono::nanoseconds(nap_ns)); });
     return end_slice();
   }
-  // The same for what comes by frames: until done() or the end of a slice.
+  // Lets the environment work, without a sleep.
+  Status look_around() { return end_slice(); }
+  // Waits for something that comes by frames: until done() returns true, or for one slice.
   Status sleep(const std::function<bool()>& done) {
     const std::uint64_t now = os::now_ns();
     if (deadline_ns_ > now) {

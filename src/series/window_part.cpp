@@ -16,11 +16,11 @@ using wire::ReaderState;
 constexpr std::string_view place_prefix = "window:";
 constexpr const char* route_name = "window";
 constexpr std::uint64_t max_ordinal_there = (std::uint64_t{1} << 52) - 1;
-constexpr std::uint64_t nap_ns = 50'000;  // between two looks into another rank's memory
+constexpr std::uint64_t nap_ns = 50'000;  // between two reads of another rank's memory
 constexpr std::uint64_t settle_nap_ns = 1'000'000;
-constexpr int quick_looks = 100;  // before napping
+constexpr int quick_looks = 100;  // number of checks before the reader begins to sleep between them
 
-// What a look into memory that changes finds.
+// A copy of a control line, which may change while it is copied.
 struct ControlImage {
   std::array<std::uint64_t, sizeof(wire::SeriesControl) / 8> words{};
   [[nodiscard]] std::uint64_t at(std::size_t offset) const noexcept { return words[offset / 8]; }
@@ -38,7 +38,7 @@ struct ControlImage {
     return value != 0;
   }
 };
-using LineImage = std::array<std::uint64_t, 8>;  // an entry, or a slot header
+using LineImage = std::array<std::uint64_t, 8>;  // a copy of an entry or of a slot header
 
 constexpr std::size_t word_of(std::size_t offset) noexcept {
   return offset / 8;
@@ -50,7 +50,7 @@ constexpr std::size_t owner_word = word_of(offsetof(wire::SeriesReaderEntry, own
 constexpr std::size_t consumed_word = word_of(offsetof(wire::SeriesReaderEntry, consumed));
 constexpr std::size_t program_word = word_of(offsetof(wire::SeriesReaderEntry, program));
 
-// The reservation of a required program, as it was found.
+// The reservation of a required program, if there is one.
 struct Reservation {
   bool stands = false;
   std::uint64_t consumed = 0;
@@ -68,7 +68,7 @@ class WindowPart final : public Part {
     }
   }
 
-  // The header, and a mirror of everything but the slots.
+  // Reads the header, and makes a mirror of everything but the slots.
   Status open(const universe::SeriesRecord& record, std::size_t part, const PartWish& wish) {
     COUPLET_TRY(read_header());
     COUPLET_TRY(check_described(geometry_, record, part, title_));
@@ -86,13 +86,14 @@ class WindowPart final : public Part {
     COUPLET_TRY(poll());
     return wish.mode == Mode::hold ? hold(wish.from) : Status();
   }
-  // Waits until the writer has decided about a claim that it was making while the hold came: from here it cannot be
-  // taken back.
+  // Waits until a claim that the writer was making when the hold came is definite or withdrawn, since a rank that
+  // fetches cannot take it back.
   Status settle(std::uint64_t deadline_ns) {
-    bool writer_gone = false;  // what it has left undecided stays so, and nothing is overwritten any more
+    bool writer_gone = false;  // then the claim stays undecided, and nothing further is overwritten
     for (int look = 0; first_ > wish_ && undecided_ && !writer_gone; ++look) {
       if (os::now_ns() > deadline_ns) {
-        return fail(Code::timeout, "{}: the writer does not answer to a hold (is it stopped?)", title_);
+        return fail(Code::timeout,
+                    "{}: the writer has not taken notice of this reader's hold in time; it may be stopped", title_);
       }
       window_.progress();
       if (look < quick_looks) {
@@ -115,16 +116,16 @@ class WindowPart final : public Part {
   Status alive() override {
     Status there = environment_.alive(geometry_.writer_peer, static_cast<std::uint16_t>(geometry_.writer_incarnation));
     if (!there.ok()) {
-      COUPLET_TRY(poll());  // what it has left
+      COUPLET_TRY(poll());  // it may have published steps that are not mirrored yet
     }
     return there;
   }
   Status poll() override;
-  void released(std::uint64_t consumed) override {
-    if (held_ && consumed > told_consumed_) {
-      told_consumed_ = consumed;
+  void released(const NeededSteps& needed) override {
+    if (held_ && needed.from > told_consumed_) {
+      told_consumed_ = needed.from;
       static_cast<void>(put_word(entry_offset() + offsetof(wire::SeriesReaderEntry, consumed),
-                                 pack_consumed(owner_.generation, consumed)));
+                                 pack_consumed(owner_.generation, told_consumed_)));
     }
   }
   Status sleep(Waiting& waiting, std::uint64_t /*target*/) override { return waiting.nap(nap_ns); }
@@ -160,14 +161,14 @@ class WindowPart final : public Part {
   Window& window_;
   WindowPlace place_;
   std::string title_;
-  wire::SeriesGeometry geometry_;  // of the writer's slots
+  wire::SeriesGeometry geometry_;  // that of the writer's slots
   os::MemoryBlock memory_;
   std::unique_ptr<SeriesFile> mirror_;
   std::vector<LineImage> lines_;
-  bool held_ = false;                // and not released, as far as poll() has seen
-  Owner owner_;                      // of the entry while it is held
+  bool held_ = false;                // this rank holds, and poll() has not seen a release
+  Owner owner_;                      // the owner of the entry while it is held
   bool undecided_ = false;           // the claim was tentative when first_ was found
-  std::uint64_t certain_first_ = 0;  // if it does not become definite
+  std::uint64_t certain_first_ = 0;  // first_ if the claim is withdrawn
   std::uint64_t wish_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t told_consumed_ = 0;
@@ -188,12 +189,12 @@ Status WindowPart::read_header() {
   }
   geometry_ = std::move(decoded).value();
   if (geometry_.reader_entries < static_cast<std::uint32_t>(window_.size())) {
-    return fail(Code::protocol, "{}: its reader table has no entry for each rank of the job", title_);
+    return fail(Code::protocol, "{}: its reader table has fewer entries than the MPI job has ranks", title_);
   }
   return {};
 }
 
-// The slot headers of these ordinals into lines_.
+// Gets the slot headers of these ordinals into lines_.
 Status WindowPart::get_headers(std::uint64_t begin, std::uint64_t end) {
   lines_.resize(end - begin);
   for (std::uint64_t at = begin; at < end;) {
@@ -206,9 +207,10 @@ Status WindowPart::get_headers(std::uint64_t begin, std::uint64_t end) {
   return window_.complete(place_.rank);
 }
 
-// Labels of published ordinals. A get moves words in any order, so that a stamp may come with the label of the step
-// that replaces it. The writer claims an ordinal before it changes the label of the one that it replaces: where a later
-// look at what is claimed does not reach so far, the label is the ordinal's own. A holder's steps are not replaced.
+// Mirrors the stamps and labels of published ordinals. A get copies words in any order, so that a stamp may come with
+// the label of the step that replaces the ordinal. But the writer claims a step before it changes the label that it
+// replaces: if the step was not claimed when the claim was read afterwards, the label is the ordinal's own. A holder's
+// steps are not replaced.
 Status WindowPart::mirror_headers(std::uint64_t begin, std::uint64_t end, ControlImage& control) {
   COUPLET_TRY(get_headers(begin, end));
   if (!held_) {
@@ -237,7 +239,8 @@ Status WindowPart::poll() {
   auto& mirrored = mirror_->control();
   const bool closed = control.closed();
   if (closed && mirrored.published.closed.load(std::memory_order_relaxed) == 0) {
-    COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));  // what was published before the end
+    // Before it closed, the writer may have published steps that the first get has not seen.
+    COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));
   }
   const std::uint64_t known = mirrored.published.published.load(std::memory_order_relaxed);
   const std::uint64_t published = control.published();
@@ -261,7 +264,7 @@ Status WindowPart::poll() {
 
 // ---- holding ----
 
-// The reader looks at its hold in the mirror: there it is what has become of the one in the writer's table.
+// Notes in the mirror, where the reader checks its hold, what has become of the hold in the writer's table.
 void WindowPart::mirror_release(const Owner& now) {
   auto& own = mirror_->readers()[0];
   Owner left = owner_of(own);
@@ -289,7 +292,8 @@ Status WindowPart::hold(From from) {
   LineImage entry{};
   COUPLET_TRY(get_now(entry_offset(), &entry, sizeof entry));
   if (unpack(entry[owner_word]).state == ReaderState::holding) {
-    return fail(Code::limit, "{}: this rank holds it already; in a window a rank may hold a series once", title_);
+    return fail(Code::limit, "{}: this rank holds the series already; in a window, a rank can hold a series only once",
+                title_);
   }
   COUPLET_TRY_VALUE(const Reservation reservation, find_reservation_there());
   wish_ = wanted_start(*mirror_, from);
@@ -308,7 +312,7 @@ Status WindowPart::hold(From from) {
   return look_at_hold();
 }
 
-// From which ordinal on the hold came in time.
+// Finds the ordinal from which on the hold came in time.
 Status WindowPart::look_at_hold() {
   ControlImage control;
   COUPLET_TRY(get_now(geometry_.control_offset, &control, sizeof control));
@@ -341,7 +345,7 @@ Status WindowPart::fetch(const Fetch& fetch) {
     if (look.stamp_after == stamp_there(ordinal)) {
       continue;
     }
-    // It was replaced meanwhile, and the label may be that of the other step: what was mirrored before is its own.
+    // The step was replaced meanwhile, and the label may be that of its successor: the one mirrored before is its own.
     const auto label = read_label(mirror_->slot_header(ordinal), ordinal);
     look.stamp_before = label ? look.stamp_before : look.stamp_after;
     look.step = label ? label->step : 0;
@@ -350,7 +354,7 @@ Status WindowPart::fetch(const Fetch& fetch) {
   return {};
 }
 
-// As few calls as there are: steps at equal distances that do not wrap go together.
+// Gets the data with as few calls as possible: one for steps at equal distances whose slots follow each other.
 Status WindowPart::get_data(const Fetch& fetch) {
   const auto there = [&](std::size_t at) { return fetch.looks[at].stamp_before == stamp_there(fetch.ordinals[at]); };
   for (std::size_t at = 0; at < fetch.ordinals.size();) {
@@ -387,23 +391,26 @@ Result<WindowPlace> place_for(Environment& environment, const universe::SeriesRe
   const auto place = parse_place(record.parts[part].file);
   Window* const window = environment.window();
   if (!place) {
-    return fail(Code::protocol, "{}: '{}' is no place in a window", title, record.parts[part].file);
+    return fail(Code::protocol, "{}: '{}' is not a place in a window", title, record.parts[part].file);
   }
   if (window == nullptr) {
-    return fail(Code::unsupported,
-                "{} lie in the window of an MPI job; this process has joined without one (mpi_window_bytes)", title);
+    return fail(
+        Code::unsupported,
+        "{} are in the window of an MPI job, but this process has joined without one (set COUPLET_MPI_WINDOW_BYTES)",
+        title);
   }
   if (window->job() != place->job) {
-    return fail(Code::unsupported, "{} lie in the window of another MPI job: only ranks of the same job read them",
+    return fail(Code::unsupported, "{} are in the window of another MPI job; only ranks of the same job can read them",
                 title);
   }
   if (place->rank < 0 || place->rank >= window->size()) {
-    return fail(Code::protocol, "{}: rank {} of an MPI job of {} ranks", title, place->rank, window->size());
+    return fail(Code::protocol, "{}: the register says that they are on rank {} of an MPI job with {} ranks", title,
+                place->rank, window->size());
   }
   return *place;
 }
 
-// The slots where they are mapped here; nullptr: they have to be fetched.
+// Returns the slots if they are mapped here; nullptr if they must be fetched.
 Result<std::unique_ptr<SeriesFile>> mapped_slots(const Window& window, const WindowPlace& place,
                                                  const std::string& title) {
   std::byte* const memory = window.memory_of(place.rank, place.offset, place.bytes);

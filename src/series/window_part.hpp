@@ -1,10 +1,10 @@
-// One writer rank's slots in the window of an MPI job. On the writer's own node they are mapped, where MPI can, and
-// read like any others. From elsewhere, what a reader looks at often (control lines, slot headers) is mirrored here,
-// and the slots themselves are fetched: stamps, data, stamps.
+// The part for one writer rank's slots in the window of an MPI job. On the writer's own node they are mapped, if MPI
+// can do it, and read like a file. On other nodes, what a reader reads often (control lines, slot headers) is mirrored
+// in its own memory, and the slots themselves are fetched: stamps, data, and stamps again.
 //
-// Every rank of the job has an entry of its own in the reader table, the last ones, by its rank in the job: a reader
-// that fetches writes only that one, and nobody else does, so that no entry has to be taken by compare-and-swap, which
-// MPI and the processor do not share. A holder writes consumed and then owner.
+// The last entries of the reader table belong to the ranks of the job, in their order. A reader that fetches writes
+// only the entry of its rank, which no other process writes. So no entry has to be taken by compare-and-swap: that of
+// MPI and that of the processor do not work together. A holder writes consumed before owner.
 #pragma once
 
 #include <memory>
@@ -16,12 +16,13 @@
 
 namespace couplet::series {
 
-// Index of a rank's entry in a table of so many.
+// Returns the index of a rank's entry in a table with this number of entries.
 [[nodiscard]] constexpr std::uint32_t window_entry(std::uint32_t reader_entries, int size, int rank) noexcept {
   return reader_entries - static_cast<std::uint32_t>(size) + static_cast<std::uint32_t>(rank);
 }
 
-// unsupported: this process was joined without a window, or is of another job; limit: this rank holds it already.
+// Opens the part. Returns unsupported if this process has joined without a window, or belongs to another job, and limit
+// if this rank holds the series already.
 Result<std::unique_ptr<Part>> open_window_part(Environment& environment, const universe::SeriesRecord& record,
                                                std::size_t part, const PartWish& wish, std::uint64_t deadline_ns);
 

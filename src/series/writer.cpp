@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "series/collective.hpp"
@@ -33,14 +34,23 @@ Writer::~Writer() {
 }
 
 Status Writer::claim_slot(std::int64_t step) {
-  Status own = claim_here(step);
-  return team_ == nullptr ? own : agree_on_claim(own, step);
+  if (team_ == nullptr) {
+    return claim_here(step);
+  }
+  const std::uint64_t deadline_ns = agreement_deadline(os::deadline_after(settings_.wait_timeout_s));
+  Status own;
+  try {
+    own = claim_here(step);
+  } catch (const std::bad_alloc&) {
+    own = fail(Code::memory, "series '{}': there is not enough memory to claim step {}", file_->geometry().name, step);
+  }
+  return agree_on_claim(own, step, deadline_ns);
 }
 
-// All members have the slot, for the same step, or none keeps it.
-Status Writer::agree_on_claim(const Status& own, std::int64_t step) {
+// All members get the slot, for the same step, or none keeps it.
+Status Writer::agree_on_claim(const Status& own, std::int64_t step, std::uint64_t deadline_ns) {
   std::array<std::int64_t, 2> bounds = {step, ~step};
-  Status all = agree_on_minimum(*team_, own, "writer rank", bounds, os::never);
+  Status all = agree_on_minimum(*team_, own, "writer rank", bounds, deadline_ns);
   if (all.ok() && bounds[0] != ~bounds[1]) {
     all = fail(Code::mismatch, "series '{}': the writer ranks put different steps, {} to {}", file_->geometry().name,
                bounds[0], ~bounds[1]);
@@ -51,8 +61,9 @@ Status Writer::agree_on_claim(const Status& own, std::int64_t step) {
   return all;
 }
 
-Status Writer::refuse(Status why, std::int64_t step) {
-  return team_ == nullptr ? std::move(why) : agree_on_claim(why, step);
+Status Writer::refuse(const Status& why, std::int64_t step) {
+  return team_ == nullptr ? why
+                          : agree_on_claim(why, step, agreement_deadline(os::deadline_after(settings_.wait_timeout_s)));
 }
 
 Status Writer::claim_here(std::int64_t step) {
@@ -85,7 +96,7 @@ void Writer::publish_slot() {
   }
   ++ordinal_;
   if (series::publish(file_->control().published, ordinal_)) {
-    os::futex_wake(file_->control().published.word, 1);  // it wakes the others
+    os::futex_wake(file_->control().published.word, 1);  // this reader wakes the others
   }
   claimed_ = false;
   last_step_ = claimed_step_;
@@ -116,7 +127,7 @@ void Writer::count_in_page() {
 Status Writer::set_time(double time) {
   const auto& name = file_->geometry().name;
   if (!std::isfinite(time)) {
-    return fail(Code::argument, "series '{}': {} is no time of a step", name, time);
+    return fail(Code::argument, "series '{}': the time of a step must be finite, not {}", name, time);
   }
   if (time < last_time_) {
     return fail(Code::step, "series '{}': time {} comes before {}, of a step that is written already", name, time,
@@ -137,7 +148,9 @@ Status Writer::put(const void* data, std::int64_t step) {
   const std::uint64_t held = statistics_.held_ns;
   const std::uint64_t bytes = bytes_;
   if (data == nullptr && bytes > 0) {
-    return refuse(fail(Code::argument, "series '{}' step {}: no data", file_->geometry().name, step), step);
+    return refuse(fail(Code::argument, "series '{}' step {}: the array of this rank's box is missing",
+                       file_->geometry().name, step),
+                  step);
   }
   Status status = claim_slot(step);
   if (status.ok()) {
@@ -152,7 +165,7 @@ Status Writer::put(const void* data, std::int64_t step) {
   return status;
 }
 
-// ---- several arrays, or such with gaps ----
+// ---- several arrays, and arrays with gaps ----
 
 std::string Writer::title_of(const Piece& piece) const {
   const auto& geometry = file_->geometry();
@@ -167,7 +180,8 @@ Result<layout::CopyPlan> Writer::plan_of(const Piece& piece, const Array& array)
     return plan;
   }
   if (array.data == nullptr) {
-    return fail(Code::argument, "{}: no data of its box {}", title_of(piece), layout::to_string(piece.box));
+    return fail(Code::argument, "{}: the array of the box {} is missing", title_of(piece),
+                layout::to_string(piece.box));
   }
   if (array.strides == nullptr) {
     plan.run_bytes = piece.bytes;
@@ -227,7 +241,7 @@ Result<std::byte*> Writer::claim(std::int64_t step) {
 
 Status Writer::publish() {
   if (!claimed_) {
-    return fail(Code::state, "series '{}': nothing is claimed that could be published", file_->geometry().name);
+    return fail(Code::state, "series '{}': publish without a claimed slot", file_->geometry().name);
   }
   const std::uint64_t start = os::now_ns();
   publish_slot();
@@ -239,7 +253,7 @@ Status Writer::abandon() {
   if (!claimed_) {
     return fail(Code::state, "series '{}': abandon without a claimed slot", file_->geometry().name);
   }
-  claimed_ = false;  // the slot stays the writer's, and its stamp odd, until the ordinal is claimed again
+  claimed_ = false;  // the slot still belongs to the writer, with an odd stamp, until the ordinal is claimed again
   return {};
 }
 
@@ -248,6 +262,9 @@ Status Writer::close(std::uint64_t deadline_ns) {
     return fail(Code::state, "series '{}' is closed already", file_->geometry().name);
   }
   closed_ = true;
+  if (team_ != nullptr) {
+    team_->leave(fail(Code::state, "writer rank {} has closed series '{}'", team_->rank(), file_->geometry().name));
+  }
   series::close(file_->control().published);
   os::futex_wake(file_->control().published.word);
   return environment_.registry().writer_closed(file_->geometry().name, deadline_ns);

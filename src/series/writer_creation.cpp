@@ -1,8 +1,10 @@
-// Collective creation: the writers exchange proposals, check them all in the same way, make their files, and the first
-// rank announces the series. A failure of one is a failure of all, and the files go away again.
+// Collective creation: the writers exchange proposals, check them all in the same way, and make their files; then the
+// first rank announces the series. If one rank fails, all fail, and the files are removed.
 #include <algorithm>
 #include <charconv>
-#include <nlohmann/json.hpp>
+#include <cmath>
+#include <new>
+#include <type_traits>
 
 #include "base/types.hpp"
 #include "layout/overlap.hpp"
@@ -11,112 +13,25 @@
 #include "series/slot_protocol.hpp"
 #include "series/window.hpp"
 #include "series/writer.hpp"
+#include "series/writer_proposal.hpp"
 
 namespace couplet::series {
-
-using nlohmann::json;
 
 namespace {
 
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
 constexpr std::uint64_t most_derived_slots = 4096;
 constexpr std::uint32_t default_holders = 64;
-constexpr double withdraw_s = 5;  // for the hub to hear that a creation has failed
+constexpr double withdraw_s = 5;  // time to tell the hub that a creation has failed
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
 constexpr std::size_t longest_field_name = wire::series_field_name_bytes - 1;
-
-// What one writer rank brings along.
-struct Proposal {
-  WriterSpecification specification;
-  std::uint64_t slots = 0;
-  std::vector<std::string> required_readers;
-  double linger_s = 0;
-  channel::PeerId peer = 0;
-  std::uint16_t node = 0;
-  bool in_window = false;
-  bool collective = false;
-  std::string file;
-};
-
-// Corners, as many numbers as the box has dimensions.
-json json_of(const layout::Box& box) {
-  const auto dimensions = std::max(box.dimensions, 0);
-  return json::array({std::vector<std::int64_t>(box.start.begin(), box.start.begin() + dimensions),
-                      std::vector<std::int64_t>(box.stop.begin(), box.stop.begin() + dimensions)});
-}
-
-std::string encode(const Proposal& proposal) {
-  json fields = json::array();
-  for (const auto& field : proposal.specification.fields) {
-    json boxes = json::array();
-    for (const auto& box : field.boxes) {
-      boxes.push_back(json_of(box));
-    }
-    fields.push_back({{"name", field.name}, {"type", field.type}, {"shape", field.shape}, {"boxes", std::move(boxes)}});
-  }
-  return json{{"name", proposal.specification.name},
-              {"fields", std::move(fields)},
-              {"slots", proposal.slots},
-              {"required", proposal.required_readers},
-              {"linger", proposal.linger_s},
-              {"peer", proposal.peer},
-              {"node", proposal.node},
-              {"window", proposal.in_window},
-              {"collective", proposal.collective},
-              {"file", proposal.file}}
-      .dump(-1, ' ', false, json::error_handler_t::replace);
-}
-
-// False: no box, or no type.
-bool decode_field(const json& value, FieldSpecification& field) {
-  field.name = value.at("name").get<std::string>();
-  field.type = value.at("type").get<couplet_type>();
-  field.shape = value.at("shape").get<std::vector<std::int64_t>>();
-  for (const auto& each : value.at("boxes")) {
-    const auto start = each.at(0).get<std::vector<std::int64_t>>();
-    const auto stop = each.at(1).get<std::vector<std::int64_t>>();
-    if (start.size() != stop.size() || start.size() > layout::max_dimensions) {
-      return false;
-    }
-    auto& box = field.boxes.emplace_back();
-    box.dimensions = static_cast<int>(start.size());
-    std::copy(start.begin(), start.end(), box.start.begin());
-    std::copy(stop.begin(), stop.end(), box.stop.begin());
-  }
-  return find_type(field.type) != nullptr;
-}
-
-Result<Proposal> decode(const std::string& text, std::size_t rank) {
-  const json value = json::parse(text, nullptr, false);
-  Proposal proposal;
-  try {  // the library of JSON knows no other way to say that a member is missing or of another kind
-    proposal.specification.name = value.at("name").get<std::string>();
-    proposal.slots = value.at("slots").get<std::uint64_t>();
-    proposal.required_readers = value.at("required").get<std::vector<std::string>>();
-    proposal.linger_s = value.at("linger").get<double>();
-    proposal.peer = value.at("peer").get<channel::PeerId>();
-    proposal.node = value.at("node").get<std::uint16_t>();
-    proposal.in_window = value.at("window").get<bool>();
-    proposal.collective = value.at("collective").get<bool>();
-    proposal.file = value.at("file").get<std::string>();
-    for (const auto& field : value.at("fields")) {
-      if (!decode_field(field, proposal.specification.fields.emplace_back())) {
-        return fail(Code::protocol, "writer rank {} sent a proposal for a series with a box or type that cannot be",
-                    rank);
-      }
-    }
-  } catch (const json::exception& error) {
-    return fail(Code::protocol, "writer rank {} sent no sound proposal for a series: {}", rank, error.what());
-  }
-  return proposal;
-}
 
 bool is_name(const std::string& name, std::size_t longest) {
   return !name.empty() && name.size() <= longest &&
          std::none_of(name.begin(), name.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; });
 }
 
-// "series 'sky'", or with the field where it has a name
+// Returns "series 'sky'", with the name of the field if it has one.
 std::string title_of(const std::string& series, const FieldSpecification& field) {
   return field.name.empty() ? fmt::format("series '{}'", series)
                             : fmt::format("series '{}', field '{}'", series, field.name);
@@ -126,7 +41,7 @@ Status check_field(const std::string& series, const FieldSpecification& field) {
   const std::string title = title_of(series, field);
   const TypeInfo* type = find_type(field.type);
   if (type == nullptr) {
-    return fail(Code::type, "{}: {} is no data type", title, field.type);
+    return fail(Code::type, "{}: {} is not a data type", title, field.type);
   }
   if (field.shape.empty() || field.shape.size() > layout::max_dimensions) {
     return fail(Code::shape, "{}: {} dimensions, 1 to {} are possible", title, field.shape.size(),
@@ -134,7 +49,7 @@ Status check_field(const std::string& series, const FieldSpecification& field) {
   }
   for (const std::int64_t extent : field.shape) {
     if (extent <= 0) {
-      return fail(Code::shape, "{}: an extent of {}", title, extent);
+      return fail(Code::shape, "{}: an extent of its shape is {}; it must be at least 1", title, extent);
     }
   }
   for (const auto& box : field.boxes) {
@@ -182,7 +97,7 @@ struct OwnedBox {
   layout::Box box;
 };
 
-// Two boxes of a field that share an element, the lower rank first.
+// Returns two boxes of a field that share an element, the one of the lower rank first; nothing if there are none.
 std::optional<std::pair<OwnedBox, OwnedBox>> find_overlap(const std::vector<Proposal>& proposals, std::size_t field) {
   std::vector<layout::Box> boxes;
   std::vector<std::size_t> ranks;
@@ -233,7 +148,7 @@ Status check_agreement(const std::vector<Proposal>& proposals) {
     }
     COUPLET_TRY(check_fields_agree(first.name, first.fields, other.fields, rank));
     if (proposals[rank].in_window != proposals.front().in_window) {
-      return fail(Code::mismatch, "series '{}' lies in the window of the MPI job on writer rank {}, but not on rank {}",
+      return fail(Code::mismatch, "series '{}' is in the window of the MPI job on writer rank {}, but not on rank {}",
                   first.name, proposals.front().in_window ? 0 : rank, proposals.front().in_window ? rank : 0);
     }
     if (proposals[rank].collective != proposals.front().collective) {
@@ -290,8 +205,12 @@ class SeriesSettings {
       return {};
     }
     const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (result.ec != std::errc() || result.ptr != text.data() + text.size()) {
-      return fail(Code::config, "setting series.{}.{}: '{}' is not a number that fits", name_, key, text);
+    bool sound = result.ec == std::errc() && result.ptr == text.data() + text.size();
+    if constexpr (std::is_floating_point_v<Number>) {
+      sound = sound && !std::isnan(value);
+    }
+    if (!sound) {
+      return fail(Code::config, "setting series.{}.{}: '{}' is not a number, or is out of range", name_, key, text);
     }
     return {};
   }
@@ -317,8 +236,23 @@ class WriterCreation {
         options_(options),
         deadline_ns_(deadline_ns) {}
 
-  Result<std::unique_ptr<Writer>> run() {
-    const Status prepared = prepare();
+  // If there is no memory, this rank leaves the sequence, and the others are told.
+  Result<std::unique_ptr<Writer>> run(const Status& refusal) {
+    try {
+      return make(refusal);
+    } catch (const std::bad_alloc&) {
+      Status why = fail(Code::memory, "writer rank {}: there is not enough memory to create series '{}'", team_.rank(),
+                        specification_.name);
+      team_.leave(why);
+      withdraw();
+      give_back();
+      return why;
+    }
+  }
+
+ private:
+  Result<std::unique_ptr<Writer>> make(const Status& refusal) {
+    const Status prepared = refusal.ok() ? prepare() : refusal;
     COUPLET_TRY(agree_on_status(team_, prepared, "writer rank", deadline_ns_));
     COUPLET_TRY(exchange());
     const Status made = make_file();
@@ -333,14 +267,14 @@ class WriterCreation {
       give_back();
       return status;
     }
-    file_->control().claimed.incarnation.store(incarnation_, std::memory_order_release);
+    file_->control().claimed.incarnation.store(*incarnation_, std::memory_order_release);
+    remove_superseded(environment_, record_.name, *incarnation_);
     std::unique_ptr<Writer> writer(new Writer(environment_, std::move(file_), std::move(settings_)));
     writer->team_ = options_.collective && team_.size() > 1 ? &team_ : nullptr;
     return writer;
   }
 
- private:
-  // Everything that this rank can find out alone.
+  // Checks and chooses everything that this rank can decide alone.
   Status prepare() {
     COUPLET_TRY(check_specification(specification_));
     const SeriesSettings given(environment_, specification_.name);
@@ -369,6 +303,10 @@ class WriterCreation {
       COUPLET_TRY(given.take("holders", holders));
     }
     COUPLET_TRY(given.take("linger_s", own_.linger_s));
+    if (!std::isfinite(own_.linger_s)) {
+      return fail(Code::config, "setting series.{}.linger_s must be a finite number of seconds, not {}",
+                  specification_.name, own_.linger_s);
+    }
     COUPLET_TRY(given.take("streaming_bytes", settings_.streaming_bytes));
     settings_.required_deadline_ns = os::deadline_after(settings_.required_timeout_s);
     settings_.required_readers = options_.required_readers ? *options_.required_readers : given.required_readers();
@@ -390,7 +328,7 @@ class WriterCreation {
     own_.required_readers = settings_.required_readers;
     own_.peer = environment_.self();
     own_.node = environment_.node();
-    own_.file = fmt::format("series-{:016x}-{:08x}-{:016x}", name_hash(specification_.name), own_.peer, unique);
+    own_.file = fmt::format("{}{:08x}-{:016x}", file_prefix(specification_.name), own_.peer, unique);
     own_.in_window = window_ != nullptr;
     own_.collective = options_.collective;
     return {};
@@ -402,11 +340,11 @@ class WriterCreation {
       return {};
     }
     return fail(Code::unsupported,
-                "series '{}' is to lie in the window of the MPI job, but this process has joined without one "
-                "(mpi_window_bytes)",
+                "series '{}' is to be in the window of the MPI job, but this process has joined without one "
+                "(set COUPLET_MPI_WINDOW_BYTES)",
                 specification_.name);
   }
-  // For the slots that were agreed on, of which a rank with larger boxes wishes fewer.
+  // Reserves memory for the number of slots on which the ranks have agreed.
   Status reserve_window() {
     wire::SeriesGeometry geometry = geometry_of(record_.slots);
     COUPLET_TRY(wire::place_series(geometry));
@@ -471,10 +409,10 @@ class WriterCreation {
 
   // All proposals reach all ranks, which check them in the same way and so come to the same answer.
   Status exchange() {
-    COUPLET_TRY_VALUE(const auto texts, team_.gather(encode(own_), deadline_ns_));
+    COUPLET_TRY_VALUE(const auto texts, team_.gather(encode_proposal(own_), deadline_ns_));
     std::vector<Proposal> proposals;
     for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-      COUPLET_TRY_VALUE(auto proposal, decode(texts[rank], rank));
+      COUPLET_TRY_VALUE(auto proposal, decode_proposal(texts[rank], rank));
       proposals.push_back(std::move(proposal));
     }
     COUPLET_TRY(check_agreement(proposals));
@@ -543,20 +481,29 @@ class WriterCreation {
       status = record.status();
       answer = record ? std::to_string(record->incarnation) : std::string();
     }
-    const bool announced = team_.rank() == 0 && status.ok();
+    if (!answer.empty()) {
+      note_incarnation(answer);
+    }
     status = agree_on_status(team_, status, "writer rank", deadline_ns_);
     Result<std::vector<std::string>> answers = status.ok() ? team_.gather(answer, deadline_ns_) : status;
     if (answers) {
-      const auto& number = answers->front();
-      std::from_chars(number.data(), number.data() + number.size(), incarnation_);
-      environment_.registry().writing(record_.name, incarnation_);
+      note_incarnation(answers->front());
+      environment_.registry().writing(record_.name, *incarnation_);
       return {};
     }
-    if (announced) {  // another rank has not heard of it: the name must not stay taken by a series that nobody writes
-      std::from_chars(answer.data(), answer.data() + answer.size(), incarnation_);
-      static_cast<void>(environment_.registry().withdraw(record_.name, incarnation_, os::deadline_after(withdraw_s)));
-    }
+    withdraw();
     return answers.status();
+  }
+
+  // Withdraws the announcement, if another rank has failed: the name must not stay taken by a series without writers.
+  void withdraw() {
+    if (team_.rank() == 0 && incarnation_) {
+      static_cast<void>(environment_.registry().withdraw(record_.name, *incarnation_, os::deadline_after(withdraw_s)));
+    }
+  }
+
+  void note_incarnation(const std::string& number) {
+    std::from_chars(number.data(), number.data() + number.size(), incarnation_.emplace(0));
   }
 
   Environment& environment_;
@@ -565,8 +512,8 @@ class WriterCreation {
   const WriterOptions& options_;
   std::uint64_t deadline_ns_;
   std::uint32_t holders_ = default_holders;
-  std::uint32_t far_entries_ = 0;  // behind those, one for each rank of the job
-  std::uint64_t incarnation_ = 0;
+  std::uint32_t far_entries_ = 0;             // behind those, one for each rank of the job
+  std::optional<std::uint64_t> incarnation_;  // none: not announced
   Proposal own_;
   universe::SeriesRecord record_;
   Writer::Settings settings_;
@@ -578,8 +525,8 @@ class WriterCreation {
 
 Result<std::unique_ptr<Writer>> Writer::create(Environment& environment, message::Team& team,
                                                const WriterSpecification& specification, const WriterOptions& options,
-                                               std::uint64_t deadline_ns) {
-  return WriterCreation(environment, team, specification, options, deadline_ns).run();
+                                               std::uint64_t deadline_ns, const Status& refusal) {
+  return WriterCreation(environment, team, specification, options, deadline_ns).run(refusal);
 }
 
 }  // namespace couplet::series

@@ -12,10 +12,11 @@ using wire::ReaderState;
 
 namespace {
 constexpr std::uint64_t examination_interval_ns = 20'000'000;
-constexpr std::uint64_t window_interval_ns = 500'000;  // readers of other nodes do not wake us
+constexpr std::uint64_t window_interval_ns = 500'000;  // readers on other nodes cannot wake the writer
 constexpr std::uint64_t window_nap_ns = 50'000;
-constexpr std::uint64_t half_open_ns =
-    2'000'000'000;  // a reader that was opening when the hub died may come to its end
+// How long a reader that was opening when the hub was last heard may still need, besides the time for which calls wait
+// for a hub.
+constexpr std::uint64_t half_open_ns = 500'000'000;
 }  // namespace
 
 std::string Writer::required_name(std::uint64_t hash) const {
@@ -37,7 +38,7 @@ std::string Writer::describe_blocker(std::uint32_t index) const {
                      ordinal_);
 }
 
-// The hub keeps the set of ranks that have opened, and tells us when they are all.
+// The hub keeps the set of ranks that have opened the series, and tells this process when all have.
 bool Writer::has_opened(const wire::SeriesReaderEntry& reservation) const {
   const auto& geometry = file_->geometry();
   const auto news = environment_.registry().news(geometry.name);
@@ -50,7 +51,8 @@ bool Writer::has_opened(const wire::SeriesReaderEntry& reservation) const {
 
 Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
   const Owner seen = owner_of(entry);
-  if (const auto heard = environment_.between_slices(); !heard) {  // a caller that never waits has not heard the hub
+  // A caller that never waits has not received the messages of the hub yet.
+  if (const auto heard = environment_.between_slices(); !heard) {
     return heard.status();
   }
   if (has_opened(entry)) {
@@ -59,14 +61,16 @@ Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
   }
   const std::string name = required_name(entry.program.load(std::memory_order_relaxed));
   const Status known = environment_.program_alive(name);
-  if (known.code() == Code::peer_lost) {  // came, never opened, and is gone: nobody is left to keep steps for
+  if (known.code() == Code::peer_lost) {  // it has ended without opening the series: no steps are kept for it
     static_cast<void>(replace_owner(entry, seen, 0));
     return {};
   }
   const std::uint64_t now = os::now_ns();
-  if (known.code() == Code::hub_lost) {
-    hub_missed_since_ns_ = hub_missed_since_ns_ == 0 ? now : hub_missed_since_ns_;
-    if (now - hub_missed_since_ns_ >= half_open_ns) {
+  if (known.code() != Code::hub_lost) {
+    hub_missed_ = {};
+  } else {
+    hub_missed_.look(now);
+    if (hub_missed_.total_ns() >= half_open_ns) {
       static_cast<void>(replace_owner(entry, seen, 0));
       return fail(Code::hub_lost, "required reader program '{}' has not opened series '{}', and never will: {}", name,
                   file_->geometry().name, known.text());
@@ -82,7 +86,7 @@ Status Writer::examine_reservation(wire::SeriesReaderEntry& entry) {
       name, file_->geometry().name, settings_.required_timeout_s);
 }
 
-// How long the entry's owner has blocked the slot that the writer waits for now.
+// Returns for how long the entry's owner has blocked the slot for which the writer waits now.
 std::uint64_t Writer::held_up_ns(std::uint32_t index, const Owner& owner, std::uint64_t now_ns) {
   held_up_.resize(file_->reader_entries());
   HeldUp& known = held_up_[index];
@@ -114,7 +118,8 @@ Status Writer::examine_blocker(std::uint32_t index) {
   return {};
 }
 
-// All of them, so that each is counted from when it began to block and not from when the one before it has gone.
+// Examines all blockers, so that the time of each counts from the moment at which it began to block, and not from the
+// moment at which the blocker before it was released.
 Status Writer::examine_blockers(std::uint64_t needed) {
   const auto find = [&](std::uint32_t from) {
     return find_blocker(file_->control(), file_->readers(), file_->reader_entries(), needed, from);
@@ -163,7 +168,7 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
   const std::uint64_t needed = ordinal_ - file_->slots() + 1;
   Waiting waiting(environment_, deadline_ns);
   Status status;
-  Blocker last;  // the one who was waited for to the end
+  Blocker last;  // the reader for which the writer waited last
   while (status.ok()) {
     const int blocker = try_claim(control, entries, entry_count, ordinal_, file_->slots());
     if (blocker < 0) {
@@ -175,9 +180,8 @@ Status Writer::wait_for_holders(std::int64_t step, std::uint64_t deadline_ns) {
     const std::uint64_t now = os::now_ns();
     if (unpack(last.owner).state == ReaderState::reserved && has_opened(entries[index])) {
       static_cast<void>(replace_owner(entries[index], unpack(last.owner), 0));
-    } else if (
-        now >=
-        next_examination_ns_) {  // also where the caller never waits: a dead holder must not keep him out for ever
+    } else if (now >= next_examination_ns_) {
+      // This is done even if the caller never waits: otherwise a dead holder would block it for ever.
       next_examination_ns_ = now + (settings_.far_entries > 0 ? window_interval_ns : examination_interval_ns);
       status = examine_blockers(needed);
     } else if (waiting.over()) {

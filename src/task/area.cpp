@@ -92,7 +92,20 @@ Status Area::usable() {
     next_look_ns_ = now + owner_look_ns;
     owner_lost_ = areas_.post_.environment().alive(owner_, owner_incarnation_);
   }
-  return owner_lost_.ok() ? Status() : owner_lost_.within(fmt::format("{}: its owner is gone", title()));
+  return owner_lost_.ok() ? unless_closed({}) : owner_lost_.within(fmt::format("{}: its owner is gone", title()));
+}
+
+// The fence orders the copy before this look. If the copy has met what the owner uses the memory for since, `closed` is
+// set here.
+Status Area::unless_closed(Status status) const {
+  if (route_ == Route::own || !file_) {
+    return status;
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (header().closed.load(std::memory_order_seq_cst) != 0) {
+    return fail(Code::not_found, "{}: its owner has closed it", title());
+  }
+  return status;
 }
 
 // Plans the copy: the source is the area, the target the user's array.
@@ -133,39 +146,19 @@ Status Area::move(const layout::CopyPlan& plan, std::byte* local, bool writing) 
 
 // ---- stamps: how often an area was written, and which process writes it ----
 
-std::uint64_t Area::own_mark() const noexcept {
-  const Environment& environment = areas_.post_.environment();
-  return wire::area_mark(environment.self(), environment.incarnation(environment.self()));
-}
-
-// Returns peer_lost if the process that has put this mark into the stamp has died, or has been started again since.
-Status Area::writer_lives(std::uint64_t mark) const {
-  Environment& environment = areas_.post_.environment();
-  const auto rank = static_cast<channel::PeerId>(wire::area_mark_rank(mark));
-  const auto newest = environment.incarnation(rank);
-  const auto behind = (newest - wire::area_mark_incarnation(mark)) & wire::area_incarnation_mask;
-  if (behind > wire::area_incarnation_mask / 2) {
-    return {};  // this incarnation is later than the last one that the hub has reported
-  }
-  // Only the owner keeps an area for longer than a call, so this process's own mark in another's area is a remnant.
-  if (behind != 0 || (rank == environment.self() && owner_ != rank)) {
-    return fail(Code::peer_lost, "an earlier incarnation of {} has ended", environment.peer_name(rank));
-  }
-  return rank == environment.self() ? Status() : environment.alive(rank, newest);
-}
-
 Status Area::lock() {
   auto& image = header();
   std::uint64_t stamp = image.stamp.load(std::memory_order_acquire);
   std::uint64_t count = wire::area_count(stamp);
   if (const std::uint64_t writer = wire::area_writer(stamp); writer != 0) {
-    if (writer_lives(writer).ok()) {
+    if (areas_.writers_.lives(writer, owner_).ok()) {
       return Code::not_yet;
     }
     // The stamp is taken over, so no process sees it free before this write has ended.
     ++count;
   }
-  if (!image.stamp.compare_exchange_strong(stamp, wire::area_stamp(count, own_mark()), std::memory_order_acq_rel)) {
+  if (!image.stamp.compare_exchange_strong(stamp, wire::area_stamp(count, areas_.writers_.own_mark()),
+                                           std::memory_order_acq_rel)) {
     return Code::not_yet;
   }
   std::atomic_thread_fence(std::memory_order_release);
@@ -188,7 +181,7 @@ Status Area::try_read(const layout::CopyPlan& plan, std::byte* data, std::uint64
   const std::uint64_t before = image.stamp.load(std::memory_order_acquire);
   if (wire::area_writer(before) != 0 && !writing_) {
     const auto mark = wire::area_writer(before);
-    if (const auto lives = writer_lives(mark); !lives.ok()) {
+    if (const auto lives = areas_.writers_.lives(mark, owner_); !lives.ok()) {
       const auto writer = areas_.post_.environment().peer_name(wire::area_mark_rank(mark));
       return lives.within(fmt::format("{}: {} died while it wrote it", title(), writer));
     }
@@ -219,6 +212,17 @@ Status Area::try_write(const layout::CopyPlan& plan, const std::byte* data, std:
   return moved;
 }
 
+// The owner's memory is its own again once it has closed the area and found no writer. So a writer is seen there before
+// it looks whether the area is closed.
+Status Area::enter_and_write(const layout::CopyPlan& plan, const std::byte* data, std::uint64_t* stamp) {
+  if (route_ != Route::memory) {
+    return try_write(plan, data, stamp);
+  }
+  COUPLET_TRY_VALUE(const auto entry, areas_.writers_.enter(header(), owner_));
+  COUPLET_TRY(unless_closed({}));
+  return try_write(plan, data, stamp);
+}
+
 // Repeats the attempt until it returns another answer than not_yet. It sleeps on the stamp's word, and lets all other
 // work go on.
 Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadline_ns) {
@@ -230,12 +234,13 @@ Status Area::repeat(const std::function<Status()>& attempt, std::uint64_t deadli
     }
     const std::uint64_t now = os::now_ns();
     if (now >= deadline_ns) {
-      return fail(Code::timeout, "{}: somebody writes it all the time", title());
+      return fail(Code::timeout, "{}: other processes kept writing it until the timeout", title());
     }
     auto& engine = areas_.post_.environment().engine();
     engine.poll();
     if (engine.interrupted(now)) {
-      return engine.leaving() ? engine::Turn::left_by_another() : Status(Code::interrupted);
+      Status ended = engine::error_of(engine.ending());
+      return ended.ok() ? Status(Code::interrupted) : ended;
     }
     const std::uint64_t wait_ns = std::min(nap_ns, deadline_ns - now);
     if (file_) {
@@ -259,7 +264,7 @@ Status Area::read(const Part& part, void* data, std::uint64_t deadline_ns, std::
   if (route_ == Route::served) {
     return served(part, out, nullptr, deadline_ns, stamp);
   }
-  return repeat([&] { return try_read(copy, out, stamp); }, deadline_ns);
+  return repeat([&] { return unless_closed(try_read(copy, out, stamp)); }, deadline_ns);
 }
 
 Status Area::write(const Part& part, const void* data, std::uint64_t deadline_ns, std::uint64_t* stamp) {
@@ -272,7 +277,7 @@ Status Area::write(const Part& part, const void* data, std::uint64_t deadline_ns
   if (route_ == Route::served) {
     return served(part, nullptr, in, deadline_ns, stamp);
   }
-  return repeat([&] { return try_write(copy, in, stamp); }, deadline_ns);
+  return repeat([&] { return unless_closed(enter_and_write(copy, in, stamp)); }, deadline_ns);
 }
 
 Status Area::begin(std::uint64_t deadline_ns) {
@@ -309,7 +314,10 @@ Status Area::close() {
   if (route_ == Route::own) {
     areas_.own_.erase(number_);
     if (file_) {
-      return file_->remove();
+      const bool own_memory = specification_.memory != nullptr;
+      Status closed = areas_.writers_.close(header(), own_memory, areas_.max_close_wait_ns_, title());
+      const Status removed = file_->remove();
+      return closed.ok() ? removed : closed;
     }
   }
   return {};

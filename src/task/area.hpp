@@ -1,7 +1,8 @@
 // Areas: memory that its owner exposes, and that others read and write by offset or by box. On the owner's node the
 // owner takes no part: the library's memory is mapped, and the owner's own memory is reached by process_vm_readv and
 // process_vm_writev if that is proven to work. Otherwise the owner serves letters, in any call that it makes. One
-// process at a time writes a stamped area, and what is read is whole. Other areas are raw memory.
+// process at a time writes a stamped area, and what is read is whole. Other areas are raw memory. No other process
+// writes the owner's memory once close has returned (area_writers.hpp).
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include "layout/copy_plan.hpp"
 #include "os/mapped_file.hpp"
 #include "os/process_memory.hpp"
+#include "task/area_writers.hpp"
 #include "task/post.hpp"
 #include "wire/area_format.hpp"
 
@@ -54,15 +56,16 @@ class Area {
   [[nodiscard]] std::byte* memory() const noexcept { return data_; }
 
   // Reads the part. `data` has as many elements as the part, in C order. `stamp` (may be nullptr) gets how often a
-  // stamped area has been written. Returns shape if the part is outside the area; peer_lost if the owner is gone, or a
-  // process died while it wrote; timeout if a stamped area is being written, or an owner that serves makes no call; or
-  // interrupted.
+  // stamped area has been written. Returns shape if the part is outside the area; not_found if the owner has closed it;
+  // peer_lost if the owner is gone, or a process died while it wrote; timeout if a stamped area is being written, or an
+  // owner that serves makes no call; or interrupted.
   Status read(const Part& part, void* data, std::uint64_t deadline_ns, std::uint64_t* stamp);
   Status write(const Part& part, const void* data, std::uint64_t deadline_ns, std::uint64_t* stamp);
   // Begins a change of a stamped area by its owner, in its own memory. Returns state or timeout.
   Status begin(std::uint64_t deadline_ns);
   Status end();
-  // Closes the area without waiting. If the owner closes it, the other users then get not_found or peer_lost.
+  // Closes the area. If the owner closes it, the other users then get not_found or peer_lost, and it waits for those
+  // that are writing its own memory. Returns timeout if one of them does not end (Areas, max_close_wait_ns).
   Status close();
 
  private:
@@ -70,8 +73,8 @@ class Area {
   Area(Areas& areas, AreaSpecification specification) : areas_(areas), specification_(std::move(specification)) {}
   [[nodiscard]] std::string title() const;
   Status usable();
-  [[nodiscard]] std::uint64_t own_mark() const noexcept;
-  [[nodiscard]] Status writer_lives(std::uint64_t mark) const;
+  // Returns not_found if the owner has closed the area, else `status`. What was copied before counts only if it is ok.
+  [[nodiscard]] Status unless_closed(Status status) const;
   [[nodiscard]] Result<layout::CopyPlan> plan(const Part& part) const;
   [[nodiscard]] wire::AreaHeaderImage& header() const noexcept;
   [[nodiscard]] std::uint64_t bytes() const noexcept;
@@ -79,6 +82,8 @@ class Area {
   // Attempts a read once. Returns not_yet if a process is writing.
   Status try_read(const layout::CopyPlan& plan, std::byte* data, std::uint64_t* stamp);
   Status try_write(const layout::CopyPlan& plan, const std::byte* data, std::uint64_t* stamp);
+  // Writes as a process that the owner waits for if it closes the area. Returns not_yet or not_found.
+  Status enter_and_write(const layout::CopyPlan& plan, const std::byte* data, std::uint64_t* stamp);
   Status lock();
   void unlock();
   Status served(const Part& part, std::byte* out, const std::byte* in, std::uint64_t deadline_ns, std::uint64_t* stamp);
@@ -103,7 +108,8 @@ class Area {
 // All areas of a process, and the code that serves them.
 class Areas final : public Listener {
  public:
-  explicit Areas(Post& post);
+  // max_close_wait_ns: how long the close of an own area waits for a process that is writing the owner's memory.
+  explicit Areas(Post& post, std::uint64_t max_close_wait_ns = 5'000'000'000);
   ~Areas() override;
 
   // Creates an area. Returns argument, type, shape, limit or no_space, or exists if this process has an area of that
@@ -136,6 +142,8 @@ class Areas final : public Listener {
   Result<wire::Letter> call(channel::PeerId owner, wire::Letter letter, std::uint64_t deadline_ns);
 
   Post& post_;
+  AreaWriters writers_;
+  std::uint64_t max_close_wait_ns_;
   std::uint64_t space_;
   std::map<std::int32_t, Area*> own_;
   std::set<Area*> opened_;  // areas of other processes

@@ -54,7 +54,7 @@ Result<Part> decode_part(const std::vector<std::int64_t>& numbers) {
   }
   if (numbers.empty() || numbers[0] < 1 || numbers[0] > layout::max_dimensions ||
       numbers.size() != 1 + 2 * static_cast<std::size_t>(numbers[0])) {
-    return fail(Code::protocol, "a part of an area that cannot be");
+    return fail(Code::protocol, "an impossible part of an area was requested");
   }
   part.box.emplace();
   part.box->dimensions = static_cast<int>(numbers[0]);
@@ -68,7 +68,7 @@ Status check(const AreaSpecification& wanted) {
     return fail(Code::argument, "an area needs a name of 1 to {} bytes", longest_name);
   }
   if (find_type(wanted.type) == nullptr) {
-    return fail(Code::type, "area '{}': {} is no data type", wanted.name, wanted.type);
+    return fail(Code::type, "area '{}': {} is not a data type", wanted.name, wanted.type);
   }
   if (wanted.shape.empty() || wanted.shape.size() > layout::max_dimensions ||
       std::any_of(wanted.shape.begin(), wanted.shape.end(), [](std::int64_t extent) { return extent < 0; })) {
@@ -81,7 +81,12 @@ Status check(const AreaSpecification& wanted) {
 
 }  // namespace
 
-Areas::Areas(Post& post) : post_(post), space_(space_of("areas", "")), nonce_(make_nonce(this)) {
+Areas::Areas(Post& post, std::uint64_t max_close_wait_ns)
+    : post_(post),
+      writers_(post.environment()),
+      max_close_wait_ns_(max_close_wait_ns),
+      space_(space_of("areas", "")),
+      nonce_(make_nonce(this)) {
   static_cast<void>(post_.listen(space_, *this));
 }
 
@@ -179,7 +184,7 @@ Result<std::unique_ptr<Area>> Areas::open(const std::string& name, channel::Peer
                 described.text.empty() ? "none" : described.text);
   }
   if (described.kind != LetterKind::described || described.numbers.size() <= shape_start) {
-    return fail(Code::protocol, "{} says of area '{}' what makes no sense", owner_name, name);
+    return fail(Code::protocol, "{} has sent a malformed description of area '{}'", owner_name, name);
   }
   AreaSpecification specification;
   specification.name = name;
@@ -208,7 +213,7 @@ void Areas::reach(Area& area, const Letter& described) {
   const auto nonce_there = static_cast<std::uint64_t>(described.numbers[nonce]);
   const std::uint64_t data_bytes = described.numbers[address] == 0 ? area.bytes() : 0;
   if (!file || !wire::find_area_header((*file)->data(), (*file)->size(), area.owner_, data_bytes, nonce_there)) {
-    return;
+    return;  // also if the owner has closed it meanwhile: it says so when it is asked to serve
   }
   if (described.numbers[address] == 0) {
     area.file_ = std::move(file).value();
@@ -319,7 +324,7 @@ void Areas::serve(channel::PeerId source, Letter letter) {
     COUPLET_TRY_VALUE(const Part part, decode_part(letter.numbers));
     COUPLET_TRY_VALUE(const auto copy, area.plan(part));
     if (letter.type != area.specification_.type) {
-      return fail(Code::type, "{}: elements of another type", area.title());
+      return fail(Code::type, "{}: the request is for elements of another type", area.title());
     }
     if (area.writing_) {  // the owner is between begin and end, so others wait
       return Code::not_yet;
@@ -329,8 +334,8 @@ void Areas::serve(channel::PeerId source, Letter letter) {
       return area.try_read(copy, reinterpret_cast<std::byte*>(back.payload.data()), &stamp);
     }
     if (letter.payload.size() != copy.bytes()) {
-      return fail(Code::protocol, "{}: {} bytes to write, the part has {}", area.title(), letter.payload.size(),
-                  copy.bytes());
+      return fail(Code::protocol, "{}: {} bytes were sent, but the part to write has {} bytes", area.title(),
+                  letter.payload.size(), copy.bytes());
     }
     if (letter.big_endian != wire::own_big_endian) {
       message::swap_numbers(reinterpret_cast<std::byte*>(letter.payload.data()), letter.payload.size(),

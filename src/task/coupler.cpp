@@ -97,9 +97,10 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
   }
   if (inbox_.empty()) {
     if (in_hand > 0) {
-      return fail(Code::state,
-                  "tasks '{}': {} tasks were taken and neither dispatched nor completed, and nothing else is left",
-                  name_, in_hand);
+      return fail(
+          Code::state,
+          "tasks '{}': {} tasks were taken, and neither dispatched nor completed; there is no other task to take",
+          name_, in_hand);
     }
     say_end();
     return Code::end;
@@ -116,7 +117,7 @@ Status Coupler::next(std::uint64_t deadline_ns, Incoming& incoming) {
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& content) {
   Entry* entry = held(id);
   if (entry == nullptr) {
-    return fail(Code::argument, "tasks '{}': task {} is not in the coupler's hands", name_, id);
+    return fail(Code::argument, "tasks '{}': the coupler has no task {} to dispatch or to complete", name_, id);
   }
   COUPLET_TRY(check_content(content, worker, fmt::format("tasks '{}', task {}", name_, id)));
   COUPLET_TRY(find_workers(worker));
@@ -130,7 +131,7 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker, const Content& c
 
 Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
   if (held(id) == nullptr) {
-    return fail(Code::argument, "tasks '{}': task {} is not in the coupler's hands", name_, id);
+    return fail(Code::argument, "tasks '{}': the coupler has no task {} to dispatch or to complete", name_, id);
   }
   COUPLET_TRY(enqueue(entries_.find(id), worker));
   pump();
@@ -139,7 +140,7 @@ Status Coupler::dispatch(std::uint64_t id, std::int32_t worker) {
 
 Status Coupler::complete(std::uint64_t id, const Status& outcome) {
   if (held(id) == nullptr) {
-    return fail(Code::argument, "tasks '{}': task {} is not in the coupler's hands", name_, id);
+    return fail(Code::argument, "tasks '{}': the coupler has no task {} to dispatch or to complete", name_, id);
   }
   finish(id, outcome);
   return {};
@@ -182,7 +183,7 @@ Status Coupler::close() {
   }
   const std::string self = post_.environment().peer_name(post_.environment().self());
   for (auto& [source, letter] : parked_) {
-    answer(source, LetterKind::taken, letter.number, fail(Code::peer_lost, "{} dispatches no more", self));
+    answer(source, LetterKind::taken, letter.number, fail(Code::peer_lost, "{} no longer dispatches tasks", self));
   }
   parked_.clear();
   while (!entries_.empty()) {

@@ -66,8 +66,8 @@ Status Post::send(channel::PeerId target, const wire::Letter& letter) {
     return senseless->second;
   }
   if (letter.numbers.size() > wire::largest_letter_numbers) {
-    return fail(Code::limit, "{} numbers for {}, at most {} fit into a letter", letter.numbers.size(),
-                environment_.peer_name(target), wire::largest_letter_numbers);
+    return fail(Code::limit, "a task message with {} numbers for {}: at most {} numbers fit into it",
+                letter.numbers.size(), environment_.peer_name(target), wire::largest_letter_numbers);
   }
   std::string image;
   if (letter.text.size() > wire::largest_letter_text) {
@@ -136,7 +136,7 @@ void Post::deliver(channel::PeerId source, wire::Letter letter) {
   }
   const std::string self = environment_.peer_name(environment_.self());
   if (ended_.contains(letter.space)) {
-    turn_away(source, letter, fail(Code::peer_lost, "{} dispatches no more", self));
+    turn_away(source, letter, fail(Code::peer_lost, "{} no longer dispatches tasks", self));
     return;
   }
   if (!begins(letter.kind)) {
@@ -144,7 +144,8 @@ void Post::deliver(channel::PeerId source, wire::Letter letter) {
   }
   if (kept_bytes_ + cost_of(letter) > largest_kept_bytes) {
     turn_away(source, letter,
-              fail(Code::limit, "{} has not opened the tasks, and keeps {} bytes for them already", self, kept_bytes_));
+              fail(Code::limit, "{} has not opened the tasks, and already keeps {} bytes of task messages for them",
+                   self, kept_bytes_));
     return;
   }
   kept_bytes_ += cost_of(letter);
@@ -157,7 +158,8 @@ void Post::lose(channel::PeerId peer, const Status& why) {
   if (senseless_.contains(peer)) {
     return;
   }
-  auto senseless = fail(Code::protocol, "{} sends what makes no sense: {}", environment_.peer_name(peer), why.text());
+  auto senseless = fail(Code::protocol, "{} has sent a task message that cannot be decoded: {}",
+                        environment_.peer_name(peer), why.text());
   senseless_.emplace(peer, senseless);
   // A listener that is told may stop listening.
   const auto listeners = listeners_;

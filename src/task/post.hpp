@@ -5,8 +5,7 @@
 // Invariants: letters of one sender keep their order; a letter that has no listener yet is kept until it has one;
 // letters are handled only in the calls of the process; nothing here blocks; no letter is dropped silently while its
 // sender waits for an answer.
-// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007. Tests:
-// tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
+// Tests: tests/unit/task, tests/languages, tests/universe/test_tasks.py. Decision: docs/decisions/0007.
 #pragma once
 
 #include <cstdint>

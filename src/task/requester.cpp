@@ -71,11 +71,11 @@ Status Requester::offer(Task& task, const Letter& letter, std::uint64_t deadline
   withdraw.space = space_;
   withdraw.number = task.number;
   static_cast<void>(post_.send(task.coupler, withdraw));
-  if (task.parked) {
+  if (task.parked && (waited.ok() || waited.code() == Code::timeout)) {
     return Code::full;
   }
   if (waited.code() == Code::timeout) {
-    return fail(Code::timeout, "tasks '{}': {} has not taken the request in time (does it call next or run?)", name_,
+    return fail(Code::timeout, "tasks '{}': {} has not taken the request in time; it must call next or run", name_,
                 post_.environment().peer_name(task.coupler));
   }
   return waited;

@@ -9,19 +9,20 @@ namespace couplet::task {
 Status check_content(const Content& content, std::int32_t worker, std::string_view what) {
   const TypeInfo* type = find_type(content.type);
   if (type == nullptr) {
-    return fail(Code::type, "{}: {} is no data type", what, content.type);
+    return fail(Code::type, "{}: {} is not a data type", what, content.type);
   }
   if (content.parameters.size() > most_parameters) {
-    return fail(Code::limit, "{}: {} parameters, {} are possible", what, content.parameters.size(), most_parameters);
+    return fail(Code::limit, "{}: {} parameters are given, at most {} are possible", what, content.parameters.size(),
+                most_parameters);
   }
   if (content.payload == nullptr && content.count > 0) {
-    return fail(Code::argument, "{}: no memory for a payload of {} elements", what, content.count);
+    return fail(Code::argument, "{}: payload is NULL, but its count is {}", what, content.count);
   }
   if (content.count > (std::uint64_t{1} << 58)) {
-    return fail(Code::limit, "{}: a payload of {} elements", what, content.count);
+    return fail(Code::limit, "{}: a payload of {} elements is too large", what, content.count);
   }
   if (worker < any_worker) {
-    return fail(Code::argument, "{}: {} is no worker id", what, worker);
+    return fail(Code::argument, "{}: {} is not a worker id", what, worker);
   }
   return {};
 }

@@ -31,7 +31,7 @@ void set_content(wire::Letter& letter, const Content& content);
 // Converts the payload to this host's byte order.
 void own_byte_order(wire::Letter& letter);
 
-// A task in the hands of a coupler or a worker. Its memory is the letter's.
+// A task that a coupler or a worker has taken. Its memory belongs to the task message in which it came.
 struct Incoming {
   std::uint64_t id = no_number;  // the coupler's number of the task
   std::int32_t source = 0;       // the universe rank of the requester

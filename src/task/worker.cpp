@@ -1,5 +1,6 @@
 #include "task/worker.hpp"
 
+#include <new>
 #include <utility>
 
 #include "os/clock.hpp"
@@ -42,8 +43,8 @@ Status Worker::join_group(const WorkerOptions& options) {
   }
   const std::int32_t size = options.group_size == 0 ? own->size : options.group_size;
   if (size < 1 || size > own->size || own->size % size != 0) {
-    return fail(Code::argument, "tasks '{}': program '{}' has {} ranks, which make no groups of {}", name_, own->name,
-                own->size, options.group_size);
+    return fail(Code::argument, "tasks '{}': program '{}' has {} ranks, which cannot be divided into groups of {}",
+                name_, own->name, own->size, options.group_size);
   }
   if (options.id < any_worker) {
     return fail(Code::argument, "tasks '{}': {} is no worker id", name_, options.id);
@@ -130,11 +131,15 @@ Status Worker::share(const Status& found) {
     letter.text = found.error() ? found.text() : std::string();
     image = wire::encode_letter(letter);
   }
-  COUPLET_TRY_VALUE(const auto images, team_->gather(image, os::never));
+  const auto images = team_->gather(image, os::never);
+  if (!images.ok()) {
+    give_up(images.status());
+    return images.status();
+  }
   if (team_->rank() == 0) {
     return found;
   }
-  COUPLET_TRY_VALUE(current_.letter, wire::decode_letter(images.front()));
+  COUPLET_TRY_VALUE(current_.letter, wire::decode_letter(images.value().front()));
   working_ = current_.letter.code == COUPLET_OK;
   return working_ ? Status() : current_.letter.status();
 }
@@ -146,7 +151,7 @@ Status Worker::next(const Expectation& expected, std::uint64_t deadline_ns, Inco
   if (working_) {
     return fail(Code::state, "tasks '{}': the task in hand has to be completed first", name_);
   }
-  COUPLET_TRY(share(team_->rank() == 0 ? take(expected, deadline_ns) : Status()));
+  COUPLET_TRY(told_to_all([&] { return share(team_->rank() == 0 ? take(expected, deadline_ns) : Status()); }));
   own_byte_order(current_.letter);
   incoming = view_of(current_.letter, current_.letter.number);
   return {};
@@ -162,17 +167,48 @@ void Worker::report(const Status& outcome) {
   static_cast<void>(post_.send(current_.coupler, done));  // a coupler that is gone need not know
 }
 
+// The ranks of the group have not agreed on the task in hand, if there is one: its requester is told, and the next call
+// takes the next task.
+void Worker::give_up(const Status& why) {
+  if (working_ && team_->rank() == 0) {
+    report(why);
+  }
+  working_ = false;
+}
+
+// Makes this rank's part of a collective call; without memory for it, the other ranks are told.
+template <typename Body>
+Status Worker::told_to_all(const Body& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    Status why =
+        fail(Code::memory, "tasks '{}': rank {} of the worker group has not enough memory", name_, team_->rank());
+    team_->leave(why);
+    give_up(why);
+    return why;
+  }
+}
+
 Status Worker::complete(const Status& outcome) {
   if (closed_ || !working_) {
     return fail(Code::state, "tasks '{}': there is no task in hand to complete", name_);
   }
+  return told_to_all([&] { return complete_together(outcome); });
+}
+
+Status Worker::complete_together(const Status& outcome) {
   Status worst = outcome;
   if (team_->size() > 1) {
     Letter own;
     own.code = static_cast<std::int32_t>(outcome.code());
     own.text = outcome.error() ? outcome.text() : std::string();
-    COUPLET_TRY_VALUE(const auto images, team_->gather(wire::encode_letter(own), os::never));
-    for (const std::string& image : images) {
+    const auto images = team_->gather(wire::encode_letter(own), os::never);
+    if (!images.ok()) {
+      give_up(images.status());
+      return images.status();
+    }
+    for (const std::string& image : images.value()) {
       COUPLET_TRY_VALUE(const Letter said, wire::decode_letter(image));
       if (worst.ok() && said.code < 0) {
         worst = said.status();
@@ -191,9 +227,10 @@ Status Worker::close() {
     return {};
   }
   closed_ = true;
+  team_->leave(fail(Code::state, "tasks '{}': rank {} of the group has closed them", name_, team_->rank()));
   if (team_->rank() == 0) {
     if (working_) {
-      report(fail(Code::peer_lost, "{} has closed with the task in hand",
+      report(fail(Code::peer_lost, "{} has closed before it completed the task",
                   post_.environment().peer_name(post_.environment().self())));
       working_ = false;
     }

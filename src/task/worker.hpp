@@ -27,8 +27,8 @@ class Worker final : public Listener {
 
   // Takes the next task, which is the same on every rank of the group until complete(). Collective over the group.
   // Returns not_yet at the deadline of the group's first rank, end if the couplers have nothing further, and peer_lost
-  // if a rank of the group is lost. A task that is not as expected is an error, and is handed back with it; the next
-  // call takes the next task.
+  // if a rank of the group is lost. If a task is not as expected, returns an error, with which the requester gets the
+  // task back; the next call takes the next task.
   Status next(const Expectation& expected, std::uint64_t deadline_ns, Incoming& incoming);
   // Completes the task when all ranks have said so. Collective. The requester gets the first error of a rank.
   Status complete(const Status& outcome);
@@ -52,6 +52,10 @@ class Worker final : public Listener {
   Status take(const Expectation& expected, std::uint64_t deadline_ns);
   Status share(const Status& found);
   void report(const Status& outcome);
+  void give_up(const Status& why);
+  template <typename Body>
+  Status told_to_all(const Body& body);
+  Status complete_together(const Status& outcome);
 
   Post& post_;
   std::string name_;

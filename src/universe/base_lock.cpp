@@ -17,7 +17,7 @@
 namespace couplet::universe {
 namespace {
 
-constexpr int nap_ms = 10;  // between two looks at a lock that another process holds
+constexpr int nap_ms = 10;  // pause between two tries to take the lock
 
 std::string holder_of(const os::Descriptor& file) {
   std::array<char, 64> text{};
@@ -28,7 +28,8 @@ std::string holder_of(const os::Descriptor& file) {
 void say_holder(const os::Descriptor& file) {
   const auto text = fmt::format("process {}", os::process_id());
   if (::ftruncate(file.number(), 0) == 0) {
-    static_cast<void>(!::pwrite(file.number(), text.data(), text.size(), 0));  // only for the sentence of who waits
+    // Only for the text that a waiting process shows.
+    static_cast<void>(!::pwrite(file.number(), text.data(), text.size(), 0));
   }
 }
 
@@ -58,7 +59,7 @@ Result<BaseLock> BaseLock::take(const std::string& base, const LockWait& wait) {
   while (true) {
     os::Descriptor file(
         os::retry_interrupted([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600); }));
-    if (!file && errno == ENOENT) {  // the base itself has just gone
+    if (!file && errno == ENOENT) {  // the base itself was removed meanwhile
       COUPLET_TRY(make_base(base));
       continue;
     }

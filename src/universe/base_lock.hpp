@@ -1,7 +1,7 @@
-// The lock of a run directory (COUPLET_RUN_DIR, /dev/shm/couplet-<uid>): held while runs in it are made or removed.
-// Used by node_directory only. Below: os. Invariants: whoever waits for a file that has gone begins again; no wait is
-// longer than its deadline, and an interrupt ends it; the file says which process holds it. Tests:
-// tests/unit/universe/test_node_directory.cpp.
+// The lock of a run directory (COUPLET_RUN_DIR, /dev/shm/couplet-<uid>). A process holds it while it makes or removes
+// directories of runs there. Used by node_directory only. Below: os. Invariants: if the lock file was removed while a
+// process waited for it, the process begins again; no wait is longer than its deadline, and an interrupt ends it; the
+// file names the process that holds the lock. Tests: tests/unit/universe/test_node_directory.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace couplet::universe {
 
-// How long somebody waits for the lock: until a time (os::now_ns scale), or until `interrupted` (may be empty) says so.
+// How long to wait for the lock: until a time (os::now_ns scale), or until `interrupted` (may be empty) returns true.
 struct LockWait {
   std::uint64_t deadline_ns = 0;
   std::function<bool()> interrupted{};
@@ -21,8 +21,8 @@ struct LockWait {
 
 class BaseLock {
  public:
-  // Makes `base` if it does not exist. timeout: another process holds the lock, which the text names; interrupted;
-  // system.
+  // Takes the lock. Makes `base` if it does not exist. Errors: timeout, if another process holds the lock (the text
+  // names it); interrupted; system.
   static Result<BaseLock> take(const std::string& base, const LockWait& wait);
   BaseLock(BaseLock&&) noexcept = default;
   BaseLock& operator=(BaseLock&&) noexcept = default;
@@ -31,7 +31,7 @@ class BaseLock {
   ~BaseLock() = default;
 
   static Status make_base(const std::string& base);
-  // Removes the lock file, and a base that the library has made by default, if no run is left.
+  // Removes the lock file if no run is left in the base, and also the base if the library has made it by default.
   void tidy() const;
 
  private:

@@ -1,7 +1,7 @@
-// What members and the hub say to each other (docs/formats/hub.md): binary messages in frames of family control. Turns
-// bytes into checked values and back; pure. Above: hub/ (the hub's side), member (ours). Below: wire (fields), layout.
-// Invariants: what decode_* returns has passed every check that needs no knowledge of the universe; no message grows
-// with the size of the universe: lists and descriptions of series are told in parts. Tests:
+// The messages between members and the hub (docs/formats/hub.md): binary messages in frames of the family control.
+// Turns bytes into checked values and back; pure. Above: hub/ (the hub's side), member (the member's side). Below: wire
+// (fields), layout. Invariants: what decode_* returns has passed every check that needs no knowledge of the universe;
+// no message grows with the size of the universe, since lists and descriptions of series are sent in parts. Tests:
 // tests/unit/universe/test_control.cpp (golden bytes), tests/fuzz/control.cpp.
 #pragma once
 
@@ -20,23 +20,26 @@
 
 namespace couplet::universe {
 
-// Low four bits of a control frame's kind. 0 and 1 were JSON and a table of peers in versions before this one.
+// The low four bits of a control frame's kind. In earlier versions 0 was JSON, and 1 a table of peers.
 enum ControlKind : std::uint8_t { control_message = 2 };
 inline constexpr std::size_t max_message_bytes = 1 << 20;
-inline constexpr std::size_t max_part_bytes = 256 << 10;  // of a series' description in one message
-inline constexpr std::size_t max_text_bytes = 4096;       // of a sentence
+// The largest part of a series' description in one message.
+inline constexpr std::size_t max_part_bytes = 256 << 10;
+// The longest text in a message, such as an error.
+inline constexpr std::size_t max_text_bytes = 4096;
 inline constexpr std::size_t max_host_bytes = 255;
 inline constexpr std::size_t max_node_key_bytes = 255;
 inline constexpr std::size_t max_series_name = 127;
 inline constexpr std::size_t max_nodes_per_message = 2048;
 inline constexpr std::size_t max_runs_per_message = 16384;
 inline constexpr std::size_t max_entries_per_message = 8192;
-inline constexpr std::size_t max_claims = 4096;  // series that one member writes or reads
+inline constexpr std::size_t max_contacts_looked_for = 256;  // in one message `look`
+inline constexpr std::size_t max_claims = 4096;              // how many series one member may write or read
 inline constexpr std::uint16_t unknown_node = 65535;
 
 using RequestId = std::uint64_t;
 
-// Where a process can be reached, and the proof of reach.
+// The address of a process, and the nonce that proves that its page and its memory can be reached.
 struct Contact {
   std::array<std::uint8_t, 16> address{};
   std::uint16_t port = 0;
@@ -54,7 +57,7 @@ inline void set_contact(PeerInfo& info, const Contact& contact) noexcept {
   info.contact_known = true;
 }
 
-// `count` ranks (or relays) from `first` on that have the same state.
+// `count` ranks (or relays), beginning with `first`, that have the same state.
 struct PeerRun {
   channel::PeerId first = 0;
   std::uint32_t count = 0;
@@ -63,14 +66,19 @@ struct PeerRun {
   std::uint16_t node = unknown_node;
   bool operator==(const PeerRun&) const = default;
 };
-// A part of a series' description (series_record.hpp), which may be longer than a message.
+struct ContactEntry {
+  channel::PeerId peer = 0;
+  std::uint16_t incarnation = 0;
+  Contact contact;
+};
+// A part of a series' description (series_record.hpp). A description may be longer than a message.
 struct RecordPart {
-  std::uint64_t record_bytes = 0;  // of the whole
+  std::uint64_t record_bytes = 0;  // size of the whole description
   std::uint64_t offset = 0;
   std::string bytes;
 };
 
-// ---- from a member (or relay) to the hub
+// ---- messages of a member (or a relay) to the hub
 
 struct JoinMessage {
   bool relay = false;
@@ -80,16 +88,16 @@ struct JoinMessage {
   double timeout_s = 60;  // < 0: for ever
   std::string host;
 };
-// After `admitted`, when the node directory exists: processes with the same key share it.
+// Follows `admitted`, when the node directory exists. Processes with the same key share a node directory.
 struct NodeMessage {
   std::string key;
 };
-// After `placed`, when the page is there and the process can be called.
+// Follows `placed`, when this process has made its page and accepts connections.
 struct PresentMessage {
   Contact contact;
 };
 struct LeaveMessage {};
-// The parts of one description come in order, with the same request.
+// Announces a series. The parts of its description are sent in order, with the same request number.
 struct AnnounceMessage {
   RequestId request = 0;
   RecordPart part;
@@ -100,7 +108,7 @@ struct FindMessage {
   std::int64_t newer_than = -1;
   bool wait = true;
 };
-// The next part of what `find` has found.
+// Asks for the next part of the description that `find` has found.
 struct FetchMessage {
   RequestId request = 0;
   std::string name;
@@ -112,8 +120,9 @@ struct NoteMessage {
   RequestId request = 0;
   SeriesNote note = SeriesNote::writer_closed;
   std::string name;
-  std::int32_t openers = 0;       // reader_opened: see SeriesRegistry::reader_opened
-  std::uint64_t incarnation = 0;  // reader_opened: that was opened; withdrawn: of the announcement that is taken back
+  std::int32_t openers = 0;  // reader_opened: see SeriesRegistry::reader_opened
+  // Reader_opened: the incarnation that was opened. withdrawn: the incarnation whose announcement is taken back.
+  std::uint64_t incarnation = 0;
 };
 struct RelayOfMessage {
   RequestId request = 0;
@@ -123,59 +132,66 @@ struct RelayOfMessage {
 struct CancelMessage {
   RequestId request = 0;
 };
-// Asks for the contacts of `count` peers from `first` on.
+// Asks for the contacts of `count` peers, beginning with `first`.
 struct ContactsOfMessage {
   channel::PeerId first = 0;
   std::uint32_t count = 0;
 };
-// SeriesClaim::openers of a member that has not opened this incarnation.
+// The value of SeriesClaim::openers if the member has not opened this incarnation.
 inline constexpr std::int32_t not_opened = -1;
-// What a member has to do with a series.
+// Whether a member writes or reads a series, as it tells a hub that was started again.
 struct SeriesClaim {
   std::string name;
   std::uint64_t incarnation = 0;
   bool writes = false;
-  std::uint32_t opened = 0;  // how often it reads it
-  // As it said when it opened this incarnation; not_opened: it reads an earlier one.
+  std::uint32_t opened = 0;  // how many times the member has it open for reading
+  // The number that the member gave when it opened this incarnation, or not_opened if it reads an earlier one.
   std::int32_t openers = not_opened;
-  bool has_record = false;  // it can be asked for the description
+  bool has_record = false;  // the hub can ask this member for the description
 };
-// Instead of `join`, to a hub that was started again: who this member is, and what the hub had told it.
+// Sent in place of `join` to a hub that was started again: the identity of this member, and what the earlier hub told
+// it.
 struct RejoinMessage {
   std::uint64_t run_id = 0;
-  std::uint32_t epoch = 0;  // how often the hub had been started again
+  std::uint32_t epoch = 0;  // how many times the hub had been started again when this member last heard of it
   bool relay = false;
-  bool released = false;  // it had been told `complete`
+  bool released = false;  // an earlier hub has sent `complete` to this member
   channel::PeerId peer = 0;
   std::uint16_t incarnation = 0;
   std::uint16_t node = 0;
   std::string node_key;
   std::string host;
-  double timeout_s = 60;  // of joining, where it was not released
+  double timeout_s = 60;  // the time allowed for joining; has a meaning if not released
   Contact contact;
   std::vector<ProgramInfo> programs;
-  std::vector<PeerRun> exceptions;  // who is not present in its first incarnation
+  // The peers that are not present in their first incarnation, and all relays that have been there.
+  std::vector<PeerRun> exceptions;
   std::vector<SeriesClaim> series;
 };
-// Answers `recall`: the description, in parts in order.
+// Answers `recall` with the description, whose parts are sent in order.
 struct RecordMessage {
   std::string name;
   std::uint64_t incarnation = 0;
   RecordPart part;
 };
-// Answers `look`: whose process has ended, as its lock in the node directory says.
+// Answers `look`: what the node directory says about the processes that were on this node, and those contacts for which
+// the hub asks that this member knows.
 struct SeenMessage {
-  std::vector<PeerRun> gone;  // states left and lost
+  std::vector<PeerRun> seen;  // present: its lock is held; left; lost
+  std::vector<ContactEntry> contacts;
 };
-// This member cannot reach `peer`, and asks it to call. Nothing answers: it may be asked for again.
+// Tells that this member cannot reach `peer`, and where it has dialed, and asks the hub to let `peer` dial. A hub that
+// was started again and awaits `peer` calls there itself. There is no answer; the member may ask again.
 struct CallMeBackMessage {
   channel::PeerId peer = 0;
+  std::uint16_t incarnation = 0;  // that the member means
+  Contact contact;
 };
 using MemberMessage = std::variant<JoinMessage, NodeMessage, PresentMessage, LeaveMessage, AnnounceMessage, FindMessage,
                                    FetchMessage, NoteMessage, RelayOfMessage, CancelMessage, ContactsOfMessage,
                                    RejoinMessage, RecordMessage, SeenMessage, CallMeBackMessage>;
 
-// ---- from the hub to a member
+// ---- messages of the hub to a member
 
 struct AdmittedMessage {
   std::uint64_t run_id = 0;
@@ -188,12 +204,12 @@ struct PlacedMessage {
   std::uint16_t incarnation = 0;
   std::vector<ProgramInfo> programs;
 };
-// Names of nodes, from number `first` on.
+// The names of nodes, beginning with number `first`.
 struct NodesMessage {
   std::uint16_t first = 0;
   std::vector<std::string> names;
 };
-// States that hold from now on, and why (for those that are lost).
+// New states of peers, and the reason (for those that are lost).
 struct StateGroup {
   std::string why;
   std::vector<PeerRun> runs;
@@ -201,25 +217,20 @@ struct StateGroup {
 struct StatesMessage {
   std::vector<StateGroup> groups;
 };
-struct ContactEntry {
-  channel::PeerId peer = 0;
-  std::uint16_t incarnation = 0;
-  Contact contact;
-};
 struct ContactsMessage {
   std::vector<ContactEntry> entries;
 };
-// Everybody who is needed is there; nodes and states were told just before.
+// All required processes are present. The hub has sent nodes and states just before.
 struct CompleteMessage {};
 struct WaitingMessage {
   std::string text;
 };
-// The end of this connection: why.
+// Says why the hub ends this connection.
 struct RefusedMessage {
   Code code = Code::internal;
   std::string text;
 };
-// A series that was found or announced. The part is empty where only the incarnation is told.
+// A series that was found or announced. The part is empty if only the incarnation is told.
 struct FoundSeries {
   std::uint64_t incarnation = 0;
   bool closed = false;
@@ -237,26 +248,28 @@ struct SeriesMessage {
   std::string program;
   std::uint64_t incarnation = 0;
   bool closed = false;
-  std::vector<std::string> opened;  // required programs whose readers have all opened
+  std::vector<std::string> opened;  // the required programs that have opened it
 };
 struct GoodbyeMessage {};  // answers `leave`
 struct OverMessage {
   std::string text;
 };
-// Answers `rejoin`: the hub knows this member again.
+// Answers `rejoin`: the hub has accepted this member again.
 struct RejoinedMessage {
   std::uint32_t epoch = 0;
 };
-// The hub that was started again needs this description.
+// A hub that was started again asks for this description.
 struct RecallMessage {
   std::string name;
   std::uint64_t incarnation = 0;
 };
-// The hub has not heard of these since it was started again: do their processes live, if they are on this node?
+// A hub that was started again has not heard of these peers. It asks whether their processes live, if they are on this
+// node; and for the contacts of some of them, of which no member has told it.
 struct LookMessage {
   std::vector<PeerRun> peers;
+  std::vector<PeerRun> contacts_of;
 };
-// That peer, in that incarnation, cannot reach this member, and asks it to call.
+// The peer `from`, in this incarnation, cannot reach this member, and asks it to dial.
 struct CallBackMessage {
   channel::PeerId from = 0;
   std::uint16_t incarnation = 0;
@@ -268,7 +281,8 @@ using HubMessage =
 
 [[nodiscard]] std::string encode(const MemberMessage& message);
 [[nodiscard]] std::string encode(const HubMessage& message);
-// protocol error that names the message and the field; limit: longer than max_message_bytes.
+// Return protocol, with a text that names the message and the field; or limit, if the bytes are more than
+// max_message_bytes.
 Result<MemberMessage> decode_member_message(std::string_view bytes);
 Result<HubMessage> decode_hub_message(std::string_view bytes);
 

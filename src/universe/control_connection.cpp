@@ -39,7 +39,7 @@ std::unique_ptr<ControlConnection> ControlConnection::accept(os::Descriptor sock
 }
 
 ControlConnection::~ControlConnection() {
-  channel_.reset();  // gives the queue back
+  channel_.reset();  // the channel still refers to frames of queue_
 }
 
 int ControlConnection::descriptor() const noexcept {
@@ -103,7 +103,7 @@ int ControlConnection::poll_handshake() {
     if (role == wire::Role::rank || role == wire::Role::relay) {
       handshake.accept_peer();
     } else {
-      handshake.refuse({Code::unsupported, "the hub talks to ranks and relays"});
+      handshake.refuse({Code::unsupported, "the hub accepts only ranks and relays"});
     }
   });
   if (status.code() == Code::not_yet) {
@@ -127,7 +127,7 @@ void ControlConnection::open_channel() {
   channel_->attach(std::move(*lane));
   state_ = State::open;
   for (auto queued = queue_.begin(); queued != queue_.end();) {
-    auto& outgoing = (queued++)->outgoing;  // sending may take it out of the queue
+    auto& outgoing = (queued++)->outgoing;  // sending may remove it from the queue
     channel_->send(outgoing);
   }
 }
@@ -148,7 +148,7 @@ void ControlConnection::send(ControlKind kind, std::shared_ptr<const std::string
   }
   queued_bytes_ += payload->size();
   if (queued_bytes_ > most_queued_bytes) {
-    fail({Code::limit, fmt::format("{} takes nothing: {} bytes are waiting for it", name_, queued_bytes_)});
+    fail({Code::limit, fmt::format("{} does not read: {} bytes are waiting for it", name_, queued_bytes_)});
     return;
   }
   auto& queued = queue_.emplace_back();
@@ -189,7 +189,7 @@ void ControlConnection::fail(const Status& why) {
   }
   failure_ = why;
   if (channel_ != nullptr) {
-    channel_->fail(why);  // poll settles it: the other side may be told
+    channel_->fail(why);  // the next poll ends the connection; the other side may be told first
     channel_->poll(0);
   }
   state_ = State::ended;

@@ -1,7 +1,7 @@
-// One connection between the hub and a member, from the socket on: connecting, handshake, then frames of family
-// control. Used by hub/hub_server and member. Below: channel (handshake, order, check sums), and the lanes that runtime
-// gives. Invariants: poll never blocks; nothing is parsed before the other side has proven the secret; what is queued
-// in either direction is bounded, and passing the bound ends the connection. Tests:
+// One connection between the hub and a member, from its socket on: connecting, the handshake, then frames of the family
+// control. Used by hub/hub_server and member. Below: channel (handshake, order, check sums), and the lane that runtime
+// makes from the socket. Invariants: poll never blocks; nothing is parsed before the other side has proven the secret;
+// what is queued in either direction is bounded, and a queue that passes its bound ends the connection. Tests:
 // tests/unit/universe/test_hub_server.cpp, tests/universe.
 #pragma once
 
@@ -21,11 +21,13 @@
 
 namespace couplet::universe {
 
-inline constexpr std::uint32_t control_payload_bytes = 2U << 20U;  // largest frame
-inline constexpr std::size_t most_queued_bytes = 256U << 20U;      // to one peer
-inline constexpr std::size_t most_arrived_messages = 1024;         // not yet taken; no more are read then
-inline constexpr std::size_t max_arrived_bytes = 4U << 20U;        // likewise; at least one message
-// Of the system's buffer in each direction: many members may be stopped at the same time.
+inline constexpr std::uint32_t control_payload_bytes = 2U << 20U;  // the largest payload of a frame
+inline constexpr std::size_t most_queued_bytes = 256U << 20U;      // the most bytes that are queued for one peer
+// The most messages that have arrived and are not yet taken. Nothing further is read while there are so many.
+inline constexpr std::size_t most_arrived_messages = 1024;
+// The same bound in bytes; one message is always allowed.
+inline constexpr std::size_t max_arrived_bytes = 4U << 20U;
+// The size of the system's buffer in each direction. It is small, since many members may be stopped at the same time.
 inline constexpr int control_socket_bytes = 256 << 10;
 
 class ControlConnection final : private channel::FrameHandler {
@@ -36,11 +38,11 @@ class ControlConnection final : private channel::FrameHandler {
     std::string payload;
   };
 
-  // socket: from os::connect_tcp towards target. make_lane outlives the connection.
+  // Begins a connection. socket: from os::connect_tcp, towards target. make_lane outlives the connection.
   static std::unique_ptr<ControlConnection> initiate(os::Descriptor socket, const os::Endpoint& target,
                                                      const channel::Secret& secret, const channel::HandshakeSelf& self,
                                                      std::string name, const LaneMaker& make_lane);
-  // socket: from os::accept_tcp.
+  // Takes a connection that was accepted. socket: from os::accept_tcp.
   static std::unique_ptr<ControlConnection> accept(os::Descriptor socket, const channel::Secret& secret,
                                                    const channel::HandshakeSelf& self, std::string name,
                                                    const LaneMaker& make_lane);
@@ -49,38 +51,39 @@ class ControlConnection final : private channel::FrameHandler {
   ControlConnection& operator=(const ControlConnection&) = delete;
 
   [[nodiscard]] State state() const noexcept { return state_; }
-  // Why it ended: code `end` where the other side has shut it in good order.
+  // Says why the connection has ended: code `end` if the other side has ended it in good order.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
-  // While open: who it is.
+  // The process at the other end. REQUIRES: the connection is open.
   [[nodiscard]] const channel::HandshakePeer& peer() const noexcept { return handshake_.peer(); }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
-  // Of this end, once connected.
+  // The address of this end, once the socket is connected.
   [[nodiscard]] const os::Endpoint& local() const noexcept { return local_; }
 
-  // -1 when ended.
+  // The descriptor to watch; -1 if the connection has ended.
   [[nodiscard]] int descriptor() const noexcept;
   [[nodiscard]] bool wants_write() const noexcept;
-  // Moves what can be moved; returns the work done.
+  // Reads and writes what is possible without blocking, and returns the amount of work done.
   int poll();
-  // The second look before sleeping.
+  // Would poll do something? To be asked once more before sleeping.
   [[nodiscard]] bool ready() const noexcept;
   // The next message, in order.
   [[nodiscard]] std::optional<Arrived> take();
-  // Queues a message; ignored when ended.
+  // Queues a message. Does nothing if the connection has ended.
   void send(ControlKind kind, std::shared_ptr<const std::string> payload);
   [[nodiscard]] bool sending() const noexcept { return !queue_.empty(); }
-  // What is queued here, without what the system has taken.
+  // The bytes that are queued here; those that the system has taken do not count.
   [[nodiscard]] std::size_t queued_bytes() const noexcept { return queued_bytes_; }
-  // Does the peer's system still owe an answer to something that was sent? Whoever asks has to poll() now and then,
-  // since only a look can tell a system that is gone from a peer that does not read. One system call.
+  // Has the peer's system not yet acknowledged something that was sent? A caller that asks has to poll() now and then,
+  // since only a system call can distinguish a system that is gone from a peer that does not read. Costs one system
+  // call.
   [[nodiscard]] bool unanswered() const noexcept;
-  // Nothing more is read before something has been taken.
+  // Returns true if so much has arrived that nothing further is read until the owner takes something.
   [[nodiscard]] bool full() const noexcept {
     return arrived_.size() >= most_arrived_messages || arrived_bytes_ >= max_arrived_bytes;
   }
-  // While in the handshake: has the other end said anything?
+  // During the handshake: has the other end sent anything?
   [[nodiscard]] bool spoke() const noexcept { return handshake_.wanted() != first_wanted_; }
-  // No more will be sent; the connection ends when everything queued has gone.
+  // Nothing will be sent after this. The connection ends when everything that is queued has been sent.
   void shut() noexcept;
   void fail(const Status& why);
 
@@ -105,7 +108,7 @@ class ControlConnection final : private channel::FrameHandler {
   void lost(channel::Channel& channel, const Status& why) override;
 
   State state_;
-  os::Descriptor socket_;  // until the lane has it
+  os::Descriptor socket_;  // empty once the lane owns it
   os::Endpoint target_;
   os::Endpoint local_;
   channel::Handshake handshake_;
@@ -117,7 +120,7 @@ class ControlConnection final : private channel::FrameHandler {
   std::size_t queued_bytes_ = 0;
   std::deque<Arrived> arrived_;
   std::size_t arrived_bytes_ = 0;
-  std::size_t first_wanted_;  // by the handshake, before anything has come
+  std::size_t first_wanted_;  // number of bytes that the handshake waited for before anything arrived
   std::unique_ptr<channel::Channel> channel_;
 };
 

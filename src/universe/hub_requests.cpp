@@ -5,7 +5,7 @@
 namespace couplet::universe {
 namespace {
 
-// The parts of a description, in order; at least one.
+// Calls `use` with each part of a description, in order. There is at least one part.
 template <typename Use>
 void for_each_part(const std::string& description, const Use& use) {
   std::uint64_t offset = 0;
@@ -52,7 +52,7 @@ void HubRequests::answered(AnswerMessage message) {
   }
   if (message.code == Code::restarted || message.series->part.offset != asked.found.size() ||
       (!asked.found.empty() && message.series->incarnation != asked.incarnation)) {
-    ask(message.request, asked);  // it was created again in between
+    ask(message.request, asked);  // the series was created again between two parts
     return;
   }
   auto& part = message.series->part;
@@ -77,9 +77,56 @@ std::optional<AnswerMessage> HubRequests::finish(RequestId request) {
   if (found == requests_.end()) {
     return std::nullopt;
   }
-  auto reply = std::move(found->second.reply);
+  auto& asked = found->second;
+  const bool last = --asked.users <= 0;
+  if (!asked.key.empty() && (last || asked.reply)) {  // a later caller asks anew
+    shared_.erase(asked.key);
+    asked.key.clear();
+  }
+  if (!last) {
+    return asked.reply;
+  }
+  auto reply = std::move(asked.reply);
   requests_.erase(found);
   return reply;
+}
+
+RequestId HubRequests::begin_or_go_on(const std::string& key, const std::function<MemberMessage(RequestId)>& make) {
+  if (const auto found = shared_.find(key); found != shared_.end()) {
+    ++requests_.at(found->second).users;
+    return found->second;
+  }
+  const RequestId request = next();
+  begin(request, make(request));
+  if (!key.empty()) {
+    requests_.at(request).key = key;
+    shared_[key] = request;
+  }
+  return request;
+}
+
+bool HubRequests::keep(RequestId request) {
+  const auto found = requests_.find(request);
+  if (found == requests_.end() || found->second.key.empty() || found->second.reply) {
+    return false;
+  }
+  --found->second.users;
+  return true;
+}
+
+std::vector<RequestId> HubRequests::end_all_kept(const std::string& prefix) {
+  std::vector<RequestId> ended;
+  for (auto at = shared_.lower_bound(prefix); at != shared_.end() && at->first.starts_with(prefix);) {
+    const auto request = requests_.find(at->second);
+    if (request->second.users > 0) {
+      ++at;  // another caller waits for it
+      continue;
+    }
+    ended.push_back(at->second);
+    requests_.erase(request);
+    at = shared_.erase(at);
+  }
+  return ended;
 }
 
 void HubRequests::ask_again() {

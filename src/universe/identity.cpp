@@ -1,4 +1,4 @@
-// Who this process is among its program's ranks, as its launcher tells it.
+// Finds out rank and size of this process in its program, from the environment of its launcher.
 #include <array>
 #include <charconv>
 
@@ -14,8 +14,8 @@ struct Launcher {
   const char* size;
 };
 
-// In this order: what was said explicitly; then the innermost launcher (an MPI's inside a Slurm step before Slurm's
-// own).
+// The first one that is set is used: the user's own variables; then those of an MPI before those of Slurm, since an
+// MPI's launcher may run inside a Slurm step.
 constexpr std::array launchers = {
     Launcher{"COUPLET_RANK", "COUPLET_RANK", "COUPLET_SIZE"},
     Launcher{"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
@@ -43,19 +43,19 @@ Result<Identity> identity_from_launcher() {
     if (environment(launcher.rank).empty() || environment(launcher.size).empty()) {
       if (&launcher != launchers.data()) {
         continue;
-      }  // e.g. a batch script has SLURM_NTASKS but is no task
+      }  // for example, a batch script has SLURM_NTASKS but is not a task
       return fail(Code::config, "COUPLET_RANK and COUPLET_SIZE belong together; only one of them is set");
     }
     Identity identity;
     COUPLET_TRY_VALUE(identity.rank, number(launcher.rank, 0));
     COUPLET_TRY_VALUE(identity.size, number(launcher.size, 1));
     if (identity.rank >= identity.size) {
-      return fail(Code::config, "{}={} but {}={}: a rank is less than the size", launcher.rank, identity.rank,
-                  launcher.size, identity.size);
+      return fail(Code::config, "{}={} must be less than {}={}", launcher.rank, identity.rank, launcher.size,
+                  identity.size);
     }
     return identity;
   }
-  return fail(Code::not_found, "no launcher has told rank and size (COUPLET_RANK, Open MPI, Hydra, Slurm)");
+  return fail(Code::not_found, "no launcher has given rank and size (COUPLET_RANK, Open MPI, Hydra, Slurm)");
 }
 
 }  // namespace couplet::universe

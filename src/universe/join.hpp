@@ -1,4 +1,4 @@
-// Joining: turns options (and the environment) into a membership. Blocks until everybody who is needed is there.
+// Joining: turns options (and the environment) into a membership. Blocks until all required processes are present.
 // Tests: tests/universe.
 #pragma once
 
@@ -18,30 +18,34 @@ namespace couplet::universe {
 
 struct JoinOptions {
   std::string hub;  // "host:port"
-  // The run that the hub has to serve; any_run: whichever it serves. A hub's address may be that of another universe by
-  // now.
+  // The run that the hub has to serve, or any_run. It matters because the hub's address may belong to another universe
+  // by now.
   std::uint64_t expected_run = channel::any_run;
   channel::Secret secret;
-  channel::Protection protection = channel::Protection::none;  // at least this, whatever the hub says
-  bool relay = false;                                          // identity then means nothing
-  bool hub_is_up = false;  // it was there a moment ago: where nobody listens, nobody will
+  channel::Protection protection = channel::Protection::none;  // the least protection, even if the hub demands none
+  bool relay = false;                                          // if true, identity has no meaning
+  // A process has just reached the hub. So if its port refuses connections, the hub has ended, and there is no need to
+  // try again.
+  bool hub_is_up = false;
   std::uint16_t lowest_version = channel::lowest_protocol_version;
   std::uint16_t highest_version = channel::highest_protocol_version;
   Identity identity;
-  double timeout_s = 60;      // < 0: for ever
-  std::string run_directory;  // base of the node directories
+  double timeout_s = 60;      // < 0: no limit
+  std::string run_directory;  // the base of the node directories
   std::string node_name;      // COUPLET_NODE
-  LaneMaker make_lane;        // for the connection to the hub
-  // Opens the socket on which peers reach this process; local: the address that reaches the hub, port 0. Called once.
+  LaneMaker make_lane;        // makes the lane of the connection to the hub
+  // Opens the socket at which peers reach this process, on the local address that reaches the hub, and any port. Called
+  // once.
   std::function<Result<os::Endpoint>(const os::Endpoint& local)> listen;
-  std::function<bool()> interrupted;             // Ctrl-C: join ends with interrupted
-  std::function<void(const std::string&)> note;  // who is being waited for; the hub is lost
+  std::function<bool()> interrupted;  // asks whether to stop (Ctrl-C); join then returns interrupted
+  // Receives texts: which processes join waits for, or that the hub is lost.
+  std::function<void(const std::string&)> note;
 };
 
-// What the environment says where the caller has said nothing: program "" is COUPLET_PROGRAM, rank and size -1 are the
-// launcher's (else 0 of 1), hub "" is COUPLET_HUB (and COUPLET_RUN, if it is set, is the run that it has to serve),
-// secret_file "" is COUPLET_SECRET_FILE or the user's own (made on first use), no timeout given is COUPLET_JOIN_TIMEOUT
-// (else 60). config error that says what is missing.
+// What the caller gives, to be completed from the environment. If program is "", COUPLET_PROGRAM is used; if rank and
+// size are -1, those of the launcher (else 0 of 1); if hub is "", COUPLET_HUB (COUPLET_RUN, if set, is the run that it
+// has to serve); if secret_file is "", COUPLET_SECRET_FILE, or the user's own secret (made on first use); if no timeout
+// is given, COUPLET_JOIN_TIMEOUT (else 60). Returns config, with a text that says what is missing.
 struct JoinWishes {
   std::string program;
   std::int32_t rank = -1;
@@ -54,9 +58,9 @@ struct JoinWishes {
 };
 Result<JoinOptions> join_options(const JoinWishes& wishes);
 
-// timeout: names the programs and ranks that are missing; not_found, exists, mismatch, argument: what the hub does not
-// like about the identity; mismatch: the hub serves another run; authentication; version; hub_lost: nobody answers
-// there, or no more; interrupted.
+// Joins the universe. Errors: timeout (the text names the programs and ranks that are missing); not_found, exists,
+// mismatch or argument, if the hub rejects the identity; mismatch, if the hub serves another run; authentication;
+// version; hub_lost, if no hub answers at the address, or the hub ends meanwhile; interrupted.
 Result<std::unique_ptr<Membership>> join(JoinOptions options);
 
 }  // namespace couplet::universe

@@ -1,5 +1,5 @@
-// How a connection to or at the hub becomes a lane once it has passed the handshake. Universe names no link: runtime
-// says it.
+// How a connection between a member and the hub becomes a lane after its handshake. The folder universe names no link,
+// so runtime gives it this function.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace couplet::universe {
 
-// peer: says whether to encrypt, and has the keys. largest_payload: of one frame.
+// peer: says whether the lane is encrypted, and has the keys. largest_payload: of one frame.
 using LaneMaker = std::function<Result<std::unique_ptr<link::Lane>>(
     os::Descriptor socket, const channel::HandshakePeer& peer, std::uint32_t largest_payload)>;
 

@@ -1,5 +1,6 @@
 #include "universe/liveness.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "os/clock.hpp"
@@ -8,12 +9,12 @@
 namespace couplet::universe {
 namespace {
 
-// Everybody on the node is looked at once in a round. With more than max_looks_per_tick * 10 peers a round takes
+// All processes on the node are checked once in this time. With more than max_looks_per_tick * 10 peers it takes
 // longer.
 constexpr std::uint64_t round_ns = 1'000'000'000;
 constexpr std::size_t max_looks_per_tick = 64;
-// A page goes in good order only, so that its peer has ended: whether it has left or is lost, the hub knows. If the hub
-// says nothing for so long (it may be stopped), the peer counts as one that has left.
+// A page is removed only by a process that ends in good order, so the peer has ended. The hub knows whether it has left
+// or is lost. If the hub says nothing for this long (it may be stopped), the peer counts as one that has left.
 constexpr std::uint64_t max_wait_for_word_ns = 3'000'000'000;
 
 }  // namespace
@@ -50,7 +51,7 @@ Status Liveness::alive(channel::PeerId id, std::uint16_t incarnation) {
     host_.hear();
   }
   if (entry->incarnation > incarnation) {
-    return fail(Code::peer_lost, "{} is gone, and was started again", host_.peer_name(id));
+    return fail(Code::peer_lost, "{} has ended, and was started again", host_.peer_name(id));
   }
   if (entry->incarnation == incarnation && entry->state != PeerState::absent) {
     return alive(id);
@@ -78,17 +79,24 @@ bool Liveness::lock_is_free(channel::PeerId id, bool keep_probe) {
   return !held;
 }
 
+bool Liveness::has_no_page(channel::PeerId id) const {
+  return os::LockProbe::open(os::page_path(node_directory_, id)).code() == Code::not_found;
+}
+
 void Liveness::look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe) {
   if (!lock_is_free(id, keep_probe)) {
     page_gone_since_ns_.erase(id);
     return;
   }
   const auto incarnation = entry.incarnation;
-  host_.hear();  // a peer that left in good order has told the hub first
+  host_.hear();  // a peer that left in good order has told the hub before
   if (entry.state != PeerState::present || entry.incarnation != incarnation) {
     return;
   }
-  const auto page_gone = os::LockProbe::open(os::page_path(node_directory_, id)).code() == Code::not_found;
+  const bool page_gone = has_no_page(id);
+  if (page_gone && has_no_page(self_)) {
+    return;  // the node directory itself was removed, so a missing page proves nothing
+  }
   if (page_gone && host_.hub_answers()) {
     const auto now = os::now_ns();
     const auto since = page_gone_since_ns_.emplace(id, now).first->second;
@@ -163,36 +171,79 @@ void Liveness::hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& inf
   if (info.incarnation < entry.incarnation) {
     return;
   }
+  if (const auto later = later_.find(id); later != later_.end()) {
+    if (info.incarnation >= later->second.info.incarnation) {
+      later->second = {info, text};
+    }
+    return;
+  }
   if (info.state == PeerState::present) {
     if (info.incarnation != entry.incarnation) {
       lose(id, PeerState::lost, fmt::format("{} is lost: it was started again", host_.peer_name(id)));
       probes_.erase(id);
+      if (handlers_.empty()) {  // nobody knows the incarnation that was lost
+        std::erase_if(losses_, [id](const Loss& loss) { return loss.id == id; });
+      } else if (is_untold(id)) {
+        later_[id] = {info, text};
+        return;
+      }
     } else if (entry.state == PeerState::lost) {
-      return;  // its lock has told more than the hub knew
+      return;  // its lock has proven its end, which the hub did not know yet
     }
     entry = info;
     return;
   }
+  if (entry.state == PeerState::absent && info.state != PeerState::absent) {
+    // It has come and gone before this process heard of it. A receive may wait for it all the same.
+    entry = info;
+    entry.state = PeerState::present;
+  }
   if (entry.state == PeerState::present) {
     lose(id, info.state, text.empty() ? fmt::format("{} is lost", host_.peer_name(id)) : text);
-  } else if (entry.state == PeerState::absent) {
-    entry = info;
-    if (info.state == PeerState::lost) {
-      loss_texts_[id] = text.empty() ? fmt::format("{} is lost", host_.peer_name(id)) : text;
-    }
   }
 }
 
-void Liveness::tell() {
-  if (handlers_.empty()) {
-    return;  // kept for the first one: somebody may be lost before join has returned
+void Liveness::port_refuses(channel::PeerId id, std::uint16_t incarnation, const Status& why) {
+  const auto* const entry = host_.find_peer(id);
+  const bool meant = entry != nullptr && entry->state == PeerState::present && entry->incarnation == incarnation;
+  if (meant && !host_.hub_answers()) {
+    lose(id, PeerState::lost,
+         fmt::format("{} is lost: nobody listens at its port any more: {}", host_.peer_name(id), why.text()));
   }
-  const auto losses = std::exchange(losses_, {});
-  for (const auto& loss : losses) {
+}
+
+bool Liveness::is_untold(channel::PeerId id) const noexcept {
+  return std::any_of(losses_.begin(), losses_.end(), [id](const Loss& loss) { return loss.id == id; });
+}
+
+void Liveness::tell() {
+  if (handlers_.empty() || telling_) {
+    return;  // kept for the first handler: a peer may be lost before join has returned
+  }
+  telling_ = true;
+  const auto end = std::unique_ptr<bool, void (*)(bool*)>(&telling_, [](bool* telling) { *telling = false; });
+  while (!losses_.empty()) {
+    const Loss loss = losses_.front();
     for (const auto& handler : handlers_) {
       handler(loss.id, loss.why);
     }
+    losses_.pop_front();
+    enter_later(loss.id);
   }
+}
+
+void Liveness::enter_later(channel::PeerId id) {
+  auto* const entry = host_.find_peer(id);
+  const auto later = later_.find(id);
+  if (entry == nullptr || later == later_.end() || is_untold(id)) {
+    return;
+  }
+  *entry = later->second.info;
+  if (entry->state == PeerState::lost) {
+    const auto& text = later->second.text;
+    loss_texts_[id] = text.empty() ? fmt::format("{} is lost", host_.peer_name(id)) : text;
+  }
+  later_.erase(later);
 }
 
 }  // namespace couplet::universe

@@ -1,12 +1,15 @@
-// Who is alive: the one place that decides that a peer has left or is lost, that keeps the text which says so, and that
-// tells the layers above. It turns proofs (the lock of a page in the node directory, the hub's word) into a state of
-// the peer table. Used by member. Below: os (locks). docs/liveness.md says which death is noticed by which proof and
-// within what time. Invariants: nobody is declared dead by age, silence or a number; a peer is lost at most once for
-// each incarnation; a loss is kept until somebody listens. Tests: tests/unit/universe/liveness_test.cpp,
-// tests/universe/test_deaths.py.
+// Decides which peers are alive. This is the one place that decides that a peer has left or is lost, that keeps the
+// text which says so, and that tells the layers above. It turns proofs (the lock of a page in the node directory, a
+// message of the hub, without a hub a port that refuses calls) into a state in the table of peers. Used by member.
+// Below: os (locks). docs/liveness.md says which death is noticed by which proof and within what time. Invariants: no
+// peer is declared dead because of age, silence or a number; a peer is lost at most once in each incarnation; a loss is
+// kept until a handler has been told; the handlers are told of a loss while the table still shows the incarnation that
+// was lost, so that a peer that was started again at once is first lost for all layers, and then returns for all.
+// Tests: tests/unit/universe/liveness_test.cpp, tests/universe/test_deaths.py.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,17 +25,17 @@ namespace couplet::universe {
 
 class Liveness {
  public:
-  // What Liveness needs of the process whose peers it watches. None of these blocks.
+  // What Liveness needs of the process whose peers it watches. No function of it blocks.
   class Host {
    public:
     virtual ~Host() = default;
     // The peer's entry in the table; nullptr if the universe has no such peer.
     [[nodiscard]] virtual PeerInfo* find_peer(channel::PeerId id) noexcept = 0;
     [[nodiscard]] virtual std::string peer_name(channel::PeerId id) const = 0;
-    // Takes everything that the hub has said until now; may call back into hub_says().
+    // Takes all messages of the hub that have arrived. May call hub_says().
     virtual void hear() = 0;
     [[nodiscard]] virtual bool hub_answers() const noexcept = 0;
-    // Everybody present on `node`, relays too.
+    // All peers that are present on `node`, relays included.
     [[nodiscard]] virtual std::vector<channel::PeerId> peers_on(std::uint16_t node) const = 0;
   };
   using Handler = std::function<void(channel::PeerId, const Status&)>;
@@ -43,30 +46,33 @@ class Liveness {
   Liveness& operator=(const Liveness&) = delete;
   ~Liveness() = default;
 
-  // From now on locks of `node_directory` count as proofs. Called once, when the own place is known.
+  // From now on, locks in `node_directory` count as proofs. Called once, when the node of this process is known.
   void enter(const std::string& node_directory, channel::PeerId self, std::uint16_t node);
-  // No peer is looked at any longer: this process leaves.
+  // From now on, no peer is checked: this process leaves.
   void stop_looking() noexcept {
     probes_.clear();
     round_.clear();
     node_directory_.clear();
   }
 
-  // Adds a handler of losses: called once for each incarnation that has left or is lost, from tell().
+  // Adds a handler of losses. tell() calls it once for each incarnation that has left or is lost.
   void on_lost(Handler handler) { handlers_.push_back(std::move(handler)); }
-  // ok while `id` may still answer; otherwise peer_lost with its name and how that was found out. If it is on this
-  // node, its lock is looked at now, and again in each tick.
+  // Returns ok while `id` may still answer, and otherwise peer_lost, with its name and the proof. If `id` is on this
+  // node, its lock is checked now, and again in each tick.
   Status alive(channel::PeerId id);
-  // The same for one incarnation: peer_lost also if the universe knows a later one. An incarnation that the hub has not
-  // told of yet counts as alive, unless its page in the node directory proves that it has ended.
+  // Does the same for one incarnation, and also returns peer_lost if the universe knows a later one. An incarnation
+  // that the hub has not told of yet counts as alive, unless its page in the node directory proves that it has ended.
   Status alive(channel::PeerId id, std::uint16_t incarnation);
-  // To be called about ten times a second while somebody waits. Looks again at the locks of the peers that somebody has
-  // asked about, and in turn at those of all others on this node: nobody needs to know for whom a wait waits, also
-  // without a hub.
+  // Checks locks again: those of the peers that were asked about in each call, and those of all other peers on this
+  // node in turn. So a wait need not say for which peer it waits, also without a hub. To be called about ten times a
+  // second during a wait.
   void tick(std::uint64_t now_ns);
-  // The hub describes `id` anew. entry: where the table stores it. text: why it is lost, or empty.
+  // Takes what the hub says of `id`. entry: where the table stores it. text: why the peer is lost, or empty.
   void hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
-  // Tells the handlers about the losses that they have not heard of. Without a handler they are kept.
+  // No process listens at the port of that incarnation, which is a proof without a hub (Membership::cannot_reach).
+  void port_refuses(channel::PeerId id, std::uint16_t incarnation, const Status& why);
+  // Tells the handlers about the losses that they have not been told yet, and then puts later incarnations of these
+  // peers into the table. If there is no handler, the losses are kept.
   void tell();
   // Would tell() call a handler?
   [[nodiscard]] bool has_news() const noexcept { return !losses_.empty() && !handlers_.empty(); }
@@ -77,9 +83,18 @@ class Liveness {
     Status why;
   };
 
+  // What the hub has said of an incarnation after one whose loss is not told yet.
+  struct Later {
+    PeerInfo info;
+    std::string text;
+  };
+
   void lose(channel::PeerId id, PeerState state, const std::string& text);
+  void enter_later(channel::PeerId id);
+  [[nodiscard]] bool is_untold(channel::PeerId id) const noexcept;
   void look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe);
   void look_around(std::uint64_t now_ns);
+  [[nodiscard]] bool has_no_page(channel::PeerId id) const;
   [[nodiscard]] bool lock_is_free(channel::PeerId id, bool keep_probe);
 
   Host& host_;
@@ -87,11 +102,14 @@ class Liveness {
   channel::PeerId self_ = channel::no_peer;
   std::uint16_t node_ = 0;
   std::unordered_map<channel::PeerId, std::string> loss_texts_;
-  std::unordered_map<channel::PeerId, std::unique_ptr<os::LockProbe>> probes_;  // of peers that somebody asked about
-  std::unordered_map<channel::PeerId, std::uint64_t> page_gone_since_ns_;       // the hub has not said why
-  std::vector<channel::PeerId> round_;                                          // on this node, to be looked at
+  std::unordered_map<channel::PeerId, std::unique_ptr<os::LockProbe>> probes_;  // for the peers that were asked about
+  // Since when the page is missing, while the hub has not said why.
+  std::unordered_map<channel::PeerId, std::uint64_t> page_gone_since_ns_;
+  std::vector<channel::PeerId> round_;  // the peers on this node that are still to be checked
   std::uint64_t next_round_ns_ = 0;
-  std::vector<Loss> losses_;  // not yet told
+  std::deque<Loss> losses_;  // not yet told
+  std::unordered_map<channel::PeerId, Later> later_;
+  bool telling_ = false;
   std::vector<Handler> handlers_;
 };
 

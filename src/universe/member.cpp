@@ -22,7 +22,7 @@ Member::~Member() {
   }
 }
 
-// ---- looking
+// ---- checking peers
 
 PeerInfo* Member::find_peer(channel::PeerId id) noexcept {
   if (id < ranks_.size()) {
@@ -97,7 +97,7 @@ std::string Member::peer_name(channel::PeerId id) const {
   return fmt::format("universe rank {} (which does not exist)", id);
 }
 
-// ---- what the hub says
+// ---- messages of the hub
 
 int Member::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
   const bool losses = liveness_.has_news();
@@ -223,7 +223,7 @@ void Member::update_run(const PeerRun& run, const std::string& why) {
     info.state = run.state;
     info.node = run.node == unknown_node ? known.node : run.node;
     if (id == id_ && run.state != PeerState::present) {
-      continue;  // we know better
+      continue;  // this process knows its own state better
     }
     const bool changed = known.state != info.state || known.incarnation != info.incarnation;
     const auto text = changed && run.state == PeerState::lost && !why.empty()
@@ -257,13 +257,13 @@ Status Member::heard(WaitingMessage& message) {
 
 Status Member::heard(RefusedMessage& message) {
   if (message.code == Code::not_yet) {
-    return {};  // the hub ends this connection, and is to be dialed again
+    return {};  // the hub ends this connection; this process dials again
   }
   refused_ = Status(message.code, message.text);
   if (!refused_.error()) {
     refused_ = {Code::protocol, message.text};
   }
-  if (complete_) {  // a hub that was started again; who waits for it hears why at once
+  if (complete_) {  // a hub that was started again: calls that wait for it are told why at once
     hub_status_ =
         fail(Code::hub_lost, "the hub at {} does not take this process back: {}", options_.hub, refused_.text());
   }
@@ -298,9 +298,21 @@ Status Member::heard(RecallMessage& message) {
 }
 
 Status Member::heard(LookMessage& message) {
-  auto gone = gone_from_node(directory_->path(), message.peers);
-  if (!gone.empty()) {
-    say(SeenMessage{std::move(gone)});
+  if (directory_ == nullptr) {
+    return fail(Code::protocol, "the hub asks what is on the node of this process before it knows the node");
+  }
+  SeenMessage answer{seen_on_node(directory_->path(), message.peers), {}};
+  std::size_t asked = 0;
+  for (const auto& run : message.contacts_of) {
+    for (std::uint32_t index = 0; index < run.count && asked < max_contacts_looked_for; ++index, ++asked) {
+      const auto* const known = find_peer(run.first + index);
+      if (known != nullptr && known->contact_known && known->incarnation == run.incarnation) {
+        answer.contacts.push_back({run.first + index, known->incarnation, contact_of(*known)});
+      }
+    }
+  }
+  if (!answer.seen.empty() || !answer.contacts.empty()) {
+    say(answer);
   }
   return {};
 }
@@ -313,8 +325,10 @@ Status Member::heard(CallBackMessage& message) {
   return {};
 }
 
+// Sends a message to the hub. The first message on a connection is that of introduce(): what is said before it, or
+// while the hub is away, is dropped, and requests are sent again when the hub is back.
 void Member::say(const MemberMessage& message) {
-  if (connection_ != nullptr) {
+  if (connection_ != nullptr && introduced_) {
     connection_->send(control_message, std::make_shared<const std::string>(encode(message)));
   }
 }

@@ -1,5 +1,5 @@
-// The member's side of the hub connection: Membership and SeriesRegistry as seen by the layers above. Private to
-// universe/.
+// A process's side of its connection to the hub. It implements Membership and SeriesRegistry for the layers above.
+// Private to universe/.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   ~Member() override;
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
-  // Everything that join() does; the member is of no use where it fails.
+  // Does everything that join() does. If it fails, the member cannot be used.
   Status join();
 
   // Membership
@@ -54,7 +54,12 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] Status hub() const override { return hub_status_; }
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
   void on_lost(Liveness::Handler handler) override { liveness_.on_lost(std::move(handler)); }
-  void request_call_back(channel::PeerId id) override { say(CallMeBackMessage{id}); }
+  void cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& refusals) override {
+    say(CallMeBackMessage{id, incarnation, contact_of(peer(id))});
+    if (!refusals.ok()) {
+      liveness_.port_refuses(id, incarnation, refusals);
+    }
+  }
   void on_call_back(std::function<void(channel::PeerId)> handler) override { call_back_ = std::move(handler); }
   Status alive(channel::PeerId id) override { return liveness_.alive(id); }
   Status alive(channel::PeerId id, std::uint16_t incarnation) override { return liveness_.alive(id, incarnation); }
@@ -95,7 +100,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Status wait_on_socket(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::string& what);
   void watch();
 
-  // member_return.cpp: a hub that goes away, and comes again
+  // member_return.cpp: the hub goes away, and comes back
   void hub_lost(const Status& why);
   void dial_again(std::uint64_t now_ns);
   void introduce();
@@ -105,7 +110,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] bool hub_may_return() const;
   [[nodiscard]] bool answers_may_come() const;
 
-  // member.cpp: what the hub says
+  // member.cpp: messages of the hub
   Status take(const ControlConnection::Arrived& arrived);
   Status heard(AdmittedMessage& message);
   Status heard(PlacedMessage& message);
@@ -127,9 +132,10 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   void update_run(const PeerRun& run, const std::string& why);
 
   // member_registry.cpp
+  // A request with a key that is not answered in time is kept, and any other one is taken back.
   Result<AnswerMessage> await_answer(RequestId request, std::uint64_t deadline_ns, const std::string& what,
                                      bool interruptible = false);
-  Status may_ask(const std::string& what) const;
+  [[nodiscard]] Status may_ask(const std::string& what) const override;
   Status note_series(NoteMessage note, std::uint64_t deadline_ns);
 
   JoinOptions options_;
@@ -138,21 +144,21 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   int watched_ = -1;
   bool watched_write_ = false;
 
-  os::Endpoint hub_;  // where it listens
+  os::Endpoint hub_;  // the address at which the hub listens
   bool admitted_ = false;
   bool placed_ = false;
   bool complete_ = false;
   bool goodbye_ = false;
   bool left_ = false;
-  bool reached_ = false;        // the hub was, once
-  bool reached_again_ = false;  // and after that it was dialed again
-  bool introduced_ = false;     // on this connection
-  bool broken_ = false;         // this connection; it was noted
+  bool reached_ = false;        // a connection to the hub has been open before
+  bool reached_again_ = false;  // it was lost, and the hub was dialed again
+  bool introduced_ = false;     // this process has named itself on this connection
+  bool broken_ = false;         // this connection has ended, and that was noted
   Status refused_;
   Status hub_status_;
   std::string hub_says_over_;
   Redial redial_;
-  std::uint64_t hub_lost_ns_ = 0;  // since when it is away
+  std::uint64_t hub_lost_ns_ = 0;  // since when there is no connection to the hub
   std::uint32_t epoch_ = 0;
   std::uint64_t join_deadline_ns_ = 0;
 
@@ -169,12 +175,18 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   std::vector<std::string> node_names_;
   Liveness liveness_{*this};
 
-  Contact contact_;  // own
+  Contact contact_;  // that of this process
   std::function<void(channel::PeerId)> call_back_;
-  std::vector<channel::PeerId> callers_;  // who asked for a call, and call_back_ was not told yet
-  HubRequests requests_{[this](const MemberMessage& message) { say(message); }};
+  // Peers that have asked to be dialed, and of which call_back_ was not told yet.
+  std::vector<channel::PeerId> callers_;
+  HubRequests requests_{[this](const MemberMessage& message) {
+    if (hub_status_.ok()) {  // otherwise the requests are sent when the hub is back
+      say(message);
+    }
+  }};
   SeriesAccount account_;
-  std::unordered_map<channel::PeerId, std::uint64_t> contacts_asked_;  // first of a block: when
+  // When a block of contacts was asked for, by the first peer of the block.
+  std::unordered_map<channel::PeerId, std::uint64_t> contacts_asked_;
   std::map<std::string, News> news_;
 
   std::unique_ptr<NodeDirectory> directory_;

@@ -17,10 +17,12 @@ namespace couplet::universe {
 namespace {
 
 constexpr std::uint64_t second_ns = 1'000'000'000;
-constexpr std::uint64_t connect_patience_ns = 5 * second_ns;  // for a hub that is just being started
+constexpr std::uint64_t connect_patience_ns = 5 * second_ns;  // a hub may just be starting
 constexpr std::uint64_t connect_pause_ns = second_ns / 20;
-constexpr std::uint64_t hub_answer_ns = 5 * second_ns;  // the hub decides a join's deadline; how much later we do
-constexpr std::uint64_t leave_patience_ns = second_ns;  // for a hub that is away
+// How much longer than the deadline of a join this process waits: the hub decides at the deadline, and its answer says
+// what is missing.
+constexpr std::uint64_t hub_answer_ns = 5 * second_ns;
+constexpr std::uint64_t leave_patience_ns = second_ns;  // how long leaving waits for a hub that is away
 constexpr std::uint64_t slice_ns = second_ns / 10;
 constexpr double default_join_timeout_s = 60;
 
@@ -29,7 +31,7 @@ void sleep_on(int descriptor, bool write, std::uint64_t timeout_ns) {
   static_cast<void>(::poll(&entry, descriptor >= 0 ? 1 : 0, static_cast<int>(timeout_ns / 1'000'000 + 1)));
 }
 
-// COUPLET_RUN: 16 hexadecimal digits; any_run where it is not set.
+// Reads COUPLET_RUN, 16 hexadecimal digits. Returns any_run if it is not set.
 Result<std::uint64_t> run_from_environment() {
   const auto text = environment("COUPLET_RUN");
   std::uint64_t run = channel::any_run;
@@ -72,6 +74,9 @@ Result<JoinOptions> join_options(const JoinWishes& wishes) {
   if (!wishes.timeout_given) {
     COUPLET_TRY_VALUE(options.timeout_s, environment_number("COUPLET_JOIN_TIMEOUT", default_join_timeout_s));
   }
+  if (std::isinf(options.timeout_s)) {
+    options.timeout_s = -1;  // for ever, too: messages to the hub have finite numbers only
+  }
   auto path = wishes.secret_file;
   if (path.empty()) {
     COUPLET_TRY_VALUE(path, channel::secret_path());
@@ -107,7 +112,8 @@ Status Member::join() {
   return step([&] { return complete_; }, "all programs that are needed");
 }
 
-// A hub that does not listen yet is tried again for a while: launchers start things in any order.
+// Connects to the hub. If it does not listen yet, tries again for a while, since launchers start processes in any
+// order.
 Status Member::connect(std::uint64_t deadline_ns) {
   COUPLET_TRY_VALUE(hub_, os::resolve(options_.hub));
   const auto until = options_.hub_is_up ? 0 : std::min(deadline_ns, os::now_ns() + connect_patience_ns);
@@ -198,7 +204,7 @@ Status Member::present() {
   owner.host = os::host_name();
   COUPLET_TRY_VALUE(page_, os::ProcessPage::create(directory_->path(), owner));
   const auto bell = os::bell_path(directory_->path(), id_);
-  COUPLET_TRY(os::remove_file(bell));  // of an incarnation that died
+  COUPLET_TRY(os::remove_file(bell));  // it may be left from an incarnation that died
   COUPLET_TRY_VALUE(doorbell_, os::Doorbell::open(bell, page_->sleep_flag()));
   if (options_.listen) {
     auto local = connection_->local();
@@ -213,8 +219,8 @@ Status Member::present() {
     set_contact(*self, contact_);
   }
   if (introduced_ && connection_->state() == ControlConnection::State::open && hub_status_.ok()) {
-    say(message);
-  }  // otherwise a hub that comes again is told everything
+    say(message);  // otherwise `rejoin` tells a hub that is started again
+  }
   return {};
 }
 
@@ -236,7 +242,7 @@ Status Member::attach(engine::Engine* engine) {
   return {};
 }
 
-// Keeps the engine's watch as the connection wants it.
+// Lets the engine watch the connection's descriptor as the connection needs it.
 void Member::watch() {
   if (engine_ == nullptr) {
     return;
@@ -294,18 +300,27 @@ Status Member::leave(std::uint64_t deadline_ns) {
   }
   left_ = true;
   Status status;
-  auto patience = deadline_ns;  // a little, once the hub is away
+  auto patience = deadline_ns;  // shortened when the hub is away
+  // If it has been away for so long that calls no longer wait for it, it is dialed just once: it may have come back
+  // while this process made no call that looks for it.
+  const auto look_for_hub = [&] {
+    const bool once = !answers_may_come();
+    const auto ended = [&] { return connection_->state() == ControlConnection::State::ended; };
+    const bool vain = once && ended() && !dial().ok();
+    const auto decided = [&] { return hub_status_.ok() || !hub_may_return() || (once && ended()); };
+    static_cast<void>(vain ? Status() : wait(decided, patience, "the hub"));
+  };
   do {
     if (hub_status_.ok()) {
       say(LeaveMessage{});
       status = wait([&] { return goodbye_ || !hub_status_.ok(); }, patience, "the hub's goodbye");
     }
-    if (!goodbye_ && !hub_status_.ok() && answers_may_come()) {
+    if (!goodbye_ && !hub_status_.ok() && hub_may_return()) {
       patience = std::min(patience, os::now_ns() + leave_patience_ns);
-      static_cast<void>(wait([&] { return hub_status_.ok() || !hub_may_return(); }, patience, "the hub"));
+      look_for_hub();
     }
   } while (!goodbye_ && hub_status_.ok() && status.ok() && os::now_ns() < patience);
-  if (!goodbye_ && directory_ != nullptr) {  // a hub that comes again finds it
+  if (!goodbye_ && directory_ != nullptr) {  // a hub that is started again will find the mark
     static_cast<void>(mark_left(directory_->path(), id_, incarnation_));
   }
   static_cast<void>(attach(nullptr));

@@ -1,4 +1,4 @@
-// The register of series at the hub, as a member asks it.
+// The requests of a member to the hub's register of series.
 #include "os/clock.hpp"
 #include "universe/member.hpp"
 #include "universe/series_record.hpp"
@@ -6,8 +6,14 @@
 namespace couplet::universe {
 namespace {
 
-// How long an answer that needs no waiting may take, when the caller does not want to wait.
+// How long to wait for the hub's answer to a question that it can answer at once, even if the caller does not want to
+// wait.
 constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
+
+// Of the questions about newer incarnations of a series; a name has no such character.
+std::string key_of(const std::string& series) {
+  return series + '\n';
+}
 
 }  // namespace
 
@@ -18,11 +24,15 @@ Status Member::may_ask(const std::string& what) const {
   return answers_may_come() ? Status() : hub_status_.within(what);
 }
 
-// The request has begun.
+// Waits for the answer to a request that has begun.
 Result<AnswerMessage> Member::await_answer(RequestId request, std::uint64_t deadline_ns, const std::string& what,
                                            bool interruptible) {
   const auto answered = [&] { return requests_.is_answered(request) || !answers_may_come(); };
   auto status = wait(answered, deadline_ns, what, interruptible);
+  if (answers_may_come() && requests_.keep(request)) {
+    const bool hub_is_why = status.code() == Code::timeout && !hub_status_.ok();
+    return hub_is_why ? fail(Code::timeout, "{}: {}", status.text(), hub_status_.text()) : status;
+  }
   auto reply = requests_.finish(request);
   if (reply) {
     if (reply->code == Code::ok || reply->code == Code::not_yet) {
@@ -33,7 +43,9 @@ Result<AnswerMessage> Member::await_answer(RequestId request, std::uint64_t dead
   if (!hub_status_.ok()) {
     return hub_status_.within(what);
   }
-  say(CancelMessage{request});
+  if (!requests_.is_open(request)) {
+    say(CancelMessage{request});
+  }
   return status;
 }
 
@@ -65,10 +77,14 @@ void Member::writing(const std::string& name, std::uint64_t incarnation) {
 Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) {
   const auto what = fmt::format("looking for series '{}'", name);
   COUPLET_TRY(may_ask(what));
-  const auto request = requests_.next();
   const auto now = os::now_ns();
-  const bool wait_for_it = deadline_ns > now;
-  requests_.begin(request, FindMessage{request, name, newer_than, wait_for_it});
+  // A look for a newer incarnation that has no time left leaves its question with the hub, and waits for no answer.
+  const bool kept = newer_than >= 0;
+  const bool wait_for_it = kept || deadline_ns > now;
+  const auto key = kept ? fmt::format("{}{}", key_of(name), newer_than) : std::string();
+  const auto request = requests_.begin_or_go_on(key, [&](RequestId number) {
+    return FindMessage{number, name, newer_than, wait_for_it};
+  });
   auto reply = await_answer(request, wait_for_it ? deadline_ns : now + answer_grace_ns, what, wait_for_it);
   if (!reply.ok()) {
     return reply.code() == Code::timeout && wait_for_it ? Status(Code::not_yet) : reply.status();
@@ -90,6 +106,11 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
 }
 
 Status Member::note_series(NoteMessage note, std::uint64_t deadline_ns) {
+  if (deadline_ns == unanswered) {
+    note.request = requests_.next();
+    say(note);
+    return {};
+  }
   const auto what = fmt::format("telling the hub about series '{}'", note.name);
   COUPLET_TRY(may_ask(what));
   const auto request = requests_.next();
@@ -119,6 +140,9 @@ Status Member::reader_opened(const std::string& name, std::uint64_t incarnation,
 }
 
 Status Member::reader_closed(const std::string& name, std::uint64_t deadline_ns) {
+  for (const auto request : requests_.end_all_kept(key_of(name))) {
+    say(CancelMessage{request});
+  }
   auto status = note_series({.note = SeriesNote::reader_closed, .name = name}, deadline_ns);
   account_.closed_reader(name);
   return status;
@@ -132,11 +156,11 @@ SeriesRegistry::News Member::news(const std::string& name) const {
 Result<channel::PeerId> Member::relay_of(std::uint16_t node, std::uint64_t deadline_ns) {
   const auto what = fmt::format("looking for the relay of node {}", node_name(node));
   COUPLET_TRY(may_ask(what));
-  const auto request = requests_.next();
-  const auto now = os::now_ns();
-  const bool wait_for_it = deadline_ns > now;
-  requests_.begin(request, RelayOfMessage{request, node, wait_for_it});
-  COUPLET_TRY_VALUE(const auto reply, await_answer(request, wait_for_it ? deadline_ns : now + answer_grace_ns, what));
+  const auto key = fmt::format("relay of {}", node);
+  const auto request = requests_.begin_or_go_on(key, [&](RequestId number) {
+    return RelayOfMessage{number, node, true};
+  });
+  COUPLET_TRY_VALUE(const auto reply, await_answer(request, deadline_ns, what));
   if (reply.code == Code::not_yet) {
     return fail(Code::timeout, "node {} has no relay yet", node_name(node));
   }

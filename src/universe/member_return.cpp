@@ -1,5 +1,5 @@
-// A hub that goes away, and comes again: the member dials it again, says who it is, and asks again what was not
-// answered.
+// What a member does when the hub goes away and comes back: it dials the hub again, names itself, and repeats the
+// requests that were not answered.
 #include <algorithm>
 #include <charconv>
 
@@ -10,7 +10,8 @@
 namespace couplet::universe {
 namespace {
 
-// How long calls wait for a hub that is away, counted from when it went. Setting hub.return_patience_s.
+// How long calls wait for a hub that is away, counted from the loss of the connection. A time in which the process made
+// no call, and could not dial, does not count. The setting hub.return_patience_s overrides it.
 constexpr double default_return_patience_s = 4;
 
 double seconds_setting(const std::string& text, double otherwise) {
@@ -26,16 +27,18 @@ bool Member::hub_may_return() const {
   return reached_ && hub_says_over_.empty() && refused_.ok() && !goodbye_;
 }
 
-// ok, or it is away for so short a time that waiting for it makes sense.
+// Is the hub there, or away for so short a time that it is worth waiting?
 bool Member::answers_may_come() const {
   if (hub_status_.ok()) {
     return true;
   }
   const auto patience = seconds_setting(setting("hub.return_patience_s"), default_return_patience_s);
-  return hub_may_return() && os::now_ns() < hub_lost_ns_ + static_cast<std::uint64_t>(patience * 1e9);
+  const auto now = os::now_ns();
+  return hub_may_return() &&
+         (now < hub_lost_ns_ + static_cast<std::uint64_t>(patience * 1e9) || (patience > 0 && redial_.overdue(now)));
 }
 
-// The connection has ended; called once for each.
+// The connection has ended. Called once for each connection.
 void Member::hub_lost(const Status& why) {
   const bool was_there = hub_status_.ok();
   if (!hub_says_over_.empty()) {
@@ -64,12 +67,17 @@ void Member::dial_again(std::uint64_t now_ns) {
       connection_->state() != ControlConnection::State::ended) {
     return;
   }
+  if (redial_.overdue(now_ns)) {
+    hub_lost_ns_ = now_ns;
+  }
+  redial_.dialed();
   if (auto status = dial(); !status.ok()) {
     redial_.failed(now_ns);
   }
 }
 
-// The connection is open: says who this is, to a hub that knows or one that does not.
+// Called when the connection is open. Names this process to the hub: with `rejoin` if a hub has known it before, else
+// with `join`.
 void Member::introduce() {
   introduced_ = true;
   if (page_ != nullptr) {
@@ -112,7 +120,7 @@ RejoinMessage Member::rejoin_message() const {
   return message;
 }
 
-// Who is not present in its first incarnation.
+// Returns the peers that are not present in their first incarnation, and all relays that have been there.
 std::vector<PeerRun> Member::exceptions() const {
   std::vector<PeerRun> runs;
   for (std::size_t rank = 0; rank < ranks_.size() && runs.size() < max_runs_per_message; ++rank) {
@@ -127,6 +135,11 @@ std::vector<PeerRun> Member::exceptions() const {
       ++last->count;
     } else {
       runs.push_back({peer, 1, info.state, info.incarnation, info.node});
+    }
+  }
+  for (const auto& [relay, info] : relays_) {
+    if (info.state != PeerState::absent && runs.size() < max_runs_per_message) {
+      runs.push_back({relay, 1, info.state, info.incarnation, info.node});
     }
   }
   return runs;

@@ -1,7 +1,8 @@
-// universe: programs, ranks, joining, liveness. Turns an environment and a hub into "who is who, where, and alive".
-// Above: message, series, relay, runtime. Below: engine, channel (the connection to the hub), os. Invariants: ranks of
-// the universe are programs in order of id, then rank; the table of peers costs at most 64 bytes a rank; a peer is lost
-// once, by name, and comes back only as a new incarnation; what the hub sends is never trusted blindly. Tests:
+// universe: programs, ranks, joining, liveness. Turns an environment and a hub into a table of all processes, which
+// says where each one is and whether it is alive. Above: message, series, relay, runtime. Below: engine, channel (the
+// connection to the hub), os. Invariants: the ranks of the universe are in the order of their programs' ids, then of
+// their ranks in the program; the table of peers needs at most 64 bytes for each rank; a loss is told once, with the
+// peer's name, and a lost peer returns only as a new incarnation; what the hub sends is always checked. Tests:
 // tests/unit/universe, tests/universe.
 #pragma once
 
@@ -27,33 +28,35 @@ struct ProgramInfo {
   std::string name;
   std::int32_t size = 0;
   std::int32_t first_rank = 0;  // in the universe
-  bool required = true;         // join waits for it
+  bool required = true;         // joining waits for this program
 };
 
 enum class PeerState : std::uint8_t { absent, present, left, lost };
 
-// What is known of one rank (or relay). At most 64 bytes.
+// The facts about one rank (or relay). At most 64 bytes.
 struct PeerInfo {
   std::array<std::uint8_t, 16> address{};  // IPv6 or IPv4-mapped
   std::uint16_t port = 0;
-  std::uint16_t node = 0;          // index into Membership::node_name
-  std::uint32_t process = 0;       // pid as the peer sees it
-  std::uint64_t memory_nonce = 0;  // stands in the peer's page in its node directory: proof of reach
+  std::uint16_t node = 0;     // index into Membership::node_name
+  std::uint32_t process = 0;  // pid as the peer sees it
+  // Also in the peer's page in its node directory, which proves that the page can be reached.
+  std::uint64_t memory_nonce = 0;
   std::uint16_t incarnation = 0;
   PeerState state = PeerState::absent;
-  // If false, address, port, process and memory_nonce are not known (yet): Membership::ask_contact.
+  // If false, address, port, process and memory_nonce are not known (yet). See Membership::ask_contact.
   bool contact_known = false;
 };
 static_assert(sizeof(PeerInfo) <= 64);
 
-// How this process presents itself.
+// How this process describes itself.
 struct Identity {
   std::string program;
   std::int32_t rank = 0;  // in the program
   std::int32_t size = 1;
 };
 
-// Rank and size from the environment of Open MPI, Hydra (MPICH) or Slurm; not_found where there is none.
+// Returns rank and size from the environment of Open MPI, Hydra (MPICH) or Slurm, or not_found if there is none of
+// these.
 Result<Identity> identity_from_launcher();
 
 // A process of the universe: a rank of a program, or a relay (rank and program are then -1).
@@ -67,51 +70,53 @@ class Membership {
   [[nodiscard]] virtual std::int32_t program() const noexcept = 0;  // id of the own program
   [[nodiscard]] virtual const std::vector<ProgramInfo>& programs() const noexcept = 0;
   [[nodiscard]] virtual const PeerInfo& peer(channel::PeerId id) const noexcept = 0;
-  // True if the contact of `id` is known (or nobody needs it any longer: it has left or is lost); otherwise asks the
-  // hub for it and returns false: look again in a later tick. Never blocks. State, incarnation and node of each peer
-  // are known without asking.
+  // Returns true if the contact of `id` is known, or is no longer needed because the peer has left or is lost.
+  // Otherwise asks the hub for it and returns false; ask again in a later tick. Never blocks. State, incarnation and
+  // node of each peer are known without asking.
   virtual bool ask_contact(channel::PeerId id) = 0;
   [[nodiscard]] virtual std::string_view node_name(std::uint16_t node) const noexcept = 0;
-  [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;  // own
+  [[nodiscard]] virtual std::uint16_t node() const noexcept = 0;  // this process's
   // "program 'ocean' rank 1 (universe rank 1) on host n03"
   [[nodiscard]] virtual std::string peer_name(channel::PeerId id) const = 0;
   [[nodiscard]] virtual std::uint64_t run_id() const noexcept = 0;
-  // <run directory>/<run id>, mode 0700: pages, rings, bells and series of this node.
+  // The directory <run directory>/<run id>, mode 0700, with the pages, rings, bells and series of this node.
   [[nodiscard]] virtual const std::string& node_directory() const noexcept = 0;
-  // A setting of the universe (from the hub's configuration), overridden by the environment variable; empty: not set.
-  // Key "series.eta.slots" <-> COUPLET_SERIES_ETA_SLOTS.
+  // Returns a setting of the universe: the environment variable if it is set, else the value from the hub, else "". The
+  // key "series.eta.slots" belongs to the variable COUPLET_SERIES_ETA_SLOTS.
   [[nodiscard]] virtual std::string setting(std::string_view key) const = 0;
   [[nodiscard]] virtual SeriesRegistry& registry() noexcept = 0;
 
-  // The own page in the node directory: knocks of peers, counters; and the doorbell to sleep on. They live as long as
-  // this.
+  // The page of this process in the node directory, with the knocks of peers and the counters; and the doorbell that
+  // wakes this process. Both live as long as this object.
   [[nodiscard]] virtual os::ProcessPage& page() noexcept = 0;
   [[nodiscard]] virtual os::Doorbell& doorbell() noexcept = 0;
-  // What the universe's processes prove to each other, and how they protect what goes over sockets.
+  // The secret that the processes of the universe prove to each other, and the protection of what is sent over sockets.
   [[nodiscard]] virtual const channel::Secret& secret() const noexcept = 0;
   [[nodiscard]] virtual channel::Protection protection() const noexcept = 0;
-  // From here on the engine polls the connection to the hub, and calls that wait let everything else move. nullptr: no
-  // more.
+  // From now on, the engine polls the connection to the hub, and calls that wait poll everything else meanwhile.
+  // nullptr: from now on, it does not.
   virtual Status attach(engine::Engine* engine) = 0;
-  // ok while the hub answers; hub_lost and why.
+  // Returns ok while the hub answers, else hub_lost and the reason.
   [[nodiscard]] virtual Status hub() const = 0;
-  // The hub has said that the universe is over.
+  // Has the hub said that the universe has ended?
   [[nodiscard]] virtual bool over() const = 0;
 
-  // The hub, or a lock in the node directory, says that a peer is gone (has left, or is lost): called once per
-  // incarnation, from poll. Several handlers may be set; none is ever taken out.
+  // Adds a handler that is called from poll, once for each incarnation of a peer, when the hub or a lock in the node
+  // directory says that the peer has left or is lost. Several handlers may be added; none can be removed.
   virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler) = 0;
-  // Asks the hub to tell `id` that this process cannot reach it and waits for its call. May be lost: ask again, with
-  // back-off.
-  virtual void request_call_back(channel::PeerId id) = 0;
-  // Called from poll when a peer, in its present incarnation, has asked for a call. One handler.
+  // This process cannot reach that incarnation of `id`. Asks the hub to let `id` dial; the request may get lost: repeat
+  // it, with growing pauses. refusals: not ok if the system of the peer's host has refused several calls in a row,
+  // because no process listens at the port. Without a hub this proves that the process has ended; while the hub
+  // answers, its message is waited for, since it says more.
+  virtual void cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& refusals) = 0;
+  // Sets the one handler that is called from poll when a peer, in its present incarnation, asks this process to dial.
   virtual void on_call_back(std::function<void(channel::PeerId from)> handler) = 0;
-  // ok while `id` may still answer; peer_lost with its name and how it was found out. Looks at its lock when on this
-  // node.
+  // Returns ok while `id` may still answer, else peer_lost, with its name and the proof. Checks the lock of a peer on
+  // this node.
   virtual Status alive(channel::PeerId id) = 0;
-  // The same for one incarnation of it: peer_lost also if a later one is known.
+  // Does the same for one incarnation of the peer, and also returns peer_lost if a later one is known.
   virtual Status alive(channel::PeerId id, std::uint16_t incarnation) = 0;
-  // Says goodbye to the hub (the slots of a writer stay where the contract says so).
+  // Says goodbye to the hub. The slots of a writer stay as long as docs/formats/series.md says.
   virtual Status leave(std::uint64_t deadline_ns) = 0;
 };
 

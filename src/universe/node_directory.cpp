@@ -7,7 +7,9 @@
 #include <charconv>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "os/clock.hpp"
 #include "os/directory.hpp"
@@ -19,13 +21,14 @@ namespace couplet::universe {
 namespace {
 
 constexpr std::size_t run_id_digits = 16;
-constexpr std::uint64_t max_tidy_wait_ns = 5'000'000'000;  // for others to be done with the directory, when we leave it
+// How long leaving waits for others to release the lock of the base.
+constexpr std::uint64_t max_tidy_wait_ns = 5'000'000'000;
 
 bool lockable(const std::string& name) {
   return name.starts_with("page-") || name.starts_with("keeper-");
 }
 
-// Does any process hold a lock in this directory? Also true if that cannot be found out.
+// Does any process hold a lock in this directory? Also returns true if that cannot be found out.
 bool inhabited(const std::string& directory) {
   const auto names = os::list_directory(directory);
   return !names.ok() || std::any_of(names->begin(), names->end(), [&](const std::string& name) {
@@ -37,7 +40,8 @@ bool inhabited(const std::string& directory) {
   });
 }
 
-// The run in a name "<run id, 16 hexadecimal digits>" or "<run id>-<more>"; none: it is no such name.
+// Returns the run in a name "<run id, 16 hexadecimal digits>" or "<run id>-<more>", or nothing if the name has another
+// form.
 std::optional<std::uint64_t> run_of(const std::string& name) {
   std::uint64_t run_id = 0;
   if (name.size() < run_id_digits || (name.size() > run_id_digits && name[run_id_digits] != '-')) {
@@ -51,7 +55,8 @@ std::optional<std::uint64_t> run_of(const std::string& name) {
   return run_id;
 }
 
-// Is this a node directory that a process of this user has made? Whatever else lies in the base is nobody's business.
+// Returns the facts of a node directory that a process of this user has made. Returns nothing for anything else, which
+// is never touched.
 std::optional<NodeFacts> facts_of_ours(const std::string& base, const std::string& name) {
   const auto run_id = run_of(name);
   const auto path = fmt::format("{}/{}", base, name);
@@ -66,7 +71,7 @@ std::optional<NodeFacts> facts_of_ours(const std::string& base, const std::strin
   return std::move(*node);
 }
 
-// Why the directory is dead; empty: it is not, or that cannot be told.
+// Returns why the directory is dead; "" if it is not, or if that cannot be found out.
 std::string why_dead(const std::string& directory, const NodeFacts& facts) {
   if (inhabited(directory)) {
     return {};
@@ -74,7 +79,8 @@ std::string why_dead(const std::string& directory, const NodeFacts& facts) {
   if (facts.boot_id == os::boot_id()) {
     return "its processes have ended";
   }
-  // Another boot id on another host is a neighbour on a shared file system, whose locks may not be seen here.
+  // Another boot id together with another host belongs to a neighbour on a shared file system. Its locks may not be
+  // visible here.
   return facts.host == os::host_name() ? fmt::format("from before the last boot of host {}", facts.host) : "";
 }
 
@@ -82,7 +88,8 @@ std::string new_keeper_path(const std::string& directory) {
   return os::temporary_name(directory, "keeper");
 }
 
-// The file that proves that it is ours goes last, so that a crash in between leaves what the next join removes.
+// Removes a directory. The file that proves that it is ours is removed last, so that the next join can remove what a
+// crash has left.
 Status remove_run(const std::string& directory) {
   COUPLET_TRY_VALUE(const auto names, os::list_directory(directory));
   for (const auto& name : names) {
@@ -93,21 +100,39 @@ Status remove_run(const std::string& directory) {
   return os::remove_directory(directory);
 }
 
-// Under the base's lock: what other runs have left here. A failure is no reason not to start.
-CleanReport clean_locked(const std::string& base, bool dry_run) {
+// What the caller of clean_locked() is about to do.
+struct Caller {
+  std::optional<std::uint64_t> enters_run;  // this run lives, also if no lock of it is held here
+  std::string leaves;                       // this directory is removed if it is dead, also if its run lives
+};
+
+// Removes what other runs have left here. The caller holds the lock of the base. A failure does not prevent joining. A
+// directory whose processes have all died is kept while its run lives in another one: its pages prove to a hub that was
+// started again that these processes are dead.
+CleanReport clean_locked(const std::string& base, bool dry_run, const Caller& caller = {}) {
   CleanReport report;
   const auto names = os::list_directory(base);
   if (!names.ok()) {
     return report;
   }
+  std::vector<std::pair<std::string, NodeFacts>> directories;
+  std::set<std::uint64_t> living;
+  if (caller.enters_run) {
+    living.insert(*caller.enters_run);
+  }
   for (const auto& name : *names) {
-    const auto facts = facts_of_ours(base, name);
-    if (!facts) {
-      continue;
+    if (auto facts = facts_of_ours(base, name)) {
+      directories.emplace_back(fmt::format("{}/{}", base, name), std::move(*facts));
+      const auto& [path, known] = directories.back();
+      if (known.boot_id == os::boot_id() && inhabited(path)) {
+        living.insert(known.run_id);
+      }
     }
-    const auto path = fmt::format("{}/{}", base, name);
-    const auto why = why_dead(path, *facts);
-    if (why.empty()) {
+  }
+  for (const auto& [path, facts] : directories) {
+    const auto why = why_dead(path, facts);
+    const bool proves = facts.boot_id == os::boot_id() && living.contains(facts.run_id) && path != caller.leaves;
+    if (why.empty() || proves) {
       report.kept.push_back(path);
     } else if (dry_run || remove_run(path).ok()) {
       report.removed.push_back({path, why});
@@ -116,7 +141,8 @@ CleanReport clean_locked(const std::string& base, bool dry_run) {
   return report;
 }
 
-// The facts of a directory that exists already, or new ones for one that is empty. exists: it is something else.
+// Returns the facts of a directory that exists already, or new ones for an empty one. Returns exists if it is something
+// else.
 Result<NodeFacts> facts_for(const std::string& path, std::uint64_t run_id, const std::string& name) {
   auto facts = read_node_facts(path);
   if (facts.ok() && facts->run_id == run_id) {
@@ -124,7 +150,7 @@ Result<NodeFacts> facts_for(const std::string& path, std::uint64_t run_id, const
   }
   COUPLET_TRY_VALUE(const auto names, os::list_directory(path));
   if (!names.empty()) {
-    return fail(Code::exists, "{} is in the way: it is not the node directory of this run, and it is not empty", path);
+    return fail(Code::exists, "{} cannot be used: it is not the node directory of this run, and it is not empty", path);
   }
   COUPLET_TRY_VALUE(const auto random, os::random_bits());
   NodeFacts made{run_id, os::boot_id(), os::host_name(), fmt::format("{}/{:016x}/{}", os::boot_id(), random, name)};
@@ -148,19 +174,19 @@ NodeDirectory::NodeDirectory(std::string base, std::string path, std::string key
 
 Result<std::unique_ptr<NodeDirectory>> NodeDirectory::enter(const std::string& base, std::uint64_t run_id,
                                                             const std::string& name, const LockWait& wait) {
-  if (name.size() > 64 || name.find('/') != std::string::npos) {
-    return fail(Code::config, "COUPLET_NODE is '{}': at most 64 characters and no '/'", name);
+  if (name.size() > 64 || name.find('/') != std::string::npos || name == "." || name == "..") {
+    return fail(Code::config, "COUPLET_NODE is '{}': it must be a name of at most 64 characters without '/'", name);
   }
   COUPLET_TRY(BaseLock::make_base(base));
   if (base == os::run_directory() && ::getenv("COUPLET_RUN_DIR") == nullptr) {
-    COUPLET_TRY(os::make_private_directory(base));  // nobody else may have made it for us
+    COUPLET_TRY(os::make_private_directory(base));  // fails if another user has made it
   }
   COUPLET_TRY_VALUE(const auto lock, BaseLock::take(base, wait));
-  clean_locked(base, false);
+  clean_locked(base, false, {.enters_run = run_id, .leaves = {}});
   auto path = fmt::format("{}/{:016x}{}{}", base, run_id, name.empty() ? "" : "-", name);
   COUPLET_TRY(os::make_private_directory(path));
   COUPLET_TRY_VALUE(auto facts, facts_for(path, run_id, name));
-  if (facts.boot_id != os::boot_id()) {  // a shared file system: another host's directory of the same run
+  if (facts.boot_id != os::boot_id()) {  // a file system that hosts share: another host has this directory of the run
     path += "-" + os::boot_id().substr(0, 8);
     COUPLET_TRY(os::make_private_directory(path));
     COUPLET_TRY_VALUE(facts, facts_for(path, run_id, name));
@@ -179,7 +205,8 @@ NodeDirectory::~NodeDirectory() {
   static_cast<void>(os::remove_file(keeper_path_));
   keeper_.reset();
   if (lock.ok()) {
-    clean_locked(base_, false);  // this directory where nobody else is in it, and what others have left
+    // This removes this directory if no other process is in it, and what others have left.
+    clean_locked(base_, false, {.enters_run = std::nullopt, .leaves = path_});
     lock->tidy();
   }
 }

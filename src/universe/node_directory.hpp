@@ -1,11 +1,10 @@
-// The directory that the processes of a universe share on one node: <base>/<run id, 16 hexadecimal digits>[-<name>]/,
-// mode
-// 0700. Turns a run id into a directory that goes with its last process, and tells which left-over ones are dead. Used
-// by member, hub_server, relay and couplet-clean. Below: os (locks, files). Invariants: a process that is in a
-// directory holds a lock in it (a page, or `keeper-<pid>-<n>`); entering, leaving and cleaning are serialised by the
-// base's lock file, so that nobody removes what another is about to enter; what is locked is never touched, and neither
-// is what does not prove by its file `node` that this user's process has made it for that run. Tests:
-// tests/unit/universe/test_node_directory.cpp.
+// The directory <base>/<run id, 16 hexadecimal digits>[-<name>]/, mode 0700, that the processes of a universe share on
+// one node. Turns a run id into a directory that is removed with its last process, and says which left-over directories
+// are dead. Used by member, hub_server, relay and couplet-clean. Below: os (locks, files). Invariants: a process that
+// is in a directory holds a lock in it (a page, or `keeper-<pid>-<n>`); entering, leaving and cleaning are serialised
+// by the base's lock file, so that no process removes a directory that another one is about to enter; a directory is
+// never touched if it is in use, or if its file `node` does not prove that a process of this user has made it for that
+// run. Tests: tests/unit/universe/test_node_directory.cpp.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +20,21 @@ namespace couplet::universe {
 
 class NodeDirectory {
  public:
-  // base: os::run_directory(); name: COUPLET_NODE, if several "nodes" are on one host. Makes base and directory if they
-  // do not exist, and holds a keeper's lock until the end. system: somebody else owns or can read it; exists: something
-  // else has that name; timeout, interrupted: another process holds the lock of the base.
+  // Enters the directory of the run. Makes base and directory if they do not exist, and holds a keeper's lock until the
+  // end. base: os::run_directory(). name: COUPLET_NODE, if several "nodes" are on one host. Errors: system, if another
+  // user owns or can read the base; exists, if something else has the directory's name; timeout or interrupted, if
+  // another process holds the lock of the base.
   static Result<std::unique_ptr<NodeDirectory>> enter(const std::string& base, std::uint64_t run_id,
                                                       const std::string& name, const LockWait& wait);
-  // Removes the keeper, and the directory where nobody else is in it (as every other dead one). Does nothing in a
+  // Removes the keeper, and every dead directory, including this one if no other process is in it. Does nothing in a
   // forked child.
   ~NodeDirectory();
   NodeDirectory(const NodeDirectory&) = delete;
   NodeDirectory& operator=(const NodeDirectory&) = delete;
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
-  // The same for all processes that share this directory, and different for any other directory on any host.
+  // A text that is the same for all processes that share this directory, and different for any other directory on any
+  // host.
   [[nodiscard]] const std::string& key() const noexcept { return key_; }
 
  private:
@@ -53,13 +54,14 @@ struct Leftover {
 };
 
 struct CleanReport {
-  std::vector<Leftover> removed;  // or would be, in a dry run
-  std::vector<std::string> kept;  // somebody lives there
+  std::vector<Leftover> removed;  // in a dry run: what would be removed
+  std::vector<std::string> kept;  // directories in which processes live, or whose run lives in another one
 };
 
-// Removes the node directories of this user in which no lock is held, unless another host may still use them. Other
-// entries of `base` are neither touched nor reported. ok with an empty report if `base` does not exist; timeout,
-// interrupted.
+// Removes the node directories of this user in which no lock is held, unless another host may still use them, or
+// processes of the same run live in another directory of `base`. Other entries of `base` are neither touched nor
+// reported. Returns ok with an empty report if `base` does not exist; timeout or interrupted if another process holds
+// the lock of the base.
 Result<CleanReport> clean(const std::string& base, bool dry_run, const LockWait& wait);
 
 }  // namespace couplet::universe

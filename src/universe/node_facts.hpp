@@ -1,5 +1,5 @@
-// The file `node` of a node directory: who made the directory, and for which run. It alone makes a directory one of
-// ours. Used by node_directory. Format: docs/formats/node-directory.md. Tests:
+// The file `node` of a node directory: which host has made the directory, and for which run. Only a directory with this
+// file is one of ours. Used by node_directory. Format: docs/formats/node-directory.md. Tests:
 // tests/unit/universe/test_node_directory.cpp.
 #pragma once
 
@@ -20,10 +20,10 @@ struct NodeFacts {
 inline constexpr int node_facts_version = 1;
 inline constexpr const char* node_facts_file = "node";
 
-// The facts of `directory`. not_found: there is no such file; protocol: it is no sound file of this version, or does
-// not belong to this user. Symbolic links are not followed.
+// Reads the facts of `directory`. Returns not_found if there is no such file, and protocol if it is not a valid file of
+// this version or does not belong to this user. Symbolic links are not followed.
 Result<NodeFacts> read_node_facts(const std::string& directory);
-// The file appears complete, or not at all.
+// Writes the file, so that it appears complete or not at all.
 Status write_node_facts(const std::string& directory, const NodeFacts& facts);
 
 }  // namespace couplet::universe

@@ -8,7 +8,6 @@
 #include "os/descriptor.hpp"
 #include "os/directory.hpp"
 #include "os/error.hpp"
-#include "os/lock.hpp"
 #include "os/process_page.hpp"
 
 namespace couplet::universe {
@@ -19,7 +18,7 @@ constexpr std::string_view left_prefix = "left-";
 constexpr std::size_t peer_digits = 8;
 constexpr std::size_t incarnation_digits = 4;
 
-// The number behind a prefix, in hexadecimal digits.
+// Reads a number of so many hexadecimal digits from the start of the text.
 bool take_number(std::string_view& text, std::size_t digits, std::uint32_t& number) {
   if (text.size() < digits) {
     return false;
@@ -39,14 +38,13 @@ const PeerRun* run_of(const std::vector<PeerRun>& runs, channel::PeerId peer) {
   return nullptr;
 }
 
-// A page that nobody holds the lock of, and that is of this incarnation.
-bool dead_page(const std::string& directory, channel::PeerId peer, std::uint16_t incarnation) {
-  auto probe = os::LockProbe::open(os::page_path(directory, peer));
-  if (!probe.ok() || (*probe)->held()) {
-    return false;
-  }
+// What the lock of a page says of the process that has made it: absent if the page is of another incarnation.
+PeerState state_of_page(const std::string& directory, channel::PeerId peer, std::uint16_t incarnation) {
   const auto page = os::PeerPage::open(directory, peer);
-  return page.ok() && (*page)->header().incarnation == incarnation;
+  if (!page.ok() || (*page)->header().incarnation != incarnation) {
+    return PeerState::absent;
+  }
+  return (*page)->owner_lives() ? PeerState::present : PeerState::lost;
 }
 
 }  // namespace
@@ -57,11 +55,11 @@ Status mark_left(const std::string& directory, channel::PeerId peer, std::uint16
   return file ? Status() : os::system_failure(errno, fmt::format("cannot make {}", path));
 }
 
-std::vector<PeerRun> gone_from_node(const std::string& directory, const std::vector<PeerRun>& peers) {
-  std::vector<PeerRun> gone;
+std::vector<PeerRun> seen_on_node(const std::string& directory, const std::vector<PeerRun>& peers) {
+  std::vector<PeerRun> seen;
   const auto names = peers.empty() ? Result<std::vector<std::string>>(Code::not_found) : os::list_directory(directory);
   if (!names.ok()) {
-    return gone;
+    return seen;
   }
   for (const auto& name : *names) {
     std::string_view rest = name;
@@ -82,11 +80,14 @@ std::vector<PeerRun> gone_from_node(const std::string& directory, const std::vec
     const bool marked = !page && rest.starts_with('-') &&
                         take_number(rest = rest.substr(1), incarnation_digits, incarnation) &&
                         incarnation == run->incarnation;
-    if (marked || (page && dead_page(directory, peer, run->incarnation))) {
-      gone.push_back({peer, 1, marked ? PeerState::left : PeerState::lost, run->incarnation, run->node});
+    const auto state = marked ? PeerState::left
+                       : page ? state_of_page(directory, peer, run->incarnation)
+                              : PeerState::absent;
+    if (state != PeerState::absent) {
+      seen.push_back({peer, 1, state, run->incarnation, run->node});
     }
   }
-  return gone;
+  return seen;
 }
 
 }  // namespace couplet::universe

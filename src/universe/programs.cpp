@@ -85,7 +85,8 @@ Status check_program_name(std::string_view name) {
   for (const char character : name.substr(0, max_name)) {
     shown.push_back(character >= ' ' && character < 127 ? character : '?');
   }
-  return fail(Code::argument, "'{}' is no name for a program: 1 to {} letters, digits, '_', '-' and '.'", shown,
+  return fail(Code::argument,
+              "'{}' cannot be the name of a program: a name has 1 to {} letters, digits, '_', '-' and '.'", shown,
               max_name);
 }
 

@@ -1,9 +1,11 @@
-// When to dial a hub again that went away: soon, then less and less often, each process at times of its own, so that
-// ten thousand do not call in the same moment. Pure. Tests: tests/unit/universe/test_redial.cpp.
+// Decides when to dial a lost hub again: soon at first, then after growing pauses. Each process has times of its own,
+// so that ten thousand processes do not dial in the same moment. Pure. Tests: tests/unit/universe/test_redial.cpp.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+
+#include "os/clock.hpp"
 
 namespace couplet::universe {
 
@@ -15,14 +17,20 @@ class Redial {
   // seed: different for each process.
   explicit Redial(std::uint64_t seed = 0) noexcept : state_(seed * 2 + 1) {}
 
-  // The hub went away, or could not be reached.
+  // The connection to the hub was lost, or could not be made.
   void failed(std::uint64_t now_ns) noexcept {
     const auto pause = pause_ns_;
     pause_ns_ = std::min(2 * pause_ns_, max_redial_pause_ns);
     next_ns_ = now_ns + pause / 2 + random() % pause;
   }
   [[nodiscard]] bool due(std::uint64_t now_ns) const noexcept { return now_ns >= next_ns_; }
-  // It is there again.
+  // A call is under way, until failed() or reached().
+  void dialed() noexcept { next_ns_ = os::never; }
+  // Returns true if it has been due for so long that the process was busy, or made no call, and could not dial.
+  [[nodiscard]] bool overdue(std::uint64_t now_ns) const noexcept {
+    return now_ns > max_redial_pause_ns && now_ns - max_redial_pause_ns >= next_ns_;
+  }
+  // The connection was made again.
   void reached() noexcept { pause_ns_ = min_redial_pause_ns; }
 
  private:

@@ -1,4 +1,5 @@
-// The register of series that the hub keeps: who writes which boxes, where, and who reads.
+// The register of series that the hub keeps: which processes write which boxes, where they are, and which processes
+// read.
 #pragma once
 
 #include <cstdint>
@@ -11,69 +12,81 @@
 
 namespace couplet::universe {
 
-// One array of a step.
+// One of the arrays that belong to a step.
 struct SeriesField {
-  std::string name;  // may be empty where there is one
+  std::string name;  // may be empty if the series has only one field
   couplet_type type = COUPLET_BYTE;
   std::vector<std::int64_t> shape;
   bool operator==(const SeriesField&) const = default;
 };
 
-// One writer rank's part.
+// The part of a series that one writer rank has.
 struct SeriesPart {
   channel::PeerId writer = 0;
   std::uint16_t node = 0;
-  std::vector<std::vector<layout::Box>> boxes;  // of each field
+  std::vector<std::vector<layout::Box>> boxes;  // the list of boxes of each field
   std::string file;                             // name in the node directory of `node`
 };
 
 struct SeriesRecord {
   std::string name;
-  std::string program;  // of the writer
+  std::string program;  // the program that writes the series
   std::vector<SeriesField> fields;
   std::uint64_t slots = 0;
-  std::uint64_t incarnation = 0;  // 0, then +1 for each time the series was created again
+  std::uint64_t incarnation = 0;  // 0, then one more each time the series was created again
   std::vector<std::string> required_readers;
   double linger_s = 0;
-  bool closed = false;            // no writer writes any more
+  bool closed = false;            // all writers have ended
   std::vector<SeriesPart> parts;  // in order of the writers' ranks in their group
 };
 
-// All calls block until the hub has answered, at most until the deadline.
+// A deadline for SeriesRegistry::reader_opened and reader_closed: the hub is told, and its answer is not awaited. A hub
+// that is away hears of it when it is back.
+inline constexpr std::uint64_t unanswered = 0;
+
+// All functions without a remark block until the hub has answered, at most until the deadline.
 class SeriesRegistry {
  public:
   virtual ~SeriesRegistry() = default;
-  // Reserves a name for `record` (parts already complete; called by the first writer rank only, after the writers have
-  // agreed and made their files). Fills incarnation. exists: a live program writes it.
+  // Returns ok while the hub answers, or is away for so short a time that calls wait for it (setting
+  // hub.return_patience_s); else hub_lost with the reason, which begins with `what`. Does not block.
+  [[nodiscard]] virtual Status may_ask(const std::string& /*what*/) const { return {}; }
+  // Announces a series, whose record is complete except for its incarnation, and reserves its name. Called by the first
+  // writer rank only, after the writers have agreed and made their files. Returns the record with its incarnation, or
+  // exists if a live program writes this name.
   virtual Result<SeriesRecord> announce(const SeriesRecord& record, std::uint64_t deadline_ns) = 0;
-  // not_yet until the deadline if the series does not exist then. newer_than: wait for an incarnation above it (-1:
-  // any). interrupted.
+  // Finds a series. Waits until there is an incarnation above newer_than (-1: any). Returns not_yet if there is none at
+  // the deadline, or interrupted. A look for a newer incarnation that ends without an answer stays with the hub until
+  // the reader closes: the next look for the same takes the answer, so that it may be shorter than the way to the hub
+  // and back.
   virtual Result<SeriesRecord> find(const std::string& name, std::int64_t newer_than, std::uint64_t deadline_ns) = 0;
-  // This rank writes that incarnation from now on. Asks nobody: a hub that is started again is told.
+  // Notes that this rank writes that incarnation from now on. Does not ask the hub; a hub that is started again is
+  // told.
   virtual void writing(const std::string& /*name*/, std::uint64_t /*incarnation*/) {}
-  // A writer rank has closed (or a reader rank has opened or closed): the hub needs it to know when the universe is
-  // over.
+  // Tells the hub that a writer rank has closed the series (or, below, that a reader rank has opened or closed it).
+  // From this the hub knows when the universe has ended.
   virtual Status writer_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
-  // incarnation: of the series that was opened. openers: how many ranks of the program open the series for themselves,
-  // of which this is one; 0: it is a member of a team that opens it together, and all members hold it by now. The hub
-  // keeps the ranks of a required program as a set: a rank that opens twice counts once, and one that has ended is not
-  // waited for.
+  // incarnation: of the series that was opened. openers: the number of ranks of the program that each open the series
+  // for themselves, of which this is one; 0 means that this rank is a member of a team that opens the series together,
+  // and that all members hold it by now. The hub keeps the ranks of a required program as a set: a rank that opens
+  // twice counts once, and a rank that has ended is not waited for.
   virtual Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
                                std::uint64_t deadline_ns) = 0;
-  // A creation that failed after its announcement, by the rank that has announced it: the name is free again, and
-  // nobody finds the series.
+  // Takes back the announcement of a series whose creation failed afterwards. Called by the rank that has announced it.
+  // The name is free again, and no reader finds the series.
   virtual Status withdraw(const std::string& name, std::uint64_t incarnation, std::uint64_t deadline_ns) = 0;
   virtual Status reader_closed(const std::string& name, std::uint64_t deadline_ns) = 0;
-  // What the hub has told since of a series that this process writes or has open: its newest incarnation (-1: nothing
-  // was told), whether its writers have all ended, and which of its required programs have opened it. Asks nobody; a
-  // look into memory.
+  // What the hub has told since about a series that this process writes or has open: its newest incarnation (-1:
+  // nothing was told), whether all its writers have ended, and which of its required programs have opened it. Reads
+  // memory only, and does not ask the hub.
   struct News {
     std::int64_t incarnation = -1;
     bool closed = false;
     std::vector<std::string> opened;
   };
   [[nodiscard]] virtual News news(const std::string& /*name*/) const { return {}; }
-  // The relay that serves the series of `node` (waits for it; unsupported where none will come).
+  // Returns the relay that serves the series of `node`, and waits until there is one. Returns unsupported if there will
+  // be none.
   virtual Result<channel::PeerId> relay_of(std::uint16_t node, std::uint64_t deadline_ns) = 0;
 };
 

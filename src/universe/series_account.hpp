@@ -1,6 +1,5 @@
-// What this member does with series, as it would tell a hub that was started again: which it writes and reads, and the
-// descriptions that it can give. Pure; a part of Member.
-// Tests: tests/unit/universe/test_series_account.cpp.
+// What this member would tell about series to a hub that was started again: which series it writes and reads, and the
+// descriptions that it can give. Pure; a part of Member. Tests: tests/unit/universe/test_series_account.cpp.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace couplet::universe {
 
-// Of a series that is only read; the first writer rank keeps a description of any size.
+// The largest description of a series that is kept by a reader. The first writer rank keeps a description of any size.
 inline constexpr std::size_t max_kept_description_bytes = 64U << 10U;
 
 class SeriesAccount {
@@ -27,7 +26,7 @@ class SeriesAccount {
       entry.description = std::move(description);
     }
   }
-  // It was found: the next opened() means this one.
+  // Notes which incarnation was found. The next opened() means this one.
   void found(const std::string& name, std::uint64_t incarnation, Description description) {
     auto& entry = renew(name, incarnation);
     if (entry.description == nullptr && description->size() <= max_kept_description_bytes) {
@@ -54,7 +53,7 @@ class SeriesAccount {
     }
   }
 
-  // At most max_claims of them.
+  // Returns at most max_claims claims.
   [[nodiscard]] std::vector<SeriesClaim> claims() const {
     std::vector<SeriesClaim> claims;
     for (const auto& [name, entry] : entries_) {
@@ -66,7 +65,7 @@ class SeriesAccount {
     }
     return claims;
   }
-  // nullptr: not known here.
+  // Returns nullptr if this member does not have the description.
   [[nodiscard]] Description description(const std::string& name, std::uint64_t incarnation) const {
     const auto found = entries_.find(name);
     return found != entries_.end() && found->second.claim.incarnation == incarnation ? found->second.description

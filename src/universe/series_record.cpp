@@ -70,7 +70,8 @@ SeriesPart take_series_part(FieldReader& in, const std::vector<SeriesField>& fie
   return part;
 }
 
-// Counts of a part's boxes, before which nothing is allocated.
+// The fewest bytes of a part: its numbers and the counts of its boxes. It bounds what is allocated before they are
+// read.
 std::size_t min_part_bytes(const std::vector<SeriesField>& fields) {
   return sizeof(channel::PeerId) + 2 * sizeof(std::uint16_t) + 1 + sizeof(std::uint32_t) * fields.size();
 }

@@ -51,7 +51,7 @@ Result<SettingMap> settings_from_json(std::string_view text) {
   }
   const auto json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
-    return fail(Code::config, "the settings are no JSON object");
+    return fail(Code::config, "the settings are not a JSON object");
   }
   SettingMap settings;
   COUPLET_TRY(flatten(json, "", 0, settings));
@@ -91,8 +91,8 @@ Result<double> environment_number(const char* name, double otherwise) {
   }
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
-  if (end == text.c_str() || *end != 0 || !std::isfinite(value)) {
-    return fail(Code::config, "environment variable {} is '{}', which is no number", name, text);
+  if (end == text.c_str() || *end != 0 || std::isnan(value)) {
+    return fail(Code::config, "environment variable {} is '{}', which is not a number", name, text);
   }
   return value;
 }

@@ -1,4 +1,4 @@
-// Settings of the universe: what the hub's configuration says, overridden by this process's environment.
+// Settings of the universe: the values of the hub's configuration, unless this process's environment overrides them.
 #pragma once
 
 #include <map>
@@ -12,19 +12,22 @@ namespace couplet::universe {
 using SettingMap = std::map<std::string, std::string, std::less<>>;
 inline constexpr std::size_t most_settings_bytes = 256 * 1024;
 
-// {"encrypt": true, "series": {"eta": {"slots": 64}}} -> encrypt = "true", series.eta.slots = "64"; lists become
-// "a,b". config error that says where the text is no JSON or what cannot be a setting.
+// Reads settings from JSON: {"encrypt": true, "series": {"eta": {"slots": 64}}} gives encrypt = "true" and
+// series.eta.slots = "64"; a list gives "a,b". Returns config, with the place at which the text is not JSON, or the
+// value that cannot be a setting.
 Result<SettingMap> settings_from_json(std::string_view text);
 
-// "series.eta.slots" -> "COUPLET_SERIES_ETA_SLOTS": letters and digits in capitals, all else '_'.
+// Returns the variable of a key, for example COUPLET_SERIES_ETA_SLOTS for "series.eta.slots": letters and digits in
+// capitals, and '_' for all other characters.
 [[nodiscard]] std::string environment_name(std::string_view key);
 
-// The environment variable of the key, else the map's value, else "".
+// Returns the environment variable of the key if it is set, else the map's value, else "".
 [[nodiscard]] std::string setting_value(const SettingMap& settings, std::string_view key);
 
-// Value of an environment variable, "" where it is not set.
+// Returns the value of an environment variable, or "" if it is not set.
 [[nodiscard]] std::string environment(const char* name);
-// As a number; config error that names the variable and its value.
+// Returns a variable as a number, or `otherwise` if it is not set. Returns config if it is not a number, and names the
+// variable and its value.
 Result<double> environment_number(const char* name, double otherwise);
 
 }  // namespace couplet::universe

@@ -1,7 +1,7 @@
 // The file of an area: a page that its owner and the processes on the same node that open it map. The area's elements
 // follow the page if the library was asked for the memory (docs/formats/task.md). task includes it; it includes base.
 // Invariants: integers have the byte order of the host, and only processes of that host map the file; only the stamp
-// line changes once the file has its name.
+// line and the writers' entries change once the file has its name.
 // Tests: tests/unit/task/area_test.cpp.
 #pragma once
 
@@ -14,10 +14,11 @@
 namespace couplet::wire {
 
 inline constexpr std::uint64_t area_magic = 0x3141455241435443;  // "CTCAREA1"
-inline constexpr std::uint32_t area_version = 2;
+inline constexpr std::uint32_t area_version = 3;
 inline constexpr std::size_t area_page_bytes = 4096;
-inline constexpr int area_rank_bits = 21;        // universe rank + 1
-inline constexpr int area_incarnation_bits = 7;  // the low bits of the incarnation
+inline constexpr std::size_t area_writer_entries = 448;  // processes that write the owner's own memory at a time
+inline constexpr int area_rank_bits = 21;                // universe rank + 1
+inline constexpr int area_incarnation_bits = 7;          // the low bits of the incarnation
 inline constexpr int area_writer_bits = area_rank_bits + area_incarnation_bits;
 inline constexpr std::uint64_t area_writer_mask = (std::uint64_t{1} << area_writer_bits) - 1;
 inline constexpr std::uint64_t area_rank_mask = (std::uint64_t{1} << area_rank_bits) - 1;
@@ -54,9 +55,13 @@ struct AreaHeaderImage {
   std::array<std::uint64_t, 4> reserved;
   // A cache line of its own: how often the area was written, and in the low bits the mark of the present writer.
   alignas(64) std::atomic<std::uint64_t> stamp;
-  std::atomic<std::uint32_t> word;  // the futex of processes that wait until no process writes
+  std::atomic<std::uint32_t> word;    // the futex of processes that wait until no process writes
+  std::atomic<std::uint32_t> closed;  // 1: the owner has closed the area, and may use its memory for something else
+  // The marks of the processes that are writing the owner's own memory; 0: the entry is free.
+  alignas(64) std::array<std::atomic<std::uint64_t>, area_writer_entries> writers;
 };
-static_assert(sizeof(AreaHeaderImage) == 128 && offsetof(AreaHeaderImage, stamp) == 64);
+static_assert(offsetof(AreaHeaderImage, stamp) == 64 && offsetof(AreaHeaderImage, closed) == 76 &&
+              offsetof(AreaHeaderImage, writers) == 128 && sizeof(AreaHeaderImage) <= area_page_bytes);
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && std::atomic<std::uint32_t>::is_always_lock_free);
 
 // Returns the page of a mapping that make_area_header has made, or that find_area_header has accepted.

@@ -78,7 +78,7 @@ void seal_frame(FrameHeader& header, std::span<const std::byte> payload, bool wi
 
 Status verify_header(const FrameHeader& header) {
   if (header.magic != frame_magic) {
-    return fail(Code::protocol, "bytes that are no frame (they begin with 0x{:02x}, not 0x{:02x})", header.magic,
+    return fail(Code::protocol, "bytes that are not a frame (they begin with 0x{:02x}, not 0x{:02x})", header.magic,
                 frame_magic);
   }
   if (header.version != frame_version) {

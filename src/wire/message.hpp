@@ -64,8 +64,8 @@ inline constexpr std::uint64_t most_shared_pieces = std::uint64_t{1} << 15U;
 // each message that no receive has matched, so that the number of empty messages is bounded too.
 inline constexpr std::uint64_t eager_overhead_bytes = 192;
 
-// The payload credit that each of two sides has at the other when they meet, in a universe of `ranks` ranks. The sum
-// over all peers of a rank is at most max_total_credit_bytes, as long as each has at least min_payload_credit.
+// Returns the payload credit with which each of two sides begins, in a universe of `ranks` ranks. The sum over all
+// peers of a rank is at most max_total_credit_bytes, unless that would give a peer less than min_payload_credit.
 inline constexpr std::uint64_t max_payload_credit = std::uint64_t{4} << 20U;
 inline constexpr std::uint64_t min_payload_credit = std::uint64_t{64} << 10U;
 inline constexpr std::uint64_t max_total_credit_bytes = std::uint64_t{1} << 30U;

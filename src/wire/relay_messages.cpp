@@ -11,6 +11,10 @@ namespace {
 constexpr std::size_t subscribe_head_bytes = 48;
 constexpr std::uint8_t flag_again = 1;
 constexpr std::uint8_t flag_latest = 2;
+constexpr std::uint8_t flag_reader = 4;
+constexpr std::uint8_t flag_jumps = 8;
+constexpr std::uint8_t all_flags = flag_again | flag_latest | flag_reader | flag_jumps;
+constexpr std::size_t reader_bytes = 8;
 constexpr std::size_t field_head_bytes = 8;
 constexpr std::size_t most_dimensions = 8;
 constexpr std::size_t most_fields = 64;
@@ -33,14 +37,36 @@ bool plain_name(const std::string& name) {
 
 }  // namespace
 
+std::int32_t encode_wanted(const WantedSteps& wanted) noexcept {
+  if (wanted.every > 1) {
+    return wanted.every <= INT32_MAX ? -static_cast<std::int32_t>(wanted.every) : 0;
+  }
+  return wanted.share == whole_share ? 0 : static_cast<std::int32_t>(wanted.share);
+}
+
+Result<WantedSteps> decode_wanted(std::int32_t tag) {
+  WantedSteps wanted;
+  if (tag < -1) {
+    wanted.every = static_cast<std::uint64_t>(-std::int64_t{tag});
+  } else if (tag != 0) {
+    if (tag < std::int32_t{min_share} || tag > std::int32_t{whole_share}) {
+      return fail(Code::protocol, "a share of {} 65536ths of the steps; {} to {} is right", tag, min_share,
+                  whole_share);
+    }
+    wanted.share = static_cast<std::uint32_t>(tag);
+  }
+  return wanted;
+}
+
 std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
-  std::vector<std::byte> image(subscribe_head_bytes);
+  std::vector<std::byte> image(subscribe_head_bytes + (subscribe.reader != 0 ? reader_bytes : 0));
   std::byte* const head = image.data();
   put_little(head, subscribe.incarnation);
   put_little(head + 2, subscribe.mode);
   put_little(head + 3, subscribe.from);
   put_little(head + 4,
-             static_cast<std::uint8_t>((subscribe.again ? flag_again : 0) | (subscribe.latest ? flag_latest : 0)));
+             static_cast<std::uint8_t>((subscribe.again ? flag_again : 0) | (subscribe.latest ? flag_latest : 0) |
+                                       (subscribe.reader != 0 ? flag_reader : 0) | (subscribe.jumps ? flag_jumps : 0)));
   put_little(head + 5, static_cast<std::uint8_t>(subscribe.fields.size()));
   put_little(head + 6, static_cast<std::uint8_t>(subscribe.file.size()));
   put_little(head + 7, static_cast<std::uint8_t>(subscribe.series.size()));
@@ -49,6 +75,9 @@ std::vector<std::byte> encode_subscribe(const Subscribe& subscribe) {
   put_little(head + 24, subscribe.window);
   put_little(head + 32, subscribe.program);
   put_little(head + 40, subscribe.series_incarnation);
+  if (subscribe.reader != 0) {
+    put_little(head + subscribe_head_bytes, subscribe.reader);
+  }
   for (const SubscribedField& field : subscribe.fields) {
     const std::size_t at = image.size();
     image.resize(at + field_head_bytes + 16 * field.start.size());
@@ -80,8 +109,7 @@ Result<SubscribedField> take_field(std::span<const std::byte>& image) {
   const std::size_t numbers = std::size_t{dimensions} * field.boxes;
   if (dimensions == 0 || dimensions > most_dimensions || field.boxes == 0 || field.boxes > series_most_boxes ||
       image.size() < field_head_bytes + 16 * numbers) {
-    return fail(Code::protocol, "a subscription to {} boxes of {} dimensions, which cannot be", field.boxes,
-                dimensions);
+    return fail(Code::protocol, "a subscription cannot have {} boxes of {} dimensions", field.boxes, dimensions);
   }
   for (std::size_t number = 0; number < numbers; ++number) {
     const std::byte* const corner = image.data() + field_head_bytes + 16 * number;
@@ -110,29 +138,43 @@ Result<Subscribe> decode_subscribe(std::span<const std::byte> image) {
   const auto series_bytes = take_little<std::uint8_t>(head + 7);
   subscribe.again = (flags & flag_again) != 0;
   subscribe.latest = (flags & flag_latest) != 0;
+  subscribe.jumps = (flags & flag_jumps) != 0;
   subscribe.from_step = take_little<std::int64_t>(head + 8);
   subscribe.next = take_little<std::uint64_t>(head + 16);
   subscribe.window = take_little<std::uint64_t>(head + 24);
   subscribe.program = take_little<std::uint64_t>(head + 32);
   subscribe.series_incarnation = take_little<std::uint64_t>(head + 40);
-  if (flags > (flag_again | flag_latest) || subscribe.mode >= relay_modes || subscribe.from >= relay_starts ||
-      fields == 0 || fields > most_fields || file_bytes > longest_relay_name || series_bytes == 0 ||
-      series_bytes > longest_relay_name) {
-    return fail(Code::protocol, "a subscription with a mode, a start, fields or names that cannot be");
+  if (flags > all_flags) {
+    return fail(Code::protocol,
+                "a subscription has the flags {}, of which this relay knows {}: the reader's release is newer than the "
+                "relay's",
+                flags, all_flags);
+  }
+  if (subscribe.mode >= relay_modes || subscribe.from >= relay_starts || fields == 0 || fields > most_fields ||
+      file_bytes > longest_relay_name || series_bytes == 0 || series_bytes > longest_relay_name) {
+    return fail(Code::protocol, "the mode, the start, the fields or the names of a subscription are not valid");
   }
   auto rest = image.subspan(subscribe_head_bytes);
+  if ((flags & flag_reader) != 0) {
+    if (rest.size() < reader_bytes || take_little<std::uint32_t>(rest.data()) == 0) {
+      return fail(Code::protocol, "a subscription announces the number of its reader, but contains none");
+    }
+    subscribe.reader = take_little<std::uint32_t>(rest.data());
+    rest = rest.subspan(reader_bytes);
+  }
   for (unsigned count = 0; count < fields; ++count) {
     COUPLET_TRY_VALUE(auto field, take_field(rest));
     subscribe.fields.push_back(std::move(field));
   }
   if (rest.size() != std::size_t{file_bytes} + series_bytes) {
-    return fail(Code::protocol, "a subscription with names of {} bytes that has {} for them", file_bytes + series_bytes,
-                rest.size());
+    return fail(Code::protocol, "a subscription announces {} bytes of names, but contains {}",
+                file_bytes + series_bytes, rest.size());
   }
   subscribe.file = text_at(rest, 0, file_bytes);
   subscribe.series = text_at(rest, file_bytes, series_bytes);
   if (!plain_name(subscribe.file)) {
-    return fail(Code::protocol, "a subscription to '{}', which is no name in a node directory", subscribe.file);
+    return fail(Code::protocol, "a subscription to '{}', which is not the name of a file in a node directory",
+                subscribe.file);
   }
   return subscribe;
 }
@@ -147,7 +189,7 @@ void encode_accepted(const Accepted& accepted, std::span<std::byte, accepted_byt
 Result<Accepted> decode_accepted(std::span<const std::byte> image) {
   if (image.size() != accepted_bytes || take_little<std::uint32_t>(image.data()) > 1 ||
       take_little<std::uint32_t>(image.data() + 4) > UINT16_MAX) {
-    return fail(Code::protocol, "an answer to a subscription that cannot be ({} bytes)", image.size());
+    return fail(Code::protocol, "an answer to a subscription is not valid ({} bytes)", image.size());
   }
   Accepted accepted;
   accepted.big_endian = take_little<std::uint32_t>(image.data()) == 1;

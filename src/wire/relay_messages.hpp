@@ -14,14 +14,17 @@
 
 #include "base/status.hpp"
 #include "wire/frame.hpp"
+#include "wire/step_share.hpp"
 
 namespace couplet::wire {
 
 // `first`, `second` and `tag` are the fields of the header.
 enum class RelayKind : std::uint8_t {
   // Frames from a reader.
-  subscribe = 0,    // payload: Subscribe
-  credit = 1,       // ordinals below `first` may be sent; ordinals below `second` are no longer needed
+  subscribe = 0,  // payload: Subscribe
+  // Ordinals below `first` may be sent; ordinals below `second` are no longer needed; tag: which of the others the
+  // reader wants (WantedSteps).
+  credit = 1,
   unsubscribe = 2,  // the reader has closed
   // Frames from a relay.
   time = 4,      // sent before the first piece of a step with a time; first: its ordinal; second: the bits of its time
@@ -47,6 +50,16 @@ enum class RelayKind : std::uint8_t {
   return static_cast<std::uint8_t>(kind) < 8 && kind != RelayKind::time;
 }
 
+// Which ordinals a reader wants of those that it still needs: all, a share, or one of several.
+struct WantedSteps {
+  std::uint32_t share = whole_share;  // a follower's part of them, in 65536ths (step_share.hpp)
+  std::uint64_t every = 1;            // `second` of the credit, and after it one of so many
+};
+// The tag of a credit is 0 for all steps, the share, or minus `every`. What is larger than a tag is left out, so that
+// the reader is sent steps that it skips. REQUIRES: not both of them are given.
+[[nodiscard]] std::int32_t encode_wanted(const WantedSteps& wanted) noexcept;
+[[nodiscard]] Result<WantedSteps> decode_wanted(std::int32_t tag);
+
 inline constexpr std::uint8_t relay_modes = 2;          // hold, follow
 inline constexpr std::uint8_t relay_starts = 4;         // oldest, newest, next, step
 inline constexpr std::size_t longest_relay_name = 128;  // for the name of a file or a series
@@ -55,8 +68,8 @@ inline constexpr std::uint64_t largest_ordinal = std::uint64_t{1} << 62;
 
 // A field of a series, and the box of it that the reader wants.
 struct SubscribedField {
-  std::uint8_t field = 0;           // in the writer's file
-  std::vector<std::int64_t> start;  // of the boxes, one after the other
+  std::uint8_t field = 0;           // its number in the writer's file
+  std::vector<std::int64_t> start;  // the first corners of the boxes, one after the other
   std::vector<std::int64_t> stop;
   std::uint16_t boxes = 1;  // at most series_most_boxes; each has start.size() / boxes dimensions
 };
@@ -68,11 +81,15 @@ struct Subscribe {
   // The reader continues with `next` after another relay was lost, and `from` is not used.
   bool again = false;
   bool latest = false;  // the reader follows, and wants only the newest step
+  // After a jump to `end`, the relay may send the ordinals below end + window, too, once for each credit.
+  bool jumps = false;
   std::int64_t from_step = 0;
   std::uint64_t next = 0;
   std::uint64_t window = 0;   // so many ordinals from the first one on may be sent at once
   std::uint64_t program = 0;  // hash of the name of the reader's program
   std::uint64_t series_incarnation = 0;
+  // Common to the subscriptions of one reader, which leave out the same steps; 0: it shares none.
+  std::uint32_t reader = 0;
   std::vector<SubscribedField> fields;
   std::string file;    // name in the relay's node directory
   std::string series;  // name of the series, which is checked

@@ -40,7 +40,7 @@ RingMap::RingMap(std::byte* memory) noexcept
 Result<RingMap> RingMap::lay_out(std::span<std::byte> memory, const RingShape& shape, const RingHeader& header) {
   COUPLET_TRY(check_ring_shape(shape));
   if (memory.size() < ring_file_bytes(shape)) {
-    return fail(Code::argument, "a ring needs {} bytes and got {}", ring_file_bytes(shape), memory.size());
+    return fail(Code::argument, "a ring needs {} bytes, but has {}", ring_file_bytes(shape), memory.size());
   }
   auto* const front = new (memory.data()) RingFront;
   RingHeader& laid = front->header;

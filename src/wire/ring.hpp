@@ -74,7 +74,7 @@ struct alignas(cell_bytes) SharedLine {
 // The state of one side of a ring. It leaves `away` once, and then does not change.
 enum class RingSide : std::uint32_t {
   away = 0,     // it has not checked the ring yet
-  joined = 1,   // it has mapped the ring, or had mapped it
+  joined = 1,   // it has mapped the ring, or had mapped it before it ended
   refused = 2,  // it takes nothing from the ring, and its RingRefusal says why
   // It has not checked the ring yet, and may no longer refuse it: the other side is about to end and keeps nothing.
   kept = 3,

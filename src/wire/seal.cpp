@@ -11,10 +11,9 @@
 namespace couplet::wire {
 namespace {
 
-constexpr std::size_t nonce_bytes = 12;
+// libcrypto's AES is more than twice as fast as libsodium's, but needs 60 ns more for each record to begin.
+constexpr std::size_t max_short_plain_bytes = 256;
 constexpr std::string_view label_next_key = "couplet next key";
-
-using Nonce = std::array<unsigned char, nonce_bytes>;
 
 const unsigned char* raw(const std::byte* bytes) noexcept {
   return reinterpret_cast<const unsigned char*>(bytes);
@@ -41,6 +40,12 @@ const EVP_CIPHER* algorithm_of(Cipher cipher) noexcept {
   return cipher == Cipher::chacha20_poly1305 ? EVP_chacha20_poly1305() : EVP_aes_256_gcm();
 }
 
+bool is_offered(Cipher cipher) noexcept {
+  EVP_CIPHER* const found = EVP_CIPHER_fetch(nullptr, EVP_CIPHER_get0_name(algorithm_of(cipher)), nullptr);
+  EVP_CIPHER_free(found);
+  return found != nullptr;
+}
+
 struct FreeContext {
   void operator()(EVP_CIPHER_CTX* context) const noexcept { EVP_CIPHER_CTX_free(context); }
 };
@@ -58,15 +63,22 @@ bool cipher_available(Cipher cipher) {
 // The calls of libcrypto below can fail only if there is no memory, and the first use of the context has allocated it.
 // Their results are asserted, since going on without encryption is not acceptable.
 struct RecordSeal::State {
+  crypto_aead_aes256gcm_state short_records{};  // first, since it is aligned to 16 bytes
   std::unique_ptr<EVP_CIPHER_CTX, FreeContext> context;
   Cipher cipher = Cipher::chacha20_poly1305;
   SealKey key{};
   std::uint64_t records = 0;
   std::uint64_t key_lifetime = records_per_key;
 
-  ~State() { sodium_memzero(key.data(), key.size()); }
+  ~State() {
+    sodium_memzero(key.data(), key.size());
+    sodium_memzero(&short_records, sizeof short_records);
+  }
 
   [[nodiscard]] bool use_key(bool encrypt) noexcept {
+    if (cipher == Cipher::aes256_gcm) {
+      crypto_aead_aes256gcm_beforenm(&short_records, key.data());
+    }
     return EVP_CipherInit_ex(context.get(), nullptr, nullptr, key.data(), nullptr, encrypt ? 1 : 0) == 1;
   }
   // Replaces the key by the next one, from which this one cannot be computed.
@@ -77,8 +89,8 @@ struct RecordSeal::State {
     key = next;
     sodium_memzero(next.data(), next.size());
   }
-  // Makes the context ready for the next record, whose nonce is the number of the record.
-  void begin(bool encrypt) noexcept {
+  // Uses the key of the next record, and returns the record's nonce, which is its number.
+  [[nodiscard]] Nonce begin(bool encrypt) noexcept {
     const bool renew = records != 0 && records % key_lifetime == 0;
     if (renew) {
       replace_key();
@@ -91,6 +103,12 @@ struct RecordSeal::State {
       nonce[index] = static_cast<unsigned char>(records >> (8 * index));
     }
     ++records;
+    return nonce;
+  }
+  [[nodiscard]] bool is_short(std::size_t plain_bytes) const noexcept {
+    return cipher == Cipher::aes256_gcm && plain_bytes <= max_short_plain_bytes;
+  }
+  void begin_long(const Nonce& nonce, bool encrypt) noexcept {
     COUPLET_ASSERT(EVP_CipherInit_ex(context.get(), nullptr, nullptr, nullptr, nonce.data(), encrypt ? 1 : 0) == 1);
   }
   // Adds bytes that are authenticated and not encrypted.
@@ -126,6 +144,9 @@ Result<std::unique_ptr<RecordSeal>> RecordSeal::make(Cipher cipher, const SealKe
   state->context.reset(EVP_CIPHER_CTX_new());
   if (state->context == nullptr ||
       EVP_CipherInit_ex(state->context.get(), algorithm_of(cipher), nullptr, nullptr, nullptr, 1) != 1) {
+    if (is_offered(cipher)) {
+      return fail(Code::memory, "there is no memory for cipher {}", static_cast<int>(cipher));
+    }
     return fail(Code::unsupported, "the system's libcrypto does not offer cipher {}", static_cast<int>(cipher));
   }
   return std::unique_ptr<RecordSeal>(new RecordSeal(std::move(state)));
@@ -136,14 +157,21 @@ std::size_t RecordSeal::seal(std::span<const std::byte> plain, std::byte* record
   store_length(record, plain.size() + record_tag_bytes);
   std::byte* const body = record + record_prefix_bytes;
   std::byte* const tag = body + plain.size();
-  state_->begin(true);
+  const std::size_t record_length = record_prefix_bytes + plain.size() + record_tag_bytes;
+  const Nonce nonce = state_->begin(true);
+  if (state_->is_short(plain.size())) {
+    crypto_aead_aes256gcm_encrypt_afternm(raw(body), nullptr, raw(plain.data()), plain.size(), raw(record),
+                                          record_prefix_bytes, nullptr, nonce.data(), &state_->short_records);
+    return record_length;
+  }
+  state_->begin_long(nonce, true);
   state_->authenticate({record, record_prefix_bytes});
   state_->pass(plain, body);
   int length = 0;
   EVP_CIPHER_CTX* const context = state_->context.get();
   COUPLET_ASSERT(EVP_CipherFinal_ex(context, raw(tag), &length) == 1);
   COUPLET_ASSERT(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, record_tag_bytes, tag) == 1);
-  return record_prefix_bytes + plain.size() + record_tag_bytes;
+  return record_length;
 }
 
 Result<std::size_t> RecordSeal::record_length(std::span<const std::byte> bytes) {
@@ -152,7 +180,7 @@ Result<std::size_t> RecordSeal::record_length(std::span<const std::byte> bytes) 
   }
   const std::size_t length = load_length(bytes.data());
   if (length <= record_tag_bytes || length > record_bytes - record_prefix_bytes) {
-    return fail(Code::protocol, "a sealed record of {} bytes", length);
+    return fail(Code::protocol, "a sealed record cannot have {} bytes", length);
   }
   return record_prefix_bytes + length;
 }
@@ -161,19 +189,31 @@ Result<std::size_t> RecordSeal::open(std::span<const std::byte> record, std::byt
   COUPLET_ASSERT(record.size() > record_prefix_bytes + record_tag_bytes && record.size() <= record_bytes);
   const std::uint64_t number = state_->records;
   const auto body = record.subspan(record_prefix_bytes, plain_length(record.size()));
+  const Nonce nonce = state_->begin(false);
+  if (state_->is_short(body.size()) ? !open_short(record, plain, nonce) : !open_long(record, plain, nonce)) {
+    return fail(Code::protocol, "sealed record {} was changed, lost or repeated on the way", number);
+  }
+  return body.size();
+}
+
+bool RecordSeal::open_short(std::span<const std::byte> record, std::byte* plain, const Nonce& nonce) noexcept {
+  return crypto_aead_aes256gcm_decrypt_afternm(raw(plain), nullptr, nullptr, raw(record.data() + record_prefix_bytes),
+                                               record.size() - record_prefix_bytes, raw(record.data()),
+                                               record_prefix_bytes, nonce.data(), &state_->short_records) == 0;
+}
+
+bool RecordSeal::open_long(std::span<const std::byte> record, std::byte* plain, const Nonce& nonce) noexcept {
+  const auto body = record.subspan(record_prefix_bytes, plain_length(record.size()));
   std::array<std::byte, record_tag_bytes> tag;
   std::memcpy(tag.data(), body.data() + body.size(), tag.size());
-  state_->begin(false);
+  state_->begin_long(nonce, false);
   state_->authenticate(record.first(record_prefix_bytes));
   state_->pass(body, plain);
   int length = 0;
   std::array<unsigned char, record_tag_bytes> nothing{};
   EVP_CIPHER_CTX* const context = state_->context.get();
   COUPLET_ASSERT(EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, record_tag_bytes, tag.data()) == 1);
-  if (EVP_CipherFinal_ex(context, nothing.data(), &length) != 1) {
-    return fail(Code::protocol, "sealed record {} was changed, lost or repeated on the way", number);
-  }
-  return body.size();
+  return EVP_CipherFinal_ex(context, nothing.data(), &length) == 1;
 }
 
 }  // namespace couplet::wire

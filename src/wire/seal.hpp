@@ -34,7 +34,7 @@ inline constexpr std::uint64_t records_per_key = std::uint64_t{1} << 20U;
 class RecordSeal {
  public:
   // `key_lifetime` is the number of records after which the key is replaced. Both ends must use the same; tests shorten
-  // it. Returns unsupported if this processor lacks the instructions that the cipher needs.
+  // it. Returns unsupported if the processor or libcrypto does not offer the cipher, and memory if memory runs out.
   static Result<std::unique_ptr<RecordSeal>> make(Cipher cipher, const SealKey& key,
                                                   std::uint64_t key_lifetime = records_per_key);
   ~RecordSeal();
@@ -55,8 +55,11 @@ class RecordSeal {
   }
 
  private:
+  using Nonce = std::array<unsigned char, 12>;
   struct State;
   explicit RecordSeal(std::unique_ptr<State> state);
+  bool open_short(std::span<const std::byte> record, std::byte* plain, const Nonce& nonce) noexcept;
+  bool open_long(std::span<const std::byte> record, std::byte* plain, const Nonce& nonce) noexcept;
   std::unique_ptr<State> state_;
 };
 

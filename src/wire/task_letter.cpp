@@ -58,7 +58,7 @@ std::string encode_letter(const Letter& letter) {
 
 Result<Letter> decode_letter(std::string_view image) {
   if (image.size() < letter_head_bytes || take<std::uint32_t>(image, 0) != letter_magic) {
-    return fail(Code::protocol, "{} bytes that are no letter of a task or an area", image.size());
+    return fail(Code::protocol, "{} bytes that are not a message of a task or an area", image.size());
   }
   const auto kind = take<std::uint8_t>(image, 4);
   const auto order = take<std::uint8_t>(image, 5);
@@ -67,13 +67,13 @@ Result<Letter> decode_letter(std::string_view image) {
   const auto payload_bytes = take<std::uint64_t>(image, 48);
   if (!known(kind) || order > 1 || take<std::uint16_t>(image, 6) != 0 || number_count > largest_letter_numbers ||
       text_bytes > largest_letter_text) {
-    return fail(Code::protocol, "a letter of kind {} with {} numbers and {} bytes of text cannot be", kind,
+    return fail(Code::protocol, "a task message of kind {} cannot have {} numbers and {} bytes of text", kind,
                 number_count, text_bytes);
   }
   const std::uint64_t rest = image.size() - letter_head_bytes;
   const std::uint64_t before_payload = std::uint64_t{8} * number_count + text_bytes;
   if (rest < before_payload || rest - before_payload != payload_bytes) {
-    return fail(Code::protocol, "a letter of {} bytes says that it has {} + {}", image.size(),
+    return fail(Code::protocol, "a task message has {} bytes, but announces {} + {}", image.size(),
                 letter_head_bytes + before_payload, payload_bytes);
   }
   Letter letter;
@@ -87,10 +87,11 @@ Result<Letter> decode_letter(std::string_view image) {
   letter.type = take<std::int32_t>(image, 36);
   const TypeInfo* type = find_type(letter.type);
   if (type == nullptr || payload_bytes % type->element_bytes != 0) {
-    return fail(Code::protocol, "a letter with a payload of {} bytes of type {}", payload_bytes, letter.type);
+    return fail(Code::protocol, "a task message cannot have a payload of {} bytes of type {}", payload_bytes,
+                letter.type);
   }
   if (letter.code < 0 && std::string_view(code_name(letter.code)) == "unknown") {
-    return fail(Code::protocol, "a letter with the unknown status {}", letter.code);
+    return fail(Code::protocol, "a task message with the unknown status {}", letter.code);
   }
   letter.numbers.reserve(number_count);
   for (std::uint32_t index = 0; index < number_count; ++index) {

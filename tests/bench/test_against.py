@@ -44,6 +44,14 @@ def test_few_pairs_take_the_whole_range() -> None:
     assert verdict([1.0, 3.0, 2.0]) == Verdict(2.0, 1.0, 3.0, 3)
 
 
+def test_a_base_without_a_program_leaves_its_cases_out(tmp_path: Path) -> None:
+    from suite_series import CASES, missing
+
+    lacking = [case for case in CASES if missing(tmp_path, case)]
+    assert {"relay/read", "remap", "put+followers/8B"} <= set(lacking) and "put" not in lacking
+    assert missing(tmp_path, "remap") == tmp_path / "bench" / "series" / "series_remap"
+
+
 def test_a_build_against_itself() -> None:
     command = [sys.executable, str(ROOT / "bench" / "against"), str(BUILD), "--suite", "message"]
     command += ["--case", "shm/128B", "--pairs", "6", "--sample-ms", "2", "--limit", "1000"]

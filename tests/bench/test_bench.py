@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +48,36 @@ def test_series_paper(mpi: str, tmp_path: Path) -> None:
         check(case, "series-paper", "ms")
         assert any(way.startswith("get_ring/allocated") for way in case["baselines"])
     assert plot.stat().st_size > 10_000
+
+
+def test_a_put_beside_sleeping_followers() -> None:
+    cases = bench("series", "--case", "put+followers/8B")
+    assert set(cases) == {"put+followers/8B"}
+    check(cases["put+followers/8B"], "series", "us")
+
+
+def test_steps() -> None:
+    cases = bench("steps", "--rounds", "2", "--sample-ms", "1")
+    assert set(cases) == {"put", "claim", "newest", "read/k=1", "read/k=8", "read/k=64", "read/k=128"}
+    assert all(case["unit"] == "us" and case["ours"]["best"] > 0 for case in cases.values())
+
+
+def test_instructions() -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    command = [sys.executable, str(ROOT / "bench" / "instructions"), "--call", "publish"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stderr
+    line = json.loads(done.stdout)
+    assert line["call"] == "publish" and 50 < line["instructions"] < 1000
+
+
+def test_scale() -> None:
+    command = [sys.executable, str(ROOT / "bench" / "run"), "scale", "--rounds", "1"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode in (0, 1), done.stderr  # 1: above the limit, as it may be here
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [line["case"] for line in lines] == ["100 ranks, 4096 boxes each", "10000 ranks, 30 fields each"]
+    for line in lines:
+        assert line["total"]["best"] >= line["create"]["best"] and line["announced_bytes"] > 10_000_000
+    assert (done.returncode == 0) == all(line["fits"] for line in lines)

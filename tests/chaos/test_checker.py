@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -239,6 +240,19 @@ def follow_in_vain(run: Run) -> None:
     reader.calls = [*reader.calls[:2], *waits, read(2200, 2300, step(199, 199), lost=199)]
 
 
+def follow_in_vain_after_a_fast_part(run: Run) -> None:
+    """Steps of the fast part are gone after 4 ms, those of the slow part stay for 80 ms."""
+    follow_in_vain(run)
+    calls_of(run, "ocean", "create")[0].facts["slots"] = 4
+    writer = life_of(run, "ocean")
+    fast = [put(index, 100 + index, 101 + index) for index in range(900)]
+    slow = [put(900 + index, 1000 + 20 * index, 1001 + 20 * index) for index in range(150)]
+    writer.calls[2:-2] = [*fast, *slow]
+    waits = [read(100 + 1000 * index, 1100 + 1000 * index, status="NOT_YET") for index in range(4)]
+    reader = life_of(run, "reader")
+    reader.calls = [*reader.calls[:2], *waits, read(4200, 4300, step(1049, 1049), lost=1049)]
+
+
 def writer_dies_unnoticed(run: Run) -> None:
     waits = [read(1000 + 1000 * index, 2000 + 1000 * index, status="NOT_YET") for index in range(30)]
     writer = life_of(run, "ocean")
@@ -355,7 +369,8 @@ MUTANTS: dict[Mutation, str] = {
     },
     **{gap: "silent-gap", holder_loses: "holder-lost", required_begins_late: "holder-lost", wrong_sum: "accounting"},
     **{wrong_number_delivered: "accounting", end_early: "end-too-early", empty: "empty-ok", starve: "reader-starved"},
-    **{follow_in_vain: "follower-starved", restart_unnoticed: "restart-unnoticed"},
+    **{follow_in_vain: "follower-starved", follow_in_vain_after_a_fast_part: "follower-starved"},
+    **{restart_unnoticed: "restart-unnoticed"},
     **{writer_dies_unnoticed: "death-unnoticed", evict_without_reason: "evicted-wrongly"},
     **{hold_up_for_nobody: "held-for-nobody", ranks_differ: "ranks-differ", damage_message: "message-damaged"},
     **{misroute_message: "message-misrouted", message_twice: "message-twice", message_overtakes: "message-lost"},
@@ -394,6 +409,58 @@ def test_what_a_fault_explains_is_no_finding() -> None:
     assert check(run) == []
 
 
+def test_a_follower_of_writer_ranks_that_are_far_apart_need_not_get_a_step() -> None:
+    """Chaos seed 31009: rank 1 is 20 steps ahead, so that no step is ever in the 8 slots of both ranks at once."""
+    run = good_run()
+    follow_in_vain(run)
+    ocean = life_of(run, "ocean")
+    other = replace(ocean, rank=1, number=9, calls=[*ocean.calls[:2], *ocean.calls[-2:]])
+    other.calls[2:2] = [put(index, 110 + 10 * (index - 20), 111 + 10 * (index - 20)) for index in range(20, 220)]
+    other.calls[2:2] = [put(index, 70 + index, 71 + index) for index in range(20)]
+    run.lives.append(other)
+    assert "follower-starved" not in kinds(check(run))
+
+
+def test_a_writer_rank_may_wait_for_a_reader_that_waits_for_another_rank() -> None:
+    """Seed 100004: one of two ranks had put its last step, and the other one wanted to put more than the slots."""
+    run = good_run()
+    hold_up_for_nobody(run)
+    slower = writing()
+    slower.rank, slower.number = 1, 8
+    slower.calls = [call for call in slower.calls if call.name != "put" or call.facts["step"] < 10 * (STEPS - 4)]
+    run.lives.append(slower)
+    assert "held-for-nobody" not in kinds(check(run))
+    slower.calls.insert(-2, put(10 * (STEPS - 4), 15_000, 15_001))
+    assert "held-for-nobody" in kinds(check(run))
+
+
+def test_a_rank_may_wait_for_another_one_that_reads_later() -> None:
+    """Seed 110004: a rank read for 14 s, since the other one had been started again and did not read. It may take 60 s
+    longer than its timeout, if the other one is outside, and no longer if it is inside.
+    """
+    for outside, inside, excused in ((14_000, 0, True), (1, 14_000, False), (80_000, 0, False)):
+        run = good_run()
+        replace_reads(run, read(50, 50 + outside + inside, status="NOT_YET"))
+        other = reading(1)
+        other.number = 9
+        other.calls = [*other.calls[:2], read(50 + outside, 60 + outside + inside, status="NOT_YET")]
+        other.ended_ns = 100_000 * MS
+        run.lives.append(other)
+        assert ("hang" not in kinds(check(run))) == excused, (outside, inside)
+
+
+def test_the_timeout_of_one_rank_ends_the_read_of_all() -> None:
+    """Seed 100034: the other rank had begun to read 0.09 s before."""
+    for earlier_ms in (0, 900):
+        run = good_run()
+        replace_reads(run, read(2000, 2100, status="NOT_YET"))
+        other = reading(1)
+        other.number = 9
+        other.calls = [*other.calls[:2], read(2000 - earlier_ms, 2100, status="NOT_YET")]
+        run.lives.append(other)
+        assert ("gave-up-early" in kinds(check(run))) == (earlier_ms == 0)
+
+
 def test_a_stuck_message_is_excused_while_the_cable_is_cut() -> None:
     run = good_run()
     message_stuck(run)
@@ -412,11 +479,23 @@ def test_a_hub_that_was_killed_may_be_missed_until_it_is_back() -> None:
     lose_the_hub(run)
     run.harms = [Harm("kill", "hub", 20 * MS, 20 * MS)]
     assert "hub-not-found-again" not in kinds(check(run))
-    run.plan = Plan(1, run.plan.programs, (Fault("kill", "hub", 0.02, 0.2, again=True),))
+    run.harms = [Harm("kill", "hub", 20 * MS, 220 * MS, returns=True)]
     assert "hub-not-found-again" not in kinds(check(run))
     opened = calls_of(run, "reader", "open")[0]
     opened.begin_ns, opened.end_ns = 30_000 * MS, 30_001 * MS
     assert "hub-not-found-again" in kinds(check(run))
+
+
+def test_a_dead_hub_that_the_plan_kills_once_more_does_not_come_back() -> None:
+    """Chaos seed 80032: the second fault hit nothing, so that it was not carried out, and no hub was started."""
+    run = good_run()
+    lose_the_hub(run)
+    opened = calls_of(run, "reader", "open")[0]
+    opened.begin_ns, opened.end_ns = 30_000 * MS, 30_001 * MS
+    faults = (Fault("kill", "hub", 0.02), Fault("kill", "hub", 6.0, 2.0, again=True))
+    run.plan = Plan(1, run.plan.programs, faults)
+    run.harms = [Harm("kill", "hub", 20 * MS, 20 * MS)]
+    assert "hub-not-found-again" not in kinds(check(run))
 
 
 def test_a_history_that_a_kill_has_cut_is_read_to_its_last_whole_line() -> None:

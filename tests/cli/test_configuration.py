@@ -44,6 +44,30 @@ def test_good_file(tmp_path: Path) -> None:
     assert configuration.series[0].steps == 10
 
 
+def test_settings_of_the_universe_and_of_a_series_reach_the_hub(tmp_path: Path) -> None:
+    text = (
+        GOOD
+        + """holders = 70
+window = 0
+[settings]
+relay = "in_calls"
+spin_us = 0
+hub.reset_patience_s = 1.5
+"""
+    )
+    configuration = load(write(tmp_path, text))
+    settings = configuration.hub_settings()
+    assert settings["series"]["eta"]["holders"] == 70
+    assert settings["relay"] == "in_calls" and settings["spin_us"] == 0
+    assert settings["hub"] == {"reset_patience_s": 1.5}
+
+
+def test_a_linger_of_zero_is_a_limit_and_none_is_not_there(tmp_path: Path) -> None:
+    assert load(write(tmp_path, GOOD)).linger_s is None
+    assert load(write(tmp_path, "[universe]\nlinger = 0\n" + GOOD.replace("[universe]", "", 1))).linger_s == 0
+    assert load(write(tmp_path, GOOD + "linger_s = 7.5\n")).max_linger_s() == 7.5
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "says"),
     [
@@ -60,6 +84,9 @@ def test_good_file(tmp_path: Path) -> None:
         ("required = false", 'directory = "nowhere"', 12, "no directory"),
         ("[universe]", "[univers]", 1, 'did you mean "universe"'),
         ("slots = 4", "slots = = 4", 16, "not TOML"),
+        ("slots = 4", "slots = 4\n[settings]\nrelay = 3", 18, "auto"),
+        ("slots = 4", "slots = 4\n[settings]\nhub.retrn_patience_s = 3", 17, 'did you mean "return_patience_s"'),
+        ("slots = 4", "slots = 4\n[settings.hub]\nreset_patience_s = true", 18, "seconds"),
     ],
 )
 def test_mistakes_have_lines_and_suggestions(tmp_path: Path, old: str, new: str, line: int, says: str) -> None:

@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from launching import PROJECT
 from needs import launcher
 
@@ -16,7 +15,6 @@ BLOCK = re.compile(r"<!-- (save|shell): (\S+) -->\n```\w+\n(.*?)```\n", re.DOTAL
 PAGE = PROJECT / "docs" / "guide" / "universe.md"
 
 
-@pytest.mark.timeout(120)
 def test_a_universe_that_is_started_by_hand(tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COUPLET_")}
     environment |= {"HOME": str(tmp_path), "XDG_CONFIG_HOME": str(tmp_path / "config")}

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from jobs import session
 from launching import BUILD, PROJECT, World, mpi_environment
 from needs import built, compiler, launcher
 
@@ -102,7 +103,7 @@ def test_guide(make_world: Callable[..., World], tmp_path: Path, page: str, flav
     commands = [build(example, tmp_path, flavour) for example in examples]
     world = make_world(",".join(f"{example.name}:{max(1, example.ranks)}" for example in examples))
     started = [
-        world.start(command, **(mpi_environment(flavour) if example.ranks else {}))
+        world.start(command, **({**mpi_environment(flavour), **session(world)} if example.ranks else {}))
         for example, command in zip(examples, commands, strict=True)
     ]
     ended = {example.name: world.finish(process) for example, process in zip(examples, started, strict=True)}

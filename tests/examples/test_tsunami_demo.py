@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,10 +50,11 @@ def test_a_short_run_proves_itself(folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     output = folder / "output"
-    # The only complaint is about the number of steps.
+    # The only complaint is about the number of steps; how fast the three run beside other work is not judged here.
     assert summarise.main(output) == 1
     summary = summarise.summary_of(output)
-    mistakes = [mistake for mistake in summarise.mistakes_in(summary) if "of the time" not in mistake]
+    by_speed = re.compile("of the time|though it is slow")
+    mistakes = [mistake for mistake in summarise.mistakes_in(summary) if not by_speed.search(mistake)]
     assert mistakes == [f"only {STEPS} steps were written"]
     nowcast, follower = summary["readers"]
     assert (nowcast["first"], nowcast["delivered"], nowcast["lost"]) == (0, STEPS, 0)

@@ -181,10 +181,11 @@ class Elsewhere final : public series::Environment, public message::Channels, pu
     wish.fields = {{0, {box}}};
     wish.mode = series::Mode::follow;
     const auto part = remote_.open_part(record, 0, wish, os::never);
+    const bool open = part.ok() && (*part)->finish_opening(os::never).ok();
     while (channel_.poll(1) > 0 || !channel_.settled()) {
     }
     judge(channel_);
-    if (part) {
+    if (open) {
       auto& file = (*part)->file();
       const std::uint64_t end = file.control().published.published.load();
       demand(end >= (*part)->first_ordinal() && (*part)->published() >= end);

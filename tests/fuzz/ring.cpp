@@ -8,6 +8,8 @@
 #include <memory>
 #include <vector>
 
+#include "receiver.hpp"
+
 using namespace couplet;
 
 namespace {
@@ -15,33 +17,6 @@ namespace {
 constexpr wire::RingShape shape{.cell_count = 16, .bulk_bytes = 4096};
 constexpr link::LaneTraits traits{.name = "ring", .checked = false, .largest_payload = 1U << 16U};
 constexpr std::size_t record_bytes = 1 + sizeof(wire::FrameHeader) + wire::inline_payload_bytes;
-
-class Receiver final : public link::FrameReceiver {
- public:
-  std::byte* place(const wire::FrameHeader& header) override {
-    if (header.payload_bytes > traits.largest_payload) {
-      std::abort();
-    }
-    if (header.tag % 2 == 0) {
-      return nullptr;
-    }
-    memory_ = std::make_unique<std::byte[]>(header.payload_bytes);
-    return memory_.get();
-  }
-  bool arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) override {
-    if (payload.size() != header.payload_bytes) {
-      std::abort();
-    }
-    for (const std::byte byte : payload) {
-      sum_ += std::to_integer<unsigned>(byte);
-    }
-    return header.context != 1;
-  }
-
- private:
-  std::unique_ptr<std::byte[]> memory_;
-  unsigned sum_ = 0;
-};
 
 }  // namespace
 
@@ -69,7 +44,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     map->direction(0).reader->bulk.store(bulk);
   }
   link::RingLane lane(traits, map->direction(0), map->direction(1), nullptr, "ring");
-  Receiver receiver;
+  fuzz::Receiver receiver(traits.largest_payload);
   wire::FrameHeader header;
   header.payload_bytes = 10000;
   const std::vector<std::byte> payload(header.payload_bytes);

@@ -8,34 +8,13 @@
 #include <cstdlib>
 #include <memory>
 
+#include "receiver.hpp"
+
 using namespace couplet;
 
 namespace {
 
 constexpr link::TcpOptions options{.largest_payload = 1U << 18U};
-
-class Receiver final : public link::FrameReceiver {
- public:
-  std::byte* place(const wire::FrameHeader& header) override {
-    if (header.payload_bytes > options.largest_payload) {
-      std::abort();
-    }
-    if (header.tag % 2 == 0) {
-      return nullptr;
-    }
-    memory_ = std::make_unique<std::byte[]>(header.payload_bytes);
-    return memory_.get();
-  }
-  bool arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) override {
-    if (payload.size() != header.payload_bytes) {
-      std::abort();
-    }
-    return header.context != 1;
-  }
-
- private:
-  std::unique_ptr<std::byte[]> memory_;
-};
 
 }  // namespace
 
@@ -50,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t byte
     keys.emplace();
   }
   auto lane = link::make_tcp_lane(os::Descriptor(ends[0]), options, keys);
-  Receiver receiver;
+  fuzz::Receiver receiver(options.largest_payload);
   // It comes in two pieces, so that frames are cut anywhere.
   const std::size_t cut = (data[0] >> 1U) % bytes;
   for (const auto& [begin, end] : {std::pair<std::size_t, std::size_t>(1, 1 + cut), {1 + cut, bytes}}) {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import gc
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from launching import World, command_for
 import couplet
 
 BLOCKED = ["join", "open", "put", "claim", "read", "batches", "send", "recv", "Recv", "wait", "waitall", "waitany"]
-TWICE = ("join", "put", "claim", "read", "batches")
+TWICE = ("join", "put", "claim", "read", "batches", "recv")
 
 
 @pytest.mark.parametrize("case", BLOCKED)
@@ -24,27 +24,6 @@ def test_control_c_ends_a_blocked_call(make_world: Callable[..., World], case: s
     world = make_world("solo:1,other:1" if case == "join" else "solo:1")
     (ended,) = world.run_together([*command_for("interrupt", "python"), case])
     assert ended.output == "interrupted\n" * (2 if case in TWICE else 1)
-
-
-@pytest.fixture
-def join_here(make_world: Callable[..., World], monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    """Makes a world whose environment is this process's, for tests that are themselves members."""
-
-    def make(programs: str) -> World:
-        world = make_world(programs)
-        for name, value in world.environment.items():
-            if name.startswith("COUPLET_"):
-                monkeypatch.setenv(name, value)
-        return world
-
-    yield make
-
-
-@pytest.fixture
-def solo(join_here: Callable[..., World]) -> Iterator[couplet.Universe]:
-    join_here("solo:1")
-    with couplet.join("solo") as universe:
-        yield universe
 
 
 def test_blocked_calls_release_the_gil(join_here: Callable[..., World]) -> None:
@@ -68,7 +47,7 @@ def test_blocked_calls_release_the_gil(join_here: Callable[..., World]) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(100)
         assert not thread.is_alive()
     assert seen == {"steps": [1, 2, 3, 4, 5, 6, 7], "answer": "thanks"}
 
@@ -79,7 +58,7 @@ def test_two_threads_are_told(solo: couplet.Universe) -> None:
 
     def wait() -> None:
         try:
-            request.wait(1)
+            request.wait(5)
         except couplet.Error as error:
             ended.append(type(error))
 
@@ -88,7 +67,7 @@ def test_two_threads_are_told(solo: couplet.Universe) -> None:
         blocked.start()
         while blocked.is_alive():
             solo.progress()
-    blocked.join(60)
+    blocked.join(100)
     assert ended == [couplet.DeadlineError]
     assert request.pending
 
@@ -100,7 +79,7 @@ def test_several_threads_where_that_was_asked_for(join_here: Callable[..., World
         receiver = threading.Thread(target=lambda: universe.group.Recv(received, 0, 1), daemon=True)
         receiver.start()
         universe.group.Send(np.array([5.0]), 0, 1)
-        receiver.join(60)
+        receiver.join(100)
         assert not receiver.is_alive()
         assert received[0] == 5
 
@@ -124,7 +103,7 @@ def test_a_timeout_without_end_does_not_end_at_once(join_here: Callable[..., Wor
             universe.progress()
         writer.put(np.ones(3), 1)
         universe.group.Send(np.array([5.0]), 0, 1)
-        waiting.join(60)
+        waiting.join(100)
         assert not waiting.is_alive()
         assert (len(read[0]), received[0]) == (1, 5)
 
@@ -156,7 +135,7 @@ def test_a_dropped_request_keeps_its_buffer(solo: couplet.Universe) -> None:
     group.Send(np.ones(100_000), 0, 1)
     group.Send(np.ones(3), 0, 2)
     kept = np.zeros(3)
-    assert group.Recv(kept, 0, 2, timeout=30).count == 3
+    assert group.Recv(kept, 0, 2, timeout=100).count == 3
     assert not any(other.any() for other in others)
 
 
@@ -245,7 +224,7 @@ def test_dlpack(solo: couplet.Universe) -> None:
     received = np.zeros(3)
     request = solo.group.Irecv(Foreign(received), 0, 1)
     solo.group.Send(Foreign(np.arange(3.0)), 0, 1)
-    request.wait(30)
+    request.wait(100)
     assert received.tolist() == [0, 1, 2]
 
 
@@ -291,10 +270,10 @@ def test_what_comes_after_the_timeout_is_for_the_next(solo: couplet.Universe) ->
         group.recv(0, 1, timeout=0.05)
     group.Isend(np.full(3, 5.0), 0, 1)
     got = np.zeros(3)
-    group.Recv(got, 0, 1, timeout=30)
+    group.Recv(got, 0, 1, timeout=100)
     assert got.tolist() == [5, 5, 5]
     group.isend("x" * 100_000, 0, 1)
-    assert group.recv(0, 1, timeout=30) == "x" * 100_000
+    assert group.recv(0, 1, timeout=100) == "x" * 100_000
 
 
 def test_a_required_reader_that_does_not_come_is_told(join_here: Callable[..., World]) -> None:
@@ -376,14 +355,14 @@ def test_what_was_sent_before_leaving_arrives(join_here: Callable[..., World]) -
             universe.group.Recv(np.zeros(1), 1, 0)
             for value in (1.0, 2.0, 3.0):
                 universe.group.Send(np.array([value]), 1, 7)
-            right_is_here.wait(60)
+            right_is_here.wait(100)
 
     left = threading.Thread(target=leave_early, daemon=True)
     left.start()
     with couplet.join("right") as universe:
         universe.group.Send(np.zeros(1), 0, 0)
         right_is_here.set()
-        left.join(60)
+        left.join(100)
         assert not left.is_alive()
         received = [float(take(universe.group)) for _ in range(3)]
         assert received == [1, 2, 3]
@@ -393,7 +372,7 @@ def test_what_was_sent_before_leaving_arrives(join_here: Callable[..., World]) -
 
 def take(group: couplet.Group) -> np.ndarray:
     value = np.zeros(())
-    group.Recv(value, 0, 7, timeout=30)
+    group.Recv(value, 0, 7, timeout=100)
     return value
 
 
@@ -410,5 +389,5 @@ def test_the_first_words_of_one_who_leaves_at_once_arrive(join_here: Callable[..
     with couplet.join("right") as universe:
         left.join(0.5)  # it has sent by then, or will; both orders must work
         assert take(universe.group) == 5
-        left.join(60)
+        left.join(100)
         assert not left.is_alive()

@@ -101,7 +101,7 @@ def test_scipy_and_rows_of_one_rank() -> None:
     np.testing.assert_allclose(product(made, field), matrix() @ field, rtol=1e-15)
     np.testing.assert_allclose(product(made.rows_of(2, 5), field), (matrix() @ field)[2:], rtol=1e-15)
     assert len(made.rows_of(3, 3)) == 0
-    with pytest.raises(ArgumentError, match=r"rows \[2, 6\) of 5"):
+    with pytest.raises(ArgumentError, match=r"rows \[2, 6\) are asked for, but there are 5 rows"):
         made.rows_of(2, 6)
 
 

@@ -160,7 +160,8 @@ class Story {
     if (no_lane && random_.chance(0.2)) {
       join(random_.below(lane_count_));
     } else if (lane_count_ > 1 && zero.state() == ChannelState::open && one.state() == ChannelState::open &&
-               zero.slots().size() < lane_count_ && one.slots().size() < lane_count_ && random_.chance(0.02)) {
+               zero.sender().slots().size() < lane_count_ && one.sender().slots().size() < lane_count_ &&
+               random_.chance(0.02)) {
       join(random_.below(lane_count_));
     }
   }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs import environment, prefix
-from launching import BUILD, TESTS, Ended, World
+from launching import BUILD, TESTS, WATCHDOG_S, Ended, World
 from needs import built, launcher
 
 PROGRAMS = TESTS / "compat" / "cotocoa" / "programs"
@@ -83,9 +83,9 @@ def processor_time(pids: Sequence[int]) -> int:
     return sum(int(each[11]) + int(each[12]) for each in fields)
 
 
-def nothing_left(world: World, within_s: float = 10.0) -> None:
+def nothing_left(world: World) -> None:
     """The hub ends by itself, and removes the run's files."""
-    deadline = time.monotonic() + within_s
+    deadline = time.monotonic() + WATCHDOG_S
     while hubs(world) or list(world.run_directory.rglob("*")):
         assert time.monotonic() < deadline, (hubs(world), list(world.run_directory.rglob("*")))
         time.sleep(0.02)

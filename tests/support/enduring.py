@@ -10,6 +10,8 @@ import threading
 import time
 from dataclasses import dataclass, field
 
+from launching import WATCHDOG_S
+
 
 @dataclass
 class Process:
@@ -47,8 +49,8 @@ class Process:
             raise AssertionError(f"{self.process.args} says nothing within {within} s; before: {self.said}") from None
 
     def close(self) -> None:
-        self.process.wait(30)
-        self.listener.join(30)
+        self.process.wait(WATCHDOG_S)
+        self.listener.join(WATCHDOG_S)
         for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
             if pipe is not None:
                 pipe.close()

@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parent.parent
 PROJECT = TESTS.parent
 BUILD = Path(os.environ.get("COUPLET_BUILD_DIR", PROJECT / "build" / "release"))
 LANGUAGES = ("c", "cpp", "fortran", "python")
-WATCHDOG_S = 60.0
+WATCHDOG_S = 120.0  # bounds every wait for which no time is promised: a loaded machine may stall for long
 
 
 def command_for(program: str, language: str) -> list[str]:
@@ -64,16 +64,16 @@ class World:
 
     def _start_hub(self, command: Sequence[str]) -> None:
         self.hub = self.start(command)
-        line = read_line(self.hub, 10.0)
+        line = read_line(self.hub)
         assert line.startswith("COUPLET_HUB="), f"the hub said {line!r}"
         self.environment["COUPLET_HUB"] = line.strip().removeprefix("COUPLET_HUB=")
-        self.run = read_line(self.hub, 10.0).strip().removeprefix("COUPLET_RUN=")
+        self.run = read_line(self.hub).strip().removeprefix("COUPLET_RUN=")
 
     def kill_hub(self) -> None:
         """Kills the hub with SIGKILL."""
         assert self.hub is not None
         self.hub.kill()
-        self.hub.wait(20)
+        self.hub.wait(WATCHDOG_S)
 
     def resume_hub(self) -> None:
         """Starts it again with the same options, at the same address, for the same run."""
@@ -115,7 +115,7 @@ class World:
         """Ends what still runs, at once."""
         for process in self.processes:
             process.kill()
-            process.wait(20)
+            process.wait(WATCHDOG_S)
 
     def relays(self) -> list[int]:
         """Returns the processes of couplet-relay that work for this universe. Writers start them in the background."""
@@ -131,7 +131,7 @@ class World:
 
     def wait_for_relays(self) -> None:
         """The relays end by themselves once the universe has ended."""
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + WATCHDOG_S
         while relays := self.relays():
             if time.monotonic() > deadline:
                 for each in relays:
@@ -144,9 +144,9 @@ class World:
         longer.
         """
         command = [str(BUILD / "libexec" / "couplet" / "couplet-clean")]
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + WATCHDOG_S
         while any(self.run_directory.iterdir()) and time.monotonic() < deadline:
-            subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=30)
+            subprocess.run(command, env=self.environment, check=True, capture_output=True, timeout=WATCHDOG_S)
             time.sleep(0.02)
 
     def close(self) -> None:
@@ -154,8 +154,9 @@ class World:
         for process in self.processes:
             if process.poll() is None:
                 process.terminate()
+                process.send_signal(signal.SIGCONT)  # one that a failed test has left stopped ends, too
             try:
-                process.communicate(timeout=10)
+                process.communicate(timeout=WATCHDOG_S)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
@@ -164,7 +165,7 @@ class World:
         self.wait_for_relays()
 
 
-def read_line(process: subprocess.Popen[str], timeout: float) -> str:
+def read_line(process: subprocess.Popen[str], timeout: float = WATCHDOG_S) -> str:
     """Returns the next line of the output, or "" if the process ends, or prints nothing in time."""
     watchdog = threading.Timer(timeout, process.kill)
     watchdog.start()

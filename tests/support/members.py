@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from launching import BUILD, World, read_line
+from launching import BUILD, WATCHDOG_S, World, read_line
 
 PROGRAM = BUILD / "tests" / "programs" / "member"
-ANSWER_S = 30.0
 
 
 class Member:
@@ -35,7 +35,7 @@ class Member:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def hear(self, timeout: float = ANSWER_S) -> str:
+    def hear(self, timeout: float = WATCHDOG_S) -> str:
         """Returns the next line that is not a note."""
         while True:
             line = read_line(self.process, timeout).rstrip("\n")
@@ -43,9 +43,16 @@ class Member:
                 return line
             self.notes.append(line.removeprefix("note "))
 
-    def ask(self, line: str, timeout: float = ANSWER_S) -> str:
+    def ask(self, line: str, timeout: float = WATCHDOG_S) -> str:
         self.say(line)
         return self.hear(timeout)
+
+    def ask_until(self, question: str, answer: str) -> None:
+        """Asks until the news has arrived. A call to the hub lets the member receive what the hub has sent."""
+        deadline = time.monotonic() + WATCHDOG_S
+        while (heard := self.ask(question)) != answer:
+            assert time.monotonic() < deadline, f"{question}: {heard}, not {answer}"
+            self.ask("find nothing 0")
 
     def joined(self) -> Joined:
         """Waits until it has joined."""
@@ -56,11 +63,11 @@ class Member:
     def leave(self) -> None:
         answer = self.ask("leave")
         assert answer == "left ok", answer
-        assert self.process.wait(ANSWER_S) == 0
+        assert self.process.wait(WATCHDOG_S) == 0
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(ANSWER_S)
+        self.process.wait(WATCHDOG_S)
 
 
 class Joined:

@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import dataclass
 
 import pytest
+from launching import WATCHDOG_S
 
 ADDRESSES = {"left": ("10.77.1.1", "10.77.2.1"), "right": ("10.77.1.2", "10.77.2.2")}
 
@@ -24,7 +25,9 @@ class Namespaces:
         return ["nsenter", "-t", str(self.keepers[side].pid), *self.user, "-n", "--"]
 
     def run(self, side: str, *command: str) -> str:
-        done = subprocess.run([*self.prefix(side), *command], capture_output=True, text=True, timeout=20, check=True)
+        done = subprocess.run(
+            [*self.prefix(side), *command], capture_output=True, text=True, timeout=WATCHDOG_S, check=True
+        )
         return done.stdout
 
     def received(self, side: str, cable: int) -> int:

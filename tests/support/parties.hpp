@@ -33,6 +33,7 @@ class Party final : public message::Channels, public engine::Source {
 
   [[nodiscard]] int rank() const noexcept { return rank_; }
   [[nodiscard]] message::Group& group() noexcept { return messenger->universe_group(); }
+  [[nodiscard]] os::Doorbell& doorbell() noexcept { return *doorbell_; }
   void attach(int peer, std::unique_ptr<link::Lane> lane);
   [[nodiscard]] channel::Channel& channel(int peer) { return *channels_.at(peer); }
   // Closes all lanes without a goodbye. The messenger cannot be used afterwards.

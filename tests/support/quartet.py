@@ -7,6 +7,7 @@ ocean writes a series that nowcast holds and checks. ping and pong exchange mess
 from __future__ import annotations
 
 import contextlib
+import select
 import subprocess
 import sys
 import time
@@ -14,11 +15,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from enduring import Process, goes_on
-from launching import BUILD, World, read_line
+from launching import BUILD, WATCHDOG_S, World, read_line
 
 NAMES = ("ocean", "nowcast", "ping", "pong")
 PROGRAMS = ",".join(f"{name}:1" for name in NAMES)
-WITHIN_S = 20.0
 OBEDIENT = Path(__file__).parent / "obedient.py"
 
 
@@ -45,7 +45,7 @@ class Quartet:
     def go_on(self) -> None:
         """Each of them makes another turn."""
         for name, each in self.processes.items():
-            answer = goes_on(each, time.monotonic() + WITHIN_S)
+            answer = goes_on(each, time.monotonic() + WATCHDOG_S)
             assert not answer, f"{name} was disturbed: {answer}"
 
     def stop(self) -> None:
@@ -53,10 +53,10 @@ class Quartet:
         for name in ("ocean", "ping"):
             self.processes[name].say("stop")
         for name, each in self.processes.items():
-            while (line := each.hear(WITHIN_S)).startswith("count "):
+            while (line := each.hear(WATCHDOG_S)).startswith("count "):
                 pass
             assert line == "stopped", f"{name}: {each.said}"
-            assert each.process.wait(WITHIN_S) == 0, name
+            assert each.process.wait(WATCHDOG_S) == 0, name
 
     def pid(self, name: str) -> int:
         return self.processes[name].process.pid
@@ -70,7 +70,7 @@ def quartet(world: World, elsewhere: str = "", **extra: str) -> Iterator[Quartet
         yield four
         four.go_on()
         four.stop()
-        assert world.processes[0].wait(WITHIN_S) == 0, "the hub ends with the universe"
+        assert world.processes[0].wait(WATCHDOG_S) == 0, "the hub ends with the universe"
     except BaseException:
         world.kill()
         raise
@@ -87,7 +87,12 @@ class Guest:
         self.process: subprocess.Popen[str] = world.start(command, standard_input=True, **extra)
 
     def hear(self) -> str:
-        return read_line(self.process, 60.0).rstrip("\n")
+        return read_line(self.process).rstrip("\n")
+
+    def has_answered(self) -> bool:
+        """Says whether a line can be heard without waiting. Each line that it has said before must have been heard."""
+        assert self.process.stdout is not None
+        return bool(select.select([self.process.stdout], [], [], 0)[0])
 
     def ready(self) -> Guest:
         line = self.hear()
@@ -124,5 +129,5 @@ class Guest:
             process.stdin.close()
             process.stdin = None  # for communicate
         for process in leaving:
-            output, errors = process.communicate(timeout=60)
+            output, errors = process.communicate(timeout=WATCHDOG_S)
             assert process.returncode == 0, f"{output}{errors}"

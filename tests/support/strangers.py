@@ -7,6 +7,8 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
+from launching import WATCHDOG_S
+
 
 def listening_ports(pid: int) -> set[int]:
     """Returns the TCP ports on which a process listens."""
@@ -22,4 +24,6 @@ def listening_ports(pid: int) -> set[int]:
 def open_connections(port: int, count: int) -> Iterator[list[socket.socket]]:
     """Opens so many silent connections to a port of this host."""
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30)) for _ in range(count)]
+        yield [
+            stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=WATCHDOG_S)) for _ in range(count)
+        ]

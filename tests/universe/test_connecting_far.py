@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from launching import World
+from launching import WATCHDOG_S, World
 from namespaces import ADDRESSES, Namespaces, make_namespaces
 from quartet import Guest
 
@@ -49,15 +49,15 @@ def cable(hosts: Namespaces, state: str) -> None:
 
 def leave(first: Guest, second: Guest, world: World, hosts: Namespaces) -> None:
     first.leave(second)
-    world.processes[0].wait(20)
+    world.processes[0].wait(WATCHDOG_S)
 
 
 def test_a_cable_that_is_cut_at_first_contact(make_world: MakeWorld, hosts: Namespaces) -> None:
     world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
     first, second = far_pair(world, hosts)
     cable(hosts, "down")
-    second.say("universe.group.Recv(found, 0, timeout=60)")
-    first.say("universe.group.Send(np.arange(4), 1, timeout=60)")
+    second.say("universe.group.Recv(found, 0, timeout=100)")
+    first.say("universe.group.Send(np.arange(4), 1, timeout=100)")
     time.sleep(LONGER_THAN_A_SILENCE_S)
     cable(hosts, "up")
     assert first.hear() == "is None"
@@ -71,6 +71,6 @@ def test_a_cable_that_is_cut_for_good_is_told_by_name(make_world: MakeWorld, hos
     world.environment["COUPLET_CONNECTION_PATIENCE_S"] = "2"
     first, second = far_pair(world, hosts)
     cable(hosts, "down")
-    first.refused("universe.group.Send(np.arange(4), 1, timeout=60)", "PEER_LOST", "program 'guest' rank 1", "tcp:")
+    first.refused("universe.group.Send(np.arange(4), 1, timeout=100)", "PEER_LOST", "program 'guest' rank 1", "tcp:")
     cable(hosts, "up")
     leave(first, second, world, hosts)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from launching import BUILD, World
+from launching import BUILD, WATCHDOG_S, World
 from members import Member
 from quartet import PROGRAMS, Guest, quartet
 from strangers import listening_ports, open_connections
@@ -63,7 +63,7 @@ def test_a_full_shared_memory(small_memory: Path, make_world: MakeWorld) -> None
         first.refused(create, "NO_SPACE", "'big'", str(small_memory), "bytes")
         first.say("universe.group.Send(np.arange(100000), universe.rank + 1)")
         second.get("found = np.zeros(100000, 'i8')")
-        second.get("universe.group.Recv(found, universe.rank - 1, timeout=30)")
+        second.get("universe.group.Recv(found, universe.rank - 1, timeout=100)")
         assert first.hear() == "is None"
         assert second.get("bool((found == np.arange(100000)).all())") == "True"
         (link,) = {peer["link"] for peer in eval(first.get("universe.explain()['peers']"))}
@@ -98,11 +98,11 @@ def test_no_file_is_left_for_a_guest(make_world: MakeWorld, links: str) -> None:
         before = limit_files(pid, files(pid))
         guest.refused("universe.series('eta', start='next')", "LIMIT", "'eta'", "Too many open files")
         guest.refused("universe.create_series('own', (4,), 'i8')", "LIMIT", "'own'", "Too many open files")
-        guest.refused("universe.group.Send(np.zeros(4), 3, timeout=5)", "LIMIT", "'pong'", "Too many open files")
+        guest.refused("universe.group.Send(np.zeros(4), 3, timeout=100)", "LIMIT", "'pong'", "Too many open files")
         four.go_on()
         limit_files(pid, before[0])
         guest.get("eta = universe.series('eta', start='next')")
-        assert int(guest.get("len(eta.read(timeout=20))")) > 0
+        assert int(guest.get("len(eta.read(timeout=100))")) > 0
         guest.get("own = universe.create_series('own', (4,), 'i8')")
         guest.get("[each.close() for each in (eta, own)]")
         guest.leave()
@@ -118,7 +118,7 @@ def test_few_files_to_join_with(make_world: MakeWorld) -> None:
             if answers[-1].startswith("joined "):
                 member.leave()
                 break
-            member.process.wait(20)
+            member.process.wait(WATCHDOG_S)
         four.go_on()
     program_ran = [answer for answer in answers if answer]  # otherwise not even its libraries could be loaded
     assert program_ran[-1].startswith("joined "), answers
@@ -186,7 +186,7 @@ def test_the_relay_needs_no_thread_for_a_writer_that_it_serves(make_world: MakeW
     relay = world.start([str(BUILD / "libexec" / "couplet" / "couplet-relay")], COUPLET_NODE="a")
     with quartet(world, COUPLET_NODE="a") as four:
         guest = Guest(world, "guest", 0, 1, COUPLET_NODE="b").ready()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + WATCHDOG_S
         while not list(world.run_directory.glob("*-a/bell-80000000")):
             assert time.monotonic() < deadline, "the relay joins"
             time.sleep(0.01)
@@ -197,7 +197,7 @@ def test_the_relay_needs_no_thread_for_a_writer_that_it_serves(make_world: MakeW
         guest.get("eta = universe.series('eta', mode='follow', start='next')")
         four.go_on()
         resource.prlimit(relay.pid, resource.RLIMIT_AS, before)
-        assert int(guest.get("len(eta.read(timeout=20))")) > 0
+        assert int(guest.get("len(eta.read(timeout=100))")) > 0
         guest.get("eta.close()")
         guest.leave()
-    assert relay.wait(20) == 0
+    assert relay.wait(WATCHDOG_S) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import resource
 import socket
 import threading
 import time
@@ -17,9 +18,18 @@ from members import Member
 MAX_OPEN = 2000
 
 
+def allow_open_files(count: int) -> None:
+    """Raises this process's own limit of open files, if the system's limit allows it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < count:
+        most = count if hard == resource.RLIM_INFINITY else min(count, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 @contextlib.contextmanager
 def flood(port: int, source: str, rate: int) -> Iterator[None]:
     """Opens so many silent connections a second from an address of this host."""
+    allow_open_files(2 * MAX_OPEN)
     stop = threading.Event()
     opened: deque[socket.socket] = deque()
 

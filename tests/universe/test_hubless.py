@@ -76,6 +76,32 @@ def test_a_death_is_told_to_who_waits(make_world: MakeWorld, gone_hub: Callable[
     nowcast.leave()
 
 
+@pytest.mark.parametrize("relay", ["auto", "in_calls"])
+def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(make_world: MakeWorld, relay: str) -> None:
+    """Chaos seed 40010: the relay found that nobody listens at the reader's port, and kept the hold for 20 s."""
+    world = make_world("ocean:1,nowcast:1")
+    world.environment |= {"COUPLET_CONNECTION_PATIENCE_S": "3600", "COUPLET_RELAY": relay}
+    ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
+    ocean.ready()
+    nowcast.ready()
+    ocean.get(
+        "series = universe.create_series('eta', (4,), 'f8', slots=2, required_readers=['nowcast'], wait_timeout=100)"
+    )
+    ocean.say("[series.put(np.zeros(4), step) for step in range(3)]")
+    nowcast.get("reader = universe.series('eta', mode='hold')")
+    nowcast.get("reader.read(1, 1, timeout=100)")
+    ocean.hear()
+    world.kill_hub()
+    nowcast.process.kill()
+    nowcast.process.wait()
+    for step in range(3, 9):
+        ocean.get(f"series.put(np.zeros(4), {step})")
+    ocean.ask("series.close()")  # the hub cannot be told
+    ocean.leave()
+    world.kill()
+    world.clean()
+
+
 def test_leaving_is_seen_when_the_hub_is_stopped(make_world: MakeWorld) -> None:
     """The hub cannot report it, but the missing page shows it."""
     world = make_world("ocean:1,nowcast:1")

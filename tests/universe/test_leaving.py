@@ -15,10 +15,25 @@ def test_leaving_while_a_peer_computes(make_world: Callable[..., World]) -> None
     first, second = (guest.ready() for guest in guests)
     first.say("universe.group.Send(np.arange(4), 1)")
     second.get("found = np.zeros(4, 'i8')")
-    second.get("universe.group.Recv(found, 0, timeout=30)")
+    second.get("universe.group.Recv(found, 0, timeout=100)")
     assert first.hear() == "is None"
     first.get("universe.group.Isend(np.arange(4), 1)")
     first.leave()
-    second.get("universe.group.Recv(found, 0, timeout=30)")
+    second.get("universe.group.Recv(found, 0, timeout=100)")
     assert second.get("found.tolist()") == "[0, 1, 2, 3]"
     second.leave()
+
+
+def test_a_receive_from_a_process_that_left_before_the_receiver_joined(make_world: Callable[..., World]) -> None:
+    """Chaos, seed 110022: it was started again, and its receive waited for ever."""
+    world = make_world("ocean:1,nowcast:1,other:1")
+    ocean, nowcast, other = (Guest(world, name, 0, 1) for name in ("ocean", "nowcast", "other"))
+    for guest in (ocean, nowcast, other):
+        guest.ready()
+    nowcast.process.kill()
+    nowcast.process.wait()
+    ocean.leave()
+    again = Guest(world, "nowcast", 0, 1).ready()
+    receive = "universe.group.Recv(np.zeros(1), universe.find_rank('ocean'), timeout=100)"
+    again.refused(receive, "PEER_LOST", "program 'ocean' rank 0", "has left")
+    again.leave(other)

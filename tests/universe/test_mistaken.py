@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from launching import World
+from launching import WATCHDOG_S, World
 from members import Member
 from quartet import NAMES, PROGRAMS, Guest, quartet
 from strangers import listening_ports, open_connections
@@ -47,7 +47,7 @@ STRANGERS = {
 
 def call(port: int, said: bytes) -> None:
     """Sends it, closes the sending side, and reads until the other side closes too, which may be at any time."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=WATCHDOG_S) as connection:
         try:
             connection.sendall(said)
             connection.shutdown(socket.SHUT_WR)
@@ -127,13 +127,13 @@ def test_who_may_not_join_is_told_why(make_world: MakeWorld, tmp_path: Path) -> 
             (Member(world, "ocean", 1, 2), "MISMATCH", ("'ocean'", "2")),
             (Member(world, "guest", 5, 2), "ARGUMENT", ("guest", "5", "2")),
             (Member(world, "guest", 0, 2, "--version", 7), "VERSION", ("7", "1", hub)),
-            (Member(world, "guest", 0, 2, "--timeout", 0.5), "TIMEOUT", ("rank 1 of 'guest'",)),
+            (Member(world, "guest", 0, 2, "--timeout", 5), "TIMEOUT", ("rank 1 of 'guest'",)),
         ]
         for member, status, parts in refusals:
             answer = member.hear()
             assert answer.startswith(f"error COUPLET_ERROR_{status} "), answer
             assert all(part in answer for part in parts), (answer, parts)
-            assert member.process.wait(20) == 1
+            assert member.process.wait(WATCHDOG_S) == 1
         four.go_on()
 
 
@@ -141,7 +141,7 @@ def test_a_member_that_makes_every_mistake(make_world: MakeWorld) -> None:
     world = make_world(f"{PROGRAMS},guest:1?")
     with quartet(world) as four:
         guest = Guest(world, "guest", 0, 1).ready()
-        series = "universe.series('eta', timeout=5, mode='follow'"
+        series = "universe.series('eta', timeout=100, mode='follow'"
         guest.refused("universe.create_series('eta', (4,), 'i8')", "EXISTS", "'eta'", "'ocean'")
         guest.refused(f"{series}, box=[(0, 5000)])", "SHAPE", "'eta'", "5000", "4096")
         guest.refused(f"{series}, box=[(0, 5), (0, 5)])", "SHAPE", "'eta'", "2", "1")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
+import time
 from collections.abc import Callable
 
 import pytest
-from launching import BUILD, World, read_line
+from enduring import Process, goes_on
+from launching import BUILD, WATCHDOG_S, World, read_line
 
 MakeWorld = Callable[..., World]
 STEPS = BUILD / "tests" / "programs" / "steps"
@@ -28,13 +32,13 @@ class Program:
         self.process = process
 
     def ready(self) -> Program:
-        line = read_line(self.process, 30.0)
+        line = read_line(self.process)
         if line.strip() != "ready":
             ended = self.world.finish(self.process)
             raise AssertionError(f"{line}{ended.output}{ended.errors}")
         return self
 
-    def finish(self, timeout: float = 60.0) -> str:
+    def finish(self, timeout: float = WATCHDOG_S) -> str:
         return self.world.finish(self.process, timeout).check().output
 
 
@@ -95,6 +99,20 @@ def test_a_follower_on_another_node_accounts_for_what_it_lost(make_world: MakeWo
     assert "route mapped" in witness.finish()
 
 
+def test_a_follower_of_several_nodes_with_an_every_above_its_slots_reads_to_the_end(make_world: MakeWorld) -> None:
+    """Fault: it counted steps as lost, but did not tell the relays, which then waited for credit for ever."""
+    world = make_world("ocean:3,nowcast:1")
+    pace = {"begin_ns": time.monotonic_ns() + 2_000_000_000, "period_us": 4_000, "rows": 400, "columns": 400}
+    writers = [start(world, "write", "ocean", rank, 3, f"node{rank}", steps=200, slots=2, **pace) for rank in range(3)]
+    reader = start(world, "read", "nowcast", 0, 1, "b", mode="follow", every=5, up_to=1, timeout=0, again_us=100)
+    output = reader.finish()
+    found = counts(output)
+    assert "ended COUPLET_END" in output and found["delivered"] > 0, output
+    assert found["published"] == 200 and found["pending"] == 0, output
+    for writer in writers:
+        assert "written 200" in writer.finish()
+
+
 def test_what_a_writer_that_leaves_at_once_retained_is_still_read(make_world: MakeWorld) -> None:
     """The writer is the only process of its node, and gone before the reader has opened. Its relay is still there."""
     world = make_world("ocean:1,nowcast:1")
@@ -102,3 +120,34 @@ def test_what_a_writer_that_leaves_at_once_retained_is_still_read(make_world: Ma
     reader = start(world, "read", "nowcast", 0, 1, "b")
     assert "written 3" in writer.finish()
     check_all_delivered(reader.finish(), 3)
+
+
+def test_a_writer_that_only_writes_starts_another_relay(make_world: MakeWorld) -> None:
+    """Fault: if relay and keeper were killed, put did not notice it, and no process started another relay."""
+    world = make_world("ocean:1,nowcast:1")
+    program = str(BUILD / "tests" / "programs" / "endure")
+    ocean = Process(world.start([program, "ocean", "follow"], standard_input=True))
+    nowcast = Process(world.start([program, "nowcast", "follow"], standard_input=True, COUPLET_NODE="elsewhere"))
+    try:
+        for each in (nowcast, ocean):
+            assert not goes_on(each, time.monotonic() + WATCHDOG_S), each.said
+        deadline = time.monotonic() + WATCHDOG_S
+        while len(killed := set(world.relays())) != 2:  # for a moment, the parent of the keeper is there
+            assert time.monotonic() < deadline, f"{killed} are not a relay and its keeper"
+            time.sleep(0.01)
+        for relay in killed:
+            os.kill(relay, signal.SIGKILL)
+        deadline = time.monotonic() + WATCHDOG_S
+        while not set(world.relays()) - killed:
+            assert time.monotonic() < deadline, "no other relay was started"
+            time.sleep(0.01)
+        for each in (nowcast, ocean):
+            each.say("stop")
+        for each in (nowcast, ocean):
+            each.process.wait(WATCHDOG_S)
+        world.wait_for_relays()
+        assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0, "it ends with the universe"
+    finally:
+        world.kill()
+        for each in (ocean, nowcast):
+            each.close()

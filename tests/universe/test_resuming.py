@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
-from launching import World
+from launching import WATCHDOG_S, World
 from namespaces import ADDRESSES, Namespaces, make_namespaces
 from quartet import PROGRAMS, Guest, Quartet, quartet
 from resets import need_resets, reset_connections
@@ -60,8 +60,8 @@ def pair(world: World, **extra: str) -> tuple[Guest, Guest]:
         guest.ready()
         guest.get("found = np.zeros(1, 'i8')")
     first, second = guests
-    second.say("universe.group.Recv(found, 0, timeout=30)")
-    first.get("universe.group.Send(np.array([-1]), 1, timeout=30)")
+    second.say("universe.group.Recv(found, 0, timeout=100)")
+    first.get("universe.group.Send(np.array([-1]), 1, timeout=100)")
     assert second.hear().startswith("is Message(")
     return first, second
 
@@ -79,7 +79,7 @@ def test_a_stream_of_messages_keeps_its_order_over_resets(make_world: MakeWorld)
     second.get("data = np.zeros(300000, 'i8')")
     second.get("whole = lambda n: bool((data[:size(n)] == n).all())")
     first.say(f"[universe.group.Send(np.full(size(n), n), 1, tag=n % 3) for n in range({count})][-1]")
-    second.say(f"[n for n in range({count}) if universe.group.Recv(data, 0, timeout=60).tag != n % 3 or not whole(n)]")
+    second.say(f"[n for n in range({count}) if universe.group.Recv(data, 0, timeout=100).tag != n % 3 or not whole(n)]")
     ports = ports_of_pair(first, second)
     ends = 0
     for _ in range(40):
@@ -98,9 +98,9 @@ def test_what_was_sent_before_leaving_survives_a_reset_just_then(make_world: Mak
     sender.get(f"[universe.group.Send(np.array([n]), {1 - source}, tag=n) for n in range(50)][-1]")
     assert reset_connections(ports_of_pair(*guests)) > 0, "what the receiver's system had is gone with it"
     receiver.say(
-        f"[n for n in range(50) if universe.group.Recv(found, {source}, timeout=30).tag != n or found[0] != n]"
+        f"[n for n in range(50) if universe.group.Recv(found, {source}, timeout=100).tag != n or found[0] != n]"
     )
-    receiver.say(f"universe.group.Recv(found, {source}, timeout=30)")  # it must call, to say what it has
+    receiver.say(f"universe.group.Recv(found, {source}, timeout=100)")  # it must call, to say what it has
     sender.leave()
     assert receiver.hear() == "is []"
     answer = receiver.hear()
@@ -112,8 +112,8 @@ def test_a_reset_while_nobody_talks_is_noticed_by_the_next_message(make_world: M
     first, second = pair(make_world("guest:2"))
     for n in range(5):
         assert reset_connections(ports_of_pair(first, second)) > 0
-        second.say("universe.group.Recv(found, 0, timeout=30)")
-        first.get(f"universe.group.Send(np.array([{n}]), 1, timeout=30)")
+        second.say("universe.group.Recv(found, 0, timeout=100)")
+        first.get(f"universe.group.Send(np.array([{n}]), 1, timeout=100)")
         assert second.hear().startswith("is Message(")
         assert second.get("found.tolist()") == f"[{n}]"
     first.leave(second)
@@ -152,7 +152,7 @@ def far_pair(world: World, hosts: Namespaces, *cables: int) -> tuple[Guest, Gues
 
 def leave(first: Guest, second: Guest, world: World) -> None:
     first.leave(second)
-    world.processes[0].wait(20)
+    world.processes[0].wait(WATCHDOG_S)
 
 
 def test_a_cable_that_is_cut_for_longer_than_a_silence_and_healed(make_world: MakeWorld, hosts: Namespaces) -> None:
@@ -164,7 +164,7 @@ def test_a_cable_that_is_cut_for_longer_than_a_silence_and_healed(make_world: Ma
         other = 1 - rank
         guest.say(
             f"[n for n in range({count}) if (universe.group.Send(np.array([n]), {other}, tag=n % 3), "
-            f"universe.group.Recv(found, {other}, timeout=90).tag, found[0])[1:] != (n % 3, n)"
+            f"universe.group.Recv(found, {other}, timeout=100).tag, found[0])[1:] != (n % 3, n)"
             f" or __import__('time').sleep(0.002)]"
         )
     hosts.run("left", "ip", "link", "set", "cable1", "down")
@@ -183,8 +183,8 @@ def test_who_cannot_reach_its_peer_is_called_back(make_world: MakeWorld, hosts: 
     hosts.run(SIDES[blind], "ip", "route", "add", "unreachable", f"{listens}/32")
     guests = far_pair(world, hosts, *((0, 1) if blind == 0 else (1, 0)))
     for turn in range(3):
-        guests[1 - blind].say(f"universe.group.Recv(found, {blind}, timeout=60)")
-        guests[blind].get(f"universe.group.Send(np.array([{turn}]), {1 - blind}, timeout=60)")
+        guests[1 - blind].say(f"universe.group.Recv(found, {blind}, timeout=100)")
+        guests[blind].get(f"universe.group.Send(np.array([{turn}]), {1 - blind}, timeout=100)")
         assert guests[1 - blind].hear().startswith("is Message(")
         assert guests[1 - blind].get("found.tolist()") == f"[{turn}]"
         ports = ports_of_pair(*guests)
@@ -201,12 +201,12 @@ def test_a_killed_peer_is_told_without_a_hub(make_world: MakeWorld, hosts: Names
     for guest in (first, second):
         guest.ready()
         guest.get("found = np.zeros(1, 'i8')")
-    second.say("universe.group.Recv(found, 0, timeout=30)")
-    first.get("universe.group.Send(np.array([4]), 1, timeout=30)")
+    second.say("universe.group.Recv(found, 0, timeout=100)")
+    first.get("universe.group.Send(np.array([4]), 1, timeout=100)")
     assert second.hear().startswith("is Message(")
     world.kill_hub()
     first.process.kill()
-    second.refused("universe.group.Recv(found, 0, timeout=50)", "PEER_LOST", "program 'guest' rank 0")
+    second.refused("universe.group.Recv(found, 0, timeout=100)", "PEER_LOST", "program 'guest' rank 0")
     second.leave()
     world.kill()
     world.clean()

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import time
 from collections.abc import Callable
 
 import pytest
-from launching import BUILD, World, read_line
+from launching import BUILD, WATCHDOG_S, World, read_line
 
 LIVES = int(os.environ.get("COUPLET_LIVES", "12"))
 PLACES = {"shm": {}, "tcp": {"COUPLET_NODE": "elsewhere"}}
@@ -23,9 +25,41 @@ def test_messages_of_each_life(make_world: Callable[..., World], link: str, firs
         guest = world.start([program, "guest", str(life), str(LIVES)], **PLACES[link])
         if life < LIVES - 1:
             for each in (host, guest):
-                line = read_line(each, 20)
+                line = read_line(each)
                 assert line == f"life {life}\n", f"{each.args[1]}: {line}"
             guest.kill()
-            guest.wait(20)
+            guest.wait(WATCHDOG_S)
     for each in (host, guest):
-        assert world.finish(each, 20).check().output == "done\n"
+        assert world.finish(each).check().output == "done\n"
+
+
+@pytest.mark.parametrize("link", PLACES)
+@pytest.mark.parametrize("first", ["host", "guest"])
+def test_a_guest_that_comes_again_while_the_host_computes(
+    make_world: Callable[..., World], link: str, first: str
+) -> None:
+    """The host reads both messages of the hub in one call: that the guest is lost, and that it is there again."""
+    lives = 4
+    world = make_world(f"{first}:1,{'guest' if first == 'host' else 'host'}:1")
+    program = str(BUILD / "tests" / "programs" / "come_again")
+    host = world.start([program, "host", str(lives), "computing"], standard_input=True)
+    for life in range(lives):
+        guest = world.start([program, "guest", str(life), str(lives), "computing"], True, **PLACES[link])
+        assert read_line(guest) == "here\n"
+        if life > 0:
+            tell(host)
+            time.sleep(1.5)  # in which the host must not be told again and again that the guest is lost
+        tell(guest)
+        if life < lives - 1:
+            for each in (host, guest):
+                assert read_line(each) == f"life {life}\n"
+            guest.kill()
+            guest.wait(WATCHDOG_S)
+    for each in (host, guest):
+        assert world.finish(each).check().output == "done\n"
+
+
+def tell(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.write("go on\n")
+    process.stdin.flush()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from launching import BUILD, World, read_line
+from launching import BUILD, WATCHDOG_S, World, read_line
 
 STEPS_PROGRAM = str(BUILD / "tests" / "programs" / "steps")
 STEPS = 12
@@ -19,13 +19,13 @@ def test_a_hold_that_the_writer_has_not_heard_of_stands(make_world: Callable[...
     written = f"steps={STEPS}", "slots=2", "halt=2", "required=eye"
     sky = world.start([STEPS_PROGRAM, "write", "sky", "0", "1", *written], standard_input=True)
     first = world.start([STEPS_PROGRAM, "read", "eye", "0", "1", "mode=hold", "up_to=1"])
-    assert read_line(sky, 30) == "ready\n"
-    assert read_line(first, 30) == "ready\n"
-    assert read_line(sky, 30) == "halted\n"  # it then makes no call
+    assert read_line(sky) == "ready\n"
+    assert read_line(first) == "ready\n"
+    assert read_line(sky) == "halted\n"  # it then makes no call
     first.kill()
-    first.wait(20)
+    first.wait(WATCHDOG_S)
     second = world.start([STEPS_PROGRAM, "read", "eye", "0", "1", "mode=hold", "up_to=1", "pause_us=50000"])
-    assert read_line(second, 30) == "ready\n"
+    assert read_line(second) == "ready\n"
     assert sky.stdin is not None
     sky.stdin.write("\n")
     sky.stdin.flush()

@@ -61,4 +61,4 @@ def test_mistakes_are_named(make_world: MakeWorld, flavour: str, tmp_path: Path)
     world.kill()
     world.clean()  # the job was aborted
     assert "COUPLET_ERROR_NO_SPACE" in errors.read_text()
-    assert "mpi_window_bytes" in errors.read_text()
+    assert "COUPLET_MPI_WINDOW_BYTES" in errors.read_text()

@@ -1,5 +1,5 @@
-// One process of a world: carries out its script over the public C interface, one action after the other, and notes
-// what it saw.
+// One process of a world: carries out its script over the public C interface, one action after the other, and records
+// what it has seen.
 #include <couplet/couplet.h>
 
 #include <cmath>
@@ -109,7 +109,7 @@ bool Actor::join(const Action& action) {
       return true;
     }
     universe_ = nullptr;
-    // The former life may not be known as dead yet; the hub may be about to come back.
+    // The hub may not know yet that the former life of this process is dead, or the hub may be about to come back.
     if (status != COUPLET_ERROR_EXISTS && status != COUPLET_ERROR_HUB_LOST) {
       return false;
     }
@@ -155,7 +155,7 @@ bool Actor::put_one(Written& written, const Action& action) {
       status = couplet_series_claim(written.series, written.next_step, &slot);
       if (status == COUPLET_OK) {
         fill(static_cast<std::uint64_t*>(slot));
-        kernel->step();  // it may die, or be switched away from, before it publishes
+        kernel->step();  // the process may be killed, or switched away from, before it publishes
         status = couplet_series_publish(written.series);
       }
     } else {
@@ -208,7 +208,8 @@ void Actor::note_batch(Call& call, const couplet_batch& batch, const std::string
     const auto* const data = static_cast<const std::uint64_t*>(batch.data) + index * (batch.step_bytes / 8);
     StepSeen seen{batch.steps[index], batch.ordinals[index], SeriesContents::life_of(data[0]), true};
     for (std::int64_t place = 0; place < elements; ++place) {
-      const std::uint64_t life = SeriesContents::life_of(data[place]);  // ranks of the writer may be of different lives
+      // The ranks of the writer may be in different lives.
+      const std::uint64_t life = SeriesContents::life_of(data[place]);
       seen.intact = seen.intact && data[place] == contents_of.element(life, seen.step, place);
     }
     call.steps.push_back(seen);
@@ -245,6 +246,8 @@ void Actor::read(const Action& action) {
     }
     if (const double pause_s = action.real("pause", 0); pause_s > 0) {
       sleep_s(pause_s);
+    } else if (status == COUPLET_NOT_YET && timeout_s == 0) {  // this reader only polls
+      sleep_s(0.01);
     }
   }
   count(action.object, found->second);
@@ -270,7 +273,7 @@ void Actor::close(const Action& action) {
   }
 }
 
-// Waits in slices. False: the request has failed, or is still pending when the patience has passed.
+// Waits in slices. Returns false if the request has failed, or is still pending when the patience has ended.
 bool Actor::wait_for(Flow& flow, const Action& action, const char* verb, couplet_message* message) {
   const double slice_s = action.real("wait", 2);
   for (const Nanoseconds begun = kernel->now(); seconds_since(begun) < action.real("patience", 15);) {
@@ -379,7 +382,7 @@ void Actor::run() {
 }  // namespace
 
 void act(const Plan& plan, Life& life) {
-  // On the heap, and never given back: a process that is killed leaves its memory as it is.
+  // It is on the heap and never freed, since a process that is killed does not free its memory either.
   auto* const actor = new Actor(plan, life);
   actor->run();
 }

@@ -1,4 +1,4 @@
-// A plan from a seed: who couples with whom over what, and what is done to them.
+// Makes a plan from a seed: which programs are coupled, over what, and which faults they meet.
 #include "base/random.hpp"
 #include "plan.hpp"
 
@@ -27,12 +27,28 @@ void add_program(Plan& plan, const std::string& program, int size, int node, con
   }
 }
 
+// Makes a reader one that polls or has little time for each read, that wants several steps at once, or one of several.
+// It has random numbers of its own, so that all else of a world stays as it was before there were such readers.
+void vary_reading(Action& open, std::map<std::string, std::string>& how, std::uint64_t slots, Random& random) {
+  const char* const timeouts[] = {"0", "0", "0.001", "0.02"};
+  if (random.chance(0.5)) {
+    how["timeout"] = timeouts[random.below(4)];
+  }
+  if (random.chance(0.15)) {
+    open.values["every"] = number(random.between(2, 3));
+  } else if (slots >= 2 && random.chance(0.15)) {
+    how["at_least"] = "2";
+    how["up_to"] = number(random.between(2, 4));
+  }
+}
+
 // A writer and one or two reading programs.
-void add_series(Plan& plan, Random& random) {
+void add_series(Plan& plan, Random& random, Random& variety) {
   const int writer_node = static_cast<int>(random.below(2));
   const auto steps = random.between(3, 25);
   const int readers = random.chance(0.3) ? 2 : 1;
-  std::map<std::string, std::string> made = {{"slots", number(random.between(1, 6))}};
+  const auto slots = random.between(1, 6);
+  std::map<std::string, std::string> made = {{"slots", number(slots)}};
   if (random.chance(0.7)) {
     made["required"] = readers == 2 && random.chance(0.5) ? "reader,second" : "reader";
   }
@@ -59,6 +75,7 @@ void add_series(Plan& plan, Random& random) {
     if (random.chance(0.3)) {
       how["pause"] = milliseconds(random.below(200));
     }
+    vary_reading(reads.back(), how, slots, variety);
     reads.push_back(make("read", "eta", how));
     if (random.chance(0.3)) {
       reads.push_back(make("close", "eta"));
@@ -122,7 +139,7 @@ void add_fault(Plan& plan, Random& random, double time_s) {
       const auto whom = somebody(plan, random);
       const bool again = !whom.starts_with("relay") && random.chance(whom == "hub" ? 0.8 : 0.5);
       const double again_s = later(3000) + 0.05;
-      for (const auto& each : with_its_program(plan, whom, again)) {  // a program is started again as a whole
+      for (const auto& each : with_its_program(plan, whom, again)) {  // a program is always started again as a whole
         std::map<std::string, std::string> how;
         if (random.chance(0.7)) {
           how["after"] = number(random.below(random.chance(0.5) ? 60 : 2000));
@@ -152,13 +169,14 @@ void add_fault(Plan& plan, Random& random, double time_s) {
 
 Plan Plan::generate(std::uint64_t seed) {
   Random random(seed * 2 + 1);
+  Random variety(seed * 2);
   Plan plan;
   plan.seed = seed;
   const double switching[] = {0.01, 0.05, 0.2, 0.5};
   plan.switching = switching[random.below(4)];
   const auto kind = random.below(4);
   if (kind != 0) {
-    add_series(plan, random);
+    add_series(plan, random, variety);
   }
   if (kind == 0 || kind == 3) {
     add_talk(plan, random);

@@ -1,4 +1,4 @@
-// What each process of a world has seen: one record for each call of the library that it made.
+// What each process of a world has seen: one record for each of its calls of the library.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace world {
 struct StepSeen {
   std::int64_t step = 0;
   std::uint64_t ordinal = 0;
-  std::uint64_t life = 0;  // of the writer, as its contents say
+  std::uint64_t life = 0;  // which life of the writer has made the contents, as they say
   bool intact = true;
 };
 
@@ -25,17 +25,17 @@ struct Statistics {
 struct Call {
   std::string verb;
   std::string object;
-  double timeout_s = -1;  // negative: it has none of its own
+  double timeout_s = -1;  // negative: the call has no timeout of its own
   Nanoseconds begin_ns = 0;
-  Nanoseconds end_ns = never;  // never: it has not come back
-  Nanoseconds stopped_ns = 0;  // meanwhile
+  Nanoseconds end_ns = never;  // never: the call has not returned
+  Nanoseconds stopped_ns = 0;  // how long the process was stopped during the call
   int status = 0;
   std::string text;
-  // of put: the step; of messages: the number of the message; of received ones the sender's life, too
+  // Of put: the step. Of messages: the number of the message; of received messages also the sender's life.
   std::int64_t number = -1;
   std::uint64_t life = 0;
   bool intact = true;
-  // of read and count
+  // Of read and count: the steps.
   std::vector<StepSeen> steps;
   std::uint64_t lost = 0;
   Statistics statistics;
@@ -67,15 +67,13 @@ struct History {
   Nanoseconds end_ns = 0;
 };
 
-// Carries out the script of a life, in its simulated process.
+// Carries out the script of a life. Called in its simulated process.
 void act(const Plan& plan, Life& life);
 
 struct Finding {
   std::string rule;
   std::string text;
 };
-// Whether something was done that hubs and members may take for the death of a host.
-[[nodiscard]] bool hosts_seemed_lost(const History& history, Nanoseconds time_ns);
 [[nodiscard]] std::vector<Finding> check(const Plan& plan, const History& history);
 
 }  // namespace world

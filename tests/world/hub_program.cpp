@@ -1,4 +1,4 @@
-// The hub as couplet-hub puts it together; it tells the number of its run, with which it is resumed.
+// The hub as couplet-hub puts it together. It tells the number of its run, with which it can be resumed.
 #include <cstdio>
 
 #include "os/stop_signals.hpp"

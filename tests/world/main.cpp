@@ -23,7 +23,8 @@
 namespace world {
 namespace {
 
-constexpr unsigned max_real_s = 60;  // of one world; a process that makes no call for so long never will
+// Real time for one world. A process that makes no call for so long is taken for one that never will.
+constexpr unsigned max_real_s = 60;
 constexpr std::size_t max_text_bytes = 1 << 16;
 
 struct Options {
@@ -37,7 +38,7 @@ struct Options {
   double calls_from_s = -1;
 };
 
-// What the process that has played a world tells; in memory that it shares with the one that has started it.
+// The result of a world, in memory that the process which plays it shares with the one that has started it.
 struct Verdict {
   bool played;
   bool found;
@@ -121,7 +122,7 @@ void play_once(const Plan& plan, const Options& options, Verdict& verdict) {
   judge_end(plan.seed, status, verdict);
 }
 
-// Leaves out what the finding does not need.
+// Leaves out what is not needed for the finding.
 Plan shrink(Plan plan, const std::string& rule, const Options& options, Verdict& verdict) {
   const auto begun = std::chrono::steady_clock::now();
   Options quiet = options;
@@ -225,7 +226,7 @@ int play_plan(const Plan& plan, const Options& options) {
   return 1;
 }
 
-// The same addresses in each run, so that what depends on the order of addresses comes again, too.
+// Makes all runs use the same addresses, so that what depends on the order of addresses is repeated, too.
 void forget_address_randomisation(char** arguments) {
   const int now = ::personality(0xffffffff);
   if (now >= 0 && (now & ADDR_NO_RANDOMIZE) == 0 &&

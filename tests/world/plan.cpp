@@ -29,7 +29,7 @@ std::string number_text(double value) {
   return text;
 }
 
-// "process writer/0 of 2 on 1: join; leave"
+// Reads a line such as "process writer/0 of 2 on 1: join; leave".
 Role parse_role(const std::string& line) {
   Role role;
   const auto colon = line.find(':');
@@ -128,7 +128,7 @@ Plan Plan::from_text(const std::string& text) {
   return plan;
 }
 
-// Each fault left out, then each action that is not needed to come and go.
+// Leaves out each fault, and then each action except joining and leaving.
 std::vector<Plan> Plan::smaller() const {
   std::vector<Plan> all;
   for (std::size_t index = 0; index < faults.size(); ++index) {

@@ -1,5 +1,5 @@
-// What happens in one world: which processes there are, what each does, and which faults come when. A plan is made from
-// a seed or read from a text, and says of itself what it is, so that a shrunk one can be kept.
+// What happens in one world: which processes there are, what each does, and which faults occur when. A plan is made
+// from a seed or read from text, and can be written as text, so that a shrunk plan can be kept.
 #pragma once
 
 #include <cstdint>
@@ -30,15 +30,15 @@ struct Role {
   [[nodiscard]] std::string name() const { return program + "/" + std::to_string(rank); }
 };
 
-// At that time (in seconds): kill, start, stop of a role, "hub" or "relay@NODE"; cut, heal, reset of "A-B", two nodes.
-// A kill with after=N comes when that process makes the N-th call of the kernel after the time.
+// A fault and its time in seconds: kill, start or stop of a role, "hub" or "relay@NODE"; cut, heal or reset of "A-B",
+// two nodes. A kill with after=N happens when that process makes its N-th call of the kernel after that time.
 struct Fault {
   double time_s = 0;
   Action what;
 };
 
 struct Plan {
-  std::uint64_t seed = 0;  // of the order in which things happen
+  std::uint64_t seed = 0;  // decides the order in which processes run
   int hub_node = 0;
   double switching = 0.05;
   std::map<std::string, std::string> settings;
@@ -47,10 +47,10 @@ struct Plan {
 
   [[nodiscard]] int node_count() const;
   [[nodiscard]] std::string to_text() const;
-  // Empty roles if the text is no plan.
+  // Returns a plan without roles if the text is not a plan.
   static Plan from_text(const std::string& text);
   static Plan generate(std::uint64_t seed);
-  // Plans with a little less each, most promising first.
+  // Returns plans that each leave out a little, with the most promising ones first.
   [[nodiscard]] std::vector<Plan> smaller() const;
 };
 

@@ -14,6 +14,7 @@ TITLES |= {
     "series": "Series",
     "task": "Tasks",
     "area": "Areas",
+    "wait": "Waiting for any of several things",
 }
 # A line of a description that says when a status is returned, or that begins with one of the fixed words.
 RESULT = re.compile(r"^((?:COUPLET_\w+(?:, )?)+): (.*)$", re.DOTALL)

@@ -23,7 +23,8 @@ EXIT_MISTAKES = 2
 
 File = Annotated[Path, typer.Argument(help="The description of the coupled run.", show_default=True)]
 RunDirectory = Annotated[
-    Path | None, typer.Option("--run-dir", help="Base of the node directories; default COUPLET_RUN_DIR or /dev/shm.")
+    Path | None,
+    typer.Option("--run-dir", help="Base of the node directories; default COUPLET_RUN_DIR or /dev/shm/couplet-<uid>."),
 ]
 
 
@@ -68,7 +69,7 @@ def check(file: File = Path("coupled.toml")) -> None:
 def watch(
     run_dir: RunDirectory = None,
     once: Annotated[bool, typer.Option("--once", help="Print one table and end.")] = False,
-    interval: Annotated[float, typer.Option(help="Seconds between two looks.", min=0.1)] = 1.0,
+    interval: Annotated[float, typer.Option(help="Seconds between two updates.", min=0.1)] = 1.0,
 ) -> None:
     """Show a live table of the universes that run on this node, from their counters, without disturbing them."""
     from couplet.cli.watch import watch as watch_node

@@ -72,16 +72,21 @@ class Configuration:
     programs: list[Program]
     series: list[Series]
     timeout_s: float = 60.0
-    linger_s: float = 0.0
+    linger_s: float | None = None
     encrypt: bool = False
     authenticate: bool = False
     listen: str = "127.0.0.1:0"
     links: list[str] = field(default_factory=list)
     interface: str | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def hub_programs(self) -> str:
         """Gives the programs in the hub's notation: ``ocean:2,nowcast:1,follower:1?``."""
         return ",".join(f"{p.name}:{p.ranks}{'' if p.required else '?'}" for p in self.programs)
+
+    def max_linger_s(self) -> float:
+        """Returns for how many seconds the universe may rightly stay after its last program."""
+        return max([self.linger_s or 0.0, *(float(one.settings.get("linger_s", 0.0)) for one in self.series)])
 
     def hub_settings(self) -> dict[str, Any]:
         """Gives the settings that the hub hands to every member."""
@@ -91,7 +96,7 @@ class Configuration:
             if one.required_readers:
                 entry["required_readers"] = one.required_readers
             series[one.name] = entry
-        return {"series": series}
+        return {**self.settings, "series": series}
 
 
 # The keys that each table may have: key -> (accepted types, description).
@@ -124,7 +129,28 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "required_timeout_s": ((int, float), "seconds"),
         "wait_timeout_s": ((int, float), "seconds"),
         "evict_after_held_s": ((int, float), "seconds"),
+        "holders": ((int,), "a positive number"),
+        "linger_s": ((int, float), "seconds"),
+        "streaming_bytes": ((int,), "bytes"),
+        "window": ((int,), "0 or 1"),
         "steps": ((int,), "a positive number"),
+    },
+    "settings": {
+        "relay": ((str,), '"auto", "external", "in_calls" or "none"'),
+        "check": ((str,), '"header" or "full"'),
+        "eager_bytes": ((int,), "bytes"),
+        "cma": ((int,), "0 or 1"),
+        "connection_patience_s": ((int, float, str), 'seconds, or "inf"'),
+        "ring_bytes": ((int,), "bytes"),
+        "spin_us": ((int, float), "microseconds"),
+        "hub": ((dict,), "a table"),
+    },
+    "settings.hub": {
+        "return_patience_s": ((int, float), "seconds"),
+        "rejoin_grace_s": ((int, float), "seconds"),
+        "rejoin_patience_s": ((int, float), "seconds"),
+        "reset_patience_s": ((int, float), "seconds"),
+        "max_told_contacts": ((int,), "a number of ranks"),
     },
 }
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,62}")
@@ -198,7 +224,8 @@ class _Reader:
         else:
             self.names.append(name)
         if not command:
-            self.wrong(where, "command", f'program "{name}" needs a command', 'command = ["./ocean", "input.nml"]')
+            whose = f'program "{name}"' if name else "this program"
+            self.wrong(where, "command", f"{whose} needs a command", 'command = ["./ocean", "input.nml"]')
         self.launcher(where, good.get("launcher", "none"))
         if good.get("ranks", 1) < 1:
             self.wrong(where, "ranks", "ranks has to be at least 1")
@@ -256,6 +283,13 @@ class _Reader:
         steps = good.pop("steps", None)
         return Series(name, readers, good, steps, self.lines.of(where))
 
+    def settings(self, content: dict[str, Any]) -> dict[str, Any]:
+        good = self.table("settings", "settings", content)
+        if "hub" in good:
+            where = "settings.hub" if ("settings.hub", "") in self.lines.keys else "settings"
+            good["hub"] = self.table("settings.hub", where, good["hub"])
+        return good
+
 
 def load(path: Path) -> Configuration:
     """Reads the file ``path``. Raises ConfigurationError with every mistake that it finds."""
@@ -269,9 +303,10 @@ def load(path: Path) -> Configuration:
         found = re.search(r"line (\d+)", str(error))
         raise ConfigurationError(path, [Mistake(int(found[1]) if found else 1, f"not TOML: {error}")]) from error
     reader = _Reader(path, text)
+    tables = [kind for kind in _KINDS if "." not in kind]
     for key in content:
-        if key not in _KINDS:
-            reader.wrong(key, "", f"unknown table [{key}]", _closest(key, list(_KINDS)))
+        if key not in tables:
+            reader.wrong(key, "", f"unknown table [{key}]", _closest(key, tables))
     universe = reader.table("universe", "universe", content.get("universe", {}))
     entries = content.get("program", [])
     if not isinstance(entries, list) or not entries:
@@ -279,6 +314,7 @@ def load(path: Path) -> Configuration:
         entries = []
     programs = [p for i, entry in enumerate(entries) if (p := reader.program(i, entry)) is not None]
     series = [reader.series(name, entry, reader.names) for name, entry in content.get("series", {}).items()]
+    settings = reader.settings(content.get("settings", {}))
     if reader.mistakes:
         raise ConfigurationError(path, sorted(reader.mistakes, key=lambda mistake: mistake.line))
     return Configuration(
@@ -287,10 +323,11 @@ def load(path: Path) -> Configuration:
         programs=programs,
         series=series,
         timeout_s=universe.get("timeout", 60.0),
-        linger_s=universe.get("linger", 0.0),
+        linger_s=universe.get("linger"),
         encrypt=universe.get("encrypt", False),
         authenticate=universe.get("authenticate", False),
         listen=universe.get("listen", "127.0.0.1:0"),
         links=universe.get("links", []),
         interface=universe.get("interface"),
+        settings=settings,
     )

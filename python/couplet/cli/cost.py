@@ -29,8 +29,14 @@ ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `cou
 TilesOption = Annotated[str | None, typer.Option("--tiles", help="ROWSxCOLUMNS of tiles over a file, as in 4x4.")]
 MatrixFile = Annotated[Path | None, typer.Option("--matrix", help="A communication matrix instead of tiles.")]
 MatrixUnit = Annotated[str, typer.Option("--matrix-unit", help="What its entries count: messages or bytes.")]
-SelfMessages = Annotated[str, typer.Option("--self-messages", help="Of an aggregator to itself: counted or ignored.")]
-Kind = Annotated[str | None, typer.Option("--kind", help="plane, split or hinge instead of the model's choice.")]
+SelfMessages = Annotated[
+    str,
+    typer.Option("--self-messages", help="Whether messages of an aggregator to itself are counted or ignored."),
+]
+Kind = Annotated[
+    str | None,
+    typer.Option("--kind", help="Use the plane, split or hinge formula instead of the one that the model chose."),
+]
 Machine = Annotated[
     str | None, typer.Option("--machine", help="The machine that this is for; another one is warned of.")
 ]
@@ -121,10 +127,13 @@ def _head_line(head: dict[str, Any]) -> str:
 def fit(
     measurement: Annotated[Path, typer.Argument(help="A measurement, the JSON file of a probe.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write the model to this file.")] = None,
-    kind: Annotated[str, typer.Option(help="auto (chosen by the data), plane, split or hinge.")] = "auto",
-    method: Annotated[str, typer.Option(help="least_squares or robust.")] = "least_squares",
-    statistic: Annotated[str, typer.Option(help="median or minimum of each cell.")] = "median",
-    confidence: Annotated[float, typer.Option(help="Of the intervals, between 0 and 1.")] = 0.95,
+    kind: Annotated[
+        str,
+        typer.Option(help="The formula to fit: auto (the data choose), plane, split or hinge."),
+    ] = "auto",
+    method: Annotated[str, typer.Option(help="How the formula is fitted: least_squares or robust.")] = "least_squares",
+    statistic: Annotated[str, typer.Option(help="Which time of a cell is fitted: median or minimum.")] = "median",
+    confidence: Annotated[float, typer.Option(help="The confidence of the intervals, between 0 and 1.")] = 0.95,
     message_bytes: Annotated[int | None, typer.Option(help="The message size, if several were measured.")] = None,
     plot: Plot = None,
     as_json: AsJson = False,
@@ -157,7 +166,10 @@ def predict(
     tiles: TilesOption = None,
     matrix: MatrixFile = None,
     matrix_unit: MatrixUnit = "messages",
-    aggregators: Annotated[str | None, typer.Option(help="The nodes with an aggregator, as in 0,2; all.")] = None,
+    aggregators: Annotated[
+        str | None,
+        typer.Option(help="The nodes with an aggregator, as in 0,2. Without it, all."),
+    ] = None,
     self_messages: SelfMessages = "counted",
     kind: Kind = None,
     cb_buffer_size: BufferSize = None,
@@ -243,9 +255,15 @@ def place(
     aggregators: Annotated[str | None, typer.Option(help='How many nodes have an aggregator, or "best"; all.')] = None,
     self_messages: SelfMessages = "counted",
     kind: Kind = None,
-    order: Annotated[str | None, typer.Option(help="intra_first or inter_first; the cheaper one.")] = None,
-    search: Annotated[str, typer.Option(help="auto, exhaustive, dynamic or annealing.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Of annealing.")] = 0,
+    order: Annotated[
+        str | None,
+        typer.Option(help="Which messages go first: intra_first or inter_first. Without it, the cheaper one."),
+    ] = None,
+    search: Annotated[
+        str,
+        typer.Option(help="How the best placement is searched: auto, exhaustive, dynamic or annealing."),
+    ] = "auto",
+    seed: Annotated[int, typer.Option(help="The seed of the annealing search.")] = 0,
     write: Annotated[
         Path | None, typer.Option(help="Write host files, a rank file and hints into this folder.")
     ] = None,

@@ -11,12 +11,6 @@ from rich.table import Table
 from couplet.cli.launch import launcher_executable
 from couplet.cli.observe import nodes, run_directory
 
-_SETTINGS = (
-    "COUPLET_HUB", "COUPLET_PROGRAM", "COUPLET_RANK", "COUPLET_SIZE", "COUPLET_SECRET_FILE", "COUPLET_JOIN_TIMEOUT",
-    "COUPLET_RUN_DIR", "COUPLET_NODE", "COUPLET_LINKS", "COUPLET_INTERFACE", "COUPLET_EAGER_BYTES", "COUPLET_CMA",
-    "COUPLET_CHECK", "COUPLET_SPIN_US", "COUPLET_LOG", "COUPLET_RELAY",
-)  # fmt: skip
-
 
 def _ptrace_scope() -> str:
     """Says whether one process of the user may read another's memory."""
@@ -70,8 +64,7 @@ def explain(console: Console, run_dir: Path | None) -> int:
     table.add_row("series of other nodes", _other_nodes())
     for launcher in ("openmpi", "mpich", "slurm"):
         table.add_row(f"launcher {launcher}", launcher_executable(launcher) or "not installed here")
-    for name in _SETTINGS:
-        if name in os.environ:
-            table.add_row(name, os.environ[name])
+    for name in sorted(name for name in os.environ if name.startswith("COUPLET_")):
+        table.add_row(name, os.environ[name])
     console.print(table, markup=False, highlight=False, soft_wrap=True)
     return 0

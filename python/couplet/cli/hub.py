@@ -41,7 +41,7 @@ class Hub:
         command = [str(executable("couplet-hub")), "--programs", configuration.hub_programs()]
         command += ["--listen", configuration.listen, "--secret-file", str(secret), "--config", str(settings)]
         command += ["--events", str(self._events), "--name", configuration.name]
-        if configuration.linger_s:
+        if configuration.linger_s is not None:
             command += ["--linger", str(configuration.linger_s)]
         if configuration.encrypt:
             command.append("--encrypt")

@@ -24,23 +24,29 @@ _CURVE_BYTES = ",".join(str(1 << power) for power in range(3, 23))
 
 def probe(
     ranks: Annotated[int, typer.Option("--ranks", "-n", help="How many ranks to start.", min=1)] = 2,
-    launcher: Annotated[str, typer.Option(help="openmpi, mpich or slurm.")] = "openmpi",
-    mpi: Annotated[str | None, typer.Option(help="The probe's MPI under slurm: openmpi or mpich; openmpi.")] = None,
+    launcher: Annotated[str, typer.Option(help="The launcher of the ranks: openmpi, mpich or slurm.")] = "openmpi",
+    mpi: Annotated[str | None, typer.Option(help="MPI of the probe under slurm: openmpi or mpich.")] = None,
     launcher_option: Annotated[list[str] | None, typer.Option(help="A word for the launcher; may be repeated.")] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The measurement.")] = Path("measurement.json"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File of the measurement.")] = Path("measurement.json"),
     report: Annotated[Path | None, typer.Option(help="Write a report, one self-contained .html file.")] = None,
     lines: Annotated[Path | None, typer.Option(help="Start nothing: read what couplet-probe has printed.")] = None,
     nodes: Annotated[str | None, typer.Option(help="Rehearse nodes: ranks of each, as in 4,4.")] = None,
     node_file: Annotated[Path | None, typer.Option(help="Rehearse nodes: the node of each rank, in a file.")] = None,
     size: Annotated[str, typer.Option("--bytes", help="Message sizes, as in 4M or 64K,4M.")] = "4M",
     curves: Annotated[bool, typer.Option(help="Measure latency and bandwidth over the message size, too.")] = True,
-    repetitions: Annotated[int, typer.Option(help="Of each cell.", min=1)] = 10,
-    warm_up: Annotated[int, typer.Option(help="Exchanges before them.", min=0)] = 2,
-    half_star: Annotated[int | None, typer.Option(help="One more than the pairs; half the cores.", min=1)] = None,
+    repetitions: Annotated[int, typer.Option(help="How often each cell is measured.", min=1)] = 10,
+    warm_up: Annotated[int, typer.Option(help="Exchanges before the first measured one.", min=0)] = 2,
+    half_star: Annotated[
+        int | None,
+        typer.Option(help="One more than the number of pairs. Without it, half the cores.", min=1),
+    ] = None,
     sub_groups: Annotated[int, typer.Option(help="Hot spots of a node that exchange at the same time.", min=1)] = 1,
     partners: Annotated[str, typer.Option(help="Remote partners: spread over the nodes, or packed.")] = "spread",
-    off_diagonal: Annotated[bool, typer.Option("--off-diagonal", help="Also unequal messages in and out.")] = False,
-    machine: Annotated[str | None, typer.Option(help="The name of the machine; the first host.")] = None,
+    off_diagonal: Annotated[
+        bool,
+        typer.Option("--off-diagonal", help="Also measure cells with unequal numbers of messages in and out."),
+    ] = False,
+    machine: Annotated[str | None, typer.Option(help="Name of the machine, if not the first host.")] = None,
 ) -> None:
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
     with reported():

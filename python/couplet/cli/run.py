@@ -16,6 +16,7 @@ from couplet.cli.processes import Processes, Running
 
 EXIT_INTERRUPTED = 130
 GRACE_S = 5.0
+HUB_END_S = 10.0  # for the hub to end, once its own bounds have passed
 
 
 class _Interrupted:
@@ -95,8 +96,9 @@ def run(configuration: Configuration, display: Display) -> int:
                     universe = Universe(hub.process.pid)
                     status = _watch(processes, hub, universe, display, interrupted)
                     display.done(status, time.monotonic() - started, universe.waits())
-                if status == 0 and not hub.wait(configuration.linger_s + 10.0):
+                if status == 0 and not hub.wait(configuration.max_linger_s() + HUB_END_S):
                     display.failure("the universe is not over although all programs have ended", [hub.log()])
+                    status = 1
                 return status
             except OSError as error:
                 display.failure(f"cannot start: {error}", [])

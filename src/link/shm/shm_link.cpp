@@ -209,7 +209,7 @@ Status ShmLink::refuse(const ShmPeer& peer, const Status& why) {
   }
   if (!ring->map.refuse(side_of(own_, peer), why)) {
     return ring->map.side(side_of(own_, peer)) == wire::RingSide::kept
-               ? fail(Code::state, "peer {} has ended, and cannot be refused any more", peer.peer)
+               ? fail(Code::state, "peer {} has ended, and can no longer be refused", peer.peer)
                : Status();
   }
   COUPLET_TRY(ring->file->remove());

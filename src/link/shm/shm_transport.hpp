@@ -40,9 +40,10 @@ class ShmTransport final : public Transport {
  private:
   // A knock that cannot be answered yet.
   struct Waiting {
-    // ^The peer, as it was known when it had no ring: the knock is void, or of an incarnation that is not known yet.
+    // The peer, as it was known when it had no ring: then the knock is void, or comes from an incarnation that is not
+    // known yet.
     std::optional<Party> no_ring_as;
-    LookedTime waited;  // for a descriptor or memory
+    LookedTime waited;  // how long the knock has waited for a descriptor or for memory
   };
   ShmTransport(TransportHost& host, os::ProcessPage& page, const ShmPeer& own, std::unique_ptr<ShmLink> link)
       : host_(host), page_(page), own_(own), link_(std::move(link)) {}

@@ -68,7 +68,7 @@ bool SimTransport::answer(const Incoming& incoming) {
     return false;
   }
   if (status.ok() && dials_.contains(peer.id) && own_.id < peer.id) {
-    status = fail(Code::exists, "both have dialed; the dial of the lower number stands");
+    status = fail(Code::exists, "both have dialed; the dial of the lower number is used");
   }
   const auto dialer = exchange_.transports_.find(peer.id);
   if (dialer == exchange_.transports_.end() || dialer->second->own_ != peer) {

@@ -9,13 +9,15 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "link/tcp/found.hpp"
+#include "link/tcp/record_writer.hpp"
 #include "os/clock.hpp"
 #include "os/error.hpp"
 
 namespace couplet::link {
 namespace {
 
-// Callers wait while the process computes. The system may allow fewer.
+// Number of peers whose connection may wait to be accepted while the process computes. The system may allow fewer.
 constexpr int max_waiting_callers = 4096;
 constexpr std::uint64_t look_interval_ns = 250'000'000;
 constexpr std::uint32_t longest_silence_ms = 3000;  // leaves time to report it within 5 s
@@ -23,10 +25,13 @@ constexpr std::uint32_t longest_silence_ms = 3000;  // leaves time to report it 
 // The last frame of a direction, and the only one that belongs to the link. It says that nothing further comes.
 constexpr std::uint8_t goodbye_kind = wire::frame_kind(wire::FrameFamily::channel, 15);
 
-// After a payload of at least so many bytes another one is likely. What goes to the stage in place of its final memory
-// is copied.
+// After a payload of at least this size, another one is likely. Bytes that are received into the stage, and not into
+// their final memory, must be copied.
 constexpr std::uint32_t long_payload_bytes = 32U << 10U;
 constexpr std::size_t stage_bytes_between_long = 4096;
+
+// The room for sealed bytes that a system call must have. If there is less, the incomplete record moves to the front.
+constexpr std::size_t min_sealed_room_bytes = 32U << 10U;
 
 using Buffer = std::unique_ptr<std::byte[]>;
 
@@ -100,6 +105,7 @@ class TcpLane final : public Lane {
 
   std::int64_t push_plain(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
   std::int64_t push_sealed(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset);
+  void make_pending_bytes();
   bool flush();
   Step take_frame(FrameReceiver& receiver);
   Step begin_frame(FrameReceiver& receiver);
@@ -114,9 +120,8 @@ class TcpLane final : public Lane {
 
   os::Descriptor socket_;
   LaneTraits traits_;
-  // The sending side. The pending bytes are a sealed record, or the goodbye.
+  // The sending side. The pending bytes are sealed records, or the goodbye.
   Buffer pending_bytes_;
-  Buffer gather_;
   std::size_t pending_ = 0;
   std::size_t pending_sent_ = 0;
   bool blocked_ = false;
@@ -127,7 +132,7 @@ class TcpLane final : public Lane {
   // The receiving side.
   Stage stage_;
   wire::FrameHeader header_;
-  // Place of the payload that is arriving. nullptr: it is collected in the stage.
+  // The place of the payload that is arriving; nullptr if it is collected in the stage.
   std::byte* place_ = nullptr;
   std::uint32_t received_ = 0;
   bool in_frame_ = false;
@@ -135,10 +140,10 @@ class TcpLane final : public Lane {
   bool drained_ = false;
   Buffer scratch_;
   std::uint32_t scratch_bytes_ = 0;
-  std::unique_ptr<wire::RecordSeal> send_seal_;
+  std::unique_ptr<RecordWriter> send_seal_;
   std::unique_ptr<Sealed> receive_seal_;
   Status shut_here_{Code::state, "tcp: this side has shut the lane"};
-  std::uint64_t next_look_ns_ = 0;  // the next check for silence
+  Found found_;
   Status failure_;
 };
 
@@ -159,7 +164,7 @@ TcpLane::~TcpLane() {
 Status TcpLane::take_early(std::span<const std::byte> early) {
   Stage& stage = receive_seal_ ? receive_seal_->bytes : stage_;
   if (early.size() > stage.room_bytes()) {
-    return fail(Code::limit, "tcp: {} bytes came with the handshake, there is room for {}", early.size(),
+    return fail(Code::limit, "tcp: {} bytes came with the handshake, but there is room for {} only", early.size(),
                 stage.room_bytes());
   }
   if (!early.empty()) {
@@ -171,10 +176,10 @@ Status TcpLane::take_early(std::span<const std::byte> early) {
 }
 
 Status TcpLane::encrypt(const SessionKeys& keys) {
-  COUPLET_TRY_VALUE(send_seal_, wire::RecordSeal::make(keys.cipher, keys.send));
+  COUPLET_TRY_VALUE(auto send_seal, wire::RecordSeal::make(keys.cipher, keys.send));
+  send_seal_ = std::make_unique<RecordWriter>(std::move(send_seal));
   receive_seal_ = std::make_unique<Sealed>();
   COUPLET_TRY_VALUE(receive_seal_->seal, wire::RecordSeal::make(keys.cipher, keys.receive));
-  gather_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_plain_bytes);
   return {};
 }
 
@@ -225,10 +230,15 @@ std::int64_t TcpLane::push_plain(const wire::FrameHeader& header, std::span<cons
     return taken;
   }
   const int error = errno;
-  if (error == EAGAIN || os::socket_failure(error, "").code() == Code::peer_lost) {
+  if (error == EAGAIN) {
+    return 0;
+  }
+  auto why = os::socket_failure(error, "tcp: sending failed");
+  if (why.code() == Code::peer_lost) {
+    found_.note(why);
     return 0;  // poll() finds the lost connection, after what had arrived before
   }
-  set_failure(os::socket_failure(error, "tcp: sending failed"));
+  set_failure(std::move(why));
   return -1;
 }
 
@@ -237,7 +247,9 @@ bool TcpLane::flush() {
   while (pending_sent_ < pending_) {
     const auto sent = os::send_some(socket_, pending_bytes_.get() + pending_sent_, pending_ - pending_sent_);
     if (!sent.ok()) {
-      if (sent.code() != Code::not_yet && sent.code() != Code::peer_lost) {
+      if (sent.code() == Code::peer_lost) {
+        found_.note(sent.status().within("tcp"));
+      } else if (sent.code() != Code::not_yet) {
         set_failure(sent.status().within("tcp"));
       }
       return false;
@@ -252,33 +264,22 @@ bool TcpLane::flush() {
   return true;
 }
 
+void TcpLane::make_pending_bytes() {
+  if (!pending_bytes_) {
+    pending_bytes_ =
+        std::make_unique_for_overwrite<std::byte[]>(send_seal_ ? RecordWriter::max_bytes : wire::frame_header_bytes);
+  }
+}
+
 std::int64_t TcpLane::push_sealed(const wire::FrameHeader& header, std::span<const std::byte> payload,
                                   std::uint64_t offset) {
   const std::uint64_t total = wire::frame_header_bytes + payload.size();
-  if (!pending_bytes_) {
-    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_bytes);
-  }
+  make_pending_bytes();
   std::uint64_t at = offset;
   while (at < total && flush()) {
-    std::size_t bytes = 0;
-    std::span<const std::byte> plain;
-    if (at < wire::frame_header_bytes) {
-      COUPLET_ASSERT(at == 0);  // a record has room for a whole header
-      wire::encode_frame(header,
-                         std::span<std::byte, wire::frame_header_bytes>(gather_.get(), wire::frame_header_bytes));
-      bytes = std::min<std::size_t>(payload.size(), wire::record_plain_bytes - wire::frame_header_bytes);
-      if (bytes != 0) {
-        std::memcpy(gather_.get() + wire::frame_header_bytes, payload.data(), bytes);
-      }
-      bytes += wire::frame_header_bytes;
-      plain = {gather_.get(), bytes};
-    } else {
-      const std::uint64_t sent = at - wire::frame_header_bytes;
-      bytes = std::min<std::size_t>(payload.size() - sent, wire::record_plain_bytes);
-      plain = payload.subspan(sent, bytes);
-    }
-    pending_ = send_seal_->seal(plain, pending_bytes_.get());
-    at += bytes;
+    const RecordWriter::Sealed sealed = send_seal_->seal(header, payload, at, pending_bytes_.get());
+    at += sealed.frame_bytes;
+    pending_ = sealed.record_bytes;
   }
   static_cast<void>(failure_.ok() && flush());
   return failure_.ok() ? static_cast<std::int64_t>(at - offset) : -1;
@@ -303,11 +304,9 @@ void TcpLane::shut() noexcept {
   wire::seal_frame(goodbye, {}, false);
   std::array<std::byte, wire::frame_header_bytes> image;
   wire::encode_frame(goodbye, image);
-  if (!pending_bytes_) {
-    pending_bytes_ = std::make_unique_for_overwrite<std::byte[]>(wire::record_bytes);
-  }
+  make_pending_bytes();
   if (send_seal_ && !flush()) {
-    // A record waits. Without its end the peer sees a lost connection, which is true.
+    // A record is not completely sent. Since its end is missing, the peer correctly sees a lost connection.
     closed_ = true;
     ::shutdown(socket_.number(), SHUT_WR);
     return;
@@ -328,12 +327,14 @@ void TcpLane::shut() noexcept {
 // meanwhile, for one that is gone.
 void TcpLane::look_for_silence() {
   const std::uint64_t now = os::now_ns();
-  if (now < next_look_ns_ || !failure_.ok()) {
+  if (now < found_.next_look_ns || !failure_.ok()) {
     return;
   }
-  next_look_ns_ = now + look_interval_ns;
+  found_.next_look_ns = now + look_interval_ns;
   if (const std::uint32_t silent = os::silent_ms(socket_); silent >= longest_silence_ms) {
-    set_failure(fail(Code::peer_lost, "tcp: the peer's system has answered nothing for {} ms", silent));
+    set_failure(
+        os::socket_failure(ETIMEDOUT, fmt::format("tcp: the peer's system has answered nothing for {} ms", silent)));
+    os::abort_on_close(socket_);  // otherwise a peer that can be reached again would see a normal end of this process
   }
 }
 
@@ -459,6 +460,8 @@ TcpLane::Fill TcpLane::receive(iovec* parts, int count, std::size_t& received) {
   }
   if (bytes < 0) {
     set_failure(os::socket_failure(errno, "tcp: receiving failed"));
+  } else if (!found_.reset.ok()) {
+    set_failure(found_.reset);
   } else if (in_frame_ || stage_.size() != 0 || (receive_seal_ && receive_seal_->bytes.size() != 0)) {
     set_failure(fail(Code::peer_lost, "tcp: the connection was closed inside a frame"));
   } else {
@@ -496,7 +499,9 @@ TcpLane::Fill TcpLane::fill_sealed() {
   if (opened != Fill::none) {
     return opened;
   }
-  sealed.make_room(wire::record_bytes);
+  if (sealed.room_bytes() < min_sealed_room_bytes) {
+    sealed.make_room(sealed.capacity);
+  }
   iovec part{sealed.room(), sealed.room_bytes()};
   std::size_t received = 0;
   const Fill answer = receive(&part, 1, received);
@@ -548,8 +553,9 @@ Result<std::unique_ptr<Lane>> make_tcp_lane(os::Descriptor socket, const TcpOpti
                                             const std::optional<SessionKeys>& keys, std::span<const std::byte> early) {
   constexpr std::uint32_t most_bytes = 1U << 30U;
   if (options.largest_payload == 0 || options.largest_payload > most_bytes || options.stage_bytes > most_bytes) {
-    return fail(Code::limit, "tcp: largest payload {} and stage {}: at most {} bytes", options.largest_payload,
-                options.stage_bytes, most_bytes);
+    return fail(Code::limit,
+                "tcp: the largest payload is {} bytes and the stage is {} bytes; each can be at most {} bytes",
+                options.largest_payload, options.stage_bytes, most_bytes);
   }
   if (options.unread) {
     os::allow_unread(socket);

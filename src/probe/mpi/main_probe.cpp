@@ -95,7 +95,7 @@ int choose_half_star(const World& world, const Options& options) {
   if (options.half_star != 0) {
     return options.half_star;
   }
-  if (!options.node_of_rank.empty()) {  // a rehearsed node: as many pairs as it has ranks
+  if (!options.node_of_rank.empty()) {  // a simulated node: it has as many pairs as ranks
     return std::max(2, static_cast<int>(std::count(world.node_of_rank.begin(), world.node_of_rank.end(), 0)));
   }
   return std::max(2, cores / 2);
@@ -109,7 +109,7 @@ void print_times(const std::vector<double>& times) {
   std::fflush(stdout);
 }
 
-// The seconds of each repetition: of the hot spot that needs longest.
+// Returns the seconds of each repetition: the time of the hot spot that takes longest.
 std::vector<double> measure(Exchange& exchange, bool hot, const Options& options) {
   std::vector<double> times;
   for (int turn = -options.warm_up; turn < options.repetitions; ++turn) {

@@ -17,11 +17,11 @@ namespace couplet::series {
 namespace {
 
 constexpr std::uint64_t page_bytes = 4096;
-constexpr std::uint64_t largest_get = (std::uint64_t{1} << 30) - page_bytes;  // of one call: counts are 32-bit numbers
-constexpr int trials = 3;                                                     // of each way, before one is chosen
+constexpr std::uint64_t largest_get = (std::uint64_t{1} << 30) - page_bytes;  // in one call: counts are 32-bit numbers
+constexpr int trials = 3;  // measurements of each method, before one is chosen
 constexpr auto nap = std::chrono::microseconds(50);
 
-// How the steps of a batch are got.
+// The methods to get the steps of a batch.
 enum class Way : std::uint8_t { all, step, run };
 constexpr std::array<std::string_view, 3> way_names = {"one call for all steps", "one call for each step",
                                                        "one call for each row"};
@@ -36,8 +36,8 @@ Status check(int code, std::string_view call) {
   return code == MPI_SUCCESS ? Status() : mpi_failure(code, call);
 }
 
-// Bytes at distances. What turns out to lie without a gap is one run: MPIs do not see that by themselves, and pack
-// twice.
+// A derived type: runs of bytes at equal distances. Runs without gaps between them are merged into one, since MPI
+// libraries do not do this themselves, and would pack the data twice.
 class Type {
  public:
   Type() = default;
@@ -78,10 +78,10 @@ class Type {
   }
 
   std::uint64_t run_bytes_ = 0;
-  MPI_Datatype type_ = MPI_DATATYPE_NULL;  // none yet: all is one run
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;  // none as long as everything is one run
 };
 
-// The runs of one step, on both sides.
+// The types of one step's runs, in the source and in the target.
 struct TypePair {
   Type source;
   Type target;
@@ -132,16 +132,16 @@ class MpiWindow final : public Window {
   Result<bool> end() override;
 
  private:
-  // What was measured for boxes of one form.
+  // The measurements for boxes of one form.
   struct Choice {
     std::array<int, way_names.size()> tried{};
-    std::array<double, way_names.size()> ns_per_byte{};  // the least
+    std::array<double, way_names.size()> ns_per_byte{};  // the smallest measured value
     [[nodiscard]] Way next() const noexcept;
     [[nodiscard]] bool settled() const noexcept {
       return std::all_of(tried.begin(), tried.end(), [](int count) { return count >= trials; });
     }
   };
-  struct Memory {  // of a rank, as it is mapped here
+  struct Memory {  // a rank's memory, as it is mapped here
     std::byte* data = nullptr;
     std::uint64_t bytes = 0;
   };
@@ -156,8 +156,8 @@ class MpiWindow final : public Window {
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Comm node_ = MPI_COMM_NULL;
-  MPI_Win shared_ = MPI_WIN_NULL;  // the memory of the ranks of this node, where they share it
-  MPI_Win window_ = MPI_WIN_NULL;  // all ranks
+  MPI_Win shared_ = MPI_WIN_NULL;  // the memory of the ranks of this node, if they share it
+  MPI_Win window_ = MPI_WIN_NULL;  // the memory of all ranks
   MPI_Request ending_ = MPI_REQUEST_NULL;
   bool ended_ = false;
   std::uint64_t job_ = 0;
@@ -166,7 +166,7 @@ class MpiWindow final : public Window {
   std::byte* memory_ = nullptr;
   std::uint64_t bytes_ = 0;
   std::uint64_t used_ = 0;
-  std::uint64_t last_piece_ = UINT64_MAX;  // where the one that was reserved last begins
+  std::uint64_t last_piece_ = UINT64_MAX;  // where the piece begins that was reserved last
   std::string library_;
   std::string sharing_;
   std::vector<Memory> neighbours_;  // by rank; empty: nothing is shared
@@ -183,8 +183,8 @@ Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t byte
     if (here == 0 && os::now_ns() > deadline_ns) {
       return fail(
           Code::timeout,
-          "a window was asked for (mpi_window_bytes), and some ranks of the MPI job do not: all programs of the job "
-          "have to ask for it, if only for 0 bytes");
+          "this rank has asked for a window (COUPLET_MPI_WINDOW_BYTES), but some ranks of the MPI job have not: all "
+          "programs of the job must set it, if only to 0");
     }
     if (here == 0) {
       std::this_thread::sleep_for(nap);
@@ -196,7 +196,7 @@ Result<std::unique_ptr<Window>> MpiWindow::open(MPI_Comm job, std::uint64_t byte
   MPI_Comm_size(made->comm_, &made->size_);
   COUPLET_TRY_VALUE(made->job_, os::random_bits());
   COUPLET_TRY(check(MPI_Bcast(&made->job_, 1, MPI_UINT64_T, 0, made->comm_), "MPI_Bcast"));
-  made->bytes_ = bytes == 0 ? 0 : bytes + page_bytes;  // for a beginning at a page
+  made->bytes_ = bytes == 0 ? 0 : bytes + page_bytes;  // one page more, so that the first piece can begin at a page
   COUPLET_TRY(made->allocate(direct));
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
@@ -251,7 +251,7 @@ Status MpiWindow::map_neighbours() {
   int known = 0;
   MPI_Win_get_attr(shared_, MPI_WIN_MODEL, static_cast<void*>(&model), &known);
   if (known == 0 || *static_cast<int*>(model) != MPI_WIN_UNIFIED) {
-    return fail(Code::unsupported, "windows of this MPI are not of the unified memory model");
+    return fail(Code::unsupported, "windows of this MPI do not have the unified memory model");
   }
   int count = 0;
   MPI_Comm_size(node_, &count);
@@ -293,9 +293,10 @@ Result<Window::Piece> MpiWindow::reserve(std::uint64_t bytes) {
   const std::uint64_t wanted = (bytes + page_bytes - 1) / page_bytes * page_bytes;
   const std::uint64_t left = bytes_ - std::min(used_, bytes_);
   if (wanted > left) {
-    return fail(Code::no_space,
-                "{} bytes are needed in the window of the MPI job, of which this rank has {} left (mpi_window_bytes)",
-                wanted, left / page_bytes * page_bytes);
+    return fail(
+        Code::no_space,
+        "{} bytes are needed in the window of the MPI job, but this rank has only {} left (COUPLET_MPI_WINDOW_BYTES)",
+        wanted, left / page_bytes * page_bytes);
   }
   const Piece piece{memory_ + used_, used_};
   last_piece_ = used_;
@@ -332,7 +333,7 @@ Way MpiWindow::Choice::next() const noexcept {
   return static_cast<Way>(std::min_element(ns_per_byte.begin(), ns_per_byte.end()) - ns_per_byte.begin());
 }
 
-// The first copies of a form are measured, each way in turn; from then on the fastest way is taken.
+// The first copies of boxes of one form are measured, with each method in turn. Then the fastest method is used.
 Status MpiWindow::get_steps(int rank, const WindowSteps& steps) {
   const std::uint64_t step_bytes = steps.plan->bytes();
   if (step_bytes == 0 || steps.count == 0) {
@@ -379,7 +380,7 @@ Status MpiWindow::get_typed(int rank, const WindowSteps& steps, Way way) {
   return {};
 }
 
-// As many steps in a call as stay below the largest one.
+// Gets as many steps with each call as its size limit allows.
 Status MpiWindow::get_all(int rank, const WindowSteps& steps, TypePair& types) {
   const layout::CopyPlan& plan = *steps.plan;
   const std::uint64_t most = std::max<std::uint64_t>(1, largest_get / plan.bytes());

@@ -9,17 +9,23 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t max_group_bytes = max_message_bytes / 2;  // of the reasons in one message
+constexpr std::size_t max_group_bytes = max_message_bytes / 2;  // texts of reasons in one message
 
 }  // namespace
 
 void ChangeBatch::add(channel::PeerId peer, const PeerInfo& info, std::string why) {
+  reasons_.note(peer, info, why);
   changes_.push_back({peer, 0, info, std::move(why)});
   encoded_.clear();
 }
 
 void ChangeBatch::add_node(std::uint16_t node, std::string name) {
-  nodes_.push_back({node, {std::move(name)}});
+  const bool next = !nodes_.empty() && nodes_.back().first + nodes_.back().names.size() == node &&
+                    nodes_.back().names.size() < max_nodes_per_message;
+  if (!next) {
+    nodes_.push_back({node, {}});
+  }
+  nodes_.back().names.push_back(std::move(name));
   encoded_.clear();
 }
 

@@ -14,7 +14,8 @@ Status EventWriter::open(const std::string& path) {
   }
   struct stat facts {};
   const bool pipe = ::stat(path.c_str(), &facts) == 0 && S_ISFIFO(facts.st_mode);
-  // A pipe opened for both directions needs no reader to open it, and does not end when its reader does.
+  // A pipe that is opened for both directions can be opened before it has a reader, and stays open when its reader
+  // ends.
   const int direction = pipe ? O_RDWR : O_WRONLY;
   file_ = os::Descriptor(::open(path.c_str(), direction | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600));
   if (!file_) {

@@ -1,4 +1,4 @@
-// The hub's events on their way into a file, a pipe or a terminal. Never blocks: what cannot be written now waits in a
+// Writes the hub's events into a file, a pipe or a terminal. Never blocks: what cannot be written now waits in a
 // bounded queue, and what does not fit into the queue is left out and counted. Used by hub_server. Below: os.
 // Invariants: only whole lines are left out; a line "dropped" with their number follows as soon as there is room.
 // Tests: tests/unit/universe/test_event_writer.cpp.
@@ -17,7 +17,7 @@ inline constexpr std::size_t max_queued_event_bytes = 1U << 20U;
 
 class EventWriter {
  public:
-  // Appends to `path`, which may be a named pipe that nobody reads yet. "": everything is thrown away.
+  // Opens `path` for appending. It may be a named pipe that has no reader yet. If it is "", all events are thrown away.
   Status open(const std::string& path);
   void add(const HubEvent& event, double with_time_s);
   // Writes what can be written without blocking.
@@ -27,9 +27,9 @@ class EventWriter {
  private:
   os::Descriptor file_;
   std::string queue_;
-  std::size_t written_ = 0;  // of the queue
+  std::size_t written_ = 0;  // bytes of the queue that are written
   std::uint64_t dropped_ = 0;
-  std::uint64_t untold_ = 0;  // of these, not yet told
+  std::uint64_t untold_ = 0;  // lines that were left out, and that no line "dropped" has counted yet
 };
 
 }  // namespace couplet::universe

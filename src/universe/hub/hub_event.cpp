@@ -23,7 +23,7 @@ std::string event_json(const HubEvent& event, double with_time_s) {
     json["text"] = event.text;
   }
   return json.dump(-1, ' ', false,
-                   Json::error_handler_t::replace);  // never throws: bytes that are no UTF-8 are replaced
+                   Json::error_handler_t::replace);  // never throws: bytes that are not UTF-8 are replaced
 }
 
 }  // namespace couplet::universe

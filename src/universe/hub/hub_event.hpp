@@ -1,4 +1,5 @@
-// What happened in a universe, for people and tools: one JSON object a line (docs/formats/hub.md, "Events"). Pure.
+// An event of a universe, for people and tools. Each is one line with a JSON object (docs/formats/hub.md, "Events").
+// Pure.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 namespace couplet::universe {
 
 struct HubEvent {
-  std::string name;  // joined, complete, left, lost, series, opened, closed, waiting, rejoined, over
+  // joined, waiting, complete, left, lost, cut_off, rejoined, series, opened, closed, dropped or over
+  std::string name;
   std::string program;
   std::int32_t rank = -1;
   channel::PeerId peer = 0;
@@ -19,7 +21,7 @@ struct HubEvent {
   std::string text;
 };
 
-// with_time_s: seconds since 1970.
+// Returns the line. with_time_s: seconds since 1970.
 [[nodiscard]] std::string event_json(const HubEvent& event, double with_time_s);
 
 }  // namespace couplet::universe

@@ -12,7 +12,7 @@
 namespace couplet::universe {
 namespace {
 
-// The strongest demand counts, in whatever order they come.
+// The strongest demand counts, in whatever order the options come.
 void demand(HubServerOptions& options, channel::Protection protection) noexcept {
   options.protection = std::max(options.protection, protection);
 }
@@ -32,37 +32,38 @@ Result<ProgramSpec> program_from(const Json& json) {
   if (json.is_string()) {
     COUPLET_TRY_VALUE(auto programs, parse_programs(json.get_ref<const std::string&>()));
     if (programs.size() != 1) {
-      return fail(Code::config, "programs: one program each in a list");
+      return fail(Code::config, "programs: each text in the list must name one program");
     }
     return std::move(programs.front());
   }
   ProgramSpec program;
   const auto name = json.is_object() ? json.find("name") : json.end();
   if (name == json.end() || !name->is_string()) {
-    return fail(Code::config, "programs: each is \"name:size\" or an object with a name");
+    return fail(Code::config, "programs: each must be \"name:size\" or an object with a name");
   }
   program.name = name->get<std::string>();
   if (const auto size = json.find("size"); size != json.end()) {
     if (!size->is_number_integer() || size->get<std::int64_t>() < 1 || size->get<std::int64_t>() > max_ranks) {
-      return fail(Code::config, "programs: the size of '{}' is no number from 1 to {}", program.name, max_ranks);
+      return fail(Code::config, "programs: the size of '{}' must be a whole number from 1 to {}", program.name,
+                  max_ranks);
     }
     program.size = size->get<std::int32_t>();
   }
   if (const auto required = json.find("required"); required != json.end()) {
     if (!required->is_boolean()) {
-      return fail(Code::config, "programs: 'required' of '{}' is true or false", program.name);
+      return fail(Code::config, "programs: 'required' of '{}' must be true or false", program.name);
     }
     program.required = required->get<bool>();
   }
   return program;
 }
 
-// {"programs": [...], and settings}: what the command line says wins.
+// Reads {"programs": [...], and settings}. The command line overrides it.
 Status read_config(const std::string& path, HubCommand& command) {
   COUPLET_TRY_VALUE(const auto text, read_text(path));
   auto json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
-    return fail(Code::config, "--config: {} holds no JSON object", path);
+    return fail(Code::config, "--config: {} does not contain a JSON object", path);
   }
   if (const auto programs = json.find("programs"); programs != json.end()) {
     if (programs->is_string()) {
@@ -73,7 +74,7 @@ Status read_config(const std::string& path, HubCommand& command) {
         command.server.hub.programs.push_back(std::move(program));
       }
     } else {
-      return fail(Code::config, "--config: 'programs' in {} is neither a text nor a list", path);
+      return fail(Code::config, "--config: 'programs' in {} must be a text or a list", path);
     }
     json.erase("programs");
   }
@@ -125,6 +126,9 @@ Status take_option(const std::string& option, const std::string& value, HubComma
   } else if (option == "--resume") {
     COUPLET_TRY_VALUE(command.server.hub.run_id, run_number(option, value));
     command.server.hub.restarted = true;
+  } else if (option == "--rejoin-patience") {
+    COUPLET_TRY(seconds(option, value).status());
+    command.server.hub.settings["hub.rejoin_patience_s"] = value;
   } else if (option == "--name") {
     command.server.hub.settings["name"] = value;
   } else if (option == "--linger") {
@@ -139,27 +143,26 @@ Status take_option(const std::string& option, const std::string& value, HubComma
 
 const char* hub_usage() noexcept {
   return "usage: couplet-hub --programs ocean:2,nowcast:1,follower:1? [options]\n"
-         "The rendezvous of a universe. Prints COUPLET_HUB=host:port and COUPLET_RUN=id when it listens; ends when it "
-         "is "
-         "over.\n\n"
-         "  --programs LIST     name:size each; 'name:size?' may come late or never; 'name': its first rank says the "
-         "size\n"
-         "  --listen HOST:PORT  where to listen (127.0.0.1:0; port 0: any free one)\n"
+         "The rendezvous of a universe. When it listens, it prints COUPLET_HUB=host:port and COUPLET_RUN=id. It ends\n"
+         "when the universe has ended.\n\n"
+         "  --programs LIST     each program as name:size; a program 'name:size?' may come late or never; the size of\n"
+         "                      a program 'name' is the one that its first rank gives\n"
+         "  --listen HOST:PORT  the address at which it listens (127.0.0.1:0; port 0: any free one)\n"
          "  --secret-file FILE  the universe's secret (COUPLET_SECRET_FILE, else the user's own, made on first use)\n"
-         "  --encrypt           encrypt what goes over networks\n"
-         "  --authenticate      protect what goes over networks against change, not against reading\n"
-         "  --config FILE       settings of the universe as JSON, also 'programs'\n"
-         "  --events FILE       append what happens as JSON lines\n"
-         "  --linger SECONDS    bound on waiting for readers after the last writer has ended\n"
-         "  --resume RUN        a hub of this run (its COUPLET_RUN) has died: take its members back; with the same "
-         "--listen and\n"
-         "                      --programs as before\n"
+         "  --encrypt           encrypt what is sent over networks\n"
+         "  --authenticate      protect what is sent over networks against change, but not against reading\n"
+         "  --config FILE       settings of the universe as a JSON object, which may also have 'programs'\n"
+         "  --events FILE       append a line of JSON for each event\n"
+         "  --linger SECONDS    how long to wait for readers once all other processes have left (no limit)\n"
+         "  --resume RUN        replace a hub of this run (its COUPLET_RUN) that has died, and take its members back;\n"
+         "                      give the same --listen and --programs as before\n"
+         "  --rejoin-patience SECONDS\n"
+         "                      how long a resumed hub waits for earlier members that do not come back (600)\n"
          "  --name NAME         a name for this universe\n"
-         "  --until-input-ends  ends with the last member also where the universe is not over, once standard input, a "
-         "pipe, "
-         "is closed\n"
+         "  --until-input-ends  once standard input, a pipe, is closed, end with the last member, even if the\n"
+         "                      universe has not ended\n"
          "  --help, --version\n\n"
-         "Exit status: 0 the universe is over or the hub was told to end; 1 it could not start; 2 wrong options.\n";
+         "Exit status: 0 the universe has ended, or the hub was told to end; 1 it could not start; 2 wrong options.\n";
 }
 
 Result<HubCommand> parse_hub_command(std::span<const char* const> arguments) {
@@ -208,7 +211,7 @@ Result<HubCommand> parse_hub_command(std::span<const char* const> arguments) {
     COUPLET_TRY_VALUE(command.server.hub.programs, parse_programs(programs));
   }
   if (command.server.hub.programs.empty()) {
-    return fail(Code::argument, "which programs make the universe? (--programs ocean:2,nowcast:1)");
+    return fail(Code::argument, "the universe has no programs: name them, as in --programs ocean:2,nowcast:1");
   }
   COUPLET_TRY(check_programs(command.server.hub.programs));
   command.server.run_directory = os::run_directory();

@@ -1,4 +1,4 @@
-// What couplet-hub is told on its command line and in its configuration file.
+// The options of couplet-hub, from its command line and its configuration file.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@ struct HubCommand {
   bool help = false;
   bool version = false;
   bool until_input_ends = false;
-  std::string secret_file;  // "": the default one
-  HubServerOptions server;  // without the secret
+  std::string secret_file;  // "": the default secret of the user
+  HubServerOptions server;  // complete except for the secret
 };
 
-// arguments: without the program's name. argument or config error with a sentence that names the option.
+// Reads the arguments, without the program's name. Returns argument or config, with a text that names the option.
 Result<HubCommand> parse_hub_command(std::span<const char* const> arguments);
 [[nodiscard]] const char* hub_usage() noexcept;
 

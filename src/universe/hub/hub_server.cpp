@@ -19,18 +19,24 @@
 namespace couplet::universe {
 namespace {
 
-constexpr int listen_backlog = 4096;   // the system may allow less
-constexpr int messages_per_turn = 64;  // of one connection
+constexpr int listen_backlog = 4096;   // the system may allow fewer
+constexpr int messages_per_turn = 64;  // for one connection
 constexpr int callers_per_turn = 256;
 constexpr std::uint64_t last_words_ns = 2'000'000'000;
 constexpr std::uint64_t tick_ns = 100'000'000;
-constexpr std::uint64_t max_lock_wait_ns = 60'000'000'000;  // for the run directory
+constexpr std::uint64_t max_lock_wait_ns = 60'000'000'000;  // the longest wait for the lock of the run directory
 constexpr std::uint64_t silence_look_ns = 250'000'000;
-// What is neither a connection nor a caller, in by_descriptor_.
+// The id that stop_descriptor has in by_descriptor_. No connection or caller has it.
 constexpr ConnectionId stop_wish = 0;
 constexpr ConnectionId lifeline = UINT32_MAX;
 
 std::string why_gone(const Status& failure) {
+  if (os::says_reset(failure)) {
+    return "its connection to the hub was reset, and it has not come back";
+  }
+  if (os::says_silent(failure)) {
+    return "its host does not answer the hub (it may be down, or cut off), and it has not come back";
+  }
   switch (failure.code()) {
     case Code::end:
       return "it closed its connection to the hub without leaving";
@@ -41,7 +47,7 @@ std::string why_gone(const Status& failure) {
   }
 }
 
-// Named bounds of the hub among the universe's settings.
+// Takes the settings of the universe that bound the hub.
 Status take_bounds(HubSettings& hub) {
   const auto take = [&](const char* key, auto& bound) -> Status {
     const auto text = setting_value(hub.settings, key);
@@ -54,10 +60,11 @@ Status take_bounds(HubSettings& hub) {
   COUPLET_TRY(take("hub.max_told_contacts", hub.max_told_contacts));
   COUPLET_TRY(take("hub.rejoin_grace_s", hub.rejoin_grace_s));
   COUPLET_TRY(take("hub.reset_patience_s", hub.reset_patience_s));
+  COUPLET_TRY(take("connection_patience_s", hub.connection_patience_s));
   return take("hub.rejoin_patience_s", hub.rejoin_patience_s);
 }
 
-// Callers that have proven nothing may not use up the descriptors that members need.
+// Returns the bounds for connections that have not proven the secret. They leave enough descriptors for members.
 channel::UnprovenLimits unproven_limits() {
   constexpr std::size_t share = 4;
   return {.max_callers = std::clamp<std::size_t>(os::descriptor_limit() / share, 1, max_unproven)};
@@ -125,11 +132,11 @@ void HubServer::stop(const std::string& why) {
 
 bool HubServer::turn(std::uint64_t timeout_ns) {
   std::array<int, 64> descriptors{};
-  const auto before = os::now_ns();
+  const auto before = schedule_.clock.now_ns(os::now_ns());
   const auto due = state_->due_ns();
   const auto sleep = !busy_.empty() ? 0 : std::min(timeout_ns, due > before ? due - before : 0);
   const auto count = doorbell_->sleep_for(sleep, descriptors.data(), static_cast<int>(descriptors.size()));
-  const auto now = os::now_ns();
+  const auto now = schedule_.clock.now_ns(os::now_ns());
   std::set<ConnectionId> served = std::exchange(busy_, {});
   bool called = false;
   for (int index = 0; index < count; ++index) {
@@ -150,13 +157,13 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
     serve(id, now);
   }
   if (called) {
-    accept_callers(now);  // after those who have ended: a number of theirs may be used again
+    accept_callers(now);  // after ended ones are closed, since their descriptors' numbers may be used again
   }
   if (orphaned_ && clients_.empty()) {
     stop("who started the hub is gone, and nobody is left");
   }
-  if (now >= next_tick_ns_) {
-    next_tick_ns_ = now + tick_ns;
+  if (now >= schedule_.next_tick_ns) {
+    schedule_.next_tick_ns = now + tick_ns;
     look_at_locks(now);
     call_cut_off(now);
     state_->tick(now);
@@ -209,8 +216,8 @@ void HubServer::accept_caller(os::Descriptor socket, std::uint64_t now_ns) {
   serve(id, now_ns);
 }
 
-// Most likely the limit of open files: somebody who has proven nothing gives its own back; if there is nobody, the hub
-// is deaf for a moment.
+// Most likely the limit of open files is reached. A caller that has not proven the secret is closed. If there is none,
+// the hub accepts no caller for a moment.
 void HubServer::out_of_descriptors(const Status& why, std::uint64_t now_ns) {
   if (!std::exchange(noted_no_descriptor_, true) && options_.note) {
     options_.note(why.text());
@@ -223,7 +230,7 @@ void HubServer::out_of_descriptors(const Status& why, std::uint64_t now_ns) {
 }
 
 void HubServer::watch(ConnectionId id, Client& client) {
-  // What a client says that does not read its answers waits in its socket, and is looked at when it has read some.
+  // The messages of a client that does not read its answers wait in its socket until it has read some.
   const bool deaf = held_back(client) && client.connection->full();
   const int descriptor = deaf ? -1 : client.connection->descriptor();
   const bool write = client.connection->wants_write();
@@ -261,8 +268,8 @@ void HubServer::serve(ConnectionId id, std::uint64_t now_ns) {
   hear(id, client, now_ns);
   if (connection.state() == ControlConnection::State::ended) {
     const bool reset = os::says_reset(connection.failure());
-    drop(id, reset ? "its connection to the hub was reset, and it has not come back" : why_gone(connection.failure()),
-         now_ns, reset);
+    const bool silent = os::says_silent(connection.failure());
+    drop(id, why_gone(connection.failure()), now_ns, reset || silent);
     return;
   }
   if (client.behind && !connection.sending()) {
@@ -275,7 +282,7 @@ void HubServer::serve(ConnectionId id, std::uint64_t now_ns) {
   watch(id, client);
 }
 
-// It does not read what it is told, so that no more of what it says is listened to.
+// The client does not read what it is sent, so nothing further is read from it.
 bool HubServer::held_back(const Client& client) const noexcept {
   return client.connection->queued_bytes() > options_.max_behind_bytes;
 }
@@ -295,11 +302,11 @@ void HubServer::hear(ConnectionId id, Client& client, std::uint64_t now_ns) {
   }
 }
 
-void HubServer::drop(ConnectionId id, const std::string& why, std::uint64_t now_ns, bool reset) {
+void HubServer::drop(ConnectionId id, const std::string& why, std::uint64_t now_ns, bool may_return) {
   const auto found = clients_.find(id);
-  if (found->second.proven && reset) {
+  if (found->second.proven && may_return) {
     state_->cut_off(id, why, now_ns);
-    next_lock_look_ns_ = now_ns;
+    schedule_.next_lock_look_ns = now_ns;
   } else if (found->second.proven) {
     state_->disconnected(id, why, now_ns);
   }
@@ -334,14 +341,14 @@ void HubServer::speak(std::uint64_t now_ns) {
       client.deadline_ns = now_ns + last_words_ns;
       client.connection->shut();
     }
-    busy_.insert(output.to);  // looked at in the next turn: it may have to be watched or dropped
+    busy_.insert(output.to);  // polled in the next turn, since it may have to be watched or dropped
   }
 }
 
 void HubServer::look_at_time(std::uint64_t now_ns) {
   drop_late(now_ns);
-  if (now_ns >= next_look_ns_) {
-    next_look_ns_ = now_ns + silence_look_ns;
+  if (now_ns >= schedule_.next_silence_look_ns) {
+    schedule_.next_silence_look_ns = now_ns + silence_look_ns;
     look_for_silence(now_ns);
   }
   listen(unproven_.has_room(now_ns) && !state_->over() && now_ns >= deaf_until_ns_);
@@ -365,8 +372,8 @@ void HubServer::drop_late(std::uint64_t now_ns) {
   }
 }
 
-// A member that is stopped reads nothing for as long as it likes, but its system answers. Only a look at the connection
-// finds that the system is gone while something is on its way; otherwise keepalive does.
+// A member that is stopped reads nothing for as long as it likes, but its system answers. While data is on its way,
+// only a system call on the connection finds out that the system is gone; otherwise keepalive finds it out.
 void HubServer::look_for_silence(std::uint64_t now_ns) {
   const auto looked_at = std::vector<ConnectionId>(unanswered_.begin(), unanswered_.end());
   for (const auto id : looked_at) {
@@ -379,7 +386,7 @@ void HubServer::look_for_silence(std::uint64_t now_ns) {
   }
 }
 
-// Callers that cannot be taken now do not keep the hub awake.
+// Switches the watch of the port. Callers that cannot be accepted now do not keep the hub awake.
 void HubServer::listen(bool wanted) {
   if (wanted == listening_) {
     return;
@@ -392,20 +399,20 @@ void HubServer::listen(bool wanted) {
   }
 }
 
-// After a restart: the locks of this node's processes that have not come back yet.
+// After a restart: checks the locks of the processes on this node that have not come back yet.
 void HubServer::look_at_locks(std::uint64_t now_ns) {
-  if (state_->awaited_count() == 0 || now_ns < next_lock_look_ns_) {
+  if (state_->awaited_count() == 0 || now_ns < schedule_.next_lock_look_ns) {
     return;
   }
-  next_lock_look_ns_ = now_ns + look_every_ns / 2;
-  for (const auto& gone : gone_from_node(directory_->path(), state_->awaited())) {
-    state_->seen_gone(gone, "its process has ended without leaving", now_ns);
+  schedule_.next_lock_look_ns = now_ns + look_every_ns / 2;
+  for (const auto& run : seen_on_node(directory_->path(), state_->awaited())) {
+    state_->seen(run, "its process has ended without leaving", now_ns);
   }
 }
 
 void HubServer::call_cut_off(std::uint64_t now_ns) {
-  for (const auto peer : listener_calls_.call(state_->cut_off())) {
-    state_->seen_listening(peer, now_ns);
+  for (const auto& answer : listener_calls_.call(state_->cut_off())) {
+    state_->seen_at_port(answer, now_ns);
   }
 }
 

@@ -1,8 +1,9 @@
-// The hub on sockets: turns connections into what HubState hears, and what it says into bytes. One thread, one place to
-// sleep; never blocks on a client. Above: runtime/main_hub. Below: hub_state, control_connection, os. Invariants:
-// connections that have not proven the secret are bounded, and an honest one always finds a place (channel/unproven); a
-// client that reads nothing costs a bounded amount and stays, for as long as its system answers; the hub is a process
-// of its node and keeps the node directory. Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
+// The hub on sockets. Turns bytes of connections into calls of HubState, and the outputs of HubState into bytes. It has
+// one thread, which sleeps in one place and never blocks on a client. Above: runtime/main_hub. Below: hub_state,
+// control_connection, os. Invariants: connections that have not proven the secret are bounded, and an honest one always
+// finds a place (channel/unproven); a client that reads nothing costs a bounded amount of memory, and stays a member
+// for as long as its system answers; the hub is a process of its node, and keeps the node directory in existence.
+// Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
 #pragma once
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "base/retry.hpp"
 #include "base/status.hpp"
 #include "channel/secret.hpp"
 #include "channel/unproven.hpp"
@@ -26,14 +28,15 @@
 
 namespace couplet::universe {
 
-// How long a connection may take to prove the secret, as long as nobody needs its place.
+// The time that a connection has to prove the secret, as long as its place is not needed.
 inline constexpr std::uint64_t max_unproven_ns = 60'000'000'000;
 inline constexpr std::size_t max_unproven = 4096;
-// A client for which more waits is told no more changes; it gets the state anew when it reads again.
+// If more bytes than this wait for a client, it is told no further changes. When it reads again, it is told the whole
+// state.
 inline constexpr std::size_t default_max_behind_bytes = 1U << 20U;
 
 struct HubServerOptions {
-  HubSettings hub;  // run_id 0: a random one
+  HubSettings hub;  // if run_id is 0, the hub chooses a random one
   std::string listen = "127.0.0.1:0";
   channel::Secret secret;
   LaneMaker make_lane;
@@ -41,8 +44,8 @@ struct HubServerOptions {
   std::string run_directory;
   std::string node_name;  // COUPLET_NODE
   std::size_t max_behind_bytes = default_max_behind_bytes;
-  std::string events;                            // file that events are appended to; "": none
-  std::function<void(const std::string&)> note;  // what whoever runs the hub should know
+  std::string events;                            // the file that events are appended to; "": none
+  std::function<void(const std::string&)> note;  // receives texts for the person who runs the hub
 };
 
 class HubServer {
@@ -52,17 +55,19 @@ class HubServer {
   HubServer(const HubServer&) = delete;
   HubServer& operator=(const HubServer&) = delete;
 
-  // Where it listens.
+  // The address at which the hub listens.
   [[nodiscard]] const os::Endpoint& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] std::uint64_t run_id() const noexcept { return run_id_; }
-  // How often a client read so little that changes were kept from it. Any thread may ask.
+  // Returns how many times a client read so little that changes were left out. Any thread may call this.
   [[nodiscard]] std::uint64_t times_behind() const noexcept { return times_behind_.load(std::memory_order_relaxed); }
-  // Works until the universe is over, or until stop_descriptor (-1: none) is readable: then tells the members and ends.
+  // Works until the universe has ended, or until stop_descriptor (-1: none) can be read. In that case it tells the
+  // members, and ends.
   Status run(int stop_descriptor);
-  // From now on `descriptor`, a pipe or socket, says whether somebody still wants the universe: after its other end has
-  // been closed the hub ends as soon as nobody is connected.
+  // From now on, `descriptor` (a pipe or socket) shows whether the process that started the hub is there. After the
+  // other end was closed, the hub ends as soon as no process is connected.
   Status end_with(int descriptor);
-  // One round: sleeps at most timeout_ns. False: over, and everything is said.
+  // Works for one round, and sleeps at most timeout_ns in it. Returns false if the universe has ended and everything
+  // was sent.
   bool turn(std::uint64_t timeout_ns);
   void stop(const std::string& why);
 
@@ -73,8 +78,8 @@ class HubServer {
     bool watched_write = false;
     bool proven = false;
     bool shut = false;
-    bool behind = false;            // reads too little: see HubState::fell_behind
-    std::uint64_t deadline_ns = 0;  // when shut: to take what is left
+    bool behind = false;            // it reads too little: see HubState::fell_behind
+    std::uint64_t deadline_ns = 0;  // after shut(): the time by which the client has to read what is left
   };
 
   HubServer(HubServerOptions options, os::Descriptor listener, const os::Endpoint& endpoint);
@@ -83,8 +88,8 @@ class HubServer {
   void out_of_descriptors(const Status& why, std::uint64_t now_ns);
   void serve(ConnectionId id, std::uint64_t now_ns);
   void hear(ConnectionId id, Client& client, std::uint64_t now_ns);
-  // reset: which says nothing about the process at its other end.
-  void drop(ConnectionId id, const std::string& why, std::uint64_t now_ns, bool reset = false);
+  // Ends a connection. may_return: the way in which it ended proves nothing about the process at its other end.
+  void drop(ConnectionId id, const std::string& why, std::uint64_t now_ns, bool may_return = false);
   void drop_late(std::uint64_t now_ns);
   void look_for_silence(std::uint64_t now_ns);
   [[nodiscard]] bool held_back(const Client& client) const noexcept;
@@ -103,22 +108,26 @@ class HubServer {
   bool listening_ = false;
   bool orphaned_ = false;
   bool noted_no_descriptor_ = false;
-  std::uint64_t deaf_until_ns_ = 0;  // no descriptor was left for a caller
+  std::uint64_t deaf_until_ns_ = 0;  // until then no caller is accepted, since no descriptor was left
   std::unique_ptr<HubState> state_;
   std::unique_ptr<NodeDirectory> directory_;
   os::SleepFlag flag_;
   std::unique_ptr<os::Doorbell> doorbell_;
   EventWriter events_;
-  std::uint64_t next_tick_ns_ = 0;
-  std::uint64_t next_lock_look_ns_ = 0;
+  struct Schedule {
+    RunningClock clock;  // all times of this object and of the state are its times
+    std::uint64_t next_tick_ns = 0;
+    std::uint64_t next_lock_look_ns = 0;
+    std::uint64_t next_silence_look_ns = 0;  // when to check `unanswered_` again
+  };
+  Schedule schedule_;
   ConnectionId next_id_ = 1;
   channel::Unproven unproven_;
   std::map<ConnectionId, Client> clients_;
   std::map<int, ConnectionId> by_descriptor_;
-  std::set<ConnectionId> busy_;        // have more to be looked at without their descriptor saying so
-  std::set<ConnectionId> shut_;        // have been told to go
-  std::set<ConnectionId> unanswered_;  // were sent something that their system may not have acknowledged
-  std::uint64_t next_look_ns_ = 0;     // at these
+  std::set<ConnectionId> busy_;        // must be polled again, although no descriptor says so
+  std::set<ConnectionId> shut_;        // are to be closed when everything was sent
+  std::set<ConnectionId> unanswered_;  // something was sent that their system may not have acknowledged
   ListenerCalls listener_calls_;
   std::atomic<std::uint64_t> times_behind_{0};
   std::uint64_t over_since_ns_ = 0;

@@ -17,6 +17,11 @@ std::string relay_mode(const SettingMap& settings) {
   return mode == settings.end() ? std::string() : mode->second;
 }
 
+// missing: what Seats::missing() says, perhaps nothing.
+std::string waiting_also_for(const std::string& missing, const std::string& more) {
+  return (missing.empty() ? "waiting for " : missing + ", and for ") + more;
+}
+
 }  // namespace
 
 HubState::HubState(HubSettings settings)
@@ -32,6 +37,11 @@ HubState::HubState(HubSettings settings)
 void HubState::connected(ConnectionId connection, std::uint64_t now_ns) {
   auto& client = clients_[connection];
   client.since_ns = now_ns;
+  if (over_) {  // it dialed before the end, and has proven the secret only now
+    client.phase = Phase::refused;
+    outbox_.say(connection, OverMessage{*over_}, true);
+    return;
+  }
   joining_.insert(connection);
 }
 
@@ -102,25 +112,42 @@ void HubState::tick(std::uint64_t now_ns) {
   if (over_) {
     return;
   }
-  std::map<std::int32_t, std::string> missing;  // by program: a long walk each
-  const auto missing_for = [&](std::int32_t program) -> const std::string& {
-    auto found = missing.find(program);
+  // Computed once for each program, since each is a walk over all its ranks.
+  std::map<std::int32_t, std::string> missing;
+  const auto text_for = [&](const Client& client) {
+    auto found = missing.find(client.place.program);
     if (found == missing.end()) {
-      found = missing.emplace(program, seats_.missing(program)).first;
+      found = missing.emplace(client.place.program, seats_.missing(client.place.program)).first;
     }
-    return found->second;
+    const auto& programs = found->second;
+    if (const auto* const seat = seats_.find(client.place);
+        client.phase == Phase::admitted && seat != nullptr && seat->awaited) {
+      const auto what = client.place.relay ? std::string("the relay of this node")
+                                           : fmt::format("rank {} of program '{}'", client.place.rank,
+                                                         seats_.program(client.place.program).spec.name);
+      return waiting_also_for(
+          programs, fmt::format("the process that was {} before, which may still live: it has not come back to the "
+                                "hub, and no process on its node has said that it has ended (it counts as lost after "
+                                "{:g} s, setting hub.rejoin_patience_s)",
+                                what, settings_.rejoin_patience_s));
+    }
+    if (recovering_) {
+      return waiting_also_for(programs, fmt::format("members of before, since the hub was started again (at most {:g} "
+                                                    "s, setting hub.rejoin_grace_s)",
+                                                    settings_.rejoin_grace_s));
+    }
+    return programs.empty() ? "waiting for this process itself to name its node and its address" : programs;
   };
   for (const auto connection : std::vector<ConnectionId>(joining_.begin(), joining_.end())) {
     auto& client = clients_.at(connection);
     if (now_ns >= client.deadline_ns) {
       const auto text = fmt::format("joining took longer than {:.1f} s: {}",
-                                    static_cast<double>(client.deadline_ns - client.since_ns) / 1e9,
-                                    missing_for(client.place.program));
+                                    static_cast<double>(client.deadline_ns - client.since_ns) / 1e9, text_for(client));
       gone(connection, client, PeerState::lost, "it gave up", now_ns);
       refuse(connection, client, {Code::timeout, text});
     } else if (now_ns >= client.next_note_ns && client.place.rank <= 0) {
       client.next_note_ns = now_ns + waiting_note_every_ns;
-      const auto& text = missing_for(client.place.program);
+      const auto text = text_for(client);
       outbox_.say(connection, WaitingMessage{text});
       note("waiting", client, text);
     }
@@ -144,7 +171,7 @@ void HubState::flush(std::uint64_t now_ns) {
   }
 }
 
-// What the next batch will tell everybody, to one member now.
+// Tells one member now what the next batch will tell all.
 void HubState::tell_changes(ConnectionId connection) {
   const auto found = clients_.find(connection);
   if (found != clients_.end() && found->second.phase == Phase::released) {
@@ -220,55 +247,58 @@ void HubState::settle_sizes() {
 }
 
 void HubState::take(ConnectionId connection, Client& client, const NodeMessage& message, std::uint64_t /*now_ns*/) {
-  if (client.phase != Phase::admitted || client.place.node >= 0) {
+  if (client.phase != Phase::admitted || client.node_key) {
     refuse(connection, client, {Code::protocol, "message 'node' out of turn"});
     return;
   }
-  const auto before = seats_.node_count();
-  const auto node = seats_.node_for(message.key, client.host);
-  if (!node.ok()) {
-    refuse(connection, client, node.status());
-    return;
-  }
-  if (seats_.node_count() > before) {
-    welcome_.clear();
-    if (complete_) {
-      changes_.add_node(*node, client.host);
-    }
-  }
-  client.place.node = *node;
+  client.node_key = message.key;
   place(connection, client);
 }
 
-// Gives an admitted client its number, as soon as everything that it depends on is known.
+// Gives an admitted client its number, once everything that the number depends on is known.
 void HubState::place(ConnectionId connection, Client& client) {
-  if (client.phase != Phase::admitted || client.place.node < 0 || !seats_.sizes_known() || recovering_) {
+  if (client.phase != Phase::admitted || !client.node_key || !seats_.sizes_known() || recovering_) {
     return;
+  }
+  if (client.place.node < 0) {
+    // A hub that was started again does not know all numbers that its predecessors have given to nodes, since their
+    // members may come back late: a new node gets one that no predecessor has reached.
+    const auto epoch = settings_.restarted ? std::max<std::size_t>(epoch_, 1) : 0;
+    const auto first_new = epoch * std::max(min_nodes_of_a_hub, seats_.rank_count());
+    const auto before = seats_.node_count();
+    const auto numbered = seats_.node_for(*client.node_key, client.host, first_new);
+    if (!numbered.ok()) {
+      refuse(connection, client, numbered.status());
+      return;
+    }
+    client.place.node = *numbered;
+    if (seats_.node_count() > before) {
+      welcome_.clear();
+      if (complete_) {
+        changes_.add_node(*numbered, client.host);
+      }
+    }
   }
   const auto node = static_cast<std::uint16_t>(client.place.node);
   if (client.place.relay) {
     const auto seat = seats_.relay_seat(node);
-    if (!seat.ok() || (*seat)->connection != 0) {
+    if (!seat.ok() || ((*seat)->connection != 0 && (*seat)->connection != connection)) {
       refuse(connection, client,
              seat.ok() ? fail(Code::exists, "node {} has a relay already", seats_.node_name(node)) : seat.status());
       return;
     }
-    if (!(*seat)->awaited) {
-      (*seat)->connection = connection;
-    }
+    (*seat)->connection = connection;
   }
   auto& seat = *seats_.find(client.place);
   if (seat.awaited) {
-    return;  // its process of before may still live: that is being found out
+    return;  // the process that had the place before may still live, which is being found out
   }
   if (settings_.restarted && !awaiting_) {
     seat.next_incarnation = std::max(seat.next_incarnation, unheard_incarnation);
   }
   client.peer = seats_.peer_of(client.place);
-  seat.info.node = node;
-  seat.info.incarnation = seat.next_incarnation;
   client.phase = Phase::placed;
-  outbox_.say(connection, PlacedMessage{client.peer, node, seat.info.incarnation, seats_.infos()});
+  outbox_.say(connection, PlacedMessage{client.peer, node, seat.next_incarnation, seats_.infos()});
 }
 
 void HubState::take(ConnectionId connection, Client& client, const PresentMessage& message, std::uint64_t /*now_ns*/) {
@@ -277,7 +307,8 @@ void HubState::take(ConnectionId connection, Client& client, const PresentMessag
     return;
   }
   auto& seat = *seats_.find(client.place);
-  ++seat.next_incarnation;
+  seat.info.node = static_cast<std::uint16_t>(client.place.node);
+  seat.info.incarnation = seat.next_incarnation++;
   set_contact(seat.info, message.contact);
   seat.info.state = PeerState::present;
   client.phase = Phase::present;
@@ -295,7 +326,7 @@ void HubState::take(ConnectionId connection, Client& client, const PresentMessag
   release(client.place.program);
 }
 
-// A program has perhaps become complete: lets its waiting ranks in, and everybody if the universe is complete with it.
+// A program may have become complete: lets its waiting ranks in, or all ranks if the universe is complete with it.
 void HubState::release(std::int32_t program) {
   if (recovering_ || (program >= 0 && !seats_.program(program).full())) {
     return;
@@ -336,19 +367,15 @@ const std::vector<Payload>& HubState::welcome() {
   if (!welcome_.empty()) {
     return welcome_;
   }
-  for (std::size_t first = 0; first < seats_.node_count(); first += max_nodes_per_message) {
-    NodesMessage message;
-    message.first = static_cast<std::uint16_t>(first);
-    const auto end = std::min(first + max_nodes_per_message, seats_.node_count());
-    for (auto node = first; node < end; ++node) {
-      message.names.push_back(seats_.node_name(static_cast<std::uint16_t>(node)));
-    }
+  for (const auto& message : seats_.node_names(max_nodes_per_message)) {
     welcome_.push_back(payload_of(message));
   }
   const auto add = [&](std::vector<Payload> payloads) {
     std::move(payloads.begin(), payloads.end(), std::back_inserter(welcome_));
   };
-  add(encode_states({{{}, seats_.runs()}}));
+  auto states = changes_.reasons();
+  states.push_back({{}, seats_.runs()});
+  add(encode_states(states));
   if (tells_contacts()) {
     add(encode_contacts(seats_.contacts(0, seats_.rank_count())));
     add(encode_contacts(seats_.relay_contacts()));
@@ -368,13 +395,19 @@ void HubState::take(ConnectionId connection, Client& client, const ContactsOfMes
   }
 }
 
-// Tells a peer that this member cannot reach it, and waits for its call.
+// Tells a peer that this member cannot reach it, and waits for the peer to dial. If the peer has not come back to a hub
+// that was started again, the hub did not know where it listens: it calls there from now on.
 void HubState::take(ConnectionId connection, Client& client, const CallMeBackMessage& message,
                     std::uint64_t /*now_ns*/) {
   const auto* const own = seats_.find(client.place);
-  const auto* const seat = seats_.find(message.peer);
+  auto* const seat = seats_.find(message.peer);
   if (client.phase != Phase::released || own == nullptr) {
     refuse(connection, client, {Code::protocol, "message 'call_me_back' out of turn"});
+  } else if (seat != nullptr && seat->awaited) {
+    if (seat->info.incarnation == message.incarnation) {
+      hear_contact(*seat, message.incarnation, message.contact);
+      absences_.doubt(message.peer);
+    }
   } else if (seat != nullptr && seat->connection != 0 && seat->info.state == PeerState::present) {
     outbox_.say_change(seat->connection, payload_of(CallBackMessage{client.peer, own->info.incarnation}));
   }
@@ -414,11 +447,11 @@ void HubState::gone(ConnectionId connection, Client& client, PeerState state, co
   rank_gone(client.place, client.peer, now_ns);
 }
 
-// What all know of this place is different from now on.
+// The state of this place has changed, which all members are to be told.
 void HubState::changed(const Place& place, const std::string& why) {
   welcome_.clear();
   const auto& info = seats_.find(place)->info;
-  const bool told_later = recovering_ && info.state == PeerState::present;  // everybody is told everything then
+  const bool told_later = recovering_ && info.state == PeerState::present;  // everybody will be told everything then
   if (complete_ && !told_later) {
     changes_.add(seats_.peer_of(place), info, why);
   }
@@ -466,7 +499,7 @@ void HubState::check_over(std::uint64_t now_ns) {
 }
 
 void HubState::end(const std::string& text) {
-  over_ = true;
+  over_ = text;
   outbox_.note({.name = "over", .text = text});
   const auto message = payload_of(OverMessage{text});
   for (const auto& [connection, client] : clients_) {
@@ -481,7 +514,7 @@ void HubState::refuse(ConnectionId connection, Client& client, const Status& why
   outbox_.say(connection, RefusedMessage{why.code(), why.text()}, true);
 }
 
-// ---- sentences
+// ---- texts
 
 std::string HubState::client_name(const Client& client) const {
   if (client.place.relay) {

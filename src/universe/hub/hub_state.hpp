@@ -1,14 +1,15 @@
-// hub: the rendezvous of a universe as a pure state machine. Turns what proven connections say, and the time, into
-// messages to them and events. No sockets, no clock, no randomness: the same inputs give the same outputs. Above:
-// hub_server (sockets). Parts: seats (programs, ranks, nodes), series_service, change_batch, recovery (after a restart
-// of the hub). Below: control (messages). Invariants: a connection is at most one rank; a rank is present on at most
-// one connection; what was sent to a member is consistent: all states, then changes in batches; nothing that a client
-// says breaks an invariant (it is answered or refused); no message costs a walk over all members. Tests:
-// tests/unit/universe/test_hub_state.cpp, test_hub_recovery.cpp, tests/fuzz/hub_state.cpp.
+// hub: the rendezvous of a universe as a pure state machine. Turns messages of connections that have proven the secret,
+// and the time, into messages to members and events. It has no sockets, clock or random numbers: the same inputs give
+// the same outputs. Above: hub_server (sockets). Parts: seats (programs, ranks, nodes), series_service, change_batch,
+// recovery (after a restart of the hub). Below: control (messages). Invariants: a connection is at most one rank; a
+// rank is present on at most one connection; a member is told consistent states, first all of them, then changes in
+// batches; no message of a client breaks an invariant (it is answered or refused); no message costs a walk over all
+// members. Tests: tests/unit/universe/test_hub_state.cpp, test_hub_recovery.cpp, tests/fuzz/hub_state.cpp.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/status.hpp"
 #include "os/clock.hpp"
 #include "universe/control.hpp"
+#include "universe/hub/absences.hpp"
 #include "universe/hub/change_batch.hpp"
 #include "universe/hub/listener_calls.hpp"
 #include "universe/hub/outbox.hpp"
@@ -28,23 +30,31 @@ namespace couplet::universe {
 
 struct HubSettings {
   std::vector<ProgramSpec> programs;
-  SettingMap settings;   // handed to every member
-  double linger_s = -1;  // >= 0: bound on waiting for readers after the last writer has ended
+  SettingMap settings;  // given to every member
+  // If >= 0: how long the hub waits for readers after the last writer has ended.
+  double linger_s = -1;
   std::uint64_t run_id = 0;
-  // In a universe with more ranks a member is told a peer's contact when it asks for it, and not all of them at once.
+  // In a universe with more ranks, a member is told the contact of a peer when it asks for it, and not all contacts at
+  // once.
   std::size_t max_told_contacts = 1024;
-  bool restarted = false;          // another hub served this run before: its members come back
-  double rejoin_grace_s = 5;       // so long joining waits for members of before
-  double rejoin_patience_s = 600;  // a member of before that has not come back then counts as lost
-  // A member whose connection was reset counts as lost if it neither comes back nor is seen to listen for so long.
+  bool restarted = false;          // an earlier hub has served this run, and its members come back
+  double rejoin_grace_s = 5;       // how long joining waits for members of the earlier hub
+  double rejoin_patience_s = 600;  // such a member counts as lost if it has not come back after this time
+  // A member whose connection has broken without a proof of its death counts as lost if it has not come back and its
+  // port has refused connections for this time (0: it counts as lost at once), or if it could not be reached for the
+  // other one.
   double reset_patience_s = 3;
+  double connection_patience_s = 60;
 };
 
 inline constexpr std::uint64_t waiting_note_after_ns = 10'000'000'000;
 inline constexpr std::uint64_t waiting_note_every_ns = 30'000'000'000;
 inline constexpr std::uint64_t look_every_ns = 1'000'000'000;
-// Above any incarnation that a rank has reached while an earlier hub was there, if nobody has told which that was.
+// An incarnation above any that a rank has had with an earlier hub. It is used if no member has told which one that
+// was.
 inline constexpr std::uint16_t unheard_incarnation = 64;
+// The numbers of nodes that one hub of a run may give; as many as there are ranks, if those are more.
+inline constexpr std::size_t min_nodes_of_a_hub = 256;
 
 class HubState {
  public:
@@ -52,42 +62,43 @@ class HubState {
   HubState(const HubState&) = delete;
   HubState& operator=(const HubState&) = delete;
 
-  // A connection has proven the secret. Ids are never used twice.
+  // A connection has proven the secret. No id is used twice.
   void connected(ConnectionId connection, std::uint64_t now_ns);
   void received(ConnectionId connection, const MemberMessage& message, std::uint64_t now_ns);
-  // Bytes that are no message: refuses the connection.
+  // The connection sent bytes that are not a message. It is refused.
   void broken(ConnectionId connection, const Status& why, std::uint64_t now_ns);
-  // The connection has ended; why is for the sentence that the others get.
+  // The connection has ended. why: for the text that the other members get.
   void disconnected(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
-  // As disconnected(), if it was reset, which proves nothing about the process: a member may come back
-  // (reset_patience_s), or its lock says that it has ended.
+  // The connection was reset, or the member's host does not answer. This proves nothing about the process: the member
+  // may come back, or its lock or its port shows that it has ended.
   void cut_off(ConnectionId connection, const std::string& why, std::uint64_t now_ns);
-  // Where those listen for their peers that were cut off and have not come back.
+  // Returns the ports to be called: of members that have not come back, and whose end is likely.
   [[nodiscard]] std::vector<ListenerCalls::Target> cut_off() const;
-  // One of them still listens: it lives, and its patience begins anew.
-  void seen_listening(channel::PeerId peer, std::uint64_t now_ns);
-  // The connection reads too little: it is told no more changes until it has caught up, and then the state of
-  // everything.
+  // What a dial of such a port has shown.
+  void seen_at_port(const ListenerCalls::Answer& answer, std::uint64_t now_ns);
+  // The connection reads too little. It is told no further changes until it has caught up, and is then told the whole
+  // state.
   void fell_behind(ConnectionId connection);
   void caught_up(ConnectionId connection);
-  // Deadlines; to be called a few times a second.
+  // Checks deadlines; to be called a few times a second.
   void tick(std::uint64_t now_ns);
-  // Tells all members what has changed; to be called when due_ns() has come.
+  // Tells all members what has changed; to be called when the time due_ns() has come.
   void flush(std::uint64_t now_ns);
   [[nodiscard]] std::uint64_t due_ns() const noexcept { return over_ ? os::never : changes_.due_ns(); }
-  // The hub was told to end.
+  // The hub is to end.
   void stop(const std::string& why);
 
-  // Who was there before a restart or a reset and has not come back yet, and what the lock of such a process says
-  // (state left or lost; ignored if it has come back meanwhile).
+  // The members that were there before a restart of the hub, or before their connections broke, and have not come back
+  // yet; and what the lock of such a process says (state present, left or lost; ignored if the process has come back
+  // meanwhile).
   [[nodiscard]] std::vector<PeerRun> awaited() const;
   [[nodiscard]] std::size_t awaited_count() const noexcept { return awaited_count_; }
-  void seen_gone(const PeerRun& gone, const std::string& why, std::uint64_t now_ns);
+  void seen(const PeerRun& run, const std::string& why, std::uint64_t now_ns);
 
   [[nodiscard]] std::vector<HubOutput> take_outputs() { return outbox_.take_outputs(); }
   [[nodiscard]] std::vector<HubEvent> take_events() { return outbox_.take_events(); }
-  // Everything that had to be said is in the outputs; the server sends them and ends.
-  [[nodiscard]] bool over() const noexcept { return over_; }
+  // Returns true when all messages of the end are in the outputs. The server then sends them and ends.
+  [[nodiscard]] bool over() const noexcept { return over_.has_value(); }
   [[nodiscard]] bool complete() const noexcept { return complete_; }
   [[nodiscard]] std::string missing(std::int32_t also = -1) const { return seats_.missing(also); }
 
@@ -101,6 +112,7 @@ class HubState {
     std::uint64_t deadline_ns = UINT64_MAX;
     std::uint64_t next_note_ns = UINT64_MAX;
     std::string host;
+    std::optional<std::string> node_key;  // its node gets its number when it is placed
   };
   using Clients = std::map<ConnectionId, Client>;
 
@@ -114,7 +126,7 @@ class HubState {
   void take(ConnectionId connection, Client& client, const RejoinMessage& message, std::uint64_t now_ns);
   void take(ConnectionId connection, Client& client, const RecordMessage& message, std::uint64_t now_ns);
   void take(ConnectionId connection, Client& client, const SeenMessage& message, std::uint64_t now_ns);
-  // The rest is about series.
+  // All other messages are about series.
   template <typename Message>
   void take(ConnectionId connection, Client& client, const Message& message, std::uint64_t now_ns);
 
@@ -139,7 +151,7 @@ class HubState {
 
   // recovery.cpp: after a restart of the hub, or a reset of a connection
   [[nodiscard]] bool is_still_connected(const RejoinMessage& message, const Place& place) const;
-  void look_at_cut_off(std::uint64_t now_ns);
+  void look_at_absent(std::uint64_t now_ns);
   Status check_rejoin(const RejoinMessage& message, Place& place);
   Status take_seat_again(ConnectionId connection, const RejoinMessage& message, const Place& place);
   void await_members(std::uint64_t now_ns);
@@ -155,23 +167,18 @@ class HubState {
   SeriesService series_;
   ChangeBatch changes_;
   bool complete_ = false;
-  bool over_ = false;
-  std::int32_t members_ = 0;  // ranks that are admitted or awaited, and not yet gone
+  std::optional<std::string> over_;  // why the universe has ended
+  std::int32_t members_ = 0;         // the ranks that are admitted or awaited, and have not gone
   std::size_t released_ = 0;
   Clients clients_;
-  std::set<ConnectionId> joining_;                            // neither released nor refused: they have deadlines
-  std::map<std::int32_t, std::set<ConnectionId>> may_enter_;  // present, by program (-1: relays)
-  std::vector<Payload> welcome_;                              // empty: to be made anew
-  std::uint64_t idle_since_ns_ = 0;                           // nobody but readers is left since
-  // Members whose connections were reset, and that have not come back yet. Their seats are awaited.
-  struct CutOff {
-    std::uint64_t deadline_ns = 0;
-    std::string why;
-  };
-  std::map<channel::PeerId, CutOff> cut_off_;
+  std::set<ConnectionId> joining_;                            // neither released nor refused, so that a deadline runs
+  std::map<std::int32_t, std::set<ConnectionId>> may_enter_;  // present and not yet released, by program (-1: relays)
+  std::vector<Payload> welcome_;     // what a member is told at its release; empty: to be encoded again
+  std::uint64_t idle_since_ns_ = 0;  // since when only readers, or no members at all, are left
+  Absences absences_;                // the members that were cut off or that are awaited
   // After a restart of the hub.
   bool recovering_ = false;
-  bool awaiting_ = false;  // a member has told who was there
+  bool awaiting_ = false;  // a released member has told which others were there
   std::uint32_t epoch_ = 0;
   std::size_t awaited_count_ = 0;
   std::uint64_t grace_until_ns_ = 0;

@@ -1,6 +1,6 @@
-// Calls the ports at which members listen for their peers: a system that takes such a call proves that a process still
-// holds the port, also if that process computes or is stopped. Used by hub_server for members whose connection was
-// reset. Tests: tests/unit/universe/listener_calls_test.cpp.
+// Dials the ports at which members listen for their peers. If the system accepts such a connection, a process still
+// holds the port, even if it computes or is stopped; if the system refuses it, no process does. Used by hub_server for
+// members whose connections have broken. Tests: tests/unit/universe/listener_calls_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,20 @@ namespace couplet::universe {
 
 class ListenerCalls {
  public:
-  static constexpr std::size_t max_calls = 64;  // under way at a time
+  static constexpr std::size_t max_calls = 64;  // the most dials that are under way at the same time
 
   struct Target {
     channel::PeerId peer = 0;
     os::Endpoint endpoint;
   };
-  // Calls those of `targets` that are not being called already, gives up the calls to all others, and returns the peers
-  // that have been reached since the last time. Never blocks.
-  std::vector<channel::PeerId> call(const std::vector<Target>& targets);
+  struct Answer {
+    channel::PeerId peer = 0;
+    bool listens = false;  // false: the connection was refused
+    bool operator==(const Answer&) const = default;
+  };
+  // Dials those of `targets` that are not being dialed already, gives up the dials to all others, and returns the
+  // answers that have come since the last call. Never blocks.
+  std::vector<Answer> call(const std::vector<Target>& targets);
 
  private:
   struct Call {

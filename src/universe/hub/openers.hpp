@@ -1,5 +1,5 @@
-// Which ranks of a required reader program have opened a series. A set and not a sum: a notice that comes twice, a rank
-// that opens twice and a rank that came again count once. Pure; a part of SeriesBook. Tests:
+// The ranks of a required reader program that have opened a series. It is a set and not a number: a note that arrives
+// twice, a rank that opens twice, and a rank that was started again count once. Pure; a part of SeriesBook. Tests:
 // tests/unit/universe/openers_test.cpp.
 #pragma once
 
@@ -23,10 +23,10 @@ class Openers {
       needed_ = std::max(needed_, static_cast<std::size_t>(openers));
     }
   }
-  // It has left or is lost, and holds nothing any more. If it comes again, it is waited for like any other.
+  // The rank has left or is lost, and holds nothing any longer. If it returns, it is waited for like any other rank.
   void gone(channel::PeerId rank) { ranks_.erase(rank); }
-  // living: ranks of the program that are there or may still come; of a program of which fewer live than are needed,
-  // all.
+  // Have all opened? living: the number of ranks of the program that are there or may still come. If fewer ranks live
+  // than are needed, those that live are enough.
   [[nodiscard]] bool all_opened(std::size_t living) const {
     return team_opened_ || (!ranks_.empty() && ranks_.size() >= std::min(needed_, living));
   }

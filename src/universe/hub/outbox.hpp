@@ -1,4 +1,5 @@
-// What the hub's parts have to say: messages for connections, and events for people. Pure; emptied by the server.
+// Collects what the parts of the hub send: messages for connections, and events for people. Pure; emptied by the
+// server.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ using Payload = std::shared_ptr<const std::string>;
 struct HubOutput {
   ConnectionId to = 0;
   Payload payload;
-  bool last = false;  // the connection is to be closed when this is sent
+  bool last = false;  // close the connection when this is sent
 };
 
 [[nodiscard]] inline Payload payload_of(const HubMessage& message) {
@@ -31,9 +32,9 @@ class Outbox {
   void say(ConnectionId to, const HubMessage& message, bool last = false) {
     outputs_.push_back({to, payload_of(message), last});
   }
-  // A message that was encoded once for many.
+  // Sends a message that was encoded once for many connections.
   void say(ConnectionId to, Payload payload, bool last = false) { outputs_.push_back({to, std::move(payload), last}); }
-  // A change, which a connection that is behind is not told: it is told the state of everything when it has caught up.
+  // Sends a change. A connection that is behind is not told: it will be told the whole state when it has caught up.
   void say_change(ConnectionId to, const Payload& payload) {
     if (const auto found = behind_.find(to); found != behind_.end()) {
       found->second = true;
@@ -42,14 +43,14 @@ class Outbox {
     }
   }
   void fell_behind(ConnectionId connection) { behind_.emplace(connection, false); }
-  // True: it was not told some change meanwhile.
+  // The connection has read what waited for it. Returns true if a change was left out meanwhile.
   bool caught_up(ConnectionId connection) {
     const auto found = behind_.find(connection);
     const bool missed = found != behind_.end() && found->second;
     behind_.erase(connection);
     return missed;
   }
-  // ok, or what is wrong, to a request.
+  // Answers a request with ok, or with what is wrong.
   void answer(ConnectionId to, RequestId request, const Status& status) {
     AnswerMessage reply;
     reply.request = request;
@@ -65,7 +66,7 @@ class Outbox {
  private:
   std::vector<HubOutput> outputs_;
   std::vector<HubEvent> events_;
-  std::map<ConnectionId, bool> behind_;  // whether it has missed a change
+  std::map<ConnectionId, bool> behind_;  // whether a change was left out
 };
 
 }  // namespace couplet::universe

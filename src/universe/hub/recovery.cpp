@@ -1,4 +1,4 @@
-// After a restart of the hub, or a reset of one connection: what members tell makes the state again
+// After a restart of the hub, or the break of one connection: rebuilds the state from what members tell
 // (docs/formats/hub.md, "A hub that was started again").
 #include <algorithm>
 
@@ -7,61 +7,93 @@
 namespace couplet::universe {
 namespace {
 
-// A relay that was killed may end its connection by a reset, too. Its readers give up after 2 s, and the next relay of
-// its node waits for its place: so a relay that does not listen keeps it for a shorter time.
-constexpr double max_relay_reset_patience_s = 0.5;
-
 std::uint64_t after(std::uint64_t now_ns, double seconds) {
   return now_ns + static_cast<std::uint64_t>(seconds * 1e9);
+}
+
+// Returns the awaited ranks of which the hub does not know where they listened. If there are many, a part of them that
+// depends on `turn`.
+std::vector<PeerRun> without_contact(const Seats& seats, std::uint64_t turn) {
+  std::vector<std::pair<channel::PeerId, const PeerInfo*>> found;
+  for (const auto& program : seats.programs()) {
+    auto peer = static_cast<channel::PeerId>(program.first_rank);
+    for (const auto& seat : program.seats) {
+      if (seat.awaited && seat.info.port == 0) {
+        found.emplace_back(peer, &seat.info);
+      }
+      ++peer;
+    }
+  }
+  const auto parts = (found.size() + max_contacts_looked_for - 1) / max_contacts_looked_for;
+  const auto begin = parts == 0 ? 0 : turn % parts * max_contacts_looked_for;
+  std::vector<PeerRun> runs;
+  for (auto index = begin; index < std::min(found.size(), begin + max_contacts_looked_for); ++index) {
+    add_to_runs(runs, found[index].first, *found[index].second);
+  }
+  return runs;
 }
 
 }  // namespace
 
 void HubState::cut_off(ConnectionId connection, const std::string& why, std::uint64_t now_ns) {
   const auto found = clients_.find(connection);
-  if (found == clients_.end() || found->second.phase != Phase::released || over_ || settings_.reset_patience_s <= 0) {
+  const bool present =
+      found != clients_.end() && (found->second.phase == Phase::present || found->second.phase == Phase::released);
+  if (!present || over_ || settings_.reset_patience_s <= 0) {
     disconnected(connection, why, now_ns);
     return;
   }
   const auto& client = found->second;
   note("cut_off", client, fmt::format("{}: {}", client_name(client), why));
-  --released_;
+  released_ -= client.phase == Phase::released ? 1 : 0;
+  joining_.erase(connection);
+  may_enter_[client.place.program].erase(connection);
   series_.drop(connection);
   outbox_.caught_up(connection);
   auto& seat = *seats_.find(client.place);
   seats_.vacate(connection, client.place);
   seat.awaited = true;
   ++awaited_count_;
-  const double patience_s = client.place.relay ? std::min(settings_.reset_patience_s, max_relay_reset_patience_s)
-                                               : settings_.reset_patience_s;
-  cut_off_[client.peer] = {after(now_ns, patience_s), why};
+  absences_.add(client.peer, why,
+                {.refusing_s = settings_.reset_patience_s, .unreachable_s = settings_.connection_patience_s}, now_ns);
   next_look_ns_ = now_ns;
   clients_.erase(found);
 }
 
+// A member that has not come back after a restart of the hub may compute for long, and its port may refuse the hub for
+// reasons of the network. So it is called only if there are other doubts, if its successor waits for its place, or if
+// the hub has no other member left.
 std::vector<ListenerCalls::Target> HubState::cut_off() const {
   std::vector<ListenerCalls::Target> targets;
-  for (const auto& [peer, cut] : cut_off_) {
-    const auto& info = seats_.find(peer)->info;
-    if (info.port != 0) {
-      targets.push_back({peer, {.address = info.address, .port = info.port}});
+  const bool alone = std::none_of(clients_.begin(), clients_.end(), [](const auto& item) {
+    return item.second.phase == Phase::released && !item.second.place.relay;
+  });
+  for (const auto peer : absences_.peers()) {
+    const Seat& seat = *seats_.find(peer);
+    if (seat.info.port != 0 && (absences_.doubted(peer) || seat.connection != 0 || alone)) {
+      targets.push_back({peer, {.address = seat.info.address, .port = seat.info.port}});
     }
   }
   return targets;
 }
 
-void HubState::seen_listening(channel::PeerId peer, std::uint64_t now_ns) {
-  if (const auto found = cut_off_.find(peer); found != cut_off_.end()) {
-    found->second.deadline_ns = after(now_ns, settings_.reset_patience_s);
+void HubState::seen_at_port(const ListenerCalls::Answer& answer, std::uint64_t now_ns) {
+  if (answer.listens) {
+    absences_.seen_listening(answer.peer, now_ns);
+  } else {
+    absences_.seen_refusing(answer.peer, now_ns);
   }
 }
 
-// The member comes back before the hub has noticed that its old connection is lost. It calls again, and is taken when
-// that has ended: until then nobody can take a living member's place.
+// Has the member come back before the hub has noticed the loss of its old connection? It then dials again, and is
+// accepted when the old connection has ended. Until then no other process can take a living member's place.
 bool HubState::is_still_connected(const RejoinMessage& message, const Place& place) const {
   const auto* const seat = seats_.find(place);
-  return seat != nullptr && seat->connection != 0 && seat->info.incarnation == message.incarnation &&
-         clients_.at(seat->connection).phase == Phase::released;
+  if (seat == nullptr || seat->connection == 0 || seat->info.incarnation != message.incarnation) {
+    return false;
+  }
+  const auto phase = clients_.at(seat->connection).phase;
+  return phase == Phase::present || phase == Phase::released;
 }
 
 Status HubState::check_rejoin(const RejoinMessage& message, Place& place) {
@@ -85,22 +117,25 @@ Status HubState::check_rejoin(const RejoinMessage& message, Place& place) {
   COUPLET_TRY(seats_.adopt_node(message.node, message.node_key, message.host));
   if (before != message.host) {
     welcome_.clear();
-    changes_.add_node(message.node, message.host);
+    if (!recovering_) {  // otherwise everybody will be told everything later
+      changes_.add_node(message.node, message.host);
+    }
   }
   return place.relay ? seats_.relay_seat(message.node).status() : Status();
 }
 
-// Gives the seat to its process of before.
+// Gives the place back to the process that had it before.
 Status HubState::take_seat_again(ConnectionId connection, const RejoinMessage& message, const Place& place) {
   auto& seat = *seats_.find(place);
   if (seat.connection != 0) {
     auto& other = clients_.at(seat.connection);
     if (other.phase != Phase::admitted) {
-      return fail(Code::exists, "{} is at the hub already", client_name(other));
+      return fail(Code::exists, "{} is connected to the hub already", client_name(other));
     }
-    refuse(seat.connection, other,
-           fail(Code::exists, "rank {} of program '{}' is in the universe already, on host {}", place.rank,
-                seats_.program(place.program).spec.name, message.host));
+    const auto who = place.relay
+                         ? std::string("the relay of its node")
+                         : fmt::format("rank {} of program '{}'", place.rank, seats_.program(place.program).spec.name);
+    refuse(seat.connection, other, fail(Code::exists, "{} is in the universe already, on host {}", who, message.host));
   }
   const bool gone_here = seat.info.state == PeerState::left || seat.info.state == PeerState::lost;
   if (message.incarnation < seat.info.incarnation || (gone_here && message.incarnation == seat.info.incarnation)) {
@@ -118,7 +153,7 @@ Status HubState::take_seat_again(ConnectionId connection, const RejoinMessage& m
   } else {
     seat.awaited = false;
     --awaited_count_;
-    cut_off_.erase(message.peer);
+    absences_.remove(message.peer);
   }
   seat.info.state = PeerState::present;
   seat.info.node = message.node;
@@ -140,8 +175,8 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   if (status.ok() && is_still_connected(message, place)) {
     status = {Code::not_yet, "this process has another connection to the hub, which has not ended yet"};
   }
-  const bool was_cut_off = cut_off_.contains(message.peer);
-  if (status.ok() && message.released && !was_cut_off) {
+  const bool after_restart = settings_.restarted && !absences_.was_cut_off(message.peer);
+  if (status.ok() && message.released && after_restart) {
     await_members(now_ns);
   }
   if (status.ok()) {
@@ -154,7 +189,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   client.place = place;
   client.phase = message.released ? Phase::released : Phase::present;
   released_ += message.released ? 1 : 0;
-  if (epoch_ <= message.epoch && !was_cut_off) {
+  if (epoch_ <= message.epoch && after_restart) {
     epoch_ = message.epoch + 1;
     series_.book().begin_epoch(epoch_);
   }
@@ -177,7 +212,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   if (place.relay) {
     series_.relay_came(message.node, message.peer);
   }
-  if (message.released && !recovering_) {  // the others have been told everything already
+  if (message.released && !recovering_) {  // the others have already been told everything
     for (const auto& payload : welcome()) {
       outbox_.say(connection, payload);
     }
@@ -187,8 +222,8 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   release(place.program);
 }
 
-// The first member that had been in the complete universe has come: everybody else was there, too, as far as it does
-// not say otherwise.
+// The first member that had been told `complete` has come. All others were there, too, except for those of which it
+// says something else.
 void HubState::await_members(std::uint64_t now_ns) {
   if (awaiting_) {
     return;
@@ -197,7 +232,6 @@ void HubState::await_members(std::uint64_t now_ns) {
   complete_ = true;
   recovering_ = true;
   grace_until_ns_ = after(now_ns, settings_.rejoin_grace_s);
-  patience_until_ns_ = after(now_ns, settings_.rejoin_patience_s);
   for (std::size_t index = 0; index < seats_.programs().size(); ++index) {
     auto& program = seats_.program(static_cast<std::int32_t>(index));
     for (auto& seat : program.seats) {
@@ -209,6 +243,12 @@ void HubState::await_members(std::uint64_t now_ns) {
       seat.info.node = unknown_node;
       seat.awaited = true;
       seat.next_incarnation = std::max<std::uint16_t>(seat.next_incarnation, 1);
+      absences_.add(static_cast<channel::PeerId>(program.first_rank + (&seat - program.seats.data())),
+                    "it did not come back to the hub, which was started again",
+                    {.cause = Absences::Cause::restart_of_the_hub,
+                     .refusing_s = settings_.reset_patience_s,
+                     .unreachable_s = settings_.rejoin_patience_s},
+                    now_ns);
       ++awaited_count_;
       ++members_;
       ++program.present;
@@ -223,6 +263,14 @@ void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint
   for (const auto& run : exceptions) {
     for (std::uint32_t index = 0; index < run.count && budget > 0; ++index, --budget) {
       const auto peer = run.first + index;
+      // A relay that does not come back is not awaited. The next one is a later incarnation.
+      if (const auto place = seats_.place_of(peer); place.relay) {
+        const auto relay = seats_.relay_seat(static_cast<std::uint16_t>(place.node));
+        if (relay.ok()) {
+          (*relay)->next_incarnation = std::max<std::uint16_t>((*relay)->next_incarnation, run.incarnation + 1U);
+        }
+        continue;
+      }
       auto* const seat = seats_.find(peer);
       if (seat == nullptr || !seat->awaited || run.incarnation < seat->info.incarnation) {
         continue;
@@ -250,44 +298,54 @@ std::vector<PeerRun> HubState::awaited() const {
       ++peer;
     }
   }
-  for (const auto& [relay, cut] : cut_off_) {
-    if (relay >= channel::first_relay_peer) {
-      add_to_runs(runs, relay, seats_.find(relay)->info);
+  for (const auto peer : absences_.peers()) {
+    if (peer >= channel::first_relay_peer) {
+      add_to_runs(runs, peer, seats_.find(peer)->info);
     }
   }
   return runs;
 }
 
-void HubState::seen_gone(const PeerRun& gone, const std::string& why, std::uint64_t now_ns) {
-  for (std::uint32_t index = 0; index < gone.count && awaited_count_ > 0; ++index) {
-    seen_one(gone.first + index, gone.state, gone.incarnation, why, now_ns);
+void HubState::seen(const PeerRun& run, const std::string& why, std::uint64_t now_ns) {
+  for (std::uint32_t index = 0; index < run.count && awaited_count_ > 0; ++index) {
+    seen_one(run.first + index, run.state, run.incarnation, why, now_ns);
   }
   settle_recovery(now_ns);
 }
 
 void HubState::take(ConnectionId connection, Client& client, const SeenMessage& message, std::uint64_t now_ns) {
-  if (client.phase != Phase::released) {
+  const bool asked = client.phase == Phase::admitted && client.node_key;  // its place is awaited
+  if (client.phase != Phase::released && !asked) {
     refuse(connection, client, {Code::protocol, "message 'seen' out of turn"});
     return;
   }
-  for (const auto& gone : message.gone) {
-    seen_gone(gone, fmt::format("its process has ended without leaving, as its lock says on host {}", client.host),
-              now_ns);
+  for (const auto& run : message.seen) {
+    seen(run, fmt::format("its process has ended without leaving, as its lock says on host {}", client.host), now_ns);
+  }
+  for (const auto& entry : message.contacts) {
+    if (auto* const seat = seats_.find(entry.peer); seat != nullptr) {
+      hear_contact(*seat, entry.incarnation, entry.contact);
+    }
   }
 }
 
-// An awaited one will not come: `state` says how it went (absent: it had never been there).
+// What is known of an awaited process. present: it lives. Otherwise it will not come back, and `state` says why (absent:
+// it had never been there).
 void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t incarnation, const std::string& why,
                         std::uint64_t now_ns) {
   auto* const seat = seats_.find(peer);
-  if (seat == nullptr || !seat->awaited || state == PeerState::present || incarnation != seat->info.incarnation) {
+  if (seat == nullptr || !seat->awaited || incarnation != seat->info.incarnation) {
+    return;
+  }
+  if (state == PeerState::present) {
+    absences_.seen_alive(peer, now_ns);
     return;
   }
   const auto place = seats_.place_of(peer);
   seat->awaited = false;
   --awaited_count_;
   members_ -= place.relay ? 0 : 1;
-  cut_off_.erase(peer);
+  absences_.remove(peer);
   seat->info.state = state;
   seat->info.contact_known = false;
   Client gone;
@@ -304,22 +362,27 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
     rank_gone(place, peer, now_ns);
   }
   changed(place, why);
-  if (seat->connection != 0) {  // somebody waits for this place
+  if (seat->connection != 0) {  // another process waits for this place
     this->place(seat->connection, clients_.at(seat->connection));
   }
 }
 
-// Asks one member of each node whether processes that have not come back live there.
+// Asks one member of each node, and one process of each node that joins there, whether the processes that have not come
+// back live on its node, and ends the waiting for them. A process that was started again may be the only one on the
+// node of its predecessor.
 void HubState::look_for_awaited(std::uint64_t now_ns) {
-  look_at_cut_off(now_ns);
-  if (awaited_count_ == 0) {
+  look_at_absent(now_ns);
+  if (settings_.restarted && !awaiting_ && (patience_until_ns_ == 0 || members_ > 0)) {
+    patience_until_ns_ = after(now_ns, settings_.rejoin_patience_s);
+  }
+  if (settings_.restarted && !complete_ && members_ == 0 && now_ns >= patience_until_ns_) {
+    end(
+        fmt::format("no process of before has come back within {:g} s, and none has joined (setting "
+                    "hub.rejoin_patience_s)",
+                    settings_.rejoin_patience_s));
     return;
   }
-  if (awaiting_ && now_ns >= patience_until_ns_) {
-    for (const auto& run : awaited()) {
-      seen_gone({run.first, run.count, PeerState::lost, run.incarnation, run.node},
-                "it did not come back to the hub, which was started again", now_ns);
-    }
+  if (awaited_count_ == 0) {
     return;
   }
   if (now_ns < next_look_ns_) {
@@ -328,20 +391,52 @@ void HubState::look_for_awaited(std::uint64_t now_ns) {
   next_look_ns_ = now_ns + look_every_ns;
   auto runs = awaited();
   runs.resize(std::min(runs.size(), max_runs_per_message));
-  const auto message = payload_of(LookMessage{std::move(runs)});
+  // A process that has made no call since the hub was started again, and then left unheard, may have been the last one
+  // on its node. Its port shows that it has ended, and other members know its port: one of them is asked for it.
+  const std::uint64_t turn = now_ns / look_every_ns;
+  const auto unknown = without_contact(seats_, turn);
+  const auto knower = unknown.empty() || released_ == 0 ? SIZE_MAX : turn % released_;
+  const auto message = payload_of(LookMessage{runs, {}});
   std::set<std::int32_t> nodes;
+  std::size_t number = 0;
   for (const auto& [connection, client] : clients_) {
-    if (client.phase == Phase::released && nodes.insert(client.place.node).second) {
+    if (client.phase != Phase::released) {
+      continue;
+    }
+    const bool first_of_node = nodes.insert(client.place.node).second;
+    if (number++ == knower) {
+      outbox_.say(connection, payload_of(LookMessage{first_of_node ? runs : std::vector<PeerRun>(), unknown}));
+    } else if (first_of_node) {
+      outbox_.say(connection, message);
+    }
+  }
+  std::set<std::string> keys;
+  for (const auto connection : joining_) {
+    const auto& client = clients_.at(connection);
+    if (client.phase == Phase::admitted && client.node_key && keys.insert(*client.node_key).second) {
       outbox_.say(connection, message);
     }
   }
 }
 
-void HubState::look_at_cut_off(std::uint64_t now_ns) {
-  const auto all = cut_off_;
-  for (const auto& [peer, cut] : all) {
-    if (now_ns >= cut.deadline_ns) {
-      seen_one(peer, PeerState::lost, seats_.find(peer)->info.incarnation, cut.why, now_ns);
+void HubState::look_at_absent(std::uint64_t now_ns) {
+  for (const auto& ended : absences_.due(now_ns)) {
+    seen_one(ended.peer, PeerState::lost, seats_.find(ended.peer)->info.incarnation, ended.why, now_ns);
+  }
+  for (const auto peer : absences_.newly_unreachable(settings_.reset_patience_s, now_ns)) {
+    Client absent;
+    absent.place = seats_.place_of(peer);
+    absent.peer = peer;
+    absent.host = seats_.node_name(seats_.find(peer)->info.node);
+    const auto text = fmt::format(
+        "{} cannot be reached by the hub. Its process may live: it counts as lost if this "
+        "lasts for {:g} s (setting connection_patience_s)",
+        client_name(absent), settings_.connection_patience_s);
+    note("unreachable", absent, text);
+    for (const auto& [connection, client] : clients_) {
+      if (client.phase == Phase::released && client.place.rank == 0) {
+        outbox_.say(connection, WaitingMessage{text});
+      }
     }
   }
 }
@@ -356,7 +451,7 @@ void HubState::take(ConnectionId connection, Client& client, const RecordMessage
   }
 }
 
-// Everybody has come back, or joining has waited for long enough: what this hub knows holds from now on.
+// All have come back, or joining has waited for long enough. From now on, the hub relies on what it knows.
 void HubState::settle_recovery(std::uint64_t now_ns) {
   if (!recovering_) {
     return;

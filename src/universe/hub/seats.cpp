@@ -5,7 +5,7 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t max_listed_ranks = 8;  // that a sentence names
+constexpr std::size_t max_listed_ranks = 8;  // in one text
 constexpr std::size_t max_listed_programs = 20;
 
 std::string missing_ranks(const Seats::Program& program) {
@@ -27,6 +27,13 @@ std::string missing_ranks(const Seats::Program& program) {
 }
 
 }  // namespace
+
+void hear_contact(Seat& seat, std::uint16_t incarnation, const Contact& contact) noexcept {
+  if (seat.awaited && seat.info.port == 0 && seat.info.incarnation == incarnation) {
+    seat.info.address = contact.address;
+    seat.info.port = contact.port;
+  }
+}
 
 void add_to_runs(std::vector<PeerRun>& runs, channel::PeerId peer, const PeerInfo& info) {
   if (!runs.empty()) {
@@ -59,8 +66,8 @@ Result<std::int32_t> Seats::program_for(const JoinMessage& message) {
   }
   auto& known = program(index);
   if (message.size < 1 || message.rank < 0 || message.rank >= message.size) {
-    return fail(Code::argument, "program '{}': rank {} of {} makes no sense", message.program, message.rank,
-                message.size);
+    return fail(Code::argument, "program '{}': the rank must be from 0 to the size - 1, not rank {} of {}",
+                message.program, message.rank, message.size);
   }
   if (known.seats.empty()) {
     if (message.size > max_ranks) {
@@ -197,21 +204,23 @@ void Seats::vacate(ConnectionId connection, const Place& place) {
   auto& known = program(place.program);
   const auto taken = [](const Seat& each) { return each.connection != 0; };
   if (known.spec.size == 0 && std::none_of(known.seats.begin(), known.seats.end(), taken)) {
-    known.seats.clear();  // nobody is there whose word counts: the next joiner says the size
+    known.seats.clear();  // no rank is left that has given the size: the next one gives it
   }
 }
 
 // ---- nodes
 
-Result<std::uint16_t> Seats::node_for(const std::string& key, const std::string& host) {
+Result<std::uint16_t> Seats::node_for(const std::string& key, const std::string& host, std::size_t first_new) {
   if (const auto found = node_of_key_.find(key); found != node_of_key_.end()) {
     return found->second;
   }
   if (nodes_.size() >= max_nodes) {
     return fail(Code::limit, "the universe has {} nodes, the most that are possible", max_nodes);
   }
-  const auto node = static_cast<std::uint16_t>(nodes_.size());
+  const auto number = first_new < max_nodes ? std::max(nodes_.size(), first_new) : nodes_.size();
+  const auto node = static_cast<std::uint16_t>(number);
   node_of_key_.emplace(key, node);
+  nodes_.resize(number);
   nodes_.push_back({key, host});
   return node;
 }
@@ -223,7 +232,8 @@ Status Seats::adopt_node(std::uint16_t node, const std::string& key, const std::
   const auto known = node_of_key_.find(key);
   const bool ours = known == node_of_key_.end() ? nodes_[node].key.empty() : known->second == node;
   if (!ours) {
-    return fail(Code::mismatch, "node {} on host {} is another one at the hub that was started again", node, host);
+    return fail(Code::mismatch,
+                "node {} on host {}: the hub that was started again has given this number to another node", node, host);
   }
   node_of_key_.emplace(key, node);
   nodes_[node] = {key, host};
@@ -237,6 +247,23 @@ const std::string& Seats::node_name(std::uint16_t node) const {
 
 // ---- telling
 
+std::vector<NodesMessage> Seats::node_names(std::size_t max_names) const {
+  std::vector<NodesMessage> messages;
+  bool goes_on = false;  // the last message, with the next number
+  for (std::size_t node = 0; node < nodes_.size(); ++node) {
+    if (nodes_[node].key.empty() && nodes_[node].name.empty()) {  // no such node: numbers have gaps
+      goes_on = false;
+      continue;
+    }
+    if (!goes_on || messages.back().names.size() >= max_names) {
+      messages.push_back({static_cast<std::uint16_t>(node), {}});
+      goes_on = true;
+    }
+    messages.back().names.push_back(node_name(static_cast<std::uint16_t>(node)));
+  }
+  return messages;
+}
+
 std::vector<PeerRun> Seats::runs() const {
   std::vector<PeerRun> runs;
   for (const auto& program : programs_) {
@@ -246,7 +273,9 @@ std::vector<PeerRun> Seats::runs() const {
     }
   }
   for (const auto& [node, seat] : relays_) {
-    add_to_runs(runs, channel::first_relay_peer + node, seat.info);
+    if (seat.info.state != PeerState::absent) {  // a hub that was started again may know less than its members
+      add_to_runs(runs, channel::first_relay_peer + node, seat.info);
+    }
   }
   return runs;
 }

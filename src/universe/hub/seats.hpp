@@ -1,6 +1,6 @@
-// The places of a universe: programs with their ranks, nodes, and a relay for each node. Knows who holds which place,
-// in which incarnation and state. Pure; a part of HubState. Invariants: sizes never change once all are known; a place
-// is held by at most one connection; `present` of a program counts its ranks in state present. Tests:
+// The places of a universe: programs with their ranks, nodes, and a relay for each node. Knows which connection has
+// which place, in which incarnation and state. Pure; a part of HubState. Invariants: sizes never change once all are
+// known; at most one connection has a place; `present` of a program is the number of its ranks in state present. Tests:
 // tests/unit/universe/test_hub_state.cpp.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace couplet::universe {
 inline constexpr std::size_t max_relays = 4096;
 inline constexpr std::size_t max_nodes = unknown_node;
 
-// Who is meant: a rank of a program, or the relay of a node.
+// Names a place: a rank of a program, or the relay of a node.
 struct Place {
   bool relay = false;
   std::int32_t program = -1;
@@ -28,14 +28,18 @@ struct Place {
   std::int32_t node = -1;
 };
 
-// One rank (or relay): what all know of it, and who it is here. 64 bytes or less, since there may be many.
+// What is known of one rank (or relay): what every member is told, and what only the hub needs. At most 64 bytes, since
+// there may be many.
 struct Seat {
   PeerInfo info;
-  ConnectionId connection = 0;  // 0: nobody
+  ConnectionId connection = 0;  // 0: no connection has this place
   std::uint16_t next_incarnation = 0;
-  bool awaited = false;  // it was there before the hub was started again, and has not come back yet
+  bool awaited = false;  // it was there before the restart or the reset, and has not come back yet
 };
 static_assert(sizeof(Seat) <= 64);
+
+// Another member has told where an awaited process listened, which counts if that process has told the hub nothing.
+void hear_contact(Seat& seat, std::uint16_t incarnation, const Contact& contact) noexcept;
 
 class Seats {
  public:
@@ -51,56 +55,62 @@ class Seats {
   };
   explicit Seats(const std::vector<ProgramSpec>& programs);
 
-  // The program that a joiner names; its size is taken from the first one who tells it. not_found, argument, mismatch,
-  // limit.
+  // Returns the program that a joiner names. The first joiner that gives a size decides it. Errors: not_found,
+  // argument, mismatch, limit.
   Result<std::int32_t> program_for(const JoinMessage& message);
-  // The sizes of all programs as a member was told them before the hub was started again. mismatch: they contradict
-  // ours.
+  // Takes the sizes of all programs from a member to which an earlier hub had told them. Returns mismatch if they
+  // contradict what is known.
   Status adopt_sizes(const std::vector<ProgramInfo>& programs);
-  // True once, when the sizes of all programs have become known. limit: more ranks together than are possible.
+  // Returns true once, when the sizes of all programs have become known. Returns limit if there are too many ranks in
+  // all.
   Result<bool> settle_sizes();
   [[nodiscard]] bool sizes_known() const noexcept { return sizes_known_; }
 
   [[nodiscard]] const std::vector<Program>& programs() const noexcept { return programs_; }
   [[nodiscard]] Program& program(std::int32_t index) { return programs_[static_cast<std::size_t>(index)]; }
   [[nodiscard]] const Program& program(std::int32_t index) const { return programs_[static_cast<std::size_t>(index)]; }
-  // -1: none of this name.
+  // Returns -1 if no program has this name.
   [[nodiscard]] std::int32_t index_of(const std::string& name) const;
   [[nodiscard]] std::vector<ProgramInfo> infos() const;
-  // All ranks of all required programs are present.
+  // Are all ranks of all required programs present?
   [[nodiscard]] bool required_are_present() const;
 
-  // nullptr: there is no such place (yet). A relay's place is made by relay_seat.
+  // Returns nullptr if there is no such place (yet). relay_seat makes the place of a relay.
   [[nodiscard]] Seat* find(const Place& place);
   [[nodiscard]] const Seat* find(const Place& place) const;
   [[nodiscard]] Seat* find(channel::PeerId peer);
   [[nodiscard]] const Seat* find(channel::PeerId peer) const;
-  // limit: too many relays.
+  // Returns the place of the relay of `node`, or limit if there are too many relays.
   Result<Seat*> relay_seat(std::uint16_t node);
-  // The place of a peer; program -1 and relay false if there is none.
+  // Returns the place of a peer. If there is none, program is -1 and relay is false.
   [[nodiscard]] Place place_of(channel::PeerId peer) const;
   [[nodiscard]] channel::PeerId peer_of(const Place& place) const;
-  // The connection lets go of its place. An announced size that nobody is left to vouch for is forgotten.
+  // Takes the connection from its place. If a joiner gave the size of its program, and no rank of it is left, the size
+  // is forgotten.
   void vacate(ConnectionId connection, const Place& place);
 
-  // limit: too many nodes.
-  Result<std::uint16_t> node_for(const std::string& key, const std::string& host);
-  // A node as a member knew it before the hub was started again. mismatch: the number belongs to another key.
+  // Returns the number of the node with this key, or limit if there are too many nodes. A new node gets the lowest free
+  // number that is not less than first_new, or the next one if there are no such numbers.
+  Result<std::uint16_t> node_for(const std::string& key, const std::string& host, std::size_t first_new = 0);
+  // Takes a node's number from a member to which an earlier hub had told it. Returns mismatch if the number belongs to
+  // another key.
   Status adopt_node(std::uint16_t node, const std::string& key, const std::string& host);
   [[nodiscard]] std::size_t node_count() const noexcept { return nodes_.size(); }
   [[nodiscard]] const std::string& node_name(std::uint16_t node) const;
+  // The names of all nodes; at most max_names in one message.
+  [[nodiscard]] std::vector<NodesMessage> node_names(std::size_t max_names) const;
 
   [[nodiscard]] std::size_t rank_count() const noexcept { return rank_count_; }
-  // Everybody's state, as few runs as possible.
+  // Returns the states of all peers, in as few runs as possible.
   [[nodiscard]] std::vector<PeerRun> runs() const;
-  // Those of `count` peers from `first` on whose contact is known.
+  // Returns the known contacts of the `count` peers that begin with `first`.
   [[nodiscard]] std::vector<ContactEntry> contacts(channel::PeerId first, std::size_t count) const;
   [[nodiscard]] std::vector<ContactEntry> relay_contacts() const;
 
-  // "waiting for program 'nowcast' (0 of 1 ranks) and rank 1 of 'ocean'"; empty when nobody is missing. also: a program
-  // that must be complete although it is not required (-1: none).
+  // Returns, for example, "waiting for program 'nowcast' (0 of 1 ranks) and rank 1 of 'ocean'", or "" if no rank is
+  // missing. also: a program that must be complete although it is not required (-1: none).
   [[nodiscard]] std::string missing(std::int32_t also) const;
-  // At most a few of them, and how many more.
+  // Returns the names of a few programs, and how many more there are.
   [[nodiscard]] std::string quoted_names() const;
 
  private:
@@ -117,7 +127,7 @@ class Seats {
   std::map<std::uint16_t, Seat> relays_;  // by node
 };
 
-// Adds a peer to runs, lengthening the last one if it fits.
+// Adds a peer to the runs. Lengthens the last run if the peer fits.
 void add_to_runs(std::vector<PeerRun>& runs, channel::PeerId peer, const PeerInfo& info);
 
 }  // namespace couplet::universe

@@ -7,7 +7,7 @@ namespace couplet::universe {
 namespace {
 
 std::uint64_t linger_ns(double linger_s) noexcept {
-  constexpr double most_s = 1e9;  // some 30 years
+  constexpr double most_s = 1e9;  // about 30 years
   return linger_s > 0 ? static_cast<std::uint64_t>(std::min(linger_s, most_s) * 1e9) : 0;
 }
 
@@ -48,7 +48,7 @@ void SeriesBook::require(Entry& entry) {
   }
 }
 
-// A newer incarnation has taken the name: nobody has opened that one yet.
+// The name has a newer incarnation, which no program has opened yet.
 void SeriesBook::forget_openings(Entry& entry) {
   for (auto& [peer, reader] : entry.readers) {
     reader.openers = not_opened;
@@ -151,7 +151,7 @@ Result<std::vector<SeriesBook::Change>> SeriesBook::writer_closed(channel::PeerI
                                                                   std::uint64_t now_ns) {
   const auto found = entries_.find(name);
   if (found == entries_.end() || found->second.writers.erase(peer) == 0) {
-    return fail(Code::not_found, "universe rank {} writes no series '{}'", peer, name);
+    return fail(Code::not_found, "universe rank {} does not write series '{}'", peer, name);
   }
   std::vector<Change> changes;
   if (found->second.writers.empty()) {
@@ -165,9 +165,10 @@ Status SeriesBook::withdraw(channel::PeerId peer, const std::string& name, std::
   const auto found = entries_.find(name);
   if (found == entries_.end() || found->second.record.incarnation != incarnation ||
       !found->second.writers.contains(peer)) {
-    return fail(Code::not_found, "universe rank {} writes no series '{}' of incarnation {}", peer, name, incarnation);
+    return fail(Code::not_found, "universe rank {} does not write series '{}' of incarnation {}", peer, name,
+                incarnation);
   }
-  auto& entry = found->second;  // it stays for its incarnation: the next one is above it
+  auto& entry = found->second;  // the entry is kept for its incarnation: the next one will be above it
   entry.writers.clear();
   entry.required.clear();
   entry.record.linger_s = 0;
@@ -229,7 +230,7 @@ Status SeriesBook::reader_closed(channel::PeerId peer, const std::string& name) 
   const auto found = entries_.find(name);
   const bool known = found != entries_.end() && found->second.readers.contains(peer);
   if (!known) {
-    return fail(Code::not_found, "universe rank {} has no series '{}' open", peer, name);
+    return fail(Code::not_found, "universe rank {} does not have series '{}' open", peer, name);
   }
   const auto reader = found->second.readers.find(peer);
   if (--reader->second.opened == 0) {

@@ -44,13 +44,14 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
     outbox_.answer(asker.connection, request, record.status());
     return;
   }
-  for (const auto& part : decoded->parts) {  // a writer that died while the announcement was on its way
+  // Writers that died while the announcement was on its way.
+  for (const auto& part : decoded->parts) {
     if (const auto* const seat = seats_.find(part.writer); seat->connection == 0 && !seat->awaited) {
       tell(book_.peer_gone(part.writer, now_ns));
     }
   }
-  for (const auto& program :
-       seats_.programs()) {  // a required reader that came and went before there was anything to read
+  // Required readers that came and left before there was anything to read.
+  for (const auto& program : seats_.programs()) {
     if (program.was_present && program.present == 0) {
       book_.program_gone(program.spec.name);
     }
@@ -112,7 +113,7 @@ void SeriesService::take(const Asker& asker, const FetchMessage& message) {
   const auto* const stored = book_.find(message.name, -1);
   if (stored == nullptr || stored->record.incarnation != message.incarnation ||
       message.offset > stored->description->size()) {
-    // It was created again meanwhile: the member has to find it anew.
+    // The series was created again meanwhile, so the member has to find it anew.
     outbox_.answer(asker.connection, message.request, Code::restarted);
     return;
   }
@@ -140,7 +141,7 @@ void SeriesService::found(const WaitingRequests::Key& key, const SeriesBook::Sto
 void SeriesService::take(const Asker& asker, const NoteMessage& message, std::uint64_t now_ns) {
   if (!asker.released || asker.place.relay) {
     outbox_.answer(asker.connection, message.request,
-                   fail(Code::state, "series '{}': this process is no rank of the universe", message.name));
+                   fail(Code::state, "series '{}': this process is not a rank of the universe", message.name));
     return;
   }
   Status status;
@@ -227,7 +228,8 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
   }
   COUPLET_TRY_VALUE(auto record, decode_record(*whole));
   if (record.name != message.name) {
-    return fail(Code::protocol, "the description of series '{}' is of '{}'", message.name, record.name);
+    return fail(Code::protocol, "a description of series '{}' was asked for, but one of series '{}' came", message.name,
+                record.name);
   }
   record.incarnation = message.incarnation;
   const auto may_write = [&](channel::PeerId writer) {

@@ -1,7 +1,7 @@
-// The hub's answers about series: announcing, finding, fetching in parts, opening and closing; and about relays. Turns
+// The hub's answers about series (announcing, finding, fetching in parts, opening and closing) and about relays. Turns
 // requests into answers and news. Pure; a part of HubState. Above: hub_state. Below: series_book (what is known),
-// uploads, waiting_requests. Invariants: a description is decoded once and stored as the bytes that came; every answer
-// is at most a message long. Tests: tests/unit/universe/test_series_book.cpp.
+// uploads, waiting_requests. Invariants: a description is decoded once, and stored as the bytes that arrived; every
+// answer fits into one message. Tests: tests/unit/universe/test_series_book.cpp.
 #pragma once
 
 #include <functional>
@@ -17,19 +17,20 @@
 
 namespace couplet::universe {
 
-// Who asks.
+// The member that sends a request.
 struct Asker {
   ConnectionId connection = 0;
   Place place;
   channel::PeerId peer = 0;
   std::string host;
-  bool released = false;  // it has joined
+  bool released = false;  // it was told `complete`
 };
 
 class SeriesService {
  public:
-  // Both outlive this object. relay_mode: the universe's setting 'relay'. tell_changes: tells a connection what has
-  // changed and is not told yet; called before an answer from which the member may conclude something about its peers.
+  // seats and outbox outlive this object. relay_mode: the universe's setting 'relay'. tell_changes: tells a connection
+  // the changes of the batch that waits. It is called before an answer from which the member may conclude something
+  // about its peers.
   SeriesService(Seats& seats, Outbox& outbox, std::string relay_mode, std::function<void(ConnectionId)> tell_changes)
       : seats_(seats), outbox_(outbox), relay_mode_(std::move(relay_mode)), tell_changes_(std::move(tell_changes)) {}
 
@@ -40,18 +41,18 @@ class SeriesService {
   void take(const Asker& asker, const RelayOfMessage& message);
   void take(const Asker& asker, const CancelMessage& message) { waiting_.cancel({asker.connection, message.request}); }
 
-  // A member of an earlier hub says what it does with series; what it must be asked for is asked for.
+  // Takes what a member of an earlier hub writes and reads, and asks it for the descriptions that are missing.
   Status claim(const Asker& asker, const std::vector<SeriesClaim>& claims, std::uint64_t now_ns);
-  // A description that was asked for. protocol: it is none.
+  // Takes a description that was asked for. Returns protocol if the bytes are not a description.
   Status take(const Asker& asker, const RecordMessage& message, std::uint64_t now_ns);
 
-  // A relay has come: those who waited for it are told.
+  // A relay has come: answers the members that have waited for it.
   void relay_came(std::uint16_t node, channel::PeerId relay);
-  // News of every series that the peer has open or writes.
+  // Tells a member the news of every series that it has open or writes.
   void tell_all(ConnectionId connection, channel::PeerId peer);
-  // The connection asks no more.
+  // The connection has ended: drops its requests.
   void drop(ConnectionId connection);
-  // The peer has left or is lost, or its program has no rank left.
+  // The peer has left or is lost. Its program may have no rank left.
   void peer_gone(channel::PeerId peer, std::uint64_t now_ns) {
     tell(book_.peer_gone(peer, now_ns));
     tell_opened({});
@@ -65,7 +66,8 @@ class SeriesService {
   void announced(const Asker& asker, RequestId request, std::string description, std::uint64_t now_ns);
   void found(const WaitingRequests::Key& key, const SeriesBook::Stored& stored, std::uint64_t offset);
   void tell(const std::vector<SeriesBook::Change>& changes);
-  // Tells the writers of series `name` (empty: of all) which required programs have opened it since.
+  // Tells the writers of series `name` (empty: of all series) which required programs have opened it since the last
+  // call.
   void tell_opened(const std::string& name);
   [[nodiscard]] SeriesMessage news_of(const SeriesRecord& record) const;
   void note(const char* what, const Asker& asker, const std::string& series, std::uint64_t incarnation);

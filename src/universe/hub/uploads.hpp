@@ -1,5 +1,6 @@
-// Descriptions of series that arrive in parts: put together per connection. Pure; a part of SeriesService.
-// Invariants: parts of one description come in order and without a gap; what one connection has unfinished is bounded.
+// Puts together the descriptions of series that arrive in parts, for each connection. Pure; a part of SeriesService.
+// Invariants: the parts of one description arrive in order and without a gap; the unfinished descriptions of one
+// connection are bounded.
 #pragma once
 
 #include <map>
@@ -12,12 +13,12 @@
 
 namespace couplet::universe {
 
-inline constexpr std::size_t max_unfinished_uploads = 16;  // of one connection
+inline constexpr std::size_t max_unfinished_uploads = 16;  // for one connection
 
 class Uploads {
  public:
-  // The whole description when its last part has come. protocol: the part does not follow the one before; limit: too
-  // many unfinished ones. After an error the description is forgotten.
+  // Adds a part. Returns the whole description if this was its last part. Returns protocol if the part does not follow
+  // the one before, and limit if too many descriptions are unfinished. After an error the description is forgotten.
   Result<std::optional<std::string>> add(ConnectionId connection, const std::string& upload, const RecordPart& part) {
     const auto key = std::pair(connection, upload);
     auto found = parts_.find(key);
@@ -34,7 +35,8 @@ class Uploads {
     if (part.offset != bytes.size()) {
       const auto had = bytes.size();
       parts_.erase(found);
-      return fail(Code::protocol, "a part of a description begins at byte {}, but {} are there", part.offset, had);
+      return fail(Code::protocol, "a part of a description begins at byte {}, but {} bytes have come before it",
+                  part.offset, had);
     }
     bytes += part.bytes;
     if (bytes.size() < part.record_bytes && !part.bytes.empty()) {

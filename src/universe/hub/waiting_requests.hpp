@@ -1,5 +1,5 @@
-// Requests that wait for something to appear: a series, or the relay of a node. Found by what they wait for, without a
-// walk over all members. Pure; a part of SeriesService.
+// Requests that wait for a series or for the relay of a node. They are found by what they wait for, without a walk over
+// all members. Pure; a part of SeriesService.
 #pragma once
 
 #include <map>
@@ -13,25 +13,26 @@
 
 namespace couplet::universe {
 
-inline constexpr std::size_t max_pending_requests = 256;  // of one connection
+inline constexpr std::size_t max_pending_requests = 256;  // for one connection
 
 class WaitingRequests {
  public:
   using Key = std::pair<ConnectionId, RequestId>;
 
-  // limit: this connection has too many. For a series: until an incarnation above newer_than is there.
+  // Lets a request wait until the series has an incarnation above newer_than. Returns limit if this connection has too
+  // many requests.
   Status wait_for_series(const Key& key, const std::string& name, std::int64_t newer_than);
   Status wait_for_relay(const Key& key, std::uint16_t node);
   void cancel(const Key& key);
   void drop(ConnectionId connection);
 
-  // Those who wait for this incarnation of a series, or for this relay: they wait no longer.
+  // Returns the requests that wait for this incarnation of a series, or for this relay, and removes them.
   [[nodiscard]] std::vector<Key> take_for_series(const std::string& name, std::uint64_t incarnation);
   [[nodiscard]] std::vector<Key> take_for_relay(std::uint16_t node);
 
  private:
   struct Request {
-    std::string series;  // empty: a relay
+    std::string series;  // empty: the request waits for a relay
     std::int64_t newer_than = -1;
     std::uint16_t node = 0;
   };

@@ -224,8 +224,10 @@ void Actor::read(const Action& action) {
     if (past(last_progress, action.real("patience", 12)) || past(begun, action.real("seconds", 1e9))) {
       break;
     }
-    if (status == COUPLET_NOT_YET &&
-        !past(called, std::min(timeout_s, 0.05))) {  // too early: one line of this is enough
+    if (status == COUPLET_NOT_YET && timeout_s == 0) {  // this reader only polls
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    } else if (status == COUPLET_NOT_YET &&
+               !past(called, std::min(timeout_s, 0.05))) {  // too early: one line of this is enough
       std::this_thread::sleep_for(std::chrono::milliseconds(200));
     }
     pause(action);

@@ -22,7 +22,7 @@ from cotocoa import (
     start_job,
 )
 from jobs import FLAVOURS
-from launching import World
+from launching import WATCHDOG_S, World
 
 MakeWorld = Callable[..., World]
 REQUESTER = "CoToCoA requester, rank 0: "
@@ -89,7 +89,7 @@ def test_no_mistake(make_world: MakeWorld, flavour: str) -> None:
 def test_the_coupler_never_polls(make_world: MakeWorld, tmp_path: Path, flavour: str) -> None:
     world = make_world("")
     errors = tmp_path / "errors"
-    job = start_job(world, flavour, clients("coupler never polls"), errors, COUPLET_COTOCOA_TIMEOUT="2")
+    job = start_job(world, flavour, clients("coupler never polls"), errors, COUPLET_COTOCOA_TIMEOUT="6")
     failed(world.finish(job))
     # Either the coupler had not taken the request, or it had, in an earlier call, and has not polled it.
     assert re.search(
@@ -155,7 +155,7 @@ def test_waiting_costs_nothing_and_a_killed_launcher_leaves_nothing(make_world: 
     """The coupler sleeps, and requester and worker wait, which also sleep. Then the launcher is killed."""
     world = make_world("")
     job = start_job(world, flavour, clients("coupler never polls"))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WATCHDOG_S
     used = 1000
     while used > 5:  # ticks of three processes within a second, once they wait
         assert time.monotonic() < deadline, f"{used} ticks within a second"
@@ -165,5 +165,5 @@ def test_waiting_costs_nothing_and_a_killed_launcher_leaves_nothing(make_world: 
             time.sleep(1)
             used = processor_time(pids) - before
     job.kill()
-    nothing_left(world, 30)
+    nothing_left(world)
     assert not processes(world, "mistake_c")

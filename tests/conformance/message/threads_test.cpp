@@ -225,7 +225,7 @@ TEST_P(Threads, ASendThatNobodyTakesEndsWhenTheUniverseIsLeft) {
   while (!waiting) std::this_thread::yield();
   ASSERT_TRUE(turn.begin().ok());
   EXPECT_FALSE(turn.close(os::now_ns()));
-  party.messenger->abandon(Turn::left_by_another());
+  party.messenger->abandon(engine::error_of(engine::Ending::left));
   EXPECT_TRUE(turn.close(os::never));
   turn.end();
   sender.join();

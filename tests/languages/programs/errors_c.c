@@ -82,7 +82,11 @@ static void provoke_series(couplet_universe* universe) {
   NEED(couplet_series_read(reader, 1, 2, 0, NULL, 0, &batch));
   print("end", couplet_series_read(reader, 1, 2, 0, NULL, 0, &batch));
   NEED(try_create(universe, "eta", shape, 2, &writer));
-  print("restarted", couplet_series_read(reader, 1, 2, 0, NULL, 0, &batch));
+  couplet_status again = COUPLET_END;  // each look for the new series lasts for at most 0.2 s
+  for (int attempt = 0; attempt < 100 && again == COUPLET_END; ++attempt) {
+    again = couplet_series_read(reader, 1, 2, 20, NULL, 0, &batch);
+  }
+  print("restarted", again);
   NEED(couplet_series_close(reader));
   NEED(couplet_series_close(writer));
 }

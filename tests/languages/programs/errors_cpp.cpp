@@ -72,7 +72,11 @@ void provoke_series(couplet::Universe& universe) {
   }
   print("end", reader.read({.timeout_s = 0}).status());
   writer = universe.create_series<double>("eta", shape, whole, small);
-  print("restarted", reader.read({.timeout_s = 0}).status());
+  auto again = reader.read({.timeout_s = 20}).status();  // each look for the new series lasts for at most 0.2 s
+  for (int attempt = 0; attempt < 100 && again == COUPLET_END; ++attempt) {
+    again = reader.read({.timeout_s = 20}).status();
+  }
+  print("restarted", again);
 }
 
 void provoke_eviction(couplet::Universe& universe) {

@@ -68,7 +68,7 @@ contains
   end subroutine
 
   subroutine provoke_series()
-    integer :: ierr
+    integer :: ierr, attempt
     integer, parameter :: extents(2) = [3, 4], whole(2, 2) = reshape([1, 3, 1, 4], [2, 2])
     integer(int64), parameter :: enormous(2) = [1000000_int64, 1000000000_int64]
     integer(int64) :: enormous_box(2, 2)
@@ -116,7 +116,10 @@ contains
     call reader%read(batch, timeout=0.0_real64, ierr=ierr)
     call show("end", ierr)
     call universe%create_series("eta", extents, whole, writer, slots=2)
-    call reader%read(batch, timeout=0.0_real64, ierr=ierr)
+    do attempt = 1, 100  ! each look for the new series lasts for at most 0.2 s
+      call reader%read(batch, timeout=20.0_real64, ierr=ierr)
+      if (ierr /= couplet_end) exit
+    end do
     call show("restarted", ierr)
     call reader%close()
     call writer%close()

@@ -69,7 +69,9 @@ def provoke_series(universe: couplet.Universe) -> None:
     assert len(reader.read(timeout=0)) == 2
     print("end", ANSWERS[reader.read(timeout=0).status], "", sep="\t")
     with universe.create_series("eta", shape, slots=2):
-        print("restarted", ANSWERS[reader.read(timeout=0).status], "", sep="\t")
+        # Each look for the new series lasts for at most 0.2 s.
+        looks = (reader.read(timeout=20).status for _ in range(100))
+        print("restarted", ANSWERS[next(status for status in looks if status != "end")], "", sep="\t")
     reader.close()
 
 
@@ -159,8 +161,8 @@ def main() -> None:
     if sys.argv[1] == "meet":
         meet(sys.argv[2])
         return
-    provoke("not_found", lambda: couplet.join("nobody", timeout=2))
-    provoke("authentication", lambda: couplet.join("solo", secret_file=sys.argv[2], timeout=2))
+    provoke("not_found", lambda: couplet.join("nobody", timeout=60))
+    provoke("authentication", lambda: couplet.join("solo", secret_file=sys.argv[2], timeout=60))
     provoke("hub_lost", lambda: couplet.join("solo", hub="127.0.0.1:1", timeout=2))
     provoke("config", lambda: couplet.join("solo", hub="nonsense", timeout=2))
     with couplet.join("solo") as universe:

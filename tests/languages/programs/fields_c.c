@@ -145,6 +145,14 @@ static void read_series(couplet_universe* universe) {
   const int64_t turned_strides[2] = {1, 2};
   const int64_t plain_strides[2] = {4, 1};
   REQUIRE(couplet_series_read_arrays(series, 1, 2, -1, outs, 1, &batch) == COUPLET_ERROR_ARGUMENT);
+  couplet_batch unset = {.struct_bytes = 0}; /* a read that cannot give its batch consumed the steps all the same */
+  const double time = 5;
+  REQUIRE(couplet_series_read(series, 1, 2, -1, NULL, 0, &unset) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_series_read_arrays(series, 1, 2, -1, outs, 2, &unset) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_series_read_at(series, &time, 1, -1, NULL, 0, &unset) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(strstr(couplet_error_text(), "couplet_series_read_at: set struct_bytes of the result") != NULL);
+  couplet_series_statistics statistics = {.struct_bytes = sizeof statistics};
+  REQUIRE(couplet_series_count(series, &statistics) == COUPLET_OK && statistics.delivered == 0);
   int64_t got = 0;
   for (int turn = 0;; ++turn) {
     const couplet_status status = couplet_series_read_arrays(series, 1, 2, -1, outs, turn % 2 == 0 ? 2 : 0, &batch);
@@ -177,6 +185,17 @@ static void read_by_time(couplet_universe* universe) {
   options.mode = COUPLET_FOLLOW;
   options.interval = -1;
   REQUIRE(couplet_series_open(universe, "sky", &options, &series) == COUPLET_ERROR_ARGUMENT);
+  options.interval = 0;
+  const int64_t offsets[1] = {0};
+  couplet_weights weights;
+  couplet_weights_init(&weights);
+  weights.rows = INT64_MAX;
+  weights.source_points = 1;
+  weights.row_offsets = offsets;
+  options.weights = &weights;
+  REQUIRE(couplet_series_open(universe, "sky", &options, &series) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(strstr(couplet_error_text(), "9223372036854775807 rows") != NULL);
+  options.weights = NULL;
   options.interval = 20;
   REQUIRE(couplet_series_open(universe, "sky", &options, &series) == COUPLET_OK);
   REQUIRE(couplet_series_read(series, 1, 8, -1, NULL, 0, &batch) == COUPLET_OK);
@@ -184,11 +203,39 @@ static void read_by_time(couplet_universe* universe) {
   REQUIRE(couplet_series_close(series) == COUPLET_OK);
 }
 
+/* Reads at times between two steps, into memory of the caller. */
+static void read_between(couplet_universe* universe) {
+  const int64_t shape[1] = {2};
+  const double values[2][2] = {{1, 2}, {5, 10}};
+  const double times[2] = {0.5, 0.75};
+  double read[2][2];
+  const couplet_array out = {read, NULL, sizeof read};
+  const couplet_array small = {read, NULL, sizeof read - 8};
+  couplet_batch batch = {.struct_bytes = sizeof batch};
+  couplet_open_options options;
+  couplet_series* writer = NULL;
+  couplet_series* reader = NULL;
+  couplet_open_options_init(&options);
+  options.local = 1;
+  REQUIRE(couplet_series_create(universe, "pair", COUPLET_DOUBLE, 1, shape, NULL, NULL, NULL, &writer) == COUPLET_OK);
+  REQUIRE(couplet_series_open(universe, "pair", &options, &reader) == COUPLET_OK);
+  for (int step = 0; step < 2; ++step) {
+    REQUIRE(couplet_series_set_time(writer, step) == COUPLET_OK);
+    REQUIRE(couplet_series_put(writer, values[step], step) == COUPLET_OK);
+  }
+  REQUIRE(couplet_series_read_at(reader, times, 2, -1, &small, 1, &batch) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_series_read_at(reader, times, 2, -1, &out, 1, &batch) == COUPLET_OK);
+  REQUIRE(batch.count == 2 && batch.data == read && batch.times[1] == 0.75 && batch.steps[1] == 0);
+  REQUIRE(read[0][0] == 3 && read[0][1] == 6 && read[1][0] == 4 && read[1][1] == 8);
+  REQUIRE(couplet_series_close(reader) == COUPLET_OK && couplet_series_close(writer) == COUPLET_OK);
+}
+
 int main(int argc, char** argv) {
   couplet_universe* universe = NULL;
   REQUIRE(argc == 2 && couplet_join(argv[1], NULL, &universe) == COUPLET_OK);
   if (strcmp(argv[1], "writer") == 0) {
     write_series(universe);
+    read_between(universe);
   } else {
     read_series(universe);
     read_by_time(universe);

@@ -142,6 +142,17 @@ void one_field(couplet::Universe& universe) {
   refused(COUPLET_ERROR_SHAPE, "'part'", [&] { static_cast<void>(writer.put(larger.data(), {1}, 2)); });
   const auto batch = reader.read();
   REQUIRE(batch.times()[0] == 2.5 && batch.data()[2] == 3 && batch.data()[5] == 6);
+  writer.set_time(4.5);
+  REQUIRE(writer.put(larger.data(), {5, 1}, 2));
+  auto timed = universe.open_series<double>("part", {.local = true});
+  const std::vector<double> times = {2.5, 3};
+  std::vector<double> out(12);
+  refused(COUPLET_ERROR_ARGUMENT, "do not fit",
+          [&] { static_cast<void>(timed.read_at(times, 30, std::span<double>(out).first(11))); });
+  const auto between = timed.read_at(times, 30, out);
+  REQUIRE(between.size() == 2 && between.data().data() == out.data() && between.times()[1] == 3 &&
+          between.steps()[1] == 1);
+  REQUIRE(out[2] == 3 && out[6 + 2] == 2.75 && out[6 + 5] == 5.75);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ def answer(group: couplet.Group) -> None:
         group.Send(2 * numbers[: message.count], message.source, 200 + turn)
     first = np.array([1.5, 2.5, 3.5], np.float32)
     second = np.array(1 + 2j)
-    couplet.waitall([group.Isend(first, 1, 21), group.Isend(second, 1, 22)], timeout=60)
+    couplet.waitall([group.Isend(first, 1, 21), group.Isend(second, 1, 22)], timeout=100)
 
 
 def ask(group: couplet.Group) -> None:
@@ -72,7 +72,7 @@ def ask(group: couplet.Group) -> None:
     first = np.empty(3, np.float32)
     second = np.empty((), np.complex128)
     requests = [group.Irecv(second, 0, 22), group.Irecv(first, couplet.ANY_SOURCE, 21)]
-    index, message = couplet.waitany(requests, timeout=60)
+    index, message = couplet.waitany(requests, timeout=100)
     assert message.tag == (22, 21)[index]
     requests[1 - index].wait(60)
     assert requests[0].test()[0] and not requests[0].pending

@@ -27,7 +27,7 @@ def request(universe: couplet.Universe) -> None:
             handles = []
             for n in range(REQUESTS):
                 parameters = [n, 2 * n, 0] if n == 11 else [n, 2 * n]
-                handles.append(tasks.submit(40, parameters, np.array([n, n + 1, n + 2], np.float64), timeout=30))
+                handles.append(tasks.submit(40, parameters, np.array([n, n + 1, n + 2], np.float64), timeout=100))
             wrong = {
                 3: (couplet.UnsupportedError, "three is too much"),
                 5: (couplet.LimitError, "five is refused"),
@@ -71,21 +71,21 @@ def do_task(area: couplet.Area, work: couplet.Work) -> None:
     assert work.parameters == (n, 2 * n)
     assert work.payload is not None
     assert work.payload.tolist() == [n, n + 1, n + 2]
-    total = area.read([(1, 3), (2, 4)], timeout=30).sum() + n
-    assert area.write_elements(np.array([total]), n, timeout=30) >= 1
+    total = area.read([(1, 3), (2, 4)], timeout=100).sum() + n
+    assert area.write_elements(np.array([total]), n, timeout=100) >= 1
 
 
 def work(universe: couplet.Universe) -> None:
     with universe.worker("analysis", worker_id=40) as tasks:
         with pytest.raises(couplet.NotFoundError, match="'field'"):
             universe.open_area("fields", 0, timeout=0.2)
-        area = universe.open_area("field", 0, timeout=30)
+        area = universe.open_area("field", 0, timeout=100)
         with pytest.raises(couplet.ShapeError, match="36"):
             area.read_elements(36, 1)
         done = refused = 0
         while True:
             try:
-                task = tasks.next(2, 3, np.float64, timeout=30)
+                task = tasks.next(2, 3, np.float64, timeout=100)
             except couplet.ArgumentError:
                 refused += 1
                 continue

@@ -397,10 +397,10 @@ TEST(ChannelVerifies, loss) {
   Played played;
   played.give(0, "a");
   played.give(2, "c");
-  EXPECT_EQ(
-      played.failure(),
-      "program 'nowcast' rank 0 on host a over played: frame 1 was due: frame 2 came instead: 1 frame(s) were lost on "
-      "the way");
+  EXPECT_EQ(played.failure(),
+            "program 'nowcast' rank 0 on host a over played: frame 1 was due: frame 2 came instead: 1 frame(s) were "
+            "lost on "
+            "the way");
   EXPECT_EQ(played.recorder.frames.size(), 1U);
   EXPECT_EQ(played.lane->pushed.at(0).kind, 0x01);  // the peer is told
 }
@@ -410,7 +410,7 @@ TEST(ChannelVerifies, duplication) {
   played.give(0, "a");
   played.give(1, "b");
   played.give(1, "b");
-  EXPECT_NE(played.failure().find("frame 2 was due: frame 1 came instead, which was here before"), std::string::npos);
+  EXPECT_NE(played.failure().find("frame 2 was due: frame 1 came instead, for the second time"), std::string::npos);
   EXPECT_EQ(played.recorder.frames.size(), 2U);
 }
 
@@ -430,7 +430,7 @@ TEST(ChannelVerifies, unchecked_frames_on_a_checked_lane) {
 TEST(ChannelVerifies, magic_version_and_length) {
   Played magic;
   magic.give(0, "bad", [](wire::FrameHeader& header) { header.magic = 'G'; });
-  EXPECT_NE(magic.failure().find("no frame"), std::string::npos);
+  EXPECT_NE(magic.failure().find("not a frame"), std::string::npos);
   Played version;
   version.give(0, "bad", [](wire::FrameHeader& header) { header.version = 7; });
   EXPECT_NE(version.failure().find("version 7"), std::string::npos);
@@ -506,16 +506,16 @@ TEST(ChannelFails, an_end_of_the_lane_without_goodbye_is_a_lost_peer) {
 TEST(ChannelFails, the_reason_of_the_peer_is_shown_without_control_characters) {
   Played played;
   played.give(0, "no\nmore\x1b[2J", [](wire::FrameHeader& header) { header.kind = 0x01; });
-  EXPECT_EQ(played.failure(), "program 'nowcast' rank 0 on host a gave the connection up: no?more?[2J");
+  EXPECT_EQ(played.failure(), "program 'nowcast' rank 0 on host a gave up the connection: no?more?[2J");
 }
 
 TEST(ChannelFails, garbage_of_the_channel_family) {
   Played kind;
   kind.give(0, "x", [](wire::FrameHeader& header) { header.kind = 0x0F; });
-  EXPECT_NE(kind.failure().find("kind 0x0f, which nobody here reads"), std::string::npos);
+  EXPECT_NE(kind.failure().find("unexpected frame of kind 0x0f"), std::string::npos);
   Played reason;
   reason.give(0, std::string(2000, 'x'), [](wire::FrameHeader& header) { header.kind = 0x01; });
-  EXPECT_NE(reason.failure().find("kind 0x01, which nobody here reads"), std::string::npos);
+  EXPECT_NE(reason.failure().find("unexpected frame of kind 0x01"), std::string::npos);
 }
 
 }  // namespace

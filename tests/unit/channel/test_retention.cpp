@@ -92,6 +92,20 @@ TEST(Retention, is_bounded_for_one_channel_and_for_all) {
   EXPECT_GT(one.bytes(), max_retained_bytes - 11'000);
 }
 
+// Fault: each large block came from the system and went back to it, with a page fault for every 4 KiB that it took.
+TEST(RetentionPool, keeps_blocks_of_both_sizes_for_the_next_copies) {
+  RetentionPool pool;
+  for (const std::size_t bytes : {std::size_t{100}, max_copied_bytes}) {
+    RetentionPool::Block* const block = pool.take(bytes);
+    const std::size_t block_bytes = sizeof(RetentionPool::Block) + block->capacity;
+    pool.give(block);
+    void* const taken_by_others = ::operator new(block_bytes);
+    EXPECT_EQ(pool.take(bytes), block);
+    pool.give(block);
+    ::operator delete(taken_by_others);
+  }
+}
+
 TEST(Reorder, keeps_each_frame_once_and_is_bounded) {
   Reorder reorder;
   const std::string payload(1U << 20, 'x');

@@ -167,5 +167,13 @@ TEST(BackOff, TwoProcessesThatFailTogetherDoNotTryTogether) {
   EXPECT_GE(apart, 6U);
 }
 
+TEST(RunningClock, StandsStillWhileItsProcessDoesNotRun) {
+  RunningClock clock;
+  EXPECT_EQ(clock.now_ns(5'000'000'000), 5'000'000'000U);
+  EXPECT_EQ(clock.now_ns(5'900'000'000), 5'900'000'000U);
+  EXPECT_EQ(clock.now_ns(65'900'000'000), 6'900'000'000U) << "stopped for a minute: a gap of one second counts";
+  EXPECT_EQ(clock.now_ns(66'000'000'000), 7'000'000'000U);
+}
+
 }  // namespace
 }  // namespace couplet::connections

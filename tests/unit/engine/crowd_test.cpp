@@ -55,13 +55,44 @@ TEST_F(CrowdTest, AnotherOneThatRunsForAMomentIsNoCrowd) {
   EXPECT_FALSE(after(1));
 }
 
-TEST_F(CrowdTest, AThirdThatKeepsRunningIsACrowdAndStaysOneWhileWeDoNotSpin) {
+// Fault: a process that asks is awake itself, and has just woken its peer: two of fifty-two ran, on two cores. That
+// counted as a crowd for as long as they did not spin, so they never spun again.
+TEST_F(CrowdTest, ACrowdAtTheBeginningDoesNotKeepTwoThatTalkFromSpinning) {
+  load.runnable = 12;  // all have just joined
+  EXPECT_TRUE(after(3));
+  load.runnable = 2;  // fifty sleep
+  EXPECT_FALSE(after(40));
+  EXPECT_FALSE(after(1000));
+}
+
+TEST_F(CrowdTest, AThirdThatKeepsRunningIsACrowdNearlyAlways) {
   EXPECT_FALSE(after(10));
-  load.runnable = 3;
-  EXPECT_TRUE(after(20));
-  load.runnable = 2;  // the pair does not spin any more: one of the two runs, and the third
-  EXPECT_TRUE(after(100));
-  load.runnable = 1;  // the third has ended
+  const auto periods_spun = [this](int periods) {
+    int spun = 0;
+    for (int period = 0; period < periods; ++period) {
+      load.runnable = crowd.crowded() ? 2 : 3;  // while the pair does not spin, one of the two runs, and the third
+      spun += after(1) ? 0 : 1;
+    }
+    return spun;
+  };
+  EXPECT_LE(periods_spun(1000), 50);  // the first 5 s: trials come after 20, 40, 80, ... ms
+  EXPECT_LE(periods_spun(4000), 60);
+  load.runnable = 2;  // the third has ended
+  EXPECT_FALSE(after(500));
+  EXPECT_FALSE(after(1000));
+}
+
+TEST_F(CrowdTest, AfterALongCalmTheNextCrowdIsTriedSoonAgain) {
+  for (int again = 0; again < 12; ++again) {
+    load.runnable = 5;
+    EXPECT_TRUE(after(10));
+    load.runnable = 1;
+    EXPECT_FALSE(after(500)) << again;
+  }
+  EXPECT_FALSE(after(500));
+  load.runnable = 5;
+  EXPECT_TRUE(after(10));
+  load.runnable = 1;
   EXPECT_FALSE(after(20));
 }
 

@@ -10,6 +10,7 @@
 #include "engine/engine.hpp"
 #include "os/descriptor.hpp"
 #include "os/socket.hpp"
+#include "os/ticks.hpp"
 #include "support/child.hpp"
 #include "support/temporary_directory.hpp"
 
@@ -149,6 +150,38 @@ TEST_F(EngineTest, WhatNeedsASystemCallIsLookedAtByTimeAndNotByCalls) {
   for (int call = 0; call < calls; ++call) engine.poll();
   const std::uint64_t passed_us = (os::now_ns() - start_ns) / 1000;
   EXPECT_LE(static_cast<std::uint64_t>(seldom.polls - 20), passed_us * 5 / 2 + 1);  // 2 us, whatever a tick is here
+}
+
+// Fault: a rank that waited for a message over memory looked at its sockets, 3 us, whenever 2 us had passed.
+TEST_F(EngineTest, BesideACloseLookSystemCallsTakeASmallPartOfTheTime) {
+  class SlowSource final : public Source {
+   public:
+    int poll(std::uint64_t /*now_ns*/, int /*budget*/) override {
+      const std::uint64_t start = os::ticks();
+      while (os::ticks() - start < os::ticks_per_us) {
+      }
+      ++polls;
+      return work;
+    }
+    [[nodiscard]] bool ready() const override { return false; }
+    std::uint64_t polls = 0;
+    int work = 0;
+  } seldom;
+  Engine engine(*doorbell_, spins);
+  engine.add(seldom, Rate::seldom);
+  const auto ticks_of = [&engine, &seldom](std::uint64_t polls) {
+    seldom.polls = 0;
+    const std::uint64_t start = os::ticks();
+    while (seldom.polls < polls) engine.poll_others();
+    return os::ticks() - start;
+  };
+  EXPECT_GE(ticks_of(101), 100 * 50 * os::ticks_per_us);  // at least 1 us each, so at most 2 % of the time
+  // What moves something is looked at again soon.
+  seldom.work = 1;
+  ticks_of(1);
+  std::uint64_t least = UINT64_MAX;
+  for (int trial = 0; trial < 100; ++trial) least = std::min(least, ticks_of(10));
+  EXPECT_LE(least, 10 * 10 * os::ticks_per_us);
 }
 
 TEST_F(EngineTest, InACrowdNobodySpins) {

@@ -4,6 +4,7 @@
 #include "lane_tests.hpp"
 #include "link/tcp/tcp_lane.hpp"
 #include "os/clock.hpp"
+#include "os/reset.hpp"
 #include "support/child.hpp"
 
 namespace couplet::link {
@@ -126,6 +127,22 @@ TEST(TcpLane, ACrashedPeerIsLostNotEnded) {
   CheckingReceiver receiver(true);
   EXPECT_EQ(poll_until(*lane, receiver), -1);
   EXPECT_EQ(lane->failure().code(), Code::peer_lost);
+}
+
+// The system tells the reset to the call that sends; after that, receiving shows an end as of a closed connection.
+TEST(TcpLane, AResetThatOnlySendingHasSeenIsNotTakenForAnEnd) {
+  Sockets sockets = connected();
+  auto lane = make_tcp_lane(std::move(sockets.server), options).value();
+  os::abort_on_close(sockets.client);
+  sockets.client.close();
+  pollfd entry{lane->descriptor(), POLLIN, 0};
+  ASSERT_EQ(::poll(&entry, 1, 10'000), 1);
+  Sending sending;
+  sending.begin(0, 100);
+  EXPECT_EQ(sending.push(*lane), 0);
+  CheckingReceiver receiver(true);
+  EXPECT_EQ(poll_until(*lane, receiver), -1);
+  EXPECT_TRUE(os::says_reset(lane->failure())) << lane->failure().text();
 }
 
 TEST(TcpLane, ACrashInsideAFrameIsALostPeerAndWhatCameBeforeIsDelivered) {

@@ -8,6 +8,8 @@ namespace {
 
 std::atomic<std::uint64_t> allocations{0};
 thread_local FailingAllocation* armed = nullptr;
+std::atomic<bool> none_elsewhere{false};
+thread_local bool here = false;
 
 }  // namespace
 
@@ -23,8 +25,19 @@ Armed::~Armed() {
   armed = previous_;
 }
 
+NoMemoryElsewhere::NoMemoryElsewhere() noexcept {
+  here = true;
+  none_elsewhere = true;
+}
+
+NoMemoryElsewhere::~NoMemoryElsewhere() {
+  none_elsewhere = false;
+  here = false;
+}
+
 static void* allocate(std::size_t bytes) {
   allocations.fetch_add(1, std::memory_order_relaxed);
+  if (none_elsewhere.load(std::memory_order_relaxed) && !here) throw std::bad_alloc();
   if (armed != nullptr && ++armed->seen == armed->number) throw std::bad_alloc();
   if (void* memory = std::malloc(bytes == 0 ? 1 : bytes)) return memory;
   throw std::bad_alloc();

@@ -28,4 +28,13 @@ class Armed {
   FailingAllocation* previous_;
 };
 
+// While it lives, other threads than the one that made it get no memory. One lives at a time.
+class NoMemoryElsewhere {
+ public:
+  NoMemoryElsewhere() noexcept;
+  ~NoMemoryElsewhere();
+  NoMemoryElsewhere(const NoMemoryElsewhere&) = delete;
+  NoMemoryElsewhere& operator=(const NoMemoryElsewhere&) = delete;
+};
+
 }  // namespace couplet::test

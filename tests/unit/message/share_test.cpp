@@ -1,7 +1,11 @@
 // Large messages that both sides copy.
 #include <gtest/gtest.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <numeric>
 #include <thread>
 
@@ -148,6 +152,91 @@ TEST(Share, ABrokenWordIsNoticed) {
     ASSERT_EQ(got, data);
   }
   EXPECT_TRUE(broken);
+}
+
+// At the same addresses in every process that this test forks.
+std::array<std::uint8_t, 16> nonce_of_child;
+std::vector<std::byte> buffer_of_child(1U << 20U);  // NOLINT: an address that is known before the fork
+
+// A process with this nonce, and nothing else in its buffer than zeros.
+class Child {
+ public:
+  Child() {
+    nonce_of_child.fill(7);
+    process_ = ::fork();
+    while (process_ == 0) ::pause();
+    nonce_of_child.fill(1);
+  }
+  ~Child() {
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  [[nodiscard]] wire::Envelope envelope() const {
+    wire::Envelope envelope{.address = reinterpret_cast<std::uintptr_t>(buffer_of_child.data()),
+                            .nonce_address = reinterpret_cast<std::uintptr_t>(nonce_of_child.data()),
+                            .process = static_cast<std::uint32_t>(process_)};
+    envelope.nonce.fill(7);
+    return envelope;
+  }
+  // As when its number belongs to another process, or it has begun to run another program.
+  void becomes_another() const { overwrite(nonce_of_child.data(), nonce_of_child.size()); }
+  [[nodiscard]] std::size_t written() const {
+    std::vector<std::byte> seen(buffer_of_child.size());
+    const iovec local{seen.data(), seen.size()};
+    const iovec remote{buffer_of_child.data(), buffer_of_child.size()};
+    EXPECT_EQ(::process_vm_readv(process_, &local, 1, &remote, 1, 0), static_cast<ssize_t>(seen.size()));
+    return static_cast<std::size_t>(std::count(seen.begin(), seen.end(), std::byte{5}));
+  }
+  void clear() const { overwrite(buffer_of_child.data(), buffer_of_child.size()); }
+
+ private:
+  void overwrite(void* place, std::size_t bytes) const {
+    std::vector<std::byte> zeros(bytes);
+    const iovec local{zeros.data(), bytes};
+    const iovec remote{place, bytes};
+    EXPECT_EQ(::process_vm_writev(process_, &local, 1, &remote, 1, 0), static_cast<ssize_t>(bytes));
+  }
+  pid_t process_ = -1;
+};
+
+// The sender asks the system whether the receiver is still there only if it has heard nothing from it lately.
+TEST(Share, NothingIsWrittenIntoTheMemoryOfAnotherProcess) {
+  const Child child;
+  test::LaneMessengers world(LaneKind::shm, 2, MessengerOptions{});  // one thread; nobody polls the receiver
+  const std::vector<std::byte> data(buffer_of_child.size(), std::byte{5});
+  Request* sending = nullptr;
+  ASSERT_TRUE(world[0].isend(world[0].universe_group(), data.data(), data.size(), COUPLET_BYTE, 1, 3, &sending).ok());
+  std::atomic<std::uint64_t>& word = *world.channel(0, 1).shared_word(link::Way::outgoing);
+  const auto share = [&](std::uint32_t round, std::uint64_t sent_ns) {
+    word = wire::pack({.round = round});
+    wire::FrameHeader header;
+    header.kind = wire::message_frame_kind(wire::MessageKind::share);
+    header.payload_bytes = wire::envelope_bytes;
+    header.context = round;
+    header.tag = static_cast<std::int32_t>(static_cast<std::uint32_t>(sent_ns / 1000));
+    header.second = sending->cookie;
+    std::array<std::byte, wire::envelope_bytes> image;
+    wire::encode_envelope(child.envelope(), image);
+    ASSERT_TRUE(world.channel(1, 0).try_send(header, image));
+    world.channel(0, 1).poll(1);
+  };
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  share(1, os::now_ns() - second_ns);
+  ASSERT_EQ(wire::unpack_shared_pieces(word).taken(), wire::shared_piece_count(data.size()));
+  EXPECT_EQ(child.written(), data.size());
+  child.clear();
+  child.becomes_another();
+  share(2, os::now_ns() - second_ns);
+  EXPECT_EQ(wire::unpack_shared_pieces(word).taken(), 1U);  // it was claimed, but not written
+  EXPECT_EQ(child.written(), 0U);
+
+  wire::FrameHeader done;
+  done.kind = wire::message_frame_kind(wire::MessageKind::done);
+  done.second = sending->cookie;
+  ASSERT_TRUE(world.channel(1, 0).try_send(done, {}));
+  EXPECT_TRUE(world[0].wait(&sending, os::deadline_after(30), nullptr).ok());
 }
 
 }  // namespace

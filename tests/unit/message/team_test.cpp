@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <unordered_map>
 
 #include "support/parties.hpp"
@@ -65,7 +67,7 @@ TEST(Team, TwoTeamsOfOneContextFailByName) {
   std::string other;
   for (int number = 0; one.empty(); ++number) {
     other = "team " + std::to_string(number);
-    const std::uint64_t identity = MessageTeam::identity_of(parties[0].group(), other, 0);
+    const std::uint64_t identity = MessageTeam::identity_of(parties[0].group(), other);
     const auto [place, is_new] = names.emplace(user_context(identity), other);
     if (!is_new) one = place->second;
   }
@@ -115,24 +117,135 @@ TEST(Team, ADisagreementIsToldToAll) {
       const Status status = team->minimum(values, os::deadline_after(20));
       EXPECT_EQ(status.code(), Code::mismatch) << party.rank() << ": " << status.text();
       EXPECT_NE(status.text().find("team 'series eta'"), std::string::npos) << status.text();
-      EXPECT_EQ(team->gather("x", os::deadline_after(20)).code(), Code::mismatch);  // of no more use
+      EXPECT_TRUE(team->gather("x", os::deadline_after(20)).ok());  // the failure was of that call only
     });
   }
 }
 
-TEST(Team, AMemberThatDoesNotComeEndsInATimeoutForAll) {
+TEST(Team, AMemberThatDoesNotComeEndsInATimeoutForAllAndTheNextCallWorks) {
   Parties parties(LaneKind::shm, 4);
   std::atomic<int> ended = 0;
   parties.run([&ended](Party& party) {
     auto team = open_team(party);
-    std::int64_t values[] = {1};
-    if (party.rank() == 3) {  // late: finds the failure
+    std::int64_t values[] = {party.rank()};
+    if (party.rank() == 3) {
       while (ended.load() < 3) std::this_thread::yield();
-      EXPECT_EQ(team->minimum(values, os::deadline_after(20)).code(), Code::timeout);
-      return;
+    } else {
+      EXPECT_EQ(team->minimum(values, os::deadline_after(0.2)).code(), Code::timeout);
+      ended.fetch_add(1);
     }
-    EXPECT_EQ(team->minimum(values, os::deadline_after(0.2)).code(), Code::timeout);
-    ended.fetch_add(1);
+    values[0] = party.rank() + 10;  // what the failed call brought is not taken
+    const Status status = team->minimum(values, os::deadline_after(20));
+    EXPECT_TRUE(status.ok()) << party.rank() << ": " << status.text();
+    EXPECT_EQ(values[0], 10);
+  });
+}
+
+// Hostile review, fault 02: the identity of a team counted how often this process had opened one of its name, so that a
+// member that was started again, or that had failed alone, never met the others again.
+TEST(Team, AMemberThatHasOpenedItMoreOftenMeetsTheOthers) {
+  for (const int odd : {0, 1, 2}) {
+    Parties parties(LaneKind::shm, 3);
+    parties.run([odd](Party& party) {
+      if (party.rank() == odd) {
+        open_team(party);
+        open_team(party);
+      }
+      auto team = open_team(party);
+      std::int64_t values[] = {party.rank() + 7};
+      const Status status = team->minimum(values, os::deadline_after(5));
+      EXPECT_TRUE(status.ok()) << odd << ", " << party.rank() << ": " << status.text();
+      EXPECT_EQ(values[0], 7);
+    });
+  }
+}
+
+// Hostile review, fault 02: what a member had sent in an attempt that it gave up was taken for a part of the next one.
+TEST(Team, NothingOfAnAttemptThatWasGivenUpCounts) {
+  for (const int eager : {1, 2}) {  // a leaf, and a member with a child
+    Parties parties(LaneKind::shm, 4);
+    std::atomic<bool> tried = false;
+    parties.run([&](Party& party) {
+      std::int64_t values[] = {party.rank() + 100};
+      if (party.rank() == eager) {
+        for (std::int64_t attempt = 0; attempt < 3; ++attempt) {
+          auto team = open_team(party);
+          values[0] = attempt;
+          EXPECT_EQ(team->minimum(values, os::deadline_after(0.05)).code(), Code::timeout);
+        }
+        tried = true;
+      }
+      while (!tried) std::this_thread::yield();
+      values[0] = party.rank() + 100;
+      auto team = open_team(party);
+      for (int round = 0; round < 3; ++round) {
+        const Status status = team->minimum(values, os::deadline_after(20));
+        EXPECT_TRUE(status.ok()) << eager << ", " << party.rank() << ": " << status.text();
+        EXPECT_EQ(values[0], 100);
+      }
+    });
+  }
+}
+
+// One that comes too late for a call of a meeting hears that it is over; all meet again in the next call.
+TEST(Team, ALateMemberHearsThatTheOthersHaveGivenUp) {
+  for (const int late : {0, 1, 2, 3}) {
+    Parties parties(LaneKind::shm, 4);
+    std::atomic<int> ended = 0;
+    parties.run([&, late](Party& party) {
+      auto team = open_team(party);
+      std::int64_t values[] = {party.rank()};
+      ASSERT_TRUE(team->minimum(values, os::deadline_after(20)).ok());
+      if (party.rank() == late) {
+        while (ended.load() < 3) std::this_thread::yield();
+        const Status status = team->minimum(values, os::deadline_after(20));
+        EXPECT_EQ(status.code(), Code::timeout) << late << ": " << status.text();
+      } else {
+        const Status status = team->minimum(values, os::deadline_after(0.2));
+        EXPECT_EQ(status.code(), Code::timeout) << late << ", " << party.rank() << ": " << status.text();
+        ended.fetch_add(1);
+      }
+      const Status again = team->minimum(values, os::deadline_after(20));
+      EXPECT_TRUE(again.ok()) << late << ", " << party.rank() << ": " << again.text();
+    });
+  }
+}
+
+// Hostile review, fault 04: a member that left the sequence said nothing, and the others waited for ever.
+TEST(Team, AMemberThatLeavesTellsTheOthersWhy) {
+  for (const int leaving : {0, 1, 2, 3, 4}) {
+    Parties parties(LaneKind::tcp, 5);
+    parties.run([leaving](Party& party) {
+      auto team = open_team(party);
+      std::int64_t values[] = {party.rank()};
+      ASSERT_TRUE(team->minimum(values, os::deadline_after(20)).ok());
+      if (party.rank() == leaving) {
+        team->leave(fail(Code::state, "has closed the series"));
+      } else {
+        const Status status = team->minimum(values, os::deadline_after(20));
+        EXPECT_EQ(status.code(), Code::state) << leaving << ", " << party.rank() << ": " << status.text();
+        EXPECT_NE(status.text().find("has closed the series"), std::string::npos) << status.text();
+      }
+      EXPECT_TRUE(team->minimum(values, os::deadline_after(20)).ok()) << leaving << ", " << party.rank();
+    });
+  }
+}
+
+// What a team leaves behind costs its peers nothing.
+TEST(Team, NothingIsStoredOfMeetingsThatAreOver) {
+  Parties parties(LaneKind::shm, 2);
+  parties.run([](Party& party) {
+    std::int64_t values[] = {0};
+    for (int round = 0; round < 300; ++round) {
+      auto team = open_team(party);
+      ASSERT_TRUE(team->minimum(values, os::deadline_after(20)).ok());
+      team->leave(fail(Code::state, "closed"));
+    }
+    auto last = open_team(party, "another");
+    ASSERT_TRUE(last->minimum(values, os::deadline_after(20)).ok());
+    for (const auto& report : party.messenger->report()) {
+      EXPECT_LE(report.stored_bytes, 4096U) << report.name;
+    }
   });
 }
 

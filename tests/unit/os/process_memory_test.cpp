@@ -105,6 +105,15 @@ TEST_F(ProcessMemoryTest, ReadsAndWritesTheProcessThatIsMeant) {
   EXPECT_EQ(back, some);
   EXPECT_EQ((*memory)->read(4096, copy.data(), 10).code(), Code::protocol);
   EXPECT_TRUE((*memory)->read(0, copy.data(), 0).ok());
+  EXPECT_TRUE((*memory)->check().ok());
+  std::fill(copy.begin(), copy.end(), 0);
+  ASSERT_TRUE((*memory)->read_unchecked(address() + 200, copy.data(), 1000).ok());
+  EXPECT_EQ(std::count(copy.begin(), copy.end(), 7), 1000);
+  ASSERT_TRUE((*memory)->write_unchecked(address(), some.data(), some.size()).ok());
+  ASSERT_TRUE((*memory)->read_unchecked(address(), copy.data(), some.size()).ok());
+  EXPECT_TRUE(std::equal(some.begin(), some.end(), copy.begin()));
+  EXPECT_EQ((*memory)->read_unchecked(4096, copy.data(), 10).code(), Code::protocol);
+  EXPECT_EQ((*memory)->write_unchecked(4096, copy.data(), 10).code(), Code::protocol);
 }
 
 TEST_F(ProcessMemoryTest, AProcessWithoutTheProofIsAnotherOne) {
@@ -119,6 +128,7 @@ TEST_F(ProcessMemoryTest, AProcessThatHasEndedIsLost) {
   end();
   std::vector<unsigned char> copy(data_bytes);
   EXPECT_EQ((*memory)->read(address(), copy.data(), data_bytes).code(), Code::peer_lost);
+  EXPECT_EQ((*memory)->check().code(), Code::peer_lost);
 }
 
 class ProcessNumberUsedAgain : public ProcessMemoryTest {
@@ -146,6 +156,7 @@ TEST_F(ProcessNumberUsedAgain, IsNotRead) {
   }
   std::vector<unsigned char> copy(data_bytes);
   EXPECT_EQ(memory->read(address(), copy.data(), data_bytes).code(), Code::peer_lost);
+  EXPECT_EQ(memory->check().code(), Code::peer_lost);
   const std::array<ProcessRun, 1> run = {{{address(), 10}}};
   EXPECT_EQ(memory->read(run, copy.data()).code(), Code::peer_lost);
 }

@@ -56,6 +56,39 @@ TEST_F(FilesTest, ItsNameChangesAndGoesTheMemoryStays) {
   EXPECT_EQ(list_directory(directory_.path())->size(), 0U);
 }
 
+// Fault 14 of series: the files of a superseded incarnation stayed until the universe ended.
+TEST_F(FilesTest, AFileGoesOnlyIfNobodyShowsItsUse) {
+  const std::string path = directory_ / "a";
+  const std::string sign = directory_ / "mapped";
+  Child other([&] {  // it begins before there is a mapping that it could inherit
+    Result<std::unique_ptr<MappedFile>> seen = Code::not_found;
+    static_cast<void>(test::eventually([&] {
+      seen = MappedFile::open(path, Access::read_write, false, Use::shown);
+      return seen.ok();
+    }));
+    static_cast<void>(MappedFile::create(sign, 1));
+    return ::pause();
+  });
+  auto made = MappedFile::create(path, 4096, Use::shown);
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  ASSERT_TRUE(test::eventually([&] { return ::access(sign.c_str(), F_OK) == 0; }));
+  EXPECT_EQ(*MappedFile::remove_if_unused(path), false);
+  std::move(made).value().reset();
+  EXPECT_EQ(*MappedFile::remove_if_unused(path), false) << "the other process maps it, and has closed its descriptor";
+  other.kill();
+  EXPECT_EQ(*MappedFile::remove_if_unused(path), true);
+  EXPECT_EQ(MappedFile::open(path, Access::read_write, false, Use::shown).code(), Code::not_found);
+  EXPECT_EQ(*MappedFile::remove_if_unused(path), true) << "it is gone already";
+}
+
+TEST_F(FilesTest, AnUnshownUseDoesNotKeepAFile) {
+  const std::string path = directory_ / "a";
+  auto made = MappedFile::create(path, 4096);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(*MappedFile::remove_if_unused(path), true);
+  (*made)->data()[5] = std::byte{1};  // the memory stays
+}
+
 TEST_F(FilesTest, NoSpaceNamesFileAndBytesAndLeavesNothing) {
   struct statvfs facts {};
   ASSERT_EQ(::statvfs(directory_.path().c_str(), &facts), 0);

@@ -105,8 +105,7 @@ TEST(Socket, IsTunedAndComesFromTheChosenAddress) {
 
 TEST(Socket, AResetIsALostPeer) {
   Connection connection = connect_through(*resolve("127.0.0.1:0"));
-  const linger at_once{.l_onoff = 1, .l_linger = 0};
-  ASSERT_EQ(::setsockopt(connection.client.number(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  abort_on_close(connection.client);
   connection.client.close();
   char byte = 0;
   EXPECT_TRUE(eventually([&] { return receive_some(connection.server, &byte, 1).code() == Code::peer_lost; }));
@@ -141,14 +140,17 @@ TEST(Socket, AFullSocketSaysNotYet) {
   EXPECT_GT(sent, 0U);
 }
 
-TEST(SocketFailure, SaysWhetherItWasAResetOrARefusal) {
+TEST(SocketFailure, SaysWhetherItWasAResetASilenceOrARefusal) {
   EXPECT_TRUE(says_reset(socket_failure(ECONNRESET, "tcp: receiving failed").within("rank 3 over tcp")));
   EXPECT_TRUE(says_reset(socket_failure(ECONNABORTED, "receiving failed")));
   EXPECT_TRUE(says_reset(socket_failure(EPIPE, "sending failed")));
   for (const int error : {ETIMEDOUT, EHOSTUNREACH, ENETDOWN, ECONNREFUSED}) {
     EXPECT_FALSE(says_reset(socket_failure(error, "receiving failed"))) << error;
     EXPECT_EQ(says_refused(socket_failure(error, "cannot connect")), error == ECONNREFUSED);
+    EXPECT_EQ(says_silent(socket_failure(error, "receiving failed")), error != ECONNREFUSED);
   }
+  EXPECT_FALSE(says_silent(socket_failure(ECONNRESET, "receiving failed")));
+  EXPECT_FALSE(says_silent({}));
   EXPECT_FALSE(says_reset(fail(Code::peer_lost, "tcp: the connection was closed without a goodbye")));
   EXPECT_FALSE(says_reset({}));
   auto listener = listen_tcp(resolve("127.0.0.1:0").value()).value();

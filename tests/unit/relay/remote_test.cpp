@@ -2,95 +2,25 @@
 // the relay.
 #include "relay/remote.hpp"
 
+#include <chrono>
+#include <thread>
+
 #include "series/hold.hpp"
 #include "series/reader.hpp"
-#include "unit/relay/fixture.hpp"
+#include "unit/relay/elsewhere.hpp"
 
 namespace couplet::relay {
 namespace {
 
 using testing_fixture::columns;
 using testing_fixture::Connection;
-using testing_fixture::FakeEnvironment;
-using testing_fixture::relay_peer;
+using testing_fixture::Elsewhere;
+using testing_fixture::patience_ns;
 using testing_fixture::RelayKind;
 using testing_fixture::rows;
 using testing_fixture::soon;
 using testing_fixture::step_bytes;
-
-constexpr std::uint64_t patience_ns = 200'000'000;
-constexpr std::uint64_t window_steps = 4;
-
-// A process on another node, whose relay is the script of the test.
-class Elsewhere final : public FakeEnvironment, public message::Channels {
- public:
-  explicit Elsewhere(const testing::SeriesWorld& world) : FakeEnvironment(world, 1, "nowcast"), register_(world) {
-    node_number = 1;
-    RemoteOptions options;
-    options.patience_ns = patience_ns;
-    options.buffer_bytes = window_steps * wire::series_page_bytes;
-    remote = std::make_unique<Remote>(*this, static_cast<message::Channels&>(*this), options);
-    dispatch = std::make_unique<Dispatch>(nullptr, remote.get());
-    start_relay();
-  }
-  // Starts another relay. The frames go to the newest one.
-  void start_relay() {
-    connections.push_back(std::make_unique<Connection>(relay_peer, "the relay", *dispatch));
-    there = true;
-  }
-  void kill_relay() {
-    connections.back()->die();
-    there = false;
-    poll();
-  }
-  Connection& relay() { return *connections.back(); }
-  void poll() {
-    for (int work = 1; work > 0;) {
-      work = 0;
-      for (const auto& connection : connections) {
-        work += connection->poll();
-      }
-    }
-  }
-  // Answers while the reader waits.
-  std::function<void()> script = [] {};
-
-  Result<channel::Channel*> channel_to(channel::PeerId /*peer*/) override {
-    if (!there) {
-      return fail(Code::peer_lost, "the relay of node a is lost");
-    }
-    return &relay().near_end();
-  }
-  std::string peer_name(channel::PeerId peer) const override {
-    return peer == relay_peer ? "the relay of node a" : FakeEnvironment::peer_name(peer);
-  }
-  Status wait(const std::function<bool()>& done, std::uint64_t until_ns) override {
-    while (!done() && os::now_ns() < until_ns) {
-      poll();
-      script();
-    }
-    return {};
-  }
-  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
-                                                  const series::PartWish& wish, std::uint64_t deadline_ns) override {
-    return remote->open_part(record, part, wish, deadline_ns);
-  }
-  universe::SeriesRegistry& registry() noexcept override { return register_; }
-
-  std::unique_ptr<Remote> remote;
-  std::unique_ptr<Dispatch> dispatch;
-  std::vector<std::unique_ptr<Connection>> connections;
-  bool there = false;
-
- private:
-  class Register final : public testing::FileRegistry {
-   public:
-    explicit Register(const testing::SeriesWorld& world)
-        : FileRegistry(world.directory(), 1, "nowcast", [](channel::PeerId) { return true; }) {}
-    Result<channel::PeerId> relay_of(std::uint16_t, std::uint64_t) override { return relay_peer; }
-  };
-  Register register_;
-};
+using testing_fixture::window_steps;
 
 class RelayRemote : public ::testing::Test {
  protected:
@@ -128,7 +58,9 @@ class RelayRemote : public ::testing::Test {
     series::PartWish wish;
     wish.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
     wish.mode = mode;
-    return reader_.remote->open_part(record_, 0, wish, soon());
+    COUPLET_TRY_VALUE(auto part, reader_.remote->open_part(record_, 0, wish, soon()));
+    COUPLET_TRY(part->finish_opening(soon()));
+    return part;
   }
   std::unique_ptr<series::Part> opened(series::Mode mode = series::Mode::follow) {
     auto part = open(mode);
@@ -142,6 +74,12 @@ class RelayRemote : public ::testing::Test {
   }
   static std::uint64_t arrived(series::Part& part) {
     return part.file().control().published.published.load(std::memory_order_relaxed);
+  }
+  // Polls for that long.
+  static void look_for(series::Part& part, std::uint64_t time_ns) {
+    for (const std::uint64_t end = os::now_ns() + time_ns; os::now_ns() < end;) {
+      EXPECT_TRUE(part.poll().ok());
+    }
   }
   // Polls, and waits for the reader's patience to end.
   static Status fate(series::Part& part) {
@@ -236,6 +174,27 @@ TEST_F(RelayRemote, AStepThatWasTornInTheRelayIsCountedAsTorn) {
   }
 }
 
+TEST_F(RelayRemote, AStepThatTheRelayHasGivenUpIsLostAndNotTorn) {
+  ASSERT_TRUE(reader_.registry().announce(record_, soon()).ok());
+  testing::SoloTeam team;
+  series::ReaderOptions options;
+  options.mode = series::Mode::follow;
+  auto reader = series::Reader::open(reader_, team, "eta", options, soon());
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  const std::vector<std::byte> bytes(step_bytes);
+  reader_.relay().say(RelayKind::piece, number_, 0, 0, 0, std::span(bytes).first(8));
+  reader_.relay().say(RelayKind::lost, number_, 0, 3, 0);
+  push_step(3);
+  series::Batch batch;
+  ASSERT_TRUE((*reader)->read(1, 4, soon(), {}, batch).ok());
+  ASSERT_EQ(batch.count, 1U);
+  EXPECT_EQ(batch.steps[0], 3);
+  const auto counted = (*reader)->count();
+  EXPECT_EQ(counted.lost, 3U);
+  EXPECT_EQ(counted.lost_torn, 0U);
+  EXPECT_EQ(counted.published - counted.first, counted.delivered + counted.lost + counted.pending);
+}
+
 TEST_F(RelayRemote, ARefusalIsTheAnswerOfOpening) {
   refuse_ = "the relay has 3 subscribers already";
   const auto part = open();
@@ -243,6 +202,28 @@ TEST_F(RelayRemote, ARefusalIsTheAnswerOfOpening) {
   EXPECT_NE(part.status().text().find("series 'eta', slots of writer rank 0: the relay has 3 subscribers already"),
             std::string::npos)
       << part.status().text();
+}
+
+// The number of a reader is newer than the frames of this family.
+TEST_F(RelayRemote, ARelayOfAnEarlierReleaseIsAskedWithoutTheNumberOfTheReader) {
+  reader_.script = [this] {
+    for (const auto& frame : reader_.relay().take(false)) {
+      wish_ = wire::decode_subscribe(std::as_bytes(std::span(frame.payload))).value();
+      number_ = frame.header.context;
+      heard_.push_back(Connection::kind_of(frame));
+      if (wish_.reader != 0) {
+        const std::string text = "the mode, the start, the fields or the names of a subscription are not valid";
+        reader_.relay().say(RelayKind::refused, number_, 0, 0, COUPLET_ERROR_PROTOCOL, std::as_bytes(std::span(text)));
+      } else {
+        accept(0);
+      }
+    }
+  };
+  const auto part = opened();
+  push_step(0);
+  EXPECT_EQ(arrived(*part), 1U);
+  EXPECT_EQ(wish_.reader, 0U);
+  EXPECT_EQ(heard_, (std::vector<RelayKind>{RelayKind::subscribe, RelayKind::subscribe}));
 }
 
 TEST_F(RelayRemote, MistakesOfARelayEndItsChannelWithASentence) {
@@ -257,10 +238,10 @@ TEST_F(RelayRemote, MistakesOfARelayEndItsChannelWithASentence) {
   expect([&](Connection& c) { c.say(RelayKind::step, number_, 0, 0, 0, all); }, "of ordinal 0, but ordinal 1");
   expect([&](Connection& c) { c.say(RelayKind::piece, number_, 1, 8, 0, all.first(8)); }, "8 bytes at 8");
   expect([&](Connection& c) { c.say(RelayKind::step, number_, 1, 1, 0, all.first(8)); }, "has 8 bytes instead of");
-  expect([&](Connection& c) { c.say(RelayKind::lost, number_, 0, 1); }, "said to be lost");
-  expect([&](Connection& c) { c.say(RelayKind::lost, number_, 1, 1); }, "said to be lost");
+  expect([&](Connection& c) { c.say(RelayKind::lost, number_, 0, 1); }, "are lost, but ordinal");
+  expect([&](Connection& c) { c.say(RelayKind::lost, number_, 1, 1); }, "are lost, but ordinal");
   expect([&](Connection& c) { c.say(RelayKind::accepted, number_, 1, 0, 0, all.first(24)); }, "does not fit");
-  expect([&](Connection& c) { c.say(RelayKind::credit, number_); }, "which this process is not");
+  expect([&](Connection& c) { c.say(RelayKind::credit, number_); }, "but this process is not one");
   expect(
       [&](Connection& c) {
         c.say(RelayKind::piece, number_, 1, 0, 0, all.first(8));
@@ -279,6 +260,35 @@ TEST_F(RelayRemote, StepsBeyondTheCreditEndTheChannel) {
   push_step(window_steps);
   EXPECT_EQ(arrived(*part), window_steps);
   EXPECT_NE(reader_.relay().failure().find("of ordinal 4"), std::string::npos) << reader_.relay().failure();
+}
+
+TEST_F(RelayRemote, AfterAJumpTheRelayMaySendAsManyStepsAsThereAreSlots) {
+  auto part = opened();
+  EXPECT_TRUE(wish_.jumps);
+  reader_.relay().say(RelayKind::lost, number_, 0, 50);
+  for (std::uint64_t ordinal = 50; ordinal < 50 + window_steps; ++ordinal) {
+    push_step(ordinal);
+  }
+  EXPECT_EQ(arrived(*part), 50 + window_steps);
+  EXPECT_EQ(reader_.relay().failure(), "");
+  push_step(50 + window_steps);
+  EXPECT_EQ(arrived(*part), 50 + window_steps);
+  EXPECT_NE(reader_.relay().failure().find("of ordinal 54"), std::string::npos) << reader_.relay().failure();
+}
+
+// Fault: the relay waited for credit for ordinal 30, the reader for one from 21 on (simulator, seed 302619).
+TEST_F(RelayRemote, AFollowerWithEveryGivesCreditForTheNextStepThatItTakes) {
+  auto part = opened();
+  push_step(0);
+  part->released({10, 10});
+  reader_.relay().say(RelayKind::lost, number_, 1, 21);
+  reader_.poll();
+  ASSERT_TRUE(part->poll().ok());
+  reader_.poll();
+  const auto frames = reader_.relay().take();
+  ASSERT_FALSE(frames.empty());
+  EXPECT_EQ(Connection::kind_of(frames.back()), RelayKind::credit);
+  EXPECT_EQ(frames.back().header.first, 30 + window_steps);
 }
 
 TEST_F(RelayRemote, FramesOfASubscriptionThatIsClosedAreIgnored) {
@@ -314,6 +324,54 @@ TEST_F(RelayRemote, TheEndIsToldGoodOrBad) {
   EXPECT_NE(bad->alive().text().find("peer 0"), std::string::npos) << bad->alive().text();
 }
 
+// Fault: a reader of each third step over a relay had one or two steps pending after the end, since the last ones were
+// neither sent nor passed over.
+TEST_F(RelayRemote, TheLastStepsThatWereNotNeededAreNotPendingAfterTheEnd) {
+  for (const std::int32_t how : {0, 1}) {
+    auto part = opened();
+    push_step(0);
+    reader_.relay().say(RelayKind::piece, number_, 1, 0, 0, std::vector<std::byte>(10));
+    reader_.relay().say(RelayKind::ended, number_, 3, 0, how);
+    reader_.poll();
+    EXPECT_EQ(arrived(*part), 3U);
+    EXPECT_EQ(part->published(), 3U);
+    EXPECT_EQ(series::read_step(part->file().slot_header(0), 0), 0);
+    for (const std::uint64_t missing : {1U, 2U}) {
+      EXPECT_FALSE(series::read_step(part->file().slot_header(missing), missing).has_value());
+    }
+  }
+}
+
+TEST_F(RelayRemote, AReaderOfOneOfSeveralStepsSaysSoAndIsSentOnlyThose) {
+  auto part = opened();
+  push_step(0);
+  const auto told = [&] {
+    EXPECT_TRUE(part->poll().ok());
+    reader_.poll();
+    wire::FrameHeader last;
+    for (const auto& frame : reader_.relay().take()) {
+      last = Connection::kind_of(frame) == RelayKind::credit ? frame.header : last;
+    }
+    return std::pair{last.second, last.tag};
+  };
+  part->released({2, 2});
+  EXPECT_EQ(told(), (std::pair<std::uint64_t, std::int32_t>{2, -2}));
+  push_step(2);
+  push_step(4);
+  EXPECT_EQ(arrived(*part), 5U);
+  EXPECT_EQ(series::read_step(part->file().slot_header(4), 4), 4);
+  EXPECT_FALSE(series::read_step(part->file().slot_header(3), 3).has_value());
+  reader_.kill_relay();
+  reader_.start_relay();  // it has not heard what is needed
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  EXPECT_EQ(told().second, -2);
+  push_step(6);
+  EXPECT_EQ(arrived(*part), 7U);
+  push_step(9);  // neither the next one nor one that is needed
+  EXPECT_EQ(arrived(*part), 7U);
+  EXPECT_NE(reader_.relay().failure().find("of ordinal 9"), std::string::npos) << reader_.relay().failure();
+}
+
 // ---- relays that die ----
 
 TEST_F(RelayRemote, AnotherRelayGoesOnWhereTheLostOneStopped) {
@@ -341,7 +399,88 @@ TEST_F(RelayRemote, WhereNoRelayComesItIsNamedInTime) {
   EXPECT_EQ(status.code(), Code::peer_lost);
   EXPECT_NE(status.text().find("series 'eta'"), std::string::npos) << status.text();
   EXPECT_NE(status.text().find("the relay of node a is lost"), std::string::npos) << status.text();
-  EXPECT_EQ(series::read_step(part->file().slot_header(0), 0), 0);  // what has arrived stays
+  EXPECT_EQ(status.text().find("is lost"), status.text().rfind("is lost")) << status.text();  // said once
+  EXPECT_EQ(series::read_step(part->file().slot_header(0), 0), 0);                            // what has arrived stays
+}
+
+// The patience of the reader began with the first death, and ended although each relay had a successor.
+TEST_F(RelayRemote, RelaysThatDieOneAfterTheOtherAreNotOneLongAbsence) {
+  auto part = opened();
+  reader_.kill_relay();
+  for (int deaths = 0; deaths < 3; ++deaths) {
+    look_for(*part, patience_ns * 2 / 3);
+    reader_.start_relay();
+    while (reader_.relay().take().empty()) {  // it asks the relay, which dies before it answers
+      ASSERT_TRUE(part->poll().ok());
+      reader_.poll();
+    }
+    reader_.kill_relay();
+    EXPECT_TRUE(part->alive().ok()) << part->alive().text();
+  }
+  reader_.start_relay();
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  push_step(0);
+  EXPECT_EQ(arrived(*part), 1U);
+}
+
+// The reader knew only of the death, and gave up in its first look after it had computed.
+TEST_F(RelayRemote, ARelayThatReturnsWhileTheReaderComputesIsFound) {
+  auto part = opened();
+  reader_.kill_relay();
+  EXPECT_TRUE(part->poll().ok());
+  std::this_thread::sleep_for(std::chrono::nanoseconds(2 * patience_ns));  // the reader computes
+  EXPECT_TRUE(part->poll().ok());  // its table still says that the relay is lost
+  EXPECT_TRUE(part->alive().ok()) << part->alive().text();
+  reader_.start_relay();
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+}
+
+// A reader of a living writer was told peer_lost, although a slow machine was starting the next relay.
+TEST_F(RelayRemote, AnotherRelayIsAwaitedWhileTheWriterLives) {
+  reader_.begin(1000 * patience_ns);
+  auto part = opened();
+  reader_.kill_relay();
+  look_for(*part, 2 * patience_ns);
+  EXPECT_TRUE(part->alive().ok()) << part->alive().text();
+  EXPECT_NE(part->hindered().find("series 'eta', slots of writer rank 0: the relay of node a is lost"),
+            std::string::npos)
+      << part->hindered();
+  reader_.writer_lives = false;
+  EXPECT_EQ(part->alive().code(), Code::peer_lost);
+  reader_.writer_lives = true;
+  reader_.start_relay();
+  ASSERT_TRUE(reader_.wait([&] { return static_cast<void>(part->poll()), wish_.again; }, soon()).ok());
+  EXPECT_EQ(part->hindered(), "");
+}
+
+TEST_F(RelayRemote, AReadThatWaitsForAnotherRelaySaysSo) {
+  reader_.begin(1000 * patience_ns);
+  ASSERT_TRUE(reader_.registry().announce(record_, soon()).ok());
+  testing::SoloTeam team;
+  series::ReaderOptions options;
+  options.mode = series::Mode::follow;
+  auto reader = series::Reader::open(reader_, team, "eta", options, soon());
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  reader_.kill_relay();
+  series::Batch batch;
+  const Status status = (*reader)->read(1, 1, os::now_ns() + 2 * patience_ns, {}, batch);
+  EXPECT_EQ(status.code(), Code::not_yet) << status.text();
+  EXPECT_NE(status.text().find("the relay of node a is lost"), std::string::npos) << status.text();
+}
+
+TEST_F(RelayRemote, OpeningWaitsForAnotherRelayUntilItsDeadline) {
+  reader_.begin(1000 * patience_ns);
+  reader_.kill_relay();
+  series::PartWish wish;
+  wish.fields = {{0, {testing_fixture::box_of(0, rows, 0, columns)}}};
+  wish.mode = series::Mode::follow;
+  auto part = reader_.remote->open_part(record_, 0, wish, soon());
+  ASSERT_TRUE(part.ok());
+  const Status late = (*part)->finish_opening(os::now_ns() + 2 * patience_ns);
+  EXPECT_EQ(late.code(), Code::timeout) << late.text();
+  EXPECT_NE(late.text().find("the relay of node a is lost"), std::string::npos) << late.text();
+  reader_.start_relay();
+  EXPECT_TRUE((*part)->finish_opening(soon()).ok());
 }
 
 TEST_F(RelayRemote, OpeningOutlivesARelay) {
@@ -382,6 +521,46 @@ TEST_F(RelayRemote, ClosingAHoldWaitsForAnotherRelayToEndIt) {
   answer();
   EXPECT_EQ(heard_, (std::vector<RelayKind>{RelayKind::subscribe, RelayKind::unsubscribe}));
   EXPECT_TRUE(wish_.again);
+}
+
+// The hold stayed in the writer's slots, and held up the writer, if the next relay took longer than the patience.
+TEST_F(RelayRemote, ClosingAHoldWaitsForASlowRelayToEndIt) {
+  reader_.begin(1000 * patience_ns);
+  auto part = opened(series::Mode::hold);
+  reader_.kill_relay();
+  heard_.clear();
+  const std::uint64_t end = os::now_ns() + 2 * patience_ns;
+  reader_.script = [&] {
+    if (!reader_.there && os::now_ns() > end) {
+      reader_.start_relay();
+    }
+    answer();
+  };
+  part.reset();
+  reader_.poll();
+  answer();
+  EXPECT_EQ(heard_, (std::vector<RelayKind>{RelayKind::subscribe, RelayKind::unsubscribe}));
+}
+
+// No relay can join without a hub.
+TEST_F(RelayRemote, ClosingAHoldDoesNotWaitLongIfTheHubIsGone) {
+  reader_.begin(os::never);
+  auto part = opened(series::Mode::hold);
+  reader_.kill_relay();
+  reader_.hub_gone = true;
+  part.reset();
+  EXPECT_FALSE(reader_.there);
+}
+
+// A reader waited 2 s in leave for a relay that had left with the only writer.
+TEST_F(RelayRemote, ClosingAHoldDoesNotWaitIfItsWriterIsGone) {
+  auto part = opened(series::Mode::hold);
+  reader_.kill_relay();
+  reader_.writer_lives = false;
+  int rounds = 0;
+  reader_.script = [&] { ++rounds; };
+  part.reset();
+  EXPECT_EQ(rounds, 0);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // What a reader chooses to be given: every n-th step, the latest, torn ones with their mark.
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <thread>
 
@@ -177,6 +178,23 @@ TEST_F(Interval, ATimeThatRoundingPutJustBelowBelongsToTheNextOne) {
   Batch batch;
   ASSERT_TRUE(read(*reader, 1, 16, batch).ok());
   EXPECT_EQ(batch.count, 10U);
+}
+
+// An interval so short that the number of a window did not fit into 64 bits gave only the first step.
+TEST_F(Interval, OneThatIsShorterThanTheTimesCanTellDeliversEachTime) {
+  for (const double interval : {1e-15, 1e-300, 5e-324}) {
+    auto writer = create(16);
+    auto reader = open(every(interval));
+    const std::array<double, 7> times = {-2e5, -1e5, 0, 5e-324, 1e5, 2e5, std::nextafter(2e5, 3e5)};
+    for (std::size_t step = 0; step < times.size(); ++step) {
+      put_at(*writer, static_cast<std::int64_t>(step), times[step]);
+    }
+    Batch batch;
+    ASSERT_TRUE(read(*reader, 1, 16, batch).ok()) << interval;
+    EXPECT_EQ(batch.count, interval > 5e-324 ? times.size() - 1 : times.size()) << interval;  // of 0 and 5e-324
+    expect_equation(reader->count());
+    ASSERT_TRUE(writer->close(soon()).ok());
+  }
 }
 
 TEST_F(Interval, AHolderDoesNotHoldWhatItDoesNotWant) {

@@ -130,6 +130,23 @@ TEST_F(Create, ALiveNameIsTaken) {
   EXPECT_EQ(world.series_files().size(), 1U);
 }
 
+// A time that is NaN was taken for one that never comes, and a linger_s that is NaN or infinite came out as an error of
+// the JSON library.
+TEST_F(Create, SettingsThatAreNoTimesAreRefusedByName) {
+  SoloTeam team;
+  FakeEnvironment one(world, 1, "ocean");
+  for (const auto* const key : {"required_timeout_s", "wait_timeout_s", "evict_after_held_s", "linger_s"}) {
+    for (const auto* const value : {"nan", "inf"}) {
+      const bool sound = std::string(value) == "inf" && std::string(key) != "linger_s";  // for ever
+      world.settings = {{fmt::format("series.eta.{}", key), value}};
+      const auto writer = Writer::create(
+          one, team, {"eta", COUPLET_FLOAT, {4}, layout::whole(std::vector<std::int64_t>{4})}, {.slots = 2}, soon());
+      EXPECT_EQ(writer.code(), sound ? Code::ok : Code::config) << key << " " << value;
+      EXPECT_TRUE(sound || writer.status().text().find(key) != std::string::npos) << writer.status().text();
+    }
+  }
+}
+
 // Issue 9, fault 8: a rank reserved for as many slots as it wished, and the register had that size in place of the
 // file's.
 TEST_F(Create, UnequalBlocksOfAWindowWithDefaultSlotsCanBeOpened) {

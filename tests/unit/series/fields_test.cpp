@@ -155,7 +155,7 @@ TEST_F(Fields, MistakesOfPutAreNamedAndNothingHasHappened) {
   expect(Code::argument, "2 arrays are given, this rank has 3 boxes in 2 fields", std::span(arrays).first(2));
   auto without = arrays;
   without[1].data = nullptr;
-  expect(Code::argument, "field 'density': no data of its box [0, 4) x [2, 6)", without);
+  expect(Code::argument, "field 'density': the array of the box [0, 4) x [2, 6) is missing", without);
   auto far = arrays;
   const std::array<std::int64_t, 2> strides = {INT64_MAX / 2, 8};
   far[0].strides = strides.data();

@@ -1,5 +1,6 @@
 // Holders, required readers, death, eviction: when the writer waits, and what ends that.
 #include <array>
+#include <chrono>
 #include <cstring>
 #include <thread>
 
@@ -329,6 +330,25 @@ TEST_F(Hold, ARequiredReaderThatCannotOpenSinceTheHubIsLostIsNamedAndThenNotWait
   EXPECT_NE(status.text().find("'nowcast'"), std::string::npos) << status.text();
   EXPECT_NE(status.text().find("the hub is lost"), std::string::npos) << status.text();
   put(*writer, 2);
+}
+
+TEST_F(Hold, OnlyTheTimeInWhichItsWriterLooksForTheHubEndsAReservation) {
+  WriterOptions options;
+  options.required_readers = {{"nowcast"}};
+  options.wait_timeout_s = 0;
+  auto writer = create(2, options);
+  put(*writer, 0);
+  put(*writer, 1);
+  for (int absence = 0; absence < 2; ++absence) {  // the second one counts anew
+    writer_environment.hub_gone = true;
+    EXPECT_EQ(writer->put(field(2).data(), 2).code(), Code::full);
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // the writer computes
+    const Status status = writer->put(field(2).data(), 2);
+    EXPECT_EQ(status.code(), Code::full) << status.text();
+    writer_environment.hub_gone = false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    EXPECT_EQ(writer->put(field(2).data(), 2).code(), Code::full);
+  }
 }
 
 TEST_F(Hold, ARequiredProgramThatTheUniverseHasNotGotIsAnError) {

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "os/clock.hpp"
 #include "series/slot_protocol.hpp"
 
 namespace couplet::series {
@@ -175,7 +176,8 @@ TEST_F(Protocol, WhoIsReleasedWhileItTakesAnEntryWritesNothingIntoItAfterwards) 
   });
   const auto take_often = [&](std::uint32_t peer) {
     std::uint64_t held = 0;
-    for (int turn = 0; turn < 20'000; ++turn) {
+    const std::uint64_t end_ns = os::now_ns() + 20'000'000'000;
+    for (int turn = 0; turn < 20'000 || (held == 0 && os::now_ns() < end_ns); ++turn) {  // it has to hold once
       const Hold hold = take_entry(control, &entry, 1, {.peer = peer});
       if (!hold.taken() || !begin_hold(entry, hold.owner, peer)) {
         continue;

@@ -42,6 +42,70 @@ class LateRelay final : public FakeEnvironment {
   std::uint64_t announced = 0;  // steps of the part that is opened next
 };
 
+// What a part takes to be opened: some calls, each of which ends at its deadline.
+class SlowPart final : public Part {
+ public:
+  SlowPart(std::unique_ptr<Part> part, int& calls, std::uint64_t& deadline_ns)
+      : part_(std::move(part)), calls_(calls), deadline_ns_(deadline_ns) {}
+  Status finish_opening(std::uint64_t deadline_ns) override {
+    deadline_ns_ = std::max(deadline_ns_, deadline_ns);
+    return calls_-- > 0 ? fail(Code::timeout, "the relay has not answered") : Status();
+  }
+  [[nodiscard]] const char* route() const noexcept override { return "relay"; }
+  [[nodiscard]] SeriesFile& file() noexcept override { return part_->file(); }
+  Status alive() override { return part_->alive(); }
+
+ private:
+  std::unique_ptr<Part> part_;
+  int& calls_;
+  std::uint64_t& deadline_ns_;
+};
+
+// Its parts are slow, and every deadline that it is given is noted.
+class SlowRelay final : public FakeEnvironment {
+ public:
+  explicit SlowRelay(const SeriesWorld& world) : FakeEnvironment(world, 4, "nowcast"), registry_(world, *this) {}
+  Result<std::unique_ptr<Part>> open_part(const universe::SeriesRecord& record, std::size_t part, const PartWish&,
+                                          std::uint64_t deadline_ns) override {
+    ++begun;
+    latest_ns = std::max(latest_ns, deadline_ns);
+    COUPLET_TRY_VALUE(auto file, SeriesFile::open(node_directory() + "/" + record.parts[part].file));
+    return std::unique_ptr<Part>(
+        std::make_unique<SlowPart>(make_mapped_part(*this, std::move(file), "relay"), calls, latest_ns));
+  }
+  [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return registry_; }
+  int begun = 0;                // parts
+  int calls = 0;                // that a part takes before it is open
+  std::uint64_t latest_ns = 0;  // deadline, of a part or of the hub
+  int told = 0;                 // the hub, of an opening
+
+ private:
+  class Register final : public testing::FileRegistry {
+   public:
+    Register(const SeriesWorld& world, SlowRelay& relay)
+        : FileRegistry(world.directory(), 4, "nowcast", [](channel::PeerId) { return false; }), relay_(relay) {}
+    Result<universe::SeriesRecord> find(const std::string& name, std::int64_t newer_than,
+                                        std::uint64_t deadline_ns) override {
+      relay_.latest_ns = std::max(relay_.latest_ns, deadline_ns);
+      return FileRegistry::find(name, newer_than, deadline_ns);
+    }
+    Status reader_opened(const std::string& name, std::uint64_t incarnation, std::int32_t openers,
+                         std::uint64_t deadline_ns) override {
+      ++relay_.told;
+      relay_.latest_ns = std::max(relay_.latest_ns, deadline_ns);
+      return FileRegistry::reader_opened(name, incarnation, openers, deadline_ns);
+    }
+    Status reader_closed(const std::string& name, std::uint64_t deadline_ns) override {
+      relay_.latest_ns = std::max(relay_.latest_ns, deadline_ns);
+      return FileRegistry::reader_closed(name, deadline_ns);
+    }
+
+   private:
+    SlowRelay& relay_;
+  };
+  Register registry_;
+};
+
 class Restart : public Series {
  protected:
   Restart() {
@@ -116,6 +180,38 @@ TEST_F(Restart, ARelayThatIsLateMakesNoStepsOutOfNothing) {
   expect_equation(reader->count());
 }
 
+// A read that found a restart took 4 s for it, whatever its timeout was.
+TEST_F(Restart, ItTakesNoReadLongerThanItsTimeoutAndGoesOnInTheNext) {
+  auto writer = create(8);
+  SlowRelay slow(world);
+  auto reader = Reader::open(slow, team, "eta", {}, soon());
+  ASSERT_TRUE(reader.ok()) << reader.status().text();
+  put(*writer, 1);
+  finish(**reader, std::move(writer));
+  writer = create(8);
+  put(*writer, 2);
+  slow.begun = slow.told = 0;
+  slow.calls = 3;
+  constexpr std::uint64_t timeout_ns = 20'000'000;
+  constexpr std::uint64_t look_ns = 1'000'000;  // for an answer of the hub, once the deadline has passed
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    slow.latest_ns = 0;
+    const std::uint64_t deadline_ns = os::now_ns() + timeout_ns;
+    EXPECT_EQ((*reader)->read(1, 8, deadline_ns, nullptr, 0, batch).code(), Code::not_yet);
+    EXPECT_LE(slow.latest_ns, std::max(deadline_ns, os::now_ns()) + look_ns) << "a wait was given more time";
+    EXPECT_EQ(slow.begun, 1) << "what was begun goes on";
+    EXPECT_EQ(slow.told, 0);
+  }
+  slow.latest_ns = 0;
+  const std::uint64_t deadline_ns = os::now_ns() + timeout_ns;
+  EXPECT_EQ((*reader)->read(1, 8, deadline_ns, nullptr, 0, batch).code(), Code::restarted);
+  EXPECT_LE(slow.latest_ns, std::max(deadline_ns, os::now_ns()) + look_ns) << "the hub was waited for";
+  EXPECT_EQ(slow.told, 1);
+  ASSERT_TRUE(read(**reader, 1, 8, batch).ok());
+  EXPECT_EQ(batch.steps[0], 2);
+  expect_equation((*reader)->count());
+}
+
 TEST_F(Restart, OneLatePartGivesNoHalfSteps) {
   auto writers = create_on_both(8);
   auto reader = open_late();
@@ -175,6 +271,58 @@ TEST_F(Restart, WhatARelayHadAnnouncedIsLostAndDoesNotVanish) {
   EXPECT_EQ(reader->count().published, 4U);
   EXPECT_EQ(reader->count().lost, 2U);
   expect_equation(reader->count());
+}
+
+// Fault: a read with a timeout of 0 never looked for losses. A reader that polled with it never heard that its writer
+// had died or was started again, and read nothing more.
+void poll_until(Reader& reader, Code code) {
+  Batch batch;
+  const auto poll = [&] { return reader.read(1, 8, os::now_ns(), nullptr, 0, batch); };
+  Status status = poll();
+  for (const auto until = soon(); status.code() != code && os::now_ns() < until; status = poll()) {
+  }
+  EXPECT_EQ(status.code(), code) << status.text();
+}
+
+using Polling = Series;
+
+TEST_F(Polling, TheDeathOfTheWriterAndItsRestartAreTold) {
+  for (const Mode mode : {Mode::hold, Mode::follow}) {
+    FakeEnvironment first(world, 5, "sky");
+    const WriterSpecification specification{
+        mode == Mode::hold ? "held" : "followed", COUPLET_INT32, {rows, columns}, box_of(0, rows, 0, columns)};
+    auto writer = Writer::create(first, team, specification, {}, soon());
+    ASSERT_TRUE(writer.ok()) << writer.status().text();
+    ReaderOptions options;
+    options.mode = mode;
+    auto reader = Reader::open(reader_environment, team, specification.name, options, soon());
+    ASSERT_TRUE(reader.ok()) << reader.status().text();
+    poll_until(**reader, Code::not_yet);
+    first.die();
+    poll_until(**reader, Code::peer_lost);
+    FakeEnvironment again(world, 5, "sky", 1);
+    auto next = Writer::create(again, team, specification, {}, soon());
+    ASSERT_TRUE(next.ok()) << next.status().text();
+    poll_until(**reader, Code::restarted);
+    put(**next, 3);
+    poll_until(**reader, Code::ok);
+    EXPECT_EQ((*reader)->count().delivered, 1U);
+  }
+}
+
+// Messages, interrupts and the hub are heard in the calls of a reader that polls, too, but not in each of them.
+TEST_F(Polling, TheEnvironmentWorksByTime) {
+  auto writer = create(8);
+  auto reader = open();
+  Batch batch;
+  for (const auto until = soon(); reader_environment.slices < 3 && os::now_ns() < until;) {
+    const int before = reader_environment.slices;
+    EXPECT_EQ(read(*reader, 1, 8, batch, 0).code(), Code::not_yet);
+    EXPECT_LE(reader_environment.slices, before + 1);
+  }
+  EXPECT_GE(reader_environment.slices, 3);
+  reader_environment.interrupt_now = true;
+  poll_until(*reader, Code::interrupted);
 }
 
 TEST_F(Restart, ASeriesOfAnotherShapeIsRefusedAndNothingIsInvented) {

@@ -138,7 +138,7 @@ TEST_F(ReadAt, StepsWhoseTimesDoNotGrowAreNamed) {
   open_at();
   put_step(1, 1);
   put_step(2, 1);
-  expect_refused(at({1.5}), Code::argument, "step 20 has time 1, which is not later than the 1 of step 10");
+  expect_refused(at({1.5}), Code::argument, "step 20 has time 1, which is not later than the time 1 of step 10");
 }
 
 TEST_F(ReadAt, RemappedRowsAreInterpolatedToo) {

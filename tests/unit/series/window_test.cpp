@@ -59,7 +59,7 @@ TEST_F(InWindow, OthersAreToldThatTheyCannotReadIt) {
   FakeEnvironment stranger(without, 1, "nowcast");
   auto reader = open(stranger);
   EXPECT_EQ(reader.code(), Code::unsupported);
-  EXPECT_NE(reader.status().text().find("mpi_window_bytes"), std::string::npos) << reader.status().text();
+  EXPECT_NE(reader.status().text().find("COUPLET_MPI_WINDOW_BYTES"), std::string::npos) << reader.status().text();
 }
 
 TEST_F(InWindow, NeedsAWindow) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <thread>
 
@@ -245,6 +247,174 @@ TEST(Area, TheDeathOfItsOwnerIsToldToWhoReadsMappedMemory) {
     EXPECT_NE(status.text().find("area 'field' of rank 0: its owner is gone"), std::string::npos) << status.text();
     EXPECT_EQ((*area)->write(whole, data, soon(), nullptr).code(), Code::peer_lost);
     done = true;
+  });
+}
+
+// Does the work when it is destroyed.
+class AtEnd {
+ public:
+  explicit AtEnd(std::function<void()> work) : work_(std::move(work)) {}
+  AtEnd(const AtEnd&) = delete;
+  AtEnd& operator=(const AtEnd&) = delete;
+  ~AtEnd() { work_(); }
+
+ private:
+  std::function<void()> work_;
+};
+
+// The owner closed its area and used the memory for something else, and others still wrote into it. The writes did not
+// fail, so that neither side heard of it.
+void close_under_a_writer(bool own_memory, bool is_stamped) {
+  constexpr std::uint64_t count = 512;
+  constexpr int areas_closed = 40;
+  std::atomic<int> opened{0};
+  std::atomic<int> told{0};
+  run_programs({{"owner", 1}, {"other", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    const AtEnd all_told([&] { opened = told = areas_closed; });  // also if this rank has failed
+    for (int round = 0; round < areas_closed; ++round) {
+      const std::string name = fmt::format("a{}", round);
+      if (program == "owner") {
+        std::vector<std::int64_t> memory(count, 0);
+        auto area = areas.create({name, COUPLET_INT64, {count}, own_memory ? memory.data() : nullptr, is_stamped});
+        ASSERT_TRUE(area) << area.status().text();
+        while (opened <= round) {
+          rank.party.engine->poll();
+        }
+        ASSERT_TRUE((*area)->close().ok());
+        std::fill(memory.begin(), memory.end(), 42);
+        while (told <= round) {
+          rank.party.engine->poll();
+        }
+        EXPECT_EQ(std::count(memory.begin(), memory.end(), 42), static_cast<long>(count)) << name;
+        continue;
+      }
+      auto area = areas.open(name, 0, soon());
+      ASSERT_TRUE(area) << area.status().text();
+      ASSERT_EQ((*area)->route(), own_memory ? Route::memory : Route::mapped);
+      std::vector<std::int64_t> data(count, -7);
+      const Part whole{std::nullopt, 0, count};
+      ASSERT_TRUE((*area)->write(whole, data.data(), soon(), nullptr).ok());
+      ++opened;
+      Status status;
+      for (const auto until = os::deadline_after(5); status.ok() && os::now_ns() < until;) {
+        status = (*area)->write(whole, data.data(), soon(), nullptr);
+      }
+      EXPECT_EQ(status.code(), Code::not_found);
+      EXPECT_NE(status.text().find(fmt::format("area '{}' of rank 0: its owner has closed it", name)),
+                std::string::npos)
+          << status.text();
+      EXPECT_EQ((*area)->read(whole, data.data(), soon(), nullptr).code(), Code::not_found);
+      ++told;
+    }
+  });
+}
+TEST(Area, TheOwnersMemoryIsNotWrittenAfterItHasClosedTheArea) {
+  close_under_a_writer(true, false);
+}
+TEST(Area, TheOwnersMemoryIsNotWrittenAfterItHasClosedTheStampedArea) {
+  close_under_a_writer(true, true);
+}
+TEST(Area, AWriteIntoTheLibrarysMemoryOfAClosedAreaIsNotLostSilently) {
+  close_under_a_writer(false, false);
+}
+
+// The pages' marks of writers: see wire::AreaHeaderImage::writers.
+wire::AreaHeaderImage& page_of(const TestEnvironment& environment, std::unique_ptr<os::MappedFile>& file) {
+  for (const auto& entry : std::filesystem::directory_iterator(environment.node_directory())) {
+    file = std::move(os::MappedFile::open(entry.path(), os::Access::read_write, false)).value();
+  }
+  return wire::area_header(file->data());
+}
+
+// The owner reuses its memory when close has returned, so close waits for a process that is in the middle of a write,
+// but not for one that has died there.
+TEST(Area, CloseWaitsForAWriterThatLivesAndForNoDeadOne) {
+  std::atomic<bool> marked{false};
+  std::atomic<bool> done{false};
+  std::atomic<bool> ended{false};
+  run_programs({{"owner", 1}, {"other", 1}, {"dead", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    if (program == "owner") {
+      std::int32_t memory[3] = {};
+      auto area = areas.create({"field", COUPLET_INT32, {3}, memory, false});
+      ASSERT_TRUE(area) << area.status().text();
+      rank.environment.gone_ = 2;
+      while (!marked) {
+        rank.party.engine->poll();
+      }
+      EXPECT_TRUE((*area)->close().ok());
+      EXPECT_TRUE(ended);
+      done = true;
+    } else if (program == "other") {
+      auto area = areas.open("field", 0, soon());
+      ASSERT_TRUE(area) << area.status().text();
+      std::unique_ptr<os::MappedFile> file;
+      auto& page = page_of(rank.environment, file);
+      page.writers[7] = wire::area_mark(1, 0);
+      page.writers[9] = wire::area_mark(2, 0);
+      marked = true;
+      while (page.closed == 0) {
+        std::this_thread::yield();
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // a copy that takes a while
+      EXPECT_FALSE(done);
+      ended = true;
+      page.writers[7] = 0;
+    }
+  });
+}
+
+// A writer that is stopped in the middle of a write neither keeps the owner for ever, nor is the owner told that its
+// memory is its own again.
+TEST(Area, CloseNamesAWriterThatDoesNotEnd) {
+  run_programs({{"owner", 1}, {"stopped", 1}}, [&](const std::string& program, Rank& rank) {
+    if (program != "owner") {
+      return;
+    }
+    Areas areas(rank.post, 20'000'000);
+    std::int32_t memory[3] = {};
+    auto area = areas.create({"field", COUPLET_INT32, {3}, memory, false});
+    ASSERT_TRUE(area) << area.status().text();
+    std::unique_ptr<os::MappedFile> file;
+    page_of(rank.environment, file).writers[0] = wire::area_mark(1, 0);
+    const Status closed = (*area)->close();
+    EXPECT_EQ(closed.code(), Code::timeout);
+    EXPECT_NE(closed.text().find("area 'field' of rank 0: rank 1 is still writing"), std::string::npos)
+        << closed.text();
+  });
+}
+
+// All entries for writers are taken: by living processes, then by dead ones.
+TEST(Area, AWriterTakesTheEntryOfADeadOneIfNoneIsFree) {
+  std::atomic<bool> done{false};
+  run_programs({{"owner", 1}, {"other", 1}, {"dead", 1}}, [&](const std::string& program, Rank& rank) {
+    Areas areas(rank.post);
+    if (program == "owner") {
+      std::int32_t memory[3] = {};
+      auto area = areas.create({"field", COUPLET_INT32, {3}, memory, false});
+      ASSERT_TRUE(area) << area.status().text();
+      while (!done) {
+        rank.party.engine->poll();
+      }
+      EXPECT_EQ(memory[1], 2);
+      rank.environment.gone_ = 2;
+      EXPECT_TRUE((*area)->close().ok());
+    } else if (program == "other") {
+      auto area = areas.open("field", 0, soon());
+      ASSERT_TRUE(area) << area.status().text();
+      std::unique_ptr<os::MappedFile> file;
+      auto& page = page_of(rank.environment, file);
+      for (auto& writer : page.writers) {
+        writer = wire::area_mark(2, 0);
+      }
+      const std::int32_t data[] = {1, 2, 3};
+      const Part whole{std::nullopt, 0, 3};
+      EXPECT_EQ((*area)->write(whole, data, os::deadline_after(0.01), nullptr).code(), Code::timeout);
+      rank.environment.gone_ = 2;
+      EXPECT_TRUE((*area)->write(whole, data, soon(), nullptr).ok());
+      done = true;
+    }
   });
 }
 

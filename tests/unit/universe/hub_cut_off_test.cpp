@@ -81,28 +81,141 @@ TEST_F(CutOff, AWriterComesBackAndItsSeriesIsStillOpen) {
   EXPECT_FALSE(answer.series->closed);
 }
 
-TEST_F(CutOff, WhoDoesNotComeBackIsLostAfterThePatience) {
+TEST_F(CutOff, WhosePortRefusesCallsIsLostAfterThePatience) {
+  world_.reset(nowcast_);
+  world_.advance(50);
+  for (int count = 0; count < 30; ++count) {
+    EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present) << count;
+    world_.hub().seen_at_port({2, false}, world_.now_ns());
+    world_.advance(0.1);
+  }
+  EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::lost);
+  EXPECT_EQ(world_.known(ocean0_, 2).why, "its connection was reset, and no process listens at its port");
+  EXPECT_EQ(world_.last<RefusedMessage>(rejoin(member(2))).code, Code::peer_lost) << "too late";
+}
+
+// A cable that is cut for longer than the hub's system tries to send, or a firewall: nothing proves a death.
+TEST_F(CutOff, WhoCannotBeReachedIsNotLostForAMinuteAndTheOthersAreTold) {
   world_.reset(nowcast_);
   world_.advance(2.9);
-  EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present);
+  EXPECT_FALSE(world_.has<WaitingMessage>(ocean0_));
   world_.advance(0.2);
+  EXPECT_EQ(world_.last<WaitingMessage>(ocean0_).text,
+            "program 'nowcast' rank 0 (universe rank 2) on host host-b cannot be reached by the hub. Its process may "
+            "live: it counts as lost if this lasts for 60 s (setting connection_patience_s)");
+  EXPECT_FALSE(world_.has<WaitingMessage>(ocean1_)) << "one rank of each program tells it";
+  world_.advance(56);
+  EXPECT_EQ(world_.all<WaitingMessage>(ocean0_).size(), 1U);
+  EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present);
+  EXPECT_TRUE(world_.has<RejoinedMessage>(rejoin(member(2))));
+  world_.advance(1000);
+  EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present);
+}
+
+TEST_F(CutOff, WhoCannotBeReachedIsLostAfterThePatienceOfConnections) {
+  world_.reset(nowcast_);
+  world_.advance(59);
+  EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present);
+  world_.advance(1.1);
   EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::lost);
   EXPECT_EQ(world_.known(ocean0_, 2).why, "its connection was reset");
-  EXPECT_EQ(world_.last<RefusedMessage>(rejoin(member(2))).code, Code::peer_lost) << "too late";
+}
+
+// The hub was resumed more than rejoin_patience_s ago.
+TEST_F(CutOff, AResetLongAfterARestartOfTheHubIsNoDeath) {
+  auto settings = HubWorld::settings("ocean:2,nowcast:1", -1);
+  settings.restarted = true;
+  HubWorld world{settings};
+  std::vector<ConnectionId> all;
+  for (channel::PeerId peer = 0; peer < 3; ++peer) {
+    all.push_back(world.connect());
+    world.send(all.back(), member(peer));
+  }
+  world.advance(1000);
+  world.reset(all[2]);
+  world.advance(0.1);
+  EXPECT_EQ(world.known(all[0], 2).state, PeerState::present);
+  const auto again = world.connect();
+  world.send(again, member(2));
+  EXPECT_TRUE(world.has<RejoinedMessage>(again));
+}
+
+// Otherwise a member that has long been replaced makes the hub wait for ranks that have never been there.
+TEST_F(CutOff, AMemberThatCountsAsLostBeginsNoRecovery) {
+  HubWorld world{"ocean:1,nowcast:1,late:2?"};
+  const auto ocean = world.join("ocean", 0, 1);
+  world.cut(world.join("nowcast", 0, 1, 60, "b"));
+  ASSERT_TRUE(world.has<CompleteMessage>(ocean));
+  auto message = member(1);
+  message.programs = {{"ocean", 1, 0, true}, {"nowcast", 1, 1, true}, {"late", 2, 2, false}};
+  message.node = 1;
+  message.node_key = "key-b";
+  message.host = "host-b";
+  const auto again = world.connect();
+  world.send(again, message);
+  EXPECT_EQ(world.last<RefusedMessage>(again).code, Code::peer_lost);
+  EXPECT_EQ(world.hub().awaited_count(), 0U);
+  EXPECT_TRUE(world.has<PlacedMessage>(world.join("late", 0, 2)));
+}
+
+// It has its place and waits for the others.
+TEST_F(CutOff, AMemberThatIsJoiningComesBackToo) {
+  HubWorld world{"ocean:2,nowcast:1"};
+  const auto ocean0 = world.join("ocean", 0, 2);
+  const auto ocean1 = world.join("ocean", 1, 2);
+  world.reset(ocean0);
+  world.advance(1);
+  auto message = member(0);
+  message.released = false;
+  const auto again = world.connect();
+  world.send(again, message);
+  EXPECT_TRUE(world.has<RejoinedMessage>(again));
+  EXPECT_EQ(world.last<RejoinedMessage>(again).epoch, 0U);
+  EXPECT_EQ(world.hub().awaited_count(), 0U);
+  const auto nowcast = world.join("nowcast", 0, 1, 60, "b");
+  for (const auto connection : {again, ocean1, nowcast}) {
+    EXPECT_TRUE(world.has<CompleteMessage>(connection));
+  }
+}
+
+TEST_F(CutOff, AMemberThatIsJoiningAndComesBackBeforeTheHubHasNoticedCallsAgain) {
+  HubWorld world{"ocean:2,nowcast:1"};
+  const auto ocean0 = world.join("ocean", 0, 2);
+  auto message = member(0);
+  message.released = false;
+  const auto again = world.connect();
+  world.send(again, message);
+  EXPECT_EQ(world.last<RefusedMessage>(again).code, Code::not_yet);
+  EXPECT_FALSE(world.closed(ocean0));
 }
 
 TEST_F(CutOff, WhoComputesAndStillListensIsNotLost) {
   world_.reset(nowcast_);
   for (int count = 0; count < 100; ++count) {
-    world_.advance(2.9);
+    world_.advance(59);
     const auto listening = world_.hub().cut_off();
     ASSERT_EQ(listening.size(), 1U);
     EXPECT_EQ(listening[0].endpoint.port, HubWorld::contact_of_connection(nowcast_).port);
-    world_.hub().seen_listening(listening[0].peer, world_.now_ns());
+    world_.hub().seen_at_port({listening[0].peer, true}, world_.now_ns());
   }
   EXPECT_EQ(world_.known(ocean0_, 2).state, PeerState::present);
   EXPECT_TRUE(world_.has<RejoinedMessage>(rejoin(member(2))));
   EXPECT_TRUE(world_.hub().cut_off().empty());
+}
+
+// Its port takes no calls (a firewall, a full queue), but a process on its node sees its lock.
+TEST_F(CutOff, WhoseLockIsHeldIsNotLost) {
+  world_.reset(ocean1_);
+  for (int count = 0; count < 10; ++count) {
+    world_.hub().seen_at_port({1, false}, world_.now_ns());
+    world_.advance(2.9);
+    ASSERT_TRUE(world_.has<LookMessage>(ocean0_));
+    world_.send(ocean0_, SeenMessage{{{1, 1, PeerState::present, 0, 0}}});
+    world_.advance(50);
+    EXPECT_EQ(world_.known(nowcast_, 1).state, PeerState::present);
+    world_.send(ocean0_, SeenMessage{{{1, 1, PeerState::present, 0, 0}}});
+  }
+  EXPECT_TRUE(world_.has<RejoinedMessage>(rejoin(member(1))));
 }
 
 TEST_F(CutOff, WhoHasDiedIsLostAtOnceIfItsLockSaysSo) {
@@ -131,10 +244,39 @@ TEST_F(CutOff, ARelayComesBackToo) {
   EXPECT_TRUE(world_.has<RejoinedMessage>(rejoin(message)));
   world_.advance(1000);
   EXPECT_EQ(world_.hub().awaited_count(), 0U);
-  world_.reset(world_.join_relay("a"));
-  world_.advance(4);
+  const auto other = world_.join_relay("a");
+  world_.reset(other);
+  world_.hub().seen_at_port({world_.last<PlacedMessage>(other).peer, false}, world_.now_ns());
+  world_.advance(3.1);
   EXPECT_EQ(world_.hub().awaited_count(), 0U);
   EXPECT_FALSE(world_.hub().over());
+}
+
+TEST_F(CutOff, TheNextRelayOfANodeWaitsUntilTheKilledOnesDeathIsKnown) {
+  world_.reset(world_.join_relay("b"));
+  const auto next = world_.join_relay("b");
+  EXPECT_FALSE(world_.has<PlacedMessage>(next)) << "the first one may still live";
+  const auto third = world_.join_relay("b");
+  EXPECT_EQ(world_.last<RefusedMessage>(third).code, Code::exists) << "one waits already; a keeper tries again";
+  world_.advance(0.1);
+  const auto id = world_.last<LookMessage>(nowcast_).peers.at(0).first;
+  world_.send(nowcast_, SeenMessage{{{id, 1, PeerState::lost, 0, 1}}});
+  ASSERT_TRUE(world_.has<PlacedMessage>(next));
+  EXPECT_EQ(world_.last<PlacedMessage>(next).peer, id);
+  EXPECT_EQ(world_.last<PlacedMessage>(next).incarnation, 1U);
+}
+
+TEST_F(CutOff, ARelayThatComesBackIsPreferredToTheNextOne) {
+  const auto relay = world_.join_relay("b");
+  const auto id = world_.last<PlacedMessage>(relay).peer;
+  world_.reset(relay);
+  const auto next = world_.join_relay("b");
+  auto message = member(2);
+  message.relay = true;
+  message.peer = id;
+  EXPECT_TRUE(world_.has<RejoinedMessage>(rejoin(message)));
+  EXPECT_EQ(world_.last<RefusedMessage>(next).code, Code::exists);
+  EXPECT_NE(world_.last<RefusedMessage>(next).text.find("the relay of its node"), std::string::npos);
 }
 
 TEST_F(CutOff, APatienceOfZeroIsADeath) {

@@ -52,6 +52,7 @@ TEST_F(HubStateBehind, ItIsToldNoChangesAndThenTheState) {
   EXPECT_FALSE(world_.last<SeriesMessage>(ocean_).closed);
   EXPECT_EQ(world_.all<StatesMessage>(ocean_).size(), states + 1);
   EXPECT_EQ(world_.known(ocean_, 2).state, PeerState::lost);
+  EXPECT_EQ(world_.known(ocean_, 2).why, "its connection ended");
 }
 
 TEST_F(HubStateBehind, ItIsToldNothingIfNothingHasChanged) {

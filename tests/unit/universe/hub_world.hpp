@@ -155,7 +155,8 @@ class HubWorld {
       for (const auto& group : message.groups) {
         for (const auto& run : group.runs) {
           if (peer >= run.first && peer - run.first < run.count) {
-            found = {peer, run.state, run.incarnation, run.node, group.why};
+            const bool news = found.state != run.state || found.incarnation != run.incarnation;
+            found = {peer, run.state, run.incarnation, run.node, news ? group.why : found.why};
           }
         }
       }

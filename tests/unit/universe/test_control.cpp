@@ -38,8 +38,8 @@ std::vector<MemberMessage> member_messages() {
           ContactsOfMessage{256, 256},
           rejoin,
           RecordMessage{"eta", 4, {3, 0, "abc"}},
-          SeenMessage{runs},
-          CallMeBackMessage{3}};
+          SeenMessage{runs, {{1, 0, contact}}},
+          CallMeBackMessage{3, 2, {{1, 2}, 3, 4, 5}}};
 }
 
 std::vector<HubMessage> hub_messages() {
@@ -58,7 +58,7 @@ std::vector<HubMessage> hub_messages() {
           OverMessage{"every program has ended"},
           RejoinedMessage{3},
           RecallMessage{"eta", 4},
-          LookMessage{runs},
+          LookMessage{runs, runs},
           CallBackMessage{3, 1}};
 }
 

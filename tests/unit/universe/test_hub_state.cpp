@@ -193,6 +193,29 @@ TEST(HubState, ARestartIsTheNextIncarnation) {
   EXPECT_EQ(world.known_nonce(ocean, 1), again);
 }
 
+// Fault: a member was told that the incarnation that was just joining is lost. It never took it for present after that.
+TEST(HubState, WhoJoinsWhileARankIsStartedAgainIsToldThatItsPredecessorIsLost) {
+  HubWorld world("ocean:1,nowcast:1,late:1?");
+  const auto ocean = world.join("ocean", 0, 1);
+  world.join("nowcast", 0, 1);
+  world.cut(ocean, "it was killed");
+  const auto again = world.connect();
+  world.send(again, JoinMessage{false, "ocean", 0, 1, 60, "host-a"});
+  world.send(again, NodeMessage{"key-a"});
+  ASSERT_EQ(world.last<PlacedMessage>(again).incarnation, 1U);
+  const auto late = world.join("late", 0, 1);
+  for (const auto& message : world.all<StatesMessage>(late)) {
+    for (const auto& group : message.groups) {
+      for (const auto& run : group.runs) {
+        EXPECT_TRUE(run.first != 0 || (run.state == PeerState::lost && run.incarnation == 0)) << run.incarnation;
+      }
+    }
+  }
+  world.present(again);
+  EXPECT_EQ(world.known(late, 0).state, PeerState::present);
+  EXPECT_EQ(world.known(late, 0).incarnation, 1U);
+}
+
 TEST(HubState, TheUniverseIsOverWhenEverybodyHasLeft) {
   HubWorld world("ocean:1,nowcast:1,follower:1?");
   const auto ocean = world.join("ocean", 0, 1);
@@ -222,6 +245,9 @@ TEST(HubState, StoppingTellsEverybody) {
   world.pump();
   EXPECT_TRUE(world.hub().over());
   EXPECT_EQ(world.last<OverMessage>(ocean).text, "the hub was told to end");
+  const auto late = world.connect();
+  world.pump();
+  EXPECT_EQ(world.last<OverMessage>(late).text, "the hub was told to end") << "it had called before";
 }
 
 TEST(HubState, ARelayServesOneNode) {

@@ -56,6 +56,14 @@ class NodeDirectoryTest : public ::testing::Test {
   std::string base_;
 };
 
+TEST_F(NodeDirectoryTest, ANameThatIsNoneIsRefused) {
+  for (const auto& name : {std::string(".."), std::string("."), std::string("a/b"), std::string(65, 'a')}) {
+    const auto refused = enter(base_, 1, name);
+    EXPECT_EQ(refused.code(), Code::config);
+    EXPECT_NE(refused.status().text().find("COUPLET_NODE"), std::string::npos) << refused.status().text();
+  }
+}
+
 TEST_F(NodeDirectoryTest, GoesWithItsLastProcess) {
   auto first = enter(base_, 0xabc, "");
   ASSERT_TRUE(first.ok()) << first.status().text();
@@ -138,6 +146,21 @@ std::string make_node(const std::string& base, const std::string& name, const st
   std::ofstream(path + "/node") << R"({"couplet":"node directory","version":1,"run":")" << name.substr(0, 16)
                                 << R"(","boot_id":")" << boot << R"(","host":")" << host << R"(","key":"k"})";
   return path;
+}
+
+// Fault: what proved that a process alone on its node had died was removed by the hub that was started again, and by
+// the process that was started in its place.
+TEST_F(NodeDirectoryTest, ADirectoryOfTheDeadIsKeptWhileItsRunLives) {
+  const auto dead = crashed_run(0xabc);
+  auto restarted = enter(base_, 0xabc, "other");
+  ASSERT_TRUE(restarted.ok()) << restarted.status().text();
+  EXPECT_TRUE(std::filesystem::exists(dead)) << "it is entered by a process of the same run";
+  const auto stranger = enter(base_, 0xdef, "");
+  ASSERT_TRUE(stranger.ok()) << stranger.status().text();
+  EXPECT_TRUE(clean_up(base_, false)->removed.empty());
+  EXPECT_TRUE(std::filesystem::exists(dead)) << "others see that its run lives";
+  restarted->reset();
+  EXPECT_FALSE(std::filesystem::exists(dead)) << "its last process has left";
 }
 
 TEST_F(NodeDirectoryTest, CleanKnowsAnEarlierBootAndAnotherHost) {

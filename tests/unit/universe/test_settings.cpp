@@ -2,8 +2,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <limits>
 #include <map>
 
+#include "support/temporary_directory.hpp"
+#include "universe/join.hpp"
 #include "universe/membership.hpp"
 #include "universe/programs.hpp"
 #include "universe/settings.hpp"
@@ -42,6 +45,24 @@ void expect_identity(int rank, int size) {
   EXPECT_EQ(identity->size, size);
 }
 
+TEST_F(Environment, ANumberMayBeInfiniteButNotNaN) {
+  ::setenv("COUPLET_SIZE", "inf", 1);
+  EXPECT_EQ(environment_number("COUPLET_SIZE", 1).status().code(), Code::ok);
+  ::setenv("COUPLET_SIZE", "nan", 1);
+  EXPECT_EQ(environment_number("COUPLET_SIZE", 1).code(), Code::config);
+}
+
+// A join with an infinite timeout was refused by the hub, whose messages have finite numbers only.
+TEST_F(Environment, AJoinWithAnInfiniteTimeoutHasNoLimit) {
+  const test::TemporaryDirectory directory;
+  JoinWishes wishes{.program = "ocean", .hub = "127.0.0.1:1", .secret_file = directory.path() + "/secret"};
+  wishes.timeout_s = std::numeric_limits<double>::infinity();
+  wishes.timeout_given = true;
+  const auto options = join_options(wishes);
+  ASSERT_TRUE(options.ok()) << options.status().text();
+  EXPECT_EQ(options->timeout_s, -1);
+}
+
 TEST_F(Environment, LaunchersAreRecognised) {
   EXPECT_EQ(identity_from_launcher().code(), Code::not_found);
   ::setenv("SLURM_NTASKS", "8", 1);
@@ -66,7 +87,7 @@ TEST_F(Environment, NonsenseFromALauncherIsNamed) {
   EXPECT_EQ(identity_from_launcher().status().text(),
             "environment variable PMI_RANK is 'x', expected a number not less than 0");
   ::setenv("PMI_RANK", "3", 1);
-  EXPECT_EQ(identity_from_launcher().status().text(), "PMI_RANK=3 but PMI_SIZE=3: a rank is less than the size");
+  EXPECT_EQ(identity_from_launcher().status().text(), "PMI_RANK=3 must be less than PMI_SIZE=3");
 }
 
 TEST_F(Environment, OverridesTheSettings) {
@@ -111,13 +132,14 @@ TEST(Programs, AreParsed) {
 
 TEST(Programs, MistakesAreQuoted) {
   const std::map<std::string, std::string> mistakes = {
-      {"", "programs: '' is no name for a program: 1 to 63 letters, digits, '_', '-' and '.'"},
+      {"", "programs: '' cannot be the name of a program: a name has 1 to 63 letters, digits, '_', '-' and '.'"},
       {"ocean:0", "programs: 'ocean:0' has no number of ranks after the colon (as in 'ocean:2')"},
       {"ocean:two", "programs: 'ocean:two' has no number of ranks after the colon (as in 'ocean:2')"},
       {"ocean:2,ocean:1", "programs: 'ocean' is named twice"},
       {"ocean:2,late?", "programs: 'late?' may come late, so its number of ranks must be given ('late:1?')"},
       {"ocean:1048577", "programs: 1048577 ranks together, at most 1048576 are possible"},
-      {"a b:1", "programs: 'a b' is no name for a program: 1 to 63 letters, digits, '_', '-' and '.'"},
+      {"a b:1",
+       "programs: 'a b' cannot be the name of a program: a name has 1 to 63 letters, digits, '_', '-' and '.'"},
   };
   for (const auto& [text, sentence] : mistakes) {
     EXPECT_EQ(parse_programs(text).status().text(), sentence);

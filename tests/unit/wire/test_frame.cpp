@@ -130,7 +130,7 @@ TEST(Frame, texts_say_what_is_wrong) {
   FrameHeader header = example();
   header.magic = 'G';
   EXPECT_EQ(verify_header(header).code(), Code::protocol);
-  EXPECT_NE(verify_header(header).text().find("no frame"), std::string::npos);
+  EXPECT_NE(verify_header(header).text().find("not a frame"), std::string::npos);
   header = example();
   header.version = 9;
   EXPECT_EQ(verify_header(header).code(), Code::version);

@@ -1,6 +1,8 @@
 // Golden bytes of the frames of the family `relay`, and what their decoders refuse.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "wire/relay_messages.hpp"
 
 namespace couplet::wire {
@@ -57,6 +59,37 @@ TEST(RelayMessages, GoldenSubscription) {
   EXPECT_EQ(back->fields[0].stop, std::vector<std::int64_t>{0x0203});
 }
 
+TEST(RelayMessages, GoldenSubscriptionOfAReaderWithSeveralParts) {
+  Subscribe shared = example();
+  shared.reader = 0x01020304;
+  auto expected = encode_subscribe(example());
+  expected[4] = std::byte{5};
+  const auto number = bytes({4, 3, 2, 1, 0, 0, 0, 0});
+  expected.insert(expected.begin() + 48, number.begin(), number.end());
+  const auto image = encode_subscribe(shared);
+  EXPECT_EQ(image, expected);
+  const auto back = decode_subscribe(image);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_EQ(back->reader, 0x01020304U);
+  EXPECT_EQ(back->file, "fi");
+  auto none = image;
+  std::fill_n(none.begin() + 48, 8, std::byte{0});
+  EXPECT_EQ(decode_subscribe(none).code(), Code::protocol);
+  for (std::size_t length = 0; length < image.size(); ++length) {
+    EXPECT_EQ(decode_subscribe(std::span(image).first(length)).code(), Code::protocol) << length;
+  }
+}
+
+TEST(RelayMessages, GoldenSubscriptionOfAReaderWhoseCreditMovesWithAJump) {
+  Subscribe jumps = example();
+  jumps.jumps = true;
+  const auto image = encode_subscribe(jumps);
+  EXPECT_EQ(image, image_with(4, 9));
+  const auto back = decode_subscribe(image);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_TRUE(back->jumps);
+}
+
 TEST(RelayMessages, AFieldMayBeWantedInSeveralBoxes) {
   Subscribe several = example();
   several.fields = {{2, {0, 1, 7, 8}, {4, 5, 9, 10}, 2}, {3, {0}, {6}}};
@@ -76,10 +109,10 @@ TEST(RelayMessages, SubscriptionsThatCannotBeAreRefused) {
   EXPECT_EQ(decode_subscribe(image_with(51, 0x7F)).code(), Code::protocol);
   EXPECT_TRUE(decode_subscribe(encode_subscribe(example())).ok());
   EXPECT_EQ(decode_subscribe({}).code(), Code::protocol);
-  EXPECT_EQ(decode_subscribe(image_with(2, 2)).code(), Code::protocol);  // mode
-  EXPECT_EQ(decode_subscribe(image_with(3, 4)).code(), Code::protocol);  // from
-  EXPECT_EQ(decode_subscribe(image_with(4, 4)).code(), Code::protocol);  // flags
-  EXPECT_EQ(decode_subscribe(image_with(5, 0)).code(), Code::protocol);  // fields
+  EXPECT_EQ(decode_subscribe(image_with(2, 2)).code(), Code::protocol);   // mode
+  EXPECT_EQ(decode_subscribe(image_with(3, 4)).code(), Code::protocol);   // from
+  EXPECT_EQ(decode_subscribe(image_with(4, 16)).code(), Code::protocol);  // flags
+  EXPECT_EQ(decode_subscribe(image_with(5, 0)).code(), Code::protocol);   // fields
   EXPECT_EQ(decode_subscribe(image_with(5, 2)).code(), Code::protocol);
   EXPECT_EQ(decode_subscribe(image_with(5, 65)).code(), Code::protocol);
   EXPECT_EQ(decode_subscribe(image_with(49, 0)).code(), Code::protocol);  // dimensions
@@ -121,6 +154,28 @@ TEST(RelayMessages, GoldenAnswer) {
   image[6] = std::byte{1};
   EXPECT_EQ(decode_accepted(image).code(), Code::protocol);
   EXPECT_EQ(decode_accepted(std::span(image).first(23)).code(), Code::protocol);
+}
+
+TEST(RelayMessages, ACreditSaysWhichStepsAreWanted) {
+  const auto again = [](const WantedSteps& wanted) {
+    const auto decoded = decode_wanted(encode_wanted(wanted));
+    EXPECT_TRUE(decoded.ok()) << decoded.status().text();
+    return std::pair{decoded->share, decoded->every};
+  };
+  using Wanted = std::pair<std::uint32_t, std::uint64_t>;
+  EXPECT_EQ(encode_wanted({}), 0);
+  EXPECT_EQ(encode_wanted({26000, 1}), 26000);
+  EXPECT_EQ(encode_wanted({whole_share, 10}), -10);
+  EXPECT_EQ(again({}), Wanted(whole_share, 1));
+  EXPECT_EQ(again({min_share, 1}), Wanted(min_share, 1));
+  EXPECT_EQ(again({whole_share, 2}), Wanted(whole_share, 2));
+  EXPECT_EQ(again({whole_share, INT32_MAX}), Wanted(whole_share, INT32_MAX));
+  EXPECT_EQ(again({whole_share, std::uint64_t{INT32_MAX} + 1}), Wanted(whole_share, 1));  // all are sent
+  EXPECT_EQ(again({whole_share, UINT64_MAX}), Wanted(whole_share, 1));
+  EXPECT_EQ(decode_wanted(INT32_MIN)->every, std::uint64_t{1} << 31U);
+  for (const std::int32_t wrong : {-1, 1, 511, 65537}) {
+    EXPECT_EQ(decode_wanted(wrong).status().code(), Code::protocol) << wrong;
+  }
 }
 
 TEST(RelayMessages, KindsSayWhoSendsThem) {

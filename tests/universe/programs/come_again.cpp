@@ -1,9 +1,12 @@
 // Two programs that exchange messages, one of which is killed and started again; see tests/universe/test_returning.py.
-// Usage: come_again host LIVES, or come_again guest LIFE LIVES (LIFE from 0). Each life of guest greets, and answers
-// `turns` numbers. Each but the last one leaves the next number without an answer. Both print "life N" at that point,
-// and "done" at the end.
+// Usage: come_again host LIVES [computing], or come_again guest LIFE LIVES [computing] (LIFE from 0). Each life of
+// guest greets, and answers `turns` numbers. Each but the last one leaves the next number without an answer. Both print
+// "life N" at that point, and "done" at the end.
+// computing: after "life N", the host makes no call before it is given a line. A guest says "here" when it has joined,
+// and greets when it is given a line. The host may be told for 100 ms that the guest of the life before is lost.
 #include <chrono>
 #include <couplet/couplet.hpp>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <string>
@@ -25,6 +28,11 @@ void say(const std::string& line) {
   std::cout << (line + "\n") << std::flush;
 }
 
+void wait_for_a_line() {
+  std::string line;
+  std::getline(std::cin, line);
+}
+
 void require(bool condition, const std::string& what) {
   if (!condition) {
     throw couplet::Error(COUPLET_ERROR_INTERNAL, "not true: " + what);
@@ -36,8 +44,8 @@ std::size_t size_of(std::int64_t turn) {
 }
 
 // The guest counts as lost until it was started again.
-std::int64_t take_greeting(const couplet::Group& group, std::int32_t guest) {
-  for (;;) {
+std::int64_t take_greeting(const couplet::Group& group, std::int32_t guest, std::int64_t max_losses) {
+  for (std::int64_t losses = 0; losses <= max_losses; ++losses) {
     try {
       std::int64_t greeting = -1;
       group.recv(greeting, guest, greeting_tag);
@@ -47,12 +55,13 @@ std::int64_t take_greeting(const couplet::Group& group, std::int32_t guest) {
         throw;
       }
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
+  throw couplet::Error(COUPLET_ERROR_INTERNAL, "lost " + std::to_string(max_losses + 1) + " times, but started again");
 }
 
-void host_one(const couplet::Group& group, std::int32_t guest, std::int64_t life, bool last) {
-  const std::int64_t greeting = take_greeting(group, guest);
+void host_one(const couplet::Group& group, std::int32_t guest, std::int64_t life, bool last, bool computing) {
+  const std::int64_t greeting = take_greeting(group, guest, computing ? 200 : INT64_MAX - 1);
   require(greeting == life, "greeted by life " + std::to_string(greeting) + " instead of " + std::to_string(life));
   std::vector<std::int64_t> data;
   std::vector<std::int64_t> answer(large);
@@ -67,6 +76,10 @@ void host_one(const couplet::Group& group, std::int32_t guest, std::int64_t life
     return;
   }
   say("life " + std::to_string(life));
+  if (computing) {
+    wait_for_a_line();
+    return;
+  }
   try {
     group.recv(answer, guest, answer_tag);
   } catch (const couplet::Error& error) {
@@ -101,15 +114,20 @@ void visit(const couplet::Group& group, std::int32_t host, std::int64_t life, bo
 int main(int argc, char** argv) {
   const std::string program = argc > 1 ? argv[1] : "";
   const std::int64_t number = argc > 2 ? std::atoll(argv[2]) : 1;
-  const std::int64_t lives = argc > 3 ? std::atoll(argv[3]) : number;
+  const std::int64_t lives = program == "guest" && argc > 3 ? std::atoll(argv[3]) : number;
+  const bool computing = argc > 1 && argv[argc - 1] == std::string("computing");
   try {
     couplet::Universe universe = couplet::join(program);
     const couplet::Group group = universe.group();
     if (program == "host") {
       for (std::int64_t life = 0; life < lives; ++life) {
-        host_one(group, universe.find_rank("guest", 0), life, life == lives - 1);
+        host_one(group, universe.find_rank("guest", 0), life, life == lives - 1, computing);
       }
     } else {
+      if (computing) {
+        say("here");
+        wait_for_a_line();
+      }
       visit(group, universe.find_rank("host", 0), number, number == lives - 1);
     }
     say("done");

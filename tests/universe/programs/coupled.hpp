@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "outcome.hpp"
+
 namespace coupled {
 
 constexpr std::int64_t step_count = 30;
@@ -160,18 +162,8 @@ inline void run(couplet::Universe& universe, const std::string& program, const s
 template <class Join>
 int tell(int argc, char** argv, Join join) {
   const std::string program = argc > 1 ? argv[1] : "";
-  const std::string what = argc > 2 ? argv[2] : "both";
-  try {
-    couplet::Universe universe = join(program);
-    run(universe, program, what);
-    const std::int32_t rank = universe.program().rank;
-    universe.leave();
-    std::cout << (program + " " + std::to_string(rank) + ": done\n") << std::flush;
-    return 0;
-  } catch (const couplet::Error& error) {
-    std::cerr << (program + ": " + error.name() + ": " + error.what() + "\n") << std::flush;
-    return 1;
-  }
+  return outcome::tell(program, join,
+                       [&](couplet::Universe& universe) { run(universe, program, argc > 2 ? argv[2] : "both"); });
 }
 
 }  // namespace coupled

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "outcome.hpp"
+
 namespace remapping {
 
 constexpr std::int64_t ny = 60;
@@ -99,25 +101,17 @@ inline void read(couplet::Universe& universe, const std::string& what) {
   series.close();
 }
 
-/// Around join: one line if all went well. The status of the process.
+/// Joins and runs. Prints one line if all went well, and returns the status of the process.
 template <class Join>
 int tell(int argc, char** argv, Join join) {
   const std::string program = argc > 1 ? argv[1] : "";
-  try {
-    couplet::Universe universe = join(program);
+  return outcome::tell(program, join, [&](couplet::Universe& universe) {
     if (program == "ocean") {
       write(universe);
     } else {
       read(universe, argc > 2 ? argv[2] : "steps");
     }
-    const std::int32_t rank = universe.program().rank;
-    universe.leave();
-    std::cout << (program + " " + std::to_string(rank) + ": done\n") << std::flush;
-    return 0;
-  } catch (const couplet::Error& error) {
-    std::cerr << (program + ": " + error.name() + ": " + error.what() + "\n") << std::flush;
-    return 1;
-  }
+  });
 }
 
 }  // namespace remapping

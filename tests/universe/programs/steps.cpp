@@ -1,9 +1,14 @@
 // One rank that writes, or reads, a series of int32. Every element says to which step and place it belongs.
 // usage: steps write PROGRAM RANK SIZE [KEY=VALUE...]    steps=100 slots=8 rows=60 columns=40 pause_us=0 required=NAME
 //                                                        halt=STEP: before it waits for a line of input, without a call
+//                                                        begin_ns=T period_us=P: step n at T + n P (monotonic)
 //        steps read PROGRAM RANK SIZE [KEY=VALUE...]     mode=hold|follow from=oldest|newest|next up_to=4 pause_us=0
 //                                                        start=R,C stop=R,C timeout=30 buffer=BYTES patient=1 open_s=30
-// Rows are split among the writers. Prints "ready", then what happened; a wrong element ends it with status 3.
+//                                                        again_us=T: after NOT_YET it reads again, T later
+//                                                        every=1 copy_us=T: counts the reads that end later than T
+//                                                        after their timeout
+// Rows are split among the writers. Prints "ready", then what happened, with the first gaps between the steps that a
+// reader was given; a wrong element ends it with status 3.
 #include <couplet/couplet.h>
 
 #include <chrono>
@@ -81,6 +86,11 @@ void write(couplet_universe* universe, int rank, int size, const Wishes& wishes)
       say("halted");
       static_cast<void>(std::getchar());
     }
+    if (const long period_us = number(wishes, "period_us", 0); period_us > 0) {
+      const auto due =
+          std::chrono::nanoseconds(number(wishes, "begin_ns", 0)) + step * std::chrono::microseconds(period_us);
+      std::this_thread::sleep_until(std::chrono::steady_clock::time_point(due));
+    }
     for (std::size_t at = 0; at < data.size(); ++at) {
       data[at] = element(step, begin[0] * shape[1] + static_cast<std::int64_t>(at));
     }
@@ -117,6 +127,33 @@ bool whole(const couplet_batch& batch, const couplet_series_info& info) {
   return true;
 }
 
+// Notes where steps are missing between those that a reader was given.
+class Gaps {
+ public:
+  explicit Gaps(std::int64_t every) : every_(every) {}
+  void note(const couplet_batch& batch) {
+    for (std::uint64_t index = 0; index < batch.count; ++index) {
+      const std::int64_t step = batch.steps[index];
+      if (before_ >= 0 && step != before_ + every_ && count_++ < max_printed) {
+        text_ += " " + std::to_string(before_ + every_) + "-" + std::to_string(step - every_);
+      }
+      before_ = step;
+    }
+  }
+  void print() const {
+    if (count_ > 0) {
+      std::printf("%ld gaps:%s\n", count_, text_.c_str());
+    }
+  }
+
+ private:
+  static constexpr long max_printed = 20;
+  std::int64_t every_;
+  std::int64_t before_ = -1;
+  long count_ = 0;
+  std::string text_;
+};
+
 couplet_series* open(couplet_universe* universe, const Wishes& wishes) {
   couplet_open_options options;
   couplet_open_options_init(&options);
@@ -125,6 +162,7 @@ couplet_series* open(couplet_universe* universe, const Wishes& wishes) {
   options.from = from == "newest" ? COUPLET_FROM_NEWEST : from == "next" ? COUPLET_FROM_NEXT : COUPLET_FROM_OLDEST;
   options.buffer_bytes = static_cast<std::uint64_t>(number(wishes, "buffer", 0));
   options.timeout_s = static_cast<double>(number(wishes, "open_s", 30));
+  options.every = static_cast<std::uint64_t>(number(wishes, "every", 1));
   std::int64_t begin[2] = {0, 0};
   std::int64_t end[2] = {0, 0};
   take(wishes, "start", begin);
@@ -145,18 +183,28 @@ void read(couplet_universe* universe, const Wishes& wishes) {
   demand("describe", couplet_series_describe(series, &info));
   say("ready");
   const auto up_to = static_cast<std::uint64_t>(number(wishes, "up_to", 4));
-  const auto timeout_s = static_cast<double>(number(wishes, "timeout", 30));
+  const double timeout_s = std::stod(word(wishes, "timeout", "30"));
   bool holds = true;
+  Gaps gaps(number(wishes, "every", 1));
+  long reads = 0;
+  long beyond = 0;
   couplet_status status = COUPLET_OK;
   for (;;) {
     auto batch = sized<couplet_batch>();
     const auto began = std::chrono::steady_clock::now();
     status = couplet_series_read(series, 1, up_to, timeout_s, nullptr, 0, &batch);
+    const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - began;
+    ++reads;
+    beyond += taken.count() > timeout_s * 1e6 + static_cast<double>(number(wishes, "copy_us", 60'000'000)) ? 1 : 0;
     if (status == COUPLET_RESTARTED || (status == COUPLET_ERROR_PEER_LOST && number(wishes, "patient", 0) != 0)) {
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - began;
       std::printf("told %s after %.1f s: %s\n", couplet_status_name(status), waited.count(),
                   status < 0 ? couplet_error_text() : "");
       std::fflush(stdout);
+      continue;
+    }
+    if (status == COUPLET_NOT_YET && wishes.contains("again_us")) {
+      std::this_thread::sleep_for(std::chrono::microseconds(number(wishes, "again_us", 0)));
       continue;
     }
     if (status != COUPLET_OK) {
@@ -166,20 +214,24 @@ void read(couplet_universe* universe, const Wishes& wishes) {
       say("WRONG");
       std::_Exit(3);
     }
+    gaps.note(batch);
     auto counts = sized<couplet_series_statistics>();
     demand("count", couplet_series_count(series, &counts));
     holds =
         holds && counts.published - counts.first == counts.delivered + counts.lost + counts.skipped + counts.pending;
     pause(wishes);
   }
+  gaps.print();
   std::printf("ended %s: %s\n", couplet_status_name(status), status < 0 ? couplet_error_text() : "");
   auto counts = sized<couplet_series_statistics>();
   demand("count", couplet_series_count(series, &counts));
-  std::printf("route %s published %llu first %llu delivered %llu lost %llu skipped %llu pending %llu equation %s\n",
-              info.route, static_cast<unsigned long long>(counts.published),
-              static_cast<unsigned long long>(counts.first), static_cast<unsigned long long>(counts.delivered),
-              static_cast<unsigned long long>(counts.lost), static_cast<unsigned long long>(counts.skipped),
-              static_cast<unsigned long long>(counts.pending), holds ? "holds" : "BROKEN");
+  std::printf(
+      "route %s published %llu first %llu delivered %llu lost %llu skipped %llu pending %llu reads %ld beyond %ld "
+      "equation %s\n",
+      info.route, static_cast<unsigned long long>(counts.published), static_cast<unsigned long long>(counts.first),
+      static_cast<unsigned long long>(counts.delivered), static_cast<unsigned long long>(counts.lost),
+      static_cast<unsigned long long>(counts.skipped), static_cast<unsigned long long>(counts.pending), reads, beyond,
+      holds ? "holds" : "BROKEN");
   std::fflush(stdout);
   const couplet_status closed = couplet_series_close(series);
   if (closed != COUPLET_OK && closed != COUPLET_ERROR_HUB_LOST) {

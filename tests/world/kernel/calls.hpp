@@ -1,12 +1,12 @@
-// How a function of libc is defined a second time, for simulated processes, and how the real one is reached from there.
+// Macros that define a function of libc a second time, for simulated processes, and that find the real one.
 #pragma once
 
 #include <dlfcn.h>
 
 #include "kernel.hpp"
 
-// Defines `name` of libc under a name of our own, so that our declaration needs not agree with each detail of the
-// system's header.
+// Defines the function `name` of libc under another name in C++. So this declaration may differ in details from that of
+// the system's header.
 #define WORLD_CALL(result, name, ...)                                                                     \
   extern "C" __attribute__((visibility("default"))) result world_call_##name(__VA_ARGS__) __asm__(#name); \
   result world_call_##name(__VA_ARGS__)
@@ -25,7 +25,7 @@ inline int failed(int error) noexcept {
 
 }  // namespace world
 
-// The next definition of `name`, which is that of the system.
+// Finds the next definition of `name`, which is that of the system.
 #define WORLD_REAL(name)                                                            \
   ([] {                                                                             \
     static auto* const real = world::real_call<decltype(world_call_##name)>(#name); \

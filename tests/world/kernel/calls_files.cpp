@@ -24,7 +24,7 @@ int fill_facts(const Inode& inode, struct stat* facts) {
   facts->st_uid = ::geteuid();
   facts->st_ino = inode.number;
   facts->st_dev = 42;
-  facts->st_nlink = 1;
+  facts->st_nlink = static_cast<nlink_t>(inode.links);
   facts->st_size = static_cast<off_t>(inode.size);
   return 0;
 }
@@ -86,7 +86,7 @@ std::string below(int directory, const char* name) {
   return file ? file->path + "/" + name : std::string();
 }
 
-// A directory that is being listed.
+// The state of listing a directory.
 struct Listing {
   int descriptor = -1;
   std::vector<std::string> names;
@@ -101,7 +101,7 @@ Listing* listing_of(void* directory) {
 
 }  // namespace
 
-// Also asked by calls_sockets.cpp, where a descriptor may be either.
+// Also called by calls_sockets.cpp, whose calls take sockets and files.
 ssize_t write_file(OpenFile& file, const void* data, std::size_t bytes) {
   const ssize_t written = write_at(file, data, bytes, (file.flags & O_APPEND) != 0 ? file.inode->size : file.offset);
   file.offset += written > 0 ? static_cast<std::size_t>(written) : 0;
@@ -292,7 +292,7 @@ WORLD_CALL(int, flock, int descriptor, int operation) {
     return 0;
   }
   if (owner != nullptr && owner != file.get()) {
-    return failed(EWOULDBLOCK);  // nobody waits in this call
+    return failed(EWOULDBLOCK);  // no process waits in this call
   }
   owner = file.get();
   return 0;
@@ -316,15 +316,22 @@ WORLD_CALL(int, fcntl, int descriptor, int command, ...) {
   kernel->step();
   auto* const range = static_cast<struct flock*>(argument);
   const auto*& owner = file->inode->lock_owner;
+  auto& sharers = file->inode->lock_sharers;
   const bool taken = owner != nullptr && owner != file.get();
+  const bool shared = sharers.size() > sharers.count(file.get());
   if (command == F_OFD_GETLK) {
-    range->l_type = static_cast<short>(taken ? F_WRLCK : F_UNLCK);
+    range->l_type = static_cast<short>(taken ? F_WRLCK : shared ? F_RDLCK : F_UNLCK);
     return 0;
   }
-  if (taken) {
+  if (range->l_type != F_UNLCK && (taken || (shared && range->l_type == F_WRLCK))) {
     return failed(EAGAIN);
   }
-  owner = range->l_type == F_UNLCK ? nullptr : file.get();
+  file->unlock();
+  if (range->l_type == F_WRLCK) {
+    owner = file.get();
+  } else if (range->l_type == F_RDLCK) {
+    sharers.insert(file.get());
+  }
   return 0;
 }
 
@@ -392,11 +399,23 @@ WORLD_CALL(void*, mmap, void* address, std::size_t bytes, int protection, int fl
     return WORLD_REAL(mmap)(address, bytes, protection, flags, descriptor, offset);
   }
   kernel->step();
+  file->mapped();
+  kernel->process().mappings.emplace(file->inode->data + offset, file);
   return file->inode->data + offset;
 }
 
 WORLD_CALL(int, munmap, void* address, std::size_t bytes) {
-  return world::is_file_memory(address) ? 0 : WORLD_REAL(munmap)(address, bytes);
+  if (!world::is_file_memory(address)) {
+    return WORLD_REAL(munmap)(address, bytes);
+  }
+  if (inside()) {
+    auto& mappings = kernel->process().mappings;
+    if (const auto found = mappings.find(address); found != mappings.end()) {
+      found->second->unmapped();
+      mappings.erase(found);
+    }
+  }
+  return 0;
 }
 
 WORLD_CALL(int, madvise, void* address, std::size_t bytes, int advice) {

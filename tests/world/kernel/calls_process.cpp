@@ -1,4 +1,4 @@
-// What a process knows of itself and of others, and chance.
+// Calls by which a process learns about itself and about others; and random numbers.
 #include <signal.h>
 #include <spawn.h>
 #include <sys/random.h>
@@ -15,7 +15,7 @@
 namespace world {
 namespace {
 
-// Another process's memory is at the same address here.
+// The memory of another simulated process is at the same address here.
 ssize_t copy_memory(pid_t number, const iovec* local, unsigned long local_count, const iovec* remote,
                     unsigned long remote_count, bool read) {
   kernel->step();

@@ -1,4 +1,4 @@
-// Sockets, and what reads and writes either a socket or a file.
+// Sockets, and the calls that read and write either a socket or a file.
 #include <arpa/inet.h>
 #include <linux/sockios.h>
 #include <netdb.h>
@@ -164,13 +164,15 @@ ssize_t read_parts(int descriptor, const iovec* parts, std::size_t count) {
 
 int set_stream_option(Stream& stream, int level, int option, int value) {
   if (level == SOL_SOCKET && option == SO_KEEPALIVE) {
-    stream.keepalive = value != 0;
+    stream.options.keepalive = value != 0;
+  } else if (level == SOL_SOCKET && option == SO_LINGER) {
+    stream.options.aborts_on_close = value != 0;  // l_onoff; the time is always 0
   } else if (level == IPPROTO_TCP && option == TCP_KEEPIDLE) {
-    stream.keepalive_ns += static_cast<Nanoseconds>(value) * second;
+    stream.options.keepalive_ns += static_cast<Nanoseconds>(value) * second;
   } else if (level == IPPROTO_TCP && option == TCP_KEEPCNT) {
-    stream.keepalive_ns += static_cast<Nanoseconds>(value) * second;  // one probe a second
+    stream.options.keepalive_ns += static_cast<Nanoseconds>(value) * second;  // probes are sent once a second
   } else if (level == IPPROTO_TCP && option == TCP_USER_TIMEOUT) {
-    stream.user_timeout_ns = static_cast<Nanoseconds>(value) * 1'000'000;
+    stream.options.user_timeout_ns = static_cast<Nanoseconds>(value) * 1'000'000;
   }
   return 0;
 }

@@ -258,7 +258,7 @@ WORLD_CALL(long, syscall, long number, ...) {
                              arguments[5]);
 }
 
-// A mutex of the process is one of all simulated processes: who waits for it lets others run.
+// All simulated processes share a mutex of the real process. A simulated process that waits for it lets others run.
 WORLD_CALL(int, pthread_mutex_lock, pthread_mutex_t* mutex) {
   if (!inside()) {
     return WORLD_REAL(pthread_mutex_lock)(mutex);

@@ -8,7 +8,8 @@ namespace world {
 namespace {
 
 constexpr std::size_t page_bytes = 4096;
-constexpr std::size_t arena_bytes = std::size_t{8} << 30;  // of addresses; a page that nobody touches costs nothing
+// Size of the address range; pages that are not touched cost nothing.
+constexpr std::size_t arena_bytes = std::size_t{8} << 30;
 
 struct Arena {
   std::byte* begin = nullptr;
@@ -101,8 +102,8 @@ int FileTree::remove(const std::string& path, bool directory) {
     errno = ENOTEMPTY;
     return -1;
   }
-  if (found->second.use_count() == 1) {
-    used_ -= std::min(used_, found->second->capacity);
+  if (--found->second->links == 0) {
+    used_ -= std::min(used_, found->second->capacity);  // also of what is still mapped
   }
   names_.erase(found);
   return 0;
@@ -119,6 +120,7 @@ int FileTree::link(const std::string& from, const std::string& to) {
     return -1;
   }
   names_[to] = inode;
+  ++inode->links;
   return 0;
 }
 

@@ -15,7 +15,8 @@ constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 constexpr std::size_t max_descriptors = 1024;
 static_assert(first_descriptor > 0);
 
-// The exceptions that a fiber is handling belong to it, and the runtime keeps them for the thread.
+// Exchanges the state of exceptions. The runtime keeps it for the thread, but the exceptions that a fiber is handling
+// belong to that fiber.
 void swap_exceptions(Fiber& fiber) {
   void* mine[2];
   auto* const place = reinterpret_cast<void*>(abi::__cxa_get_globals());
@@ -57,7 +58,8 @@ Fiber& Kernel::start_thread(Process& process, std::function<void()> run) {
   auto fiber = std::make_unique<Fiber>();
   fiber->process = &process;
   fiber->run = std::move(run);
-  // Untouched pages cost nothing; the stack of a dead process stays, since others may still look at what lies there.
+  // Pages that are not touched cost nothing. The stack of a dead process is kept, since others may still refer to
+  // objects on it.
   fiber->stack =
       ::mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   Fiber& started = *fiber;
@@ -79,12 +81,17 @@ void Kernel::kill(Process& process) {
       each->closed();
     }
   }
+  const auto mappings = std::move(process.mappings);
+  process.mappings.clear();
+  for (const auto& [address, object] : mappings) {
+    object->unmapped();
+  }
   if (process.on_death) {
     process.on_death();
   }
   std::erase_if(fibers_, [&](const Fiber* fiber) { return fiber->process == &process; });
   if (current_ != nullptr && current_->process == &process) {
-    leave_fiber();  // for ever
+    leave_fiber();  // does not return
   }
 }
 
@@ -187,7 +194,7 @@ void Kernel::resume(Fiber& fiber) {
   }
 }
 
-// To the scheduler; comes back when the fiber is resumed.
+// Switches to the scheduler. Returns when the fiber is resumed.
 void Kernel::leave_fiber() {
   Fiber& fiber = *current_;
   fiber.saved_errno = errno;

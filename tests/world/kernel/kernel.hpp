@@ -1,9 +1,9 @@
 // A simulated kernel for whole universes in one process: virtual clock, processes as fibers, files, sockets, futexes.
 // The real code runs on it unchanged: the functions of libc that it calls (open, epoll_pwait2, sendmsg, clock_gettime,
-// ...) are defined in the test program (calls_*.cpp), which comes before libc, and lead here if a simulated process
-// calls them. Invariants: one seed gives one run; a process may be switched away from, stopped or killed at each of its
-// calls; a killed process loses its descriptors and locks as the real kernel would take them, and no destructor of it
-// runs.
+// ...) are defined in the test program (calls_*.cpp), which comes before libc for the linker. If a simulated process
+// calls them, they call this kernel. Invariants: one seed gives one run; a process may be switched away from, stopped
+// or killed at each of its calls; a killed process loses its descriptors and locks as with the real kernel, and none of
+// its destructors run.
 #pragma once
 
 #include <ucontext.h>
@@ -25,37 +25,40 @@ namespace world {
 using Nanoseconds = std::uint64_t;
 inline constexpr Nanoseconds never = UINT64_MAX;
 inline constexpr Nanoseconds second = 1'000'000'000;
-inline constexpr Nanoseconds start_of_time = 1'000 * second;  // since the boot
+inline constexpr Nanoseconds start_of_time = 1'000 * second;  // the time since boot at which a world begins
 inline constexpr int first_descriptor = 1000;                 // smaller ones are descriptors of the test itself
 
-// What a descriptor refers to.
+// The object that a descriptor refers to.
 class Object {
  public:
   Object() = default;
   Object(const Object&) = delete;
   Object& operator=(const Object&) = delete;
   virtual ~Object() = default;
-  // Bits of poll(2) that are true now.
+  // Returns the bits of poll(2) that are true now.
   [[nodiscard]] virtual unsigned readiness() const { return 0; }
-  // The last descriptor of it was closed, by a call or by the death of the process.
+  // Called when the last descriptor of the object was closed, by a call or by the death of its process.
   virtual void closed() {}
+  // A mapping of it has ended in the same way.
+  virtual void unmapped() {}
 };
 
 struct Fiber;
 
 struct Process {
-  int number = 0;  // as getpid
+  int number = 0;  // what getpid returns
   int node = 0;
   std::string name;
   std::map<std::string, std::string> environment;
   std::vector<std::unique_ptr<Fiber>> fibers;
-  std::vector<std::shared_ptr<Object>> descriptors;  // the first one is number first_descriptor
+  std::vector<std::shared_ptr<Object>> descriptors;              // the first one is number first_descriptor
+  std::multimap<const void*, std::shared_ptr<Object>> mappings;  // of files, by address
   bool dead = false;
-  bool ended = false;  // by itself; `dead` is set, too
+  bool ended = false;  // it has ended by itself; `dead` is set, too
   Nanoseconds stopped_until = 0;
-  Nanoseconds stopped_ns = 0;          // in all
-  std::uint64_t steps = 0;             // calls of the kernel
-  std::uint64_t dies_at = UINT64_MAX;  // killed when it makes this step
+  Nanoseconds stopped_ns = 0;          // for how long it was stopped in all
+  std::uint64_t steps = 0;             // calls of the kernel that it has made
+  std::uint64_t dies_at = UINT64_MAX;  // it is killed when it makes the call of this number
   std::function<void()> on_death;
 };
 
@@ -88,35 +91,36 @@ class Kernel {
                  std::function<void()> run);
   void kill(Process& process);
   void stop(Process& process, Nanoseconds until);
-  // Calls `action` on no process's behalf at that time.
+  // Calls `action` at that time, outside of all processes.
   void at(Nanoseconds time, std::function<void()> action);
-  // The clock stops there, so that who sleeps is looked at.
+  // Stops the clock at that time, so that the conditions of sleeping fibers are checked then.
   void wake_at(Nanoseconds time) { wakes_.push(time); }
   enum class End : std::uint8_t { finished, deadlock, out_of_time, out_of_steps };
-  // Runs until `finished` is true. Nothing sleeps for real.
+  // Runs until `finished` returns true. No real time is spent sleeping.
   End run(const std::function<bool()>& finished, Nanoseconds max_ns, std::uint64_t max_steps);
 
   [[nodiscard]] Nanoseconds now() const noexcept { return now_; }
   [[nodiscard]] std::uint64_t steps() const noexcept { return steps_; }
   [[nodiscard]] couplet::Random& random() noexcept { return random_; }
   void set_switching(double probability) noexcept { switching_ = probability; }
-  // What each process does in which order, mixed into one number: two runs of a seed must agree.
-  // From then on each call is printed.
+  // From that time on, each call is printed.
   void print_from(Nanoseconds time) noexcept { print_from_ = time; }
   [[nodiscard]] bool prints() const noexcept { return now_ >= print_from_; }
+  // One number from all calls of all processes, in their order. Two runs of a seed must have the same one.
   [[nodiscard]] std::uint64_t trace() const noexcept { return trace_; }
   void note(std::uint64_t what) noexcept { trace_ = (trace_ ^ what) * 0x100000001b3U; }
 
   // ---- for the calls ------------------------------------------------------------------------------------------------------
   [[nodiscard]] Fiber* fiber() const noexcept { return current_; }
   [[nodiscard]] Process& process() const noexcept { return *current_->process; }
-  // A call begins: it takes time, and others may run, or the process may die.
+  // To be called at the beginning of each call. It takes simulated time; meanwhile other processes may run, and this
+  // process may be killed.
   void step(Nanoseconds cost_ns = 200, const char* call = __builtin_FUNCTION());
-  // Sleeps until `ready`; false: until the deadline has passed.
+  // Sleeps until `ready` returns true. Returns false if the deadline has passed before.
   bool block(const std::function<bool()>& ready, Nanoseconds deadline = never);
   void yield();
   Fiber& start_thread(Process& process, std::function<void()> run);
-  // The lowest free number. -1 and EMFILE if the process has too many.
+  // Returns the lowest free number. Returns -1 and sets errno to EMFILE if the process has too many descriptors.
   int attach(std::shared_ptr<Object> object);
   [[nodiscard]] std::shared_ptr<Object> object(int descriptor) const;
   template <typename T>
@@ -126,7 +130,7 @@ class Kernel {
   bool close(int descriptor);
   [[nodiscard]] Process* find_process(int number) noexcept;
   int futex_wake(const void* word, int most);
-  // Started by posix_spawn.
+  // Runs a program that was started by posix_spawn.
   std::function<int(const std::string& path, char* const* environment)> on_spawn;
 
  private:
@@ -159,7 +163,7 @@ class Kernel {
   std::priority_queue<Nanoseconds, std::vector<Nanoseconds>, std::greater<>> wakes_;
 };
 
-// The kernel of the world that is played, and whether a simulated process is asking.
+// The kernel of the world that is being played. It also tells whether a simulated process is running.
 extern Kernel* kernel;
 [[nodiscard]] inline bool inside() noexcept {
   return kernel != nullptr && kernel->fiber() != nullptr;

@@ -9,9 +9,9 @@
 namespace world {
 namespace {
 
-constexpr std::size_t window_bytes = std::size_t{128} << 10;  // what a peer that reads nothing takes
-constexpr Nanoseconds retry_ns = second;                      // of the first packet of a connection
-constexpr Nanoseconds look_ns = second / 4;                   // at connections over a cut cable
+constexpr std::size_t window_bytes = std::size_t{128} << 10;  // bytes that a peer takes which reads nothing
+constexpr Nanoseconds retry_ns = second;                      // when the first packet of a connection is sent again
+constexpr Nanoseconds look_ns = second / 4;                   // how often connections over a cut cable are checked
 
 }  // namespace
 
@@ -84,7 +84,7 @@ void Network::reset(int one, int other) {
   });
 }
 
-// A connection over a cut cable is given up as its options say.
+// Gives up connections over a cut cable when the time that their options allow has passed.
 void Network::look_for_timeouts(int one, int other) {
   const Nanoseconds since = cut_since(one, other);
   if (since == never) {
@@ -92,8 +92,9 @@ void Network::look_for_timeouts(int one, int other) {
   }
   for_each_across(one, other, [&](Stream& stream) {
     const Nanoseconds waiting = stream.silent_since();
-    const bool unread = waiting != 0 && stream.user_timeout_ns != 0 && kernel->now() - waiting > stream.user_timeout_ns;
-    const bool idle = waiting == 0 && stream.keepalive && kernel->now() - since > stream.keepalive_ns;
+    const bool unread =
+        waiting != 0 && stream.options.user_timeout_ns != 0 && kernel->now() - waiting > stream.options.user_timeout_ns;
+    const bool idle = waiting == 0 && stream.options.keepalive && kernel->now() - since > stream.options.keepalive_ns;
     if (unread || idle) {
       stream.abort(ETIMEDOUT);
     }
@@ -177,8 +178,8 @@ int Stream::connect(Place target) {
       network().try_connect(stream);
     }
   });
-  if (user_timeout_ns != 0) {
-    kernel->at(kernel->now() + user_timeout_ns, [caller = weak_from_this()] {
+  if (options.user_timeout_ns != 0) {
+    kernel->at(kernel->now() + options.user_timeout_ns, [caller = weak_from_this()] {
       if (const auto stream = caller.lock(); stream && stream->state == State::connecting) {
         stream->abort(ETIMEDOUT);
       }
@@ -198,7 +199,7 @@ void Stream::arrived_syn(const std::shared_ptr<Stream>& caller) {
   accepted->heard_ns_ = kernel->now();
   caller->peer_ = accepted;
   caller->heard_ns_ = kernel->now();
-  caller->state = State::connected;  // what it sends now arrives later than this
+  caller->state = State::connected;  // what the caller sends now arrives later than this
   callers_.push_back(std::move(accepted));
 }
 
@@ -219,13 +220,14 @@ std::shared_ptr<Stream> Stream::accept() {
   return first;
 }
 
-// Something of this stream sets out to the other side.
+// Sends something of this stream to the other side.
 void Stream::push_to(Stream& target, Kind kind, std::string bytes) {
   Nanoseconds at = never;
   if (!held()) {
     at = kernel->now() + network().latency(own.node, other.node);
     if (!target.incoming_.empty()) {
-      at = std::max(at, target.incoming_.back().at);  // in order; what is held holds what follows
+      // Segments stay in order, so one that is held also holds those after it.
+      at = std::max(at, target.incoming_.back().at);
     }
   }
   target.incoming_bytes_ += bytes.size();
@@ -235,7 +237,7 @@ void Stream::push_to(Stream& target, Kind kind, std::string bytes) {
   }
 }
 
-// The other side no longer has this connection, and says so when it is sent something.
+// The other side no longer has this connection, and answers with a reset.
 void Stream::answer_reset() {
   if (!held() && (incoming_.empty() || incoming_.back().kind != Kind::reset)) {
     const Nanoseconds at = kernel->now() + 2 * network().latency(own.node, other.node);
@@ -302,12 +304,15 @@ ssize_t Stream::receive(void* data, std::size_t bytes) {
   if (done != 0) {
     return static_cast<ssize_t>(done);
   }
+  if (reset_arrived()) {  // what is still under way before it never arrives
+    abort(ECONNRESET);
+  }
   if (error_ != 0) {
     errno = take_error();
     return -1;
   }
   if (!incoming_.empty() && incoming_.front().at <= kernel->now()) {
-    return 0;  // the end
+    return 0;  // the end of the stream
   }
   errno = EAGAIN;
   return -1;
@@ -328,7 +333,7 @@ int Stream::take_error() {
   }
   if (state == State::connected) {
     incoming_.clear();
-    incoming_.push_back({0, Kind::end, {}, 0});  // after the error: the end
+    incoming_.push_back({0, Kind::end, {}, 0});  // after the error, reads return the end of the stream
     shut_ = true;
   } else {
     state = State::fresh;
@@ -337,7 +342,7 @@ int Stream::take_error() {
   return error;
 }
 
-// This side ends with an error; the other side hears of it when it sends the next time.
+// Ends this side with an error. The other side learns of it when it sends the next time.
 void Stream::abort(int why) {
   if (!gone_) {
     error_ = why;
@@ -347,11 +352,11 @@ void Stream::abort(int why) {
   }
 }
 
-// The other side may send nothing for long: its keepalive finds out.
+// Answers a keepalive probe, by which the other side finds out about a connection over which nothing is sent.
 void Stream::answer_probe(const std::weak_ptr<Stream>& other_side) {
   kernel->at(kernel->now() + 2 * second, [other_side] {
     const auto peer = other_side.lock();
-    if (!peer || peer->gone_ || !peer->keepalive) {
+    if (!peer || peer->gone_ || !peer->options.keepalive) {
       return;
     }
     if (peer->held()) {
@@ -388,11 +393,12 @@ void Stream::closed() {
   const bool unread =
       !incoming_.empty() && incoming_.front().kind == Kind::data && incoming_.front().at <= kernel->now();
   if (peer && !gone_ && !peer->gone_) {
-    if (!unread && !shut_) {
+    const bool resets = unread || options.aborts_on_close;
+    if (!resets && !shut_) {
       push_to(*peer, Kind::end, {});
-    } else if (unread && !held()) {
+    } else if (resets && !held()) {
       push_to(*peer, Kind::reset, {});
-    } else if (unread) {
+    } else if (resets) {
       answer_probe(peer_);
     }
   }

@@ -1,4 +1,4 @@
-// Sockets of the simulated nodes: TCP streams with latency, cables that are cut and healed, resets, time-outs; and the
+// Sockets of the simulated nodes: TCP streams with latency, cables that are cut and healed, resets, timeouts; and the
 // datagram sockets of doorbells. All are non-blocking. Node n has the address 10.0.0.(n + 1).
 #pragma once
 
@@ -24,7 +24,7 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
   [[nodiscard]] unsigned readiness() const override;
   void closed() override;
 
-  // Each returns as the call of that name, with errno.
+  // Each of these returns what the system call of the same name returns, and sets errno.
   int connect(Place target);
   int listen(int backlog);
   std::shared_ptr<Stream> accept();
@@ -34,21 +34,25 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
   [[nodiscard]] int take_error();
   [[nodiscard]] bool established() const noexcept { return state == State::connected; }
   [[nodiscard]] std::size_t unanswered() const;
-  // As TCP_INFO tells: since when something ought to have been acknowledged, 0: nothing.
+  // Returns, for TCP_INFO, since when something has not been acknowledged; 0: there is no such thing.
   [[nodiscard]] Nanoseconds silent_since() const;
 
   State state = State::fresh;
   Place own;
   Place other;
-  bool keepalive = false;
-  Nanoseconds keepalive_ns = 0;  // idle time and probes
-  Nanoseconds user_timeout_ns = 0;
+  struct Options {
+    bool keepalive = false;
+    bool aborts_on_close = false;  // SO_LINGER
+    Nanoseconds keepalive_ns = 0;  // how long nothing is sent before it ends, with the time of the probes
+    Nanoseconds user_timeout_ns = 0;
+  };
+  Options options;
 
  private:
   friend class Network;
   enum class Kind : std::uint8_t { data, end, reset };
   struct Segment {
-    Nanoseconds at = 0;  // never: it is held by a cut cable
+    Nanoseconds at = 0;  // when it arrives; never: a cut cable holds it
     Kind kind = Kind::data;
     std::string bytes;
     Nanoseconds sent_ns = 0;
@@ -64,12 +68,12 @@ class Stream final : public Object, public std::enable_shared_from_this<Stream> 
   std::weak_ptr<Stream> peer_;
   std::deque<Segment> incoming_;
   std::size_t incoming_bytes_ = 0;
-  std::size_t taken_ = 0;  // of the first segment
+  std::size_t taken_ = 0;  // bytes of the first segment that were read
   std::deque<std::shared_ptr<Stream>> callers_;
   std::size_t backlog_ = 0;
   int error_ = 0;
   bool shut_ = false;
-  bool gone_ = false;  // closed, or given up
+  bool gone_ = false;  // the stream is closed, or was given up
   Nanoseconds heard_ns_ = 0;
 };
 
@@ -78,7 +82,7 @@ class Network {
   [[nodiscard]] bool is_cut(int one, int other) const;
   void cut(int one, int other);
   void heal(int one, int other);
-  // Every connection between the two nodes ends at once, as by `ss -K`.
+  // Ends every connection between the two nodes at once, as `ss -K` does.
   void reset(int one, int other);
   [[nodiscard]] Nanoseconds latency(int from, int to) const;
   [[nodiscard]] Nanoseconds cut_since(int one, int other) const;
@@ -104,14 +108,14 @@ class Network {
 
 [[nodiscard]] Network& network();
 
-// The socket of a doorbell: only how many datagrams wait matters.
+// The socket of a doorbell. Only the number of datagrams that wait matters.
 class DatagramSocket final : public Object {
  public:
   [[nodiscard]] unsigned readiness() const override;
   void closed() override { gone = true; }
   std::weak_ptr<DatagramSocket> target;
   std::deque<std::string> waiting;
-  Place own;  // of an internet socket: only its address is asked for
+  Place own;  // of an internet socket, of which only the address is asked for
   bool gone = false;
 };
 

@@ -1,4 +1,4 @@
-// Descriptors that are waited with, or for: epoll sets, event counters, handles of processes, signals.
+// Descriptors for waiting: epoll sets, event counters, handles of processes, signals.
 #pragma once
 
 #include <sys/epoll.h>
@@ -19,14 +19,14 @@ class EpollSet final : public Object {
     std::weak_ptr<Object> object;
     epoll_event event{};
   };
-  // What is ready now, at most `most`.
+  // Returns the descriptors that are ready now, at most `most`.
   int collect(epoll_event* events, int most) const;
   [[nodiscard]] bool any_ready() const;
   [[nodiscard]] unsigned readiness() const override { return any_ready() ? 0x1U : 0U; }
   std::map<int, Entry> entries;
 };
 
-// Of pidfd_open: readable when the process has ended.
+// The object of pidfd_open. It can be read when the process has ended.
 class ProcessHandle final : public Object {
  public:
   explicit ProcessHandle(const Process& process) : process_(process) {}
@@ -36,7 +36,7 @@ class ProcessHandle final : public Object {
   const Process& process_;
 };
 
-// Of signalfd: nobody sends signals here.
+// The object of signalfd. No signals are sent in a world.
 class Signals final : public Object {};
 
 }  // namespace world

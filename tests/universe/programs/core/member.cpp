@@ -220,8 +220,13 @@ class Session {
       line >> number >> name;
       say("nonsense " + talk_nonsense(*member_, static_cast<channel::PeerId>(number), name));
     } else if (word == "relay_of") {
-      line >> number;
-      const auto relay = registry.relay_of(static_cast<std::uint16_t>(number), os::deadline_after(1));
+      double timeout_s = 1;
+      int times = 1;
+      line >> number >> timeout_s >> times;
+      Result<channel::PeerId> relay = Code::internal;
+      for (; times > 0; --times) {
+        relay = registry.relay_of(static_cast<std::uint16_t>(number), os::deadline_after(timeout_s));
+      }
       say(relay.ok() ? "relay " + std::to_string(*relay) : words(relay.status()));
     } else {
       say("unknown " + word);

@@ -1,0 +1,27 @@
+#include "message/probe.hpp"
+
+namespace couplet::message {
+
+Status Probe::check(const Messenger& messenger, const Group& group, std::int32_t source, std::int32_t tag) {
+  const bool known = source == COUPLET_ANY_SOURCE || (source >= 0 && source < group.size());
+  if (known && tag >= COUPLET_ANY_TAG) return {};
+  return messenger.misused_receive(group, nullptr, 0, COUPLET_BYTE, source, tag);
+}
+
+bool Probe::look(Messenger& messenger, Group& group, std::int32_t source, std::int32_t tag, couplet_message& message) {
+  const Flow* const flow = source == COUPLET_ANY_SOURCE ? nullptr : messenger.flows_[group.peer(source)].get();
+  const bool none =
+      source == COUPLET_ANY_SOURCE ? messenger.arrivals_.empty() : flow == nullptr || flow->arrivals.empty();
+  if (none && messenger.lost_peers_ == 0) return false;
+  Request receive;  // it is never posted
+  messenger.prepare_receive(receive, group, nullptr, 0, *find_type(COUPLET_BYTE), source, tag);
+  if (const Arrival* const arrival = messenger.find_arrival(receive); arrival != nullptr) {
+    message = {group.rank_of(arrival->flow->peer), arrival->tag, arrival->bytes, arrival->bytes};
+    return true;
+  }
+  if (messenger.lost_peers_ == 0 || messenger.senders_left(receive).ok()) return false;
+  message = {source, tag, 0, 0};
+  return true;
+}
+
+}  // namespace couplet::message

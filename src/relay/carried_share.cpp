@@ -1,0 +1,93 @@
+#include "relay/carried_share.hpp"
+
+#include <algorithm>
+
+namespace couplet::relay {
+namespace {
+
+// With each step, the share grows by at most this part of itself, and shrinks to at least that part. It grows slowly,
+// since what waits in the buffers of the system is seen late.
+constexpr double growth = 0.01;  // for the first step that comes while none waits, twice that for the second one
+constexpr double max_growth = 0.04;
+constexpr double min_shrunk = 0.75;
+constexpr double min_first = 0.5;  // for the first share after all steps
+// So large a part of the writer's slots should wait: if fewer wait, the link is idle between two steps of the share; if
+// more wait, a step is overwritten before its turn. The correction is that of the share if a whole window too many
+// waits.
+constexpr double wanted_waiting = 0.25;
+constexpr double correction = 0.5;
+
+std::uint32_t as_share(double part) noexcept {
+  return static_cast<std::uint32_t>(
+      std::clamp(part * wire::whole_share, double{wire::min_share}, double{wire::whole_share}));
+}
+
+}  // namespace
+
+void CarriedShare::step_came(std::uint64_t ordinal, std::uint64_t sent_at, std::uint64_t known) noexcept {
+  steps_[count_++ % max_steps] = {sent_at, known - std::min(known, ordinal + 1)};
+  if (share_ == wire::whole_share && told_ == wire::whole_share) {
+    return;
+  }
+  const double part = carried();
+  if (part > 0) {
+    const std::uint64_t late = waiting();
+    const double too_many = static_cast<double>(late) / static_cast<double>(slots_) - wanted_waiting;
+    idle_ = late == 0 ? idle_ + 1 : 0;
+    const double least = late == 0 ? 1 + std::min(max_growth, growth * idle_) : min_shrunk;
+    share_ = as_share(std::max(part * (1 - correction * too_many), least * told_ / wire::whole_share));
+  }
+}
+
+// What a reader loses that has given no credit for a while is not the link's fault, and with a smaller share it would
+// lose more. Then the last steps have come quickly one after the other.
+void CarriedShare::steps_were_lost(std::uint64_t begin, std::uint64_t end) noexcept {
+  if (told_ == wire::whole_share && share_ == wire::whole_share && std::max(begin, unsure_below_) < end &&
+      takes_long()) {
+    share_ = as_share(std::max(carried(), min_first));
+    count_ = 0;  // the buffers are full now, and what comes next shows what the link carries
+  }
+}
+
+void CarriedShare::tell(std::uint32_t share, std::uint64_t known) noexcept {
+  if (share > told_) {
+    unsure_below_ = known + slots_;
+  }
+  told_ = share;
+}
+
+double CarriedShare::carried() const noexcept {
+  if (count_ < min_steps) {
+    return 0;
+  }
+  const std::size_t held = std::min(count_, max_steps);
+  const std::uint64_t last = steps_[(count_ - 1) % max_steps].sent_at;
+  const std::uint64_t published = last - std::min(last, steps_[(count_ - held) % max_steps].sent_at);
+  return static_cast<double>(held - 1) / static_cast<double>(std::max<std::uint64_t>(published, held - 1));
+}
+
+// Returns true if most of the last steps took at least as long as the writer needs for one.
+bool CarriedShare::takes_long() const noexcept {
+  if (count_ < min_steps) {
+    return false;
+  }
+  const std::size_t held = std::min(count_, max_steps);
+  std::size_t slow = 0;
+  for (std::size_t number = count_ - held + 1; number < count_; ++number) {
+    slow += steps_[number % max_steps].sent_at > steps_[(number - 1) % max_steps].sent_at ? 1U : 0U;
+  }
+  return 4 * slow >= 3 * (held - 1);
+}
+
+// What waits in a quarter of the cases at most is taken for the time that a step is on its way.
+std::uint64_t CarriedShare::waiting() const noexcept {
+  const std::size_t held = std::min(count_, max_steps);
+  std::array<std::uint64_t, max_steps> sorted{};
+  std::transform(steps_.begin(), steps_.end(), sorted.begin(), [](const Step& step) { return step.waiting; });
+  const auto usual = sorted.begin() + static_cast<std::ptrdiff_t>(held / 4);
+  std::nth_element(sorted.begin(), usual, sorted.begin() + static_cast<std::ptrdiff_t>(held));
+  const std::uint64_t last = steps_[(count_ - 1) % max_steps].waiting;
+  return last - std::min(last, *usual);
+}
+
+}  // namespace couplet::relay

@@ -1,0 +1,26 @@
+// The share of the steps (wire/step_share.hpp) that the relays send to a follower whose steps come over several links:
+// from relays on several nodes, or to several ranks of a team. A step is of use only if every link carries it. So all
+// relays are asked for the smallest share that a link can carry, and they send the same steps without asking each
+// other.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "series/attachment.hpp"
+#include "series/reader_options.hpp"
+
+namespace couplet::series {
+
+// Returns the largest share that every source can send; whole_share if nothing is lost.
+[[nodiscard]] std::uint32_t possible_share(const std::vector<Source>& sources);
+// Returns how many steps are published, as far as any source knows.
+[[nodiscard]] std::uint64_t known_steps(const std::vector<Source>& sources);
+// Asks the relays for this share, and says how many steps are published.
+void ask_for_share(const std::vector<Source>& sources, std::uint32_t share, std::uint64_t known);
+// Does both for a reader of one rank, unless its sources come over one link: there they share steps already.
+void share_alone(const std::vector<Source>& sources, const ReaderOptions& options);
+// Returns true if a reader with these options wants as many steps as can come, and not certain ones.
+[[nodiscard]] bool takes_what_comes(const ReaderOptions& options);
+
+}  // namespace couplet::series

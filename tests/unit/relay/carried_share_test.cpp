@@ -1,0 +1,106 @@
+#include "relay/carried_share.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace couplet::relay {
+namespace {
+
+using wire::whole_share;
+
+constexpr std::uint64_t slots = 8;
+
+// A link that takes `periods` for a step, behind a writer that publishes one step in each period.
+class Link {
+ public:
+  explicit Link(double periods) : periods_(periods) {}
+
+  void take(double periods) { periods_ = periods; }
+  // Runs for so many periods, and returns how many steps have come.
+  int run(double periods) {
+    int came = 0;
+    for (const double end = now_ + periods; now_ < end;) {
+      const auto published = static_cast<std::uint64_t>(now_) + 1;
+      std::uint64_t next = next_;
+      while (!wire::in_share(next, share_.told())) {
+        ++next;
+      }
+      next = std::min(next, published);
+      next = next < published && next + slots < published ? published - slots / 2 : next;
+      if (next > next_) {
+        share_.steps_were_lost(next_, next);
+        next_ = next;
+      } else if (next_ < published) {
+        now_ += periods_;
+        share_.step_came(next_++, published, published);
+        ++came;
+      } else {
+        now_ += 0.1;
+      }
+      share_.tell(share_.share(), published);
+    }
+    return came;
+  }
+  [[nodiscard]] double share() const { return static_cast<double>(share_.share()) / whole_share; }
+
+ private:
+  CarriedShare share_{slots};
+  double periods_;
+  double now_ = 0;
+  std::uint64_t next_ = 0;
+};
+
+TEST(CarriedShare, ALinkThatIsFastEnoughCarriesAllSteps) {
+  Link link(0.9);
+  EXPECT_GE(link.run(500), 499);
+  EXPECT_EQ(link.share(), 1);
+}
+
+TEST(CarriedShare, TheShareIsWhatASlowLinkCarries) {
+  Link link(2.4);
+  link.run(100);
+  EXPECT_GE(link.run(1000), 380);  // at most 417
+  EXPECT_NEAR(link.share(), 1 / 2.4, 0.08);
+}
+
+TEST(CarriedShare, TheShareGrowsToAllStepsWhenTheLinkIsFastAgain) {
+  Link link(2.4);
+  link.run(300);
+  ASSERT_LT(link.share(), 0.6);
+  link.take(0.5);
+  link.run(100);
+  EXPECT_EQ(link.share(), 1);
+  EXPECT_GE(link.run(100), 99);
+}
+
+// Its steps come quickly one after the other, and then it gives no credit for a while.
+TEST(CarriedShare, AReaderThatPausesLosesNoShare) {
+  CarriedShare share(slots);
+  std::uint64_t published = 0;
+  for (int turn = 0; turn < 20; ++turn) {
+    published += 2 * slots;
+    share.steps_were_lost(published - 2 * slots, published - slots);
+    for (std::uint64_t step = published - slots; step < published; ++step) {
+      share.step_came(step, published, published);
+    }
+  }
+  EXPECT_EQ(share.share(), whole_share);
+}
+
+TEST(CarriedShare, StepsThatWereNotWantedAreNoLoss) {
+  Link link(2.4);
+  link.run(300);
+  CarriedShare share(slots);
+  for (std::uint64_t step = 0; step < 20; ++step) {
+    share.step_came(step, step + 1, step + 1);
+  }
+  share.tell(whole_share / 2, 20);
+  share.steps_were_lost(20, 22);
+  share.tell(whole_share, 22);
+  share.steps_were_lost(22, 25);  // the relay had not heard of the larger share
+  EXPECT_EQ(share.share(), whole_share);
+}
+
+}  // namespace
+}  // namespace couplet::relay
