@@ -13,6 +13,8 @@ from chaos.histories import SECOND, Call, Finding, Life
 MARGIN_S = 8.0
 # The same for the processor time of the call, which does not depend on how busy the machine is.
 MARGIN_CPU_S = 2.0
+# The ranks of a team wait for each other by this longer than the timeout of their call.
+RANK_DELAY_S = 60.0
 UNTIMED_S = {"isend": 5.0, "irecv": 5.0, "count": 5.0, "close": 40.0, "leave": 40.0, "create": 40.0}
 JOIN_SLOW_S = 6.0
 ALWAYS_STRANGE = (
@@ -61,7 +63,8 @@ def check_time(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     allowed = allowed_s(life, call)
     timeout = call.facts.get("timeout", call.facts.get("wait", 0))
     waits = call.status in ("NOT_YET", "ERROR_TIMEOUT") and timeout > 0.05 and not is_required_timeout(call)
-    if waits and call.seconds < 0.9 * min(timeout, 1e6) - 0.05:
+    enough_s = 0.9 * min(timeout, 1e6) - 0.05
+    if waits and call.seconds < enough_s and evidence.seconds_together(life, call) < enough_s:
         text = f"{call.name} with a timeout of {timeout} s: {call.status} after {call.seconds:.3f} s: {call.text}"
         yield Finding("gave-up-early", text, where(life, call))
     if allowed is None:
@@ -69,7 +72,8 @@ def check_time(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
     end_ns = evidence.end_of(life, call)
     seconds = (end_ns - call.begin_ns) / SECOND - evidence.stopped_s(life.name, call.begin_ns, end_ns)
     outcome = f"returned {call.status}" if call.end_ns else f"had not returned when it was killed ({life.stacks})"
-    if seconds > allowed + MARGIN_S:
+    late = seconds > allowed + MARGIN_S  # only then it is asked whom it waited for, which takes long
+    if late and seconds > allowed + MARGIN_S + min(RANK_DELAY_S, evidence.alone_s(life, call)):
         text = f"{call.name} {call.facts.get('k') or call.facts.get('h') or call.facts.get('f') or ''}"
         yield Finding("hang", f"{text} took {seconds:.1f} s, allowed are {allowed} s; it {outcome}", where(life, call))
     elif call.cpu_us / 1e6 > allowed + MARGIN_CPU_S:
@@ -114,12 +118,14 @@ def check_culprit(evidence: Evidence, life: Life, call: Call) -> Iterator[Findin
 
 
 def check_hub_lost(evidence: Evidence, life: Life, call: Call) -> Iterator[Finding]:
-    """A hub that is alive and can be reached again must be found again."""
+    """A hub that is alive and can be reached again must be found again. One that was killed for good stays away, also
+    if the plan wants it to be killed once more and to come back after that.
+    """
     end_ns = evidence.end_of(life, call)
     for harm in evidence.run.harms:
         if harm.target == "hub" and harm.kind == "kill":
-            started_again = any(f.kind == "kill" and f.target == "hub" and f.again for f in evidence.run.plan.faults)
-            if not started_again or harm.overlaps(call.begin_ns, end_ns, 2 * 8 * SECOND):
+            gone = not harm.returns and harm.from_ns <= end_ns
+            if gone or harm.overlaps(call.begin_ns, end_ns, 2 * 8 * SECOND):
                 return
     if evidence.harmed(("cut",), call.begin_ns, end_ns, "hub-") or evidence.harmed(("reset",), call.begin_ns, end_ns):
         return

@@ -59,6 +59,22 @@ class Made:
         counts = [bisect_right(times, time_ns) for times in self.published]
         return min(counts) if len(counts) == len(self.writers) and counts else 0
 
+    def there_for(self, min_s: float, begin_ns: int, end_ns: int) -> int:
+        """Returns how many steps of this time were in the slots of all ranks at once for at least so long.
+
+        Nothing holds the ranks of a writer together. Ranks that are more ordinals apart than there are slots never have
+        the same step.
+        """
+        good = [[call for call in calls if call.status == "OK"] for calls in self.puts.values()]
+        slots = int(self.options["slots"])
+        found = 0
+        for ordinal in range(min((len(calls) for calls in good), default=0)):
+            start_ns = max(calls[ordinal].end_ns or 0 for calls in good)
+            replaced = [calls[ordinal + slots].begin_ns for calls in good if ordinal + slots < len(calls)]
+            stop_ns = min(replaced, default=end_ns)
+            found += begin_ns <= start_ns < end_ns and stop_ns - start_ns >= min_s * SECOND
+        return found
+
 
 @dataclass
 class Reading:
@@ -277,6 +293,8 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
         if len({one.life for one in made}) > 1:
             continue  # which of them it waits for is not checked
         end_ns = evidence.end_of(reading.life, call)
+        if call.status == "ERROR_PEER_LOST" and evidence.fellow_was_killed(reading.life.name, end_ns):
+            continue  # it reads together with a rank that is dead, as it was told
         names = [reading.life.name, *(writer.name for writer in source.writers)]
         old_ns = max(since_ns, end_ns - int((STARVED_S + 1) * SECOND))
         if position >= 0 and source.published_before(old_ns) > position + call.facts["at_least"]:
@@ -317,7 +335,7 @@ def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Ite
 
 
 def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
-    """A follower that is slower than its writer gets a fair part of the steps, if each stays long enough."""
+    """A follower that is slower than its writer gets a fair part of the steps that stay long enough."""
     waits = [call for call in reading.reads if call.status in ("OK", "NOT_YET", "END") and call.end_ns]
     if reading.holds or not reading.takes_all or len(made) != 1 or not waits:
         return
@@ -329,12 +347,12 @@ def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> It
     copy_s = reading.opened.facts.get("bytes", 0) / speed
     if published < MIN_STEPS or span_s <= 0 or copy_s <= 0:
         return
-    if source.options["slots"] * span_s / published < 2 * copy_s:
-        return  # the step was gone before any reader could have copied it
+    stayed = source.there_for(2 * copy_s, begin_ns, min(end_ns, writer_end_ns))
     inside_s = sum(call.seconds for call in waits if call.begin_ns < writer_end_ns)
     names = [reading.life.name, *(writer.name for writer in source.writers)]
     inside_s = min(inside_s, evidence.calm_s(begin_ns, min(end_ns, writer_end_ns), names))
-    possible = min(published, inside_s / copy_s)
+    # Steps come and go while the reader is outside, too.
+    possible = min(stayed * inside_s / span_s, inside_s / copy_s)
     got = sum(1 for _ in delivered(reading))
     if possible > MIN_STEPS / 2 and got < MIN_SHARE * possible:
         text = f"a follower got {got} of {published} steps; at {speed / 1e9} GB/s it could have copied {possible:.0f}"
@@ -385,10 +403,16 @@ def check_holding(evidence: Evidence, made: list[Made], readings: list[Reading])
                 both = {before.status, put.status} <= {"ERROR_TIMEOUT", "FULL"}
                 if not both or put.seconds < HELD_FOR_NOBODY_S:
                     continue  # once may be a relay that is just starting
-                reason = why_held(evidence, one, put, readings)
+                reason = "" if lacks_another_rank(one, writer.rank, put) else why_held(evidence, one, put, readings)
                 if reason:
                     text = f"{writer.name} was held up for {put.seconds:.1f} s, {reason}: {put.text}"
                     yield Finding("held-for-nobody", text, f"series {one.name} at {put.begin_ns}")
+
+
+def lacks_another_rank(made: Made, rank: int, put: Call) -> bool:
+    """Says whether another rank has not yet published the step that this put overwrites: then no reader has it."""
+    own = sum(1 for call in made.puts[rank] if call.status == "OK" and (call.end_ns or 0) <= put.begin_ns)
+    return made.published_before(put.begin_ns) <= own - int(made.options["slots"])
 
 
 def why_held(evidence: Evidence, made: Made, put: Call, readings: list[Reading]) -> str:

@@ -31,6 +31,15 @@ class Evidence:
         """Returns when the call returned, or when its process ended without that."""
         return call.end_ns or life.ended_ns or self.end_ns
 
+    def fellow_was_killed(self, name: str, time_ns: int) -> bool:
+        """Says whether another rank of the same program was killed by then."""
+        program = name.split("/")[0]
+        return any(
+            harm.kind == "kill" and harm.target != name and harm.target.split("/")[0] == program
+            for harm in self.run.harms
+            if harm.from_ns < time_ns
+        )
+
     def harms_to(self, names: Iterable[str]) -> Iterator[Harm]:
         """Returns faults that may excuse something between these actors: faults of them, between them, or of their
         nodes.
@@ -72,6 +81,44 @@ class Evidence:
             if (stopped or harm.kind == "busy") and harm.overlaps(begin_ns, end_ns):
                 total += min(harm.until_ns or self.end_ns, end_ns) - max(harm.from_ns, begin_ns)
         return total / SECOND
+
+    def alone_s(self, life: Life, call: Call) -> float:
+        """Returns the seconds of a collective read or open in which another rank of its program, which lived, was in
+        no such call: the ranks wait for each other (decision 25).
+        """
+        if not self.is_collective(life, call):
+            return 0.0
+        end_ns = self.end_of(life, call)
+        alone: dict[str, int] = {}
+        for fellow in self.run.lives:
+            if fellow.program != life.program or fellow.rank == life.rank:
+                continue
+            began_ns, ended_ns = max(fellow.started_ns, call.begin_ns), min(fellow.ended_ns or self.end_ns, end_ns)
+            outside = max(0, ended_ns - began_ns)
+            for one in fellow.calls:
+                if one.name == call.name and one.facts.get("h") == call.facts.get("h"):
+                    outside -= max(0, min(self.end_of(fellow, one), ended_ns) - max(one.begin_ns, began_ns))
+            alone[fellow.name] = alone.get(fellow.name, 0) + outside
+        return max(alone.values(), default=0) / SECOND
+
+    def seconds_together(self, life: Life, call: Call) -> float:
+        """Returns the seconds of a call. If other ranks of its program are in the same collective call, they count from
+        the first one that began, since the timeout of one rank ends the call for all.
+        """
+        begin_ns = call.begin_ns
+        if self.is_collective(life, call):
+            for fellow in self.run.lives:
+                if fellow.program == life.program and fellow.rank != life.rank:
+                    for one in fellow.calls:
+                        together = one.begin_ns < call.begin_ns <= self.end_of(fellow, one)
+                        if together and one.name == call.name and one.facts.get("h") == call.facts.get("h"):
+                            begin_ns = min(begin_ns, one.begin_ns)
+        return (self.end_of(life, call) - begin_ns) / SECOND
+
+    def is_collective(self, life: Life, call: Call) -> bool:
+        opened = [one for one in life.calls if one.name == "open" and one.begin_ns <= call.begin_ns]
+        opened = [one for one in opened if one.facts.get("h") == call.facts.get("h")]
+        return call.name in ("open", "read") and bool(opened) and not opened[-1].facts.get("local")
 
     def was_gone(self, name: str, until_ns: int) -> bool:
         """Says whether a process of this name had ended, or had begun to leave, by then."""

@@ -67,7 +67,7 @@ def read_lines(random: Random, writer: Writer, holds: bool) -> list[str]:
     two = writer.slots >= 4 and not any(word.startswith("every") for word in words) and random.random() < 0.25
     for _ in range(random.choice((1, 1, 2))):
         usual = random.random() < 0.96
-        timeout = random.choice(("0.1", "0.5", "2", "5") if usual else ("inf", "1e12"))
+        timeout = random.choice(("0", "0.1", "0.5", "2", "5") if usual else ("inf", "1e12"))
         read = (
             f"read series={writer.series} timeout={timeout} patience=12 pause_us={random.choice((0, 0, 1000, 10000))}"
         )
@@ -300,4 +300,4 @@ def generate_plain(random: Random, seed: int) -> Plan:
     faults.sort(key=lambda fault: fault.at_s)
     settings = {"COUPLET_RELAY": "in_calls"} if random.random() < 0.15 else {}
     small_buffers, neighbours = random.random() < 0.2, random.random() < 0.1
-    return Plan(seed, tuple(programs), tuple(faults), settings, small_buffers, memory_mib, neighbours)
+    return Plan(seed, tuple(programs), tuple(faults), settings, small_buffers, memory_mib, neighbours=neighbours)

@@ -67,13 +67,16 @@ class Life:
 
 @dataclass
 class Harm:
-    """A fault as it happened. until_ns is None if it lasted to the end of the run."""
+    """A fault as it happened. until_ns is None if it lasted to the end of the run. returns: the process that was killed
+    is started again at until_ns, or would have been if the run had lasted that long.
+    """
 
     kind: str
     target: str
     from_ns: int
     until_ns: int | None = None
     note: str = ""
+    returns: bool = False
 
     def overlaps(self, begin_ns: int, end_ns: int, after_ns: int = 0) -> bool:
         """Says whether it was in force between two times. after_ns: so long after its end still counts."""

@@ -131,7 +131,7 @@ class Performance:
         pids = self.signal_all(fault.target, signal.SIGKILL)
         if not pids:
             return None
-        harm.note = f"pid {pids}"
+        harm.note, harm.returns = f"pid {pids}", fault.again
         self.force_clean = True
         if fault.target == "hub":
             assert self.stage.hub is not None

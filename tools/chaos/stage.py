@@ -53,8 +53,7 @@ class Stage:
         self.secret = directory / "secret"
         self.secret.touch(mode=0o600)
         self.secret.write_text(secrets.token_hex(32) + "\n")
-        self.run_id = secrets.token_hex(8)
-        self.keeps_run = tree.hub_has("--run ")
+        self.run_id = ""  # what the hub has printed; a hub that is started again resumes it
         for node in ("a", "b"):
             self.prepare_node(node)
 
@@ -94,8 +93,8 @@ class Stage:
         address = "0.0.0.0" if self.network.real else "127.0.0.1"
         command = [*self.network.prefix("hub"), str(self.tree.program("couplet-hub")), "--programs", programs]
         command += ["--listen", f"{address}:{self.hub_port}", "--secret-file", str(self.secret)]
-        if self.keeps_run:
-            command += ["--run", self.run_id]
+        if self.run_id:
+            command += ["--resume", self.run_id]
         with (self.directory / "hub.log").open("ab") as log:
             environment = self.environment("a", {}) | {"COUPLET_RUN_DIR": str(self.directory)}
             self.hub = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment)
@@ -104,6 +103,8 @@ class Stage:
         if not line.startswith("COUPLET_HUB="):
             self.notes.append(f"the hub did not start: {(self.directory / 'hub.log').read_text()[-300:]}")
             return
+        if self.tree.hub_has("--resume "):
+            self.run_id = self.hub.stdout.readline().decode().strip().removeprefix("COUPLET_RUN=")
         self.hub_ended_ns = None
         self.hub_port = int(line.rsplit(":", 1)[1])
 
