@@ -4,7 +4,8 @@ limits.
 Everything is measured side by side in one run, by many short samples in rounds (ours, each baseline, the limit, ours,
 ...). The programs are kept alive, and block in read() while another pair is measured. `us` is half a round trip. `GB/s`
 is a ping-pong over shm and a stream over tcp. `ratio` is ours to theirs, the median over the rounds: for us below 1 is
-better, for GB/s above 1.
+better, for GB/s above 1. `+50peers` and `+250peers` have that many other peers that sleep, each with an open
+connection; `no_other_peers` is the same without them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ SHM_SIZES = {"8B": 8, "128B": 128, "64KiB": 64 * KIB, "1MiB": MIB, "16MiB": 16 *
 TCP_SIZES = {"8B": 8, "64KiB": 64 * KIB, "1MiB": MIB}
 CASES = [
     *("shm/8B", "shm/8B+tcp", "shm/8B+50peers", "shm/128B", "shm/64KiB", "shm/1MiB", "shm/16MiB"),
-    *("tcp/8B", "tcp/64KiB", "tcp/1MiB", "tcp/8B+encrypted", "tcp/1MiB+encrypted"),
+    *("tcp/8B", "tcp/8B+250peers", "tcp/64KiB", "tcp/1MiB", "tcp/8B+encrypted", "tcp/1MiB+encrypted"),
 ]
 
 
@@ -27,6 +28,8 @@ def ours_of(arena: Arena, link: str, variant: str) -> Contender:
     if link == "tcp":
         if variant == "encrypted":
             return arena.couplet("couplet-tcp-encrypted", encrypt=True, COUPLET_LINKS="self,tcp")
+        if variant == "250peers":
+            return arena.couplet("couplet-tcp-250", others=250, COUPLET_LINKS="self,tcp")
         return arena.couplet("couplet-tcp", COUPLET_LINKS="self,tcp")
     if variant == "tcp":
         return arena.couplet("couplet-shm-tcp", others=1, other_node=True)
@@ -46,6 +49,8 @@ def make_case(arena: Arena, name: str) -> Case:
     else:
         limit = arena.raw("tcp")
     baselines["zeromq"] = arena.zeromq(link)
+    if variant.endswith("peers"):
+        baselines["no_other_peers"] = ours_of(arena, link, "")
     return Case(
         name=name,
         unit="us" if size <= 128 else "GB/s",

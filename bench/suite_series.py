@@ -23,9 +23,12 @@ from common.hub import running_hub
 
 ROOT = Path(__file__).resolve().parent.parent
 SLOTS = 1500
-CASES = ["put", "claim", *(f"read/k={count}" for count in (1, 8, 64, 256, 700, 1300, 1500)), "newest"]
+MAPPED_CASES = ["put", "claim", *(f"read/k={count}" for count in (1, 8, 64, 256, 700, 1300, 1500)), "newest"]
 RELAYED_CASES = ["relay/read", "relay/writer-slowdown"]
 REMAP_CASES = ["remap"]
+FOLLOWER_CASES = [f"put+followers/{size}" for size in ("8B", "64KiB", "3MB")]
+FOLLOWERS = 64
+CASES = [*MAPPED_CASES, *RELAYED_CASES, *REMAP_CASES, *FOLLOWER_CASES]
 STEP_BYTES = 900 * 900 * 4
 BOX_BYTES = 600 * 600 * 4
 LAUNCHERS = {
@@ -42,6 +45,15 @@ LIMITS = (
     "limit_tcp",
     "limit_no_reader",
 )
+
+
+def missing(build: Path, case: str) -> Path | None:
+    """Returns the program of a case that a build does not have, as an older commit may not."""
+    names = {"relay": "series_relayed", "remap": "series_remap", "put+followers": "series_followers"}
+    name = names.get(case.partition("/")[0])
+    if name is None or (program := build / "bench" / "series" / name).exists():
+        return None
+    return program
 
 
 def available_bytes() -> int:
@@ -113,6 +125,22 @@ def run_remap(build: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
+def run_followers(build: Path, cases: list[str]) -> list[dict[str, Any]]:
+    """Runs the cases of a put while other processes follow the series and sleep."""
+    program = build / "bench" / "series" / "series_followers"
+    print(f"series: {FOLLOWERS} followers", file=sys.stderr)
+    with running_hub(build, f"ocean:1,sleepers:{FOLLOWERS}") as hub, contextlib.ExitStack() as stack:
+        environment = {**os.environ, **hub}
+        for rank in range(FOLLOWERS):
+            command = [str(program), "sleepers", str(rank), str(FOLLOWERS), *cases]
+            process = subprocess.Popen(command, env=environment)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        command = [str(program), "ocean", "0", str(FOLLOWERS), *cases]
+        done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, timeout=600, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
 def figures(samples: list[float]) -> dict[str, float]:
     """Returns best and median."""
     return {"best": min(samples), "median": statistics.median(samples)}
@@ -174,22 +202,23 @@ def main(argv: list[str]) -> int:
     )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--slots", type=int, default=0)
-    cases = [*CASES, *RELAYED_CASES, *REMAP_CASES]
-    parser.add_argument("--case", action="append", choices=cases, help="only this one; may be given several times")
+    parser.add_argument("--case", action="append", choices=CASES, help="only this one; may be given several times")
     parser.add_argument("--mpi", action="append", choices=sorted(LAUNCHERS), help="only under this one (default: each)")
     parser.add_argument("--samples", type=Path, help="write all samples here")
     arguments = parser.parse_args(argv)
     slots = arguments.slots or choose_slots()
-    chosen = arguments.case or cases
+    chosen = arguments.case or CASES
     build = arguments.build.resolve()
     runs: dict[str, list[dict[str, Any]]] = {}
-    if mapped := [case for case in chosen if case in CASES]:
+    if mapped := [case for case in chosen if case in MAPPED_CASES]:
         for flavour in arguments.mpi or LAUNCHERS:
             runs[flavour] = run(build, flavour, slots, mapped)
     if relayed := [case for case in chosen if case in RELAYED_CASES]:
         runs["relayed"] = run_relayed(build, relayed)
     if any(case in REMAP_CASES for case in chosen):
         runs["remap"] = run_remap(build)
+    if followed := [case for case in chosen if case in FOLLOWER_CASES]:
+        runs["followers"] = run_followers(build, followed)
     if arguments.samples:
         arguments.samples.write_text(json.dumps(runs))
     merged = merge(runs)

@@ -44,6 +44,7 @@ FIGURES = {
     "end_to_end": ("ours/put", "end_to_end"),
     "read-window": ("ours/window", "read"),
 }
+CASES = [f"{buffer}/{mpi}/{figure}" for buffer in BUFFERS for mpi in LAUNCHERS for figure in FIGURES]
 Run = dict[str, Any]
 
 
@@ -180,6 +181,9 @@ def parse(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--mpi", action="append", choices=sorted(LAUNCHERS), help="only under this one (default: each)")
     parser.add_argument("--buffer", action="append", choices=list(BUFFERS), help="only this size (default: both)")
+    parser.add_argument(
+        "--case", choices=CASES, help="only this figure, with its buffer and MPI, without ADIOS2 and plot"
+    )
     parser.add_argument("--n", type=int, action="append", help="only this N (default: 1 to 10)")
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--no-sst", action="store_true", help="without ADIOS2")
@@ -203,6 +207,11 @@ def wanted_slots(buffers: Iterable[str]) -> dict[str, int]:
 def main(argv: list[str]) -> int:
     """Parses the arguments, runs the cases and prints them."""
     arguments = parse(argv)
+    figures_wanted = list(FIGURES)
+    if arguments.case:
+        buffer, mpi, figure = arguments.case.split("/")
+        arguments.buffer, arguments.mpi, arguments.no_sst = [buffer], [mpi], True
+        figures_wanted = [figure]
     build, sizes = arguments.build.resolve(), arguments.n or list(range(1, 11))
     python = None if arguments.no_sst else sst_python(build)
     jobs: dict[str, list[Run]] = {}
@@ -216,10 +225,11 @@ def main(argv: list[str]) -> int:
             if runs := run_job(build, flavour, slots, arguments.rounds, sizes):
                 jobs[f"{buffer}/{flavour}"] = runs + sst
     for job, runs in jobs.items():
-        for figure, (ours, key) in FIGURES.items():
+        for figure in figures_wanted:
+            ours, key = FIGURES[figure]
             print(json.dumps(rounded(describe(f"{job}/{figure}", runs, ours, key))), flush=True)
     if arguments.runs:
         arguments.runs.write_text(json.dumps(jobs))
-    if jobs:
+    if jobs and not arguments.case:
         draw(arguments.plot or build / "bench" / "series-paper.png", jobs)
     return 0 if jobs else 1

@@ -8,6 +8,7 @@ import importlib
 import json
 import statistics
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from common.measure import calibrate, significant
 BENCH = Path(__file__).resolve().parents[1]
 CONFIDENCE = 0.95
 # The suites whose programs are kept alive between samples. In the others each sample is a run of its own.
-PAIRED_SUITES = ("message", "task")
+PAIRED_SUITES = ("message", "steps", "task")
 MIN_PAIRS = 6  # fewer pairs allow no statement with this confidence
 
 
@@ -140,13 +141,37 @@ def cases_of(suite: str) -> list[str]:
     return list(importlib.import_module("suite_" + suite.replace("-", "_")).CASES)
 
 
-def compare(sampler: LiveSampler | RunSampler, pairs: int) -> tuple[dict[str, list[Sample]], Verdict]:
+def compare(sampler: LiveSampler | RunSampler, pairs: int) -> tuple[dict[str, list[Sample]], list[float]]:
+    """Returns the samples of both builds, and the ratios of the pairs."""
     samples: dict[str, list[Sample]] = {"ours": [], "base": []}
     for first, second in order(pairs):
         for name in (first, second):
             samples[name].append(sampler.sample(name))
     ratios = [own.slower_than(other) for own, other in zip(samples["ours"], samples["base"], strict=True)]
-    return samples, verdict(ratios)
+    return samples, ratios
+
+
+def compare_restarted(
+    suite: str, case: str, builds: dict[str, Path], pairs: int, restarts: int, sample_s: float
+) -> tuple[dict[str, list[Sample]], list[float]]:
+    """Compares programs that are started anew `restarts` times, in turn in the other order. Returns one ratio for each
+    start: the speed of memory depends on the pages that a process got, so that two starts of one build may differ by
+    a third, however often they are compared.
+    """
+    samples: dict[str, list[Sample]] = {"ours": [], "base": []}
+    ratios = []
+    for start in range(restarts):
+        chosen = dict(builds.items() if start % 2 == 0 else reversed(builds.items()))
+        with tempfile.TemporaryDirectory(prefix="couplet-bench-") as directory:
+            sampler = LiveSampler(suite, case, chosen, Path(directory), sample_s)
+            try:
+                taken, of_pairs = compare(sampler, max(2, pairs // restarts))
+            finally:
+                sampler.stop()
+        for name, values in taken.items():
+            samples[name] += values
+        ratios.append(statistics.median(of_pairs))
+    return samples, ratios
 
 
 def line_of(suite: str, case: str, samples: dict[str, list[Sample]], found: Verdict, limit: float) -> dict[str, Any]:
@@ -171,18 +196,33 @@ def line_of(suite: str, case: str, samples: dict[str, list[Sample]], found: Verd
     }
 
 
+def compare_once(
+    suite: str, case: str, builds: dict[str, Path], pairs: int, sample_s: float, options: list[str]
+) -> tuple[dict[str, list[Sample]], list[float]]:
+    with tempfile.TemporaryDirectory(prefix="couplet-bench-") as directory:
+        sampler: LiveSampler | RunSampler
+        if suite in PAIRED_SUITES:
+            sampler = LiveSampler(suite, case, builds, Path(directory), sample_s)
+        else:
+            sampler = RunSampler(suite, case, builds, options)
+        try:
+            return compare(sampler, pairs)
+        finally:
+            sampler.stop()
+
+
 def run_suite(
     suite: str, cases: list[str], builds: dict[str, Path], pairs: int, sample_s: float, limit: float, options: list[str]
 ) -> Iterator[dict[str, Any]]:
+    module = importlib.import_module("suite_" + suite.replace("-", "_"))
+    missing = getattr(module, "missing", lambda build, case: None)
     for case in cases:
-        with tempfile.TemporaryDirectory(prefix="couplet-bench-") as directory:
-            sampler: LiveSampler | RunSampler
-            if suite in PAIRED_SUITES:
-                sampler = LiveSampler(suite, case, builds, Path(directory), sample_s)
-            else:
-                sampler = RunSampler(suite, case, builds, options)
-            try:
-                samples, found = compare(sampler, pairs)
-            finally:
-                sampler.stop()
-        yield line_of(suite, case, samples, found, limit)
+        if lacking := [str(path) for build in builds.values() if (path := missing(build, case))]:
+            print(f"bench-against: {suite} {case} left out: {' and '.join(lacking)} is missing", file=sys.stderr)
+            continue
+        restarts = int(getattr(module, "RESTARTS", 1))
+        if restarts > 1:
+            samples, ratios = compare_restarted(suite, case, builds, pairs, restarts, sample_s)
+        else:
+            samples, ratios = compare_once(suite, case, builds, pairs, sample_s, options)
+        yield line_of(suite, case, samples, verdict(ratios), limit)

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.contender import Contender, ContenderError
@@ -66,6 +66,28 @@ class Arena:
             raise SystemExit(
                 f"bench: {name} did not start; see {self.log.name}:\n" + Path(self.log.name).read_text()[-2000:]
             )
+        return contender
+
+    def programs_of(self, folder: str, programs: Sequence[str]) -> Contender:
+        """Starts a hub and one rank of each program, all from bench/<folder>/<folder>, in a run directory of their own.
+        Raises SystemExit with what they have printed, if they do not start.
+        """
+
+        def start(contender: Contender) -> None:
+            run_directory = Path(tempfile.mkdtemp(prefix="couplet-bench-", dir="/dev/shm"))
+            contender.at_end.append(lambda: shutil.rmtree(run_directory, ignore_errors=True))
+            secret = str(self.directory / "secret")
+            sizes = ",".join(f"{program}:1" for program in programs)
+            environment = {"COUPLET_RUN_DIR": str(run_directory), "COUPLET_SECRET_FILE": secret}
+            command = [str(self.hub), "--programs", sizes, "--listen", "127.0.0.1:0", "--secret-file", secret]
+            environment["COUPLET_HUB"] = self.start_hub(contender, command, environment)
+            environment |= {"COUPLET_RANK": "0", "COUPLET_SIZE": "1"}
+            for program in programs:
+                contender.start([str(self.programs / folder / folder), program, str(contender.stem)], **environment)
+
+        contender = self.get(f"couplet-{folder}", start)
+        if contender is None:
+            raise SystemExit(f"bench: the programs did not start:\n{Path(self.log.name).read_text()[-2000:]}")
         return contender
 
     def start_hub(self, contender: Contender, command: list[str], environment: dict[str, str]) -> str:

@@ -64,7 +64,8 @@ class Contender:
         line, self.rest[role] = self.rest[role].split(b"\n", 1)
         return line.decode()
 
-    def wait_ready(self, timeout_s: float = 40) -> None:
+    def wait_ready(self) -> None:
+        timeout_s = 40.0 + len(self.processes)
         for role in (0, 1):
             if self.line(role, timeout_s) != "ready":
                 raise ContenderError(f"{self.name}: unexpected answer")

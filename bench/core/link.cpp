@@ -23,10 +23,14 @@
 #include "os/doorbell.hpp"
 #include "os/process_page.hpp"
 #include "os/socket.hpp"
+#include "tcp_pair.hpp"
 
 namespace {
 
 using namespace couplet;
+using couplet::bench::give_up;
+using couplet::bench::must;
+using couplet::bench::tcp_pair;
 
 constexpr int samples = 100;
 
@@ -59,19 +63,6 @@ class Spinner {
  private:
   unsigned rounds_ = 0;
 };
-
-[[noreturn]] void give_up(const std::string& why) {
-  std::fprintf(stderr, "bench link: %s\n", why.c_str());
-  std::exit(1);
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    give_up(result.status().text());
-  }
-  return std::move(result).value();
-}
 
 // One way to send 8 bytes there and back. The process with `first` sends first.
 using RoundTrips = std::function<void(bool first, int count)>;
@@ -452,24 +443,6 @@ void tcp_cases(Side& side) {
   side.meet();
 }
 
-// Makes two connections with 4 MB buffers between two processes, before the fork.
-std::pair<os::Descriptor, os::Descriptor> connection() {
-  const os::SocketOptions options{.buffer_bytes = 4 << 20};
-  auto listener = must(link::TcpListener::open(must(os::resolve("127.0.0.1:0")), options));
-  auto connector = must(link::TcpConnector::open(listener->endpoint(), nullptr, options));
-  Result<os::Descriptor> client(Code::not_yet);
-  Result<os::Descriptor> server(Code::not_yet);
-  while (!client.ok() || !server.ok()) {
-    if (!client.ok()) {
-      client = connector->poll();
-    }
-    if (!server.ok()) {
-      server = listener->accept();
-    }
-  }
-  return {std::move(client).value(), std::move(server).value()};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -482,8 +455,8 @@ int main(int argc, char** argv) {
   if (const Status made = os::make_private_directory(directory); !made.ok()) {
     give_up(made.text());
   }
-  auto [raw_client, raw_server] = connection();
-  auto [client, server] = connection();
+  auto [raw_client, raw_server] = tcp_pair();
+  auto [client, server] = tcp_pair();
   const std::vector<std::string> wanted(argv + 1, argv + argc);
   // A forked child gives up what its parent owns, but plain numbers stay valid.
   const int child_raw = ::dup(raw_server.number());

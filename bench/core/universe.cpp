@@ -51,7 +51,7 @@ class Crowd {
     }
   }
 
-  // Dials for every member, and waits until all have been told that `phase` has ended.
+  // Dials for every member, and waits until all have been told that the universe is complete (again).
   void join(bool again) {
     again_ = again;
     done_ = 0;
@@ -163,8 +163,8 @@ class Crowd {
       give_up(refused->text);
     }
     const bool told =
-        again_ ? std::holds_alternative<RejoinedMessage>(message) : std::holds_alternative<CompleteMessage>(message);
-    done_ += told || std::holds_alternative<GoodbyeMessage>(message) ? std::size_t{1} : 0;
+        std::holds_alternative<CompleteMessage>(message) || std::holds_alternative<GoodbyeMessage>(message);
+    done_ += told ? std::size_t{1} : 0;
   }
 
   static std::string key(const Member& member) { return fmt::format("node-{}", member.rank / members_per_node); }
