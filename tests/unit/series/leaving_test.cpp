@@ -103,7 +103,7 @@ TEST_F(Leaving, OfTwoThatWouldPublishNextTheDeadOneIsFound) {
   Batch batch;
   ASSERT_TRUE(read_one(batch).ok());
   environments[1]->die();  // rank 0 lives, and would wait for rank 1 for ever
-  const Status status = reader->read(1, 1, os::deadline_after(5), nullptr, 0, batch);
+  const Status status = reader->read(1, 1, os::deadline_after(20), nullptr, 0, batch);
   EXPECT_EQ(status.code(), Code::peer_lost);
   EXPECT_NE(status.text().find("peer 1 is gone"), std::string::npos) << status.text();
   put(0, 1);
