@@ -93,6 +93,7 @@ void fields(auto& visit, Is<JoinMessage> auto& message) {
 
 void fields(auto& visit, Is<NodeMessage> auto& message) {
   visit.text("key", message.key, max_node_key_bytes);
+  visit.number("node", message.node);
 }
 
 void fields(auto& visit, Is<PresentMessage> auto& message) {

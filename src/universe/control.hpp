@@ -91,6 +91,7 @@ struct JoinMessage {
 // Follows `admitted`, when the node directory exists. Processes with the same key share a node directory.
 struct NodeMessage {
   std::string key;
+  std::uint16_t node = unknown_node;  // the number that an earlier hub has given to this node, if the directory has it
 };
 // Follows `placed`, when this process has made its page and accepts connections.
 struct PresentMessage {

@@ -158,7 +158,7 @@ Status Member::heard(AdmittedMessage& message) {
   epoch_ = message.epoch;
   settings_ = std::move(message.settings);
   if (directory_ != nullptr) {  // the hub was started again while this process was joining
-    say(NodeMessage{directory_->key()});
+    say(NodeMessage{directory_->key(), noted_number(directory_->path())});
   }
   hub_is_back();
   return {};

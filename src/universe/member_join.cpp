@@ -183,12 +183,13 @@ Status Member::connect_once(std::uint64_t deadline_ns) {
 Status Member::enter_node(std::uint64_t deadline_ns) {
   const LockWait wait{std::max(deadline_ns, os::now_ns() + second_ns), options_.interrupted};
   COUPLET_TRY_VALUE(directory_, NodeDirectory::enter(options_.run_directory, run_id_, options_.node_name, wait));
-  say(NodeMessage{directory_->key()});
+  say(NodeMessage{directory_->key(), noted_number(directory_->path())});
   return {};
 }
 
 Status Member::present() {
   liveness_.enter(directory_->path(), id_, node_);
+  static_cast<void>(note_number(directory_->path(), node_));  // without it, only a hub that is started again misses it
   PresentMessage message;
   COUPLET_TRY_VALUE(message.contact.memory_nonce, os::random_bits());
   message.contact.process = os::process_id();

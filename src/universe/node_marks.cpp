@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view page_prefix = "page-";
 constexpr std::string_view left_prefix = "left-";
+constexpr std::string_view number_prefix = "number-";
+constexpr std::size_t number_digits = 4;
 constexpr std::size_t peer_digits = 8;
 constexpr std::size_t incarnation_digits = 4;
 
@@ -47,12 +49,32 @@ PeerState state_of_page(const std::string& directory, channel::PeerId peer, std:
   return (*page)->owner_lives() ? PeerState::present : PeerState::lost;
 }
 
+Status make_mark(const std::string& path) {
+  const os::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  return file ? Status() : os::system_failure(errno, fmt::format("cannot make {}", path));
+}
+
 }  // namespace
 
 Status mark_left(const std::string& directory, channel::PeerId peer, std::uint16_t incarnation) {
-  const auto path = fmt::format("{}/{}{:08x}-{:04x}", directory, left_prefix, peer, incarnation);
-  const os::Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  return file ? Status() : os::system_failure(errno, fmt::format("cannot make {}", path));
+  return make_mark(fmt::format("{}/{}{:08x}-{:04x}", directory, left_prefix, peer, incarnation));
+}
+
+Status note_number(const std::string& directory, std::uint16_t node) {
+  return make_mark(fmt::format("{}/{}{:04x}", directory, number_prefix, node));
+}
+
+std::uint16_t noted_number(const std::string& directory) {
+  const auto names = os::list_directory(directory);
+  for (const auto& name : names.ok() ? *names : std::vector<std::string>()) {
+    std::string_view rest = name;
+    std::uint32_t node = 0;
+    if (rest.starts_with(number_prefix) && take_number(rest = rest.substr(number_prefix.size()), number_digits, node) &&
+        rest.empty()) {
+      return static_cast<std::uint16_t>(node);
+    }
+  }
+  return unknown_node;
 }
 
 std::vector<PeerRun> seen_on_node(const std::string& directory, const std::vector<PeerRun>& peers) {

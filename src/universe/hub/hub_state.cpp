@@ -252,6 +252,7 @@ void HubState::take(ConnectionId connection, Client& client, const NodeMessage& 
     return;
   }
   client.node_key = message.key;
+  client.noted_node = message.node;
   place(connection, client);
 }
 
@@ -265,17 +266,16 @@ void HubState::place(ConnectionId connection, Client& client) {
     // members may come back late: a new node gets one that no predecessor has reached.
     const auto epoch = settings_.restarted ? std::max<std::size_t>(epoch_, 1) : 0;
     const auto first_new = epoch * std::max(min_nodes_of_a_hub, seats_.rank_count());
-    const auto before = seats_.node_count();
-    const auto numbered = seats_.node_for(*client.node_key, client.host, first_new);
+    const auto numbered = seats_.node_for(*client.node_key, client.host, client.noted_node, first_new);
     if (!numbered.ok()) {
       refuse(connection, client, numbered.status());
       return;
     }
-    client.place.node = *numbered;
-    if (seats_.node_count() > before) {
+    client.place.node = numbered->number;
+    if (numbered->is_new) {
       welcome_.clear();
       if (complete_) {
-        changes_.add_node(*numbered, client.host);
+        changes_.add_node(numbered->number, client.host);
       }
     }
   }

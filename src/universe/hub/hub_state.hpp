@@ -113,6 +113,7 @@ class HubState {
     std::uint64_t next_note_ns = UINT64_MAX;
     std::string host;
     std::optional<std::string> node_key;  // its node gets its number when it is placed
+    std::uint16_t noted_node = unknown_node;
   };
   using Clients = std::map<ConnectionId, Client>;
 

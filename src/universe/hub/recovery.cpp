@@ -218,6 +218,12 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
     }
     series_.tell_all(connection, message.peer);
   }
+  // It may leave at once, and be the only one that knows where those listened that have left unheard.
+  if (message.released && awaited_count_ > 0 && awaited_count_ <= max_contacts_looked_for) {
+    if (auto unknown = without_contact(seats_, 0); !unknown.empty()) {
+      outbox_.say(connection, payload_of(LookMessage{{}, std::move(unknown)}));
+    }
+  }
   settle_recovery(now_ns);
   release(place.program);
 }

@@ -210,9 +210,13 @@ void Seats::vacate(ConnectionId connection, const Place& place) {
 
 // ---- nodes
 
-Result<std::uint16_t> Seats::node_for(const std::string& key, const std::string& host, std::size_t first_new) {
+Result<Seats::NumberedNode> Seats::node_for(const std::string& key, const std::string& host, std::uint16_t noted,
+                                            std::size_t first_new) {
   if (const auto found = node_of_key_.find(key); found != node_of_key_.end()) {
-    return found->second;
+    return NumberedNode{found->second, false};
+  }
+  if (noted != unknown_node && adopt_node(noted, key, host).ok()) {
+    return NumberedNode{noted, true};
   }
   if (nodes_.size() >= max_nodes) {
     return fail(Code::limit, "the universe has {} nodes, the most that are possible", max_nodes);
@@ -222,7 +226,7 @@ Result<std::uint16_t> Seats::node_for(const std::string& key, const std::string&
   node_of_key_.emplace(key, node);
   nodes_.resize(number);
   nodes_.push_back({key, host});
-  return node;
+  return NumberedNode{node, true};
 }
 
 Status Seats::adopt_node(std::uint16_t node, const std::string& key, const std::string& host) {
@@ -232,8 +236,13 @@ Status Seats::adopt_node(std::uint16_t node, const std::string& key, const std::
   const auto known = node_of_key_.find(key);
   const bool ours = known == node_of_key_.end() ? nodes_[node].key.empty() : known->second == node;
   if (!ours) {
-    return fail(Code::mismatch,
-                "node {} on host {}: the hub that was started again has given this number to another node", node, host);
+    return known == node_of_key_.end()
+               ? fail(Code::mismatch,
+                      "host {}: the hub that was started again has given the number {} of this node to {}", host, node,
+                      nodes_[node].name)
+               : fail(Code::mismatch,
+                      "host {}: the hub that was started again has given this node the number {}, not {}", host,
+                      known->second, node);
   }
   node_of_key_.emplace(key, node);
   nodes_[node] = {key, host};

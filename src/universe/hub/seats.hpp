@@ -89,11 +89,17 @@ class Seats {
   // is forgotten.
   void vacate(ConnectionId connection, const Place& place);
 
-  // Returns the number of the node with this key, or limit if there are too many nodes. A new node gets the lowest free
-  // number that is not less than first_new, or the next one if there are no such numbers.
-  Result<std::uint16_t> node_for(const std::string& key, const std::string& host, std::size_t first_new = 0);
-  // Takes a node's number from a member to which an earlier hub had told it. Returns mismatch if the number belongs to
-  // another key.
+  // Finds the number of the node with this key. Returns limit if there are too many nodes. A new node gets `noted`, the
+  // number that its directory has from an earlier hub, if that is free. Otherwise it gets the lowest free number that
+  // is not less than first_new, or the next one if there are no such numbers.
+  struct NumberedNode {
+    std::uint16_t number = 0;
+    bool is_new = false;
+  };
+  Result<NumberedNode> node_for(const std::string& key, const std::string& host, std::uint16_t noted,
+                                std::size_t first_new);
+  // Takes a node's number from a member to which an earlier hub had told it. Returns mismatch if another node has the
+  // number, or the node has another number.
   Status adopt_node(std::uint16_t node, const std::string& key, const std::string& host);
   [[nodiscard]] std::size_t node_count() const noexcept { return nodes_.size(); }
   [[nodiscard]] const std::string& node_name(std::uint16_t node) const;

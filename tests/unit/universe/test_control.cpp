@@ -26,7 +26,7 @@ std::vector<MemberMessage> member_messages() {
   rejoin.exceptions = runs;
   rejoin.series = {{"eta", 4, true, 2, 1, true}};
   return {JoinMessage{false, "ocean", 1, 2, 60, "n03"},
-          NodeMessage{"key"},
+          NodeMessage{"key", 3},
           PresentMessage{contact},
           LeaveMessage{},
           AnnounceMessage{7, {10, 2, "abc"}},

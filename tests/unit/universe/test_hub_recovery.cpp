@@ -201,6 +201,24 @@ TEST_F(Recovery, TheHubCallsWhoIsAwaitedIfNobodyElseIsLeft) {
   EXPECT_TRUE(world_.hub().over());
 }
 
+// Fault: the only member that knew where the awaited one had listened came back and left within a second, before it was
+// asked. The hub then waited for ten minutes.
+TEST_F(Recovery, WhoComesBackIsAskedAtOnceWhereTheLastOnesListened) {
+  const auto ocean0 = rejoin(0);
+  const auto ocean1 = rejoin(1);
+  ASSERT_TRUE(world_.has<LookMessage>(ocean1));
+  ASSERT_EQ(world_.last<LookMessage>(ocean1).contacts_of.size(), 1U);
+  EXPECT_EQ(world_.last<LookMessage>(ocean1).contacts_of[0].first, 2U);
+  world_.send(ocean1, SeenMessage{{}, {{2, 0, HubWorld::contact_of_connection(102)}}});
+  for (const auto each : {ocean0, ocean1}) {
+    world_.send(each, LeaveMessage{});
+  }
+  ASSERT_EQ(world_.hub().cut_off().size(), 1U);
+  world_.hub().seen_at_port({2, false}, world_.now_ns());
+  world_.advance(3.1);
+  EXPECT_TRUE(world_.hub().over());
+}
+
 // Nobody is asked about everybody, and in time all are asked for.
 TEST_F(Recovery, OneMemberIsAskedForABoundedNumberOfContacts) {
   HubWorld world{resumed("ocean:1000,nowcast:1")};
@@ -363,6 +381,33 @@ TEST_F(Recovery, AnOldMemberThatComesBackLateFindsItsNodeNumberFree) {
   EXPECT_EQ(names[0], "host-a");
   EXPECT_EQ(names[1], "host-b");
   EXPECT_EQ(names[node], "host-c");
+}
+
+// Fault: a process that joined on the node of silent members was given another number for the node, and the hub refused
+// these members for ever. The newcomer finds the number in the node directory.
+TEST_F(Recovery, MembersThatComeBackAfterANewcomerOnTheirNodeKeepTheirPlaces) {
+  const auto newcomer = world_.connect();
+  world_.send(newcomer, JoinMessage{true, {}, 0, 1, 60, "host-b"});
+  world_.send(newcomer, NodeMessage{"key-b", 1});
+  rejoin(0);
+  world_.advance(6);  // the grace
+  ASSERT_TRUE(world_.has<PlacedMessage>(newcomer));
+  EXPECT_EQ(world_.last<PlacedMessage>(newcomer).node, 1U);
+  world_.present(newcomer);
+  for (const auto member : {rejoin(1), rejoin(2)}) {
+    EXPECT_TRUE(world_.has<RejoinedMessage>(member)) << world_.last<RefusedMessage>(member).text;
+    EXPECT_EQ(world_.node_names(member), (std::vector<std::string>{"host-a", "host-b"}));
+  }
+}
+
+TEST_F(Recovery, AnImpossibleNumberOfANodeIsNotTaken) {
+  rejoin(0);  // of node 0
+  const auto newcomer = world_.connect();
+  world_.send(newcomer, JoinMessage{true, {}, 0, 1, 60, "host-c"});
+  world_.send(newcomer, NodeMessage{"key-c", 0});
+  world_.advance(6);  // the grace
+  ASSERT_TRUE(world_.has<PlacedMessage>(newcomer));
+  EXPECT_GT(world_.last<PlacedMessage>(newcomer).node, 1U) << "another node has the number";
 }
 
 TEST_F(Recovery, AHubToWhichNobodyComesBackEnds) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 
 #include "os/process_page.hpp"
 #include "support/temporary_directory.hpp"
@@ -26,6 +27,20 @@ os::PageOwner owner(channel::PeerId peer, std::uint16_t incarnation) {
 
 PeerRun of(channel::PeerId peer, PeerState state, std::uint16_t incarnation) {
   return {peer, 1, state, incarnation, 0};
+}
+
+TEST(NodeMarks, TheNumberOfANodeIsNoted) {
+  const test::TemporaryDirectory directory;
+  EXPECT_EQ(noted_number(directory.path()), unknown_node);
+  EXPECT_EQ(noted_number(directory.path() + "/nothing"), unknown_node);
+  for (const char* const other : {"number-", "number-12", "number-12345", "number-xyz1"}) {
+    std::ofstream(fmt::format("{}/{}", directory.path(), other));
+  }
+  EXPECT_EQ(noted_number(directory.path()), unknown_node);
+  for (int times = 0; times < 2; ++times) {  // each process of the node notes it
+    ASSERT_TRUE(note_number(directory.path(), 0x1f3).ok());
+    EXPECT_EQ(noted_number(directory.path()), 0x1f3);
+  }
 }
 
 TEST(NodeMarks, ALockThatIsHeldAFreeOneAndAMarkAreTold) {
