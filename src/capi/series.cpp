@@ -166,7 +166,7 @@ couplet_status couplet_series_put(couplet_series* series, const void* data, int6
       return capi::wrong_end("couplet_series_put", "reading");
     }
     Status status = series->writer->put(data, step);
-    series->owner->universe->published();
+    series->owner->universe->published(series->writer->last_call_ns());
     return status;
   });
 }
@@ -194,7 +194,7 @@ couplet_status couplet_series_publish(couplet_series* series) {
       return capi::wrong_end("couplet_series_publish", "reading");
     }
     Status status = series->writer->publish();
-    series->owner->universe->published();
+    series->owner->universe->published(series->writer->last_call_ns());
     return status;
   });
 }

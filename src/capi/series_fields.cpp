@@ -316,7 +316,7 @@ couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_a
       given.push_back({arrays[index].data, arrays[index].strides});
     }
     Status status = series->writer->put(given, step);
-    series->owner->universe->published();
+    series->owner->universe->published(series->writer->last_call_ns());
     return status;
   });
 }
@@ -417,8 +417,8 @@ couplet_status couplet_series_waited(couplet_series* series, couplet_series_wait
     result.longest_ns = counted.longest_ns;
     result.last_for = series->last_for.c_str();
     result.longest_for = series->longest_for.c_str();
-    result.last_rank = series->writer->rank_of(counted.last);
-    result.longest_rank = series->writer->rank_of(counted.longest);
+    result.last_rank = series::rank_of(counted.last);
+    result.longest_rank = series::rank_of(counted.longest);
     return capi::give(waits, result, function);
   });
 }

@@ -23,6 +23,7 @@ constexpr std::uint64_t window_nap_ns = 100'000;
 constexpr int pushes_each_call = 64;
 constexpr unsigned calls_between_rounds = 16;
 constexpr std::uint64_t rounds_interval_ns = 10'000'000;
+constexpr std::uint64_t look_interval_ns = 100'000'000;
 
 void print_note(const std::string& text) {
   if (!quiet()) {
@@ -106,17 +107,22 @@ void Universe::heard_of_loss(channel::PeerId peer, const Status& why) {
   }
 }
 
-// Sends what was published, and takes in credit.
-void Universe::push() {
+// Handles peers and the hub. Writers that send in their calls also send what was published, and take in credit. They
+// handle peers and the hub in some of their calls, or in each if the calls are far apart, since a reader waits for its
+// answer meanwhile.
+void Universe::attend(std::uint64_t now_ns) {
+  if (!node_relay_) {
+    next_look_ns_ = now_ns + look_interval_ns;
+    engine_->poll();
+    engine_->look_at_all();
+    return;
+  }
   auto& server = node_relay_->server();
   const int pushed = server.poll(pushes_each_call);
   server.take_credit();
   server.poll(pushes_each_call - pushed);  // steps for which the credit has come just now
-  // Handles peers that come, and the hub. It does so even if the calls are far apart, since a reader waits for its
-  // answer meanwhile.
-  const std::uint64_t now_ns = os::now_ns();
-  if (pushed_++ % calls_between_rounds == 0 || now_ns >= next_rounds_ns_) {
-    next_rounds_ns_ = now_ns + rounds_interval_ns;
+  if (pushed_++ % calls_between_rounds == 0 || now_ns >= next_look_ns_) {
+    next_look_ns_ = now_ns + rounds_interval_ns;
     for (unsigned round = 0; round < calls_between_rounds; ++round) {
       engine_->poll();
     }

@@ -57,14 +57,13 @@ class Universe final {
   task::Areas& areas();
 
   Status progress();
-  // Handles a step that was published: sends it if writers do so inside their calls (relay = in_calls), lets others
-  // read it in the window, and looks from time to time whether the relay that this process has started is lost, since
-  // this may be its only call. Otherwise it does nothing.
-  void published() {
-    if (node_relay_) [[unlikely]] {
-      push();
-    } else if (relay_start_) {
-      relay_start_->look(*engine_);
+  // Handles a step that was published by a call that ended at now_ns: sends it if writers do so inside their calls
+  // (relay = in_calls), and lets others read it in the window. Every 0.1 s it lets the process hear of its hub and its
+  // peers, since this may be its only call: a hub that was started again has to be told that it lives, and a relay that
+  // it has started may be lost.
+  void published(std::uint64_t now_ns) {
+    if (node_relay_ || now_ns >= next_look_ns_) [[unlikely]] {
+      attend(now_ns);
     }
     if (window_) [[unlikely]] {
       window_->progress();
@@ -90,7 +89,7 @@ class Universe final {
   Status make_connections(std::unique_ptr<link::TcpListener> listener);
   Status make_messenger();
   Status make_relay(const universe::JoinWishes& wishes);
-  void push();
+  void attend(std::uint64_t now_ns);
   Status end_window();
   void heard_of_loss(channel::PeerId peer, const Status& why);
 
@@ -104,7 +103,7 @@ class Universe final {
   std::unique_ptr<relay::Remote> remote_;
   std::unique_ptr<NodeRelay> node_relay_;  // only if writers send themselves
   unsigned pushed_ = 0;
-  std::uint64_t next_rounds_ns_ = 0;
+  std::uint64_t next_look_ns_ = 0;
   std::unique_ptr<relay::Dispatch> relay_frames_;
   std::unique_ptr<RelayStart> relay_start_;
   std::unique_ptr<series::Window> window_;

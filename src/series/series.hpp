@@ -132,6 +132,8 @@ struct Blocker {
   std::uint64_t owner = 0;    // the owner word of its entry in the reader table; 0: none
   std::uint64_t program = 0;  // hash of the name of its program
 };
+// Returns its universe rank; -1 for a program that has not opened the series, or if there is none.
+[[nodiscard]] std::int32_t rank_of(const Blocker& blocker);
 
 // How long a writer rank has waited for holders, as in couplet.h.
 struct Waits {

@@ -71,9 +71,9 @@ Status Writer::claim_here(std::int64_t step) {
   if (closed_) {
     return fail(Code::state, "series '{}' is closed: step {} cannot be written", name, step);
   }
-  if (claimed_) {
+  if (claim_) {
     return fail(Code::state, "series '{}': step {} cannot be written while step {} is claimed and not published", name,
-                step, claimed_step_);
+                step, *claim_);
   }
   if (ordinal_ > 0 && step <= last_step_) {
     return fail(Code::step, "series '{}': step {} does not come after step {}, which is written already", name, step,
@@ -83,13 +83,12 @@ Status Writer::claim_here(std::int64_t step) {
     COUPLET_TRY(wait_for_holders(step, os::deadline_after(settings_.wait_timeout_s)));
   }
   begin_write(file_->slot_header(ordinal_), ordinal_);
-  claimed_ = true;
-  claimed_step_ = step;
+  claim_ = step;
   return {};
 }
 
 void Writer::publish_slot() {
-  end_write(file_->slot_header(ordinal_), ordinal_, claimed_step_, wire::time_bits_of(time_));
+  end_write(file_->slot_header(ordinal_), ordinal_, *claim_, wire::time_bits_of(time_));
   if (!std::isnan(time_)) {
     last_time_ = time_;
     time_ = std::numeric_limits<double>::quiet_NaN();
@@ -98,14 +97,15 @@ void Writer::publish_slot() {
   if (series::publish(file_->control().published, ordinal_)) {
     os::futex_wake(file_->control().published.word, 1);  // this reader wakes the others
   }
-  claimed_ = false;
-  last_step_ = claimed_step_;
+  last_step_ = *claim_;
+  claim_.reset();
   ++statistics_.calls;
   statistics_.bytes += bytes_;
 }
 
 void Writer::add_time(std::uint64_t start_ns, std::uint64_t held_before_ns) {
-  statistics_.library_ns += os::now_ns() - start_ns - (statistics_.held_ns - held_before_ns);
+  last_call_ns_ = os::now_ns();
+  statistics_.library_ns += last_call_ns_ - start_ns - (statistics_.held_ns - held_before_ns);
   auto& counts = file_->control().counts;
   counts.calls.store(statistics_.calls, std::memory_order_relaxed);
   counts.bytes.store(statistics_.bytes, std::memory_order_relaxed);
@@ -240,7 +240,7 @@ Result<std::byte*> Writer::claim(std::int64_t step) {
 }
 
 Status Writer::publish() {
-  if (!claimed_) {
+  if (!claim_) {
     return fail(Code::state, "series '{}': publish without a claimed slot", file_->geometry().name);
   }
   const std::uint64_t start = os::now_ns();
@@ -250,10 +250,10 @@ Status Writer::publish() {
 }
 
 Status Writer::abandon() {
-  if (!claimed_) {
+  if (!claim_) {
     return fail(Code::state, "series '{}': abandon without a claimed slot", file_->geometry().name);
   }
-  claimed_ = false;  // the slot still belongs to the writer, with an odd stamp, until the ordinal is claimed again
+  claim_.reset();  // the slot still belongs to the writer, with an odd stamp, until the ordinal is claimed again
   return {};
 }
 

@@ -97,12 +97,12 @@ class Writer {
   Status close(std::uint64_t deadline_ns);
 
   [[nodiscard]] Statistics count() const;
+  // Returns when the last put, claim or publish ended.
+  [[nodiscard]] std::uint64_t last_call_ns() const noexcept { return last_call_ns_; }
   [[nodiscard]] const Waits& waits() const noexcept { return waits_; }
   // Returns, for example, "program 'nowcast' rank 3 on host n02" or "required reader program 'nowcast'"; "" if there is
   // none.
   [[nodiscard]] std::string name_of(const Blocker& blocker) const;
-  // Returns its universe rank; -1 for a program that has not opened the series, or if there is none.
-  [[nodiscard]] static std::int32_t rank_of(const Blocker& blocker);
   [[nodiscard]] Result<Retained> retained() const;
   [[nodiscard]] Description describe() const;
   [[nodiscard]] const SeriesFile& file() const noexcept { return *file_; }
@@ -170,11 +170,11 @@ class Writer {
   };
   std::vector<HeldUp> held_up_;            // one for each entry
   std::uint64_t next_examination_ns_ = 0;  // time of the next check of blockers: liveness and deadlines
-  LookedTime hub_missed_;  // how long calls do not wait for the hub to tell of required readers any more
-  std::int64_t claimed_step_ = 0;
-  bool claimed_ = false;
+  LookedTime hub_missed_;              // how long calls do not wait for the hub to tell of required readers any more
+  std::optional<std::int64_t> claim_;  // the step of the claim that is open
   bool closed_ = false;
   Statistics statistics_;
+  std::uint64_t last_call_ns_ = 0;
   Statistics told_;  // what was added to the counters of the process
   Waits waits_;
 };

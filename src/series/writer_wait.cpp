@@ -140,7 +140,7 @@ std::string Writer::name_of(const Blocker& blocker) const {
              : environment_.peer_name(owner.peer);
 }
 
-std::int32_t Writer::rank_of(const Blocker& blocker) {
+std::int32_t rank_of(const Blocker& blocker) {
   const Owner owner = unpack(blocker.owner);
   return blocker.owner == 0 || owner.state == ReaderState::reserved ? -1 : static_cast<std::int32_t>(owner.peer);
 }

@@ -471,7 +471,7 @@ TEST_F(Hold, AWriterSaysHowLongItWaitedAndForWhom) {
   auto writer = create(2);
   EXPECT_EQ(writer->waits().count, 0U);
   EXPECT_EQ(writer->name_of(writer->waits().longest), "");
-  EXPECT_EQ(Writer::rank_of(writer->waits().last), -1);
+  EXPECT_EQ(rank_of(writer->waits().last), -1);
   auto reader = open();
   put(*writer, 0);
   put(*writer, 1);
@@ -490,7 +490,7 @@ TEST_F(Hold, AWriterSaysHowLongItWaitedAndForWhom) {
   EXPECT_EQ(waits.last_ns, waits.longest_ns);
   EXPECT_EQ(waits.total_ns, writer->count().held_ns);
   EXPECT_EQ(writer->name_of(waits.longest), "peer 1");
-  EXPECT_EQ(Writer::rank_of(waits.longest), 1);
+  EXPECT_EQ(rank_of(waits.longest), 1);
   const auto& counts = writer->file().control().counts;
   EXPECT_EQ(counts.waits.load(), 1U);
   EXPECT_EQ(counts.longest_ns.load(), waits.longest_ns);
@@ -508,7 +508,7 @@ TEST_F(Hold, AWaitForARequiredReaderNamesItsProgram) {
   EXPECT_EQ(writer->put(field(2).data(), 2).code(), Code::timeout);
   EXPECT_EQ(writer->waits().count, 1U);
   EXPECT_EQ(writer->name_of(writer->waits().last), "required reader program 'nowcast'");
-  EXPECT_EQ(Writer::rank_of(writer->waits().last), -1);
+  EXPECT_EQ(rank_of(writer->waits().last), -1);
 }
 
 }  // namespace
