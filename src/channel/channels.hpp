@@ -14,6 +14,9 @@ class Channels {
   // Returns the channel to `peer`, which is opened on first use. Never blocks: frames may be queued while it opens. The
   // channel is valid until it has failed.
   [[nodiscard]] virtual Result<Channel*> channel_to(PeerId peer) = 0;
+  // Called while this process waits for a message from `peer`, to which it may have no channel. If nobody else would
+  // tell it that the peer has died, a channel is opened, so that the death is noticed.
+  virtual void waits_for(PeerId /*peer*/) noexcept {}
   // Returns, for example, "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
 };

@@ -32,6 +32,12 @@ bool own_lack(Code code) {
   return code == Code::limit || code == Code::memory;
 }
 
+// Returns the error of a walk that has failed.
+Status given_up(const std::string& peer_name, const Walk& walk) {
+  const Code code = verdict_of(walk.code()) == Verdict::never ? Code::unsupported : Code::peer_lost;
+  return fail(code, "no connection to {}: {}", peer_name, walk.reasons());
+}
+
 // Sums up the numbers of all channels, so that counting costs nothing for each frame.
 void update_counters(const channel::ChannelTable& table, counters::Counters& counters) {
   using counters::Counter;
@@ -86,6 +92,19 @@ Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
     retire(peer);
   }
   return table_.find_or_open(peer);
+}
+
+// The hub tells of deaths, and so does the lock of a process on this node. Nobody else tells of one on another node.
+void Connections::waits_for(channel::PeerId peer) noexcept {
+  const auto& info = membership_.peer(peer);
+  if (membership_.hub().ok() || info.node == membership_.node() || knows(peer, info.incarnation)) {
+    return;
+  }
+  try {
+    static_cast<void>(channel_to(peer));  // the next wait tries again if that is not possible now
+  } catch (const std::bad_alloc&) {
+    return;
+  }
 }
 
 // Gives up the channel of an earlier incarnation. Its handlers are told at once, before anything arrives from the new
@@ -160,11 +179,6 @@ void Connections::begin_walk(channel::PeerId id, Peer& peer, Purpose purpose) {
   }
 }
 
-Status Connections::give_up(channel::PeerId id, const Peer& peer) const {
-  const Code code = verdict_of(peer.walk->code()) == Verdict::never ? Code::unsupported : Code::peer_lost;
-  return fail(code, "no connection to {}: {}", membership_.peer_name(id), peer.walk->reasons());
-}
-
 // Dials until there is a lane, or a dial is under way, or nothing can be done now (not_yet). Any other error ends the
 // walk.
 Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer) {
@@ -174,7 +188,7 @@ Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer)
       return Code::not_yet;
     }
     if (step.action == Walk::Action::give_up) {
-      return give_up(id, peer);
+      return given_up(membership_.peer_name(id), *peer.walk);
     }
     Transport& transport = at(step.transport);
     const auto address = address_of(transport, id);

@@ -59,6 +59,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   void on_returned(std::function<void(channel::PeerId)> handler) { returned_ = std::move(handler); }
 
   Result<channel::Channel*> channel_to(channel::PeerId peer) override;
+  void waits_for(channel::PeerId peer) noexcept override;
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
 
   // The membership says that the peer is gone. Delivers what the peer has sent, then fails its channel.
@@ -101,7 +102,6 @@ class Connections final : public channel::Channels, private channel::Connector, 
   void note_failure(channel::PeerId id, Peer& peer, std::size_t transport, const Status& why);
   void call_back(channel::PeerId id);
   void dial_once_more(channel::PeerId id);
-  Status give_up(channel::PeerId id, const Peer& peer) const;
   void retire(channel::PeerId peer);
   void tick(std::uint64_t now_ns);
   bool look_at_offer(channel::PeerId id, Peer& peer);

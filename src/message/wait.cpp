@@ -32,6 +32,12 @@ Status check_distinct(std::span<Request* const> requests, const char* function) 
               requests.size());
 }
 
+// A receive needs no channel to wait for its source.
+void watch_source(const Request& request, Channels& channels) noexcept {
+  const Flow* flow = request.flow;
+  if (!request.done && flow != nullptr && flow->channel == nullptr) channels.waits_for(flow->peer);
+}
+
 }  // namespace
 
 // The peer reads a large message while we look: going to sleep and being woken would cost more than the rest of the
@@ -90,6 +96,7 @@ Status Messenger::block(Request& request, std::uint64_t deadline_ns) noexcept {
   const bool may_stop = request.sending ? request.pooled : !agrees;
   // Two pointers, for which std::function needs no memory: there may be none.
   const auto over = [this, &request] {
+    watch_source(request, channels_);
     const bool stops = !request.sending && request.text != nullptr && request.stage == Stage::posted;
     return request.done || (stops && engine_->ending() == engine::Ending::closed);
   };
@@ -156,6 +163,7 @@ Status Messenger::test(Request** request, couplet_message* message) {
   channel::Channel* channel = (*request)->flow != nullptr ? (*request)->flow->channel : nullptr;
   if (!(*request)->done && engine_ != nullptr && channel != nullptr) poll_channel(*channel, frames_per_test);
   if (!(*request)->done && engine_ != nullptr) channel != nullptr ? engine_->poll_others() : engine_->poll();
+  watch_source(**request, channels_);
   if (!(*request)->done) return Code::not_yet;
   return collect(request, message);
 }
@@ -181,9 +189,11 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
   *index = -1;
   if (!any) return {};
   COUPLET_TRY(check_distinct(requests, "waitany"));
-  const auto one_done = [&requests, &found] {
+  const auto one_done = [this, &requests, &found] {
     for (found = 0; found < requests.size(); ++found) {
-      if (requests[found] != nullptr && requests[found]->done) return true;
+      if (requests[found] == nullptr) continue;
+      if (requests[found]->done) return true;
+      watch_source(*requests[found], channels_);
     }
     return false;
   };

@@ -211,6 +211,31 @@ def test_a_required_reader_opens_after_the_hub_was_away(make_world: MakeWorld) -
     assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
 
 
+OCEAN_THAT_ONLY_PUTS = """
+import couplet, numpy as np, time
+universe = couplet.join("ocean")
+series = universe.create_series("eta", (4,), slots=4)
+print("puts", flush=True)
+for step in range(1_000_000):
+    series.put(np.zeros(4), step)
+    time.sleep(0.02)
+"""
+
+
+def test_who_only_puts_comes_back_to_the_hub(make_world: MakeWorld) -> None:
+    """Fault: on a node without a relay, a writer that never waited never looked for the hub again."""
+    world = make_world("ocean:1,nowcast:1")
+    nowcast = Member(world, "nowcast", 0, 1, **PATIENT)
+    ocean = world.start([sys.executable, "-c", OCEAN_THAT_ONLY_PUTS], **PATIENT)
+    nowcast.joined()
+    assert read_line(ocean) == "puts\n"
+    world.kill_hub()
+    world.resume_hub()
+    assert nowcast.ask("find eta 100") == "found eta of ocean", "only the ocean can tell the hub of it"
+    world.kill()
+    world.clean()
+
+
 def test_who_left_while_there_was_no_hub_is_not_waited_for(make_world: MakeWorld) -> None:
     world = make_world("ocean:1,nowcast:1")
     ocean, nowcast = start(world, ocean=1, nowcast=1)
@@ -236,6 +261,22 @@ def test_who_left_alone_on_its_node_while_there_was_no_hub_is_not_waited_for(mak
     assert again.ask("announce eta").startswith("announced ")
     assert nowcast.hear() == "found eta of ocean"
     end_together(world, again, nowcast)
+
+
+def test_who_makes_no_call_keeps_its_place_if_a_process_joins_on_its_node(make_world: MakeWorld) -> None:
+    """Fault: the hub gave the node of the newcomer another number, and refused its earlier processes for ever."""
+    world = make_world("ocean:1,nowcast:1,follower:1?")
+    ocean, nowcast = start(world, ocean=1, nowcast=1)
+    world.kill_hub()
+    world.resume_hub()
+    follower = Member(world, "follower", 0, 1, **PATIENT)
+    time.sleep(7)  # the others compute; after 5 s, the hub gives numbers to nodes
+    ask_until(ocean, "find nothing 0", "COUPLET_NOT_YET")
+    assert follower.joined().peer == 2
+    ask_until(nowcast, "find nothing 0", "COUPLET_NOT_YET")
+    for member in (ocean, nowcast, follower):
+        member.leave()
+    assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
 
 
 @pytest.mark.parametrize("joined", range(3))

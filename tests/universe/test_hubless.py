@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -98,6 +99,31 @@ def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(make_world: Ma
         ocean.get(f"series.put(np.zeros(4), {step})")
     ocean.ask("series.close()")  # the hub cannot be told
     ocean.leave()
+    world.kill()
+    world.clean()
+
+
+@pytest.mark.parametrize("line", ["universe.group.Recv(np.zeros(1), 0, 1)", "until_done()"])
+@pytest.mark.parametrize("waits_s", [0, 2], ids=["dead-before", "dead-later"])
+def test_the_death_of_a_source_on_another_node_is_told(make_world: MakeWorld, line: str, waits_s: float) -> None:
+    """Chaos seed 130005: no hub, no lock, and no connection to the source, so that nobody told of its death."""
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
+    ocean.ready()
+    nowcast.ready()
+    nowcast.get("request = universe.group.Irecv(np.zeros(1), 0, 1)")
+    nowcast.get("until_done = lambda: all(not request.test() for _ in iter(int, 1))")
+    world.kill_hub()
+    if waits_s == 0:
+        ocean.process.kill()
+    nowcast.say(line)
+    time.sleep(waits_s)  # the receiver waits while the source lives
+    ocean.process.kill()
+    ocean.process.wait()
+    answer = nowcast.hear()
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST "), answer
+    assert "program 'ocean' rank 0 (universe rank 0)" in answer, answer
+    nowcast.leave()
     world.kill()
     world.clean()
 
