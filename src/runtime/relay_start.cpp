@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "os/clock.hpp"
 #include "os/error.hpp"
@@ -22,6 +24,7 @@ namespace {
 
 constexpr int most_starts = 8;
 constexpr std::uint64_t look_interval_ns = 100'000'000;
+constexpr int number_of_end = 3;  // the number of the pipe's other end in the relay and in its keeper
 
 using universe::PeerState;
 
@@ -81,13 +84,15 @@ std::vector<std::string> environment_with(const std::vector<std::pair<std::strin
 }
 
 struct SpawnSettings {
-  SpawnSettings() {
+  // The program inherits `kept`, under the number number_of_end, and no other descriptor.
+  explicit SpawnSettings(int kept) {
     posix_spawn_file_actions_init(&actions);
     posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, kept, number_of_end);
     for (const int number : {0, 1, 2}) {
       posix_spawn_file_actions_addopen(&actions, number, "/dev/null", number == 0 ? O_RDONLY : O_WRONLY, 0);
     }
-    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    posix_spawn_file_actions_addclosefrom_np(&actions, number_of_end + 1);
     sigset_t none;
     sigemptyset(&none);
     sigset_t all;
@@ -106,8 +111,15 @@ struct SpawnSettings {
   posix_spawnattr_t attributes{};
 };
 
-// Runs a program that detaches itself, and waits until it has.
-Status run_detaching(const std::string& path, std::vector<std::string> environment) {
+// Runs a program that detaches itself, and waits until it has. Returns the end of a pipe of which the program and its
+// children have the other end.
+Result<os::Descriptor> run_detaching(const std::string& path, std::vector<std::string> environment) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) {
+    return os::system_failure(errno, fmt::format("cannot make a pipe for {}", path));
+  }
+  os::Descriptor own_end(ends[0]);
+  const os::Descriptor other_end(ends[1]);
   std::string program = path;
   std::string option = "--detach";
   std::array<char*, 3> arguments = {program.data(), option.data(), nullptr};
@@ -117,7 +129,7 @@ Status run_detaching(const std::string& path, std::vector<std::string> environme
     words.push_back(each.data());
   }
   words.push_back(nullptr);
-  const SpawnSettings settings;
+  const SpawnSettings settings(other_end.number());
   pid_t child = 0;
   if (const int error =
           ::posix_spawn(&child, path.c_str(), &settings.actions, &settings.attributes, arguments.data(), words.data());
@@ -127,7 +139,13 @@ Status run_detaching(const std::string& path, std::vector<std::string> environme
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  return {};
+  return own_end;
+}
+
+// Returns true if no process has the other end of this pipe.
+bool is_closed_elsewhere(const os::Descriptor& end) {
+  pollfd wish{.fd = end.number(), .events = 0, .revents = 0};
+  return ::poll(&wish, 1, 0) == 1 && (wish.revents & POLLHUP) != 0;
 }
 
 bool loopback(const std::string& hub) {
@@ -145,6 +163,20 @@ Result<RelayMode> relay_mode(const universe::Membership& membership) {
     return text == "external" ? RelayMode::external : text == "none" ? RelayMode::none : RelayMode::in_calls;
   }
   return fail(Code::config, "setting 'relay' is '{}'; it has to be auto, external, in_calls or none", text);
+}
+
+RelayStart::RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes)
+    : membership_(membership), engine_(engine), wishes_(std::move(wishes)) {
+  engine_.add(*this, engine::Rate::seldom);
+}
+
+RelayStart::~RelayStart() {
+  engine_.remove(*this);
+}
+
+// Returns true if a relay serves this node.
+bool RelayStart::present() const {
+  return membership_.peer(channel::first_relay_peer + membership_.node()).state == PeerState::present;
 }
 
 // Returns true if a process is on another node, or may still come there.
@@ -172,9 +204,7 @@ bool RelayStart::first_on_node(const message::Group& writers) const {
 
 Status RelayStart::for_writers(const message::Group& writers) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(membership_));
-  const channel::PeerId relay = channel::first_relay_peer + membership_.node();
-  if (mode != RelayMode::automatic || started_ > 0 || membership_.peer(relay).state == PeerState::present ||
-      !first_on_node(writers) || !needed()) {
+  if (mode != RelayMode::automatic || started_ > 0 || present() || !first_on_node(writers) || !needed()) {
     return {};
   }
   return start();
@@ -187,21 +217,40 @@ Status RelayStart::again(channel::PeerId lost) {
   return start();
 }
 
-void RelayStart::look(engine::Engine& engine) {
+void RelayStart::look() {
   if (started_ == 0) {
     return;
   }
   const std::uint64_t now_ns = os::now_ns();
   if (now_ns >= next_look_ns_) {
     next_look_ns_ = now_ns + look_interval_ns;
-    engine.poll();
-    engine.look_at_all();
+    engine_.poll();
+    engine_.look_at_all();
+  }
+}
+
+void RelayStart::tick(std::uint64_t /*now_ns*/) {
+  if (!end_) {
+    return;
+  }
+  if (present()) {
+    end_.close();  // the hub says when it is lost
+    return;
+  }
+  // Another relay may have come first, so that this one has ended. By the next tick, the hub's message about that one
+  // has arrived.
+  if (!is_closed_elsewhere(end_) || !std::exchange(has_ended_, true)) {
+    return;
+  }
+  if (started_ == most_starts) {
+    end_.close();
+  } else {
+    static_cast<void>(start());  // if this fails, the next tick tries again
   }
 }
 
 bool RelayStart::awaited() const {
-  const channel::PeerId relay = channel::first_relay_peer + membership_.node();
-  return started_ > 0 && membership_.hub().ok() && membership_.peer(relay).state == PeerState::absent;
+  return end_ && membership_.hub().ok() && !present();
 }
 
 Status RelayStart::start() {
@@ -215,7 +264,9 @@ Status RelayStart::start() {
     changes.emplace_back("COUPLET_SECRET_FILE", wishes_.secret_file);
   }
   ++started_;
-  return run_detaching(path, environment_with(changes));
+  COUPLET_TRY_VALUE(end_, run_detaching(path, environment_with(changes)));
+  has_ended_ = false;
+  return {};
 }
 
 }  // namespace couplet::runtime

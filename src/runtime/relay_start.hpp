@@ -7,6 +7,7 @@
 #include "base/status.hpp"
 #include "engine/engine.hpp"
 #include "message/group.hpp"
+#include "os/descriptor.hpp"
 #include "universe/join.hpp"
 #include "universe/membership.hpp"
 
@@ -24,31 +25,47 @@ Result<RelayMode> relay_mode(const universe::Membership& membership);
 // Returns the path of a helper program of this installation, or not_found, which says where it was expected.
 Result<std::string> find_helper(const std::string& name);
 
-class RelayStart {
+// A relay that ends before it has joined is not known to the hub. So it and its keeper inherit an end of a pipe, which
+// the kernel closes when both have ended. This class looks at the other end until the relay has joined.
+class RelayStart final : public engine::Source {
  public:
-  RelayStart(universe::Membership& membership, universe::JoinWishes wishes)
-      : membership_(membership), wishes_(std::move(wishes)) {}
+  // `engine` outlives this object.
+  RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes);
+  ~RelayStart() override;
+  RelayStart(const RelayStart&) = delete;
+  RelayStart& operator=(const RelayStart&) = delete;
 
   // Called by all ranks of `writers` once they have a series. The first rank on each node starts a relay if one is
   // needed and not there. If another process has started one meanwhile, the hub accepts one of them.
   Status for_writers(const message::Group& writers);
   // The node's relay is lost: starts another one if this process had started that one, a few times.
   Status again(channel::PeerId lost);
-  // Lets a process that has started the relay hear of its loss, at most every 0.1 s, so that another one is started
-  // (again() is called for a loss). Otherwise it costs a look at the clock.
-  void look(engine::Engine& engine);
-  // Returns true if a relay was started and has not come yet. Until it is in the node directory, the directory is
-  // removed with the last member of the node, and with it the steps that are kept for readers on other nodes.
+  // Lets a process that has started the relay hear of its end, at most every 0.1 s, so that another one is started.
+  // Otherwise it costs a look at the clock.
+  void look();
+  // Returns true if a relay was started, has not come yet, and has not ended. Until it is in the node directory, the
+  // directory is removed with the last member of the node, and with it the steps that are kept for readers on other
+  // nodes.
   [[nodiscard]] bool awaited() const;
 
+  int poll(std::uint64_t /*now_ns*/, int /*budget*/) override { return 0; }
+  [[nodiscard]] bool ready() const override { return false; }
+  // Starts another relay if the one that was started has ended before it has joined.
+  void tick(std::uint64_t now_ns) override;
+
  private:
+  [[nodiscard]] bool present() const;
   [[nodiscard]] bool needed() const;
   [[nodiscard]] bool first_on_node(const message::Group& writers) const;
   Status start();
 
   universe::Membership& membership_;
+  engine::Engine& engine_;
   universe::JoinWishes wishes_;
   int started_ = 0;
+  // Is open until the relay that was started last has joined, or has ended without that.
+  os::Descriptor end_;
+  bool has_ended_ = false;
   std::uint64_t next_look_ns_ = 0;
 };
 

@@ -87,7 +87,7 @@ Status Universe::make_relay(const universe::JoinWishes& wishes) {
   relay_frames_ = std::make_unique<relay::Dispatch>(node_relay_ ? &node_relay_->server() : nullptr, remote_.get());
   connections_->set_handler(wire::FrameFamily::relay, *relay_frames_);
   environment_->set_remote(mode == RelayMode::none ? nullptr : remote_.get(), options.in_calls);
-  relay_start_ = std::make_unique<RelayStart>(*member_, wishes);
+  relay_start_ = std::make_unique<RelayStart>(*member_, *engine_, wishes);
   return {};
 }
 

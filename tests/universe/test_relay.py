@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 from enduring import Process, goes_on
@@ -16,6 +19,7 @@ from launching import BUILD, WATCHDOG_S, World, read_line
 MakeWorld = Callable[..., World]
 STEPS = BUILD / "tests" / "programs" / "steps"
 RELAY = BUILD / "libexec" / "couplet" / "couplet-relay"
+MAX_STARTS = 8  # of relays, by one process
 
 
 def start(world: World, what: str, program: str, rank: int, size: int, node: str, **wishes: object) -> Program:
@@ -151,3 +155,85 @@ def test_a_writer_that_only_writes_starts_another_relay(make_world: MakeWorld) -
         world.kill()
         for each in (ocean, nowcast):
             each.close()
+
+
+def in_place_of_the_relay(world: World, script: str) -> Path:
+    """Lets the processes that the test starts run a shell script in place of couplet-relay. Returns a file with one
+    line for each start of the script.
+    """
+    folder = world.directory / "in place of the relay"
+    folder.mkdir()
+    starts = folder / "starts"
+    starts.touch()
+    stand_in = folder / "couplet-relay"
+    stand_in.write_text(f"#!/bin/sh\necho >>'{starts}'\n{script}\n")
+    stand_in.chmod(0o700)
+    world.environment["COUPLET_LIBEXEC"] = str(folder)
+    return starts
+
+
+@contextmanager
+def first_relay_held_up(world: World) -> Iterator[Callable[[], None]]:
+    """The first relay of the world cannot join, since it asks a hub that does not answer. Yields a function that kills
+    it and its keeper, once they are there.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hub = f"127.0.0.1:{silent.getsockname()[1]}"
+        mark = world.directory / "the first one"
+        first = f"if mkdir '{mark}' 2>/dev/null; then export COUPLET_HUB={hub}; fi"
+        in_place_of_the_relay(world, f"{first}\nexec '{RELAY}' \"$@\"")
+
+        def held_up() -> list[int]:
+            words = f"COUPLET_HUB={hub}".encode()
+            return [each for each in world.relays() if words in variables(each)]
+
+        def kill() -> None:
+            with silent.accept()[0]:
+                while found := held_up():
+                    for each in found:
+                        with suppress(ProcessLookupError):
+                            os.kill(each, signal.SIGKILL)
+                    time.sleep(0.01)
+
+        yield kill
+
+
+def variables(process: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    except OSError:  # it has ended meanwhile
+        return []
+
+
+def test_a_relay_that_is_killed_before_it_has_joined_is_replaced(make_world: MakeWorld) -> None:
+    """Fault: if relay and keeper were killed before the relay had joined, no process started another one."""
+    world = make_world("ocean:1,nowcast:1")
+    with first_relay_held_up(world) as kill_first_relay:
+        writer = start(world, "write", "ocean", 0, 1, "a", required="nowcast", steps=100)
+        reader = start(world, "read", "nowcast", 0, 1, "b")
+        kill_first_relay()
+        check_all_delivered(reader.finish(), 100)
+        assert "written 100" in writer.finish()
+
+
+def test_who_leaves_waits_for_the_relay_that_replaces_a_killed_one(make_world: MakeWorld) -> None:
+    """Fault: the writer waited 10 s for the killed relay, and left; its steps were removed before they were read."""
+    world = make_world("ocean:1,nowcast:1")
+    with first_relay_held_up(world) as kill_first_relay:
+        writer = start(world, "write", "ocean", 0, 1, "a", steps=3, slots=4)
+        reader = start(world, "read", "nowcast", 0, 1, "b")
+        kill_first_relay()
+        assert "written 3" in writer.finish()
+        check_all_delivered(reader.finish(), 3)
+
+
+def test_who_leaves_does_not_wait_for_relays_that_end_at_once(make_world: MakeWorld) -> None:
+    """Fault: nobody noticed that the relay had ended before it had joined, and the writer waited 10 s to leave."""
+    world = make_world("ocean:1,nowcast:1")
+    starts = in_place_of_the_relay(world, "kill -9 $$")
+    writer = start(world, "write", "ocean", 0, 1, "a", steps=3, slots=4)
+    reader = start(world, "read", "nowcast", 0, 1, "b", open_s=5)
+    assert "written 3" in writer.finish()
+    assert len(starts.read_text().splitlines()) == MAX_STARTS
+    ended = world.finish(reader.process)
+    assert ended.status == 2 and "looking for the relay of node a" in ended.output, ended.output
