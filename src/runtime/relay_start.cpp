@@ -230,27 +230,27 @@ void RelayStart::look() {
 }
 
 void RelayStart::tick(std::uint64_t /*now_ns*/) {
-  if (!end_) {
+  if (!pipe_end_) {
     return;
   }
   if (present()) {
-    end_.close();  // the hub says when it is lost
+    pipe_end_.close();  // the hub says when it is lost
     return;
   }
   // Another relay may have come first, so that this one has ended. By the next tick, the hub's message about that one
   // has arrived.
-  if (!is_closed_elsewhere(end_) || !std::exchange(has_ended_, true)) {
+  if (!is_closed_elsewhere(pipe_end_) || !std::exchange(has_ended_, true)) {
     return;
   }
   if (started_ == most_starts) {
-    end_.close();
+    pipe_end_.close();
   } else {
     static_cast<void>(start());  // if this fails, the next tick tries again
   }
 }
 
 bool RelayStart::awaited() const {
-  return end_ && membership_.hub().ok() && !present();
+  return pipe_end_ && membership_.hub().ok() && !present();
 }
 
 Status RelayStart::start() {
@@ -264,7 +264,7 @@ Status RelayStart::start() {
     changes.emplace_back("COUPLET_SECRET_FILE", wishes_.secret_file);
   }
   ++started_;
-  COUPLET_TRY_VALUE(end_, run_detaching(path, environment_with(changes)));
+  COUPLET_TRY_VALUE(pipe_end_, run_detaching(path, environment_with(changes)));
   has_ended_ = false;
   return {};
 }

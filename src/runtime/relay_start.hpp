@@ -64,7 +64,7 @@ class RelayStart final : public engine::Source {
   universe::JoinWishes wishes_;
   int started_ = 0;
   // Is open until the relay that was started last has joined, or has ended without that.
-  os::Descriptor end_;
+  os::Descriptor pipe_end_;
   bool has_ended_ = false;
   std::uint64_t next_look_ns_ = 0;
 };
