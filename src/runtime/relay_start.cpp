@@ -13,7 +13,6 @@
 #include <cstring>
 #include <utility>
 
-#include "os/clock.hpp"
 #include "os/error.hpp"
 #include "runtime/settings.hpp"
 
@@ -23,7 +22,6 @@ namespace couplet::runtime {
 namespace {
 
 constexpr int most_starts = 8;
-constexpr std::uint64_t look_interval_ns = 100'000'000;
 constexpr int number_of_end = 3;  // the number of the pipe's other end in the relay and in its keeper
 
 using universe::PeerState;
@@ -215,18 +213,6 @@ Status RelayStart::again(channel::PeerId lost) {
     return {};
   }
   return start();
-}
-
-void RelayStart::look() {
-  if (started_ == 0) {
-    return;
-  }
-  const std::uint64_t now_ns = os::now_ns();
-  if (now_ns >= next_look_ns_) {
-    next_look_ns_ = now_ns + look_interval_ns;
-    engine_.poll();
-    engine_.look_at_all();
-  }
 }
 
 void RelayStart::tick(std::uint64_t /*now_ns*/) {

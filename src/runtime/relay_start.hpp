@@ -40,9 +40,6 @@ class RelayStart final : public engine::Source {
   Status for_writers(const message::Group& writers);
   // The node's relay is lost: starts another one if this process had started that one, a few times.
   Status again(channel::PeerId lost);
-  // Lets a process that has started the relay hear of its end, at most every 0.1 s, so that another one is started.
-  // Otherwise it costs a look at the clock.
-  void look();
   // Returns true if a relay was started, has not come yet, and has not ended. Until it is in the node directory, the
   // directory is removed with the last member of the node, and with it the steps that are kept for readers on other
   // nodes.
@@ -66,7 +63,6 @@ class RelayStart final : public engine::Source {
   // Is open until the relay that was started last has joined, or has ended without that.
   os::Descriptor pipe_end_;
   bool has_ended_ = false;
-  std::uint64_t next_look_ns_ = 0;
 };
 
 }  // namespace couplet::runtime
