@@ -112,7 +112,7 @@ def test_the_death_of_a_source_on_another_node_is_told(make_world: MakeWorld, li
     ocean.ready()
     nowcast.ready()
     nowcast.get("request = universe.group.Irecv(np.zeros(1), 0, 1)")
-    nowcast.get("until_done = lambda: all(not request.test() for _ in iter(int, 1))")
+    nowcast.get("until_done = lambda: all(not request.test()[0] for _ in iter(int, 1))")
     world.kill_hub()
     if waits_s == 0:
         ocean.process.kill()
