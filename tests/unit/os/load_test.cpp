@@ -39,8 +39,12 @@ TEST(RunMeterTest, AProcessThatSleepsDoesNot) {
     ::pause();
     return 0;
   });
-  ::usleep(20'000);
-  EXPECT_LT(share_of(static_cast<std::uint32_t>(child.process()), 100'000'000), 0.2);
+  // It has to get a core before it can sleep, which takes time on a busy machine.
+  double smallest = 1;
+  for (int attempt = 0; attempt < 50 && smallest >= 0.2; ++attempt) {
+    smallest = std::min(smallest, share_of(static_cast<std::uint32_t>(child.process()), 100'000'000));
+  }
+  EXPECT_LT(smallest, 0.2);
 }
 
 TEST(RunMeterTest, OneThatHasEndedDoesNotAndOneThatIsNotKnownMay) {

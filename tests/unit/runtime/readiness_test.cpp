@@ -9,6 +9,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -325,11 +326,15 @@ TEST_F(ReadinessTest, AmongManyThingsTheReadyOneIsFoundWithoutASystemCall) {
   ASSERT_EQ(wait(awaited), found);
   bool good = true;
   std::int32_t index = -1;
-  const auto calls = test::system_calls_of([&] {
-    for (int call = 0; call < 20; ++call) {  // fewer than between two looks at sockets
-      good = readiness_->wait(awaited, no_time, index, about_).ok() && index == found && good;
-    }
-  });
+  // Now and then it asks the system whether the writers live. That may be due if this thread had to wait for a core.
+  std::optional<int> calls = 1;
+  for (int attempt = 0; attempt < 20 && calls.value_or(0) > 0; ++attempt) {
+    calls = test::system_calls_of([&] {
+      for (int call = 0; call < 20; ++call) {
+        good = readiness_->wait(awaited, no_time, index, about_).ok() && index == found && good;
+      }
+    });
+  }
   if (!calls) {
     GTEST_SKIP() << "this kernel does not tell about system calls";
   }
