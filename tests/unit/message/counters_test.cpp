@@ -80,7 +80,7 @@ TEST_F(Counted, what_the_library_says_for_itself_is_no_message) {
 TEST_F(Counted, a_receive_that_ends_without_a_message_is_not_counted_but_its_wait_is) {
   Request* request = nullptr;
   post(request);
-  const Status status = world[1].wait(&request, os::deadline_after(0.02), nullptr);
+  const Status status = world[1].wait(&request, os::deadline_after(0.2), nullptr);
   EXPECT_EQ(status.code(), Code::timeout);
   EXPECT_GE(counters.get(Counter::message_wait_ns), 10'000'000U);
   expect(Counter::messages_received_shm, 0);

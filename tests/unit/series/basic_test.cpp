@@ -66,7 +66,7 @@ TEST_F(Series, WriterAndReaderCountIntoTheProcess) {
   EXPECT_EQ(delivered.get(Counter::series_bytes_delivered), statistics.delivered * 2 * 3 * 4);
   EXPECT_EQ(delivered.get(Counter::series_steps_lost), statistics.lost);
   EXPECT_EQ(delivered.get(Counter::series_read_wait_ns), 0U);
-  EXPECT_EQ(read(*reader, 1, 1, batch, 0.01).code(), Code::not_yet);
+  EXPECT_EQ(read(*reader, 1, 1, batch, 0.2).code(), Code::not_yet);
   EXPECT_GE(delivered.get(Counter::series_read_wait_ns), 5'000'000U);
   EXPECT_GE(delivered.get(Counter::series_read_ns), delivered.get(Counter::series_read_wait_ns));
 }
@@ -74,7 +74,7 @@ TEST_F(Series, WriterAndReaderCountIntoTheProcess) {
 TEST_F(Series, AWriterCountsHowLongItWasHeld) {
   using counters::Counter;
   WriterOptions options;
-  options.wait_timeout_s = 0.02;
+  options.wait_timeout_s = 0.2;
   auto writer = create(1, options);
   auto reader = open();
   put(*writer, 0);

@@ -52,7 +52,7 @@ TEST_F(Hold, AFollowerHoldsNobodyUp) {
 
 TEST_F(Hold, ADeadlineNamesWhoHolds) {
   WriterOptions options;
-  options.wait_timeout_s = 0.05;
+  options.wait_timeout_s = 0.2;
   auto writer = create(2, options);
   auto reader = open();
   put(*writer, 0);

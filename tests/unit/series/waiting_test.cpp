@@ -33,7 +33,7 @@ TEST(WaitingForSteps, GivesTheTurnAwayInEachSleep) {
   ASSERT_TRUE(reader.ok()) << reader.status().text();
   Batch batch;
   reader_environment.slices = reader_environment.sleeps = 0;
-  const Status status = (*reader)->read(1, 1, os::deadline_after(0.02), nullptr, 0, batch);
+  const Status status = (*reader)->read(1, 1, os::deadline_after(0.2), nullptr, 0, batch);
   EXPECT_EQ(status.code(), Code::not_yet) << status.text();
   EXPECT_GT(reader_environment.sleeps, 0);
   EXPECT_GE(reader_environment.sleeps + 1, reader_environment.slices) << "a sleep kept the turn";
