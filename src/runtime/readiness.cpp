@@ -265,13 +265,15 @@ Status Readiness::arm(std::span<const Awaited> awaited, std::int32_t& index, cou
   disarm();
   const Rotation::Start start = rotation_.start(awaited);
   doorbell_.raise_flag();
-  ask(awaited);
   engine_.look_at_descriptors();
   const std::int32_t found = look(awaited, start, message);  // the flag is set before, so that what comes later rings
   if (found >= 0) {
     index = found;
     return {};
   }
+  // Nothing clears the bell from here on. The thread may still wait for an earlier step: then it rings for that one, and
+  // is asked again.
+  ask(awaited);
   const bool unannounced = std::any_of(awaited.begin(), awaited.end(), [](const Awaited& one) {
     return one.reader != nullptr && ReaderReadiness::unannounced(*one.reader);
   });

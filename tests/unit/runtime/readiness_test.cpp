@@ -15,6 +15,9 @@
 #include <vector>
 
 #include "os/clock.hpp"
+#include "series/part.hpp"
+#include "series/slot_protocol.hpp"
+#include "support/child.hpp"
 #include "support/parties.hpp"
 #include "support/system_calls.hpp"
 #include "unit/series/fixture.hpp"
@@ -476,6 +479,67 @@ TEST_F(ReadinessTest, NoWakeUpIsLostBetweenArmingAndSleeping) {
   }
   over = true;
   other.join();
+}
+
+// A part that does something when it is asked what the watching thread should sleep on, and names nothing.
+class AskedPart final : public series::Part {
+ public:
+  AskedPart(std::unique_ptr<series::SeriesFile> file, const std::function<void()>& asked)
+      : file_(std::move(file)), asked_(asked) {}
+  [[nodiscard]] const char* route() const noexcept override { return "test"; }
+  [[nodiscard]] series::SeriesFile& file() noexcept override { return *file_; }
+  Status alive() override { return {}; }
+  std::shared_ptr<series::SeriesFile> watched() override {
+    asked_();
+    return nullptr;
+  }
+
+ private:
+  std::unique_ptr<series::SeriesFile> file_;
+  const std::function<void()>& asked_;
+};
+
+class AskedElsewhere final : public couplet::testing::FakeEnvironment {
+ public:
+  explicit AskedElsewhere(const couplet::testing::SeriesWorld& world) : FakeEnvironment(world, 5, "nowcast") {
+    node_number = 1;
+  }
+  Result<std::unique_ptr<series::Part>> open_part(const universe::SeriesRecord& record, std::size_t part,
+                                                  const series::PartWish& /*wish*/, std::uint64_t /*until*/) override {
+    COUPLET_TRY_VALUE(auto file, series::SeriesFile::open(node_directory() + "/" + record.parts[part].file));
+    return std::unique_ptr<series::Part>(std::make_unique<AskedPart>(std::move(file), asked));
+  }
+  std::function<void()> asked = [] {};
+};
+
+// Fault: the thread was asked first, and its bell was cleared afterwards. If it still waited for a step that had been
+// read already, it did not take the new request, and the ring for the old one was cleared: nobody watched the series.
+TEST_F(ReadinessTest, ALateRingForAnEarlierStepDoesNotHideTheNextStep) {
+  const int descriptor = *readiness_->descriptor();
+  const auto writer = create(8);
+  const auto near = open();
+  AskedElsewhere elsewhere(world);
+  auto far = series::Reader::open(elsewhere, team, "eta", {}, soon());
+  ASSERT_TRUE(far.ok()) << far.status().text();
+  const std::array awaited = {steps_of(*near), steps_of(**far, 8)};
+  auto& wake_at = writer->file().control().published.wake_at;
+  ASSERT_EQ(arm(awaited), -1);
+  ASSERT_TRUE(test::eventually([&] { return wake_at.load() == 1; }));
+  wake_at = series::nobody_sleeps;  // so that the thread sleeps on when the step is there
+  put(*writer, 1);
+  ASSERT_EQ(arm(awaited), 0);
+  series::Batch batch;
+  ASSERT_TRUE(read(*near, 1, 8, batch, 0).ok());
+  elsewhere.asked = [&] { static_cast<void>(readable(descriptor, 1000)); };  // the late ring
+  ASSERT_EQ(arm(awaited), -1);
+  elsewhere.asked = [] {};
+  put(*writer, 2);
+  std::int32_t found = -1;
+  while (found < 0) {
+    ASSERT_TRUE(readable(descriptor, 20'000));
+    found = arm(awaited);
+  }
+  EXPECT_EQ(found, 0);
 }
 
 // Another call may take in, from the same channel, what the descriptor was armed for.
