@@ -127,6 +127,7 @@ void transfer(Connection& connection, Sender& sender, Lane& to, Receiver& receiv
   const Watchdog watchdog;
   while (receiver.next < frames && watchdog.patient() && !testing::Test::HasFailure()) {
     const std::int64_t sent = sender.go();
+    static_cast<void>(sender.lane.poll(receiver, 0));  // it may hold the end of the last frame
     const int taken = to.poll(receiver, 16);
     ASSERT_TRUE(sent >= 0 && taken >= 0) << sender.lane.failure().text() << "; " << to.failure().text();
     if (sent == 0 && taken == 0) {
