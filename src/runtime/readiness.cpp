@@ -271,8 +271,8 @@ Status Readiness::arm(std::span<const Awaited> awaited, std::int32_t& index, cou
     index = found;
     return {};
   }
-  // Nothing clears the bell from here on. The thread may still wait for an earlier step: then it rings for that one, and
-  // is asked again.
+  // Nothing clears the bell from here on. If the thread still waits for an earlier step, it rings for that one, and is
+  // then asked again.
   ask(awaited);
   const bool unannounced = std::any_of(awaited.begin(), awaited.end(), [](const Awaited& one) {
     return one.reader != nullptr && ReaderReadiness::unannounced(*one.reader);
