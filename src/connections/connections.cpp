@@ -21,6 +21,8 @@ using universe::PeerState;
 
 constexpr int min_refusals = 3;
 constexpr int max_futile_at_once = 8;
+// How long receives wait for a hub that is away before they dial their sources. `couplet run` starts it again sooner.
+constexpr std::uint64_t hub_patience_ns = 5'000'000'000;
 
 bool gone(const universe::PeerInfo& info) {
   return info.state == PeerState::left || info.state == PeerState::lost;
@@ -94,10 +96,16 @@ Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
   return table_.find_or_open(peer);
 }
 
-// The hub tells of deaths, and so does the lock of a process on this node. Nobody else tells of one on another node.
+// The hub tells of deaths, and so does the lock of a process on this node. Nobody else tells of one on another node. A
+// peer may live although a firewall refuses what this process dials, so the hub is given time to come back first.
 void Connections::waits_for(channel::PeerId peer) noexcept {
+  if (membership_.hub().ok()) {
+    hub_missed_ = {};
+    return;
+  }
+  hub_missed_.look(os::now_ns());
   const auto& info = membership_.peer(peer);
-  if (membership_.hub().ok() || info.node == membership_.node() || knows(peer, info.incarnation)) {
+  if (hub_missed_.total_ns() < hub_patience_ns || info.node == membership_.node() || knows(peer, info.incarnation)) {
     return;
   }
   try {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/retry.hpp"
 #include "base/status.hpp"
 #include "channel/channels.hpp"
 #include "channel/table.hpp"
@@ -124,6 +125,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   std::map<channel::PeerId, std::uint16_t> lost_;  // the incarnation that was lost
   channel::ChannelTable table_;
   engine::ChannelSources sources_;
+  LookedTime hub_missed_;  // by receives whose sources have no channel
   Ticks ticks_{*this};
 };
 

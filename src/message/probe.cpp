@@ -2,6 +2,11 @@
 
 namespace couplet::message {
 
+void watch_source(const Request& request, Channels& channels) noexcept {
+  const Flow* flow = request.flow;
+  if (!request.done && flow != nullptr && flow->channel == nullptr) channels.waits_for(flow->peer);
+}
+
 Status Probe::check(const Messenger& messenger, const Group& group, std::int32_t source, std::int32_t tag) {
   const bool known = source == COUPLET_ANY_SOURCE || (source >= 0 && source < group.size());
   if (known && tag >= COUPLET_ANY_TAG) return {};
@@ -12,6 +17,9 @@ bool Probe::look(Messenger& messenger, Group& group, std::int32_t source, std::i
   const Flow* const flow = source == COUPLET_ANY_SOURCE ? nullptr : messenger.flows_[group.peer(source)].get();
   const bool none =
       source == COUPLET_ANY_SOURCE ? messenger.arrivals_.empty() : flow == nullptr || flow->arrivals.empty();
+  if (source != COUPLET_ANY_SOURCE && (flow == nullptr || flow->channel == nullptr)) {
+    messenger.channels_.waits_for(group.peer(source));
+  }
   if (none && messenger.lost_peers_ == 0) return false;
   Request receive;  // it is never posted
   messenger.prepare_receive(receive, group, nullptr, 0, *find_type(COUPLET_BYTE), source, tag);
@@ -22,6 +30,11 @@ bool Probe::look(Messenger& messenger, Group& group, std::int32_t source, std::i
   if (messenger.lost_peers_ == 0 || messenger.senders_left(receive).ok()) return false;
   message = {source, tag, 0, 0};
   return true;
+}
+
+bool Probe::done(Messenger& messenger, const Request& request) {
+  watch_source(request, messenger.channels_);
+  return request.done;
 }
 
 }  // namespace couplet::message

@@ -1,10 +1,14 @@
-// Probe: says whether a message could be received, without receiving it.
+// Probe: says whether a message could be received, or a request has ended, without receiving or waiting.
 // Tests: tests/unit/message/probe_test.cpp.
 #pragma once
 
 #include "message/message.hpp"
 
 namespace couplet::message {
+
+// Called while this process waits for `request`. A receive needs no channel to wait for its source: without a hub, the
+// death of that source would not be noticed.
+void watch_source(const Request& request, Channels& channels) noexcept;
 
 class Probe {
  public:
@@ -17,6 +21,8 @@ class Probe {
   // has returned ok.
   [[nodiscard]] static bool look(Messenger& messenger, Group& group, std::int32_t source, std::int32_t tag,
                                  couplet_message& message);
+  // Returns true if the request has ended.
+  [[nodiscard]] static bool done(Messenger& messenger, const Request& request);
 };
 
 }  // namespace couplet::message

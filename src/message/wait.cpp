@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "message/message.hpp"
+#include "message/probe.hpp"
 
 namespace couplet::message {
 namespace {
@@ -30,12 +31,6 @@ Status check_distinct(std::span<Request* const> requests, const char* function) 
   if (again == requests.size()) return {};
   return fail(Code::argument, "{}: entry {} of {} is the same request as an earlier entry", function, again,
               requests.size());
-}
-
-// A receive needs no channel to wait for its source.
-void watch_source(const Request& request, Channels& channels) noexcept {
-  const Flow* flow = request.flow;
-  if (!request.done && flow != nullptr && flow->channel == nullptr) channels.waits_for(flow->peer);
 }
 
 }  // namespace

@@ -147,7 +147,7 @@ bool Readiness::is_ready(const Awaited& one, bool losses, couplet_message& messa
   if (one.group != nullptr) {
     return message::Probe::look(messenger_, *one.group, one.source, one.tag, message);
   }
-  return one.request != nullptr ? one.request->done : one.task->done;
+  return one.request != nullptr ? message::Probe::done(messenger_, *one.request) : one.task->done;
 }
 
 std::int32_t Readiness::find(std::span<const Awaited> awaited, Rotation::Start start, couplet_message& message) {

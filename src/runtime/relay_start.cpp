@@ -202,7 +202,8 @@ bool RelayStart::first_on_node(const message::Group& writers) const {
 
 Status RelayStart::for_writers(const message::Group& writers) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(membership_));
-  if (mode != RelayMode::automatic || started_ > 0 || present() || !first_on_node(writers) || !needed()) {
+  if (mode != RelayMode::automatic || started_ > 0 || lacks_something_ || present() || !first_on_node(writers) ||
+      !needed()) {
     return {};
   }
   return start();
@@ -216,11 +217,16 @@ Status RelayStart::again(channel::PeerId lost) {
 }
 
 void RelayStart::tick(std::uint64_t /*now_ns*/) {
-  if (!pipe_end_) {
+  if (!pipe_end_ && !lacks_something_) {
     return;
   }
   if (present()) {
     pipe_end_.close();  // the hub says when it is lost
+    lacks_something_ = false;
+    return;
+  }
+  if (lacks_something_) {
+    static_cast<void>(start());
     return;
   }
   // Another relay may have come first, so that this one has ended. By the next tick, the hub's message about that one
@@ -231,7 +237,7 @@ void RelayStart::tick(std::uint64_t /*now_ns*/) {
   if (started_ == most_starts) {
     pipe_end_.close();
   } else {
-    static_cast<void>(start());  // if this fails, the next tick tries again
+    static_cast<void>(start());
   }
 }
 
@@ -249,9 +255,11 @@ Status RelayStart::start() {
   if (!wishes_.secret_file.empty()) {
     changes.emplace_back("COUPLET_SECRET_FILE", wishes_.secret_file);
   }
-  ++started_;
+  lacks_something_ = true;
   COUPLET_TRY_VALUE(pipe_end_, run_detaching(path, environment_with(changes)));
+  lacks_something_ = false;
   has_ended_ = false;
+  ++started_;
   return {};
 }
 

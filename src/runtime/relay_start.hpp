@@ -63,6 +63,7 @@ class RelayStart final : public engine::Source {
   // Is open until the relay that was started last has joined, or has ended without that.
   os::Descriptor pipe_end_;
   bool has_ended_ = false;
+  bool lacks_something_ = false;  // the last start failed, for example for lack of descriptors: each tick tries again
 };
 
 }  // namespace couplet::runtime

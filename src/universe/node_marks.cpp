@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 
+#include <algorithm>
 #include <charconv>
+#include <optional>
 #include <string_view>
 
 #include "os/descriptor.hpp"
@@ -16,6 +18,7 @@ namespace {
 constexpr std::string_view page_prefix = "page-";
 constexpr std::string_view left_prefix = "left-";
 constexpr std::string_view number_prefix = "number-";
+constexpr std::string_view epoch_prefix = "epoch-";
 constexpr std::size_t number_digits = 4;
 constexpr std::size_t peer_digits = 8;
 constexpr std::size_t incarnation_digits = 4;
@@ -54,6 +57,24 @@ Status make_mark(const std::string& path) {
   return file ? Status() : os::system_failure(errno, fmt::format("cannot make {}", path));
 }
 
+// Returns the largest number in the names of marks that begin so.
+std::optional<std::uint16_t> largest_noted(const std::string& directory, std::string_view prefix) {
+  std::optional<std::uint16_t> largest;
+  const auto names = os::list_directory(directory);
+  for (const auto& name : names.ok() ? *names : std::vector<std::string>()) {
+    std::string_view rest = name;
+    if (!rest.starts_with(prefix)) {
+      continue;
+    }
+    rest.remove_prefix(prefix.size());
+    std::uint32_t number = 0;
+    if (take_number(rest, number_digits, number) && rest.empty()) {
+      largest = std::max(largest.value_or(0), static_cast<std::uint16_t>(number));
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
 Status mark_left(const std::string& directory, channel::PeerId peer, std::uint16_t incarnation) {
@@ -65,16 +86,13 @@ Status note_number(const std::string& directory, std::uint16_t node) {
 }
 
 std::uint16_t noted_number(const std::string& directory) {
-  const auto names = os::list_directory(directory);
-  for (const auto& name : names.ok() ? *names : std::vector<std::string>()) {
-    std::string_view rest = name;
-    std::uint32_t node = 0;
-    if (rest.starts_with(number_prefix) && take_number(rest = rest.substr(number_prefix.size()), number_digits, node) &&
-        rest.empty()) {
-      return static_cast<std::uint16_t>(node);
-    }
-  }
-  return unknown_node;
+  return largest_noted(directory, number_prefix).value_or(unknown_node);
+}
+
+std::uint16_t begin_epoch(const std::string& directory) {
+  const auto epoch = static_cast<std::uint16_t>(largest_noted(directory, epoch_prefix).value_or(0) + 1);
+  static_cast<void>(make_mark(fmt::format("{}/{}{:04x}", directory, epoch_prefix, epoch)));
+  return epoch;
 }
 
 std::vector<PeerRun> seen_on_node(const std::string& directory, const std::vector<PeerRun>& peers) {

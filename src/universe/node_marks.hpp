@@ -21,6 +21,9 @@ Status mark_left(const std::string& directory, channel::PeerId peer, std::uint16
 Status note_number(const std::string& directory, std::uint16_t node);
 // Returns the number that was noted, or unknown_node.
 [[nodiscard]] std::uint16_t noted_number(const std::string& directory);
+// Returns how many times the hub of this run has been started again, including this time, as far as the directory of
+// its node knows, and notes it there.
+std::uint16_t begin_epoch(const std::string& directory);
 // Returns those of `peers` (with their incarnations) whose processes are or were on this node: present if the lock of
 // their page is held, lost if it is free, and left if their mark is there. Other processes are not checked.
 [[nodiscard]] std::vector<PeerRun> seen_on_node(const std::string& directory, const std::vector<PeerRun>& peers);

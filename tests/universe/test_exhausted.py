@@ -201,3 +201,32 @@ def test_the_relay_needs_no_thread_for_a_writer_that_it_serves(make_world: MakeW
         guest.get("eta.close()")
         guest.leave()
     assert relay.wait(WATCHDOG_S) == 0
+
+
+def test_a_relay_is_started_once_there_are_descriptors_again(make_world: MakeWorld) -> None:
+    """Fault: if no pipe could be made for the first relay, the process never started one."""
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
+    ocean.ready()
+    nowcast.ready()
+    for module in ("os", "resource"):
+        ocean.get(f"{module} = __import__('{module}')")
+    ocean.get("most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]")
+    ocean.ask("resource.setrlimit(resource.RLIMIT_NOFILE, (256, most))")
+    ocean.get("held = [os.dup(0) for _ in range(256 - len(os.listdir('/proc/self/fd')))]")  # all but one
+    ocean.get("series = universe.create_series('eta', (4,), 'f8')")
+    assert not world.relays()
+    ocean.ask("[os.close(each) for each in held]")
+    ocean.get("series.put(np.zeros(4), 0)")
+    nowcast.say("reader = universe.series('eta', mode='hold', timeout=100)")
+    step = 0
+    while not world.relays():  # each put lets the process look again
+        step += 1
+        ocean.get(f"series.put(np.zeros(4), {step})")
+        time.sleep(0.05)
+    nowcast.hear()
+    nowcast.get("len(reader.read(1, 1))")
+    nowcast.get("reader.close()")
+    ocean.get("series.close()")
+    nowcast.leave()
+    ocean.leave()

@@ -279,6 +279,28 @@ def test_who_makes_no_call_keeps_its_place_if_a_process_joins_on_its_node(make_w
     assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
 
 
+def test_two_hubs_in_a_row_that_hear_of_nobody_give_no_number_twice(make_world: MakeWorld) -> None:
+    """Fault: the second hub gave the number of a node to another one, and refused the process on the first for ever."""
+    world = make_world("ocean:1,first:1?,second:1?")
+    ocean = Member(world, "ocean", 0, 1, COUPLET_NODE="a", **PATIENT)
+    ocean.joined()
+    world.kill_hub()
+    world.resume_hub()
+    ask_until(ocean, "find nothing 0", "COUPLET_NOT_YET")
+    first = Member(world, "first", 0, 1, COUPLET_NODE="b", **PATIENT)
+    number = first.joined().node
+    world.kill_hub()
+    world.resume_hub()
+    second = Member(world, "second", 0, 1, COUPLET_NODE="c", **PATIENT)
+    time.sleep(7)  # the others compute; after 5 s, the hub gives numbers to nodes
+    ask_until(ocean, "find nothing 0", "COUPLET_NOT_YET")
+    assert second.joined().node != number
+    ask_until(first, "find nothing 0", "COUPLET_NOT_YET")
+    for member in (ocean, first, second):
+        member.leave()
+    assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
+
+
 @pytest.mark.parametrize("joined", range(3))
 def test_the_hub_is_killed_while_programs_join(make_world: MakeWorld, joined: int) -> None:
     world = make_world("ocean:2,nowcast:1")

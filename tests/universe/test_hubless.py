@@ -103,21 +103,30 @@ def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(make_world: Ma
     world.clean()
 
 
-@pytest.mark.parametrize("line", ["universe.group.Recv(np.zeros(1), 0, 1)", "until_done()"])
-@pytest.mark.parametrize("waits_s", [0, 2], ids=["dead-before", "dead-later"])
+@pytest.mark.parametrize(
+    ("line", "waits_s"),
+    [
+        ("universe.group.Recv(np.zeros(1), 0, 1)", 7),  # the source lives when it is dialed
+        ("until_done()", 0),
+        ("couplet.wait_any([request]) and request.wait()", 0),
+        ("couplet.wait_any([universe.group.arrival(0, 1)]) and universe.group.Recv(np.zeros(1), 0, 1)", 0),
+    ],
+    ids=["receive", "test", "wait-any-request", "wait-any-message"],
+)
 def test_the_death_of_a_source_on_another_node_is_told(make_world: MakeWorld, line: str, waits_s: float) -> None:
     """Chaos seed 130005: no hub, no lock, and no connection to the source, so that nobody told of its death."""
     world = make_world("ocean:1,nowcast:1")
     ocean, nowcast = (Guest(world, name, 0, 1, COUPLET_NODE=node) for name, node in (("ocean", "a"), ("nowcast", "b")))
     ocean.ready()
     nowcast.ready()
+    nowcast.get("couplet = __import__('couplet')")
     nowcast.get("request = universe.group.Irecv(np.zeros(1), 0, 1)")
     nowcast.get("until_done = lambda: all(not request.test()[0] for _ in iter(int, 1))")
     world.kill_hub()
     if waits_s == 0:
         ocean.process.kill()
     nowcast.say(line)
-    time.sleep(waits_s)  # the receiver waits while the source lives
+    time.sleep(waits_s)
     ocean.process.kill()
     ocean.process.wait()
     answer = nowcast.hear()

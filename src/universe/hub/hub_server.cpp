@@ -106,6 +106,9 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   COUPLET_TRY_VALUE(server->doorbell_, os::Doorbell::open(bell, server->flag_));
   COUPLET_TRY(server->doorbell_->watch(server->listener_.number(), false));
   server->listening_ = true;
+  if (server->options_.hub.restarted) {
+    server->options_.hub.first_epoch = begin_epoch(server->directory_->path());
+  }
   server->state_ = std::make_unique<HubState>(server->options_.hub);
   return server;
 }

@@ -29,6 +29,8 @@ HubState::HubState(HubSettings settings)
       seats_(settings_.programs),
       series_(seats_, outbox_, relay_mode(settings_.settings), [this](ConnectionId to) { tell_changes(to); }),
       recovering_(settings_.restarted) {
+  epoch_ = settings_.first_epoch;
+  series_.book().begin_epoch(epoch_);
   settle_sizes();
 }
 

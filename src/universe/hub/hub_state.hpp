@@ -38,6 +38,7 @@ struct HubSettings {
   // once.
   std::size_t max_told_contacts = 1024;
   bool restarted = false;          // an earlier hub has served this run, and its members come back
+  std::uint32_t first_epoch = 0;   // how often the hub was started again, as far as its node directory knows
   double rejoin_grace_s = 5;       // how long joining waits for members of the earlier hub
   double rejoin_patience_s = 600;  // such a member counts as lost if it has not come back after this time
   // A member whose connection has broken without a proof of its death counts as lost if it has not come back and its

@@ -400,6 +400,23 @@ TEST_F(Recovery, MembersThatComeBackAfterANewcomerOnTheirNodeKeepTheirPlaces) {
   }
 }
 
+// Fault: of two hubs that were started again and heard of no earlier member, the second gave a new node the number that
+// the first one had given to another.
+TEST_F(Recovery, EachHubThatHearsOfNobodyGivesNumbersOfItsOwn) {
+  std::set<std::uint16_t> numbers;
+  for (const std::uint32_t epoch : {1U, 2U}) {
+    auto settings = resumed("ocean:2,nowcast:1");
+    settings.first_epoch = epoch;
+    HubWorld world(settings);
+    const auto relay = world.join_relay("c");
+    const auto ranks = {world.join("ocean", 0, 2), world.join("ocean", 1, 2), world.join("nowcast", 0, 1)};
+    world.advance(6);  // the grace
+    EXPECT_EQ(ranks.size(), 3U);
+    ASSERT_TRUE(world.has<PlacedMessage>(relay));
+    EXPECT_TRUE(numbers.insert(world.last<PlacedMessage>(relay).node).second);
+  }
+}
+
 TEST_F(Recovery, AnImpossibleNumberOfANodeIsNotTaken) {
   rejoin(0);  // of node 0
   const auto newcomer = world_.connect();

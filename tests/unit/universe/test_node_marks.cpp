@@ -29,6 +29,14 @@ PeerRun of(channel::PeerId peer, PeerState state, std::uint16_t incarnation) {
   return {peer, 1, state, incarnation, 0};
 }
 
+TEST(NodeMarks, EachStartOfAHubBeginsAnEpoch) {
+  const test::TemporaryDirectory directory;
+  EXPECT_EQ(begin_epoch(directory.path()), 1);
+  EXPECT_EQ(begin_epoch(directory.path()), 2);
+  ASSERT_TRUE(note_number(directory.path(), 9).ok());
+  EXPECT_EQ(begin_epoch(directory.path()), 3);
+}
+
 TEST(NodeMarks, TheNumberOfANodeIsNoted) {
   const test::TemporaryDirectory directory;
   EXPECT_EQ(noted_number(directory.path()), unknown_node);
