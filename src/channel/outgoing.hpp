@@ -16,9 +16,9 @@ struct Outgoing {
   wire::FrameHeader header;
   std::span<const std::byte> payload;
   Outgoing* next = nullptr;
-  // Called when the channel no longer needs the payload: with ok, since a lane or the channel's own memory has it or
-  // the peer has acknowledged it; or with the failure of the channel. The Outgoing may then be used again, also from
-  // inside this call.
+  // Called when the channel no longer needs the payload. `status` is ok if a lane or the channel's own memory has taken
+  // the payload, or if the peer has acknowledged it. Otherwise it is the failure of the channel. The Outgoing may then
+  // be used again, also from inside this call.
   void (*finished)(Outgoing& outgoing, const Status& status) = nullptr;
   void* owner = nullptr;
   // The channel sets the following members.

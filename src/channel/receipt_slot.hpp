@@ -6,8 +6,8 @@
 
 namespace couplet::channel {
 
-// Returns a slot that can take an acknowledgement now. nullptr: there is none, or none is needed, since the lanes
-// cannot break.
+// Returns a slot that can take an acknowledgement now, or nullptr if there is none. There is also none if the lanes
+// cannot break: then no acknowledgement is needed.
 [[nodiscard]] inline LaneSlot* slot_for_receipt(const Sender& sender) noexcept {
   for (const auto& slot : sender.slots()) {
     if (slot->works() && !slot->notice.pending && (slot->session || sender.several())) {

@@ -56,8 +56,9 @@ class Receipts {
   void resumed() noexcept { asked_ = 0; }
 
  private:
-  // After so many frames or bytes the peer is told without being asked, so that it can free its copies. The bytes are a
-  // quarter of what it may copy (max_retained_bytes), since an acknowledgement costs a system call.
+  // After this many frames or bytes, the peer is sent an acknowledgement even if it has not asked for one, so that it
+  // can free its copies. The number of bytes is a quarter of what the peer may copy (max_retained_bytes), since an
+  // acknowledgement costs a system call.
   static constexpr std::uint64_t max_untold_frames = 256;
   static constexpr std::uint64_t max_untold_bytes = 256U << 10U;
   static constexpr std::int32_t answer_wanted = 1;  // the tag of an acknowledgement that asks for one in return

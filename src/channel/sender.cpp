@@ -146,8 +146,7 @@ bool Sender::window_is_full(std::uint64_t payload_bytes) const noexcept {
   return several_ && !retention_.empty() && retention_.bytes() + payload_bytes > max_unacknowledged_bytes;
 }
 
-// ---- frames that are sent at once
-// -------------------------------------------------------------------------------------
+// ---- frames that are sent at once -----------------------------------------------------------------------------------
 
 bool Sender::begun_plain(const wire::FrameHeader& header, std::span<const std::byte> payload,
                          std::int64_t taken) noexcept {
@@ -219,8 +218,7 @@ LaneSlot* Sender::begin(wire::FrameHeader& header, std::span<const std::byte> pa
   return slot;
 }
 
-// ---- queued frames
-// ----------------------------------------------------------------------------------------------------
+// ---- queued frames --------------------------------------------------------------------------------------------------
 
 void Sender::append(Outgoing& outgoing) noexcept {
   queue_.append(outgoing);
@@ -380,8 +378,7 @@ void Sender::post(LaneSlot& slot, const wire::FrameHeader& header, std::span<con
   plain_lane_ = nullptr;
 }
 
-// ---- acknowledgements
-// -------------------------------------------------------------------------------------------------
+// ---- acknowledgements -----------------------------------------------------------------------------------------------
 
 Status Sender::acknowledged(std::uint64_t number) {
   if (number > next_number_) {

@@ -96,8 +96,9 @@ Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
   return table_.find_or_open(peer);
 }
 
-// The hub tells of deaths, and so does the lock of a process on this node. Nobody else tells of one on another node. A
-// peer may live although a firewall refuses what this process dials, so the hub is given time to come back first.
+// The hub tells of all deaths, and locks tell of those on this node. Without a hub, the death of a process on another
+// node shows only in a connection to it. The hub is given time to come back first, since a firewall may refuse what this
+// process dials although the peer lives.
 void Connections::waits_for(channel::PeerId peer) noexcept {
   if (membership_.hub().ok()) {
     hub_missed_ = {};
@@ -217,8 +218,9 @@ Result<std::unique_ptr<Lane>> Connections::go_on(channel::PeerId id, Peer& peer)
 // again after each dial that finds no process.
 void Connections::note_failure(channel::PeerId id, Peer& peer, std::size_t transport, const Status& why) {
   peer.walk->failed(transport, why, os::now_ns());
-  // A process listens as long as it lives. The membership tells all that waits for the peer, not only what uses this
-  // connection: a relay ends the peer's holds.
+  // A process listens as long as it lives, so repeated refusals mean that it has ended. The membership is told, since
+  // it informs everything that waits for the peer, and not only what uses this connection: a relay, for example, then
+  // ends the peer's holds.
   const bool nobody_listens = peer.walk->refused() >= min_refusals;
   if (nobody_listens || (peer.walk->unanswered() > 0 && at(transport).may_break())) {
     membership_.cannot_reach(id, peer.incarnation, nobody_listens ? why : Status());
@@ -271,8 +273,7 @@ void Connections::go_on_and_tell(channel::PeerId id) {
   }
 }
 
-// ---- called by transports
-// ---------------------------------------------------------------------------------------------
+// ---- called by transports -------------------------------------------------------------------------------------------
 
 std::string Connections::name_of(std::uint32_t id) const {
   return membership_.peer_name(id);

@@ -74,8 +74,8 @@ enum class LinkKind : std::uint16_t { self, shm, tcp, other };
   return static_cast<Counter>(static_cast<std::uint16_t>(of_self) + static_cast<std::uint16_t>(kind));
 }
 
-// The writer's view. If it is made without memory, it counts into its own, so that no caller has to ask whether there
-// is a page.
+// The writer's view. Without memory of a page, it counts in memory of its own, so that no caller has to check whether
+// there is a page.
 class Counters {
  public:
   Counters() noexcept : slots_(own_.data()) {}

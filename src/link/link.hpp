@@ -81,8 +81,8 @@ class Lane {
   // lane with a descriptor may return false, since want_write wakes it. A lane that does not know returns true, which
   // means: do not sleep.
   [[nodiscard]] virtual bool writable() const noexcept { return true; }
-  // Says whether the peer has its end of the lane. Until then, bytes that were taken are lost when this end is
-  // destroyed.
+  // Returns true if the peer has its end of the lane. Until then, the bytes that this end has accepted are lost if it
+  // is destroyed.
   [[nodiscard]] virtual bool joined() const noexcept { return true; }
   // Returns why the peer has refused this lane, or ok. A peer that has refused it has taken nothing from it, and never
   // will.

@@ -16,8 +16,8 @@ void lack_memory(channel::Channel& channel) {
   channel.fail(fail(Code::memory, "no memory to take what {} sends", channel.peer_name()));
 }
 
-// Returns argument if a request stands twice in the list of a caller: it would be given back twice, and then be two
-// requests at once.
+// Returns argument if a caller's list has the same request twice. It would be given back twice, and then be handed out
+// as two requests.
 Status check_distinct(std::span<Request* const> requests, const char* function) {
   std::size_t again = requests.size();
   for (std::size_t index = 0; index < requests.size(); ++index) {
@@ -35,8 +35,8 @@ Status check_distinct(std::span<Request* const> requests, const char* function) 
 
 }  // namespace
 
-// The peer reads a large message while we look: going to sleep and being woken would cost more than the rest of the
-// copy.
+// Returns for how many rounds spin() polls. The number is larger while the peer reads a large message: going to sleep
+// and being woken would then cost more than the rest of the copy.
 int Messenger::rounds_for(const Request& request) const noexcept {
   if (!may_spin()) return 0;
   const bool being_read = request.sending && request.stage == Stage::offered && request.flow->rounds_per_poll > 64;
@@ -85,8 +85,8 @@ bool Messenger::spin(const Request& request) noexcept {
 
 // Does what finish_wait does, after spin() has not been enough.
 Status Messenger::block(Request& request, std::uint64_t deadline_ns) noexcept {
-  // Neither an agreement nor a blocking send can be ended half way. An agreement can if its team is being closed: it
-  // has failed then, and the other members are told.
+  // A blocking send cannot be ended half way. An agreement can only if its team is being closed: it then fails, and the
+  // other members are told.
   const bool agrees = !request.sending && request.text != nullptr;
   const bool may_stop = request.sending ? request.pooled : !agrees;
   // Two pointers, for which std::function needs no memory: there may be none.

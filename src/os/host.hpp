@@ -13,8 +13,8 @@ namespace couplet::os {
 [[nodiscard]] std::string host_name();
 // Returns an id that changes with each boot, or "unknown" if the system does not say.
 [[nodiscard]] std::string boot_id();
-// Returns the number of cores that this process may use, at least 1: its affinity, and the quota of its control group
-// if there is one.
+// Returns the number of cores that this process may use, which is at least 1. Its affinity limits it, and so does the
+// quota of its control group, if there is one.
 [[nodiscard]] int usable_cores();
 [[nodiscard]] std::uint32_t process_id() noexcept;
 // Returns the number of files and sockets that this process may have open.

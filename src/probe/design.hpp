@@ -43,8 +43,9 @@ struct Star {
   std::vector<int> inter;
 };
 
-// The cells for 0 .. max_intra and 0 .. max_inter pairs. With `off_diagonal` also those in which one more message goes
-// in than out, or out than in. The empty cell is one of them: its time is what an exchange of nothing costs.
+// Returns the cells for 0 to max_intra pairs inside a node and 0 to max_inter pairs across nodes. With `off_diagonal`,
+// also those in which the numbers of incoming and outgoing messages differ by one. The empty cell is one of them: its
+// time is the cost of exchanging nothing.
 inline std::vector<Cell> make_cells(int max_intra, int max_inter, bool off_diagonal) {
   std::vector<Cell> cells;
   for (int intra = 0; intra <= max_intra; ++intra) {

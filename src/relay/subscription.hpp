@@ -33,8 +33,8 @@ class Subscription {
  public:
   // Frames that are sent and not yet acknowledged. Their memory is bounded by this number of pieces.
   static constexpr std::size_t max_frames = 8;
-  // So many for a follower that is sent a share of the steps: what is under way over its other links does not wait for
-  // steps that are late over this one.
+  // The same bound for a follower that is sent a share of the steps. It is lower, so that steps that are late over this
+  // link do not delay what is under way to the follower over its other links.
   static constexpr std::size_t max_frames_of_share = 2;
 
   // Pieces are packed into memory of at most piece_bytes. `activation` outlives this object.

@@ -13,8 +13,8 @@
 
 namespace couplet::runtime {
 
-// One link of the setting `links`, in the order in which they are tried. Links that are not named are made, too, so
-// that peers which dial over them are told that they are switched off.
+// One link of the setting `links`. A list of them is in the order in which the links are tried. Links that the setting
+// does not name are made, too, so that a peer that dials over one of them is told that it is switched off.
 struct LinkWish {
   std::string_view name;
   bool in_use = true;

@@ -1,7 +1,7 @@
-// shm: lanes between processes that share memory. It turns a node directory and a peer's nonce into a lane over a
-// mapped ring. runtime uses it. A process that wants a lane makes the ring file of the pair, complete, under a
-// temporary name; links it to the pair's name, or uses the other's file if the name is taken; and knocks at the peer's
-// page. The file's name is removed as soon as both have mapped it, or one has refused it.
+// shm: lanes between processes that share memory. Turns a node directory and a peer's nonce into a lane over a mapped
+// ring. runtime uses it. A process that wants a lane writes the complete ring file of the pair under a temporary name,
+// and links it to the name of the pair. If that name is taken, it uses the other process's file. Then it knocks at the
+// peer's page. The file's name is removed as soon as both have mapped the file, or one has refused it.
 // docs/formats/shm-ring.md; tests/unit/link.
 // Invariants: frames in a ring stay there for a live peer that has not read them yet, even if the sender has ended; the
 // memory of all rings that this process has made is bounded.

@@ -1,5 +1,5 @@
-// Opens lanes over a simulated network. Dials and refusals depend on its virtual time and partitions as little as
-// possible: they need one poll of each side, and a side that is parted from the other, or dead, does not answer.
+// Opens lanes over a simulated network. Dialing and refusing depend on the network's virtual time and partitions as
+// little as possible: they take one poll of each side, and a side that is dead, or partitioned off, does not answer.
 // Invariants: one thread; the same calls lead to the same outcomes.
 // Tests: tests/conformance/connecting, tests/sim.
 #pragma once
