@@ -14,11 +14,11 @@ namespace couplet::runtime {
 namespace {
 
 constexpr double leave_timeout_s = 5;
-// The time for a relay that was started, and has not come when the process that started it leaves.
+// How long leaving waits for a relay that this process has started and that has not joined yet.
 constexpr double relay_timeout_s = 10;
 constexpr int spin_rounds = 4000;
 constexpr double push_timeout_s = 30;
-// No peer rings when MPI has something to do.
+// The longest sleep if there is a window: nothing rings the doorbell when MPI has something to do.
 constexpr std::uint64_t window_nap_ns = 100'000;
 constexpr int pushes_each_call = 64;
 constexpr unsigned calls_between_rounds = 16;
@@ -179,7 +179,7 @@ void Universe::use_window(std::unique_ptr<series::Window> window) {
   engine_->limit_sleep(window_nap_ns);
 }
 
-// Keeps what others still read from the window until they leave, too.
+// Keeps this rank's part of the window, which other ranks may still read, until they leave, too.
 Status Universe::end_window() {
   if (!window_) {
     return {};
@@ -200,7 +200,8 @@ Status Universe::end_window() {
 }
 
 Universe::~Universe() {
-  // The universe was never left. MPI may be gone, and what the others read stays.
+  // A window that is still there shows that the universe was never left. MPI may be gone already, so the window is not
+  // freed, and the other ranks can still read it.
   if (window_) {
     engine_->remove(*window_progress_);
     static_cast<void>(window_.release());

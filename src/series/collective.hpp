@@ -20,8 +20,8 @@ inline constexpr std::uint64_t max_rank_delay_ns = 60'000'000'000;
   return deadline_ns > UINT64_MAX - max_rank_delay_ns ? UINT64_MAX : deadline_ns + max_rank_delay_ns;
 }
 
-// Returns ok if every member brings ok. Otherwise a member that failed gets its own status back. All others get
-// the status of the first one that failed, behind its kind (`who`) and rank.
+// Returns ok if every member brings ok. Otherwise each member that failed gets its own status back. All others get the
+// status of the failed member with the lowest rank, preceded by that member's kind (`who`) and rank.
 [[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view who,
                                      std::uint64_t deadline_ns);
 // Does the same. If the result is ok, `values`, of which each member has equally many, become the minima over the

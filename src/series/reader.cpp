@@ -301,8 +301,8 @@ Result<Reader::View> Reader::look_for_steps(const Request& request, std::uint64_
   return wait_for(request.at_least - kept, limit);
 }
 
-// Takes turns until at_least steps are kept. What was kept before something goes wrong is delivered, and the next read
-// says what is wrong.
+// Searches and copies, again and again, until at_least steps are kept. If something goes wrong, the steps that were
+// kept before are delivered, and the next read returns the error.
 Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept) {
   bool tried = false;
   for (bool first = true;; first = false) {

@@ -26,8 +26,8 @@ class StepSelection {
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
   // Returns the first ordinal that may still be wanted. Those before it are not needed, published or not.
   [[nodiscard]] std::uint64_t needed() const noexcept;
-  // Returns which ordinals may still be wanted, for the parts that bring them. With an interval that depends on the
-  // times of the steps.
+  // Returns which ordinals may still be wanted. The parts that fetch the steps need it. With an interval of physical
+  // time the answer is every ordinal, since only the time of a step decides.
   [[nodiscard]] NeededSteps needed_steps() const noexcept;
   // Returns how many ordinals must be published until `at_least` chosen ones are there.
   [[nodiscard]] std::uint64_t target(std::uint64_t at_least) const noexcept;

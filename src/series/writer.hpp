@@ -1,6 +1,6 @@
-// Writer: the writing end of a series on one rank, used by one thread. Every call except create and close is local, and
-// touches only mapped memory. It makes a system call only if a reader sleeps, and blocks only while holders keep the
-// next slot. If put and claim agree, they are collective.
+// Writer: the writing end of a series on one rank, used by one thread. Every call except create and close is local and
+// touches only mapped memory; with options.collective, put and claim are collective. A call makes a system call only to
+// wake a sleeping reader or to wait. It waits only while a holding or required reader still needs the next slot.
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,9 @@ class Writer {
   // Copies the data of a series with one box into the next slot, and publishes it. `data` is in C order, and may be
   // null if the box is empty. Returns full if wait_timeout_s is 0 and a holder keeps the slot; timeout, with the holder
   // or the required program that is missing, after wait_timeout_s; step if `step` is not greater than the last one;
-  // state if a claim is open. After any of these nothing has happened, and the same step may be tried again.
+  // state if a claim is open or the series is closed; with options.collective also mismatch if the ranks give different
+  // steps, and the error of another rank. After any of these nothing has happened, and the same step may be tried
+  // again.
   Status put(const void* data, std::int64_t step);
   // Does the same with one array for each box of each field, in order. Returns argument if their number is wrong.
   Status put(std::span<const Array> arrays, std::int64_t step);

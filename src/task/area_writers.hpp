@@ -43,8 +43,9 @@ class AreaWriters {
   // Puts this process among the writers of the owner's memory. Returns not_yet if all entries are in use by living
   // processes. Never blocks.
   [[nodiscard]] Result<Entry> enter(wire::AreaHeaderImage& page, channel::PeerId owner) const;
-  // Marks the own area as closed and, if others write into `memory` of this process, waits until none does, at most
-  // max_wait_ns. Returns timeout, which names the process that is still writing.
+  // Marks this process's area as closed. If `memory` is set, the others write directly into memory of this process:
+  // then waits, for at most max_wait_ns, until none of them is writing. Returns timeout, with the name of the process
+  // that is still writing.
   Status close(wire::AreaHeaderImage& page, bool memory, std::uint64_t max_wait_ns, const std::string& title) const;
 
  private:

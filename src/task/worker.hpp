@@ -1,5 +1,5 @@
-// The side that works: a group of ranks of one program, which does one task after the other. All its ranks do the same
-// one.
+// The side that works: a group of ranks of one program. It does one task after the other, and all its ranks do the same
+// task.
 #pragma once
 
 #include <deque>

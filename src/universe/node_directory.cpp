@@ -79,8 +79,8 @@ std::string why_dead(const std::string& directory, const NodeFacts& facts) {
   if (facts.boot_id == os::boot_id()) {
     return "its processes have ended";
   }
-  // Another boot id together with another host belongs to a neighbour on a shared file system. Its locks may not be
-  // visible here.
+  // If the boot id and the host are both different, another host that shares this file system has made the directory.
+  // Its locks may not be visible here.
   return facts.host == os::host_name() ? fmt::format("from before the last boot of host {}", facts.host) : "";
 }
 
@@ -141,8 +141,8 @@ CleanReport clean_locked(const std::string& base, bool dry_run, const Caller& ca
   return report;
 }
 
-// Returns the facts of a directory that exists already, or new ones for an empty one. Returns exists if it is something
-// else.
+// Returns the facts of the node directory of this run, or writes new ones into a directory that is empty. Returns
+// exists if the directory has other contents.
 Result<NodeFacts> facts_for(const std::string& path, std::uint64_t run_id, const std::string& name) {
   auto facts = read_node_facts(path);
   if (facts.ok() && facts->run_id == run_id) {

@@ -89,9 +89,9 @@ class HubState {
   // The hub is to end.
   void stop(const std::string& why);
 
-  // The members that were there before a restart of the hub, or before their connections broke, and have not come back
-  // yet; and what the lock of such a process says (state present, left or lost; ignored if the process has come back
-  // meanwhile).
+  // Returns the members that were there before a restart of the hub, or before their connections broke, and that have
+  // not come back yet. seen() takes what the lock of such a process says: the state of the run is present, left or
+  // lost. It has no effect on a process that has come back meanwhile.
   [[nodiscard]] std::vector<PeerRun> awaited() const;
   [[nodiscard]] std::size_t awaited_count() const noexcept { return awaited_count_; }
   void seen(const PeerRun& run, const std::string& why, std::uint64_t now_ns);

@@ -397,8 +397,9 @@ void HubState::look_for_awaited(std::uint64_t now_ns) {
   next_look_ns_ = now_ns + look_every_ns;
   auto runs = awaited();
   runs.resize(std::min(runs.size(), max_runs_per_message));
-  // A process that has made no call since the hub was started again, and then left unheard, may have been the last one
-  // on its node. Its port shows that it has ended, and other members know its port: one of them is asked for it.
+  // A process may have made no call since the hub was started again, and then have left without the hub hearing of it.
+  // If it was the last one on its node, only its port shows that it has ended. Other members know this port, so one of
+  // them is asked for it.
   const std::uint64_t turn = now_ns / look_every_ns;
   const auto unknown = without_contact(seats_, turn);
   const auto knower = unknown.empty() || released_ == 0 ? SIZE_MAX : turn % released_;

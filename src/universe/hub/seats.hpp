@@ -38,7 +38,8 @@ struct Seat {
 };
 static_assert(sizeof(Seat) <= 64);
 
-// Another member has told where an awaited process listened, which counts if that process has told the hub nothing.
+// Notes where an awaited process listened, as another member has told it. Has no effect if the process itself has told
+// the hub, or if another incarnation is meant.
 void hear_contact(Seat& seat, std::uint16_t incarnation, const Contact& contact) noexcept;
 
 class Seats {
@@ -89,9 +90,9 @@ class Seats {
   // is forgotten.
   void vacate(ConnectionId connection, const Place& place);
 
-  // Finds the number of the node with this key. Returns limit if there are too many nodes. A new node gets `noted`, the
-  // number that its directory has from an earlier hub, if that is free. Otherwise it gets the lowest free number that
-  // is not less than first_new, or the next one if there are no such numbers.
+  // Returns the number of the node with this key, or limit if there are too many nodes. A new node gets `noted`, the
+  // number that its directory has from an earlier hub, if no other node has that number. Otherwise it gets the number
+  // after the highest one in use, but at least first_new, which is ignored if it is not less than max_nodes.
   struct NumberedNode {
     std::uint16_t number = 0;
     bool is_new = false;
@@ -113,7 +114,7 @@ class Seats {
   [[nodiscard]] std::vector<ContactEntry> contacts(channel::PeerId first, std::size_t count) const;
   [[nodiscard]] std::vector<ContactEntry> relay_contacts() const;
 
-  // Returns, for example, "waiting for program 'nowcast' (0 of 1 ranks) and rank 1 of 'ocean'", or "" if no rank is
+  // Returns, for example, "waiting for rank 1 of 'ocean' and program 'nowcast' (0 of 1 rank)", or "" if no rank is
   // missing. also: a program that must be complete although it is not required (-1: none).
   [[nodiscard]] std::string missing(std::int32_t also) const;
   // Returns the names of a few programs, and how many more there are.
