@@ -1,5 +1,5 @@
 // What this member would tell about series to a hub that was started again: which series it writes and reads, and the
-// descriptions that it can give. Pure; a part of Member. Tests: tests/unit/universe/test_series_account.cpp.
+// descriptions that it can give. Pure; a part of Member. Tests: tests/universe/test_hub_returns.py.
 #pragma once
 
 #include <cstdint>
