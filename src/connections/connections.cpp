@@ -97,8 +97,8 @@ Result<channel::Channel*> Connections::channel_to(channel::PeerId peer) {
 }
 
 // The hub tells of all deaths, and locks tell of those on this node. Without a hub, the death of a process on another
-// node shows only in a connection to it. The hub is given time to come back first, since a firewall may refuse what this
-// process dials although the peer lives.
+// node shows only in a connection to it. The hub is given time to come back first, since a firewall may refuse what
+// this process dials although the peer lives.
 void Connections::waits_for(channel::PeerId peer) noexcept {
   if (membership_.hub().ok()) {
     hub_missed_ = {};
@@ -106,7 +106,8 @@ void Connections::waits_for(channel::PeerId peer) noexcept {
   }
   hub_missed_.look(os::now_ns());
   const auto& info = membership_.peer(peer);
-  if (hub_missed_.total_ns() < hub_patience_ns || info.node == membership_.node() || knows(peer, info.incarnation)) {
+  const bool dialed = knows(peer, info.incarnation) && table_.find(peer) != nullptr;  // no channel: for lack of memory
+  if (hub_missed_.total_ns() < hub_patience_ns || info.node == membership_.node() || dialed) {
     return;
   }
   try {

@@ -63,12 +63,15 @@ void Member::hub_lost(const Status& why) {
 }
 
 void Member::dial_again(std::uint64_t now_ns) {
-  if (hub_status_.ok() || !hub_may_return() || !redial_.due(now_ns) || connection_ == nullptr ||
-      connection_->state() != ControlConnection::State::ended) {
+  if (hub_status_.ok() || !hub_may_return()) {
     return;
   }
   if (redial_.overdue(now_ns)) {
     hub_lost_ns_ = now_ns;
+  }
+  redial_.looked(now_ns);
+  if (!redial_.due(now_ns) || connection_ == nullptr || connection_->state() != ControlConnection::State::ended) {
+    return;
   }
   redial_.dialed();
   if (auto status = dial(); !status.ok()) {

@@ -22,13 +22,17 @@ class Redial {
     const auto pause = pause_ns_;
     pause_ns_ = std::min(2 * pause_ns_, max_redial_pause_ns);
     next_ns_ = now_ns + pause / 2 + random() % pause;
+    looked_ns_ = now_ns;
   }
+  // Called at each tick while there is no connection.
+  void looked(std::uint64_t now_ns) noexcept { looked_ns_ = now_ns; }
   [[nodiscard]] bool due(std::uint64_t now_ns) const noexcept { return now_ns >= next_ns_; }
   // A call is under way, until failed() or reached().
   void dialed() noexcept { next_ns_ = os::never; }
-  // Returns true if it has been due for so long that the process was busy, or made no call, and could not dial.
+  // Returns true if the process was busy, or made no call, for so long that it could neither dial nor hear the answer
+  // to a dial.
   [[nodiscard]] bool overdue(std::uint64_t now_ns) const noexcept {
-    return now_ns > max_redial_pause_ns && now_ns - max_redial_pause_ns >= next_ns_;
+    return now_ns > looked_ns_ && now_ns - looked_ns_ >= 2 * max_redial_pause_ns;
   }
   // The connection was made again.
   void reached() noexcept { pause_ns_ = min_redial_pause_ns; }
@@ -43,6 +47,7 @@ class Redial {
   std::uint64_t state_;
   std::uint64_t pause_ns_ = min_redial_pause_ns;
   std::uint64_t next_ns_ = 0;
+  std::uint64_t looked_ns_ = 0;
 };
 
 }  // namespace couplet::universe

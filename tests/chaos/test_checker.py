@@ -434,6 +434,21 @@ def test_a_writer_rank_may_wait_for_a_reader_that_waits_for_another_rank() -> No
     assert "held-for-nobody" in kinds(check(run))
 
 
+@pytest.mark.parametrize(("mode", "kills", "excused"), [("follow", 1, True), ("follow", 0, False), ("hold", 1, False)])
+def test_living_writer_ranks_may_overwrite_steps_beside_a_dead_one(mode: str, kills: int, excused: bool) -> None:
+    """Seed 140019: of two writer ranks one was killed, and the relay was stopped just then. The other rank went on."""
+    run = good_run()
+    starve(run)
+    other = writing()
+    other.rank, other.number = 1, 8
+    run.lives.append(other)
+    calls_of(run, "reader", "open")[0].facts["mode"] = mode
+    for waiting in calls_of(run, "reader", "read")[1:]:
+        waiting.status = "ERROR_PEER_LOST"
+    run.harms += [Harm("kill", "ocean/0", 900 * MS, 900 * MS)] * kills
+    assert ("reader-starved" not in kinds(check(run))) == excused
+
+
 def test_a_rank_may_wait_for_another_one_that_reads_later() -> None:
     """Seed 110004: a rank read for 14 s, since the other one had been started again and did not read. It may take 60 s
     longer than its timeout, if the other one is outside, and no longer if it is inside.

@@ -295,6 +295,9 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
         end_ns = evidence.end_of(reading.life, call)
         if call.status == "ERROR_PEER_LOST" and evidence.fellow_was_killed(reading.life.name, end_ns):
             continue  # it reads together with a rank that is dead, as it was told
+        others_went_on = not reading.holds and len(source.writers) > 1
+        if call.status == "ERROR_PEER_LOST" and others_went_on and evidence.rank_was_killed(source.program, end_ns):
+            continue  # the writer ranks that live have overwritten their parts of the last steps
         names = [reading.life.name, *(writer.name for writer in source.writers)]
         old_ns = max(since_ns, end_ns - int((STARVED_S + 1) * SECOND))
         if position >= 0 and source.published_before(old_ns) > position + call.facts["at_least"]:

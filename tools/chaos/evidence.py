@@ -33,9 +33,12 @@ class Evidence:
 
     def fellow_was_killed(self, name: str, time_ns: int) -> bool:
         """Says whether another rank of the same program was killed by then."""
-        program = name.split("/")[0]
+        return self.rank_was_killed(name.split("/")[0], time_ns, besides=name)
+
+    def rank_was_killed(self, program: str, time_ns: int, besides: str = "") -> bool:
+        """Says whether a rank of this program was killed by then."""
         return any(
-            harm.kind == "kill" and harm.target != name and harm.target.split("/")[0] == program
+            harm.kind == "kill" and harm.target != besides and harm.target.split("/")[0] == program
             for harm in self.run.harms
             if harm.from_ns < time_ns
         )

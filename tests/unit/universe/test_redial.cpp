@@ -37,15 +37,18 @@ TEST(RedialTest, EachProcessHasTimesOfItsOwn) {
 }
 
 // Fault: the patience with a lost hub passed while the process computed, and it gave up without a single attempt.
-TEST(RedialTest, AProcessThatMakesNoCallIsOverdueAndOneThatDialsIsNot) {
+// So did the patience of one that computed while the hub, which was stopped, did not answer its dial (chaos 140021).
+TEST(RedialTest, AProcessThatMakesNoCallIsOverdueAndOneThatLooksIsNot) {
   Redial redial(3);
   redial.failed(lost_ns);
   EXPECT_FALSE(redial.overdue(lost_ns + max_redial_pause_ns)) << "its first call may just be about to come";
   EXPECT_TRUE(redial.overdue(lost_ns + 2 * max_redial_pause_ns));
   redial.dialed();
-  EXPECT_FALSE(redial.overdue(lost_ns + 100 * max_redial_pause_ns)) << "the call is under way";
-  redial.failed(lost_ns + 3 * max_redial_pause_ns);
-  EXPECT_FALSE(redial.overdue(lost_ns + 4 * max_redial_pause_ns));
+  redial.looked(lost_ns + 3 * max_redial_pause_ns);
+  EXPECT_FALSE(redial.overdue(lost_ns + 4 * max_redial_pause_ns)) << "it hears when the dial is answered";
+  EXPECT_TRUE(redial.overdue(lost_ns + 5 * max_redial_pause_ns)) << "nor does it hear of the answer";
+  redial.failed(lost_ns + 6 * max_redial_pause_ns);
+  EXPECT_FALSE(redial.overdue(lost_ns + 7 * max_redial_pause_ns));
 }
 
 }  // namespace
