@@ -409,9 +409,8 @@ TEST_F(Recovery, EachHubThatHearsOfNobodyGivesNumbersOfItsOwn) {
     settings.first_epoch = epoch;
     HubWorld world(settings);
     const auto relay = world.join_relay("c");
-    const auto ranks = {world.join("ocean", 0, 2), world.join("ocean", 1, 2), world.join("nowcast", 0, 1)};
+    world.advance(1);
     world.advance(6);  // the grace
-    EXPECT_EQ(ranks.size(), 3U);
     ASSERT_TRUE(world.has<PlacedMessage>(relay));
     EXPECT_TRUE(numbers.insert(world.last<PlacedMessage>(relay).node).second);
   }
