@@ -117,7 +117,7 @@ Result<os::Descriptor> run_detaching(const std::string& path, std::vector<std::s
     return os::system_failure(errno, fmt::format("cannot make a pipe for {}", path));
   }
   os::Descriptor own_end(ends[0]);
-  const os::Descriptor other_end(ends[1]);
+  os::Descriptor other_end(ends[1]);
   std::string program = path;
   std::string option = "--detach";
   std::array<char*, 3> arguments = {program.data(), option.data(), nullptr};
@@ -134,6 +134,7 @@ Result<os::Descriptor> run_detaching(const std::string& path, std::vector<std::s
       error != 0) {
     return os::system_failure(error, fmt::format("cannot start {}", path));
   }
+  other_end.close();  // before a child that another thread forks can inherit it, and keep it open
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
@@ -202,11 +203,13 @@ bool RelayStart::first_on_node(const message::Group& writers) const {
 
 Status RelayStart::for_writers(const message::Group& writers) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(membership_));
-  if (mode != RelayMode::automatic || started_ > 0 || lacks_something_ || present() || !first_on_node(writers) ||
-      !needed()) {
-    return {};
-  }
-  return start();
+  serves_ = serves_ || (mode == RelayMode::automatic && first_on_node(writers));
+  return lacks_first() ? start() : Status();
+}
+
+// Is it up to this process to start a relay, is there none, and is one needed now?
+bool RelayStart::lacks_first() const {
+  return serves_ && started_ == 0 && !lacks_something_ && membership_.hub().ok() && !present() && needed();
 }
 
 Status RelayStart::again(channel::PeerId lost) {
@@ -217,6 +220,10 @@ Status RelayStart::again(channel::PeerId lost) {
 }
 
 void RelayStart::tick(std::uint64_t /*now_ns*/) {
+  if (lacks_first()) {  // a process has come to another node
+    serves_ = start().ok() || lacks_something_;
+    return;
+  }
   if (!pipe_end_ && !lacks_something_) {
     return;
   }

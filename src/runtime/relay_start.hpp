@@ -35,8 +35,8 @@ class RelayStart final : public engine::Source {
   RelayStart(const RelayStart&) = delete;
   RelayStart& operator=(const RelayStart&) = delete;
 
-  // Called by all ranks of `writers` once they have a series. The first rank on each node starts a relay if one is
-  // needed and not there. If another process has started one meanwhile, the hub accepts one of them.
+  // Called by all ranks of `writers` once they have a series. The first rank on each node starts a relay as soon as one
+  // is needed and not there. If another process has started one meanwhile, the hub accepts one of them.
   Status for_writers(const message::Group& writers);
   // The node's relay is lost: starts another one if this process had started that one, a few times.
   Status again(channel::PeerId lost);
@@ -47,18 +47,21 @@ class RelayStart final : public engine::Source {
 
   int poll(std::uint64_t /*now_ns*/, int /*budget*/) override { return 0; }
   [[nodiscard]] bool ready() const override { return false; }
-  // Starts another relay if the one that was started has ended before it has joined.
+  // Starts a relay if one is needed only now, and another one if the one that was started has ended before it has
+  // joined.
   void tick(std::uint64_t now_ns) override;
 
  private:
   [[nodiscard]] bool present() const;
   [[nodiscard]] bool needed() const;
+  [[nodiscard]] bool lacks_first() const;
   [[nodiscard]] bool first_on_node(const message::Group& writers) const;
   Status start();
 
   universe::Membership& membership_;
   engine::Engine& engine_;
   universe::JoinWishes wishes_;
+  bool serves_ = false;  // this process is the first writer of a series on its node, and may start relays
   int started_ = 0;
   // Is open until the relay that was started last has joined, or has ended without that.
   os::Descriptor pipe_end_;

@@ -272,10 +272,13 @@ Status Universe::progress() {
 
 Status Universe::leave() {
   const Status window_ended = end_window();
-  // No other process will send what is left.
-  if (node_relay_) {
+  // No other process will send what is left: neither what readers have not asked for yet, nor what waits in the
+  // channels to them.
+  const bool serves = node_relay_ && node_relay_->server().subscriptions() > 0;
+  const auto pushed_by_ns = serves ? os::deadline_after(push_timeout_s) : 0;
+  if (serves) {
     auto& server = node_relay_->server();
-    static_cast<void>(engine_->wait([&] { return server.told_all(); }, os::deadline_after(push_timeout_s),
+    static_cast<void>(engine_->wait([&] { return server.told_all(); }, pushed_by_ns,
                                     [] { return "readers on other nodes to be sent everything"; }));
   }
   if (relay_start_) {
@@ -283,7 +286,7 @@ Status Universe::leave() {
                                     [] { return "the relay of this node to come"; }));
     relay_start_.reset();
   }
-  const auto deadline_ns = os::deadline_after(leave_timeout_s);
+  const auto deadline_ns = std::max(os::deadline_after(leave_timeout_s), pushed_by_ns);
   const Status flushed = messenger_->flush(deadline_ns);
   connections_->shut(deadline_ns);
   // This time counts from here, however long the peers have taken.

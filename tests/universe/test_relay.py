@@ -80,6 +80,29 @@ def test_ways_to_have_a_relay(make_world: MakeWorld, mode: str) -> None:
     assert "written 100" in writer.finish()
 
 
+def test_who_leaves_sends_what_waits_for_a_reader_that_computes(make_world: MakeWorld) -> None:
+    """What was queued behind a full socket had 5 s, and a holder that computed for longer lost the last steps."""
+    world = make_world("ocean:1,nowcast:1")
+    world.environment["COUPLET_RELAY"] = "in_calls"
+    pace = {"begin_ns": time.monotonic_ns() + 2_000_000_000, "rows": 800, "columns": 800}
+    writer = start(world, "write", "ocean", 0, 1, "a", required="nowcast", steps=12, slots=16, **pace)
+    reader = start(world, "read", "nowcast", 0, 1, "b")
+    reader.process.send_signal(signal.SIGSTOP)
+    time.sleep(2 + 9)  # longer than leaving waits for others
+    reader.process.send_signal(signal.SIGCONT)
+    check_all_delivered(reader.finish(), 12)
+    assert "written 12" in writer.finish()
+
+
+def test_a_relay_is_started_once_a_process_has_come_to_another_node(make_world: MakeWorld) -> None:
+    """The need of a relay was looked at once, when the series was created, and nobody was on another node then."""
+    world = make_world("ocean:1,nowcast:1?")
+    writer = start(world, "write", "ocean", 0, 1, "", required="nowcast", steps=100)
+    reader = start(world, "read", "nowcast", 0, 1, "b")
+    check_all_delivered(reader.finish(), 100)
+    assert "written 100" in writer.finish()
+
+
 def test_none_is_told(make_world: MakeWorld) -> None:
     world = make_world("ocean:1,nowcast:1")
     world.environment["COUPLET_RELAY"] = "none"
