@@ -383,8 +383,8 @@ couplet_status couplet_series_describe_field(const couplet_series* handle, int32
   return capi::call(series, function, [&]() -> Status {
     const auto& description = capi::description_of(*series);
     if (field < 0 || static_cast<std::size_t>(field) >= description.fields.size()) {
-      return fail(Code::not_found, "{}: series '{}' has {} fields, and no number {}", function, description.name,
-                  description.fields.size(), field);
+      return fail(Code::not_found, "{}: series '{}' has {} fields, counted from 0, so there is no field {}", function,
+                  description.name, description.fields.size(), field);
     }
     const auto& described = description.fields[static_cast<std::size_t>(field)];
     const auto& corners = series->corners[static_cast<std::size_t>(field)];

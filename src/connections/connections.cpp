@@ -354,6 +354,9 @@ void Connections::not_connected(Transport& transport, const Party& party, const 
 // ---- as time passes -------------------------------------------------------------------------------------------------
 
 void Connections::tick(std::uint64_t /*now_ns*/) {
+  if (membership_.hub().ok()) {
+    hub_missed_ = {};
+  }
   std::vector<channel::PeerId> waiting;
   for (auto& [id, peer] : peers_) {
     const bool arrived = peer.absent && membership_.peer(id).state != PeerState::absent && membership_.ask_contact(id);

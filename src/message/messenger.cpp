@@ -70,7 +70,8 @@ Status Messenger::free_group(Group& group) {
   if (&group == universe_group_)
     return fail(Code::state, "the group of the universe cannot be freed: it ends with the universe");
   if (group.pending > 0) {
-    return fail(Code::state, "group '{}' has {} requests that are not complete", group.name(), group.pending);
+    return fail(Code::state, "group '{}' cannot be freed: {} of its requests are not complete", group.name(),
+                group.pending);
   }
   std::erase_if(groups_, [&group](const auto& kept) { return kept.get() == &group; });
   return {};

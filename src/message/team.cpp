@@ -229,7 +229,8 @@ Status MessageTeam::take_apart(const std::string& all, std::vector<std::string>&
     parts[static_cast<std::size_t>(member)] = all.substr(offset, static_cast<std::size_t>(length));
     offset += static_cast<std::size_t>(length);
   }
-  return found == size() ? Status() : fail(Code::mismatch, "only {} of {} members have contributed", found, size());
+  return found == size() ? Status()
+                         : fail(Code::mismatch, "only {} of {} members of the team have contributed", found, size());
 }
 
 // Every member takes part in every call, also one that has no memory for its own part: the others hear of it.
@@ -317,7 +318,7 @@ Result<MessageTeam::Head> MessageTeam::head_of(std::string_view image, std::int3
       image.size() < image_head_bytes ? 0 : static_cast<unsigned char>(image[image_head_bytes - 1]);
   const std::size_t head_bytes = image_head_bytes + name_bytes;
   if (image.size() < head_bytes || (image.front() != said_ok && image.front() != said_failed)) {
-    return fail(Code::protocol, "rank {} sends no answer of a team", source);
+    return fail(Code::protocol, "rank {} has sent a message that is not an answer of a team", source);
   }
   return Head{.failed = image.front() == said_failed,
               .identity = number_at(image, 1),

@@ -209,7 +209,8 @@ Result<Descriptor> listen_tcp(const Endpoint& endpoint, int backlog) {
   const Address address = to_address(endpoint);
   if (::bind(socket.number(), address.get(), address.bytes) != 0) {
     if (errno == EADDRINUSE) {
-      return fail(Code::exists, "{} is in use by another program", endpoint_text(endpoint));
+      return fail(Code::exists, "{} is in use by another program; choose another port, or 0 for any free one",
+                  endpoint_text(endpoint));
     }
     return system_failure(errno, fmt::format("cannot bind to {}", endpoint_text(endpoint)));
   }

@@ -29,13 +29,13 @@ Result<os::Endpoint> endpoint_of(const Contact& contact) {
   const auto bytes = contact.bytes();
   os::Endpoint endpoint;
   if (bytes.size() != endpoint_bytes) {
-    return fail(Code::unsupported, "it has no address");
+    return fail(Code::unsupported, "the peer has no address for this transport");
   }
   std::memcpy(endpoint.address.data(), bytes.data(), 16);
   std::memcpy(&endpoint.port, bytes.data() + 16, 2);
   std::memcpy(&endpoint.scope, bytes.data() + 18, 4);
   if (endpoint.port == 0) {
-    return fail(Code::unsupported, "it does not listen");
+    return fail(Code::unsupported, "the peer does not listen for connections");
   }
   return endpoint;
 }

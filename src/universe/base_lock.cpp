@@ -46,7 +46,7 @@ Status BaseLock::wait_for(const os::Descriptor& file, const std::string& path, c
     }
     const auto now = os::now_ns();
     if (now >= wait.deadline_ns) {
-      return fail(Code::timeout, "waited {:.1f} s for the lock {}, which {} on host {} holds (is it stopped?)",
+      return fail(Code::timeout, "waited {:.1f} s for the lock {}, which {} on host {} holds; it may be stopped",
                   static_cast<double>(now - begin) / 1e9, path, holder_of(file), os::host_name());
     }
     static_cast<void>(::poll(nullptr, 0, nap_ms));

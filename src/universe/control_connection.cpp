@@ -1,5 +1,7 @@
 #include "universe/control_connection.hpp"
 
+#include <poll.h>
+
 #include "channel/handshake_socket.hpp"
 
 namespace couplet::universe {
@@ -221,6 +223,11 @@ void ControlConnection::lost(channel::Channel& /*channel*/, const Status& why) {
   }
   failure_ = why;
   state_ = State::ended;
+}
+
+bool has_unheard(const ControlConnection& connection) noexcept {
+  pollfd socket{.fd = connection.descriptor(), .events = POLLIN, .revents = 0};
+  return connection.ready() || connection.state() == ControlConnection::State::ended || ::poll(&socket, 1, 0) > 0;
 }
 
 }  // namespace couplet::universe

@@ -124,4 +124,7 @@ class ControlConnection final : private channel::FrameHandler {
   std::unique_ptr<channel::Channel> channel_;
 };
 
+// Has something arrived that take() has not returned yet, be it the end of the connection? Costs one system call.
+[[nodiscard]] bool has_unheard(const ControlConnection& connection) noexcept;
+
 }  // namespace couplet::universe

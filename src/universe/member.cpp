@@ -257,7 +257,8 @@ Status Member::heard(WaitingMessage& message) {
 
 Status Member::heard(RefusedMessage& message) {
   if (message.code == Code::not_yet) {
-    return {};  // the hub ends this connection; this process dials again
+    // The hub ends this connection, and this process dials again.
+    return fail(Code::hub_lost, "it takes this process later: {}", message.text);
   }
   refused_ = Status(message.code, message.text);
   if (!refused_.error()) {

@@ -170,7 +170,7 @@ Status Member::connect_once(std::uint64_t deadline_ns) {
   hub_status_ = {};
   const auto why = connection_->failure();
   if (why.code() == Code::mismatch) {
-    return fail(Code::mismatch, "the hub at {} serves another universe than COUPLET_RUN asks for: {}", options_.hub,
+    return fail(Code::mismatch, "the hub at {} serves another run than COUPLET_RUN asks for: {}", options_.hub,
                 why.text());
   }
   const bool told = why.code() == Code::authentication || why.code() == Code::version || why.code() == Code::protocol;

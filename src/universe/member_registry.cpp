@@ -61,7 +61,7 @@ Result<SeriesRecord> Member::announce(const SeriesRecord& record, std::uint64_t 
   requests_.begin_announcement(request, description);
   COUPLET_TRY_VALUE(const auto reply, await_answer(request, deadline_ns, what));
   if (!reply.series) {
-    return fail(Code::protocol, "the hub's answer to series '{}' describes none", record.name);
+    return fail(Code::protocol, "the hub's answer about series '{}' has no description", record.name);
   }
   account_.writes(record.name, reply.series->incarnation, std::move(description));
   auto announced = record;
@@ -93,7 +93,7 @@ Result<SeriesRecord> Member::find(const std::string& name, std::int64_t newer_th
     return Code::not_yet;
   }
   if (!reply->series) {
-    return fail(Code::protocol, "the hub's answer to series '{}' describes none", name);
+    return fail(Code::protocol, "the hub's answer about series '{}' has no description", name);
   }
   COUPLET_TRY_VALUE(auto record, decode_record(reply->series->part.bytes));
   if (record.name != name) {

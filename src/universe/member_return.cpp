@@ -41,6 +41,12 @@ bool Member::answers_may_come() const {
 // The connection has ended. Called once for each connection.
 void Member::hub_lost(const Status& why) {
   const bool was_there = hub_status_.ok();
+  hub_status_ = Code::hub_lost;  // also if there is no memory for the text below
+  if (hub_says_over_.empty() && reached_) {
+    const auto now = os::now_ns();
+    hub_lost_ns_ = hub_lost_ns_ == 0 ? now : hub_lost_ns_;
+    redial_.failed(now);
+  }
   if (!hub_says_over_.empty()) {
     hub_status_ = fail(Code::hub_lost, "the hub at {} has ended: {}", options_.hub, hub_says_over_);
     return;
@@ -51,13 +57,7 @@ void Member::hub_lost(const Status& why) {
   } else {
     hub_status_ = fail(Code::hub_lost, "the hub at {} is lost: {}", options_.hub, why.text());
   }
-  if (!reached_) {
-    return;
-  }
-  const auto now = os::now_ns();
-  hub_lost_ns_ = hub_lost_ns_ == 0 ? now : hub_lost_ns_;
-  redial_.failed(now);
-  if (options_.note && complete_ && (was_there || !refused_.ok())) {
+  if (reached_ && options_.note && complete_ && (was_there || !refused_.ok())) {
     options_.note(hub_status_.text() + "; this process goes on without it");
   }
 }

@@ -215,6 +215,24 @@ def test_a_look_for_a_relay_without_time_does_not_wait_for_the_hub(make_world: M
     ocean.leave()
 
 
+def test_who_is_started_again_while_the_hub_has_much_to_hear_gets_its_place(make_world: MakeWorld) -> None:
+    """The hub had not yet heard that the process of before has ended: EXISTS."""
+    world = make_world("ocean:1,nowcast:1")
+    members = [Member(world, name, 0, 1) for name in ("ocean", "nowcast")]
+    for member in members:
+        member.joined()
+    world.processes[0].send_signal(signal.SIGSTOP)
+    try:
+        assert members[0].ask("babble 4000") == "babbled"
+        members[0].kill()
+        again = Member(world, "ocean", 0, 1)
+    finally:
+        world.processes[0].send_signal(signal.SIGCONT)
+    assert again.joined().incarnation == 1
+    for member in (again, members[1]):
+        member.leave()
+
+
 def test_settings_reach_every_member(make_world: MakeWorld, tmp_path: Path) -> None:
     config = tmp_path / "settings.json"
     config.write_text(json.dumps({"series": {"eta": {"slots": 64}}, "encrypt": True}))

@@ -106,6 +106,10 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   COUPLET_TRY_VALUE(server->doorbell_, os::Doorbell::open(bell, server->flag_));
   COUPLET_TRY(server->doorbell_->watch(server->listener_.number(), false));
   server->listening_ = true;
+  server->options_.hub.has_unheard = [clients = &server->clients_](ConnectionId id) {
+    const auto found = clients->find(id);
+    return found != clients->end() && has_unheard(*found->second.connection);
+  };
   if (server->options_.hub.restarted) {
     server->options_.hub.first_epoch = begin_epoch(server->directory_->path());
   }

@@ -1,6 +1,7 @@
 #include "universe/hub/hub_state.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "os/clock.hpp"
@@ -20,6 +21,13 @@ std::string relay_mode(const SettingMap& settings) {
 // missing: what Seats::missing() says, perhaps nothing.
 std::string waiting_also_for(const std::string& missing, const std::string& more) {
   return (missing.empty() ? "waiting for " : missing + ", and for ") + more;
+}
+
+// Why a process is refused whose place belongs to another connection. If the hub has not yet heard everything of that
+// connection, its process may have ended, so the refused process is to dial again.
+Status is_taken(const HubSettings& settings, ConnectionId holder, std::string text) {
+  const bool later = settings.has_unheard && settings.has_unheard(holder);
+  return {later ? Code::not_yet : Code::exists, std::move(text)};
 }
 
 }  // namespace
@@ -115,11 +123,11 @@ void HubState::tick(std::uint64_t now_ns) {
     return;
   }
   // Computed once for each program, since each is a walk over all its ranks.
-  std::map<std::int32_t, std::string> missing;
+  std::map<std::int32_t, std::string> known;
   const auto text_for = [&](const Client& client) {
-    auto found = missing.find(client.place.program);
-    if (found == missing.end()) {
-      found = missing.emplace(client.place.program, seats_.missing(client.place.program)).first;
+    auto found = known.find(client.place.program);
+    if (found == known.end()) {
+      found = known.emplace(client.place.program, missing(client.place.program)).first;
     }
     const auto& programs = found->second;
     if (const auto* const seat = seats_.find(client.place);
@@ -224,11 +232,13 @@ Status HubState::admit(ConnectionId connection, Client& client, const JoinMessag
   auto& seat = *seats_.find(place);
   if (seat.connection != 0) {
     const auto& other = clients_.at(seat.connection);
-    return fail(Code::exists,
-                "rank {} of program '{}' is in the universe already, on host {}{}; it cannot join again from host {}",
-                message.rank, message.program, other.host,
-                seat.info.state == PeerState::present ? fmt::format(" (process {})", seat.info.process) : "",
-                message.host);
+    return is_taken(
+        settings_, seat.connection,
+        fmt::format(
+            "rank {} of program '{}' is in the universe already, on host {}{}; it cannot join again from host {}",
+            message.rank, message.program, other.host,
+            seat.info.state == PeerState::present ? fmt::format(" (process {})", seat.info.process) : "",
+            message.host));
   }
   seat.connection = connection;
   client.place = place;
@@ -286,7 +296,9 @@ void HubState::place(ConnectionId connection, Client& client) {
     const auto seat = seats_.relay_seat(node);
     if (!seat.ok() || ((*seat)->connection != 0 && (*seat)->connection != connection)) {
       refuse(connection, client,
-             seat.ok() ? fail(Code::exists, "node {} has a relay already", seats_.node_name(node)) : seat.status());
+             seat.ok() ? is_taken(settings_, (*seat)->connection,
+                                  fmt::format("node {} has a relay already", seats_.node_name(node)))
+                       : seat.status());
       return;
     }
     (*seat)->connection = connection;

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -46,6 +47,9 @@ struct HubSettings {
   // other one.
   double reset_patience_s = 3;
   double connection_patience_s = 60;
+  // Returns true if something has arrived on a connection that the hub has not heard yet, be it the connection's end.
+  // Empty: nothing ever has.
+  std::function<bool(ConnectionId)> has_unheard;
 };
 
 inline constexpr std::uint64_t waiting_note_after_ns = 10'000'000'000;
@@ -101,7 +105,7 @@ class HubState {
   // Returns true when all messages of the end are in the outputs. The server then sends them and ends.
   [[nodiscard]] bool over() const noexcept { return over_.has_value(); }
   [[nodiscard]] bool complete() const noexcept { return complete_; }
-  [[nodiscard]] std::string missing(std::int32_t also = -1) const { return seats_.missing(also); }
+  [[nodiscard]] std::string missing(std::int32_t also = -1) const { return seats_.missing(also, !complete_); }
 
  private:
   enum class Phase : std::uint8_t { fresh, admitted, placed, present, released, refused };

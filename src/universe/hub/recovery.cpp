@@ -98,8 +98,8 @@ bool HubState::is_still_connected(const RejoinMessage& message, const Place& pla
 
 Status HubState::check_rejoin(const RejoinMessage& message, Place& place) {
   if (message.run_id != settings_.run_id) {
-    return fail(Code::mismatch, "the hub serves the universe {:016x}, but this process belongs to {:016x}",
-                settings_.run_id, message.run_id);
+    return fail(Code::mismatch, "the hub serves run {:016x}, but this process belongs to run {:016x}", settings_.run_id,
+                message.run_id);
   }
   COUPLET_TRY(seats_.adopt_sizes(message.programs));
   place = {};

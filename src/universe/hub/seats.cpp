@@ -314,12 +314,12 @@ std::vector<ContactEntry> Seats::relay_contacts() const {
   return entries;
 }
 
-std::string Seats::missing(std::int32_t also) const {
+std::string Seats::missing(std::int32_t also, bool required) const {
   std::vector<std::string> parts;
   std::size_t count = 0;
   for (std::size_t index = 0; index < programs_.size(); ++index) {
     const auto& program = programs_[index];
-    const bool counts = program.spec.required || also == static_cast<std::int32_t>(index);
+    const bool counts = (required && program.spec.required) || also == static_cast<std::int32_t>(index);
     if (!counts || program.full() || ++count > max_listed_programs) {
       continue;
     }

@@ -115,8 +115,9 @@ class Seats {
   [[nodiscard]] std::vector<ContactEntry> relay_contacts() const;
 
   // Returns, for example, "waiting for rank 1 of 'ocean' and program 'nowcast' (0 of 1 rank)", or "" if no rank is
-  // missing. also: a program that must be complete although it is not required (-1: none).
-  [[nodiscard]] std::string missing(std::int32_t also) const;
+  // missing. also: a program that must be complete although it is not required (-1: none). required: do the required
+  // programs count?
+  [[nodiscard]] std::string missing(std::int32_t also, bool required) const;
   // Returns the names of a few programs, and how many more there are.
   [[nodiscard]] std::string quoted_names() const;
 

@@ -50,12 +50,7 @@ void SeriesService::announced(const Asker& asker, RequestId request, std::string
       tell(book_.peer_gone(part.writer, now_ns));
     }
   }
-  // Required readers that came and left before there was anything to read.
-  for (const auto& program : seats_.programs()) {
-    if (program.was_present && program.present == 0) {
-      book_.program_gone(program.spec.name);
-    }
-  }
+  note_gone_programs();  // required readers that came and left before there was anything to read
   note("series", asker, record->name, record->incarnation);
   AnswerMessage reply;
   reply.request = request;
@@ -237,6 +232,7 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
     return seat != nullptr && seat->awaited;
   };
   book_.describe(record, std::make_shared<const std::string>(std::move(*whole)), may_write, now_ns);
+  note_gone_programs();  // required readers that left before this hub was started
   if (const auto* const stored = book_.find(record.name, -1); stored != nullptr) {
     for (const auto& key : waiting_.take_for_series(record.name, stored->record.incarnation)) {
       found(key, *stored, 0);
@@ -247,6 +243,15 @@ Status SeriesService::take(const Asker& asker, const RecordMessage& message, std
     tell_opened(record.name);
   }
   return {};
+}
+
+// Nothing waits for a required reader program all of whose ranks have come and gone.
+void SeriesService::note_gone_programs() {
+  for (const auto& program : seats_.programs()) {
+    if (program.was_present && program.present == 0) {
+      book_.program_gone(program.spec.name);
+    }
+  }
 }
 
 void SeriesService::drop(ConnectionId connection) {

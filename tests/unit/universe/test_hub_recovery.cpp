@@ -85,7 +85,7 @@ TEST_F(Recovery, AMemberOfAnotherRunIsRefusedByName) {
   stranger.run_id = 0x99;
   const auto refused = world_.last<RefusedMessage>(rejoin(stranger));
   EXPECT_EQ(refused.code, Code::mismatch);
-  EXPECT_EQ(refused.text, "the hub serves the universe 0000000000001234, but this process belongs to 0000000000000099");
+  EXPECT_EQ(refused.text, "the hub serves run 0000000000001234, but this process belongs to run 0000000000000099");
   EXPECT_EQ(world_.last<RefusedMessage>(rejoin(member(0, {{"ocean", 3, 0, true}, {"nowcast", 1, 3, true}}))).code,
             Code::mismatch);
   EXPECT_EQ(world_.last<RefusedMessage>(rejoin(member(7, two_oceans_and_a_nowcast()))).code, Code::mismatch);
@@ -516,6 +516,27 @@ TEST_F(Recovery, AClosingNoteThatComesBeforeTheDescriptionCounts) {
   const auto nowcast = rejoin(2);
   world_.send(nowcast, FindMessage{7, "eta", -1, true});
   EXPECT_TRUE(world_.last<AnswerMessage>(nowcast).series->closed);
+}
+
+// Fault: a required reader had opened the series and left before the hub was killed. The hub that was started again
+// waited for it for ever, and did not end.
+TEST_F(Recovery, ARequiredReaderThatLeftBeforeTheRestartIsNotAwaited) {
+  std::vector<ConnectionId> oceans;
+  for (const channel::PeerId peer : {0U, 1U}) {
+    auto writer = member(peer, two_oceans_and_a_nowcast());
+    writer.series = {{"eta", 5, true, 0, not_opened, peer == 0}};
+    writer.exceptions = {{2, 1, PeerState::left, 0, 1}};
+    oceans.push_back(rejoin(writer));
+  }
+  const auto description = encode_record(eta());
+  world_.send(oceans[0], RecordMessage{"eta", 5, {description.size(), 0, description}});
+  for (const auto ocean : oceans) {
+    world_.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta"});
+    EXPECT_FALSE(world_.hub().over());
+    world_.send(ocean, LeaveMessage{});
+  }
+  world_.advance(1);
+  EXPECT_TRUE(world_.hub().over());
 }
 
 TEST_F(Recovery, ANameThatWasForgottenGetsAHigherIncarnation) {

@@ -139,6 +139,21 @@ TEST(HubState, AHalfLateProgramIsNamedAtItsDeadline) {
             "joining took longer than 3.0 s: waiting for rank 1 of 'follower'");
 }
 
+// Fault: the text also named the required programs that had been lost since the beginning, for which nobody waits.
+TEST(HubState, AJoinThatTakesTooLongInACompleteUniverseNamesItsOwnProgramOnly) {
+  HubWorld world("ocean:2,nowcast:1,tracer:1");
+  const auto ocean0 = world.join("ocean", 0, 2);
+  const auto ocean1 = world.join("ocean", 1, 2);
+  world.join("tracer", 0, 1);
+  world.cut(world.join("nowcast", 0, 1));
+  world.cut(ocean0);
+  world.cut(ocean1);
+  const auto again = world.join("ocean", 1, 2, 3);
+  world.advance(4);
+  EXPECT_EQ(world.last<RefusedMessage>(again).text,
+            "joining took longer than 3.0 s: waiting for rank 0 (lost) of 'ocean'");
+}
+
 TEST(HubState, ALossIsToldByName) {
   HubWorld world("ocean:2,nowcast:1");
   const auto ocean0 = world.join("ocean", 0, 2);

@@ -58,6 +58,13 @@ Status open_reader(universe::SeriesRegistry& registry, const std::string& name, 
   return registry.reader_opened(name, record.ok() ? record->incarnation : 0, 0, deadline_ns);
 }
 
+// Tells the hub something `times` times, and waits for no answer.
+void babble(universe::SeriesRegistry& registry, int times) {
+  for (int count = 0; count < times; ++count) {
+    static_cast<void>(registry.reader_closed("nothing", universe::unanswered));
+  }
+}
+
 // Connects to a member and proves the secret. Returns the socket.
 Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) {
   const auto& info = member.peer(peer);
@@ -213,6 +220,10 @@ class Session {
       const auto known = [&] { return registry.news(name).incarnation >= static_cast<std::int64_t>(number); };
       const auto status = engine_.wait(known, os::deadline_after(20), [] { return "news"; });
       say("news " + words(status));
+    } else if (word == "babble") {
+      line >> number;
+      babble(registry, static_cast<int>(number));
+      say("babbled");
     } else if (word == "setting") {
       line >> name;
       say("setting " + member_->setting(name));
