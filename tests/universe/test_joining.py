@@ -142,7 +142,7 @@ def test_a_hub_of_another_universe_is_not_joined(make_world: MakeWorld) -> None:
     hub = world.environment["COUPLET_HUB"]
     run = world.run
     answer = Member(world, "ocean", 0, 1, COUPLET_RUN="00000000000000ff").hear()
-    assert answer.startswith(f"error COUPLET_ERROR_MISMATCH the hub at {hub} serves another universe"), answer
+    assert answer.startswith(f"error COUPLET_ERROR_MISMATCH the hub at {hub} serves another run"), answer
     assert "00000000000000ff" in answer and run in answer, answer
     answer = Member(world, "ocean", 0, 1, COUPLET_RUN="mine").hear()
     assert answer.startswith("error COUPLET_ERROR_CONFIG COUPLET_RUN is 'mine'"), answer

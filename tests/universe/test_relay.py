@@ -84,11 +84,11 @@ def test_who_leaves_sends_what_waits_for_a_reader_that_computes(make_world: Make
     """What was queued behind a full socket had 5 s, and a holder that computed for longer lost the last steps."""
     world = make_world("ocean:1,nowcast:1")
     world.environment["COUPLET_RELAY"] = "in_calls"
-    pace = {"begin_ns": time.monotonic_ns() + 2_000_000_000, "rows": 800, "columns": 800}
+    pace = {"begin_ns": time.monotonic_ns() + 5_000_000_000, "rows": 800, "columns": 800}
     writer = start(world, "write", "ocean", 0, 1, "a", required="nowcast", steps=12, slots=16, **pace)
     reader = start(world, "read", "nowcast", 0, 1, "b")
     reader.process.send_signal(signal.SIGSTOP)
-    time.sleep(2 + 9)  # longer than leaving waits for others
+    time.sleep(5 + 7)  # leaving waits 5 s for others
     reader.process.send_signal(signal.SIGCONT)
     check_all_delivered(reader.finish(), 12)
     assert "written 12" in writer.finish()
