@@ -16,6 +16,10 @@ constexpr double min_first = 0.5;  // for the first share after all steps
 // waits.
 constexpr double wanted_waiting = 0.25;
 constexpr double correction = 0.5;
+// The link counts as idle if nothing comes for twice the time between the last two steps that came, within these
+// bounds.
+constexpr std::uint64_t min_patience_ns = 100'000'000;
+constexpr std::uint64_t max_patience_ns = 500'000'000;
 
 std::uint32_t as_share(double part) noexcept {
   return static_cast<std::uint32_t>(
@@ -47,6 +51,24 @@ void CarriedShare::steps_were_lost(std::uint64_t begin, std::uint64_t end) noexc
     share_ = as_share(std::max(carried(), min_first));
     count_ = 0;  // the buffers are full now, and what comes next shows what the link carries
   }
+}
+
+void CarriedShare::look(std::uint64_t now_ns, std::uint64_t known, bool under_way) noexcept {
+  auto& last = last_look_;
+  if (count_ != last.count) {
+    last.patience_ns = std::clamp(2 * (now_ns - last.came_ns), min_patience_ns, max_patience_ns);
+    last.came_ns = now_ns;
+  }
+  if (told_ == wire::whole_share || under_way || count_ != last.count || known <= last.known) {
+    last.at_ns = now_ns;
+  } else if (now_ns - last.at_ns >= std::max(last.patience_ns, min_patience_ns)) {
+    last.at_ns = now_ns;
+    share_ = std::min(wire::whole_share, 2 * std::max(share_, told_));
+  } else {
+    return;
+  }
+  last.known = std::max(last.known, known);
+  last.count = count_;
 }
 
 void CarriedShare::tell(std::uint32_t share, std::uint64_t known) noexcept {

@@ -1,5 +1,5 @@
 // CarriedShare: how large a share of the steps one subscription can carry, as its reader finds it from what arrives. It
-// is pure, and knows no clock: the steps that the writer has published are the measure of time.
+// is pure. The steps that the writer has published are its measure of time; only look() is told the time.
 #pragma once
 
 #include <array>
@@ -22,6 +22,11 @@ class CarriedShare {
   void steps_were_lost(std::uint64_t begin, std::uint64_t end) noexcept;
   // Returns the share that can come. It is whole_share as long as nothing is lost.
   [[nodiscard]] std::uint32_t share() const noexcept { return share_; }
+
+  // The reader looks at what there is. under_way: a part of a step has come. If the link brings nothing for a while
+  // although steps are published, the share doubles: the writer may be slower now, and with a small share it would take
+  // too many of its steps until it grows with those that come.
+  void look(std::uint64_t now_ns, std::uint64_t known, bool under_way) noexcept;
 
   // The relay is told the share that all sources of the reader have in common.
   void tell(std::uint32_t share, std::uint64_t known) noexcept;
@@ -49,6 +54,15 @@ class CarriedShare {
   int idle_ = 0;                         // successive steps that came while none waited
   std::uint32_t share_ = wire::whole_share;
   std::uint32_t told_ = wire::whole_share;
+  // What the last look found at which something came, or had come before everything that was published.
+  struct Look {
+    std::uint64_t at_ns = 0;
+    std::uint64_t known = 0;  // the steps that were published
+    std::size_t count = 0;    // those that had come
+    std::uint64_t came_ns = 0;
+    std::uint64_t patience_ns = 0;
+  };
+  Look last_look_;
   std::uint64_t unsure_below_ = 0;  // below this ordinal the relay may still have used a smaller share
 };
 

@@ -74,6 +74,44 @@ TEST(CarriedShare, TheShareGrowsToAllStepsWhenTheLinkIsFastAgain) {
   EXPECT_GE(link.run(100), 99);
 }
 
+// Fault: the share grew with the steps that came, and these are few if the share is small and the writer slow.
+TEST(CarriedShare, AWriterThatIsMuchSlowerThanBeforeIsFollowedWithinASecond) {
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  CarriedShare share(slots);
+  share.tell(wire::min_share, 1000);
+  std::uint64_t now_ns = second_ns;
+  std::uint64_t published = 1000;
+  share.look(now_ns, published, false);
+  for (const auto end_ns = now_ns + second_ns; now_ns < end_ns; now_ns += second_ns / 20) {
+    share.look(now_ns, ++published, false);
+    share.tell(share.share(), published);
+  }
+  EXPECT_EQ(share.share(), whole_share);
+}
+
+TEST(CarriedShare, ALinkOnWhichAStepIsUnderWayIsNotIdle) {
+  constexpr std::uint64_t second_ns = 1'000'000'000;
+  CarriedShare share(slots);
+  share.tell(whole_share / 4, 0);
+  std::uint64_t published = 0;
+  for (std::uint64_t step = 0; step < 16; ++step) {  // one of eight
+    published = 8 * step + 1;
+    share.step_came(8 * step, published, published + slots / 2);
+  }
+  const std::uint32_t small = share.share();
+  ASSERT_LT(small, whole_share / 2);
+  std::uint64_t now_ns = second_ns;
+  share.look(now_ns, published, false);
+  for (int look = 0; look < 20; ++look) {
+    share.look(now_ns += second_ns / 4, ++published, true);
+  }
+  EXPECT_EQ(share.share(), small);
+  for (int look = 0; look < 4; ++look) {
+    share.look(now_ns += second_ns / 4, ++published, false);
+  }
+  EXPECT_GT(share.share(), small);
+}
+
 // Its steps come quickly one after the other, and then it gives no credit for a while.
 TEST(CarriedShare, AReaderThatPausesLosesNoShare) {
   CarriedShare share(slots);
