@@ -81,12 +81,12 @@ def test_ways_to_have_a_relay(make_world: MakeWorld, mode: str) -> None:
 
 
 def test_who_leaves_sends_what_waits_for_a_reader_that_computes(make_world: MakeWorld) -> None:
-    """What was queued behind a full socket had 5 s, and a holder that computed for longer lost the last steps."""
+    """Leaving waits for 30 s, whether the steps wait for credit or behind a full socket."""
     world = make_world("ocean:1,nowcast:1")
     world.environment["COUPLET_RELAY"] = "in_calls"
-    pace = {"begin_ns": time.monotonic_ns() + 5_000_000_000, "rows": 800, "columns": 800}
+    pace = {"begin_ns": time.monotonic_ns() + 5_000_000_000, "period_us": 1, "rows": 800, "columns": 800}
     writer = start(world, "write", "ocean", 0, 1, "a", required="nowcast", steps=12, slots=16, **pace)
-    reader = start(world, "read", "nowcast", 0, 1, "b")
+    reader = start(world, "read", "nowcast", 0, 1, "b").ready()
     reader.process.send_signal(signal.SIGSTOP)
     time.sleep(5 + 7)  # leaving waits 5 s for others
     reader.process.send_signal(signal.SIGCONT)
