@@ -237,8 +237,8 @@ bool Server::ready() const {
 
 bool Server::told_all() const {
   return std::all_of(subscriptions_.begin(), subscriptions_.end(), [](const auto& item) {
-    return std::all_of(item.second.numbered.begin(), item.second.numbered.end(),
-                       [](const auto& numbered) { return numbered.second->told_all(); });
+    return !item.first->queued() && std::all_of(item.second.numbered.begin(), item.second.numbered.end(),
+                                                [](const auto& numbered) { return numbered.second->told_all(); });
   });
 }
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -15,6 +16,7 @@
 
 #include "os/error.hpp"
 #include "runtime/settings.hpp"
+#include "universe/control.hpp"
 
 extern char** environ;  // NOLINT: POSIX does not declare it
 
@@ -164,8 +166,10 @@ Result<RelayMode> relay_mode(const universe::Membership& membership) {
   return fail(Code::config, "setting 'relay' is '{}'; it has to be auto, external, in_calls or none", text);
 }
 
-RelayStart::RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes)
-    : membership_(membership), engine_(engine), wishes_(std::move(wishes)) {
+RelayStart::RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes, Note note)
+    : membership_(membership), engine_(engine), wishes_(std::move(wishes)), note_(note) {
+  const std::string hub = wishes_.hub.empty() ? environment_text("COUPLET_HUB") : wishes_.hub;
+  expects_others_ = !loopback(hub) || !environment_text("COUPLET_NODE").empty();
   engine_.add(*this, engine::Rate::seldom);
 }
 
@@ -173,9 +177,13 @@ RelayStart::~RelayStart() {
   engine_.remove(*this);
 }
 
+bool RelayStart::is_present(channel::PeerId peer) const {
+  return membership_.peer(peer).state == PeerState::present;
+}
+
 // Returns true if a relay serves this node.
 bool RelayStart::present() const {
-  return membership_.peer(channel::first_relay_peer + membership_.node()).state == PeerState::present;
+  return is_present(channel::first_relay_peer + membership_.node());
 }
 
 // Returns true if a process is on another node, or may still come there.
@@ -184,32 +192,39 @@ bool RelayStart::needed() const {
   bool missing = false;
   for (std::int32_t rank = 0; rank < membership_.size(); ++rank) {
     const auto& info = membership_.peer(static_cast<channel::PeerId>(rank));
+    const bool other_node = info.node != membership_.node() && info.node != universe::unknown_node;
     missing = missing || info.state == PeerState::absent;
-    elsewhere = elsewhere || (info.state == PeerState::present && info.node != membership_.node());
+    elsewhere = elsewhere || (info.state == PeerState::present && other_node);
   }
-  const std::string hub = wishes_.hub.empty() ? environment_text("COUPLET_HUB") : wishes_.hub;
-  return elsewhere || (missing && (!loopback(hub) || !environment_text("COUPLET_NODE").empty()));
+  return elsewhere || (missing && expects_others_);
 }
 
-bool RelayStart::first_on_node(const message::Group& writers) const {
-  for (std::int32_t rank = 0; rank < writers.rank(); ++rank) {
-    const auto& info = membership_.peer(writers.peer(rank));
-    if (info.node == membership_.node() && info.state == PeerState::present) {
-      return false;
-    }
-  }
-  return true;
+// Is this process the first one of those on its node that write a series with it and are still there?
+bool RelayStart::is_first() const {
+  return std::any_of(earlier_.begin(), earlier_.end(), [this](const auto& writers) {
+    return std::none_of(writers.begin(), writers.end(), [this](auto peer) { return is_present(peer); });
+  });
 }
 
 Status RelayStart::for_writers(const message::Group& writers) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(membership_));
-  serves_ = serves_ || (mode == RelayMode::automatic && first_on_node(writers));
+  if (mode != RelayMode::automatic) {
+    return {};
+  }
+  std::vector<channel::PeerId> earlier;
+  for (std::int32_t rank = 0; rank < writers.rank(); ++rank) {
+    if (membership_.peer(writers.peer(rank)).node == membership_.node()) {
+      earlier.push_back(writers.peer(rank));
+    }
+  }
+  earlier_.insert(std::move(earlier));
   return lacks_first() ? start() : Status();
 }
 
 // Is it up to this process to start a relay, is there none, and is one needed now?
 bool RelayStart::lacks_first() const {
-  return serves_ && started_ == 0 && !lacks_something_ && membership_.hub().ok() && !present() && needed();
+  return !earlier_.empty() && started_ == 0 && !lacks_something_ && membership_.hub().ok() && !present() &&
+         is_first() && needed();
 }
 
 Status RelayStart::again(channel::PeerId lost) {
@@ -221,7 +236,12 @@ Status RelayStart::again(channel::PeerId lost) {
 
 void RelayStart::tick(std::uint64_t /*now_ns*/) {
   if (lacks_first()) {  // a process has come to another node
-    serves_ = start().ok() || lacks_something_;
+    if (const Status started = start(); !started.ok()) {
+      note_(started.within("readers on other nodes have no relay").text());
+      if (!lacks_something_) {
+        earlier_.clear();  // it will never be possible
+      }
+    }
     return;
   }
   if (!pipe_end_ && !lacks_something_) {

@@ -1,6 +1,7 @@
 // Starts the relay of a node in the first writer rank of the node, if nothing else does.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,15 @@ Result<std::string> find_helper(const std::string& name);
 class RelayStart final : public engine::Source {
  public:
   // `engine` outlives this object.
-  RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes);
+  // Shows the user a text.
+  using Note = void (*)(const std::string&);
+  RelayStart(universe::Membership& membership, engine::Engine& engine, universe::JoinWishes wishes, Note note);
   ~RelayStart() override;
   RelayStart(const RelayStart&) = delete;
   RelayStart& operator=(const RelayStart&) = delete;
 
-  // Called by all ranks of `writers` once they have a series. The first rank on each node starts a relay as soon as one
-  // is needed and not there. If another process has started one meanwhile, the hub accepts one of them.
+  // Called by all ranks of `writers` once they have a series. The first rank that is left on each node starts a relay as
+  // soon as one is needed and not there. If another process has started one meanwhile, the hub accepts one of them.
   Status for_writers(const message::Group& writers);
   // The node's relay is lost: starts another one if this process had started that one, a few times.
   Status again(channel::PeerId lost);
@@ -55,13 +58,17 @@ class RelayStart final : public engine::Source {
   [[nodiscard]] bool present() const;
   [[nodiscard]] bool needed() const;
   [[nodiscard]] bool lacks_first() const;
-  [[nodiscard]] bool first_on_node(const message::Group& writers) const;
+  [[nodiscard]] bool is_first() const;
+  [[nodiscard]] bool is_present(channel::PeerId peer) const;
   Status start();
 
   universe::Membership& membership_;
   engine::Engine& engine_;
   universe::JoinWishes wishes_;
-  bool serves_ = false;  // this process is the first writer of a series on its node, and may start relays
+  Note note_;
+  bool expects_others_ = false;  // ranks that have not joined yet may come on other nodes
+  // For each series that this process writes: the writers of lower rank on its node.
+  std::set<std::vector<channel::PeerId>> earlier_;
   int started_ = 0;
   // Is open until the relay that was started last has joined, or has ended without that.
   os::Descriptor pipe_end_;

@@ -87,7 +87,7 @@ Status Universe::make_relay(const universe::JoinWishes& wishes) {
   relay_frames_ = std::make_unique<relay::Dispatch>(node_relay_ ? &node_relay_->server() : nullptr, remote_.get());
   connections_->set_handler(wire::FrameFamily::relay, *relay_frames_);
   environment_->set_remote(mode == RelayMode::none ? nullptr : remote_.get(), options.in_calls);
-  relay_start_ = std::make_unique<RelayStart>(*member_, *engine_, wishes);
+  relay_start_ = std::make_unique<RelayStart>(*member_, *engine_, wishes, print_note);
   return {};
 }
 
@@ -272,13 +272,10 @@ Status Universe::progress() {
 
 Status Universe::leave() {
   const Status window_ended = end_window();
-  // No other process will send what is left: neither what readers have not asked for yet, nor what waits in the
-  // channels to them.
-  const bool serves = node_relay_ && node_relay_->server().subscriptions() > 0;
-  const auto pushed_by_ns = serves ? os::deadline_after(push_timeout_s) : 0;
-  if (serves) {
+  // No other process will send what is left.
+  if (node_relay_) {
     auto& server = node_relay_->server();
-    static_cast<void>(engine_->wait([&] { return server.told_all(); }, pushed_by_ns,
+    static_cast<void>(engine_->wait([&] { return server.told_all(); }, os::deadline_after(push_timeout_s),
                                     [] { return "readers on other nodes to be sent everything"; }));
   }
   if (relay_start_) {
@@ -286,7 +283,7 @@ Status Universe::leave() {
                                     [] { return "the relay of this node to come"; }));
     relay_start_.reset();
   }
-  const auto deadline_ns = std::max(os::deadline_after(leave_timeout_s), pushed_by_ns);
+  const auto deadline_ns = os::deadline_after(leave_timeout_s);
   const Status flushed = messenger_->flush(deadline_ns);
   connections_->shut(deadline_ns);
   // This time counts from here, however long the peers have taken.

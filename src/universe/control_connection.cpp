@@ -225,6 +225,12 @@ void ControlConnection::lost(channel::Channel& /*channel*/, const Status& why) {
   state_ = State::ended;
 }
 
+bool has_broken(const ControlConnection& connection) noexcept {
+  pollfd socket{.fd = connection.descriptor(), .events = 0, .revents = 0};
+  return connection.state() == ControlConnection::State::ended ||
+         (::poll(&socket, 1, 0) > 0 && (socket.revents & (POLLERR | POLLHUP)) != 0);
+}
+
 bool has_unheard(const ControlConnection& connection) noexcept {
   pollfd socket{.fd = connection.descriptor(), .events = POLLIN, .revents = 0};
   return connection.ready() || connection.state() == ControlConnection::State::ended || ::poll(&socket, 1, 0) > 0;

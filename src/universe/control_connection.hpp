@@ -126,5 +126,7 @@ class ControlConnection final : private channel::FrameHandler {
 
 // Has something arrived that take() has not returned yet, be it the end of the connection? Costs one system call.
 [[nodiscard]] bool has_unheard(const ControlConnection& connection) noexcept;
+// Does the system know that nothing can be sent any longer? What has arrived can still be taken. Costs one system call.
+[[nodiscard]] bool has_broken(const ControlConnection& connection) noexcept;
 
 }  // namespace couplet::universe

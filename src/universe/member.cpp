@@ -257,8 +257,7 @@ Status Member::heard(WaitingMessage& message) {
 
 Status Member::heard(RefusedMessage& message) {
   if (message.code == Code::not_yet) {
-    // The hub ends this connection, and this process dials again.
-    return fail(Code::hub_lost, "it takes this process later: {}", message.text);
+    return {};  // the hub ends this connection; this process dials again
   }
   refused_ = Status(message.code, message.text);
   if (!refused_.error()) {

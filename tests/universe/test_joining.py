@@ -233,6 +233,36 @@ def test_who_is_started_again_while_the_hub_has_much_to_hear_gets_its_place(make
         member.leave()
 
 
+def test_a_place_whose_process_talks_all_the_time_is_refused_by_name(make_world: MakeWorld) -> None:
+    world = make_world("ocean:1")
+    ocean = Member(world, "ocean", 0, 1)
+    ocean.joined()
+    second = Member(world, "ocean", 0, 1)
+    while second.process.poll() is None:
+        assert ocean.ask("babble 300") == "babbled"
+        time.sleep(0.02)  # the hub can answer all of it
+    assert second.hear().startswith("error COUPLET_ERROR_EXISTS rank 0 of program 'ocean' is in the universe already")
+    ocean.leave()
+
+
+def test_the_end_of_a_process_that_read_nothing_is_heard(make_world: MakeWorld) -> None:
+    """The hub read nothing further of it, not even its end: its place was taken, and the hub stayed, for ever."""
+    world = make_world("ocean:1,nowcast:1")
+    ocean, nowcast = (Member(world, name, 0, 1) for name in ("ocean", "nowcast"))
+    for member in (ocean, nowcast):
+        member.joined()
+    for _ in range(3):  # so much that more than 1 MiB of answers waits for it at the hub
+        ocean.say("babble 400000")
+    time.sleep(4)  # it sends
+    ocean.process.send_signal(signal.SIGSTOP)
+    time.sleep(1)  # the hub answers
+    ocean.kill()
+    again = Member(world, "ocean", 0, 1)
+    assert again.joined().incarnation == 1
+    for member in (again, nowcast):
+        member.leave()
+
+
 def test_settings_reach_every_member(make_world: MakeWorld, tmp_path: Path) -> None:
     config = tmp_path / "settings.json"
     config.write_text(json.dumps({"series": {"eta": {"slots": 64}}, "encrypt": True}))

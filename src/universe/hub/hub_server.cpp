@@ -289,9 +289,10 @@ void HubServer::serve(ConnectionId id, std::uint64_t now_ns) {
   watch(id, client);
 }
 
-// The client does not read what it is sent, so nothing further is read from it.
+// The client does not read what it is sent, so nothing further is read from it, unless it has ended: what it has sent
+// before is heard then, as is its end.
 bool HubServer::held_back(const Client& client) const noexcept {
-  return client.connection->queued_bytes() > options_.max_behind_bytes;
+  return client.connection->queued_bytes() > options_.max_behind_bytes && !has_broken(*client.connection);
 }
 
 void HubServer::hear(ConnectionId id, Client& client, std::uint64_t now_ns) {

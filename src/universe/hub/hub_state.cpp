@@ -23,22 +23,15 @@ std::string waiting_also_for(const std::string& missing, const std::string& more
   return (missing.empty() ? "waiting for " : missing + ", and for ") + more;
 }
 
-// Why a process is refused whose place belongs to another connection. If the hub has not yet heard everything of that
-// connection, its process may have ended, so the refused process is to dial again.
-Status is_taken(const HubSettings& settings, ConnectionId holder, std::string text) {
-  const bool later = settings.has_unheard && settings.has_unheard(holder);
-  return {later ? Code::not_yet : Code::exists, std::move(text)};
-}
-
 }  // namespace
 
 HubState::HubState(HubSettings settings)
     : settings_(std::move(settings)),
       seats_(settings_.programs),
-      series_(seats_, outbox_, relay_mode(settings_.settings), [this](ConnectionId to) { tell_changes(to); }),
-      recovering_(settings_.restarted) {
-  epoch_ = settings_.first_epoch;
-  series_.book().begin_epoch(epoch_);
+      series_(seats_, outbox_, relay_mode(settings_.settings), [this](ConnectionId to) { tell_changes(to); }) {
+  after_restart_.recovering = settings_.restarted;
+  after_restart_.epoch = settings_.first_epoch;
+  series_.book().begin_epoch(after_restart_.epoch);
   settle_sizes();
 }
 
@@ -122,6 +115,7 @@ void HubState::tick(std::uint64_t now_ns) {
   if (over_) {
     return;
   }
+  look_at_second(now_ns);
   // Computed once for each program, since each is a walk over all its ranks.
   std::map<std::int32_t, std::string> known;
   const auto text_for = [&](const Client& client) {
@@ -141,7 +135,7 @@ void HubState::tick(std::uint64_t now_ns) {
                                 "{:g} s, setting hub.rejoin_patience_s)",
                                 what, settings_.rejoin_patience_s));
     }
-    if (recovering_) {
+    if (after_restart_.recovering) {
       return waiting_also_for(programs, fmt::format("members of before, since the hub was started again (at most {:g} "
                                                     "s, setting hub.rejoin_grace_s)",
                                                     settings_.rejoin_grace_s));
@@ -211,15 +205,22 @@ void HubState::take(ConnectionId connection, Client& client, const JoinMessage& 
   client.since_ns = now_ns;
   client.deadline_ns = deadline(now_ns, message.timeout_s);
   client.next_note_ns = now_ns + waiting_note_after_ns;
+  client.decide_by_ns = now_ns + hear_out_ns;
   client.host = message.host;
   client.place.relay = message.relay;
+  enter(connection, client, message);
+}
+
+void HubState::enter(ConnectionId connection, Client& client, const JoinMessage& message) {
   if (auto status = admit(connection, client, message); !status.ok()) {
-    refuse(connection, client, status);
+    if (status.code() != Code::not_yet) {
+      refuse(connection, client, status);
+    }
     return;
   }
   client.phase = Phase::admitted;
   members_ += client.place.relay ? 0 : 1;
-  outbox_.say(connection, AdmittedMessage{settings_.run_id, epoch_, settings_.settings});
+  outbox_.say(connection, AdmittedMessage{settings_.run_id, after_restart_.epoch, settings_.settings});
   settle_sizes();
 }
 
@@ -232,17 +233,44 @@ Status HubState::admit(ConnectionId connection, Client& client, const JoinMessag
   auto& seat = *seats_.find(place);
   if (seat.connection != 0) {
     const auto& other = clients_.at(seat.connection);
-    return is_taken(
-        settings_, seat.connection,
-        fmt::format(
-            "rank {} of program '{}' is in the universe already, on host {}{}; it cannot join again from host {}",
-            message.rank, message.program, other.host,
-            seat.info.state == PeerState::present ? fmt::format(" (process {})", seat.info.process) : "",
-            message.host));
+    if (waits_for_end(connection, client, seat.connection)) {
+      client.join = message;
+      return Code::not_yet;
+    }
+    return fail(Code::exists,
+                "rank {} of program '{}' is in the universe already, on host {}{}; it cannot join again from host {}",
+                message.rank, message.program, other.host,
+                seat.info.state == PeerState::present ? fmt::format(" (process {})", seat.info.process) : "",
+                message.host);
   }
   seat.connection = connection;
   client.place = place;
   return {};
+}
+
+// Is the place of this process still taken only because the hub has not heard everything of the connection that has it?
+bool HubState::waits_for_end(ConnectionId connection, const Client& client, ConnectionId holder) {
+  const bool waits = client.decide_by_ns > 0 && settings_.has_unheard && settings_.has_unheard(holder);
+  if (waits) {
+    second_.push_back(connection);
+  }
+  return waits;
+}
+
+void HubState::look_at_second(std::uint64_t now_ns) {
+  for (const auto connection : std::exchange(second_, {})) {
+    const auto found = clients_.find(connection);
+    if (found == clients_.end()) {
+      continue;
+    }
+    auto& client = found->second;
+    client.decide_by_ns = now_ns < client.decide_by_ns ? client.decide_by_ns : 0;
+    if (client.phase == Phase::fresh && client.join) {
+      enter(connection, client, JoinMessage(*client.join));
+    } else {
+      place(connection, client);
+    }
+  }
 }
 
 void HubState::settle_sizes() {
@@ -270,13 +298,13 @@ void HubState::take(ConnectionId connection, Client& client, const NodeMessage& 
 
 // Gives an admitted client its number, once everything that the number depends on is known.
 void HubState::place(ConnectionId connection, Client& client) {
-  if (client.phase != Phase::admitted || !client.node_key || !seats_.sizes_known() || recovering_) {
+  if (client.phase != Phase::admitted || !client.node_key || !seats_.sizes_known() || after_restart_.recovering) {
     return;
   }
   if (client.place.node < 0) {
     // A hub that was started again does not know all numbers that its predecessors have given to nodes, since their
     // members may come back late: a new node gets one that no predecessor has reached.
-    const auto epoch = settings_.restarted ? std::max<std::size_t>(epoch_, 1) : 0;
+    const auto epoch = settings_.restarted ? std::max<std::size_t>(after_restart_.epoch, 1) : 0;
     const auto first_new = epoch * std::max(min_nodes_of_a_hub, seats_.rank_count());
     const auto numbered = seats_.node_for(*client.node_key, client.host, client.noted_node, first_new);
     if (!numbered.ok()) {
@@ -295,10 +323,10 @@ void HubState::place(ConnectionId connection, Client& client) {
   if (client.place.relay) {
     const auto seat = seats_.relay_seat(node);
     if (!seat.ok() || ((*seat)->connection != 0 && (*seat)->connection != connection)) {
-      refuse(connection, client,
-             seat.ok() ? is_taken(settings_, (*seat)->connection,
-                                  fmt::format("node {} has a relay already", seats_.node_name(node)))
-                       : seat.status());
+      if (!seat.ok() || !waits_for_end(connection, client, (*seat)->connection)) {
+        refuse(connection, client,
+               seat.ok() ? fail(Code::exists, "node {} has a relay already", seats_.node_name(node)) : seat.status());
+      }
       return;
     }
     (*seat)->connection = connection;
@@ -307,7 +335,7 @@ void HubState::place(ConnectionId connection, Client& client) {
   if (seat.awaited) {
     return;  // the process that had the place before may still live, which is being found out
   }
-  if (settings_.restarted && !awaiting_) {
+  if (settings_.restarted && !after_restart_.awaiting) {
     seat.next_incarnation = std::max(seat.next_incarnation, unheard_incarnation);
   }
   client.peer = seats_.peer_of(client.place);
@@ -342,7 +370,7 @@ void HubState::take(ConnectionId connection, Client& client, const PresentMessag
 
 // A program may have become complete: lets its waiting ranks in, or all ranks if the universe is complete with it.
 void HubState::release(std::int32_t program) {
-  if (recovering_ || (program >= 0 && !seats_.program(program).full())) {
+  if (after_restart_.recovering || (program >= 0 && !seats_.program(program).full())) {
     return;
   }
   if (!complete_) {
@@ -465,7 +493,8 @@ void HubState::gone(ConnectionId connection, Client& client, PeerState state, co
 void HubState::changed(const Place& place, const std::string& why) {
   welcome_.clear();
   const auto& info = seats_.find(place)->info;
-  const bool told_later = recovering_ && info.state == PeerState::present;  // everybody will be told everything then
+  const bool told_later =
+      after_restart_.recovering && info.state == PeerState::present;  // everybody will be told everything then
   if (complete_ && !told_later) {
     changes_.add(seats_.peer_of(place), info, why);
   }
@@ -483,7 +512,7 @@ void HubState::rank_gone(const Place& place, channel::PeerId peer, std::uint64_t
 }
 
 bool HubState::only_readers() const {
-  return awaited_count_ == 0 && std::all_of(clients_.begin(), clients_.end(), [&](const auto& item) {
+  return after_restart_.awaited_count == 0 && std::all_of(clients_.begin(), clients_.end(), [&](const auto& item) {
            const auto& client = item.second;
            const bool member = client.phase != Phase::fresh && client.phase != Phase::refused && !client.place.relay;
            return !member || (client.phase == Phase::released && series_.book().reads(client.peer));

@@ -55,6 +55,9 @@ struct HubSettings {
 inline constexpr std::uint64_t waiting_note_after_ns = 10'000'000'000;
 inline constexpr std::uint64_t waiting_note_every_ns = 30'000'000'000;
 inline constexpr std::uint64_t look_every_ns = 1'000'000'000;
+// How long a process whose place is taken waits for the end of the process that has it, if the hub has not heard
+// everything of that one yet.
+inline constexpr std::uint64_t hear_out_ns = 2'000'000'000;
 // An incarnation above any that a rank has had with an earlier hub. It is used if no member has told which one that
 // was.
 inline constexpr std::uint16_t unheard_incarnation = 64;
@@ -97,7 +100,7 @@ class HubState {
   // not come back yet. seen() takes what the lock of such a process says: the state of the run is present, left or
   // lost. It has no effect on a process that has come back meanwhile.
   [[nodiscard]] std::vector<PeerRun> awaited() const;
-  [[nodiscard]] std::size_t awaited_count() const noexcept { return awaited_count_; }
+  [[nodiscard]] std::size_t awaited_count() const noexcept { return after_restart_.awaited_count; }
   void seen(const PeerRun& run, const std::string& why, std::uint64_t now_ns);
 
   [[nodiscard]] std::vector<HubOutput> take_outputs() { return outbox_.take_outputs(); }
@@ -119,6 +122,10 @@ class HubState {
     std::string host;
     std::optional<std::string> node_key;  // its node gets its number when it is placed
     std::uint16_t noted_node = unknown_node;
+    // Its place belongs to a connection of which the hub has not heard everything. It may be the place of a process that
+    // has ended, so the hub looks again until this time.
+    std::uint64_t decide_by_ns = 0;
+    std::optional<JoinMessage> join;  // is taken then, if it has not been admitted yet
   };
   using Clients = std::map<ConnectionId, Client>;
 
@@ -136,7 +143,10 @@ class HubState {
   template <typename Message>
   void take(ConnectionId connection, Client& client, const Message& message, std::uint64_t now_ns);
 
+  void enter(ConnectionId connection, Client& client, const JoinMessage& message);
   Status admit(ConnectionId connection, Client& client, const JoinMessage& message);
+  bool waits_for_end(ConnectionId connection, const Client& client, ConnectionId holder);
+  void look_at_second(std::uint64_t now_ns);
   void settle_sizes();
   void place(ConnectionId connection, Client& client);
   void release(std::int32_t program);
@@ -182,14 +192,17 @@ class HubState {
   std::vector<Payload> welcome_;     // what a member is told at its release; empty: to be encoded again
   std::uint64_t idle_since_ns_ = 0;  // since when only readers, or no members at all, are left
   Absences absences_;                // the members that were cut off or that are awaited
-  // After a restart of the hub.
-  bool recovering_ = false;
-  bool awaiting_ = false;  // a released member has told which others were there
-  std::uint32_t epoch_ = 0;
-  std::size_t awaited_count_ = 0;
-  std::uint64_t grace_until_ns_ = 0;
-  std::uint64_t patience_until_ns_ = 0;
-  std::uint64_t next_look_ns_ = 0;
+  struct AfterRestart {
+    bool recovering = false;
+    bool awaiting = false;  // a released member has told which others were there
+    std::uint32_t epoch = 0;
+    std::size_t awaited_count = 0;
+    std::uint64_t grace_until_ns = 0;
+    std::uint64_t patience_until_ns = 0;
+    std::uint64_t next_look_ns = 0;
+  };
+  AfterRestart after_restart_;
+  std::vector<ConnectionId> second_;  // whose place is taken by a connection that is not heard out: see decide_by_ns
 };
 
 }  // namespace couplet::universe

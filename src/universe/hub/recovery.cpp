@@ -53,10 +53,10 @@ void HubState::cut_off(ConnectionId connection, const std::string& why, std::uin
   auto& seat = *seats_.find(client.place);
   seats_.vacate(connection, client.place);
   seat.awaited = true;
-  ++awaited_count_;
+  ++after_restart_.awaited_count;
   absences_.add(client.peer, why,
                 {.refusing_s = settings_.reset_patience_s, .unreachable_s = settings_.connection_patience_s}, now_ns);
-  next_look_ns_ = now_ns;
+  after_restart_.next_look_ns = now_ns;
   clients_.erase(found);
 }
 
@@ -117,7 +117,7 @@ Status HubState::check_rejoin(const RejoinMessage& message, Place& place) {
   COUPLET_TRY(seats_.adopt_node(message.node, message.node_key, message.host));
   if (before != message.host) {
     welcome_.clear();
-    if (!recovering_) {  // otherwise everybody will be told everything later
+    if (!after_restart_.recovering) {  // otherwise everybody will be told everything later
       changes_.add_node(message.node, message.host);
     }
   }
@@ -152,7 +152,7 @@ Status HubState::take_seat_again(ConnectionId connection, const RejoinMessage& m
     }
   } else {
     seat.awaited = false;
-    --awaited_count_;
+    --after_restart_.awaited_count;
     absences_.remove(message.peer);
   }
   seat.info.state = PeerState::present;
@@ -189,11 +189,11 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   client.place = place;
   client.phase = message.released ? Phase::released : Phase::present;
   released_ += message.released ? 1 : 0;
-  if (epoch_ <= message.epoch && after_restart) {
-    epoch_ = message.epoch + 1;
-    series_.book().begin_epoch(epoch_);
+  if (after_restart_.epoch <= message.epoch && after_restart) {
+    after_restart_.epoch = message.epoch + 1;
+    series_.book().begin_epoch(after_restart_.epoch);
   }
-  outbox_.say(connection, RejoinedMessage{epoch_});
+  outbox_.say(connection, RejoinedMessage{after_restart_.epoch});
   note("rejoined", client);
   changed(place, {});
   if (message.released) {
@@ -212,14 +212,14 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   if (place.relay) {
     series_.relay_came(message.node, message.peer);
   }
-  if (message.released && !recovering_) {  // the others have already been told everything
+  if (message.released && !after_restart_.recovering) {  // the others have already been told everything
     for (const auto& payload : welcome()) {
       outbox_.say(connection, payload);
     }
     series_.tell_all(connection, message.peer);
   }
   // It may leave at once, and be the only one that knows where those listened that have left unheard.
-  if (message.released && awaited_count_ > 0 && awaited_count_ <= max_contacts_looked_for) {
+  if (message.released && after_restart_.awaited_count > 0 && after_restart_.awaited_count <= max_contacts_looked_for) {
     if (auto unknown = without_contact(seats_, 0); !unknown.empty()) {
       outbox_.say(connection, payload_of(LookMessage{{}, std::move(unknown)}));
     }
@@ -231,13 +231,13 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
 // The first member that had been told `complete` has come. All others were there, too, except for those of which it
 // says something else.
 void HubState::await_members(std::uint64_t now_ns) {
-  if (awaiting_) {
+  if (after_restart_.awaiting) {
     return;
   }
-  awaiting_ = true;
+  after_restart_.awaiting = true;
   complete_ = true;
-  recovering_ = true;
-  grace_until_ns_ = after(now_ns, settings_.rejoin_grace_s);
+  after_restart_.recovering = true;
+  after_restart_.grace_until_ns = after(now_ns, settings_.rejoin_grace_s);
   for (std::size_t index = 0; index < seats_.programs().size(); ++index) {
     auto& program = seats_.program(static_cast<std::int32_t>(index));
     for (auto& seat : program.seats) {
@@ -255,7 +255,7 @@ void HubState::await_members(std::uint64_t now_ns) {
                      .refusing_s = settings_.reset_patience_s,
                      .unreachable_s = settings_.rejoin_patience_s},
                     now_ns);
-      ++awaited_count_;
+      ++after_restart_.awaited_count;
       ++members_;
       ++program.present;
       program.was_present = true;
@@ -292,7 +292,7 @@ void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint
 
 std::vector<PeerRun> HubState::awaited() const {
   std::vector<PeerRun> runs;
-  if (awaited_count_ == 0) {
+  if (after_restart_.awaited_count == 0) {
     return runs;
   }
   for (const auto& program : seats_.programs()) {
@@ -313,7 +313,7 @@ std::vector<PeerRun> HubState::awaited() const {
 }
 
 void HubState::seen(const PeerRun& run, const std::string& why, std::uint64_t now_ns) {
-  for (std::uint32_t index = 0; index < run.count && awaited_count_ > 0; ++index) {
+  for (std::uint32_t index = 0; index < run.count && after_restart_.awaited_count > 0; ++index) {
     seen_one(run.first + index, run.state, run.incarnation, why, now_ns);
   }
   settle_recovery(now_ns);
@@ -349,7 +349,7 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
   }
   const auto place = seats_.place_of(peer);
   seat->awaited = false;
-  --awaited_count_;
+  --after_restart_.awaited_count;
   members_ -= place.relay ? 0 : 1;
   absences_.remove(peer);
   seat->info.state = state;
@@ -360,7 +360,9 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
   gone.host = seats_.node_name(seat->info.node);
   if (state == PeerState::absent) {
     auto& program = seats_.program(place.program);
-    program.was_present = --program.present > 0;
+    --program.present;
+    program.was_present = std::any_of(program.seats.begin(), program.seats.end(),
+                                      [](const Seat& each) { return each.info.state != PeerState::absent; });
     seat->next_incarnation = 0;
   } else {
     const bool lost = state == PeerState::lost;
@@ -378,23 +380,23 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
 // node of its predecessor.
 void HubState::look_for_awaited(std::uint64_t now_ns) {
   look_at_absent(now_ns);
-  if (settings_.restarted && !awaiting_ && (patience_until_ns_ == 0 || members_ > 0)) {
-    patience_until_ns_ = after(now_ns, settings_.rejoin_patience_s);
+  if (settings_.restarted && !after_restart_.awaiting && (after_restart_.patience_until_ns == 0 || members_ > 0)) {
+    after_restart_.patience_until_ns = after(now_ns, settings_.rejoin_patience_s);
   }
-  if (settings_.restarted && !complete_ && members_ == 0 && now_ns >= patience_until_ns_) {
+  if (settings_.restarted && !complete_ && members_ == 0 && now_ns >= after_restart_.patience_until_ns) {
     end(
         fmt::format("no process of before has come back within {:g} s, and none has joined (setting "
                     "hub.rejoin_patience_s)",
                     settings_.rejoin_patience_s));
     return;
   }
-  if (awaited_count_ == 0) {
+  if (after_restart_.awaited_count == 0) {
     return;
   }
-  if (now_ns < next_look_ns_) {
+  if (now_ns < after_restart_.next_look_ns) {
     return;
   }
-  next_look_ns_ = now_ns + look_every_ns;
+  after_restart_.next_look_ns = now_ns + look_every_ns;
   auto runs = awaited();
   runs.resize(std::min(runs.size(), max_runs_per_message));
   // A process may have made no call since the hub was started again, and then have left without the hub hearing of it.
@@ -460,17 +462,18 @@ void HubState::take(ConnectionId connection, Client& client, const RecordMessage
 
 // All have come back, or joining has waited for long enough. From now on, the hub relies on what it knows.
 void HubState::settle_recovery(std::uint64_t now_ns) {
-  if (!recovering_) {
+  if (!after_restart_.recovering) {
     return;
   }
-  if (grace_until_ns_ == 0) {
-    grace_until_ns_ = after(now_ns, settings_.rejoin_grace_s);
+  if (after_restart_.grace_until_ns == 0) {
+    after_restart_.grace_until_ns = after(now_ns, settings_.rejoin_grace_s);
   }
-  const bool everybody = awaited_count_ == 0 && (awaiting_ || seats_.required_are_present());
-  if (!everybody && now_ns < grace_until_ns_) {
+  const bool everybody =
+      after_restart_.awaited_count == 0 && (after_restart_.awaiting || seats_.required_are_present());
+  if (!everybody && now_ns < after_restart_.grace_until_ns) {
     return;
   }
-  recovering_ = false;
+  after_restart_.recovering = false;
   for (const auto& [connection, client] : clients_) {
     if (client.phase == Phase::released) {
       for (const auto& payload : welcome()) {

@@ -539,6 +539,26 @@ TEST_F(Recovery, ARequiredReaderThatLeftBeforeTheRestartIsNotAwaited) {
   EXPECT_TRUE(world_.hub().over());
 }
 
+// Fault: one rank had come and was lost, and the other one had never come. Told in this order, the program counted as
+// one that had never been there, so that the hub waited for it as a required reader.
+TEST_F(Recovery, ARequiredReaderThatCameInPartIsNotAwaited) {
+  HubWorld world(resumed("ocean:1,nowcast:2?"));
+  auto writer = member(0, {{"ocean", 1, 0, true}, {"nowcast", 2, 1, false}});
+  auto record = eta();
+  record.parts.pop_back();
+  record.parts[0].boxes = {{{2, {0, 0}, {10, 20}}}};
+  writer.series = {{"eta", 5, true, 0, not_opened, true}};
+  writer.exceptions = {{1, 1, PeerState::lost, 0, 0}, {2, 1, PeerState::absent, 0, 0}};
+  const auto ocean = world.connect();
+  world.send(ocean, writer);
+  const auto description = encode_record(record);
+  world.send(ocean, RecordMessage{"eta", 5, {description.size(), 0, description}});
+  world.send(ocean, NoteMessage{8, SeriesNote::writer_closed, "eta"});
+  world.send(ocean, LeaveMessage{});
+  world.advance(1);
+  EXPECT_TRUE(world.hub().over());
+}
+
 TEST_F(Recovery, ANameThatWasForgottenGetsAHigherIncarnation) {
   const auto ocean0 = rejoin(0);
   world_.announce(ocean0, 9, eta());

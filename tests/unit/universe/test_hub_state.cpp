@@ -139,6 +139,33 @@ TEST(HubState, AHalfLateProgramIsNamedAtItsDeadline) {
             "joining took longer than 3.0 s: waiting for rank 1 of 'follower'");
 }
 
+// It may be the place of a process that has ended.
+TEST(HubState, ATakenPlaceIsRefusedOnceItsConnectionIsHeardOut) {
+  bool unheard = true;
+  auto settings = HubWorld::settings("ocean:2", -1);
+  settings.has_unheard = [&unheard](ConnectionId) { return unheard; };
+  HubWorld world(settings);
+  const auto holder = world.join("ocean", 0, 2);
+  const auto heard_out = world.join("ocean", 0, 2);
+  world.advance(0.1);
+  EXPECT_FALSE(world.has<RefusedMessage>(heard_out));
+  unheard = false;
+  world.advance(0.1);
+  EXPECT_EQ(world.last<RefusedMessage>(heard_out).code, Code::exists);
+  unheard = true;
+  const auto talked_over = world.join("ocean", 0, 2);
+  world.advance(1.5);
+  EXPECT_FALSE(world.has<RefusedMessage>(talked_over));
+  world.advance(1.5);
+  EXPECT_EQ(world.last<RefusedMessage>(talked_over).code, Code::exists);
+  const auto successor = world.join("ocean", 0, 2);
+  world.cut(holder);
+  world.advance(0.1);
+  EXPECT_FALSE(world.has<RefusedMessage>(successor));
+  world.finish(successor, "a");
+  EXPECT_TRUE(world.has<AdmittedMessage>(successor));
+}
+
 // Fault: the text also named the required programs that had been lost since the beginning, for which nobody waits.
 TEST(HubState, AJoinThatTakesTooLongInACompleteUniverseNamesItsOwnProgramOnly) {
   HubWorld world("ocean:2,nowcast:1,tracer:1");
