@@ -113,6 +113,9 @@ void FileTransport::cancel(std::uint32_t peer) {
 // Begins the connection of a dial if the peer has an inbox. Otherwise returns not_yet.
 Status FileTransport::connect(Meeting& meeting) {
   const link::FileAddress address = address_of(meeting.peer);
+  if (!link::inbox_is_open(inbox_->address())) {
+    return fail(Code::system, "the shared directory {} has vanished", inbox_->address().path());
+  }
   if (!link::inbox_is_open(address)) {
     return Code::not_yet;
   }

@@ -37,8 +37,10 @@ def pair(world: World, shared: Path, first: str = "self,file", second: str = "se
 def exchange(first: Guest, second: Guest) -> None:
     """Each sends the other one a message."""
     for rank, (sender, receiver) in enumerate([(first, second), (second, first)]):
-        sender.get(f"universe.group.Send(np.arange(4), {1 - rank}, timeout=100)")
-        receiver.get(f"universe.group.Recv(found, {rank}, timeout=100)")
+        receiver.say(f"universe.group.Recv(found, {rank}, timeout=20)")
+        sender.get(f"universe.group.Send(np.arange(4), {1 - rank}, timeout=20)")
+        answer = receiver.hear()
+        assert answer.startswith("is "), answer
         assert receiver.get("found.tolist()") == "[0, 1, 2, 3]"
         receiver.get("found.fill(0)")
 
@@ -93,13 +95,17 @@ def test_a_directory_is_needed(make_world: MakeWorld) -> None:
 
 
 def test_a_directory_that_vanishes_is_named(make_world: MakeWorld, shared: Path) -> None:
-    first, second = pair(make_world("guest:2"), shared)
-    for guest in (first, second):
-        guest.get("universe.group.Send(np.arange(0), universe.rank, timeout=100)")
+    """The connection is tried again for as long as the patience lasts, and then the call says why there is none."""
+    world = make_world("guest:2")
+    world.environment["COUPLET_CONNECTION_PATIENCE_S"] = "2"
+    first, second = pair(world, shared)
     exchange(first, second)
     shutil.rmtree(shared)
-    first.say("universe.group.Recv(found, 1, timeout=5)")
-    assert first.hear().startswith("error ")
+    second.say("universe.group.Recv(found, 0, timeout=60)")
+    answer = first.ask("universe.group.Recv(found, 1, timeout=60)")
+    assert answer.startswith("error ") and f"{shared}" in answer and "vanished" in answer, answer
+    assert second.hear().startswith("error ")
+    first.leave(second)
     shared.mkdir(mode=0o700)
 
 
@@ -120,11 +126,14 @@ def test_files_are_protected_as_a_connection_is(make_world: MakeWorld, shared: P
     first, second = pair(make_world("guest:2", protection), shared)
     first.get("text = np.frombuffer(b'plain words in a message' * 100, 'u1')")
     second.get("heard = np.zeros(2400, 'u1')")
-    first.get("universe.group.Send(text, 1, timeout=100)")
+    exchange(first, second)
+    first.get("request = universe.group.Isend(text, 1)")
+    first.get("request.test()")
     if protection == "--encrypt":
-        for path in shared.rglob("d*"):
-            assert not path.is_file() or b"plain words" not in path.read_bytes(), path
+        files = [path for path in shared.rglob("call-*/[ad]*") if path.is_file()]
+        assert files and not any(b"plain words" in path.read_bytes() for path in files)
     second.get("universe.group.Recv(heard, 0, timeout=100)")
+    first.get("request.wait(timeout=100)")
     assert second.get("heard.tobytes()[:24]") == "b'plain words in a message'"
     first.leave(second)
 
