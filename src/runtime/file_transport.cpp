@@ -139,9 +139,10 @@ Status FileTransport::connect(Meeting& meeting) {
 int FileTransport::take_callers() {
   const auto callers = static_cast<std::size_t>(
       std::count_if(meetings_.begin(), meetings_.end(), [](const auto& meeting) { return !meeting->own; }));
-  const auto calls = inbox_->take_calls(options_.max_unproven_callers - std::min(callers, options_.max_unproven_callers));
+  const std::size_t bound = options_.max_unproven_callers;
+  const auto calls = inbox_->take_calls(bound - std::min(callers, bound));
   if (!calls.ok()) {
-    return 0;  // whoever dials or sends is told that the directory has vanished
+    return 0;  // each dial and each lane says that the directory has vanished
   }
   for (const std::string& path : *calls) {
     auto connection = link::FileConnection::accept(path, {self_.run_id, self_.incarnation}, options_.files);
@@ -175,8 +176,8 @@ int FileTransport::poll(std::uint64_t now_ns) {
   }
   std::erase_if(meetings_, [](const auto& meeting) { return meeting->over; });
   const bool busy = work != 0 || std::any_of(meetings_.begin(), meetings_.end(), [&](const auto& meeting) {
-    return meeting->waited.total_ns() < options_.files.max_look_ns;
-  });
+                      return meeting->waited.total_ns() < options_.files.max_look_ns;
+                    });
   look_after(busy ? options_.files.min_look_ns : std::min(options_.files.max_look_ns, 2 * delay_ns_), now_ns);
   return work;
 }

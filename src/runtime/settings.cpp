@@ -58,9 +58,8 @@ Status take_links(const std::string& list, TransportOptions& options) {
 
 // Takes the directory of the link `file`.
 Status take_directory(const std::string& directory, const std::string& links, TransportOptions& options) {
-  const bool named = !links.empty() && std::any_of(options.links.begin(), options.links.end(), [](const LinkWish& wish) {
-    return wish.name == "file" && wish.in_use;
-  });
+  const auto is_file = [](const LinkWish& wish) { return wish.name == "file" && wish.in_use; };
+  const bool named = !links.empty() && std::any_of(options.links.begin(), options.links.end(), is_file);
   if (!directory.empty() && !directory.starts_with('/')) {
     return fail(Code::config, "setting 'file_directory' is '{}'; it has to be an absolute path", directory);
   }

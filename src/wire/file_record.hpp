@@ -31,10 +31,10 @@ enum class FileRecordKind : std::uint8_t {
 
 struct FileRecord {
   FileRecordKind kind = FileRecordKind::data;
-  std::uint16_t incarnation = 0;  // of the process that writes it
+  std::uint16_t incarnation = 0;  // the incarnation of the process that writes it
   std::uint32_t body_bytes = 0;
   std::uint64_t sequence = 0;    // counts the records of a direction from 0
-  std::uint64_t run_id = 0;      // of the universe
+  std::uint64_t run_id = 0;      // the run of the universe
   std::uint64_t read_bytes = 0;  // bytes of bodies of the other direction that the writer of the record has read
 };
 

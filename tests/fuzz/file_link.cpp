@@ -1,7 +1,5 @@
 // The files of a connection: for any content the lane delivers whole frames, waits, or fails. The input is one record
-// after the other, each after a kind and a length, so that their checks are right; or the bytes of the file as they are.
-#include "link/file/file_lane.hpp"
-
+// after the other, each after a kind and a length, so that the checks are right, or the bytes of the file themselves.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +8,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "link/file/file_lane.hpp"
 #include "os/directory.hpp"
 #include "receiver.hpp"
 

@@ -145,6 +145,4 @@ def test_the_story_of_each_language_goes_through_files(make_world: MakeWorld, sh
     world.environment |= {"COUPLET_LINKS": "self,file", "COUPLET_FILE_DIRECTORY": str(shared)}
     other = "python" if language != "python" else "c"
     assert os.environ.get("COUPLET_LINKS") is None
-    world.run_together(
-        [*command_for("story", language), "writer"], [*command_for("story", other), "reader"]
-    )
+    world.run_together([*command_for("story", language), "writer"], [*command_for("story", other), "reader"])

@@ -127,10 +127,11 @@ Status FileConnection::finish_look(bool moved, std::uint64_t now_ns) {
   const Status flushed = writer_.flush();
   COUPLET_TRY(writer_.failure());
   if (flushed.ok() && writer_.idle()) {
-    if (shut_ && !end_written_) {
-      end_written_ = true;
+    if (state_ == State::shutting) {
+      state_ = State::shut;
       static_cast<void>(writer_.append(wire::FileRecordKind::end, reader_.data_bytes()));
-    } else if (!shut_ && reader_.data_bytes() - told_bytes_ >= options_.max_unread_bytes / confirmed_parts) {
+    } else if (state_ == State::open &&
+               reader_.data_bytes() - told_bytes_ >= options_.max_unread_bytes / confirmed_parts) {
       told_bytes_ = reader_.data_bytes();
       static_cast<void>(writer_.append(wire::FileRecordKind::read, told_bytes_));
     }
@@ -166,11 +167,14 @@ void FileConnection::watch_beat(const std::string& path) {
 }
 
 void FileConnection::shut() noexcept {
-  shut_ = true;
-  if (end_written_ || !writer_.failure().ok() || !writer_.flush().ok() || !writer_.idle()) {
+  if (state_ == State::shut) {
     return;
   }
-  end_written_ = true;
+  state_ = State::shutting;
+  if (!writer_.flush().ok() || !writer_.idle()) {
+    return;
+  }
+  state_ = State::shut;
   static_cast<void>(writer_.append(wire::FileRecordKind::end, reader_.data_bytes()));
 }
 

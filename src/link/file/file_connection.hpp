@@ -1,6 +1,6 @@
-// The files of one connection between two processes: a directory with one direction of each. It turns bodies of data
-// into records and back, and says when to look again. file_lane makes a lane of it; runtime and universe move the bytes
-// of a handshake over it first.
+// One connection between two processes: a directory with the files of both directions. It turns bodies into records and
+// back, and says when to look again. file_lane makes a lane of it. Before that, runtime moves the bytes of a handshake
+// over it.
 // Invariants: nothing blocks but the calls of the file system; what was written before the end is read; the side that
 // goes last removes the directory; nobody looks at a file more often than the options say.
 // Format: docs/formats/file.md. Tests: tests/unit/link/test_file_link.cpp.
@@ -49,7 +49,7 @@ class FileConnection {
   [[nodiscard]] bool due(std::uint64_t now_ns) const noexcept { return now_ns >= next_look_ns_; }
 
   // Returns the largest body that can be written now. 0: none.
-  [[nodiscard]] std::size_t room() const noexcept { return shut_ ? 0 : writer_.room(); }
+  [[nodiscard]] std::size_t room() const noexcept { return state_ == State::open ? writer_.room() : 0; }
   // Returns the memory for the next body. REQUIRES: 1 to room() bytes.
   [[nodiscard]] std::byte* body(std::size_t bytes) { return writer_.body(bytes); }
   // Writes the body. It is taken unless an error is returned: no_space, system.
@@ -83,6 +83,9 @@ class FileConnection {
   [[nodiscard]] bool has_rest() const noexcept { return !rest_.empty(); }
 
  private:
+  // shutting: the end waits to be written.
+  enum class State : std::uint8_t { open, shutting, shut };
+
   FileConnection(FileDirectory directory, FileSide side, const FileOrigin& origin, const FileOptions& options,
                  std::unique_ptr<os::Timer> timer);
   static Result<std::unique_ptr<FileConnection>> open(const std::string& path, FileSide side, const FileOrigin& origin,
@@ -101,11 +104,10 @@ class FileConnection {
   std::uint64_t next_look_ns_ = 0;
   std::uint64_t next_check_ns_ = 0;
   std::uint64_t delay_ns_;
-  std::uint64_t told_bytes_ = 0;  // how much the peer knows to be read
+  std::uint64_t told_bytes_ = 0;     // how much the peer knows to be read
   std::span<const std::byte> held_;  // a body that receive() has not returned yet
   std::span<const std::byte> rest_;
-  bool shut_ = false;
-  bool end_written_ = false;
+  State state_ = State::open;
 };
 
 }  // namespace couplet::link

@@ -73,7 +73,8 @@ Status FileDirectory::check() const {
 }
 
 Result<os::Descriptor> FileDirectory::make(const std::string& name) const {
-  os::Descriptor file(::openat(file_.number(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  os::Descriptor file(
+      ::openat(file_.number(), name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!file) {
     return failure(errno, "make", name);
   }

@@ -22,7 +22,7 @@ namespace couplet::link {
 struct FileAddress {
   std::string directory;  // the shared one
   std::uint64_t run_id = 0;
-  std::string name;  // of the process: letters, digits and '-'
+  std::string name;  // the name of the process: letters, digits and '-'
 
   [[nodiscard]] std::string path() const;
   [[nodiscard]] std::string beat_path() const { return path() + "/beat"; }

@@ -43,7 +43,9 @@ class FileLane final : public Lane {
   [[nodiscard]] bool want_write() const noexcept override { return blocked_; }
   [[nodiscard]] bool writable() const noexcept override { return plain_room() != 0; }
   void shut() noexcept override {
-    shut_ = true;
+    if (send_failure_.ok()) {
+      send_failure_ = Status(Code::state, "file: this side has shut the lane");
+    }
     connection_->shut();
   }
   [[nodiscard]] const Status& failure() const noexcept override;
@@ -67,16 +69,14 @@ class FileLane final : public Lane {
   // The sending and the receiving side have buffers of their own: a receiver may push.
   std::vector<std::byte> plain_;
   std::vector<std::byte> plain_in_;
-  std::vector<std::byte> whole_;   // the payload that arrives, if the receiver gives no memory
-  wire::FrameHeader header_;       // of the frame that arrives
-  std::byte* place_ = nullptr;     // nullptr: no frame has begun
+  std::vector<std::byte> whole_;  // the payload that arrives, if the receiver gives no memory
+  wire::FrameHeader header_;      // the header of the frame that arrives
+  std::byte* place_ = nullptr;    // nullptr: no frame has begun
   std::uint32_t received_ = 0;
-  bool more_ = false;              // the last poll stopped before it had taken everything
-  bool blocked_ = false;           // the last push has found no room
-  bool shut_ = false;
+  bool more_ = false;     // the last poll stopped before it had taken everything
+  bool blocked_ = false;  // the last push has found no room
   Status send_failure_;
   Status failure_;
-  Status shut_here_{Code::state, "file: this side has shut the lane"};
 };
 
 Status FileLane::encrypt(const SessionKeys& keys) {
@@ -88,13 +88,10 @@ Status FileLane::encrypt(const SessionKeys& keys) {
 }
 
 const Status& FileLane::failure() const noexcept {
-  if (!failure_.ok()) {
-    return failure_;
-  }
-  return send_failure_.ok() && shut_ ? shut_here_ : send_failure_;
+  return failure_.ok() ? send_failure_ : failure_;
 }
 
-// Returns how many bytes of a frame the next record can have; 0 if it is not worth a record.
+// Returns how many bytes the next record can have of a frame, or 0 if so few are not worth a record.
 std::size_t FileLane::plain_room() const noexcept {
   std::size_t room = connection_->room();
   if (send_seal_) {
@@ -110,9 +107,8 @@ bool FileLane::set_sent(const Status& sent) {
   return !sent.error();
 }
 
-std::int64_t FileLane::push(const wire::FrameHeader& header, std::span<const std::byte> payload,
-                            std::uint64_t offset) {
-  if (shut_ || !failure().ok()) {
+std::int64_t FileLane::push(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset) {
+  if (!failure().ok()) {
     return -1;
   }
   COUPLET_ASSERT(header.payload_bytes == payload.size() && payload.size() <= traits_.largest_payload);
@@ -221,7 +217,7 @@ FileLane::Step FileLane::begin_frame(FrameReceiver& receiver, std::span<const st
   const auto payload = bytes.subspan(wire::frame_header_bytes);
   if (header_.magic != wire::frame_magic || header_.payload_bytes > traits_.largest_payload ||
       payload.size() > header_.payload_bytes) {
-    failure_ = fail(Code::protocol, "file: no frame begins with {:#04x}, has {} bytes, or {} of them in its first record",
+    failure_ = fail(Code::protocol, "file: no frame begins with {:#04x}, or has {} bytes and {} in its first record",
                     header_.magic, header_.payload_bytes, payload.size());
     return Step::failed;
   }

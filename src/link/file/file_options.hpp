@@ -15,7 +15,7 @@ using FileWrite = std::function<ssize_t(int file, const void* bytes, std::size_t
 struct FileOptions {
   std::uint32_t largest_payload = 1U << 20U;  // for one frame
   std::uint64_t eager_bytes = 64U << 10U;
-  std::uint32_t max_body_bytes = 128U << 10U;  // of one record; at least 1 KiB, at most wire::max_file_body_bytes
+  std::uint32_t max_body_bytes = 128U << 10U;  // for one record; 1 KiB to wire::max_file_body_bytes
   // A file that has reached this size is followed by another one. It may be larger by one record.
   std::uint64_t max_file_bytes = 4U << 20U;
   // How many bytes of a direction may be unread. No further ones are taken then.

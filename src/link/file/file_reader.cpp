@@ -30,7 +30,7 @@ Result<wire::FileRecord> FileReader::next() {
       }
       const std::size_t bytes = record->body_bytes + wire::file_record_added_bytes;
       body_ = staged().subspan(wire::file_header_bytes, record->body_bytes);
-      begin_ += bytes;
+      stage_.begin += bytes;
       offset_ += bytes;
       ++sequence_;
       incarnation_ = record->incarnation;
@@ -98,22 +98,23 @@ Result<std::size_t> FileReader::fill() {
   if (!file_) {
     COUPLET_TRY_VALUE(file_, directory_.open_file(file_name(letter_, number_)));
   }
-  if (begin_ != 0) {
-    std::memmove(stage_.data(), stage_.data() + begin_, end_ - begin_);
-    end_ -= begin_;
-    begin_ = 0;
+  if (stage_.begin != 0) {
+    std::memmove(stage_.memory.data(), stage_.memory.data() + stage_.begin, stage_.end - stage_.begin);
+    stage_.end -= stage_.begin;
+    stage_.begin = 0;
   }
-  const std::size_t want = std::max(wanted(), end_ + min_read_bytes);
-  if (stage_.size() < want) {
-    stage_.resize(want);
+  const std::size_t want = std::max(wanted(), stage_.end + min_read_bytes);
+  if (stage_.memory.size() < want) {
+    stage_.memory.resize(want);
   }
   const ssize_t count = os::retry_interrupted([&] {
-    return ::pread(file_.number(), stage_.data() + end_, stage_.size() - end_, static_cast<off_t>(offset_ + end_));
+    return ::pread(file_.number(), stage_.memory.data() + stage_.end, stage_.memory.size() - stage_.end,
+                   static_cast<off_t>(offset_ + stage_.end));
   });
   if (count < 0) {
     return os::system_failure(errno, fmt::format("cannot read {}/{}", directory_.path(), file_name(letter_, number_)));
   }
-  end_ += static_cast<std::size_t>(count);
+  stage_.end += static_cast<std::size_t>(count);
   return static_cast<std::size_t>(count);
 }
 
@@ -127,18 +128,19 @@ Status FileReader::wait_or_damage() {
     // Without a header that fits, the next record begins at the latest after the longest one.
     const bool header_fits = wanted() != wire::file_header_bytes;
     const std::size_t record = header_fits ? wanted() : wire::max_file_body_bytes + wire::file_record_added_bytes;
-    const bool later = static_cast<std::uint64_t>(facts.st_size) > offset_ + record ||
-                       directory_.has(file_name(letter_, number_ + 1));
+    const bool later =
+        static_cast<std::uint64_t>(facts.st_size) > offset_ + record || directory_.has(file_name(letter_, number_ + 1));
     damaged_.look(os::now_ns());
     if (later && damaged_.total_ns() > options_.max_damaged_ns) {
-      failure_ = fail(Code::protocol, "{}/{}: record {} is damaged: it does not fit its check, and later ones are there",
-                      directory_.path(), file_name(letter_, number_), sequence_);
+      failure_ =
+          fail(Code::protocol, "{}/{}: record {} is damaged: it does not fit its check, but later ones are there",
+               directory_.path(), file_name(letter_, number_), sequence_);
       return failure_;
     }
-    end_ = begin_;  // it is read again
+    stage_.end = stage_.begin;  // it is read again
   }
   if (!directory_.coherent()) {
-    end_ = begin_;
+    stage_.end = stage_.begin;
     file_.close();  // a file that is opened anew shows what its server has
   }
   return Code::not_yet;
@@ -149,7 +151,7 @@ void FileReader::finish_file() {
   file_.close();
   ++number_;
   offset_ = 0;
-  begin_ = end_ = 0;  // the body of the last record in a file is empty
+  stage_.begin = stage_.end = 0;  // the body of the last record in a file is empty
 }
 
 }  // namespace couplet::link

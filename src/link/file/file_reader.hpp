@@ -37,6 +37,12 @@ class FileReader {
   [[nodiscard]] std::uint64_t data_bytes() const noexcept { return data_bytes_; }
 
  private:
+  // Bytes that were read from the file and are not used yet.
+  struct Stage {
+    std::vector<std::byte> memory;
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
   // Reads more bytes of the file. Returns how many, or not_found if there is no file yet.
   Result<std::size_t> fill();
   [[nodiscard]] std::size_t wanted() const;
@@ -45,7 +51,7 @@ class FileReader {
   Status wait_or_damage();
   void finish_file();
   [[nodiscard]] std::span<const std::byte> staged() const noexcept {
-    return std::span(stage_).subspan(begin_, end_ - begin_);
+    return std::span(stage_.memory).subspan(stage_.begin, stage_.end - stage_.begin);
   }
 
   const FileDirectory& directory_;
@@ -53,14 +59,12 @@ class FileReader {
   std::uint64_t run_id_;
   const FileOptions& options_;
   os::Descriptor file_;
-  std::uint64_t number_ = 0;  // of the file
-  std::uint64_t offset_ = 0;  // in the file, of the first staged byte
-  std::vector<std::byte> stage_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
+  std::uint64_t number_ = 0;  // the number of the file
+  std::uint64_t offset_ = 0;  // the place of the first staged byte in the file
+  Stage stage_;
   std::span<const std::byte> body_;
   std::uint64_t sequence_ = 0;
-  std::optional<std::uint16_t> incarnation_;  // of the writer, once it is known
+  std::optional<std::uint16_t> incarnation_;  // the writer's, once it is known
   std::uint64_t data_bytes_ = 0;
   LookedTime damaged_;
   Status failure_;

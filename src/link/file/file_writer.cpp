@@ -22,8 +22,7 @@ std::size_t FileWriter::room() const noexcept {
   if (!idle() || !failure_.ok() || unread >= options_.max_unread_bytes) {
     return 0;
   }
-  return static_cast<std::size_t>(
-      std::min<std::uint64_t>(options_.max_body_bytes, options_.max_unread_bytes - unread));
+  return static_cast<std::size_t>(std::min<std::uint64_t>(options_.max_body_bytes, options_.max_unread_bytes - unread));
 }
 
 std::byte* FileWriter::body(std::size_t bytes) {

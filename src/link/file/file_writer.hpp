@@ -58,13 +58,13 @@ class FileWriter {
   const FileOptions& options_;
   os::Descriptor file_;
   os::Descriptor next_file_;  // while the record that leads to it is being written
-  std::uint64_t number_ = 0;  // of the file
-  std::uint64_t offset_ = 0;  // in the file
+  std::uint64_t number_ = 0;  // the number of the file
+  std::uint64_t offset_ = 0;  // the place in the file
   std::vector<std::byte> record_;
-  std::size_t written_ = 0;  // bytes of the record
+  std::size_t written_ = 0;  // how many bytes of the record
   std::uint64_t sequence_ = 0;
-  std::uint64_t data_bytes_ = 0;  // of all bodies so far
-  std::uint64_t read_bytes_ = 0;  // by the reader
+  std::uint64_t data_bytes_ = 0;  // the bytes of all bodies so far
+  std::uint64_t read_bytes_ = 0;  // those that the reader has read
   LookedTime full_;
   Status failure_;
 };

@@ -1,10 +1,9 @@
-#include "link/file/file_lane.hpp"
-
 #include <unistd.h>
 
 #include <memory>
 
 #include "base/random.hpp"
+#include "link/file/file_lane.hpp"
 #include "link_case.hpp"
 #include "support/temporary_directory.hpp"
 

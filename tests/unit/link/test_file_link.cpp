@@ -286,9 +286,9 @@ TEST(FileInbox, WhatAnOldRunHasLeftIsRemovedAndAYoungOneIsNot) {
   const std::string shared = directory / "shared";
   // As if processes of both runs had been killed.
   for (const std::string& run : {std::string("1"), std::string("2")}) {
-    for (const std::string& path : {shared, shared + "/run-000000000000000" + run,
-                                    shared + "/run-000000000000000" + run + "/0-0",
-                                    shared + "/run-000000000000000" + run + "/0-0/call-1"}) {
+    for (const std::string& path :
+         {shared, shared + "/run-000000000000000" + run, shared + "/run-000000000000000" + run + "/0-0",
+          shared + "/run-000000000000000" + run + "/0-0/call-1"}) {
       ASSERT_TRUE(os::make_private_directory(path).ok());
     }
     write_file(shared + "/run-000000000000000" + run + "/0-0/beat", "00000000000000000007\n");
@@ -299,8 +299,7 @@ TEST(FileInbox, WhatAnOldRunHasLeftIsRemovedAndAYoungOneIsNot) {
     ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), old, 0), 0) << path;
   }
   auto inbox = FileInbox::open({shared, 3, "0-0"}, {}).value();
-  EXPECT_THAT(os::list_directory(shared).value(),
-              testing::ElementsAre("run-0000000000000002", "run-0000000000000003"));
+  EXPECT_THAT(os::list_directory(shared).value(), testing::ElementsAre("run-0000000000000002", "run-0000000000000003"));
 }
 
 }  // namespace
