@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "os/clock.hpp"
 #include "os/descriptor.hpp"
 #include "os/directory.hpp"
 #include "os/error.hpp"
@@ -112,6 +113,16 @@ std::uint64_t FileBeatWatch::silent_ns(std::uint64_t now_ns) {
     silent_.look(now_ns);
   }
   return silent_.total_ns();
+}
+
+bool FileBeatWatch::beats_within(std::uint64_t timeout_ns) {
+  static_cast<void>(silent_ns(os::now_ns()));
+  const std::string first = last_;
+  for (const std::uint64_t until = os::now_ns() + timeout_ns; os::now_ns() < until && last_ == first;) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    static_cast<void>(silent_ns(os::now_ns()));
+  }
+  return last_ != first;
 }
 
 }  // namespace couplet::link

@@ -41,6 +41,8 @@ class FileBeatWatch {
 
   // Looks if the time has come. Returns for how long the beat has not changed while this process was looking.
   std::uint64_t silent_ns(std::uint64_t now_ns);
+  // Looks for at most so long, and returns whether the beat has changed. Blocking.
+  bool beats_within(std::uint64_t timeout_ns);
   [[nodiscard]] bool watches() const noexcept { return !path_.empty(); }
   // Something else has shown that the process is there.
   void heard() noexcept { silent_ = {}; }

@@ -139,15 +139,15 @@ Status FileConnection::finish_look(bool moved, std::uint64_t now_ns) {
   }
   delay_ns_ = moved ? options_.min_look_ns : std::min(options_.max_look_ns, 2 * delay_ns_);
   wake_in(delay_ns_, now_ns);
+  // The watch is asked at each look, since it counts only time in which this process looks.
+  if (beat_.watches() && beat_.silent_ns(now_ns) > options_.max_silence_ns) {
+    return fail(Code::peer_lost, "its heartbeat has not changed for {} s", options_.max_silence_ns / 1'000'000'000);
+  }
   if (moved || now_ns < next_check_ns_) {
     return {};
   }
   next_check_ns_ = now_ns + std::min(check_interval_ns, options_.max_silence_ns / 4);
-  COUPLET_TRY(directory_.check());
-  if (beat_.watches() && beat_.silent_ns(now_ns) > options_.max_silence_ns) {
-    return fail(Code::peer_lost, "its heartbeat has not changed for {} s", options_.max_silence_ns / 1'000'000'000);
-  }
-  return {};
+  return directory_.check();
 }
 
 void FileConnection::wake_in(std::uint64_t delay_ns, std::uint64_t now_ns) {
