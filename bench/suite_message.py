@@ -3,8 +3,9 @@ limits.
 
 Everything is measured side by side in one run, by many short samples in rounds (ours, each baseline, the limit, ours,
 ...). The programs are kept alive, and block in read() while another pair is measured. `us` is half a round trip. `GB/s`
-is a ping-pong over shm and a stream over tcp. `ratio` is ours to theirs, the median over the rounds: for us below 1 is
-better, for GB/s above 1. `+50peers` and `+250peers` have that many other peers that sleep, each with an open
+is a ping-pong over shm and a stream over tcp and files. `ratio` is ours to theirs, the median over the rounds: for us
+below 1 is better, for GB/s above 1. `file` goes through a shared directory, and is compared with our own tcp, since no
+baseline works without a network. `+50peers` and `+250peers` have that many other peers that sleep, each with an open
 connection; `no_other_peers` is the same without them.
 """
 
@@ -21,10 +22,15 @@ TCP_SIZES = {"8B": 8, "64KiB": 64 * KIB, "1MiB": MIB}
 CASES = [
     *("shm/8B", "shm/8B+tcp", "shm/8B+50peers", "shm/128B", "shm/64KiB", "shm/1MiB", "shm/16MiB"),
     *("tcp/8B", "tcp/8B+250peers", "tcp/64KiB", "tcp/1MiB", "tcp/8B+encrypted", "tcp/1MiB+encrypted"),
+    *("file/8B", "file/1MiB"),
 ]
 
 
 def ours_of(arena: Arena, link: str, variant: str) -> Contender:
+    if link == "file":
+        return arena.couplet(
+            "couplet-file", COUPLET_LINKS="self,file", COUPLET_FILE_DIRECTORY=str(arena.directory / "file")
+        )
     if link == "tcp":
         if variant == "encrypted":
             return arena.couplet("couplet-tcp-encrypted", encrypt=True, COUPLET_LINKS="self,tcp")
@@ -42,6 +48,15 @@ def make_case(arena: Arena, name: str) -> Case:
     link, rest = name.split("/")
     size_name, _, variant = rest.partition("+")
     size = (SHM_SIZES if link == "shm" else TCP_SIZES)[size_name]
+    if link == "file":
+        return Case(
+            name=name,
+            unit="us" if size <= 128 else "GB/s",
+            command="P" if size <= 128 else "S",
+            size=size,
+            ours=ours_of(arena, link, variant),
+            baselines={"tcp": ours_of(arena, "tcp", "")},
+        )
     baselines = {"openmpi": arena.openmpi(link), "mpich": arena.mpich(link)}
     if link == "shm":
         baselines["openmpi_connect"] = arena.openmpi_connect()

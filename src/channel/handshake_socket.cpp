@@ -8,19 +8,19 @@
 namespace couplet::channel {
 namespace {
 
-Status send_output(Handshake& handshake, const os::Descriptor& socket) {
+Status send_output(Handshake& handshake, const HandshakeBytes& bytes) {
   while (!handshake.output().empty()) {
-    COUPLET_TRY_VALUE(const auto sent, os::send_some(socket, handshake.output().data(), handshake.output().size()));
+    COUPLET_TRY_VALUE(const auto sent, bytes.send(handshake.output()));
     handshake.sent(sent);
   }
   return {};
 }
 
-Status receive_input(Handshake& handshake, const os::Descriptor& socket) {
-  std::array<std::byte, wire::handshake_most_bytes> bytes;
-  const auto wanted = std::min(handshake.wanted(), bytes.size());
-  COUPLET_TRY_VALUE(const auto received, os::receive_some(socket, bytes.data(), wanted));
-  static_cast<void>(handshake.input(std::span(bytes).first(received)));
+Status receive_input(Handshake& handshake, const HandshakeBytes& bytes) {
+  std::array<std::byte, wire::handshake_most_bytes> memory;
+  const auto wanted = std::min(handshake.wanted(), memory.size());
+  COUPLET_TRY_VALUE(const auto received, bytes.receive(std::span(memory).first(wanted)));
+  static_cast<void>(handshake.input(std::span(memory).first(received)));
   return {};
 }
 
@@ -28,9 +28,18 @@ Status receive_input(Handshake& handshake, const os::Descriptor& socket) {
 
 Status drive_handshake(Handshake& handshake, const os::Descriptor& socket, std::string_view name,
                        const std::function<void(Handshake&)>& decide) {
+  const HandshakeBytes bytes{
+      .send = [&socket](std::span<const std::byte> out) { return os::send_some(socket, out.data(), out.size()); },
+      .receive = [&socket](std::span<std::byte> in) { return os::receive_some(socket, in.data(), in.size()); },
+  };
+  return drive_handshake(handshake, bytes, name, decide);
+}
+
+Status drive_handshake(Handshake& handshake, const HandshakeBytes& bytes, std::string_view name,
+                       const std::function<void(Handshake&)>& decide) {
   Status status;
   while (status.ok()) {
-    status = send_output(handshake, socket);
+    status = send_output(handshake, bytes);
     if (!status.ok() && handshake.state() != HandshakeState::failed) {
       break;
     }
@@ -47,7 +56,7 @@ Status drive_handshake(Handshake& handshake, const os::Descriptor& socket, std::
       case HandshakeState::done:
         return {};
       case HandshakeState::talking:
-        status = receive_input(handshake, socket);
+        status = receive_input(handshake, bytes);
         break;
     }
   }

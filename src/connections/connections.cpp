@@ -285,7 +285,7 @@ Result<Address> Connections::address_of(const Transport& transport, std::uint32_
   if (info.state == PeerState::absent || !membership_.ask_contact(id)) {
     return Code::not_yet;
   }
-  return Address{{id, info.incarnation}, options_.contact_of(transport.name(), info)};
+  return Address{{id, info.incarnation}, options_.contact_of(transport.name(), id, info)};
 }
 
 Status Connections::consider(Transport& transport, const Offer& offer) {

@@ -7,6 +7,7 @@
 
 #include "os/stop_signals.hpp"
 #include "runtime/control_lanes.hpp"
+#include "runtime/file_hub.hpp"
 #include "universe/hub/hub_options.hpp"
 
 namespace {
@@ -42,7 +43,13 @@ Status serve(universe::HubCommand command) {
   if (command.until_input_ends) {
     COUPLET_TRY(server->end_with(STDIN_FILENO));
   }
-  std::printf("COUPLET_HUB=%s\nCOUPLET_RUN=%016llx\n", os::endpoint_text(server->endpoint()).c_str(),
+  std::unique_ptr<runtime::FileHub> files;
+  std::string address = os::endpoint_text(server->endpoint());
+  if (!command.directory.empty()) {
+    COUPLET_TRY_VALUE(files, runtime::FileHub::open(command.directory, server->run_id(), server->endpoint()));
+    address = "file:" + command.directory;
+  }
+  std::printf("COUPLET_HUB=%s\nCOUPLET_RUN=%016llx\n", address.c_str(),
               static_cast<unsigned long long>(server->run_id()));
   std::fflush(stdout);
   return server->run(stop.number());

@@ -22,6 +22,7 @@
 #include "os/lock.hpp"
 #include "os/stop_signals.hpp"
 #include "runtime/control_lanes.hpp"
+#include "runtime/file_hub.hpp"
 #include "runtime/node_relay.hpp"
 #include "runtime/settings.hpp"
 #include "runtime/transports.hpp"
@@ -85,10 +86,14 @@ Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpList
   options.relay = true;
   options.hub_is_up = hub_is_up;
   options.make_lane = runtime::tcp_control_lanes();
-  options.listen = [&listener](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
+  runtime::allow_file_hub(options);
+  const bool by_files = static_cast<bool>(options.dial);
+  options.listen = [&listener, by_files](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
     os::Endpoint local = towards_hub;
     if (const std::string wanted = runtime::environment_text("COUPLET_INTERFACE"); !wanted.empty()) {
       COUPLET_TRY_VALUE(local, os::interface_endpoint(wanted));
+    } else if (by_files) {
+      return os::Endpoint();  // no network leads to the hub, so perhaps none leads to the members
     }
     COUPLET_TRY_VALUE(listener, link::TcpListener::open(local));
     return listener->endpoint();

@@ -26,7 +26,7 @@ Result<bool> yes_or_no(const std::string& text, std::string_view key) {
   return fail(Code::config, "setting '{}' is '{}'; it has to be 1 or 0", key, text);
 }
 
-constexpr std::array<std::string_view, 3> link_names = {"self", "shm", "tcp"};
+constexpr std::array<std::string_view, 4> link_names = {"self", "shm", "tcp", "file"};
 
 // Puts the named links first, in their order. self is always in use.
 Status take_links(const std::string& list, TransportOptions& options) {
@@ -42,7 +42,7 @@ Status take_links(const std::string& list, TransportOptions& options) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     const auto known = std::find(link_names.begin(), link_names.end(), name);
     if (known == link_names.end()) {
-      return fail(Code::config, "setting 'links' is '{}': no link '{}'; there are self, shm, tcp", list, name);
+      return fail(Code::config, "setting 'links' is '{}': no link '{}'; there are self, shm, tcp, file", list, name);
     }
     if (!has(name)) {
       options.links.push_back({*known});
@@ -53,6 +53,22 @@ Status take_links(const std::string& list, TransportOptions& options) {
       options.links.push_back({name, false});
     }
   }
+  return {};
+}
+
+// Takes the directory of the link `file`.
+Status take_directory(const std::string& directory, const std::string& links, TransportOptions& options) {
+  const auto is_file = [](const LinkWish& wish) { return wish.name == "file" && wish.in_use; };
+  const bool named = !links.empty() && std::any_of(options.links.begin(), options.links.end(), is_file);
+  if (!directory.empty() && !directory.starts_with('/')) {
+    return fail(Code::config, "setting 'file_directory' is '{}'; it has to be an absolute path", directory);
+  }
+  if (directory.empty() && named) {
+    return fail(Code::config,
+                "setting 'links' names the link 'file', which needs the setting 'file_directory' "
+                "(COUPLET_FILE_DIRECTORY): a directory that all processes share");
+  }
+  options.file_directory = directory;
   return {};
 }
 
@@ -84,6 +100,7 @@ Result<TransportOptions> transport_options(const universe::Membership& membershi
   if (const std::string links = membership.setting("links"); !links.empty()) {
     COUPLET_TRY(take_links(links, options));
   }
+  COUPLET_TRY(take_directory(membership.setting("file_directory"), membership.setting("links"), options));
   if (const std::string check = membership.setting("check"); check == "full") {
     options.tcp.lane.checked_payload_bytes = UINT32_MAX;
   } else if (!check.empty() && check != "header") {

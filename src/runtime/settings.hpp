@@ -16,7 +16,7 @@ namespace couplet::runtime {
 // Returns "" if the variable is not set.
 [[nodiscard]] std::string environment_text(const char* name);
 
-// Reads links, check, connection_patience_s and ring_bytes (COUPLET_LINKS, ...).
+// Reads links, file_directory, check, connection_patience_s and ring_bytes (COUPLET_LINKS, ...).
 Result<TransportOptions> transport_options(const universe::Membership& membership);
 // Reads eager_bytes and cma (COUPLET_EAGER_BYTES, COUPLET_CMA).
 Result<message::MessengerOptions> messenger_options(const universe::Membership& membership);

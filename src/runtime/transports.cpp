@@ -22,14 +22,16 @@ channel::HandshakeSelf handshake_self(const universe::Membership& membership) {
   return self;
 }
 
-link::Contact contact_of(const universe::Membership& membership, std::string_view transport,
+link::Contact contact_of(const universe::Membership& membership, std::string_view transport, channel::PeerId id,
                          const universe::PeerInfo& peer) {
   if (transport == "self") {
-    return &peer == &membership.peer(membership.id()) ? link::SelfTransport::contact_of(membership.id())
-                                                      : link::Contact();
+    return id == membership.id() ? link::SelfTransport::contact_of(id) : link::Contact();
   }
   if (transport == "shm" && peer.node == membership.node()) {
     return link::ShmTransport::contact_of(peer.memory_nonce);
+  }
+  if (transport == "file") {
+    return FileTransport::contact_of({id, peer.incarnation});
   }
   if (transport == "tcp") {
     os::Endpoint endpoint;
@@ -55,6 +57,11 @@ Result<std::unique_ptr<link::Transport>> make_transport(std::string_view name, u
                                                {membership.id(), own.incarnation, own.memory_nonce}, options.shm));
     return std::unique_ptr<link::Transport>(std::move(made));
   }
+  if (name == "file") {
+    COUPLET_TRY_VALUE(auto made, FileTransport::open(host, options.file_directory, membership.secret(),
+                                                     handshake_self(membership), options.file));
+    return std::unique_ptr<link::Transport>(std::move(made));
+  }
   COUPLET_TRY_VALUE(auto made, TcpTransport::open(host, std::move(listener), membership.secret(),
                                                   handshake_self(membership), options.tcp));
   return std::unique_ptr<link::Transport>(std::move(made));
@@ -69,15 +76,15 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
                                                                    counters::Counters& counters) {
   connections::ConnectionsOptions how;
   how.walk = options.walk;
-  how.contact_of = [&membership](std::string_view transport, const universe::PeerInfo& peer) {
-    return contact_of(membership, transport, peer);
+  how.contact_of = [&membership](std::string_view transport, channel::PeerId id, const universe::PeerInfo& peer) {
+    return contact_of(membership, transport, id, peer);
   };
   auto made = std::make_unique<connections::Connections>(membership, engine, how, counters);
   for (const LinkWish& wish : options.links) {
     if (wish.name == "shm" && !wish.in_use) {
       membership.page().refuse_links(wire::page_refuses_rings);
     }
-    if (wish.name == "tcp" && !listener) {
+    if ((wish.name == "tcp" && !listener) || (wish.name == "file" && options.file_directory.empty())) {
       continue;
     }
     COUPLET_TRY_VALUE(auto transport, make_transport(wish.name, membership, made->host(), listener, options));

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "connections/connections.hpp"
 #include "link/shm/shm_transport.hpp"
+#include "runtime/file_transport.hpp"
 #include "runtime/tcp_transport.hpp"
 #include "universe/membership.hpp"
 
@@ -21,9 +23,11 @@ struct LinkWish {
 };
 
 struct TransportOptions {
-  std::vector<LinkWish> links = {{"self"}, {"shm"}, {"tcp"}};
+  std::vector<LinkWish> links = {{"self"}, {"shm"}, {"tcp"}, {"file"}};
   link::ShmOptions shm;
   TcpTransportOptions tcp;
+  std::string file_directory;  // the directory of the transport file; empty: it is not made
+  FileTransportOptions file;
   connections::WalkOptions walk;
 };
 

@@ -7,6 +7,7 @@
 
 #include "os/descriptor_limit.hpp"
 #include "runtime/control_lanes.hpp"
+#include "runtime/file_hub.hpp"
 #include "runtime/node_load.hpp"
 #include "runtime/settings.hpp"
 
@@ -45,10 +46,14 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   std::unique_ptr<link::TcpListener> listener;
   options.note = print_note;
   options.make_lane = tcp_control_lanes();
-  options.listen = [&listener](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
+  allow_file_hub(options);
+  const bool by_files = static_cast<bool>(options.dial);
+  options.listen = [&listener, by_files](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
     os::Endpoint local = towards_hub;
     if (const std::string wanted = environment_text("COUPLET_INTERFACE"); !wanted.empty()) {
       COUPLET_TRY_VALUE(local, os::interface_endpoint(wanted));
+    } else if (by_files) {
+      return os::Endpoint();  // no network leads to the hub, so perhaps none leads to the members
     }
     COUPLET_TRY_VALUE(listener, link::TcpListener::open(local));
     return listener->endpoint();

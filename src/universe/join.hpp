@@ -17,7 +17,7 @@
 namespace couplet::universe {
 
 struct JoinOptions {
-  std::string hub;  // "host:port"
+  std::string hub;  // "host:port", or any text if there is `dial`
   // The run that the hub has to serve, or any_run. It matters because the hub's address may belong to another universe
   // by now.
   std::uint64_t expected_run = channel::any_run;
@@ -33,7 +33,9 @@ struct JoinOptions {
   double timeout_s = 60;      // < 0: no limit
   std::string run_directory;  // the base of the node directories
   std::string node_name;      // COUPLET_NODE
-  LaneMaker make_lane;        // makes the lane of the connection to the hub
+  // Makes a connected socket to the hub. Empty: `hub` is "host:port", and is connected to over tcp.
+  std::function<Result<os::Descriptor>()> dial;
+  LaneMaker make_lane;  // makes the lane of the connection to the hub
   // Opens the socket at which peers reach this process, on the local address that reaches the hub, and any port. Called
   // once.
   std::function<Result<os::Endpoint>(const os::Endpoint& local)> listen;

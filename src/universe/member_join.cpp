@@ -115,7 +115,9 @@ Status Member::join() {
 // Connects to the hub. If it does not listen yet, tries again for a while, since launchers start processes in any
 // order.
 Status Member::connect(std::uint64_t deadline_ns) {
-  COUPLET_TRY_VALUE(hub_, os::resolve(options_.hub));
+  if (!options_.dial) {
+    COUPLET_TRY_VALUE(hub_, os::resolve(options_.hub));
+  }
   const auto until = options_.hub_is_up ? 0 : std::min(deadline_ns, os::now_ns() + connect_patience_ns);
   while (true) {
     auto status = connect_once(std::max(deadline_ns, os::now_ns() + second_ns));
@@ -131,7 +133,7 @@ Status Member::connect(std::uint64_t deadline_ns) {
 
 // Begins a connection to the hub.
 Status Member::dial() {
-  auto socket = os::connect_tcp(hub_);
+  auto socket = options_.dial ? options_.dial() : os::connect_tcp(hub_);
   if (!socket.ok()) {
     return fail(Code::hub_lost, "no hub at {}: {}", options_.hub, socket.status().text());
   }

@@ -140,6 +140,7 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "check": ((str,), '"header" or "full"'),
         "eager_bytes": ((int,), "bytes"),
         "cma": ((int,), "0 or 1"),
+        "file_directory": ((str,), "the absolute path of a directory"),
         "connection_patience_s": ((int, float, str), 'seconds, or "inf"'),
         "ring_bytes": ((int,), "bytes"),
         "spin_us": ((int, float), "microseconds"),

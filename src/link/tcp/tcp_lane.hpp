@@ -14,17 +14,10 @@
 
 #include "base/status.hpp"
 #include "link/link.hpp"
+#include "link/session_keys.hpp"
 #include "os/socket.hpp"
-#include "wire/seal.hpp"
 
 namespace couplet::link {
-
-// The keys of one connection, from the handshake.
-struct SessionKeys {
-  wire::Cipher cipher = wire::Cipher::chacha20_poly1305;
-  wire::SealKey send{};
-  wire::SealKey receive{};
-};
 
 struct TcpOptions {
   std::uint32_t largest_payload = 1U << 20U;  // for one frame

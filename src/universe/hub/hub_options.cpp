@@ -117,6 +117,12 @@ Status take_option(const std::string& option, const std::string& value, HubComma
     programs = value;
   } else if (option == "--listen") {
     command.server.listen = value;
+  } else if (option == "--file-directory") {
+    if (!value.starts_with('/')) {
+      return fail(Code::argument, "{} is '{}', expected an absolute path", option, value);
+    }
+    command.directory = value;
+    command.server.hub.settings["file_directory"] = value;
   } else if (option == "--secret-file") {
     command.secret_file = value;
   } else if (option == "--config") {
@@ -148,6 +154,9 @@ const char* hub_usage() noexcept {
          "  --programs LIST     each program as name:size; a program 'name:size?' may come late or never; the size of\n"
          "                      a program 'name' is the one that its first rank gives\n"
          "  --listen HOST:PORT  the address at which it listens (127.0.0.1:0; port 0: any free one)\n"
+         "  --file-directory DIR\n"
+         "                      a directory that all hosts share: members reach the hub through it without a network\n"
+         "                      (COUPLET_HUB=file:DIR), and the link 'file' of the members uses it, too\n"
          "  --secret-file FILE  the universe's secret (COUPLET_SECRET_FILE, else the user's own, made on first use)\n"
          "  --encrypt           encrypt what is sent over networks\n"
          "  --authenticate      protect what is sent over networks against change, but not against reading\n"

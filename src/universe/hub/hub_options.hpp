@@ -14,6 +14,7 @@ struct HubCommand {
   bool version = false;
   bool until_input_ends = false;
   std::string secret_file;  // "": the default secret of the user
+  std::string directory;    // the shared directory in which members reach the hub; "": none
   HubServerOptions server;  // complete except for the secret
 };
 

@@ -1,0 +1,160 @@
+#include "link/file/file_inbox.hpp"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "link/file/file_connection.hpp"
+#include "os/directory.hpp"
+#include "os/error.hpp"
+
+namespace couplet::link {
+namespace {
+
+constexpr std::size_t max_name_bytes = 40;
+constexpr int max_makings = 16;
+
+std::string run_name(std::uint64_t run_id) {
+  return fmt::format("run-{:016x}", run_id);
+}
+
+std::uint64_t changed_ns(const std::string& path) {
+  struct stat facts {};
+  if (::lstat(path.c_str(), &facts) != 0) {
+    return 0;
+  }
+  return static_cast<std::uint64_t>(facts.st_mtim.tv_sec) * 1'000'000'000U +
+         static_cast<std::uint64_t>(facts.st_mtim.tv_nsec);
+}
+
+// Returns when anything in the directory of a run has changed last: a process in it has begun, or its heart has beaten.
+std::uint64_t run_changed_ns(const std::string& run) {
+  std::uint64_t last = changed_ns(run);
+  const auto inboxes = os::list_directory(run);
+  if (inboxes.ok()) {
+    for (const std::string& inbox : *inboxes) {
+      last = std::max({last, changed_ns(run + "/" + inbox), changed_ns(run + "/" + inbox + "/beat")});
+    }
+  }
+  return last;
+}
+
+// Other runs that are long over are told by their run id, which is the name of their directory, and by their hearts.
+void remove_stale_runs(const FileAddress& own) {
+  const std::uint64_t now = changed_ns(own.beat_path());  // by the clock that also wrote the other times
+  const auto runs = os::list_directory(own.directory);
+  if (!runs.ok() || now == 0) {
+    return;
+  }
+  for (const std::string& run : *runs) {
+    const std::string path = own.directory + "/" + run;
+    if (!run.starts_with("run-") || run == run_name(own.run_id)) {
+      continue;
+    }
+    const std::uint64_t changed = run_changed_ns(path);
+    if (changed != 0 && changed < now && now - changed > max_stale_ns) {
+      static_cast<void>(os::remove_directory(path));
+    }
+  }
+}
+
+// The last process of a run may remove the directory of the run at any moment, so it is made again.
+Status make_directories(const FileAddress& address) {
+  Status status;
+  for (int making = 0; making < max_makings; ++making) {
+    COUPLET_TRY(os::make_private_directory(address.directory).within("the shared directory of the link 'file'"));
+    status = os::make_private_directory(fmt::format("{}/{}", address.directory, run_name(address.run_id)));
+    if (status.ok()) {
+      status = os::make_private_directory(address.path());
+    }
+    if (status.code() != Code::not_found) {
+      break;
+    }
+  }
+  return status;
+}
+
+}  // namespace
+
+std::string FileAddress::path() const {
+  return fmt::format("{}/{}/{}", directory, run_name(run_id), name);
+}
+
+bool is_inbox_name(std::string_view name) noexcept {
+  return !name.empty() && name.size() <= max_name_bytes && std::all_of(name.begin(), name.end(), [](char letter) {
+    return (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || letter == '-';
+  });
+}
+
+bool inbox_is_open(const FileAddress& address) {
+  return ::access(address.beat_path().c_str(), F_OK) == 0;
+}
+
+Result<std::unique_ptr<FileInbox>> FileInbox::open(const FileAddress& address, const FileOptions& options) {
+  if (!address.directory.starts_with('/')) {
+    return fail(Code::config, "the directory of the link 'file' is '{}'; it has to be an absolute path",
+                address.directory);
+  }
+  std::unique_ptr<FileInbox> inbox(new FileInbox(address, options));
+  for (int making = 0; !inbox->beat_; ++making) {
+    COUPLET_TRY(make_directories(address));
+    auto beat = FileBeat::start(address.beat_path(), options.beat_interval_ns);
+    if (!beat.ok() && (beat.code() != Code::not_found || making == max_makings)) {
+      return beat.status();
+    }
+    if (beat.ok()) {
+      inbox->beat_ = std::move(*beat);
+    }
+  }
+  remove_stale_runs(address);
+  return inbox;
+}
+
+FileInbox::~FileInbox() {
+  if (!beat_ || !beat_->mine()) {
+    return;
+  }
+  beat_.reset();
+  const auto calls = take_calls(SIZE_MAX);
+  if (calls.ok()) {
+    for (const std::string& path : *calls) {
+      // Taking the connection and ending it tells the dialer.
+      static_cast<void>(FileConnection::accept(path, {.run_id = address_.run_id}, options_));
+    }
+  }
+  remove_if_empty(address_.path());
+}
+
+void remove_if_empty(const std::string& inbox) noexcept {
+  if (::rmdir(inbox.c_str()) == 0) {
+    static_cast<void>(::rmdir(inbox.substr(0, inbox.rfind('/')).c_str()));
+  }
+}
+
+Result<std::vector<std::string>> FileInbox::take_calls(std::size_t most) {
+  auto names = os::list_directory(address_.path());
+  if (!names.ok()) {
+    return fail(Code::system, "the shared directory {} can no longer be read: {}", address_.path(),
+                names.status().text());
+  }
+  std::set<std::string> still;
+  std::vector<std::string> calls;
+  for (const std::string& name : *names) {
+    if (!name.starts_with(file_call_prefix)) {
+      continue;
+    }
+    if (taken_.contains(name)) {
+      still.insert(name);
+    } else if (calls.size() < most) {
+      calls.push_back(address_.path() + "/" + name);
+      still.insert(name);
+    }
+  }
+  taken_ = std::move(still);
+  return calls;
+}
+
+}  // namespace couplet::link
