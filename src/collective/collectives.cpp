@@ -90,7 +90,7 @@ void Collectives::shut() noexcept {
     }
     conclude(*call, why);
   }
-  known_.clear();
+  for (const auto& [hash, known] : known_) known->session.close();
   if (engine_ != nullptr) engine_->remove(*this);
   engine_ = nullptr;
 }
@@ -358,7 +358,9 @@ void Collectives::tick(std::uint64_t now_ns) {
     session.watch();
     if (call.stage == CallStage::running) call.execution.watch();
     Status failure = session.lost_member();
-    if (failure.ok()) failure = session.created_again(call.number);
+    if (failure.ok() && call.stage == CallStage::running) {
+      failure = session.created_again(call.number, call.execution.sources());
+    }
     if (!failure.ok()) {
       revoke(call, failure, true);
     } else if (now_ns >= call.deadline_ns) {
@@ -512,7 +514,8 @@ Status Collectives::release(message::Group& group) {
     }
   }
   found->second->cached.clear();
-  if (!found->second->session.start_again()) known_.erase(found);
+  Session& session = found->second->session;
+  if (!session.start_again() && session.is_idle()) known_.erase(found);
   return {};
 }
 

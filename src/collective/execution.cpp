@@ -291,7 +291,8 @@ std::vector<std::int32_t> Execution::sources() const {
   std::vector<std::int32_t> found;
   for (std::size_t index = 0; index < steps_.size(); ++index) {
     const bool receives = schedule_->steps[index].action == Action::receive;
-    if (receives && steps_[index].phase == Phase::begun) add_once(found, schedule_->steps[index].peer);
+    const Work& work = steps_[index];
+    if (receives && work.phase == Phase::begun && work.head != nullptr && !work.head->done) add_once(found, schedule_->steps[index].peer);
   }
   return found;
 }

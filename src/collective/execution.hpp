@@ -52,7 +52,7 @@ class Execution {
 
   // A receive for which this member waits; nullptr: none.
   [[nodiscard]] const message::Request* awaited() const noexcept;
-  // The members from which it waits for messages.
+  // The members of which it has not heard what it waits for.
   [[nodiscard]] std::vector<std::int32_t> sources() const;
   // The members that may wait for a message of this one that they have not got.
   [[nodiscard]] std::vector<std::int32_t> dependants() const;

@@ -40,6 +40,10 @@ Session::Session(message::Courier& courier, const message::Group& group, const P
 }
 
 Session::~Session() {
+  close();
+}
+
+void Session::close() noexcept {
   if (mailbox_ == nullptr) return;
   if (mailbox_->done) {
     static_cast<void>(courier_.end(mailbox_));
@@ -144,19 +148,19 @@ void Session::met_in(const wire::CollectiveNotice& answer) {
 // again, and this member will do so.
 void Session::answer_children() {
   for (Child& child : children_) {
-    if (!child.greeted || (child.birth != child.met_birth && !is_open(child.call))) continue;
+    if (!child.greeted || child.birth != child.met_birth) continue;
     wire::CollectiveNotice answer = notice(wire::NoticeKind::epoch, child.call);
     answer.stamp = child.stamp;
     answer.systems = names_;
     send_notice(answer, child.rank);
-    child.met_birth = child.birth;
     child.greeted = false;
   }
 }
 
-Status Session::created_again(std::uint64_t call) const {
+Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const {
   for (const Child& child : children_) {
     if (!met() || !child.greeted || child.birth == child.met_birth) continue;
+    if (std::find(awaited.begin(), awaited.end(), child.rank) == awaited.end()) continue;
     return fail(Code::mismatch,
                 "rank {} has created the group again, and makes call {} in it, while rank {} makes call {} in the old one",
                 child.rank, child.call, group_.rank(), call);

@@ -44,6 +44,11 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  // Takes no more notices. What was sent still refers to this object, which has to outlive the messenger then.
+  void close() noexcept;
+  // Can this object be destroyed now? Otherwise messages of failed calls still refer to it.
+  [[nodiscard]] bool is_idle() const noexcept { return group_.pending == (mailbox_ != nullptr && !mailbox_->done ? 1 : 0); }
+
   [[nodiscard]] message::Group& group() noexcept { return group_; }
   [[nodiscard]] bool met() const noexcept { return epoch_ != 0; }
   [[nodiscard]] const Systems& systems() const noexcept { return systems_; }
@@ -77,8 +82,8 @@ class Session {
   // Returns peer_lost if a member was lost since this object was made. One that has left in good order has sent all
   // that its calls had to send; a call that needs more of it fails by itself.
   [[nodiscard]] Status lost_member() const;
-  // Returns mismatch if a member has created the group again, while this one makes a call in the old one.
-  [[nodiscard]] Status created_again(std::uint64_t call) const;
+  // Returns mismatch if a member has created the group again, while this one still waits for it in the old one.
+  [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   // Tells members that the call has failed. targets: empty: all.
   void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets);
@@ -114,10 +119,6 @@ class Session {
   void met_in(const wire::CollectiveNotice& answer);
   void revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news);
   void answer_children();
-  [[nodiscard]] bool is_open(std::uint64_t call) const noexcept {
-    const Past& found = past_[call % kept_calls];
-    return found.call == call && !found.ended;
-  }
   [[nodiscard]] Past& past(std::uint64_t call) noexcept { return past_[call % kept_calls]; }
 
   message::Courier& courier_;

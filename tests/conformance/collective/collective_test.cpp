@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <numeric>
 #include <random>
 
@@ -23,20 +25,33 @@ using test::Parties;
 using test::Party;
 using ::testing::HasSubstr;
 
+// What is left of a failed call is given back when the channels of a party end, which is after its thread has ended.
+void bury(std::unique_ptr<Collectives> calls) {
+  static std::mutex mutex;
+  static std::vector<std::unique_ptr<Collectives>> buried;
+  const std::lock_guard lock(mutex);
+  buried.push_back(std::move(calls));
+}
+
 // One member, as a test uses it.
 struct Member {
   Party& party;
-  Collectives calls;
+  std::unique_ptr<Collectives> own;
+  Collectives& calls;
 
   explicit Member(Party& one, int systems = 1)
-      : party(one),
-        calls(*one.messenger, one.engine.get(),
-              {.system_of = [systems](channel::PeerId peer) { return peer % static_cast<std::uint32_t>(systems); },
-               .has_left = {}}) {}
-  ~Member() { calls.shut(); }
+      : party(one), own(std::make_unique<Collectives>(*one.messenger, one.engine.get(), facts(systems))), calls(*own) {}
+  ~Member() {
+    calls.shut();
+    bury(std::move(own));
+  }
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
+  static PeerFacts facts(int systems) {
+    return {.system_of = [systems](channel::PeerId peer) { return peer % static_cast<std::uint32_t>(systems); },
+            .has_left = {}};
+  }
   [[nodiscard]] int rank() const { return party.rank(); }
   Status run(const Arguments& arguments) { return calls.run(party.group(), arguments); }
 };
