@@ -52,11 +52,12 @@ def values(seed: int, rank: int, count: int, dtype: type) -> NDArray[Any]:
 
 
 def combined(arrays: Arrays, op: str) -> NDArray[Any]:
+    """Combines the arrays. One array alone is its own result, as in MPI, also if the operation is logical."""
     with np.errstate(over="ignore"):
         result = arrays[0]
         for array in arrays[1:]:
             result = OPERATIONS[op](result, array).astype(array.dtype)
-        return result.astype(bool).astype(arrays[0].dtype) if op.startswith("logical") else result
+        return result
 
 
 def agrees(found: NDArray[Any] | None, wanted: NDArray[Any] | None) -> bool:
