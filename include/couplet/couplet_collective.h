@@ -1,23 +1,13 @@
 /* Collective calls: what all members of a group do together.
  *
- * Every member of the group makes the same collective calls in the same order, with the same count, type, operation,
- * root and method. A collective call never matches a message of couplet_send and couplet_recv, and several calls may be
- * under way in one group and in several. Any number of elements is allowed. Reductions combine in an order that depends
- * only on the arguments and on the group, so that the same call gives the same bits in every run.
- *
- * A call that fails at one member fails at all: it is revoked. If members disagree about a call, each gets
- * COUPLET_ERROR_MISMATCH with a text that names a member and says what it has given; if a member dies or leaves, each
- * gets COUPLET_ERROR_PEER_LOST. After another error, the next call of the group is a new one for all members. After a
- * loss, every call of the group fails, and the group has to be created again, without the lost member or after its
- * return. A member that had ended its part of a call before the call failed is told by its next call of the group.
- *
- * The buffers of a non-blocking call belong to the library until its request is complete (couplet_wait, couplet_test,
- * couplet_waitall, couplet_waitany, couplet_wait_any). The content of the result of a failed call is undefined. Besides
- * the codes named at a function, every function with an options argument can return COUPLET_ERROR_STATE (this process is
- * no member of the group), COUPLET_ERROR_TYPE (there is no such element type, or the operation is not defined for it),
- * COUPLET_ERROR_MISMATCH, COUPLET_ERROR_PEER_LOST, COUPLET_ERROR_TIMEOUT (a member has given up after its timeout_s, and
- * the text names it) and, from blocking functions, COUPLET_INTERRUPTED: the interrupt check ended the call, which is
- * revoked for all. */
+ * Every member makes the same calls in the same order, with the same count, type, operation, root and method. Several
+ * may be under way at a time, and none matches a message of couplet_send and couplet_recv. Reductions combine in an
+ * order that depends only on arguments and group: the same call gives the same bits in every run. A call that fails at
+ * one member is revoked at all (docs/guide/collectives.md). The buffers of a non-blocking call belong to the library
+ * until its request is complete. Every function with an options argument can return COUPLET_ERROR_MISMATCH (members
+ * have given different things, which the text names), COUPLET_ERROR_PEER_LOST, COUPLET_ERROR_TYPE,
+ * COUPLET_ERROR_TIMEOUT (the text names the member that has given up) and, if it waits, COUPLET_INTERRUPTED: the
+ * interrupt check ended the call, which is revoked for all. The result of a failed call is undefined. */
 #ifndef COUPLET_COUPLET_COLLECTIVE_H
 #define COUPLET_COUPLET_COLLECTIVE_H
 

@@ -126,9 +126,7 @@ class Collectives:
         """Concatenates arrays of different lengths at the member `root`, which gives the counts of all elements."""
         return _maybe(self.igatherv(array, counts, root, timeout, method))
 
-    def allgather(
-        self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
-    ) -> NDArray[Any]:
+    def allgather(self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic") -> NDArray[Any]:
         """Stacks the arrays of the members, of the same shape, at all of them."""
         return _array(self.iallgather(array, timeout, method))
 
@@ -161,9 +159,7 @@ class Collectives:
         """Does the same with blocks of different lengths; the member `root` gives their counts of elements."""
         return _array(self.iscatterv(array, counts, out, root, timeout, method))
 
-    def alltoall(
-        self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
-    ) -> NDArray[Any]:
+    def alltoall(self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic") -> NDArray[Any]:
         """Sends the block r of the array to the member r, and returns the blocks that have come. The first dimension
         is cut into one block for each member.
         """

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "collective/collective.hpp"
 #include "couplet/couplet.h"
 #include "engine/turn.hpp"
 #include "os/clock.hpp"

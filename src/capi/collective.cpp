@@ -3,6 +3,7 @@
 
 #include "capi/call.hpp"
 #include "capi/options.hpp"
+#include "cost/collective_method.hpp"
 
 namespace {
 

@@ -76,8 +76,8 @@ void scan_doubling(Builder& builder, const Circle& circle, Range data);
 
 // ---- over several systems: what goes from one system to another goes through one member of each ----
 struct Systems {
-  std::vector<std::vector<std::int32_t>> members;  // of each system, in the order of the group
-  std::vector<std::int32_t> system_of;             // of each rank of the group
+  std::vector<std::vector<std::int32_t>> members;  // by system, in the order of the group
+  std::vector<std::int32_t> system_of;             // by rank in the group
   bool in_order = true;                            // the members of each system are neighbors in the group
 };
 // names: one number for each member; members with the same number are on the same system.

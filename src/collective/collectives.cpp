@@ -7,7 +7,7 @@ namespace couplet::collective {
 namespace {
 
 constexpr std::size_t max_cached_schedules = 8;
-constexpr std::int32_t max_told = 256;                     // larger groups are told along the messages of the call
+constexpr std::int32_t max_told = 256;  // members of larger groups are told if they wait for a message
 constexpr std::uint64_t inquiry_after_ns = 1'000'000'000;  // without progress
 constexpr std::uint64_t max_ending_ns = 3'000'000'000;     // for a message that is being copied when its call fails
 constexpr int max_notices_at_once = 64;
@@ -40,8 +40,8 @@ struct Collectives::Call {
   wire::CollectiveHead head;
   std::shared_ptr<const Schedule> schedule;
   Execution execution;
-  message::Request* promise = nullptr;  // of a call without waiting
-  bool over = false;                    // of a call that waits
+  message::Request* promise = nullptr;  // set if the caller does not wait
+  bool over = false;                    // the caller need not wait any longer
   Status outcome;
   std::string title;
   std::uint64_t deadline_ns = 0;
@@ -90,7 +90,7 @@ void Collectives::shut() noexcept {
     }
     conclude(*call, why);
   }
-  for (const auto& [hash, known] : known_) known->session.close();
+  for (const auto& [hash, known] : known_) known->session.mailbox().close();
   if (engine_ != nullptr) engine_->remove(*this);
   engine_ = nullptr;
 }
@@ -137,8 +137,9 @@ Status Collectives::admit(Known& known, std::uint64_t number, const Arguments& a
   Status failure = session.failure_of(number);
   const bool is_told = !failure.ok();
   if (failure.ok()) failure = check(arguments, group.rank(), group.size(), operations_);
-  if (failure.ok() && session.met()) {
-    failure = method_of(arguments, shape_of(arguments, group.size(), session.systems(), operations_)).status();
+  if (failure.ok() && session.meeting().met()) {
+    failure =
+        method_of(arguments, shape_of(arguments, group.size(), session.meeting().systems(), operations_)).status();
   }
   if (failure.ok()) failure = session.lost_member();
   if (failure.ok()) return {};
@@ -147,7 +148,7 @@ Status Collectives::admit(Known& known, std::uint64_t number, const Arguments& a
       failure.within(fmt::format("call {} of group '{}' ({})", number, group.name(), cost::name_of(arguments.kind)));
   if (!is_told && group.size() > 1) {
     const Status named = failure.within(fmt::format("rank {}", group.rank()));
-    session.tell(number, named, group.size() <= max_told ? std::vector<std::int32_t>() : session.neighbors());
+    session.tell(number, named, group.size() <= max_told ? std::vector<std::int32_t>() : session.meeting().neighbors());
   }
   return failure;
 }
@@ -246,7 +247,7 @@ bool Collectives::is_first(const Call& call) const noexcept {
 
 std::shared_ptr<const Schedule> Collectives::schedule_of(Known& known, const Arguments& arguments, Status& failure) {
   Session& session = known.session;
-  const auto shape = shape_of(arguments, session.group().size(), session.systems(), operations_);
+  const auto shape = shape_of(arguments, session.group().size(), session.meeting().systems(), operations_);
   const auto method = method_of(arguments, shape);
   if (!method.ok()) {
     failure = method.status();
@@ -259,7 +260,7 @@ std::shared_ptr<const Schedule> Collectives::schedule_of(Known& known, const Arg
     }
   }
   auto made = std::make_shared<const Schedule>(
-      make_schedule(arguments, *method, session.group().rank(), session.systems(), operations_));
+      make_schedule(arguments, *method, session.group().rank(), session.meeting().systems(), operations_));
   if (!arguments.uneven) {
     if (known.cached.size() == max_cached_schedules) known.cached.pop_back();
     known.cached.insert(known.cached.begin(), {arguments.kind, *method, shape.may_reorder, arguments.operation,
@@ -278,8 +279,8 @@ bool Collectives::step(Call& call) {
   bool moved = take_notices(*call.known);
   if (call.stage == CallStage::meeting) {
     Session& session = call.known->session;
-    if (is_first(call)) session.meet(call.number);
-    if (!session.met()) return moved;
+    if (is_first(call)) session.meeting().meet(call.number, facts_.system_of);
+    if (!session.meeting().met()) return moved;
     Status failure;
     call.schedule = schedule_of(*call.known, call.arguments, failure);
     if (!failure.ok()) {
@@ -287,7 +288,8 @@ bool Collectives::step(Call& call) {
       return true;
     }
     call.execution.begin(call.arguments, call.head, *call.schedule,
-                         {&courier_, &operations_, &session.group(), session.context_of(call.number), call.number});
+                         {&courier_, &operations_, &session.group(),
+                          session.mailbox().context_of(session.meeting().epoch(), call.number), call.number});
     call.stage = CallStage::running;
   }
   while (call.stage == CallStage::running) {
@@ -328,7 +330,7 @@ int Collectives::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
   if (busy_) return 0;
   int moved = 0;
   for (const auto& [hash, known] : known_) {
-    if (known->session.has_notice()) {
+    if (known->session.mailbox().has_notice()) {
       busy_ = true;
       moved += take_notices(*known) ? 1 : 0;
       busy_ = false;
@@ -341,7 +343,7 @@ int Collectives::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
 
 bool Collectives::ready() const {
   for (const auto& [hash, known] : known_) {
-    if (known->session.has_notice()) return true;
+    if (known->session.mailbox().has_notice()) return true;
   }
   return std::any_of(active_.begin(), active_.end(), [](const Call* call) {
     return call->stage == CallStage::running && call->execution.could_advance();
@@ -355,11 +357,11 @@ void Collectives::tick(std::uint64_t now_ns) {
     if (call.stage == CallStage::aborting) settle(call, now_ns);
     if (!call.open()) continue;
     Session& session = call.known->session;
-    session.watch();
+    session.mailbox().watch();
     if (call.stage == CallStage::running) call.execution.watch();
     Status failure = session.lost_member();
     if (failure.ok() && call.stage == CallStage::running) {
-      failure = session.created_again(call.number, call.execution.sources());
+      failure = session.meeting().created_again(call.number, call.execution.sources());
     }
     if (!failure.ok()) {
       revoke(call, failure, true);
@@ -396,7 +398,7 @@ bool Collectives::take_notices(Known& known) {
 // A member waits in a call. If this one makes, or has made, another call of that number, both hear of it.
 void Collectives::inquired(Known& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
-  if (inquiry.epoch != session.epoch()) {
+  if (inquiry.epoch != session.meeting().epoch()) {
     const Status why =
         fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}", source,
              courier_.name(session.group().peer(source)), inquiry.call, session.group().rank());
@@ -426,7 +428,7 @@ void Collectives::tell(Call& call, const Status& why, bool first_hand) {
   std::vector<std::int32_t> targets;
   if (call.stage == CallStage::running) targets = call.execution.dependants();
   if (call.stage == CallStage::meeting || first_hand) {
-    for (const std::int32_t neighbor : session.neighbors()) targets.push_back(neighbor);
+    for (const std::int32_t neighbor : session.meeting().neighbors()) targets.push_back(neighbor);
   }
   if (!targets.empty()) session.tell(call.number, why, targets);
 }
@@ -487,8 +489,8 @@ cost::Method Collectives::method_for(message::Group& group, cost::Collective kin
   shape.kind = kind;
   shape.bytes = kind == cost::Collective::allgather ? bytes * static_cast<std::uint64_t>(group.size()) : bytes;
   shape.size = group.size();
-  if (found != known_.end() && found->second->session.met()) {
-    const Systems& systems = found->second->session.systems();
+  if (found != known_.end() && found->second->session.meeting().met()) {
+    const Systems& systems = found->second->session.meeting().systems();
     shape.systems = static_cast<std::int32_t>(systems.members.size());
     shape.systems_in_order = systems.in_order;
   } else if (facts_.system_of) {
@@ -515,7 +517,7 @@ Status Collectives::release(message::Group& group) {
   }
   found->second->cached.clear();
   Session& session = found->second->session;
-  if (!session.start_again() && session.is_idle()) known_.erase(found);
+  if (!session.start_again() && session.mailbox().is_idle()) known_.erase(found);
   return {};
 }
 

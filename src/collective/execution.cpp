@@ -292,7 +292,8 @@ std::vector<std::int32_t> Execution::sources() const {
   for (std::size_t index = 0; index < steps_.size(); ++index) {
     const bool receives = schedule_->steps[index].action == Action::receive;
     const Work& work = steps_[index];
-    if (receives && work.phase == Phase::begun && work.head != nullptr && !work.head->done) add_once(found, schedule_->steps[index].peer);
+    if (receives && work.phase == Phase::begun && work.head != nullptr && !work.head->done)
+      add_once(found, schedule_->steps[index].peer);
   }
   return found;
 }

@@ -45,7 +45,7 @@ struct Arguments {
 [[nodiscard]] cost::CollectiveShape shape_of(const Arguments& arguments, std::int32_t size, const Systems& systems,
                                              const Operations& operations);
 
-// Returns the method: the one that is asked for, or the choice of the table; argument if it does not exist for the call.
+// Returns the method that is asked for, or the choice of the table; argument if the call has no such method.
 [[nodiscard]] Result<cost::Method> method_of(const Arguments& arguments, const cost::CollectiveShape& shape);
 
 // Returns the steps of the member `own`. REQUIRES: check() has returned ok, and method is one of method_of().

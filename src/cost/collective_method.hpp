@@ -37,7 +37,7 @@ inline constexpr std::uint8_t method_count = 8;
 // What a choice depends on. All of it is the same at all members.
 struct CollectiveShape {
   Collective kind = Collective::barrier;
-  std::uint64_t bytes = 0;       // of the message of one member; of all of them for allgather
+  std::uint64_t bytes = 0;       // the message of one member; allgather: those of all
   std::int32_t size = 1;         // members
   std::int32_t systems = 1;      // on so many systems (hosts)
   bool may_reorder = true;       // the operation allows its operands to change places

@@ -27,7 +27,7 @@ struct CollectiveHead {
   std::uint8_t type = 0;       // couplet_type
   std::uint8_t operation = 0;  // the mark of the operation
   std::int32_t root = -1;
-  std::uint64_t count = 0;     // of the call; of this message if each member has a count of its own
+  std::uint64_t count = 0;     // that of the call, or of this message if each member has a count of its own
   std::uint32_t previous = 0;  // signature of the call before; 0: not known, or it has failed
   bool big_endian = false;     // byte order of the numbers
   bool apart = false;          // the elements follow as a message of their own

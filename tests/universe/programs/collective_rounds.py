@@ -96,7 +96,8 @@ class Round:
         self.waits = dice.random() < 0.5
 
     def describe(self) -> str:
-        return f"seed {self.seed}: {self.kind} {self.op} of {self.count} {self.dtype.__name__} by {self.method}, root {self.root}"
+        what = f"{self.kind} {self.op} of {self.count} {self.dtype.__name__} by {self.method}, root {self.root}"
+        return f"seed {self.seed}: {what}"
 
     def all(self, count: int) -> Arrays:
         return [values(self.seed, rank, count, self.dtype) for rank in range(self.size)]
