@@ -65,8 +65,8 @@ void Meeting::conclude(const wire::CollectiveNotice& answer) {
   answer_children();
 }
 
-// A child that greets after the meeting has given up a call before, and is told at once; unless it has created the group
-// again, and this member will do so.
+// A child that greets after the meeting has given up a call before, and is told at once; unless it has created the
+// group again, and this member will do so.
 void Meeting::answer_children() {
   for (Child& child : children_) {
     if (!child.greeted || child.birth != child.met_birth) continue;
@@ -84,7 +84,7 @@ Status Meeting::created_again(std::uint64_t call, const std::vector<std::int32_t
     if (std::find(awaited.begin(), awaited.end(), child.rank) == awaited.end()) continue;
     return fail(
         Code::mismatch,
-        "rank {} has created the group again, and makes call {} in it, while rank {} makes call {} in the old one",
+        "rank {} has created the group again, and makes call {} in it, while rank {} is in call {} of the old one",
         child.rank, child.call, mailbox_.group().rank(), call);
   }
   return {};

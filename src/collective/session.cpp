@@ -47,7 +47,8 @@ const wire::CollectiveHead* Session::head_of(std::uint64_t call) const noexcept 
 // ---- notices ----
 
 void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news) {
-  if (notice.epoch != 0 && notice.epoch != meeting_.epoch()) return;  // it comes from a group of the same name and members that was freed
+  // It comes from a group of the same name and members that was freed.
+  if (notice.epoch != 0 && notice.epoch != meeting_.epoch()) return;
   Past& known = past(notice.call);
   const bool is_known = known.call == notice.call;
   Status why(static_cast<Code>(notice.code), notice.text);
