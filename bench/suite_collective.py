@@ -2,8 +2,8 @@
 MPIs' own allreduce over two ranks of one job.
 
 Everything is measured side by side in one run, by many short samples in rounds. `us` is the time of one call, and
-`GB/s` the bytes of one member's message by that time. `ratio` is ours to theirs, the median over the rounds: for us below 1 is
-better, for GB/s above 1.
+`GB/s` the bytes of one member's message by that time. `ratio` is ours to theirs, the median over the rounds: for us
+below 1 is better, for GB/s above 1.
 """
 
 from __future__ import annotations
