@@ -26,6 +26,13 @@ module couplet_binding
     integer(c_int64_t) :: count
   end type
 
+  type, bind(c) :: c_collective_options
+    integer(c_size_t) :: struct_bytes
+    real(c_double) :: timeout_s
+    integer(c_int32_t) :: method
+    integer(c_int32_t) :: reserved
+  end type
+
   type, bind(c) :: c_series_options
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: slots
@@ -436,6 +443,359 @@ module couplet_binding
       real(c_double), value :: timeout_s
       integer(c_int32_t), intent(inout) :: index
       type(c_message), intent(inout) :: message
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_collective_options_init(options) bind(c, name="couplet_collective_options_init")
+      import :: c_collective_options
+      type(c_collective_options), intent(out) :: options
+    end subroutine
+    function c_collective_method(group, call, bytes, method) bind(c, name="couplet_collective_method") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: call
+      integer(c_int64_t), value :: bytes
+      type(c_ptr), intent(inout) :: method
+      integer(c_int32_t) :: status
+    end function
+    function c_barrier(group, options) bind(c, name="couplet_barrier") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_broadcast(group, data, count, type, root, options) bind(c, name="couplet_broadcast") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_reduce(group, data, result, count, type, operation, root, options) bind(c, name="couplet_reduce") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_allreduce(group, data, result, count, type, operation, options) bind(c, name="couplet_allreduce") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_gather(group, data, count, result, type, root, options) bind(c, name="couplet_gather") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: result
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_gatherv(group, data, count, result, counts, offsets, type, root, options) &
+        bind(c, name="couplet_gatherv") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: result
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_allgather(group, data, count, result, type, options) bind(c, name="couplet_allgather") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: result
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_allgatherv(group, data, result, counts, offsets, type, options) bind(c, name="couplet_allgatherv") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_scatter(group, data, result, count, type, root, options) bind(c, name="couplet_scatter") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_scatterv(group, data, counts, offsets, result, count, type, root, options) &
+        bind(c, name="couplet_scatterv") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_alltoall(group, data, result, count, type, options) bind(c, name="couplet_alltoall") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_alltoallv(group, data, counts, offsets, result, result_counts, result_offsets, type, options) &
+        bind(c, name="couplet_alltoallv") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      type(c_ptr), value :: result
+      type(c_ptr), value :: result_counts
+      type(c_ptr), value :: result_offsets
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_reduce_scatter(group, data, result, counts, type, operation, options) &
+        bind(c, name="couplet_reduce_scatter") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      type(c_ptr), value :: counts
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_scan(group, data, result, count, type, operation, options) bind(c, name="couplet_scan") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      type(c_collective_options), intent(in) :: options
+      integer(c_int32_t) :: status
+    end function
+    function c_ibarrier(group, options, request) bind(c, name="couplet_ibarrier") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_ibroadcast(group, data, count, type, root, options, request) bind(c, name="couplet_ibroadcast") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_ireduce(group, data, result, count, type, operation, root, options, request) &
+        bind(c, name="couplet_ireduce") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_iallreduce(group, data, result, count, type, operation, options, request) &
+        bind(c, name="couplet_iallreduce") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_igather(group, data, count, result, type, root, options, request) bind(c, name="couplet_igather") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: result
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_igatherv(group, data, count, result, counts, offsets, type, root, options, request) &
+        bind(c, name="couplet_igatherv") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: result
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_iallgather(group, data, count, result, type, options, request) bind(c, name="couplet_iallgather") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      integer(c_int64_t), value :: count
+      type(c_ptr), value :: result
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_iallgatherv(group, data, result, counts, offsets, type, options, request) &
+        bind(c, name="couplet_iallgatherv") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_iscatter(group, data, result, count, type, root, options, request) bind(c, name="couplet_iscatter") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_iscatterv(group, data, counts, offsets, result, count, type, root, options, request) &
+        bind(c, name="couplet_iscatterv") result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: root
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_ialltoall(group, data, result, count, type, options, request) bind(c, name="couplet_ialltoall") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_ialltoallv(group, data, counts, offsets, result, result_counts, result_offsets, type, options, request) &
+        bind(c, name="couplet_ialltoallv") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: counts
+      type(c_ptr), value :: offsets
+      type(c_ptr), value :: result
+      type(c_ptr), value :: result_counts
+      type(c_ptr), value :: result_offsets
+      integer(c_int32_t), value :: type
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_ireduce_scatter(group, data, result, counts, type, operation, options, request) &
+        bind(c, name="couplet_ireduce_scatter") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      type(c_ptr), value :: counts
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_iscan(group, data, result, count, type, operation, options, request) bind(c, name="couplet_iscan") &
+        result(status)
+      import :: c_collective_options, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: data
+      type(c_ptr), value :: result
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: operation
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: request
       integer(c_int32_t) :: status
     end function
     subroutine c_series_options_init(options) bind(c, name="couplet_series_options_init")

@@ -69,6 +69,29 @@ module couplet_constants
   ! 
   integer, parameter :: couplet_any_source = -1
   integer, parameter :: couplet_any_tag = -1
+  integer, parameter :: couplet_operation_sum = 0
+  integer, parameter :: couplet_operation_product = 1
+  integer, parameter :: couplet_operation_max = 2  ! NaN if one of the operands is NaN
+  integer, parameter :: couplet_operation_min = 3
+  integer, parameter :: couplet_operation_logical_and = 4  ! of integers; the result is 0 or 1
+  integer, parameter :: couplet_operation_logical_or = 5
+  integer, parameter :: couplet_operation_logical_xor = 6
+  integer, parameter :: couplet_operation_bitwise_and = 7  ! of integers and bytes
+  integer, parameter :: couplet_operation_bitwise_or = 8
+  integer, parameter :: couplet_operation_bitwise_xor = 9
+  ! Of pairs of elements, value and index, one after the other; the count is that of elements, and even. If values are
+  ! equal, the lower index counts.
+  integer, parameter :: couplet_operation_maxloc = 10
+  integer, parameter :: couplet_operation_minloc = 11
+  integer, parameter :: couplet_operation_user = 1000
+  integer, parameter :: couplet_method_automatic = 0  ! the library chooses by the size of the message and by the group
+  integer, parameter :: couplet_method_linear = 1  ! gather, scatter, scan
+  integer, parameter :: couplet_method_binomial = 2  ! broadcast, reduce, gather, scatter
+  integer, parameter :: couplet_method_doubling = 3  ! barrier, allreduce, allgather, scan
+  integer, parameter :: couplet_method_ring = 4  ! broadcast, allreduce, allgather, reduce_scatter
+  integer, parameter :: couplet_method_pairwise = 5  ! alltoall
+  integer, parameter :: couplet_method_reduce_linear = 6  ! reduce_scatter
+  integer, parameter :: couplet_method_systems = 7  ! barrier, broadcast, reduce, allreduce: once between each two hosts
   integer, parameter :: couplet_hold = 0
   integer, parameter :: couplet_follow = 1
   integer, parameter :: couplet_from_oldest = 0

@@ -38,6 +38,12 @@ module couplet_messages
     ! call group%irecv(data, source, tag, request [, ierr])
 #define TEMPLATE "messages_bindings.inc"
 #include "for_each_kind.inc"
+    ! Collective calls, each with [, timeout] [, method] [, ierr] at the end; those with an i in front, which do not
+    ! wait, have a request before them: call group%allreduce(data, result, couplet_operation_sum)
+    procedure :: barrier => group_barrier
+    procedure :: ibarrier => group_ibarrier
+#define TEMPLATE "collectives_bindings.inc"
+#include "for_each_kind.inc"
   end type
 
 contains
@@ -68,6 +74,43 @@ contains
 
 #define TEMPLATE "messages_of_kind.inc"
 #include "for_each_kind.inc"
+#define TEMPLATE "collectives_of_kind.inc"
+#include "for_each_kind.inc"
+
+  ! Waits until every member of the group has called it.
+  subroutine group_barrier(group, timeout, method, ierr)
+    class(couplet_group), intent(in) :: group
+    real(real64), intent(in), optional :: timeout
+    integer, intent(in), optional :: method
+    integer, intent(out), optional :: ierr
+    call conclude(c_barrier(group%handle, options_of(timeout, method)), ierr)
+  end subroutine
+
+  subroutine group_ibarrier(group, request, timeout, method, ierr)
+    class(couplet_group), intent(in) :: group
+    type(couplet_request), intent(inout) :: request
+    real(real64), intent(in), optional :: timeout
+    integer, intent(in), optional :: method
+    integer, intent(out), optional :: ierr
+    call conclude(c_ibarrier(group%handle, options_of(timeout, method), request%handle), ierr)
+  end subroutine
+
+  type(c_collective_options) function options_of(timeout, method) result(options)
+    real(real64), intent(in), optional :: timeout
+    integer, intent(in), optional :: method
+    call c_collective_options_init(options)
+    if (present(timeout)) options%timeout_s = timeout
+    if (present(method)) options%method = int(method, c_int32_t)
+  end function
+
+  ! The length of a block of alltoall.
+  integer(c_int64_t) function block_of(group, elements) result(count)
+    class(couplet_group), intent(in) :: group
+    integer(c_int64_t), intent(in) :: elements
+    integer :: members
+    call group%rank(size=members)
+    count = elements / members
+  end function
 
   ! Waits until the request is complete. timeout is in seconds; absent or negative: for ever. After
   ! couplet_error_timeout the request is still pending.

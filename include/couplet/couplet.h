@@ -7,6 +7,7 @@
 #define COUPLET_COUPLET_H
 
 #include <couplet/couplet_area.h>
+#include <couplet/couplet_collective.h>
 #include <couplet/couplet_message.h>
 #include <couplet/couplet_series.h>
 #include <couplet/couplet_status.h>

@@ -8,6 +8,7 @@
 #ifndef COUPLET_COUPLET_HPP
 #define COUPLET_COUPLET_HPP
 
+#include <couplet/couplet_collective.hpp>
 #include <couplet/couplet_fields.hpp>
 #include <couplet/couplet_message.hpp>
 #include <couplet/couplet_series.hpp>

@@ -10,6 +10,7 @@ exceptions of couplet.errors. Guide: docs/guide/python.md.
 """
 
 from couplet._areas import Area, AreaInfo
+from couplet._collectives import CollectiveRequest, Operation
 from couplet._couplet import Message, version
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group, MessageArrival
 from couplet._requests import Request, waitall, waitany
@@ -60,6 +61,7 @@ __all__ = [
     "ArgumentError",
     "AuthenticationError",
     "Batch",
+    "CollectiveRequest",
     "ConfigurationError",
     "Coupler",
     "DeadlineError",
@@ -80,6 +82,7 @@ __all__ = [
     "MpiError",
     "NoSpaceError",
     "NotFoundError",
+    "Operation",
     "OutOfMemoryError",
     "PeerLostError",
     "Program",

@@ -1,6 +1,6 @@
 # The extension, as the modules of this package use it. Times are in seconds, and -1 means for ever; types are
 # couplet_type.
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, final
 
 import numpy as np
@@ -111,6 +111,7 @@ class Universe:
     def group(self) -> Group: ...
     def program_group(self) -> Group: ...
     def create_group(self, name: str, ranks: Sequence[int]) -> Group: ...
+    def create_operation(self, name: str, function: Callable[..., Any], commutative: bool) -> int: ...
     def create_series(
         self,
         name: str,
@@ -162,6 +163,20 @@ class Universe:
     def create_area(self, name: str, type: int, shape: Sequence[int], stamped: bool, memory: Any) -> Area: ...
     def open_area(self, name: str, owner: int, timeout: float) -> Area: ...
 
+def start_collective(
+    group: Group,
+    call: str,
+    input: Any,
+    output: Any,
+    operation: int,
+    root: int,
+    count: int,
+    counts: Sequence[int] | None,
+    result_counts: Sequence[int] | None,
+    timeout: float,
+    method: int,
+) -> Request: ...
+def collective_method(group: Group, call: str, bytes: int) -> str: ...
 def join(request: JoinRequest) -> Universe: ...
 def join_mpi(request: JoinRequest, library: str, comm: int, helper: bool) -> Universe: ...
 def mpi_version(library: str) -> str: ...

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._collectives import Collectives
 from couplet._couplet import Message
 from couplet._requests import Request
 from couplet._waiting import Entry, Thing, ready, wake
@@ -67,7 +68,7 @@ class MessageArrival(Thing):
         return True
 
 
-class Group:
+class Group(Collectives):
     """An ordered set of ranks, numbered 0 to size - 1.
 
     `target` and `source` are ranks in the group; a tag is 0 to 2**31 - 1. Calls that wait raise DeadlineError after

@@ -5,24 +5,25 @@ from __future__ import annotations
 import itertools
 import json
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from couplet import _couplet
 from couplet._areas import Area
 from couplet._boxes import Box, is_one_box, split_box, split_boxes
 from couplet._closing import Closing
+from couplet._collectives import Operation
 from couplet._elements import type_of
 from couplet._groups import Group, Objects
 from couplet._series import Reader, Writer
 from couplet._tasks import Coupler, Requester, Worker
 from couplet._waiting import Thing, forget, ready
-from couplet.errors import ArgumentError
+from couplet.errors import ArgumentError, NotFoundError
 from couplet.weights import Weights
 
 Mode = Literal["hold", "follow"]
@@ -143,6 +144,51 @@ class Universe(Closing):
         """Creates the group `name` of these universe ranks, in this order. Every member makes the same call."""
         members = list(ranks)
         return self._make_group(self._handle.create_group(name, members), name, members)
+
+    def create_operation(
+        self, name: str, function: Callable[[NDArray[Any], NDArray[Any]], ArrayLike], *, commutative: bool = True
+    ) -> Operation:
+        """Makes an operation of reductions from an associative function of two arrays. Each member makes it under the
+        same name. It is kept as long as the process lives.
+        """
+        return Operation(name, self._handle.create_operation(name, function, commutative))
+
+    def split(self, name: str, color: int | None, key: int = 0, group: Group | None = None) -> Group | None:
+        """Splits a group (default: all ranks) into groups of the members that give the same color.
+
+        Collective over the group. The members of each new group are in the order of their keys, and of their ranks if
+        keys are equal. A member whose color is None gets None.
+        """
+        whole = self.group if group is None else group
+        choice = np.array([0 if color is None else 1, 0 if color is None else color, key, self.rank], np.int64)
+        rows = [tuple(int(value) for value in row) for row in whole.allgather(choice)]
+        if color is None:
+            return None
+        members = sorted((row[2], place, row[3]) for place, row in enumerate(rows) if row[0] == 1 and row[1] == color)
+        return self.create_group(f"{name}:{color}", [member[2] for member in members])
+
+    def heads_group(self, name: str = "heads") -> Group:
+        """Creates the group of the ranks 0 of all programs."""
+        return self.create_group(name, [program.first_rank for program in self.programs])
+
+    def program_group_of(self, program: str) -> Group:
+        """Creates the group of all ranks of one program. Ranks of other programs are no members."""
+        found = next((one for one in self.programs if one.name == program), None)
+        if found is None:
+            raise NotFoundError(f"there is no program {program!r}; there are {[one.name for one in self.programs]}")
+        return self.create_group(f"ranks of {program}", range(found.first_rank, found.first_rank + found.size))
+
+    def filter_group(self, name: str, keep: Callable[[int, Program], bool]) -> Group:
+        """Creates the group of the universe ranks for which keep(rank, program) is true, in their order. Every process
+        calls it with a function that decides alike.
+        """
+        ranks = [
+            rank
+            for program in self.programs
+            for rank in range(program.first_rank, program.first_rank + program.size)
+            if keep(rank, program)
+        ]
+        return self.create_group(name, ranks)
 
     def _make_group(self, handle: _couplet.Group, name: str, ranks: Sequence[int]) -> Group:
         return Group(handle, name, lambda: self._find_objects(name, ranks))

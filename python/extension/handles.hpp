@@ -180,6 +180,9 @@ struct Area {
   couplet_status check(const Outcome& outcome, const char* verb) const;
 };
 
+/// Makes an operation of collective calls from a function of two arrays, and returns its number.
+[[nodiscard]] int32_t create_operation(couplet_universe* universe, const std::string& name, nb::object function,
+                                       bool commutative);
 [[nodiscard]] std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                                 const TaskOptions& options);
 /// Creates an area over the array `memory`. If it is None, the library provides the memory.

@@ -302,6 +302,13 @@ void bind_universe(nb::module_& module) {
       .def("group", &universe_group, Stays())
       .def("program_group", &program_group, Stays())
       .def("create_group", &create_group, nb::arg("name"), nb::arg("ranks"), Stays())
+      .def(
+          "create_operation",
+          [](const Universe& universe, const std::string& name, nb::object function, bool commutative) {
+            const Use use(universe.state, "create_operation");
+            return create_operation(use.universe(), name, std::move(function), commutative);
+          },
+          nb::arg("name"), nb::arg("function"), nb::arg("commutative"), Stays())
       .def("create_series", &create, nb::arg("name"), nb::arg("fields"), nb::arg("slots"), nb::arg("memory_bytes"),
            nb::arg("required_readers"), nb::arg("required_timeout"), nb::arg("wait_timeout"),
            nb::arg("evict_after_held"), nb::arg("group").none(), nb::arg("holders"), nb::arg("collective"), Stays())

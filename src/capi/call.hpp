@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "collective/collective.hpp"
 #include "couplet/couplet.h"
 #include "engine/turn.hpp"
 #include "os/clock.hpp"
@@ -140,8 +141,9 @@ struct couplet_universe {
   std::uint64_t fork_generation = couplet::os::fork_generation();
   couplet::capi::Turn turn;
   std::unique_ptr<couplet::runtime::Universe> universe;
-  std::unique_ptr<couplet::runtime::Readiness> readiness;  // nullptr: nothing was waited for in this way
-  std::vector<std::unique_ptr<couplet_group>> groups;      // [0]: all ranks, [1]: the own program
+  std::unique_ptr<couplet::runtime::Readiness> readiness;         // nullptr: nothing was waited for in this way
+  std::unique_ptr<couplet::collective::Collectives> collectives;  // nullptr: no collective call was made
+  std::vector<std::unique_ptr<couplet_group>> groups;             // [0]: all ranks, [1]: the own program
   std::vector<std::unique_ptr<couplet_series>> series;
   std::vector<std::unique_ptr<couplet_tasks>> tasks;
   std::vector<std::unique_ptr<couplet_area>> areas;

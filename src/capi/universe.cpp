@@ -136,12 +136,16 @@ couplet_status couplet_leave(couplet_universe* universe) {
     close_all(universe->series, first);
     close_all(universe->tasks, first);
     empty_all(universe->areas);
+    if (universe->collectives != nullptr) {
+      universe->collectives->shut();
+    }
     universe->readiness.reset();  // it may watch series in the window of MPI, which goes now
     const Status left = universe->universe->leave();
     empty_all(universe->tasks);
     empty_all(universe->series);
     empty_all(universe->groups);
     universe->universe.reset();
+    universe->collectives.reset();
     universe->kind = capi::HandleKind::gone;
     universe->turn.end();
     if (universe->turn.serialised()) {
@@ -304,6 +308,9 @@ couplet_status couplet_group_free(couplet_group* group) {
     }
     if (group->group->pending == 0) {  // otherwise it is not freed, and nobody's call ends
       COUPLET_TRY(capi::end_others(*group->owner, function));
+    }
+    if (group->owner->collectives != nullptr) {
+      COUPLET_TRY(group->owner->collectives->release(*group->group));
     }
     COUPLET_TRY(group->owner->universe->messenger().free_group(*group->group));
     capi::forget(*group->owner, groups, group);

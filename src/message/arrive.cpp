@@ -258,6 +258,10 @@ Status Messenger::envelope_arrived(Flow& flow, const wire::FrameHeader& header, 
     begin_rendezvous(*request, header.first, header.second, envelope->address);
     return {};
   }
+  if (ended_.has(header.context)) {  // its sender would wait for ever
+    send_done(flow, header.second);
+    return {};
+  }
   Arrival* arrival = store(flow, header, true);
   if (arrival == nullptr) {
     return fail(Code::limit, "{} has {} messages waiting here that nobody has received: more than may wait",

@@ -64,6 +64,7 @@ struct Request {
   std::string* text = nullptr;         // receive of the library itself: grows to what arrives
   std::unique_ptr<std::string> owned;  // send of the library itself: the memory that `data` points to
   std::uint64_t order = 0;             // the order in which receives were posted
+  const std::string* what = nullptr;   // a promise (Courier): its name in texts
   couplet_message result{};
   Status status;
   // rendezvous
@@ -140,7 +141,9 @@ struct Flow {
   Request* sharing = nullptr;
   bool helps = true;  // false after it has failed to copy its pieces
   std::optional<std::uint64_t> wanted_eager_bytes;
-  Status loss;  // why it was last lost
+  Status loss;               // why it was last lost
+  std::uint32_t losses = 0;  // how often it was lost
+  bool left = false;         // the last time, it has left in good order
   std::string reach_reason;
 };
 

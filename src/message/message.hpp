@@ -82,6 +82,7 @@ class EndedContexts {
   std::size_t next_ = 0;
 };
 
+class Courier;
 class Probe;
 
 class Messenger final : public channel::FrameHandler {
@@ -172,6 +173,7 @@ class Messenger final : public channel::FrameHandler {
   void lost(channel::Channel& channel, const Status& why) override;
 
  private:
+  friend class Courier;
   friend class Probe;
   using Counter = counters::Counter;
   struct CookieSlot {

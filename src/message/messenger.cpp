@@ -254,6 +254,8 @@ void Messenger::lose(Flow& flow, const Status& why) noexcept {
     return;
   }
   flow.lost = true;
+  flow.left = why.code() == Code::end;
+  ++flow.losses;
   ++lost_peers_;
   flow.fast = false;
   flow.loss = loss_of(flow, why);
@@ -386,6 +388,7 @@ Request* Messenger::find_cookie(std::uint64_t cookie, const Flow& flow, bool sen
 }
 
 std::string Messenger::describe(const Request& request) const {
+  if (request.what != nullptr) return *request.what;
   const std::string tag = request.tag == COUPLET_ANY_TAG ? "any tag" : fmt::format("tag {}", request.tag);
   if (request.flow == nullptr) {
     return fmt::format("a message with {} from any rank of group '{}'", tag, request.group->name());

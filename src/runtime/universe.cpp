@@ -270,6 +270,14 @@ std::unique_ptr<Readiness> make_readiness(Universe& universe) {
   return std::make_unique<Readiness>(*universe.engine_, universe.member_->doorbell(), *universe.messenger_);
 }
 
+std::unique_ptr<collective::Collectives> make_collectives(Universe& universe) {
+  const universe::Membership& member = *universe.member_;
+  collective::PeerFacts facts;
+  facts.system_of = [&member](channel::PeerId peer) { return std::uint32_t{member.peer(peer).node}; };
+  facts.has_left = [&member](channel::PeerId peer) { return member.peer(peer).state == universe::PeerState::left; };
+  return std::make_unique<collective::Collectives>(*universe.messenger_, universe.engine_.get(), std::move(facts));
+}
+
 Status Universe::progress() {
   engine_->poll();
   return {};

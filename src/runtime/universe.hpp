@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/status.hpp"
+#include "collective/collective.hpp"
 #include "engine/engine.hpp"
 #include "message/message.hpp"
 #include "message/team.hpp"
@@ -84,6 +85,7 @@ class Universe final {
 
  private:
   friend std::unique_ptr<Readiness> make_readiness(Universe& universe);
+  friend std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);
   Universe() = default;
   Status assemble(const universe::JoinWishes& wishes);
   Status make_connections(std::unique_ptr<link::TcpListener> listener);
@@ -117,5 +119,8 @@ class Universe final {
 
 // Makes the object that waits for any of several things. It has to end before leave().
 [[nodiscard]] std::unique_ptr<Readiness> make_readiness(Universe& universe);
+
+// Makes the object that carries out collective calls. It has to be shut before leave(), and destroyed afterwards.
+[[nodiscard]] std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);
 
 }  // namespace couplet::runtime

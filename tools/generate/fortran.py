@@ -14,6 +14,7 @@ from header import Constant, Function, Header, Struct, Variable
 MAX_COLUMNS = 120
 NOTE = "! Written by tools/generate from the headers in include/couplet: do not edit (make generate)."
 KINDS = {"int32_t": "c_int32_t", "couplet_status": "c_int32_t", "couplet_type": "c_int32_t", "int64_t": "c_int64_t"}
+KINDS |= {"couplet_operation": "c_int32_t"}
 KINDS |= {"uint64_t": "c_int64_t", "uint8_t": "c_int8_t", "size_t": "c_size_t", "double": "c_double"}
 # Fortran names the kinds of reals by their bits.
 RENAMED = {"couplet_float": "couplet_real32", "couplet_double": "couplet_real64"}
@@ -22,8 +23,10 @@ RENAMED |= {"couplet_complex_float": "couplet_complex32", "couplet_complex_doubl
 ARRAYS = {"couplet_waitall": {"requests", "statuses", "messages"}, "couplet_waitany": {"requests"}}
 ARRAYS |= {"couplet_task_waitany": {"tasks"}, "couplet_series_claim_arrays": {"data"}}
 NULLABLE = {("couplet_task_submit", "task"), ("couplet_series_read_at", "outs")}
-# A function that takes a C function: Fortran has no use for it.
-LEFT_OUT = {"couplet_set_interrupt_check"}
+# Arrays of collective calls that some members do not need.
+NULLABLE_NAMES = {"counts", "offsets", "result_counts", "result_offsets"}
+# Functions that take a C function: Fortran has no use for them.
+LEFT_OUT = {"couplet_set_interrupt_check", "couplet_operation_create"}
 
 
 def constants(headers: list[Header]) -> str:
@@ -132,7 +135,8 @@ def declaration(function: Function, parameter: Variable, structs: set[str]) -> s
     array = parameter.name in ARRAYS.get(function.name, set())
     is_address = parameter.base in ("void", "char") or parameter.base.startswith("couplet_")
     known = parameter.base in structs or parameter.base in KINDS
-    if (function.name, parameter.name) in NULLABLE:
+    collective = any(each.base == "couplet_collective_options" for each in function.parameters)
+    if (function.name, parameter.name) in NULLABLE or (collective and parameter.name in NULLABLE_NAMES):
         return f"type(c_ptr), value :: {parameter.name}"
     if parameter.stars == 0:
         return f"{scalar(parameter.base)}, value :: {parameter.name}"

@@ -11,6 +11,7 @@ TITLES = {"types": "Version, limits and element types", "status": "Status, error
 TITLES |= {
     "universe": "Universe and groups",
     "message": "Messages",
+    "collective": "Collective calls",
     "series": "Series",
     "task": "Tasks",
     "area": "Areas",

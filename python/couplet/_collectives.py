@@ -1,0 +1,445 @@
+"""Collective calls of a group: what all its members do together, with NumPy arrays.
+
+Each call returns the array of the result; a call with an i in front returns a request, whose wait() does. Every member
+makes the same calls in the same order. A call that fails at one member fails at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from couplet import _couplet
+from couplet._requests import Request
+from couplet.errors import ArgumentError, ShapeError
+
+_OPERATIONS = {
+    "sum": 0,
+    "product": 1,
+    "max": 2,
+    "min": 3,
+    "logical_and": 4,
+    "logical_or": 5,
+    "logical_xor": 6,
+    "bitwise_and": 7,
+    "bitwise_or": 8,
+    "bitwise_xor": 9,
+    "maxloc": 10,
+    "minloc": 11,
+}
+_METHODS = ("automatic", "linear", "binomial", "doubling", "ring", "pairwise", "reduce_linear", "systems")
+Method = Literal["automatic", "linear", "binomial", "doubling", "ring", "pairwise", "reduce_linear", "systems"]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of user code, made by Universe.create_operation."""
+
+    name: str
+    number: int
+
+
+class CollectiveRequest(Request):
+    """A collective call that was started without waiting. Its result is an array, or None at members that get none."""
+
+    def __init__(self, part: _couplet.Request, array: NDArray[Any] | None) -> None:
+        super().__init__(part)
+        self._array = array
+
+    def _result(self) -> NDArray[Any] | None:
+        super()._result()
+        return self._array
+
+
+class Collectives:
+    """The collective calls of a group.
+
+    Every call takes `timeout`, seconds after which this member revokes the call for all (None: never), and `method`, an
+    algorithm (default: the library chooses; see collective_method). An operation is one of "sum", "product", "max",
+    "min", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "maxloc" and "minloc"
+    (of pairs of value and index, one after the other), or an Operation.
+
+    Raises
+    ------
+    MismatchError
+        The members have given different counts, types, roots, operations, methods or calls.
+    PeerLostError
+        A member has died or left. The group has to be created again.
+    DeadlineError
+        A member has given up after its timeout.
+    StateError
+        This process is no member of the group.
+    """
+
+    _handle: _couplet.Group
+
+    def barrier(self, timeout: float | None = None, method: Method = "automatic") -> None:
+        """Waits until every member has called it."""
+        self.ibarrier(timeout, method).wait()
+
+    def broadcast(
+        self, array: NDArray[Any], root: int = 0, timeout: float | None = None, method: Method = "automatic"
+    ) -> NDArray[Any]:
+        """Copies the array of the member `root` into those of the others, which have the same shape and dtype."""
+        return _array(self.ibroadcast(array, root, timeout, method))
+
+    def reduce(
+        self,
+        array: ArrayLike,
+        op: str | Operation = "sum",
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any] | None:
+        """Combines the arrays of the members, element by element, at the member `root`. Others get None."""
+        return _maybe(self.ireduce(array, op, root, timeout, method))
+
+    def allreduce(
+        self,
+        array: ArrayLike,
+        op: str | Operation = "sum",
+        out: NDArray[Any] | None = None,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any]:
+        """Combines the arrays of the members, element by element, at all of them. `out` may be `array`."""
+        return _array(self.iallreduce(array, op, out, timeout, method))
+
+    def gather(
+        self, array: ArrayLike, root: int = 0, timeout: float | None = None, method: Method = "automatic"
+    ) -> NDArray[Any] | None:
+        """Stacks the arrays of the members, of the same shape, at the member `root`. Others get None."""
+        return _maybe(self.igather(array, root, timeout, method))
+
+    def gatherv(
+        self,
+        array: ArrayLike,
+        counts: Sequence[int] | None = None,
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any] | None:
+        """Concatenates arrays of different lengths at the member `root`, which gives the counts of all elements."""
+        return _maybe(self.igatherv(array, counts, root, timeout, method))
+
+    def allgather(self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic") -> NDArray[Any]:
+        """Stacks the arrays of the members, of the same shape, at all of them."""
+        return _array(self.iallgather(array, timeout, method))
+
+    def allgatherv(
+        self, array: ArrayLike, counts: Sequence[int], timeout: float | None = None, method: Method = "automatic"
+    ) -> NDArray[Any]:
+        """Concatenates arrays of different lengths at all members; each gives the same counts of elements."""
+        return _array(self.iallgatherv(array, counts, timeout, method))
+
+    def scatter(
+        self,
+        array: ArrayLike | None,
+        out: NDArray[Any],
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any]:
+        """Copies the block r of the array of the member `root` into `out` of the member r. Others give None."""
+        return _array(self.iscatter(array, out, root, timeout, method))
+
+    def scatterv(
+        self,
+        array: ArrayLike | None,
+        counts: Sequence[int] | None,
+        out: NDArray[Any],
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any]:
+        """Does the same with blocks of different lengths; the member `root` gives their counts of elements."""
+        return _array(self.iscatterv(array, counts, out, root, timeout, method))
+
+    def alltoall(self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic") -> NDArray[Any]:
+        """Sends the block r of the array to the member r, and returns the blocks that have come. The first dimension
+        is cut into one block for each member.
+        """
+        return _array(self.ialltoall(array, timeout, method))
+
+    def alltoallv(
+        self,
+        array: ArrayLike,
+        counts: Sequence[int],
+        result_counts: Sequence[int],
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any]:
+        """Does the same with blocks of different lengths, in elements."""
+        return _array(self.ialltoallv(array, counts, result_counts, timeout, method))
+
+    def reduce_scatter(
+        self,
+        array: ArrayLike,
+        counts: Sequence[int],
+        op: str | Operation = "sum",
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any]:
+        """Combines the arrays of the members, and returns the own block of the result. counts: elements of each."""
+        return _array(self.ireduce_scatter(array, counts, op, timeout, method))
+
+    def scan(
+        self,
+        array: ArrayLike,
+        op: str | Operation = "sum",
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> NDArray[Any]:
+        """Combines the arrays of the members 0 to this one."""
+        return _array(self.iscan(array, op, timeout, method))
+
+    def collective_method(self, call: str, nbytes: int) -> str:
+        """Returns the method that the call of that name would use for messages of `nbytes` bytes."""
+        return _couplet.collective_method(self._handle, call, nbytes)
+
+    # The same without waiting.
+
+    def ibarrier(self, timeout: float | None = None, method: Method = "automatic") -> CollectiveRequest:
+        """Starts barrier."""
+        return self._start("barrier", None, None, timeout, method)
+
+    def ibroadcast(
+        self, array: NDArray[Any], root: int = 0, timeout: float | None = None, method: Method = "automatic"
+    ) -> CollectiveRequest:
+        """Starts broadcast."""
+        return self._start("broadcast", None, array, timeout, method, root=root)
+
+    def ireduce(
+        self,
+        array: ArrayLike,
+        op: str | Operation = "sum",
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts reduce."""
+        given = np.ascontiguousarray(array)
+        out = np.empty_like(given) if self._is(root) else None
+        return self._start("reduce", given, out, timeout, method, op=op, root=root)
+
+    def iallreduce(
+        self,
+        array: ArrayLike,
+        op: str | Operation = "sum",
+        out: NDArray[Any] | None = None,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts allreduce."""
+        given = np.ascontiguousarray(array)
+        made = np.empty_like(given) if out is None else _fitting(out, given, "allreduce")
+        return self._start("allreduce", given, made, timeout, method, op=op)
+
+    def igather(
+        self, array: ArrayLike, root: int = 0, timeout: float | None = None, method: Method = "automatic"
+    ) -> CollectiveRequest:
+        """Starts gather."""
+        given = np.ascontiguousarray(array)
+        out = np.empty((self._members(), *given.shape), given.dtype) if self._is(root) else None
+        return self._start("gather", given, out, timeout, method, root=root)
+
+    def igatherv(
+        self,
+        array: ArrayLike,
+        counts: Sequence[int] | None = None,
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts gatherv."""
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "gatherv", "counts") if self._is(root) else None
+        out = None if every is None else np.empty(sum(every), given.dtype)
+        return self._start("gatherv", given, out, timeout, method, root=root, counts=every)
+
+    def iallgather(
+        self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
+    ) -> CollectiveRequest:
+        """Starts allgather."""
+        given = np.ascontiguousarray(array)
+        out = np.empty((self._members(), *given.shape), given.dtype)
+        return self._start("allgather", given, out, timeout, method)
+
+    def iallgatherv(
+        self, array: ArrayLike, counts: Sequence[int], timeout: float | None = None, method: Method = "automatic"
+    ) -> CollectiveRequest:
+        """Starts allgatherv."""
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "allgatherv", "counts")
+        self._own_count(every, given.size, "allgatherv")
+        out = np.empty(sum(every), given.dtype)
+        return self._start("allgatherv", given, out, timeout, method, counts=every)
+
+    def iscatter(
+        self,
+        array: ArrayLike | None,
+        out: NDArray[Any],
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts scatter."""
+        given = None
+        if self._is(root):
+            given = np.ascontiguousarray(array, out.dtype)
+            _expect(given.size, out.size * self._members(), "scatter", "array")
+        return self._start("scatter", given, out, timeout, method, root=root)
+
+    def iscatterv(
+        self,
+        array: ArrayLike | None,
+        counts: Sequence[int] | None,
+        out: NDArray[Any],
+        root: int = 0,
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts scatterv."""
+        given = None
+        every = None
+        if self._is(root):
+            every = self._counts(counts, "scatterv", "counts")
+            given = np.ascontiguousarray(array, out.dtype)
+            _expect(given.size, sum(every), "scatterv", "array")
+        return self._start("scatterv", given, out, timeout, method, root=root, counts=every)
+
+    def ialltoall(
+        self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
+    ) -> CollectiveRequest:
+        """Starts alltoall."""
+        given = np.ascontiguousarray(array)
+        members = max(self._members(), 1)
+        if given.ndim == 0 or given.shape[0] % members != 0:
+            raise ShapeError(f"alltoall: the array has the shape {given.shape}, and {members} blocks are needed")
+        return self._start("alltoall", given, np.empty_like(given), timeout, method, count=given.size // members)
+
+    def ialltoallv(
+        self,
+        array: ArrayLike,
+        counts: Sequence[int],
+        result_counts: Sequence[int],
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts alltoallv."""
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "alltoallv", "counts")
+        _expect(given.size, sum(every), "alltoallv", "array")
+        results = self._counts(result_counts, "alltoallv", "result_counts")
+        out = np.empty(sum(results), given.dtype)
+        return self._start("alltoallv", given, out, timeout, method, counts=every, result_counts=results)
+
+    def ireduce_scatter(
+        self,
+        array: ArrayLike,
+        counts: Sequence[int],
+        op: str | Operation = "sum",
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts reduce_scatter."""
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "reduce_scatter", "counts")
+        _expect(given.size, sum(every), "reduce_scatter", "array")
+        rank = self._handle.rank_and_size()[0]
+        out = np.empty(every[rank] if rank >= 0 else 0, given.dtype)
+        return self._start("reduce_scatter", given, out, timeout, method, op=op, counts=every)
+
+    def iscan(
+        self,
+        array: ArrayLike,
+        op: str | Operation = "sum",
+        timeout: float | None = None,
+        method: Method = "automatic",
+    ) -> CollectiveRequest:
+        """Starts scan."""
+        given = np.ascontiguousarray(array)
+        return self._start("scan", given, np.empty_like(given), timeout, method, op=op)
+
+    def _members(self) -> int:
+        return self._handle.rank_and_size()[1]
+
+    def _is(self, root: int) -> bool:
+        return self._handle.rank_and_size()[0] == root
+
+    def _counts(self, counts: Sequence[int] | None, call: str, name: str) -> list[int]:
+        made = [] if counts is None else [int(count) for count in counts]
+        if len(made) != self._members() or any(count < 0 for count in made):
+            raise ArgumentError(f"{call}: {name} is {counts!r}; {self._members()} counts from 0 on are needed")
+        return made
+
+    def _own_count(self, counts: list[int], size: int, call: str) -> None:
+        rank = self._handle.rank_and_size()[0]
+        if rank >= 0:
+            _expect(size, counts[rank], call, "array")
+
+    def _start(
+        self,
+        call: str,
+        given: NDArray[Any] | None,
+        out: NDArray[Any] | None,
+        timeout: float | None,
+        method: Method,
+        *,
+        op: str | Operation = "sum",
+        root: int = 0,
+        count: int = 0,
+        counts: list[int] | None = None,
+        result_counts: list[int] | None = None,
+    ) -> CollectiveRequest:
+        if method not in _METHODS:
+            raise ArgumentError(f"{call}: method is {method!r}; it can be {', '.join(_METHODS)}")
+        part = _couplet.start_collective(
+            self._handle,
+            call,
+            given,
+            out,
+            _number_of(op, call),
+            root,
+            count,
+            counts,
+            result_counts,
+            -1.0 if timeout is None else timeout,
+            _METHODS.index(method),
+        )
+        return CollectiveRequest(part, out)
+
+
+def _number_of(op: str | Operation, call: str) -> int:
+    if isinstance(op, Operation):
+        return op.number
+    if op not in _OPERATIONS:
+        raise ArgumentError(f"{call}: op is {op!r}; it can be {', '.join(_OPERATIONS)} or an Operation")
+    return _OPERATIONS[op]
+
+
+def _expect(given: int, wanted: int, call: str, name: str) -> None:
+    if given != wanted:
+        raise ShapeError(f"{call}: {name} has {given} elements, and {wanted} are needed")
+
+
+def _fitting(out: NDArray[Any], given: NDArray[Any], call: str) -> NDArray[Any]:
+    if out.shape != given.shape or out.dtype != given.dtype:
+        raise ShapeError(
+            f"{call}: out is {out.dtype} of the shape {out.shape}, and array {given.dtype} of the shape {given.shape}"
+        )
+    return out
+
+
+def _array(request: CollectiveRequest) -> NDArray[Any]:
+    result: NDArray[Any] = request.wait()
+    return result
+
+
+def _maybe(request: CollectiveRequest) -> NDArray[Any] | None:
+    result: NDArray[Any] | None = request.wait()
+    return result

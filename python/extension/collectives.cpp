@@ -1,0 +1,192 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "handles.hpp"
+
+namespace couplet_python {
+namespace {
+
+using Counts = std::optional<std::vector<uint64_t>>;
+
+/// The arguments of a collective call, as the package has checked them.
+struct CollectiveCall {
+  couplet_group* group;
+  Memory input;
+  Memory output;
+  couplet_operation operation;
+  int32_t root;
+  uint64_t count;
+  couplet_type type;
+  const uint64_t* counts;
+  const uint64_t* result_counts;
+  const couplet_collective_options* options;
+  couplet_request** request;
+};
+using Start = couplet_status (*)(const CollectiveCall&);
+
+const std::map<std::string, Start, std::less<>>& starts() {
+  using Call = const CollectiveCall&;
+  static const std::map<std::string, Start, std::less<>> all = {
+      {"barrier", [](Call c) { return couplet_ibarrier(c.group, c.options, c.request); }},
+      {"broadcast",
+       [](Call c) {
+         return couplet_ibroadcast(c.group, c.output.data, c.output.count, c.type, c.root, c.options, c.request);
+       }},
+      {"reduce",
+       [](Call c) {
+         return couplet_ireduce(c.group, c.input.data, c.output.data, c.input.count, c.type, c.operation, c.root,
+                                c.options, c.request);
+       }},
+      {"allreduce",
+       [](Call c) {
+         return couplet_iallreduce(c.group, c.input.data, c.output.data, c.input.count, c.type, c.operation, c.options,
+                                   c.request);
+       }},
+      {"gather",
+       [](Call c) {
+         return couplet_igather(c.group, c.input.data, c.input.count, c.output.data, c.type, c.root, c.options,
+                                c.request);
+       }},
+      {"gatherv",
+       [](Call c) {
+         return couplet_igatherv(c.group, c.input.data, c.input.count, c.output.data, c.counts, nullptr, c.type, c.root,
+                                 c.options, c.request);
+       }},
+      {"allgather",
+       [](Call c) {
+         return couplet_iallgather(c.group, c.input.data, c.input.count, c.output.data, c.type, c.options, c.request);
+       }},
+      {"allgatherv",
+       [](Call c) {
+         return couplet_iallgatherv(c.group, c.input.data, c.output.data, c.counts, nullptr, c.type, c.options,
+                                    c.request);
+       }},
+      {"scatter",
+       [](Call c) {
+         return couplet_iscatter(c.group, c.input.data, c.output.data, c.output.count, c.type, c.root, c.options,
+                                 c.request);
+       }},
+      {"scatterv",
+       [](Call c) {
+         return couplet_iscatterv(c.group, c.input.data, c.counts, nullptr, c.output.data, c.output.count, c.type,
+                                  c.root, c.options, c.request);
+       }},
+      {"alltoall",
+       [](Call c) {
+         return couplet_ialltoall(c.group, c.input.data, c.output.data, c.count, c.type, c.options, c.request);
+       }},
+      {"alltoallv",
+       [](Call c) {
+         return couplet_ialltoallv(c.group, c.input.data, c.counts, nullptr, c.output.data, c.result_counts, nullptr,
+                                   c.type, c.options, c.request);
+       }},
+      {"reduce_scatter",
+       [](Call c) {
+         return couplet_ireduce_scatter(c.group, c.input.data, c.output.data, c.counts, c.type, c.operation, c.options,
+                                        c.request);
+       }},
+      {"scan",
+       [](Call c) {
+         return couplet_iscan(c.group, c.input.data, c.output.data, c.input.count, c.type, c.operation, c.options,
+                              c.request);
+       }},
+  };
+  return all;
+}
+
+/// Starts the collective call of that name. input and output may be None.
+std::unique_ptr<Request> start_collective(const Group& group, const std::string& call, nb::handle input,
+                                          nb::handle output, int32_t operation, int32_t root, uint64_t count,
+                                          const Counts& counts, const Counts& result_counts, double timeout_s,
+                                          int32_t method) {
+  couplet_collective_options options;
+  couplet_collective_options_init(&options);
+  options.timeout_s = timeout_s;
+  options.method = method;
+  CollectiveCall made{};
+  if (!input.is_none()) {
+    made.input = read_only_memory(input, call.c_str());
+    made.type = made.input.type;
+  }
+  if (!output.is_none()) {
+    made.output = writable_memory(output, call.c_str());
+    made.type = made.output.type;
+  }
+  const Use use(group.state, call.c_str());
+  group.state->sweep();
+  made.group = group.open_handle(call.c_str());
+  made.operation = operation;
+  made.root = root;
+  made.count = count;
+  made.counts = counts ? counts->data() : nullptr;
+  made.result_counts = result_counts ? result_counts->data() : nullptr;
+  made.options = &options;
+  auto request = std::make_unique<Request>(group.state, nb::make_tuple(nb::borrow(input), nb::borrow(output)));
+  made.request = &request->handle;
+  const Start start = starts().at(call);
+  const Outcome outcome = unlocked([&] { return start(made); });
+  check_open(outcome, *group.state, group.is_open(), call.c_str(), "group");
+  request->forget_when_done();
+  return request;
+}
+
+/// Calls the function of user code with two arrays, and copies what it returns over the second one.
+int32_t combine_in_python(const void* from, void* into, uint64_t count, couplet_type type, void* context) {
+  const nb::gil_scoped_acquire gil;
+  try {
+    const std::array<std::size_t, 1> shape{static_cast<std::size_t>(count)};
+    const auto array = [&](void* data) {
+      return nb::cast(nb::ndarray<nb::numpy>(data, 1, shape.data(), nb::handle(), nullptr, element_type(type)),
+                      nb::rv_policy::reference);
+    };
+    const nb::object left = array(const_cast<void*>(from));  // NOLINT: the function gets a copy
+    const nb::object right = array(into);
+    const nb::handle function(static_cast<PyObject*>(context));
+    const nb::object result = function(left.attr("copy")(), right.attr("copy")());
+    right[nb::ellipsis()] = result;
+    return 0;
+  } catch (nb::python_error& error) {
+    error.discard_as_unraisable("an operation of a collective call");
+  } catch (const std::exception&) {
+    return -2;
+  }
+  return -1;
+}
+
+}  // namespace
+
+int32_t create_operation(couplet_universe* universe, const std::string& name, nb::object function, bool commutative) {
+  int32_t operation = 0;
+  const Outcome outcome = unlocked([&] {
+    return couplet_operation_create(universe, name.c_str(), combine_in_python, function.ptr(), commutative ? 1 : 0,
+                                    &operation);
+  });
+  check(outcome);
+  static_cast<void>(function.release());  // the library may call it as long as the process lives
+  return operation;
+}
+
+void bind_collectives(nb::module_& module) {
+  module.def("start_collective", &start_collective, nb::arg("group"), nb::arg("call"), nb::arg("input").none(),
+             nb::arg("output").none(), nb::arg("operation"), nb::arg("root"), nb::arg("count"),
+             nb::arg("counts").none(), nb::arg("result_counts").none(), nb::arg("timeout"), nb::arg("method"), Stays());
+  module.def(
+      "collective_method",
+      [](const Group& group, const std::string& call, uint64_t bytes) {
+        const Use use(group.state, "collective_method");
+        const char* method = "";
+        couplet_group* const handle = group.open_handle("collective_method");
+        const Outcome outcome =
+            unlocked([&] { return couplet_collective_method(handle, call.c_str(), bytes, &method); });
+        check_open(outcome, *group.state, group.is_open(), "collective_method", "group");
+        return std::string(method);
+      },
+      nb::arg("group"), nb::arg("call"), nb::arg("bytes"), Stays());
+}
+
+}  // namespace couplet_python

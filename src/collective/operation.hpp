@@ -1,0 +1,45 @@
+// Operation: combines arrays of elements, with the operations of couplet_collective.h or with one of user code.
+// Pure, but for what user code does. Tests: tests/unit/collective/operation_test.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/status.hpp"
+#include "base/types.hpp"
+
+namespace couplet::collective {
+
+// An operation of user code.
+struct UserOperation {
+  std::string name;
+  couplet_combine combine = nullptr;
+  void* context = nullptr;
+  bool commutative = false;
+};
+
+class Operations {
+ public:
+  // Returns argument (no name, no function) or exists (another operation has the name).
+  Result<couplet_operation> add(UserOperation operation);
+  // Returns nullptr for a built-in operation, and for one that does not exist.
+  [[nodiscard]] const UserOperation* find(couplet_operation operation) const noexcept;
+  // Returns argument if there is no such operation; type if it is not defined for the type.
+  [[nodiscard]] Status check(couplet_operation operation, couplet_type type, std::uint64_t count) const;
+  // May operands change places?
+  [[nodiscard]] bool may_reorder(couplet_operation operation) const noexcept;
+  // Returns "sum", "maxloc" or the name of a user's operation.
+  [[nodiscard]] std::string name_of(couplet_operation operation) const;
+  // A number that is the same at all members that use the same operation.
+  [[nodiscard]] std::uint8_t mark_of(couplet_operation operation) const noexcept;
+  // Does into[i] = from[i] (operation) into[i]. Returns state if user code has failed. REQUIRES: check() returns ok.
+  Status combine(couplet_operation operation, couplet_type type, const std::byte* from, std::byte* into,
+                 std::uint64_t count) const;
+
+ private:
+  std::vector<std::unique_ptr<UserOperation>> users_;
+};
+
+}  // namespace couplet::collective

@@ -1,0 +1,132 @@
+#include "message/courier.hpp"
+
+#include "message/probe.hpp"
+
+namespace couplet::message {
+
+Result<Request*> Courier::send(Group& group, std::uint32_t context, std::int32_t tag, const void* data,
+                               std::uint64_t count, const TypeInfo& type, std::int32_t target) {
+  Messenger::RequestHold made(messenger_);
+  made->sending = true;
+  made->context = context;
+  made->tag = tag;
+  made->flow = &messenger_.flow_to(group.peer(target));
+  made->group = &group;
+  made->type = &type;
+  made->data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
+  made->bytes = count * type.element_bytes;
+  COUPLET_TRY(messenger_.begin_send(*made));
+  return made.release();
+}
+
+Request* Courier::receive(Group& group, std::uint32_t context, std::int32_t tag, void* data, std::uint64_t count,
+                          const TypeInfo& type, std::int32_t source) {
+  Messenger::RequestHold made(messenger_);
+  messenger_.prepare_receive(*made, group, data, count, type, source, tag);
+  made->context = context;
+  messenger_.begin_receive(*made);
+  return made.release();
+}
+
+Request* Courier::receive_bytes(Group& group, std::uint32_t context, std::int32_t tag, std::string& bytes,
+                                std::int32_t source) {
+  Messenger::RequestHold made(messenger_);
+  messenger_.prepare_receive(*made, group, nullptr, 0, *find_type(COUPLET_BYTE), source, tag);
+  made->context = context;
+  made->text = &bytes;
+  messenger_.begin_receive(*made);
+  return made.release();
+}
+
+Request* Courier::promise(Group& group, const std::string& what) {
+  Request* const made = messenger_.take_request();
+  made->sending = true;  // it is not in a list of receives
+  made->stage = Stage::queued;
+  made->group = &group;
+  made->what = &what;
+  made->result.source = group.rank();
+  made->result.tag = COUPLET_ANY_TAG;
+  ++messenger_.pending_;
+  ++group.pending;
+  return made;
+}
+
+void Courier::keep(Request& promise, Status status) noexcept {
+  messenger_.finish(promise, std::move(status));
+}
+
+Status Courier::end(Request*& request) {
+  Request* const done = std::exchange(request, nullptr);
+  Status status = std::move(done->status);
+  messenger_.give_request(done);
+  return status;
+}
+
+bool Courier::withdraw(Request*& request) noexcept {
+  if (request->sending || request->done || request->stage != Stage::posted) return false;
+  messenger_.unpost(*request);
+  messenger_.give_request(std::exchange(request, nullptr));
+  return true;
+}
+
+bool Courier::detach(Request*& request) {
+  if (!request->sending || request->done || request->stage != Stage::offered) return false;
+  request->owned = std::make_unique<std::string>(reinterpret_cast<const char*>(request->data), request->bytes);
+  request->data = reinterpret_cast<std::byte*>(request->owned->data());
+  std::exchange(request, nullptr)->detached = true;
+  return true;
+}
+
+Status Courier::wait(const std::function<bool()>& done, std::uint64_t deadline_ns,
+                     const std::function<std::string()>& what) {
+  return messenger_.wait_until(done, deadline_ns, what, true);
+}
+
+void Courier::watch(const Request& request) noexcept {
+  watch_source(request, messenger_.channels_);
+}
+
+void Courier::look(channel::PeerId peer) noexcept {
+  constexpr int frames = 256;
+  const Flow* const flow = messenger_.flows_[peer].get();
+  if (flow != nullptr && flow->channel != nullptr) messenger_.poll_channel(*flow->channel, frames);
+}
+
+void Courier::drop(channel::PeerId peer, std::uint32_t context) noexcept {
+  Flow* const flow = messenger_.flows_[peer].get();
+  if (flow == nullptr || flow->lost) return;
+  for (Arrival* arrival = flow->arrivals.first(); arrival != nullptr;) {
+    Arrival* const next = ArrivalList::after(*arrival);
+    if (arrival->context == context && arrival->claimed == nullptr && !arrival->arriving) {
+      const bool answer = arrival->envelope && !arrival->dead;
+      const std::uint64_t cookie = arrival->cookie;
+      messenger_.forget_arrival(*arrival);
+      if (answer) messenger_.send_done(*flow, cookie);
+    }
+    arrival = next;
+  }
+  messenger_.ended_.add(context);
+}
+
+int Courier::groups_like(const Group& group) const noexcept {
+  int count = 0;
+  for (const auto& one : messenger_.groups_) count += one->hash() == group.hash() ? 1 : 0;
+  return count;
+}
+
+std::uint32_t Courier::losses(channel::PeerId peer) const noexcept {
+  const Flow* const flow = messenger_.flows_[peer].get();
+  return flow == nullptr ? 0 : flow->losses;
+}
+
+bool Courier::has_left(channel::PeerId peer) const noexcept {
+  const Flow* const flow = messenger_.flows_[peer].get();
+  return flow != nullptr && flow->left;
+}
+
+Status Courier::loss(channel::PeerId peer) const {
+  const Flow* const flow = messenger_.flows_[peer].get();
+  return flow == nullptr ? Status() : flow->loss;
+}
+
+}  // namespace couplet::message

@@ -1,0 +1,69 @@
+// Courier: sends and receives for parts of the library that keep many messages under way at a time, in contexts of
+// their own (collective). What the Messenger offers to users waits for one request; the caller of this looks at
+// request->done itself, and may withdraw what has not begun. collective is above it.
+// Invariants: no call waits unless it says so; every request that is made is given back by end(), withdraw() or
+// detach(). Tests: tests/conformance/collective.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "message/message.hpp"
+
+namespace couplet::message {
+
+class Courier {
+ public:
+  explicit Courier(Messenger& messenger) : messenger_(messenger) {}
+
+  // Begins to send `count` elements, which must not change until the request is done.
+  Result<Request*> send(Group& group, std::uint32_t context, std::int32_t tag, const void* data, std::uint64_t count,
+                        const TypeInfo& type, std::int32_t target);
+  // Begins to receive exactly that message.
+  [[nodiscard]] Request* receive(Group& group, std::uint32_t context, std::int32_t tag, void* data, std::uint64_t count,
+                                 const TypeInfo& type, std::int32_t source);
+  // Does the same with `bytes`, which is resized for what arrives and must keep its address.
+  [[nodiscard]] Request* receive_bytes(Group& group, std::uint32_t context, std::int32_t tag, std::string& bytes,
+                                       std::int32_t source);
+  // Makes a request that nothing completes but keep(): a call of the user that stands for many messages. what: its
+  // name in texts, which outlives the request.
+  [[nodiscard]] Request* promise(Group& group, const std::string& what);
+  void keep(Request& promise, Status status) noexcept;
+  // Takes back a request that is done, and returns its status.
+  Status end(Request*& request);
+  // Takes back a receive that no message has met. Returns false if one has, or if the request is a send.
+  bool withdraw(Request*& request) noexcept;
+  // Copies the message of a send that the peer has not answered yet, so that the caller's memory is free, and takes the
+  // request back: it ends by itself. Returns false if the message is being moved.
+  bool detach(Request*& request);
+
+  // Is there an engine to wait with?
+  [[nodiscard]] bool can_wait() const noexcept { return messenger_.engine_ != nullptr; }
+  // Polls the channel of `request` for a short time. Returns true if it is done.
+  bool spin(const Request& request) noexcept { return messenger_.engine_ != nullptr && messenger_.spin(request); }
+  // Waits until done() returns true. Returns timeout, interrupted or state as Engine::wait does.
+  Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::function<std::string()>& what);
+  // Called while this process waits for `request`: the death of its source is noticed without a hub, too.
+  void watch(const Request& request) noexcept;
+  // Takes in what has come from the peer.
+  void look(channel::PeerId peer) noexcept;
+
+  // Drops what has arrived from the peer in a context that has ended, and what still arrives. Its senders are told that
+  // their messages are not needed.
+  void drop(channel::PeerId peer, std::uint32_t context) noexcept;
+  // How often the peer was lost so far.
+  [[nodiscard]] std::uint32_t losses(channel::PeerId peer) const noexcept;
+  // Has the peer, the last time, left in good order?
+  [[nodiscard]] bool has_left(channel::PeerId peer) const noexcept;
+  // Why the peer was last lost; ok: it never was.
+  [[nodiscard]] Status loss(channel::PeerId peer) const;
+  [[nodiscard]] std::string name(channel::PeerId peer) const { return messenger_.channels_.peer_name(peer); }
+  // How many groups of this process have this name and these members?
+  [[nodiscard]] int groups_like(const Group& group) const noexcept;
+  [[nodiscard]] Messenger& messenger() const noexcept { return messenger_; }
+
+ private:
+  Messenger& messenger_;
+};
+
+}  // namespace couplet::message

@@ -1,0 +1,130 @@
+#include "wire/collective.hpp"
+
+#include <algorithm>
+
+#include "wire/numbers.hpp"
+
+namespace couplet::wire {
+namespace {
+
+constexpr std::uint32_t flag_big_endian = 1;
+constexpr std::uint32_t flag_apart = 2;
+
+const std::byte* bytes_of(std::string_view image) noexcept {
+  return reinterpret_cast<const std::byte*>(image.data());
+}
+
+}  // namespace
+
+std::uint32_t CollectiveHead::signature() const noexcept {
+  std::uint64_t mixed = 0x9E3779B97F4A7C15U;
+  const std::uint64_t words[] = {std::uint64_t{kind} | std::uint64_t{method} << 8U | std::uint64_t{type} << 16U |
+                                     std::uint64_t{operation} << 24U |
+                                     std::uint64_t{static_cast<std::uint32_t>(root)} << 32U,
+                                 count};
+  for (const std::uint64_t word : words) {
+    mixed = (mixed ^ word) * 0xBF58476D1CE4E5B9U;
+    mixed ^= mixed >> 31U;
+  }
+  const auto folded = static_cast<std::uint32_t>(mixed ^ (mixed >> 32U));
+  return folded == 0 ? 1 : folded;
+}
+
+void encode_collective_head(const CollectiveHead& head, std::span<std::byte, collective_head_bytes> image) noexcept {
+  put_little(image.data(), head.kind);
+  put_little(image.data() + 1, head.method);
+  put_little(image.data() + 2, head.type);
+  put_little(image.data() + 3, head.operation);
+  put_little(image.data() + 4, head.root);
+  put_little(image.data() + 8, head.count);
+  put_little(image.data() + 16, head.previous);
+  put_little(image.data() + 20, (head.big_endian ? flag_big_endian : 0U) | (head.apart ? flag_apart : 0U));
+}
+
+Result<CollectiveHead> decode_collective_head(std::string_view image) {
+  if (image.size() < collective_head_bytes) {
+    return fail(Code::protocol, "a message of a collective call has {} bytes, and its head {}", image.size(),
+                collective_head_bytes);
+  }
+  const std::byte* const source = bytes_of(image);
+  const auto flags = take_little<std::uint32_t>(source + 20);
+  if ((flags & ~(flag_big_endian | flag_apart)) != 0) {
+    return fail(Code::protocol, "a message of a collective call has the flags {:#x}", flags);
+  }
+  CollectiveHead head;
+  head.kind = take_little<std::uint8_t>(source);
+  head.method = take_little<std::uint8_t>(source + 1);
+  head.type = take_little<std::uint8_t>(source + 2);
+  head.operation = take_little<std::uint8_t>(source + 3);
+  head.root = take_little<std::int32_t>(source + 4);
+  head.count = take_little<std::uint64_t>(source + 8);
+  head.previous = take_little<std::uint32_t>(source + 16);
+  head.big_endian = (flags & flag_big_endian) != 0;
+  head.apart = (flags & flag_apart) != 0;
+  return head;
+}
+
+std::string encode_collective_notice(const CollectiveNotice& notice) {
+  const std::string_view text = std::string_view(notice.text).substr(0, max_notice_text_bytes);
+  std::size_t more = 0;
+  if (notice.kind == NoticeKind::revoke) more = text.size();
+  if (notice.kind == NoticeKind::inquiry) more = collective_head_bytes;
+  if (notice.kind == NoticeKind::epoch) more = 4 * notice.systems.size();
+  std::string image(collective_notice_bytes + more, '\0');
+  auto* const target = reinterpret_cast<std::byte*>(image.data());
+  put_little(target, collective_magic);
+  put_little(target + 4, static_cast<std::uint32_t>(notice.kind));
+  put_little(target + 8, notice.identity);
+  put_little(target + 16, notice.call);
+  put_little(target + 24, notice.stamp);
+  put_little(target + 32, notice.epoch);
+  put_little(target + 40, notice.code);
+  put_little(target + 44, static_cast<std::uint32_t>(more));
+  std::byte* rest = target + collective_notice_bytes;
+  if (notice.kind == NoticeKind::revoke) std::copy_n(bytes_of(text), text.size(), rest);
+  if (notice.kind == NoticeKind::inquiry) {
+    encode_collective_head(notice.head, std::span<std::byte, collective_head_bytes>(rest, collective_head_bytes));
+  }
+  if (notice.kind == NoticeKind::epoch) {
+    for (const std::uint32_t system : notice.systems) {
+      put_little(rest, system);
+      rest += 4;
+    }
+  }
+  return image;
+}
+
+Result<CollectiveNotice> decode_collective_notice(std::string_view image) {
+  const std::byte* const source = bytes_of(image);
+  if (image.size() < collective_notice_bytes || take_little<std::uint32_t>(source) != collective_magic) {
+    return fail(Code::protocol, "a notice about a collective call is malformed: {} bytes", image.size());
+  }
+  const auto kind = take_little<std::uint32_t>(source + 4);
+  const auto more = take_little<std::uint32_t>(source + 44);
+  const std::string_view rest = image.substr(collective_notice_bytes);
+  CollectiveNotice notice;
+  notice.kind = static_cast<NoticeKind>(kind);
+  notice.identity = take_little<std::uint64_t>(source + 8);
+  notice.call = take_little<std::uint64_t>(source + 16);
+  notice.stamp = take_little<std::uint64_t>(source + 24);
+  notice.epoch = take_little<std::uint64_t>(source + 32);
+  notice.code = take_little<std::int32_t>(source + 40);
+  if (kind < 1 || kind > 4 || more != rest.size() || (notice.kind == NoticeKind::greeting && more != 0) ||
+      (notice.kind == NoticeKind::revoke && (more > max_notice_text_bytes || notice.code >= 0)) ||
+      (notice.kind == NoticeKind::epoch && more % 4 != 0)) {
+    return fail(Code::protocol, "a notice about a collective call is malformed: kind {}, code {}, {} bytes follow",
+                kind, notice.code, rest.size());
+  }
+  if (notice.kind == NoticeKind::revoke) notice.text = rest;
+  if (notice.kind == NoticeKind::inquiry) {
+    COUPLET_TRY_VALUE(notice.head, decode_collective_head(rest));
+  }
+  if (notice.kind == NoticeKind::epoch) {
+    for (std::size_t offset = 0; offset < rest.size(); offset += 4) {
+      notice.systems.push_back(take_little<std::uint32_t>(bytes_of(rest) + offset));
+    }
+  }
+  return notice;
+}
+
+}  // namespace couplet::wire

@@ -1,0 +1,119 @@
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "wire/collective.hpp"
+
+namespace couplet::wire {
+namespace {
+
+std::string bytes(std::initializer_list<int> numbers) {
+  std::string made;
+  for (const int number : numbers) made.push_back(static_cast<char>(number));
+  return made;
+}
+
+constexpr CollectiveHead head = {.kind = 4,
+                                 .method = 3,
+                                 .type = 10,
+                                 .operation = 2,
+                                 .root = -1,
+                                 .count = 0x0102,
+                                 .previous = 0xA0B0C0D0,
+                                 .big_endian = false,
+                                 .apart = true};
+
+std::string image_of(const CollectiveHead& given) {
+  std::array<std::byte, collective_head_bytes> image{};
+  encode_collective_head(given, image);
+  return {reinterpret_cast<const char*>(image.data()), image.size()};
+}
+
+TEST(CollectiveHead, HasGoldenBytes) {
+  EXPECT_EQ(image_of(head),
+            bytes({4, 3, 10, 2, 0xFF, 0xFF, 0xFF, 0xFF, 2, 1, 0, 0, 0, 0, 0, 0, 0xD0, 0xC0, 0xB0, 0xA0, 2, 0, 0, 0}));
+}
+
+TEST(CollectiveHead, ComesBack) {
+  const auto back = decode_collective_head(image_of(head));
+  ASSERT_TRUE(back.ok());
+  EXPECT_TRUE(back->agrees(head));
+  EXPECT_EQ(back->previous, head.previous);
+  EXPECT_TRUE(back->apart);
+  EXPECT_FALSE(back->big_endian);
+  EXPECT_EQ(back->signature(), head.signature());
+}
+
+TEST(CollectiveHead, WithTooFewBytesOrUnknownFlagsIsRefused) {
+  const std::string image = image_of(head);
+  for (std::size_t length = 0; length < image.size(); ++length) {
+    EXPECT_EQ(decode_collective_head(image.substr(0, length)).code(), Code::protocol);
+  }
+  std::string flags = image;
+  flags[20] = 4;
+  EXPECT_EQ(decode_collective_head(flags).code(), Code::protocol);
+}
+
+TEST(CollectiveHead, DiffersIfAnyMemberDiffers) {
+  for (int which = 0; which < 6; ++which) {
+    CollectiveHead other = head;
+    if (which == 0) other.kind = 3;
+    if (which == 1) other.method = 4;
+    if (which == 2) other.type = 9;
+    if (which == 3) other.operation = 3;
+    if (which == 4) other.root = 0;
+    if (which == 5) other.count = 7;
+    EXPECT_FALSE(head.agrees(other));
+    EXPECT_NE(head.signature(), other.signature());
+  }
+}
+
+TEST(CollectiveNotice, HasGoldenBytes) {
+  CollectiveNotice notice;
+  notice.kind = NoticeKind::revoke;
+  notice.identity = 0x0807060504030201;
+  notice.call = 9;
+  notice.stamp = 0;
+  notice.epoch = 0x1F;
+  notice.code = -104;
+  notice.text = "ab";
+  EXPECT_EQ(
+      encode_collective_notice(notice),
+      bytes({'C', 'C', 'L', '1', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   0,
+             0,   0,   0,   0,   0, 0, 0, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0x98, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 'a', 'b'}));
+}
+
+TEST(CollectiveNotice, OfEachKindComesBack) {
+  CollectiveNotice notice;
+  notice.identity = 5;
+  notice.call = 1;
+  notice.stamp = 77;
+  notice.epoch = 8;
+  notice.systems = {1, 2, 1};
+  notice.head = head;
+  notice.text = "why";
+  for (const auto kind : {NoticeKind::greeting, NoticeKind::epoch, NoticeKind::revoke, NoticeKind::inquiry}) {
+    notice.kind = kind;
+    notice.code = kind == NoticeKind::revoke ? -101 : 0;
+    const std::string image = encode_collective_notice(notice);
+    const auto back = decode_collective_notice(image);
+    ASSERT_TRUE(back.ok()) << back.status().text();
+    EXPECT_EQ(back->stamp, 77U);
+    EXPECT_EQ(back->systems.size(), kind == NoticeKind::epoch ? 3U : 0U);
+    EXPECT_EQ(back->text, kind == NoticeKind::revoke ? "why" : "");
+    EXPECT_EQ(back->head.agrees(head), kind == NoticeKind::inquiry);
+    for (std::size_t length = 0; length < image.size(); ++length) {
+      EXPECT_EQ(decode_collective_notice(image.substr(0, length)).code(), Code::protocol) << length;
+    }
+  }
+}
+
+TEST(CollectiveNotice, ThatRevokesWithAnAnswerIsRefused) {
+  CollectiveNotice notice;
+  notice.kind = NoticeKind::revoke;
+  notice.code = 0;
+  EXPECT_EQ(decode_collective_notice(encode_collective_notice(notice)).code(), Code::protocol);
+}
+
+}  // namespace
+}  // namespace couplet::wire
