@@ -38,8 +38,8 @@ class RelayStart final : public engine::Source {
   RelayStart(const RelayStart&) = delete;
   RelayStart& operator=(const RelayStart&) = delete;
 
-  // Called by all ranks of `writers` once they have a series. The first rank that is left on each node starts a relay as
-  // soon as one is needed and not there. If another process has started one meanwhile, the hub accepts one of them.
+  // Called by all ranks of `writers` once they have a series. The first rank that is left on each node starts a relay
+  // as soon as one is needed and not there. If another process has started one meanwhile, the hub accepts one of them.
   Status for_writers(const message::Group& writers);
   // The node's relay is lost: starts another one if this process had started that one, a few times.
   Status again(channel::PeerId lost);

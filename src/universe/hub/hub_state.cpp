@@ -28,7 +28,8 @@ std::string waiting_also_for(const std::string& missing, const std::string& more
 HubState::HubState(HubSettings settings)
     : settings_(std::move(settings)),
       seats_(settings_.programs),
-      series_(seats_, outbox_, relay_mode(settings_.settings), [this](ConnectionId to) { tell_changes(to); }) {
+      series_(seats_, outbox_, relay_mode(settings_.settings), [this](ConnectionId to) { tell_changes(to); }),
+      second_comers_(settings_.has_unheard) {
   after_restart_.recovering = settings_.restarted;
   after_restart_.epoch = settings_.first_epoch;
   series_.book().begin_epoch(after_restart_.epoch);
@@ -115,7 +116,19 @@ void HubState::tick(std::uint64_t now_ns) {
   if (over_) {
     return;
   }
-  look_at_second(now_ns);
+  for (const auto connection : second_comers_.take()) {
+    const auto found = clients_.find(connection);
+    if (found == clients_.end()) {
+      continue;
+    }
+    auto& client = found->second;
+    client.decide_by_ns = now_ns < client.decide_by_ns ? client.decide_by_ns : 0;
+    if (client.phase == Phase::fresh && client.join) {
+      take(connection, client, JoinMessage(*client.join), now_ns);
+    } else {
+      place(connection, client);
+    }
+  }
   // Computed once for each program, since each is a walk over all its ranks.
   std::map<std::int32_t, std::string> known;
   const auto text_for = [&](const Client& client) {
@@ -202,16 +215,14 @@ void HubState::take(ConnectionId connection, Client& client, const JoinMessage& 
     refuse(connection, client, {Code::protocol, "this connection has joined already"});
     return;
   }
-  client.since_ns = now_ns;
-  client.deadline_ns = deadline(now_ns, message.timeout_s);
-  client.next_note_ns = now_ns + waiting_note_after_ns;
-  client.decide_by_ns = now_ns + hear_out_ns;
-  client.host = message.host;
-  client.place.relay = message.relay;
-  enter(connection, client, message);
-}
-
-void HubState::enter(ConnectionId connection, Client& client, const JoinMessage& message) {
+  if (!client.join) {
+    client.since_ns = now_ns;
+    client.deadline_ns = deadline(now_ns, message.timeout_s);
+    client.next_note_ns = now_ns + waiting_note_after_ns;
+    client.decide_by_ns = now_ns + hear_out_ns;
+    client.host = message.host;
+    client.place.relay = message.relay;
+  }
   if (auto status = admit(connection, client, message); !status.ok()) {
     if (status.code() != Code::not_yet) {
       refuse(connection, client, status);
@@ -233,7 +244,7 @@ Status HubState::admit(ConnectionId connection, Client& client, const JoinMessag
   auto& seat = *seats_.find(place);
   if (seat.connection != 0) {
     const auto& other = clients_.at(seat.connection);
-    if (waits_for_end(connection, client, seat.connection)) {
+    if (client.decide_by_ns > 0 && second_comers_.wait(connection, seat.connection)) {
       client.join = message;
       return Code::not_yet;
     }
@@ -246,31 +257,6 @@ Status HubState::admit(ConnectionId connection, Client& client, const JoinMessag
   seat.connection = connection;
   client.place = place;
   return {};
-}
-
-// Is the place of this process still taken only because the hub has not heard everything of the connection that has it?
-bool HubState::waits_for_end(ConnectionId connection, const Client& client, ConnectionId holder) {
-  const bool waits = client.decide_by_ns > 0 && settings_.has_unheard && settings_.has_unheard(holder);
-  if (waits) {
-    second_.push_back(connection);
-  }
-  return waits;
-}
-
-void HubState::look_at_second(std::uint64_t now_ns) {
-  for (const auto connection : std::exchange(second_, {})) {
-    const auto found = clients_.find(connection);
-    if (found == clients_.end()) {
-      continue;
-    }
-    auto& client = found->second;
-    client.decide_by_ns = now_ns < client.decide_by_ns ? client.decide_by_ns : 0;
-    if (client.phase == Phase::fresh && client.join) {
-      enter(connection, client, JoinMessage(*client.join));
-    } else {
-      place(connection, client);
-    }
-  }
 }
 
 void HubState::settle_sizes() {
@@ -323,7 +309,8 @@ void HubState::place(ConnectionId connection, Client& client) {
   if (client.place.relay) {
     const auto seat = seats_.relay_seat(node);
     if (!seat.ok() || ((*seat)->connection != 0 && (*seat)->connection != connection)) {
-      if (!seat.ok() || !waits_for_end(connection, client, (*seat)->connection)) {
+      const bool waits = seat.ok() && client.decide_by_ns > 0 && second_comers_.wait(connection, (*seat)->connection);
+      if (!waits) {
         refuse(connection, client,
                seat.ok() ? fail(Code::exists, "node {} has a relay already", seats_.node_name(node)) : seat.status());
       }

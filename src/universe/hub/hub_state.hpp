@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -23,6 +22,7 @@
 #include "universe/hub/listener_calls.hpp"
 #include "universe/hub/outbox.hpp"
 #include "universe/hub/seats.hpp"
+#include "universe/hub/second_comers.hpp"
 #include "universe/hub/series_service.hpp"
 #include "universe/membership.hpp"
 #include "universe/programs.hpp"
@@ -47,17 +47,12 @@ struct HubSettings {
   // other one.
   double reset_patience_s = 3;
   double connection_patience_s = 60;
-  // Returns true if something has arrived on a connection that the hub has not heard yet, be it the connection's end.
-  // Empty: nothing ever has.
-  std::function<bool(ConnectionId)> has_unheard;
+  SecondComers::HasUnheard has_unheard;  // empty: everything is heard at once
 };
 
 inline constexpr std::uint64_t waiting_note_after_ns = 10'000'000'000;
 inline constexpr std::uint64_t waiting_note_every_ns = 30'000'000'000;
 inline constexpr std::uint64_t look_every_ns = 1'000'000'000;
-// How long a process whose place is taken waits for the end of the process that has it, if the hub has not heard
-// everything of that one yet.
-inline constexpr std::uint64_t hear_out_ns = 2'000'000'000;
 // An incarnation above any that a rank has had with an earlier hub. It is used if no member has told which one that
 // was.
 inline constexpr std::uint16_t unheard_incarnation = 64;
@@ -122,10 +117,8 @@ class HubState {
     std::string host;
     std::optional<std::string> node_key;  // its node gets its number when it is placed
     std::uint16_t noted_node = unknown_node;
-    // Its place belongs to a connection of which the hub has not heard everything. It may be the place of a process that
-    // has ended, so the hub looks again until this time.
-    std::uint64_t decide_by_ns = 0;
-    std::optional<JoinMessage> join;  // is taken then, if it has not been admitted yet
+    std::uint64_t decide_by_ns = 0;   // until then it may wait as a second comer
+    std::optional<JoinMessage> join;  // kept while it waits and is not admitted
   };
   using Clients = std::map<ConnectionId, Client>;
 
@@ -143,10 +136,7 @@ class HubState {
   template <typename Message>
   void take(ConnectionId connection, Client& client, const Message& message, std::uint64_t now_ns);
 
-  void enter(ConnectionId connection, Client& client, const JoinMessage& message);
   Status admit(ConnectionId connection, Client& client, const JoinMessage& message);
-  bool waits_for_end(ConnectionId connection, const Client& client, ConnectionId holder);
-  void look_at_second(std::uint64_t now_ns);
   void settle_sizes();
   void place(ConnectionId connection, Client& client);
   void release(std::int32_t program);
@@ -202,7 +192,7 @@ class HubState {
     std::uint64_t next_look_ns = 0;
   };
   AfterRestart after_restart_;
-  std::vector<ConnectionId> second_;  // whose place is taken by a connection that is not heard out: see decide_by_ns
+  SecondComers second_comers_;
 };
 
 }  // namespace couplet::universe
