@@ -18,8 +18,8 @@ struct Piece {
   Method method;
 };
 
-// The first piece that fits and is possible counts. The limits are those at which two methods took the same time over
-// shared memory between 2 to 8 ranks on two cores.
+// The first piece that fits and is possible counts. The limits are estimates from the number of messages and bytes of
+// each method, and were not measured.
 constexpr std::array pieces = {
     Piece{Collective::barrier, 2, 3, any_bytes, Method::systems},
     Piece{Collective::barrier, 1, 1, any_bytes, Method::doubling},

@@ -120,7 +120,9 @@ TEST(Mismatch, LeavesTheGroupFitForTheNextCall) {
       std::vector<double> result(data.size());
       const Status status = member.run(allreduce(data, result, COUPLET_DOUBLE));
       EXPECT_EQ(status.code(), round % 2 == 0 ? Code::mismatch : Code::ok) << status.text();
-      if (round % 2 != 0) EXPECT_EQ(result[0], 3);
+      if (round % 2 != 0) {
+        EXPECT_EQ(result[0], 3);
+      }
     }
   });
 }
@@ -179,7 +181,9 @@ TEST(Misuse, IsNamed) {
     ASSERT_TRUE(group.ok());
     const Status status = member.calls.run(**group, barrier());
     EXPECT_EQ(status.code(), party.rank() == 0 ? Code::ok : Code::state) << status.text();
-    if (party.rank() == 1) EXPECT_THAT(status.text(), HasSubstr("no member of group 'one'"));
+    if (party.rank() == 1) {
+      EXPECT_THAT(status.text(), HasSubstr("no member of group 'one'"));
+    }
     ASSERT_TRUE(member.run(barrier()).ok());
   });
 }
