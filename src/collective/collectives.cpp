@@ -495,6 +495,7 @@ cost::Method Collectives::method_for(message::Group& group, cost::Collective kin
     shape.systems_in_order = systems.in_order;
   } else if (facts_.system_of) {
     std::vector<std::uint32_t> names;
+    names.reserve(static_cast<std::size_t>(group.size()));
     for (std::int32_t rank = 0; rank < group.size(); ++rank) names.push_back(facts_.system_of(group.peer(rank)));
     const Systems systems = group_systems(names);
     shape.systems = static_cast<std::int32_t>(systems.members.size());

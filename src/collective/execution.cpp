@@ -9,7 +9,6 @@ namespace couplet::collective {
 namespace {
 
 using message::Request;
-using message::Stage;
 
 // How many steps are looked at beyond the first that is not done. Partners are in the same round, or one side waits.
 constexpr std::size_t max_open_steps = 64;

@@ -50,8 +50,8 @@ bool is_nan(Number number) noexcept {
 template <typename Number, typename Wrapping>
 void combine_wrapping(couplet_operation operation, const Number* from, Number* into, std::uint64_t count) noexcept {
   for (std::uint64_t i = 0; i < count; ++i) {
-    const auto a = static_cast<Wrapping>(from[i]);
-    const auto b = static_cast<Wrapping>(into[i]);
+    const auto a = static_cast<Wrapping>(static_cast<std::make_unsigned_t<Number>>(from[i]));
+    const auto b = static_cast<Wrapping>(static_cast<std::make_unsigned_t<Number>>(into[i]));
     into[i] = static_cast<Number>(operation == COUPLET_OPERATION_SUM ? static_cast<Wrapping>(a + b)
                                                                      : static_cast<Wrapping>(a * b));
   }

@@ -45,7 +45,7 @@ Status write_run(const std::string& pointer, std::uint64_t run_id) {
   const std::string text = fmt::format("{:016x}\n", run_id);
   if (!file || ::write(file.number(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
       ::fsync(file.number()) != 0 || ::rename(making.c_str(), pointer.c_str()) != 0) {
-    const Status why = os::system_failure(errno, fmt::format("cannot write {}", pointer));
+    Status why = os::system_failure(errno, fmt::format("cannot write {}", pointer));
     static_cast<void>(os::remove_file(making));
     return why;
   }

@@ -214,8 +214,9 @@ bool FileTransport::drive(Meeting& meeting, std::uint64_t now_ns) {
                                       [&](channel::Handshake& /*handshake*/) { decide(meeting); });
   }
   if (status.code() == Code::not_yet && meeting.connection) {
-    const Status looked = meeting.connection->finish_look(false, now_ns);
-    status = looked.error() ? looked : std::move(status);
+    if (const Status looked = meeting.connection->finish_look(false, now_ns); looked.error()) {
+      status = looked;
+    }
   }
   if (status.code() == Code::not_yet && late.ok()) {
     return true;

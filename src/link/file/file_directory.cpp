@@ -54,7 +54,7 @@ Result<FileDirectory> FileDirectory::open(const std::string& path) {
 }
 
 Status FileDirectory::failure(int error, const char* what, const std::string& name) const {
-  if (const Status vanished = check(); vanished.error()) {
+  if (Status vanished = check(); vanished.error()) {
     return vanished;
   }
   return os::system_failure(error, fmt::format("cannot {} {}/{}", what, path_, name));

@@ -36,7 +36,8 @@ std::uint64_t run_changed_ns(const std::string& run) {
   const auto inboxes = os::list_directory(run);
   if (inboxes.ok()) {
     for (const std::string& inbox : *inboxes) {
-      last = std::max({last, changed_ns(run + "/" + inbox), changed_ns(run + "/" + inbox + "/beat")});
+      const std::string path = fmt::format("{}/{}", run, inbox);
+      last = std::max({last, changed_ns(path), changed_ns(path + "/beat")});
     }
   }
   return last;
