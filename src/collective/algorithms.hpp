@@ -1,6 +1,6 @@
 // The algorithms: each turns the arguments of one collective call into the steps of one member, one file for each. They
 // work on a circle: an ordered set of members, of which this member may be one. So that a call can be put together from
-// calls over parts of the group (hierarchical.cpp), each function appends its steps to a Builder.
+// calls over parts of the group (systems.cpp), each function appends its steps to a Builder.
 // plan.hpp chooses between them. Pure. Invariants: what is combined is combined in an order that only the arguments
 // decide; every member of the circle that makes the same call appends matching sends and receives.
 // Tests: tests/unit/collective/schedule_test.cpp (each algorithm, 1 to 33 ranks, all roots).

@@ -37,7 +37,7 @@ enum class Action : std::uint8_t {
 struct Step {
   Action action = Action::copy;
   std::int32_t peer = -1;        // rank in the group
-  std::uint32_t number = 0;      // send, receive: the how manieth message between the two in this direction
+  std::uint32_t number = 0;      // send, receive: the ordinal of the message between the two in this direction
   std::uint32_t first_need = 0;  // place in Schedule::needs
   std::uint32_t need_count = 0;
   Range from;
