@@ -17,9 +17,11 @@ constexpr double min_first = 0.5;  // for the first share after all steps
 constexpr double wanted_waiting = 0.25;
 constexpr double correction = 0.5;
 // The link counts as idle if nothing comes for twice the time between the last two steps that came, within these
-// bounds.
+// bounds; after so many steps in a row of which each was the newest one when it came, for the smallest of these times:
+// then the time between two steps is that between two steps of the share, and not what the link takes.
 constexpr std::uint64_t min_patience_ns = 100'000'000;
 constexpr std::uint64_t max_patience_ns = 500'000'000;
+constexpr int min_newest = 2;
 
 std::uint32_t as_share(double part) noexcept {
   return static_cast<std::uint32_t>(
@@ -29,7 +31,9 @@ std::uint32_t as_share(double part) noexcept {
 }  // namespace
 
 void CarriedShare::step_came(std::uint64_t ordinal, std::uint64_t sent_at, std::uint64_t known) noexcept {
-  steps_[count_++ % max_steps] = {sent_at, known - std::min(known, ordinal + 1)};
+  const std::uint64_t newer = known - std::min(known, ordinal + 1);
+  steps_[count_++ % max_steps] = {sent_at, newer};
+  newest_ = newer == 0 ? std::min(newest_ + 1, min_newest) : 0;
   if (share_ == wire::whole_share && told_ == wire::whole_share) {
     return;
   }
@@ -39,7 +43,9 @@ void CarriedShare::step_came(std::uint64_t ordinal, std::uint64_t sent_at, std::
     const double too_many = static_cast<double>(late) / static_cast<double>(slots_) - wanted_waiting;
     idle_ = late == 0 ? idle_ + 1 : 0;
     const double least = late == 0 ? 1 + std::min(max_growth, growth * idle_) : min_shrunk;
-    share_ = as_share(std::max(part * (1 - correction * too_many), least * told_ / wire::whole_share));
+    doubled_ = late == 0 ? doubled_ : 0;
+    const double found = std::max(part * (1 - correction * too_many), least * told_ / wire::whole_share);
+    share_ = std::max(as_share(found), doubled_);
   }
 }
 
@@ -56,14 +62,15 @@ void CarriedShare::steps_were_lost(std::uint64_t begin, std::uint64_t end) noexc
 void CarriedShare::look(std::uint64_t now_ns, std::uint64_t known, bool under_way) noexcept {
   auto& last = last_look_;
   if (count_ != last.count) {
-    last.patience_ns = std::clamp(2 * (now_ns - last.came_ns), min_patience_ns, max_patience_ns);
+    last.patience_ns = newest_ < min_newest ? std::clamp(2 * (now_ns - last.came_ns), min_patience_ns, max_patience_ns)
+                                            : min_patience_ns;
     last.came_ns = now_ns;
   }
   if (told_ == wire::whole_share || under_way || count_ != last.count || known <= last.known) {
     last.at_ns = now_ns;
   } else if (now_ns - last.at_ns >= std::max(last.patience_ns, min_patience_ns)) {
     last.at_ns = now_ns;
-    share_ = std::min(wire::whole_share, 2 * std::max(share_, told_));
+    share_ = doubled_ = std::min(wire::whole_share, 2 * std::max(share_, told_));
   } else {
     return;
   }
@@ -76,6 +83,7 @@ void CarriedShare::tell(std::uint32_t share, std::uint64_t known) noexcept {
     unsure_below_ = known + slots_;
   }
   told_ = share;
+  doubled_ = share < doubled_ ? doubled_ : 0;
 }
 
 double CarriedShare::carried() const noexcept {

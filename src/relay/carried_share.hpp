@@ -52,8 +52,11 @@ class CarriedShare {
   std::array<Step, max_steps> steps_{};  // the last ones: a ring
   std::size_t count_ = 0;                // number of steps that were put into it
   int idle_ = 0;                         // successive steps that came while none waited
+  int newest_ = 0;                       // successive steps that were the newest ones when they came; up to a bound
   std::uint32_t share_ = wire::whole_share;
   std::uint32_t told_ = wire::whole_share;
+  // What look() has found, until the relay is told: the other sources may find it out later. 0: nothing.
+  std::uint32_t doubled_ = 0;
   // What the last look found at which something came, or had come before everything that was published.
   struct Look {
     std::uint64_t at_ns = 0;

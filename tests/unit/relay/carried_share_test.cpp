@@ -89,6 +89,28 @@ TEST(CarriedShare, AWriterThatIsMuchSlowerThanBeforeIsFollowedWithinASecond) {
   EXPECT_EQ(share.share(), whole_share);
 }
 
+// Faults (chaos seed 910062): a step that came before the others of a team had doubled their share, too, took the
+// larger share back; and after steps that came seldom, since the share was small, the link counted as idle very late.
+TEST(CarriedShare, AStepThatComesFirstDoesNotTakeALargerShareBack) {
+  constexpr std::uint64_t look_ns = 50'000'000;
+  CarriedShare share(slots);
+  share.tell(whole_share / 8, 0);
+  std::uint64_t published = 0;
+  std::uint64_t now_ns = look_ns;
+  for (int step = 0; step < 4; ++step) {  // one of eight, each of them the newest one when it comes
+    published += 8;
+    share.step_came(published - 1, published, published);
+    share.look(now_ns += 8 * look_ns, published, false);
+  }
+  for (int look = 0; look < 3; ++look) {
+    share.look(now_ns += look_ns, ++published, false);
+  }
+  const std::uint32_t doubled = share.share();
+  ASSERT_GE(doubled, whole_share / 4);
+  share.step_came(published, published + 1, published + 1);
+  EXPECT_GE(share.share(), doubled);
+}
+
 TEST(CarriedShare, ALinkOnWhichAStepIsUnderWayIsNotIdle) {
   constexpr std::uint64_t second_ns = 1'000'000'000;
   CarriedShare share(slots);
