@@ -336,7 +336,7 @@ def area_torn(run: Run) -> None:
 
 
 def leave_files(run: Run) -> None:
-    run.left_files = ["run-a/x"]
+    run.left_files = ["a/run/x"]
 
 
 def leave_a_process(run: Run) -> None:
@@ -348,7 +348,7 @@ def hub_stays(run: Run) -> None:
 
 
 def remove_a_thesis(run: Run) -> None:
-    run.removed_innocents = ["run-a/thesis"]
+    run.removed_innocents = ["a/run/thesis"]
 
 
 MUTANTS: dict[Mutation, str] = {
@@ -421,6 +421,40 @@ def test_a_follower_of_writer_ranks_that_are_far_apart_need_not_get_a_step() -> 
     assert "follower-starved" not in kinds(check(run))
 
 
+@pytest.mark.parametrize(("again", "held_for_nobody"), [(True, False), (False, True)])
+def test_a_writer_waits_for_a_required_reader_that_was_started_again(again: bool, held_for_nobody: bool) -> None:
+    """Chaos seed 920084: the reader was killed before it had opened the series, and started again."""
+    run = good_run()
+    hold_up_for_nobody(run)
+    reader = life_of(run, "reader")
+    reader.calls, reader.killed_ns, reader.ended_ns = reader.calls[:1], 900 * MS, 900 * MS
+    if again:
+        reader = replace(reader, life=1, ended_ns=30_000 * MS, killed_ns=None)
+        run.lives.append(replace(reader, started_ns=2000 * MS, calls=[call("join", 2010, 2020)]))
+    assert ("held-for-nobody" in kinds(check(run))) == held_for_nobody
+
+
+@pytest.mark.parametrize(("relay", "starved"), [("spawn", True), ("in_calls", False)])
+def test_a_writer_that_sends_in_calls_has_only_the_time_of_its_puts(relay: str, starved: bool) -> None:
+    """Chaos seed 920076: 258 puts lasted 0.6 s together, and sockets that hold 16 KiB took a part of a step in each."""
+    run = good_run()
+    follow_in_vain(run)
+    run.plan = Plan(1, run.plan.programs, (), settings={"COUPLET_RELAY": relay})
+    assert ("follower-starved" in kinds(check(run))) == starved
+
+
+@pytest.mark.parametrize(("ahead", "starved"), [(0, True), (8, False)])
+def test_a_follower_starves_only_if_all_writer_ranks_have_the_same_steps(ahead: int, starved: bool) -> None:
+    """Chaos seed 910062: the ranks stayed apart by as many steps as there are slots, while a holder waited for one."""
+    run = good_run()
+    starve(run)
+    calls_of(run, "ocean", "create")[0].facts["required"] = ""
+    calls_of(run, "reader", "open")[0].facts["mode"] = "follow"
+    more = [put(10 * (STEPS + index), 900 + index, 901 + index) for index in range(ahead)]
+    run.lives.append(replace(run.lives[0], rank=1, number=9, calls=[*run.lives[0].calls, *more]))
+    assert ("reader-starved" in kinds(check(run))) == starved
+
+
 def test_a_writer_rank_may_wait_for_a_reader_that_waits_for_another_rank() -> None:
     """Seed 100004: one of two ranks had put its last step, and the other one wanted to put more than the slots."""
     run = good_run()
@@ -447,6 +481,38 @@ def test_living_writer_ranks_may_overwrite_steps_beside_a_dead_one(mode: str, ki
         waiting.status = "ERROR_PEER_LOST"
     run.harms += [Harm("kill", "ocean/0", 900 * MS, 900 * MS)] * kills
     assert ("reader-starved" not in kinds(check(run))) == excused
+
+
+@pytest.mark.parametrize(
+    ("relay", "node", "calls_every_ms", "excused"),
+    [
+        ("in_calls", "a", None, True),
+        ("auto", "a", None, False),
+        ("in_calls", "b", None, False),
+        ("in_calls", "a", 500, False),
+    ],
+)
+def test_a_writer_sends_in_its_calls_only(relay: str, node: str, calls_every_ms: int | None, excused: bool) -> None:
+    """Seed 140021: a writer with relay=in_calls put 200 steps, and idled. A reader on another node got none of them."""
+    run = good_run()
+    run.plan = replace(run.plan, settings={"COUPLET_RELAY": relay})
+    starve(run)
+    writer = life_of(run, "ocean")
+    writer.node = node
+    if calls_every_ms is None:
+        writer.calls.append(call("idle", 1000, 59_000, seconds=58))
+    else:
+        writer.calls += [call("count", at, at, h="eta") for at in range(1000, 59_000, calls_every_ms)]
+    assert ("reader-starved" not in kinds(check(run))) == excused
+
+
+def test_a_writer_that_has_left_is_not_silent() -> None:
+    """Its last steps are sent before it leaves, also with relay=in_calls."""
+    run = good_run()
+    run.plan = replace(run.plan, settings={"COUPLET_RELAY": "in_calls"})
+    starve(run)
+    life_of(run, "ocean").calls.append(call("leave", 700, 701))
+    assert "reader-starved" in kinds(check(run))
 
 
 def test_a_rank_may_wait_for_another_one_that_reads_later() -> None:

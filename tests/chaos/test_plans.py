@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from chaos.generate import generate
+from chaos.histories import Life
+from chaos.perform import ended_without_leaving
 from chaos.plan import Fault, Plan, Program, pieces_of, without
 from chaos.shrink import shrink
 
@@ -68,3 +70,11 @@ def test_a_fault_goes_with_its_program() -> None:
     smaller = without(plan, {piece for piece in pieces_of(plan) if piece.kind == "program" and piece.first == 1})
     assert len(smaller.programs) == 3
     assert all(fault.target != "p1/0" for fault in smaller.faults)
+
+
+def test_a_process_that_gives_up_may_leave_files() -> None:
+    """Chaos seed 910084: an actor had no memory for its own buffers, and ended as a member."""
+    life = Life("ocean", 0, 0, 0, "a")
+    assert not ended_without_leaving(life)
+    life.stopped_itself = "no memory for the actor's own buffers"
+    assert ended_without_leaving(life)

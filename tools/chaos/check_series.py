@@ -16,6 +16,7 @@ STARVED_S = 12.0  # steps were there for so long, and the reader got none of the
 UNNOTICED_S = 12.0  # 5 s are promised
 RESTART_S = 8.0  # for a reader to be told that its writer was started again
 HELD_FOR_NOBODY_S = 1.5
+SEEN_S = 0.2  # a reader that polls sees steps that are there for so long
 # Any machine copies, and sends to another process, faster than that.
 SLOW_BYTES_S = {"mapped": 1e9, "relay": 1e8}
 # Steps that a writer has put while a follower read. Fewer allow no statement.
@@ -60,20 +61,34 @@ class Made:
         return min(counts) if len(counts) == len(self.writers) and counts else 0
 
     def there_for(self, min_s: float, begin_ns: int, end_ns: int) -> int:
-        """Returns how many steps of this time were in the slots of all ranks at once for at least so long.
+        """Returns how many steps of this time were in the slots of all ranks at once for at least so long."""
+        return sum(
+            begin_ns <= start_ns < end_ns and stop_ns - start_ns >= min_s * SECOND
+            for start_ns, stop_ns in self.stays(0, 1, end_ns)
+        )
+
+    def there_together(self, after: int, count: int, begin_ns: int, end_ns: int) -> bool:
+        """Says whether so many successive steps after an ordinal were in the slots of all ranks at once, in this time
+        and for long enough that a reader sees them.
+        """
+        return any(
+            min(stop_ns, end_ns) - max(start_ns, begin_ns) >= SEEN_S * SECOND
+            for start_ns, stop_ns in self.stays(after + 1, count, end_ns)
+        )
+
+    def stays(self, first: int, count: int, end_ns: int) -> Iterator[tuple[int, int]]:
+        """Returns for each ordinal from the first on from when to when it and those after it, `count` together, were
+        in the slots of all ranks.
 
         Nothing holds the ranks of a writer together. Ranks that are more ordinals apart than there are slots never have
         the same step.
         """
         good = [[call for call in calls if call.status == "OK"] for calls in self.puts.values()]
         slots = int(self.options["slots"])
-        found = 0
-        for ordinal in range(min((len(calls) for calls in good), default=0)):
-            start_ns = max(calls[ordinal].end_ns or 0 for calls in good)
+        for ordinal in range(first, min((len(calls) for calls in good), default=0) - count + 1):
+            start_ns = max(calls[ordinal + count - 1].end_ns or 0 for calls in good)
             replaced = [calls[ordinal + slots].begin_ns for calls in good if ordinal + slots < len(calls)]
-            stop_ns = min(replaced, default=end_ns)
-            found += begin_ns <= start_ns < end_ns and stop_ns - start_ns >= min_s * SECOND
-        return found
+            yield start_ns, min(replaced, default=end_ns)
 
 
 @dataclass
@@ -301,14 +316,33 @@ def check_progress(evidence: Evidence, reading: Reading, made: list[Made]) -> It
         names = [reading.life.name, *(writer.name for writer in source.writers)]
         old_ns = max(since_ns, end_ns - int((STARVED_S + 1) * SECOND))
         if position >= 0 and source.published_before(old_ns) > position + call.facts["at_least"]:
-            calm_s = evidence.calm_s(old_ns, end_ns, names)
-            if calm_s > STARVED_S:
+            calm_s = evidence.calm_s(old_ns, end_ns, names, silences_of_senders(evidence, reading, source))
+            least = call.facts["at_least"]
+            # A follower may have lost what was published.
+            if calm_s > STARVED_S and (reading.holds or source.there_together(position, least, old_ns, end_ns)):
                 text = (
                     f"no step for {calm_s:.1f} s after ordinal {position}; {source.published_before(old_ns)} were there"
                 )
                 yield Finding("reader-starved", f"{text}; last answer {call.status} {call.text}", reading.place(call))
                 return
         yield from check_writer_gone(evidence, reading, call, source, since_ns)
+
+
+def silences_of_senders(evidence: Evidence, reading: Reading, made: Made) -> list[tuple[int, int]]:
+    """Returns the times in which a writer rank on another node, which sends only in its own calls, made none."""
+    in_calls = evidence.run.plan.settings.get("COUPLET_RELAY") == "in_calls"
+    senders = [writer for writer in made.writers if in_calls and writer.node != reading.life.node]
+    return [span for writer in senders for span in evidence.silent_spans(writer)]
+
+
+def seconds_of_senders(evidence: Evidence, reading: Reading, made: Made, begin_ns: int, end_ns: int) -> list[float]:
+    """Returns for each writer rank that sends only in its own calls how long it was in a put between two times."""
+    in_calls = evidence.run.plan.settings.get("COUPLET_RELAY") == "in_calls"
+    return [
+        sum(call.seconds for call in made.puts[writer.rank] if begin_ns <= call.begin_ns < end_ns and call.end_ns)
+        for writer in made.writers
+        if in_calls and writer.node != reading.life.node
+    ]
 
 
 def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
@@ -354,6 +388,7 @@ def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> It
     inside_s = sum(call.seconds for call in waits if call.begin_ns < writer_end_ns)
     names = [reading.life.name, *(writer.name for writer in source.writers)]
     inside_s = min(inside_s, evidence.calm_s(begin_ns, min(end_ns, writer_end_ns), names))
+    inside_s = min([inside_s, *seconds_of_senders(evidence, reading, source, begin_ns, end_ns)])
     # Steps come and go while the reader is outside, too.
     possible = min(stayed * inside_s / span_s, inside_s / copy_s)
     got = sum(1 for _ in delivered(reading))
@@ -432,7 +467,9 @@ def why_held(evidence: Evidence, made: Made, put: Call, readings: list[Reading])
             for r in readings
             if r.life.program == program and r.name == made.name and (r.opened.end_ns or end_ns) < begin_ns
         }
-        ended = {life.rank for life in mine if life.ended_ns is not None and life.ended_ns < begin_ns - 5 * SECOND}
+        old_ns = begin_ns - 5 * SECOND
+        living = {life.rank for life in mine if life.started_ns < end_ns and (life.ended_ns or end_ns) >= old_ns}
+        ended = {life.rank for life in mine} - living  # one that was started again may still open it
         if len(opened | ended) < ranks:
             return ""
     for reading in readings:

@@ -61,17 +61,20 @@ class Evidence:
             elif harm.target.startswith(("hub", "relay:")) and harm.kind in HURTS_A_PROCESS:
                 yield harm
 
-    def calm_s(self, begin_ns: int, end_ns: int, names: Iterable[str]) -> float:
+    def calm_s(
+        self, begin_ns: int, end_ns: int, names: Iterable[str], excused: Iterable[tuple[int, int]] = ()
+    ) -> float:
         """Returns the seconds between two times in which no fault was in force among them, nor had been shortly
-        before.
+        before. excused: other times (begin and end) that do not count.
         """
-        excused = sorted(
+        spans = [(max(first, begin_ns), min(last, end_ns)) for first, last in excused if first < end_ns]
+        spans += [
             (max(harm.from_ns, begin_ns), min((harm.until_ns or self.end_ns) + settle_ns(harm), end_ns))
             for harm in self.harms_to(names)
             if harm.overlaps(begin_ns, end_ns, settle_ns(harm))
-        )
+        ]
         calm, at = 0, begin_ns
-        for first, last in excused:
+        for first, last in sorted(spans):
             calm += max(0, first - at)
             at = max(at, last)
         return max(0, calm + end_ns - at) / SECOND if end_ns > begin_ns else 0.0
@@ -84,6 +87,18 @@ class Evidence:
             if (stopped or harm.kind == "busy") and harm.overlaps(begin_ns, end_ns):
                 total += min(harm.until_ns or self.end_ns, end_ns) - max(harm.from_ns, begin_ns)
         return total / SECOND
+
+    def silent_spans(self, life: Life) -> Iterator[tuple[int, int]]:
+        """Returns the times between join and leave in which a process made no call of the library for over a second."""
+        since_ns: int | None = None  # the end of its last call, while it is a member
+        for call in life.calls:
+            if call.name == "idle" or (since_ns is None and (call.name, call.status) != ("join", "OK")):
+                continue
+            if since_ns is not None and call.begin_ns - since_ns > SECOND:
+                yield since_ns, call.begin_ns
+            since_ns = None if call.name == "leave" else self.end_of(life, call)
+        if since_ns is not None:
+            yield since_ns, life.ended_ns or self.end_ns
 
     def alone_s(self, life: Life, call: Call) -> float:
         """Returns the seconds of a collective read or open in which another rank of its program, which lived, was in

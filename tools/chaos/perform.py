@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from chaos.histories import Harm, Run
+from chaos.histories import Harm, Life, Run
 from chaos.network import NamespacesError, Network
 from chaos.plan import Fault, Plan
 from chaos.stage import Stage
@@ -26,6 +26,11 @@ RELAYS_END_S = 20.0
 HUB_ENDS_S = 20.0
 MEGABYTE = 1 << 20
 BUSY_NS = 500_000_000
+
+
+def ended_without_leaving(life: Life) -> bool:
+    """Says whether a process may leave files: it was killed, or gave up for lack of memory."""
+    return bool(life.killed_ns or life.ended_at_deadline or life.stopped_itself)
 
 
 class Performance:
@@ -87,7 +92,7 @@ class Performance:
         hub_ended = self.stage.wait_for_hub(HUB_ENDS_S)
         left_processes = self.stage.wait_for_relays(RELAYS_END_S)
         lives = self.stage.histories()
-        clean = self.force_clean or any(life.killed_ns or life.ended_at_deadline for life in lives)
+        clean = self.force_clean or any(ended_without_leaving(life) for life in lives)
         clean = clean or bool(left_processes) or not hub_ended
         return Run(
             plan=self.plan,
@@ -242,7 +247,7 @@ class Performance:
         return None
 
     def begin_fill(self, fault: Fault, harm: Harm) -> Callable[[], None] | None:
-        path = self.stage.run_directory(fault.target)
+        path = self.stage.memory(fault.target)
         if path not in self.stage.mounted:
             return None
         filler = path / "filler"

@@ -57,11 +57,16 @@ class Stage:
         for node in ("a", "b"):
             self.prepare_node(node)
 
+    def memory(self, node: str) -> Path:
+        """Returns the root of the shared memory of a node, which a fault may fill."""
+        return self.directory / node
+
     def run_directory(self, node: str) -> Path:
-        return self.directory / f"run-{node}"
+        """Returns the run directory. No file of a fault is in it: the library leaves a directory with foreign files."""
+        return self.memory(node) / "run"
 
     def prepare_node(self, node: str) -> None:
-        path = self.run_directory(node)
+        path = self.memory(node)
         path.mkdir(mode=0o700)
         if self.plan.memory_mib:
             options = ["-t", "tmpfs", "-o", f"size={self.plan.memory_mib}m,mode=0700", "tmpfs"]
@@ -70,8 +75,9 @@ class Stage:
                 self.mounted.append(path)
             else:
                 self.notes.append(f"SKIPPED a small shared memory: {done.stderr.strip()}")
+        self.run_directory(node).mkdir(mode=0o700)
         if self.plan.neighbours:
-            innocent = path / INNOCENT
+            innocent = self.run_directory(node) / INNOCENT
             innocent.mkdir(mode=0o700)
             (innocent / "thesis").write_text("of somebody else\n")
 
@@ -255,7 +261,7 @@ class Stage:
                 if clean:
                     command = [str(self.tree.program("couplet-clean"))]
                     subprocess.run(command, env=self.environment(node, {}), capture_output=True, timeout=30)
-                found = [one for one in path.rglob("*") if INNOCENT not in one.parts and one.name != "filler"]
+                found = [one for one in path.rglob("*") if INNOCENT not in one.parts]
                 # The lock of the base stays as long as another user may use it.
                 if self.plan.neighbours:
                     found = [one for one in found if one != path / "lock"]
