@@ -15,7 +15,8 @@ namespace {
 const link::LaneTraits opening_traits{.name = "opening", .largest_payload = 16U << 10, .eager_bytes = 16U << 10};
 
 [[nodiscard]] bool is_break(Code code) noexcept {
-  return code == Code::peer_lost || code == Code::system || code == Code::end;
+  return code == Code::peer_lost || code == Code::system || code == Code::end || code == Code::no_space ||
+         code == Code::limit;
 }
 
 }  // namespace

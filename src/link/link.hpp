@@ -100,8 +100,8 @@ class Lane {
   // Tells the other side that nothing further comes. push() then fails, and poll() goes on. The peer's poll() ends with
   // `end`.
   virtual void shut() noexcept = 0;
-  // Returns why push() or poll() has returned -1: end (the peer has shut its lane in good order), peer_lost, protocol
-  // or system.
+  // Returns why push() or poll() has returned -1: end (the peer has shut its lane in good order), peer_lost, protocol,
+  // system, or no_space and limit (a resource of this side was missing for long).
   [[nodiscard]] virtual const Status& failure() const noexcept = 0;
 };
 

@@ -28,7 +28,8 @@ Status make_private_directory(const std::string& path) {
     return fail(Code::system, "directory {} belongs to another user (uid {})", path, facts.st_uid);
   }
   if ((facts.st_mode & 077U) != 0) {
-    return fail(Code::system, "directory {} is open to other users (mode {:o})", path, facts.st_mode & 0777U);
+    return fail(Code::system, "directory {} is open to other users (mode {:04o}); it has to have mode 0700", path,
+                facts.st_mode & 0777U);
   }
   return {};
 }

@@ -23,14 +23,30 @@ Result<std::unique_ptr<LifeLock>> LifeLock::take(const std::string& path) {
   if (!file) {
     return system_failure(errno, fmt::format("cannot open {} to lock it", path));
   }
-  auto range = whole_file();
-  if (::fcntl(file.number(), F_OFD_SETLK, &range) != 0) {
-    if (errno == EAGAIN || errno == EACCES) {
-      return fail(Code::exists, "{} is locked by another process", path);
-    }
-    return system_failure(errno, fmt::format("cannot lock {}", path));
-  }
+  COUPLET_TRY(take_life_lock(file, path));
   return std::unique_ptr<LifeLock>(new LifeLock(std::move(file)));
+}
+
+Status take_life_lock(const Descriptor& file, const std::string& path) {
+  auto range = whole_file();
+  if (::fcntl(file.number(), F_OFD_SETLK, &range) == 0) {
+    return {};
+  }
+  if (errno == EAGAIN || errno == EACCES) {
+    return fail(Code::exists, "{} is locked by another process", path);
+  }
+  return system_failure(errno, fmt::format("cannot lock {}", path));
+}
+
+bool is_life_locked(const Descriptor& file) noexcept {
+  if (!file.mine()) {
+    return true;
+  }
+  auto range = whole_file();
+  if (::fcntl(file.number(), F_OFD_GETLK, &range) != 0) {
+    return true;
+  }
+  return range.l_type != F_UNLCK;
 }
 
 Result<std::unique_ptr<LockProbe>> LockProbe::open(const std::string& path) {
@@ -43,14 +59,7 @@ Result<std::unique_ptr<LockProbe>> LockProbe::open(const std::string& path) {
 }
 
 bool LockProbe::held() const noexcept {
-  if (!file_.mine()) {
-    return true;
-  }
-  auto range = whole_file();
-  if (::fcntl(file_.number(), F_OFD_GETLK, &range) != 0) {
-    return true;
-  }
-  return range.l_type != F_UNLCK;
+  return is_life_locked(file_);
 }
 
 bool is_locked(const std::string& path) {

@@ -10,6 +10,13 @@
 
 namespace couplet::os {
 
+// Takes such a lock on a file that is open for writing. `path` is for texts. Returns exists if it is held already.
+// Never waits. The lock ends when the descriptor is closed.
+Status take_life_lock(const Descriptor& file, const std::string& path);
+// Returns true if such a lock is held by another descriptor, also one of this very process. It also returns true if it
+// cannot find out.
+[[nodiscard]] bool is_life_locked(const Descriptor& file) noexcept;
+
 class LifeLock {
  public:
   // Locks `path`, which is made with mode 0600 if it does not exist. Returns exists if another LifeLock holds it. Never

@@ -23,7 +23,8 @@ namespace couplet::runtime {
 // The directory's side of a hub that listens at a port of its own host.
 class FileHub {
  public:
-  // Returns exists if another hub serves the directory.
+  // Returns exists if another hub serves the directory: of hubs that start together, one succeeds. Blocking: up to 3 s
+  // for a hub of which only its heartbeat says whether it lives.
   static Result<std::unique_ptr<FileHub>> open(const std::string& directory, std::uint64_t run_id,
                                                const os::Endpoint& hub);
   ~FileHub();
@@ -31,9 +32,9 @@ class FileHub {
   FileHub& operator=(const FileHub&) = delete;
 
  private:
-  FileHub(std::string pointer, std::unique_ptr<link::FileBridge> bridge)
-      : pointer_(std::move(pointer)), bridge_(std::move(bridge)) {}
-  std::string pointer_;
+  FileHub(std::function<void()> remove_pointer, std::unique_ptr<link::FileBridge> bridge)
+      : remove_pointer_(std::move(remove_pointer)), bridge_(std::move(bridge)) {}
+  std::function<void()> remove_pointer_;
   std::unique_ptr<link::FileBridge> bridge_;
 };
 

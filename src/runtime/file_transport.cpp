@@ -147,7 +147,10 @@ int FileTransport::take_callers() {
   for (const std::string& path : *calls) {
     auto connection = link::FileConnection::accept(path, {self_.run_id, self_.incarnation}, options_.files);
     if (!connection.ok()) {
-      continue;  // its dialer has removed it, or it is not ours
+      if (link::may_be_taken_later(connection.code())) {
+        inbox_->put_back(path);
+      }
+      continue;  // otherwise its dialer has removed it, or it is not ours
     }
     auto meeting = std::make_unique<Meeting>();
     meeting->connection = std::move(*connection);

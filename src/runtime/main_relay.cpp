@@ -1,5 +1,6 @@
 // couplet-relay: serves the series of its node to readers on other nodes (relay/). It runs until the hub says that the
-// universe has ended. If the hub is lost, it runs as long as a process on its node writes, or a reader reads. In the
+// universe has ended. If the hub is lost, it runs as long as a process on its node writes, or a reader reads, and waits
+// for the hub for a while if neither does but ranks of other nodes may still want what it keeps (hub_absence). In the
 // background a keeper starts it again if it is killed; readers continue, since their holds are in the writers' files.
 #include <fcntl.h>
 #include <sched.h>
@@ -23,6 +24,7 @@
 #include "os/stop_signals.hpp"
 #include "runtime/control_lanes.hpp"
 #include "runtime/file_hub.hpp"
+#include "runtime/hub_absence.hpp"
 #include "runtime/node_relay.hpp"
 #include "runtime/settings.hpp"
 #include "runtime/transports.hpp"
@@ -113,6 +115,19 @@ bool inhabited(universe::Membership& membership) {
   return false;
 }
 
+// Returns true if a rank is, or may come, on another node.
+bool read_elsewhere(universe::Membership& membership) {
+  for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
+    const auto peer = static_cast<channel::PeerId>(rank);
+    const auto& info = membership.peer(peer);
+    const bool elsewhere = info.state == universe::PeerState::present && info.node != membership.node();
+    if (info.state == universe::PeerState::absent || (elsewhere && membership.alive(peer).ok())) {
+      return true;
+    }
+  }
+  return false;
+}
+
 Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
   StopSignals stop;
   std::unique_ptr<link::TcpListener> listener;
@@ -122,7 +137,8 @@ Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
   engine::Engine engine(membership->doorbell(), engine::Patience{});
   engine.set_counters(counters);
   COUPLET_TRY(membership->attach(&engine));
-  COUPLET_TRY_VALUE(const auto options, runtime::transport_options(*membership));
+  const std::string hub_directory = runtime::directory_of_hub(runtime::environment_text("COUPLET_HUB"));
+  COUPLET_TRY_VALUE(const auto options, runtime::transport_options(*membership, hub_directory));
   COUPLET_TRY_VALUE(auto connections,
                     runtime::open_connections(*membership, engine, std::move(listener), options, counters));
   COUPLET_TRY_VALUE(const auto relay, runtime::NodeRelay::open(*membership, engine, counters, {}));
@@ -134,9 +150,16 @@ Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
     }
   });
   COUPLET_TRY(engine.watch(stop.descriptor(), false, stop));
+  COUPLET_TRY_VALUE(const auto patience, runtime::hub_patience(*membership));
+  runtime::HubAbsence absence(patience);
   const auto over = [&] {
-    return stop.told() || (!membership->hub().ok() &&
-                           (membership->over() || (relay->server().subscriptions() == 0 && !inhabited(*membership))));
+    const Status hub = membership->hub();
+    absence.look(hub, os::now_ns());
+    if (stop.told() || hub.ok() || membership->over()) {
+      return stop.told() || !hub.ok();
+    }
+    const bool used = relay->server().subscriptions() > 0 || inhabited(*membership);
+    return !used && (absence.given_up() || !read_elsewhere(*membership));
   };
   Status waited = engine.wait(over, os::never, [] { return "the end of the universe"; });
   engine.unwatch(stop.descriptor());

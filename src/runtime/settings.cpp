@@ -95,12 +95,14 @@ bool quiet() {
   return environment_text("COUPLET_LOG") == "quiet";
 }
 
-Result<TransportOptions> transport_options(const universe::Membership& membership) {
+Result<TransportOptions> transport_options(const universe::Membership& membership, const std::string& hub_directory) {
   TransportOptions options;
   if (const std::string links = membership.setting("links"); !links.empty()) {
     COUPLET_TRY(take_links(links, options));
   }
-  COUPLET_TRY(take_directory(membership.setting("file_directory"), membership.setting("links"), options));
+  const bool own = hub_directory.empty() || !environment_text("COUPLET_FILE_DIRECTORY").empty();
+  COUPLET_TRY(
+      take_directory(own ? membership.setting("file_directory") : hub_directory, membership.setting("links"), options));
   if (const std::string check = membership.setting("check"); check == "full") {
     options.tcp.lane.checked_payload_bytes = UINT32_MAX;
   } else if (!check.empty() && check != "header") {
@@ -113,6 +115,17 @@ Result<TransportOptions> transport_options(const universe::Membership& membershi
     COUPLET_TRY_VALUE(options.shm.max_ring_bytes, number(text, "ring_bytes"));
   }
   return options;
+}
+
+Result<HubAbsence::Patience> hub_patience(const universe::Membership& membership) {
+  HubAbsence::Patience patience;
+  if (const std::string text = membership.setting("connection_patience_s"); !text.empty()) {
+    COUPLET_TRY_VALUE(patience.silent_ns, duration_ns(text, "connection_patience_s"));
+  }
+  if (const std::string text = membership.setting("hub.return_patience_s"); !text.empty()) {
+    COUPLET_TRY_VALUE(patience.refusing_ns, duration_ns(text, "hub.return_patience_s"));
+  }
+  return patience;
 }
 
 Result<message::MessengerOptions> messenger_options(const universe::Membership& membership) {

@@ -6,6 +6,7 @@
 
 #include "base/status.hpp"
 #include "message/message.hpp"
+#include "runtime/hub_absence.hpp"
 #include "runtime/transports.hpp"
 #include "universe/membership.hpp"
 
@@ -17,9 +18,13 @@ namespace couplet::runtime {
 [[nodiscard]] std::string environment_text(const char* name);
 
 // Reads links, file_directory, check, connection_patience_s and ring_bytes (COUPLET_LINKS, ...).
-Result<TransportOptions> transport_options(const universe::Membership& membership);
+// hub_directory: through which this process reaches the hub, or "". It is then also the directory of the link `file`,
+// since other hosts may see it under another path, unless this process has a setting of its own.
+Result<TransportOptions> transport_options(const universe::Membership& membership, const std::string& hub_directory);
 // Reads eager_bytes and cma (COUPLET_EAGER_BYTES, COUPLET_CMA).
 Result<message::MessengerOptions> messenger_options(const universe::Membership& membership);
+// Reads connection_patience_s and hub.return_patience_s (COUPLET_CONNECTION_PATIENCE_S, ...).
+Result<HubAbsence::Patience> hub_patience(const universe::Membership& membership);
 // Reads spin_us (COUPLET_SPIN_US). Negative if it is not set.
 [[nodiscard]] double spin_wish_us(const universe::Membership& membership);
 

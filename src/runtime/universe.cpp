@@ -47,6 +47,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   options.note = print_note;
   options.make_lane = tcp_control_lanes();
   allow_file_hub(options);
+  const std::string hub_directory = directory_of_hub(options.hub);
   const bool by_files = static_cast<bool>(options.dial);
   options.listen = [&listener, by_files](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
     os::Endpoint local = towards_hub;
@@ -68,20 +69,20 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   }
   engine_->set_counters(*counters_);
   COUPLET_TRY(member_->attach(engine_.get()));
-  COUPLET_TRY(make_connections(std::move(listener)));
+  COUPLET_TRY_VALUE(const TransportOptions transport, transport_options(*member_, hub_directory));
+  COUPLET_TRY_VALUE(connections_, open_connections(*member_, *engine_, std::move(listener), transport, *counters_));
   COUPLET_TRY(make_messenger());
   environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_);
-  return make_relay(wishes);
+  return make_relay(wishes, transport.walk.patience_ns);
 }
 
 // Called before the first channel, since its frames need an object that takes them.
-Status Universe::make_relay(const universe::JoinWishes& wishes) {
+Status Universe::make_relay(const universe::JoinWishes& wishes, std::uint64_t patience_ns) {
   COUPLET_TRY_VALUE(const RelayMode mode, relay_mode(*member_));
   relay::RemoteOptions options;
   options.in_calls = mode == RelayMode::in_calls;
   if (mode == RelayMode::automatic) {
-    COUPLET_TRY_VALUE(const TransportOptions transport, transport_options(*member_));
-    options.restart_patience_ns = transport.walk.patience_ns;
+    options.restart_patience_ns = patience_ns;
   }
   remote_ = std::make_unique<relay::Remote>(*environment_, *connections_, options);
   if (options.in_calls) {
@@ -132,12 +133,6 @@ void Universe::attend(std::uint64_t now_ns) {
       engine_->poll();
     }
   }
-}
-
-Status Universe::make_connections(std::unique_ptr<link::TcpListener> listener) {
-  COUPLET_TRY_VALUE(const TransportOptions options, transport_options(*member_));
-  COUPLET_TRY_VALUE(connections_, open_connections(*member_, *engine_, std::move(listener), options, *counters_));
-  return {};
 }
 
 Status Universe::make_messenger() {

@@ -88,9 +88,8 @@ class Universe final {
   friend std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);
   Universe() = default;
   Status assemble(const universe::JoinWishes& wishes);
-  Status make_connections(std::unique_ptr<link::TcpListener> listener);
   Status make_messenger();
-  Status make_relay(const universe::JoinWishes& wishes);
+  Status make_relay(const universe::JoinWishes& wishes, std::uint64_t patience_ns);
   void attend(std::uint64_t now_ns);
   Status end_window();
   void heard_of_loss(channel::PeerId peer, const Status& why);

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import resource
+import shutil
+import signal
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from launching import WATCHDOG_S, World, command_for
+from launching import WATCHDOG_S, World, command_for, read_line
 from namespaces import keep
 from needs import installed
 from quartet import Guest
 
 MakeWorld = Callable[..., World]
 SIDES = ("hub", "left", "right")
+SILENCE_S = 30  # after which a heartbeat that proves nothing counts as silent
 
 
 @pytest.fixture
@@ -118,15 +124,135 @@ def test_a_program_in_c_and_one_in_python_without_any_network(
     )
 
 
-def test_a_killed_member_is_lost_when_its_heartbeat_has_stopped(
-    make_world: MakeWorld, islands: dict[str, list[str]], tmp_path: Path
-) -> None:
-    """That takes 30 s, since no kernel tells the other side."""
-    directory = tmp_path / "left"
-    directory.mkdir(mode=0o700)
-    world = make_world("guest:2", "--file-directory", str(directory), prefix=islands["hub"])
+def is_present(guest: Guest, rank: int) -> bool:
+    """Says whether the other one is a member, as far as this one has heard."""
+    states = {each["rank"]: each["lost"] for each in eval(guest.get("universe.explain()['peers']"))}
+    return not states[rank]
+
+
+def test_a_killed_member_is_lost_at_once(make_world: MakeWorld, islands: dict[str, list[str]], shared: Path) -> None:
+    """On one host a lock proves its death, and what it has left is removed."""
+    world = make_world("guest:2", "--file-directory", str(shared), prefix=islands["hub"])
     first, second = pair(world, islands)
     exchange(first, second)
     second.process.kill()
+    killed = time.monotonic()
     first.refused("universe.group.Recv(found, 1, timeout=100)", "PEER_LOST", "program 'guest' rank 1")
+    assert time.monotonic() - killed < SILENCE_S - 5, "no heartbeat was waited for"
     first.leave()
+    assert world.processes[0].wait(WATCHDOG_S) == 0
+
+
+def test_a_stopped_member_is_not_lost(make_world: MakeWorld, islands: dict[str, list[str]], shared: Path) -> None:
+    """Its lock is held, for however long its heartbeat is silent."""
+    world = make_world("guest:2", "--file-directory", str(shared), prefix=islands["hub"])
+    first, second = pair(world, islands)
+    exchange(first, second)
+    second.process.send_signal(signal.SIGSTOP)
+    first.refused(f"universe.group.Recv(found, 1, timeout={SILENCE_S + 4})", "TIMEOUT")
+    second.process.send_signal(signal.SIGCONT)
+    exchange(first, second)
+    first.leave(second)
+    assert world.processes[0].wait(WATCHDOG_S) == 0
+
+
+def test_members_whose_files_have_failed_come_back(
+    make_world: MakeWorld, islands: dict[str, list[str]], shared: Path
+) -> None:
+    """The hub took the end of the connection for the end of the process."""
+    world = make_world("guest:2", "--file-directory", str(shared), prefix=islands["hub"])
+    first, second = pair(world, islands)
+    before = set(shared.glob("run-*/hub/call-*"))
+    assert len(before) == 2, before
+    for call in before:
+        shutil.rmtree(call)
+    deadline = time.monotonic() + WATCHDOG_S
+    while len(set(shared.glob("run-*/hub/call-*/a0")) - before) < 2 or any(call.exists() for call in before):
+        assert time.monotonic() < deadline, list(shared.rglob("*"))
+        assert world.processes[0].poll() is None, "the hub has taken all members for lost"
+        for guest in (first, second):
+            guest.get("universe.progress()")
+    exchange(first, second)
+    assert is_present(first, 1) and is_present(second, 0)
+    first.leave(second)
+    assert world.processes[0].wait(WATCHDOG_S) == 0
+
+
+def test_a_hub_that_was_killed_comes_back(make_world: MakeWorld, islands: dict[str, list[str]], shared: Path) -> None:
+    world = make_world("guest:2", "--file-directory", str(shared), prefix=islands["hub"])
+    first, second = pair(world, islands)
+    world.kill_hub()
+    world._start_hub([*world.hub_command, "--resume", world.run])
+    exchange(first, second)
+    first.leave(second)
+    assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0, "both have come back to it"
+
+
+def test_members_come_to_a_hub_without_descriptors_and_wait(
+    make_world: MakeWorld, islands: dict[str, list[str]], shared: Path
+) -> None:
+    """It could not connect them to itself, and they were not told."""
+    world = make_world("guest:2", "--file-directory", str(shared))
+    assert world.hub is not None
+    number = world.hub.pid
+    opened = len(list(Path(f"/proc/{number}/fd").iterdir()))
+    resource.prlimit(number, resource.RLIMIT_NOFILE, (opened + 2, 4096))  # what one side of a connection takes
+    guests = [guest(world, islands, rank) for rank in (0, 1)]
+    while len(list(shared.glob("run-*/hub/call-*/d0"))) < len(guests):
+        time.sleep(0.01)
+    time.sleep(0.2)  # it looks every 20 ms
+    resource.prlimit(number, resource.RLIMIT_NOFILE, (4096, 4096))
+    for each in guests:
+        each.ready()
+    guests[0].leave(guests[1])
+    assert world.hub.wait(WATCHDOG_S) == 0
+
+
+def test_one_of_several_hubs_that_start_together_serves(make_world: MakeWorld, shared: Path) -> None:
+    world = make_world("guest:1", "--file-directory", str(shared))
+    world.kill_hub()  # and its pointer stays
+    hubs = [world.start(world.hub_command) for _ in range(3)]
+    lines = [read_line(hub) for hub in hubs]
+    (serving,) = [hub for hub, line in zip(hubs, lines, strict=True) if line.startswith("COUPLET_HUB=")]
+    for hub in hubs:
+        assert hub is serving or world.finish(hub).status == 1
+    Guest(world, "guest", 0, 1).ready().leave()
+    assert serving.wait(WATCHDOG_S) == 0
+
+
+def test_a_hub_leaves_the_pointer_of_its_successor(make_world: MakeWorld, shared: Path) -> None:
+    """Another hub serves the directory by now, as after a long absence from the file server."""
+    world = make_world("guest:1", "--file-directory", str(shared))
+    pointer = shared / "hub"
+    successor = shared / "successor"
+    successor.touch(mode=0o600)
+    successor.write_text("0123456789abcdef\n")
+    successor.rename(pointer)
+    world.processes[0].terminate()
+    world.processes[0].wait(WATCHDOG_S)
+    assert [path.name for path in shared.iterdir()] == ["hub"]
+    assert pointer.read_text() == "0123456789abcdef\n"
+    pointer.unlink()
+
+
+def test_each_host_may_see_the_directory_under_a_path_of_its_own(
+    make_world: MakeWorld, shared: Path, tmp_path: Path
+) -> None:
+    """The hub sees it at a path at which its members find another directory, which they may not use."""
+    if os.geteuid() != 0:
+        pytest.skip("only root may mount a directory at another path")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    elsewhere.chmod(0o755)
+    mounted = f'mount --bind "{shared}" "{elsewhere}" && exec "$@"'
+    world = make_world(
+        "guest:2", "--file-directory", str(elsewhere), prefix=["unshare", "-m", "sh", "-c", mounted, "sh"]
+    )
+    world.environment |= {"COUPLET_HUB": f"file:{shared}", "COUPLET_LINKS": "self,file"}
+    guests = [Guest(world, "guest", rank, 2) for rank in (0, 1)]
+    for guest in guests:
+        guest.ready()
+        guest.get("found = np.zeros(4, 'i8')")
+    exchange(*guests)
+    guests[0].leave(guests[1])
+    assert world.processes[0].wait(WATCHDOG_S) == 0

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import resource
 import shutil
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -109,16 +113,56 @@ def test_a_directory_that_vanishes_is_named(make_world: MakeWorld, shared: Path)
     shared.mkdir(mode=0o700)
 
 
-def test_a_killed_peer_is_reported_by_name(make_world: MakeWorld, tmp_path: Path) -> None:
-    """Its death is told by the hub, as over every link. What it leaves in the directory is removed by a later run."""
-    directory = tmp_path / "left"
-    directory.mkdir(mode=0o700)
-    world = make_world("guest:2")
-    first, second = pair(world, directory)
+def test_a_killed_peer_is_reported_by_name(make_world: MakeWorld, shared: Path) -> None:
+    """Its death is told by the hub, as over every link. What it has left is removed by the last one of its run."""
+    first, second = pair(make_world("guest:2"), shared)
     exchange(first, second)
     second.process.kill()
     first.refused("universe.group.Recv(found, 1, timeout=100)", "PEER_LOST", "program 'guest' rank 1")
     first.leave()
+
+
+def test_a_caller_is_answered_once_there_are_descriptors(make_world: MakeWorld, shared: Path) -> None:
+    """It was dialed when it could open no further file, and its peer waited for ever."""
+    first, second = pair(make_world("guest:2"), shared)
+    number = second.process.pid
+    opened = len(list(Path(f"/proc/{number}/fd").iterdir()))
+    resource.prlimit(number, resource.RLIMIT_NOFILE, (opened + 1, 4096))  # one, with which it lists the directory
+    second.say("universe.group.Recv(found, 0, timeout=100)")
+    first.say("universe.group.Send(np.arange(4), 1, timeout=100)")
+    while not list(shared.glob("run-*/1-0/call-*")):
+        time.sleep(0.01)
+    time.sleep(0.2)  # it looks every 20 ms
+    resource.prlimit(number, resource.RLIMIT_NOFILE, (1024, 4096))
+    assert first.hear().startswith("is ") and second.hear().startswith("is ")
+    first.leave(second)
+
+
+def test_a_full_directory_delays_a_message_and_loses_nothing(make_world: MakeWorld, tmp_path: Path) -> None:
+    """The sender failed after 5 s, and its peer was not told."""
+    small = tmp_path / "small"
+    small.mkdir(mode=0o700)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m,mode=0700", "none", str(small)], check=False).returncode:
+        pytest.skip("only root may mount a file system")
+    try:
+        first, second = pair(make_world("guest:2"), small)
+        exchange(first, second)
+        fill = small / "fill"
+        with contextlib.suppress(OSError), fill.open("wb", buffering=0) as file:
+            while True:
+                file.write(bytes(4096))
+        second.get("large = np.zeros(50_000, 'i8')")
+        second.say("universe.group.Recv(large, 0, timeout=100)")
+        first.say("universe.group.Send(np.arange(50_000), 1, timeout=100)")
+        time.sleep(7)  # longer than a full file system is waited for
+        fill.unlink()
+        assert second.hear().startswith("is ") and first.hear().startswith("is ")
+        assert second.get("bool((large == np.arange(50_000)).all())") == "True"
+        exchange(first, second)
+        first.leave(second)
+        assert not list(small.iterdir()), "left behind"
+    finally:
+        subprocess.run(["umount", "-l", str(small)], check=True)
 
 
 @pytest.mark.parametrize("protection", ["--encrypt", "--authenticate"])

@@ -117,3 +117,31 @@ def test_leaving_just_after_a_reset_is_leaving_in_good_order(make_world: MakeWor
         assert time.monotonic() < deadline, heard
         answers(nowcast)  # a call to the hub lets the member receive what the hub has sent
     leave(world, nowcast)
+
+
+def test_a_relay_that_nobody_uses_yet_waits_for_the_hub(make_world: MakeWorld) -> None:
+    """Chaos seed 180003: the last writer of a node left while the hub was cut off. The relay ended at once, and no
+    reader on another node could open what it kept.
+    """
+    world = make_world("ocean:1,nowcast:1")
+    assert world.hub is not None
+    ocean = Guest(world, "ocean", 0, 1, COUPLET_NODE="a", COUPLET_HUB_RETURN_PATIENCE_S="0.5")
+    nowcast = Guest(world, "nowcast", 0, 1, COUPLET_NODE="b")
+    ocean.ready()
+    nowcast.ready()
+    ocean.get("series = universe.create_series('eta', (4,), 'f8', slots=4)")
+    ocean.get("[series.put(np.zeros(4), step) for step in range(3)]")
+    nowcast.get("universe.series('eta', mode='follow').close()")  # the relay is there, and nobody uses it
+    world.hub.send_signal(signal.SIGSTOP)
+    try:
+        reset_hub_connections(world)
+        ocean.ask("series.close()")  # the hub cannot be told
+        ocean.leave()
+        time.sleep(1)  # the fault took less
+    finally:
+        world.hub.send_signal(signal.SIGCONT)
+    nowcast.get("reader = universe.series('eta', mode='follow', timeout=30)")
+    assert nowcast.get("[step for step, _ in reader.read(3, 3, timeout=30)]") == "[0, 1, 2]"
+    nowcast.leave()
+    world.wait_for_relays()
+    assert world.hub.wait(WATCHDOG_S) == 0, "it ends with the universe"

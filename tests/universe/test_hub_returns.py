@@ -10,6 +10,7 @@ import pytest
 from best_of import best_of
 from launching import WATCHDOG_S, World, read_line
 from members import Member
+from quartet import Guest
 
 MakeWorld = Callable[..., World]
 TOLD_WITHIN_S = 20.0  # a hub that calls where its members were tells a death within 4 s, else it takes 31 s
@@ -261,6 +262,27 @@ def test_who_left_alone_on_its_node_while_there_was_no_hub_is_not_waited_for(mak
     assert again.ask("announce eta").startswith("announced ")
     assert nowcast.hear() == "found eta of ocean"
     end_together(world, again, nowcast)
+
+
+def test_a_hub_to_which_nobody_comes_back_finds_out_that_all_have_left(make_world: MakeWorld) -> None:
+    """Chaos seed 180056: both computed while the hub was started again, and left while it was cut off. It waited for
+    600 s. Its node and theirs are different hosts, as far as their directories know.
+    """
+    world = make_world("ocean:1,nowcast:1")
+    apart = {"COUPLET_RUN_DIR": str(make_world("").run_directory), **PATIENT}
+    ocean, nowcast = (Guest(world, name, 0, 1, **apart) for name in ("ocean", "nowcast"))
+    ocean.ready()
+    nowcast.ready()
+    roster = next(world.run_directory.glob("*/roster"))
+    deadline = time.monotonic() + WATCHDOG_S
+    while "reached " not in roster.read_text():
+        assert time.monotonic() < deadline, roster.read_text()
+        time.sleep(0.02)
+    world.kill_hub()
+    ocean.leave()
+    nowcast.leave()
+    world.resume_hub()
+    assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0
 
 
 def test_who_makes_no_call_keeps_its_place_if_a_process_joins_on_its_node(make_world: MakeWorld) -> None:

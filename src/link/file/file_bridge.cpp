@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "os/clock.hpp"
-#include "os/directory.hpp"
 #include "os/error.hpp"
 
 namespace couplet::link {
@@ -42,22 +41,37 @@ class Pair {
   bool turn(std::uint64_t now_ns) {
     bool moved = false;
     const Status in = from_socket();
-    const Status out = connection_->due(now_ns) || out_sent_ != out_bytes_ ? to_socket(moved) : Status(Code::not_yet);
-    if (connection_->due(now_ns)) {
-      if (connection_->finish_look(moved, now_ns).error()) {
-        return false;
-      }
+    const bool due = connection_->due(now_ns);
+    const Status out = due || out_sent_ != out_bytes_ ? to_socket(moved) : Status(Code::not_yet);
+    if (due && !files_failed_) {
+      static_cast<void>(files(connection_->finish_look(moved, now_ns, out_sent_ != out_bytes_)));
     }
-    return !in.error() && !out.error() && !(from_socket_ended_ && to_socket_ended_);
+    if (files_failed_ && !to_socket_ended_ && !connection_->peer_has_died()) {
+      break_off();
+    }
+    return !files_failed_ && !in.error() && !out.error() && !(from_socket_ended_ && to_socket_ended_);
   }
 
   // Ends the files after what the socket has sent so far.
   void end() { static_cast<void>(from_socket()); }
 
  private:
+  // Notes that a call to the files has failed.
+  Status files(Status status) {
+    files_failed_ = files_failed_ || status.error();
+    return status;
+  }
+
+  // The files have failed, and both processes may live. An end on either side would say that the other process has
+  // ended, so both sides are told of a break: the member then dials again, and the hub waits for it.
+  void break_off() {
+    connection_->give_up();
+    os::abort_on_close(socket_);
+  }
+
   Status from_socket() {
     for (int piece = 0; piece < max_pieces && !from_socket_ended_; ++piece) {
-      COUPLET_TRY(connection_->flush());
+      COUPLET_TRY(files(connection_->flush()));
       const std::size_t room = std::min(connection_->room(), buffer_bytes);
       if (room == 0) {
         return {};
@@ -71,7 +85,7 @@ class Pair {
       }
       COUPLET_TRY(received.status());
       std::copy_n(bytes.begin(), *received, connection_->body(*received));
-      COUPLET_TRY(connection_->send(*received));
+      COUPLET_TRY(files(connection_->send(*received)));
       connection_->expect_answer(os::now_ns());
     }
     return {};
@@ -86,7 +100,7 @@ class Pair {
           ::shutdown(socket_.number(), SHUT_WR);
           return {};
         }
-        COUPLET_TRY(received.status());
+        COUPLET_TRY(files(received.status()));
         moved = true;
         out_bytes_ = *received;
         out_sent_ = 0;
@@ -106,6 +120,7 @@ class Pair {
   std::size_t out_sent_ = 0;
   bool from_socket_ended_ = false;
   bool to_socket_ended_ = false;
+  bool files_failed_ = false;
 };
 
 // Waits until the socket is connected to a port of this host.
@@ -138,8 +153,14 @@ struct FileBridge::State {
       return;  // each dial says so
     }
     for (const std::string& path : *calls) {
-      auto connection = FileConnection::accept(path, {.run_id = inbox->address().run_id}, options);
       auto socket = connected_to(target);
+      auto connection = may_be_taken_later(socket.code())
+                            ? Result<std::unique_ptr<FileConnection>>(socket.status())
+                            : FileConnection::accept(path, {.run_id = inbox->address().run_id}, options);
+      if (may_be_taken_later(connection.code())) {
+        inbox->put_back(path);
+        continue;
+      }
       if (connection.ok() && socket.ok()) {
         (*connection)->watch_beat(fmt::format("{}/{}", path, file_dialer_beat));
         pairs.push_back(std::make_unique<Pair>(std::move(*connection), std::move(*socket), nullptr));
@@ -186,7 +207,13 @@ Result<std::unique_ptr<FileBridge>> FileBridge::serve(std::unique_ptr<FileInbox>
                                                       const FileOptions& options) {
   COUPLET_TRY_VALUE(const auto left, inbox->take_calls(SIZE_MAX));
   for (const std::string& path : left) {
-    COUPLET_TRY(os::remove_directory(path));
+    // It is not removed, since its dialer has files open in it, and some file systems keep them.
+    const auto connection = FileConnection::accept(path, {.run_id = inbox->address().run_id}, options);
+    if (connection.ok()) {
+      (*connection)->give_up();
+    } else if (may_be_taken_later(connection.code())) {
+      return connection.status();
+    }
   }
   auto state = std::make_unique<State>();
   state->inbox = std::move(inbox);

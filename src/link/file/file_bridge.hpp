@@ -22,7 +22,7 @@ class FileBridge {
   static Result<std::unique_ptr<FileBridge>> join(std::unique_ptr<FileConnection> connection, os::Descriptor socket,
                                                   std::unique_ptr<FileBeat> beat);
   // Takes all connections that are made to the inbox, and bridges each with a new socket to `target`. Connections that
-  // an earlier owner of the inbox has left are removed, so that their other ends notice that it has gone.
+  // an earlier owner of the inbox has left are given up, so that their other ends notice that it has gone.
   static Result<std::unique_ptr<FileBridge>> serve(std::unique_ptr<FileInbox> inbox, const os::Endpoint& target,
                                                    const FileOptions& options);
   // Passes on what has been sent so far, and ends.
@@ -36,8 +36,5 @@ class FileBridge {
   static Result<std::unique_ptr<FileBridge>> start(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-// The name of the heartbeat of the process that dials, in the directory of its connection.
-inline constexpr std::string_view file_dialer_beat = "beat-d";
 
 }  // namespace couplet::link

@@ -18,7 +18,6 @@
 namespace couplet::link {
 namespace {
 
-constexpr std::uint64_t check_interval_ns = 1'000'000'000;
 // A direction is confirmed when this part of what may be unread was read.
 constexpr std::uint64_t confirmed_parts = 4;
 
@@ -28,6 +27,10 @@ constexpr char letter_of(FileSide side) noexcept {
 
 constexpr FileSide other(FileSide side) noexcept {
   return side == FileSide::dialer ? FileSide::acceptor : FileSide::dialer;
+}
+
+constexpr const char* mark_of(FileSide side) noexcept {
+  return side == FileSide::dialer ? "closed-d" : "closed-a";
 }
 
 }  // namespace
@@ -75,20 +78,23 @@ FileConnection::FileConnection(FileDirectory directory, FileSide side, const Fil
       writer_(directory_, letter_of(side), origin_, options_),
       reader_(directory_, letter_of(other(side)), origin_.run_id, options_),
       timer_(std::move(timer)),
+      peer_(directory_, mark_of(other(side)), options_),
       delay_ns_(options.min_look_ns) {}
-
-const char* FileConnection::mark_of(FileSide side) const noexcept {
-  return side == FileSide::dialer ? "closed-d" : "closed-a";
-}
 
 FileConnection::~FileConnection() {
   if (!directory_.mine()) {
     return;  // in a forked child
   }
   shut();
-  // Each side leaves its mark first, and then looks for the other one's, so that at least one of them sees both.
-  static_cast<void>(directory_.make(mark_of(side_)));
-  if (directory_.has(mark_of(other(side_)))) {
+  // Some file systems keep a file that is removed while it is open, under another name.
+  writer_.close();
+  reader_.close();
+  timer_.reset();  // now there is a descriptor for the mark
+  // Each side leaves its mark first, and then looks for the other one's, so that at least one of them sees both. If
+  // there is no room for a mark, the end of the directory tells the other side.
+  const bool marked = directory_.make(mark_of(side_)).ok();
+  const bool unanswered = peer_.lost() && side_ == FileSide::dialer && reader_.data_bytes() == 0;
+  if (!marked || unanswered || peer_.needs_nothing()) {
     static_cast<void>(os::remove_directory(directory_.path()));
     remove_if_empty(directory_.path().substr(0, directory_.path().rfind('/')));
   }
@@ -106,7 +112,7 @@ Result<std::span<const std::byte>> FileConnection::receive() {
   }
   while (true) {
     COUPLET_TRY_VALUE(const wire::FileRecord record, reader_.next());
-    beat_.heard();
+    peer_.heard();
     COUPLET_TRY(writer_.note_read(record.read_bytes));
     if (record.kind == wire::FileRecordKind::data) {
       return reader_.body();
@@ -123,7 +129,7 @@ void FileConnection::take_notices() {
   }
 }
 
-Status FileConnection::finish_look(bool moved, std::uint64_t now_ns) {
+Status FileConnection::finish_look(bool moved, std::uint64_t now_ns, bool untaken) {
   const Status flushed = writer_.flush();
   COUPLET_TRY(writer_.failure());
   if (flushed.ok() && writer_.idle()) {
@@ -139,15 +145,7 @@ Status FileConnection::finish_look(bool moved, std::uint64_t now_ns) {
   }
   delay_ns_ = moved ? options_.min_look_ns : std::min(options_.max_look_ns, 2 * delay_ns_);
   wake_in(delay_ns_, now_ns);
-  // The watch is asked at each look, since it counts only time in which this process looks.
-  if (beat_.watches() && beat_.silent_ns(now_ns) > options_.max_silence_ns) {
-    return fail(Code::peer_lost, "its heartbeat has not changed for {} s", options_.max_silence_ns / 1'000'000'000);
-  }
-  if (moved || now_ns < next_check_ns_) {
-    return {};
-  }
-  next_check_ns_ = now_ns + std::min(check_interval_ns, options_.max_silence_ns / 4);
-  return directory_.check();
+  return peer_.look(!moved && !untaken, now_ns);
 }
 
 void FileConnection::wake_in(std::uint64_t delay_ns, std::uint64_t now_ns) {
@@ -160,10 +158,6 @@ void FileConnection::expect_answer(std::uint64_t now_ns) {
     delay_ns_ = options_.min_look_ns;
     wake_in(delay_ns_, now_ns);
   }
-}
-
-void FileConnection::watch_beat(const std::string& path) {
-  beat_ = FileBeatWatch(path, options_.beat_interval_ns);
 }
 
 void FileConnection::shut() noexcept {

@@ -13,9 +13,9 @@
 #include <string>
 
 #include "base/status.hpp"
-#include "link/file/file_beat.hpp"
 #include "link/file/file_directory.hpp"
 #include "link/file/file_options.hpp"
+#include "link/file/file_peer.hpp"
 #include "link/file/file_reader.hpp"
 #include "link/file/file_writer.hpp"
 #include "os/timer.hpp"
@@ -27,6 +27,8 @@ enum class FileSide : std::uint8_t { dialer, acceptor };
 
 // The names of connections in the inbox of the process that is dialed begin so. The rest is a random number.
 inline constexpr std::string_view file_call_prefix = "call-";
+// The name of the heartbeat of a process that has no inbox and dials the hub, in the directory of its connection.
+inline constexpr std::string_view file_dialer_beat = "beat-d";
 
 class FileConnection {
  public:
@@ -67,14 +69,20 @@ class FileConnection {
     return held_.empty() && reader_.failure().code() == Code::end;
   }
   // Does what is left to do after sends and receives, and sets the time of the next look. `moved`: something has come.
-  // Returns the failure of the writer, or peer_lost if the peer's heartbeat has stopped.
-  Status finish_look(bool moved, std::uint64_t now_ns);
+  // `untaken`: more may be there, but the owner has not taken it yet.
+  // Returns the failure of the writer; peer_lost if the peer's process has died, its heartbeat has stopped, or it has
+  // given this connection up; or system if the directory has vanished.
+  Status finish_look(bool moved, std::uint64_t now_ns, bool untaken = false);
   // Looks again soon, since an answer is likely.
   void expect_answer(std::uint64_t now_ns);
   // From now on, this heartbeat says whether the peer is there.
-  void watch_beat(const std::string& path);
+  void watch_beat(const std::string& path) { peer_.watch_beat(path); }
   // Writes the end of this direction.
   void shut() noexcept;
+  // Ends this side without the end of its direction: the other side takes the connection for broken.
+  void give_up() noexcept { state_ = State::shut; }
+  // Has the peer's process died, by proof?
+  [[nodiscard]] bool peer_has_died() const noexcept { return peer_.has_died(); }
 
   // Moves the bytes of a handshake, like the calls of a socket: returns not_yet, and end.
   Result<std::size_t> send_some(std::span<const std::byte> bytes);
@@ -90,7 +98,6 @@ class FileConnection {
                  std::unique_ptr<os::Timer> timer);
   static Result<std::unique_ptr<FileConnection>> open(const std::string& path, FileSide side, const FileOrigin& origin,
                                                       const FileOptions& options);
-  [[nodiscard]] const char* mark_of(FileSide side) const noexcept;
   void wake_in(std::uint64_t delay_ns, std::uint64_t now_ns);
 
   FileOptions options_;
@@ -100,9 +107,8 @@ class FileConnection {
   FileWriter writer_;
   FileReader reader_;
   std::unique_ptr<os::Timer> timer_;
-  FileBeatWatch beat_;
+  FilePeer peer_;
   std::uint64_t next_look_ns_ = 0;
-  std::uint64_t next_check_ns_ = 0;
   std::uint64_t delay_ns_;
   std::uint64_t told_bytes_ = 0;     // how much the peer knows to be read
   std::span<const std::byte> held_;  // a body that receive() has not returned yet

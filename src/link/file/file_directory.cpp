@@ -25,16 +25,16 @@ constexpr std::array<unsigned long, 8> local_file_systems = {
     0x2FC12FC1,  // ZFS
 };
 
-bool is_local(int file) noexcept {
+}  // namespace
+
+bool is_on_local_file_system(const os::Descriptor& file) noexcept {
   struct statfs facts {};
-  if (::fstatfs(file, &facts) != 0) {
+  if (::fstatfs(file.number(), &facts) != 0) {
     return false;
   }
   const auto type = static_cast<unsigned long>(facts.f_type) & 0xFFFFFFFFUL;
   return std::find(local_file_systems.begin(), local_file_systems.end(), type) != local_file_systems.end();
 }
-
-}  // namespace
 
 Result<FileDirectory> FileDirectory::open(const std::string& path) {
   os::Descriptor file(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
@@ -46,10 +46,11 @@ Result<FileDirectory> FileDirectory::open(const std::string& path) {
     return os::system_failure(errno, fmt::format("cannot inspect directory {}", path));
   }
   if (facts.st_uid != ::geteuid() || (facts.st_mode & 077U) != 0) {
-    return fail(Code::system, "directory {} has to belong to this user alone: it has owner {} and mode {:o}", path,
-                facts.st_uid, facts.st_mode & 0777U);
+    return fail(Code::system,
+                "directory {} has owner {} and mode {:04o}; it has to belong to uid {} and have mode 0700", path,
+                facts.st_uid, facts.st_mode & 0777U, ::geteuid());
   }
-  const bool coherent = is_local(file.number());
+  const bool coherent = is_on_local_file_system(file);
   return FileDirectory(path, std::move(file), coherent);
 }
 
@@ -85,6 +86,11 @@ Result<os::Descriptor> FileDirectory::open_file(const std::string& name) const {
   os::Descriptor file(::openat(file_.number(), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file) {
     return failure(errno, "open", name);
+  }
+  if (!coherent_) {
+    // A size that this system has kept from before would hide what was appended since.
+    struct statx facts {};
+    static_cast<void>(::statx(file.number(), "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_SIZE, &facts));
   }
   return file;
 }

@@ -10,6 +10,10 @@
 
 namespace couplet::link {
 
+// Says whether only this kernel writes to the file system of the file, so that what one process has written is seen by
+// all others at once, and locks are dependable.
+[[nodiscard]] bool is_on_local_file_system(const os::Descriptor& file) noexcept;
+
 class FileDirectory {
  public:
   // Opens an existing directory. Returns not_found if there is none, and system if others may enter it.

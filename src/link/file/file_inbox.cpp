@@ -10,6 +10,7 @@
 #include "link/file/file_connection.hpp"
 #include "os/directory.hpp"
 #include "os/error.hpp"
+#include "os/lock.hpp"
 
 namespace couplet::link {
 namespace {
@@ -43,7 +44,83 @@ std::uint64_t run_changed_ns(const std::string& run) {
   return last;
 }
 
-// Other runs that are long over are told by their run id, which is the name of their directory, and by their hearts.
+std::vector<std::string> calls_in(const std::string& inbox) {
+  std::vector<std::string> calls;
+  const auto names = os::list_directory(inbox);
+  for (std::size_t index = 0; names.ok() && index < names->size(); ++index) {
+    if ((*names)[index].starts_with(file_call_prefix)) {
+      calls.push_back(fmt::format("{}/{}", inbox, (*names)[index]));
+    }
+  }
+  return calls;
+}
+
+enum class Owner : std::uint8_t { may_live, has_left, has_died };
+
+Owner owner_of(const std::string& beat) {
+  if (::access(beat.c_str(), F_OK) != 0) {
+    return errno == ENOENT ? Owner::has_left : Owner::may_live;
+  }
+  return owner_has_ended(beat) ? Owner::has_died : Owner::may_live;
+}
+
+// Says whether a process of the run has died, and none may live. Those that dial have an inbox, too, or a heartbeat in
+// the connection.
+bool only_dead_are_left(const std::vector<std::string>& inboxes) {
+  bool any_has_died = false;
+  const auto may_live = [&any_has_died](const std::string& beat) {
+    const Owner owner = owner_of(beat);
+    any_has_died = any_has_died || owner == Owner::has_died;
+    return owner == Owner::may_live;
+  };
+  for (const std::string& inbox : inboxes) {
+    const auto calls = calls_in(inbox);
+    if (may_live(inbox + "/beat") || std::any_of(calls.begin(), calls.end(), [&](const std::string& call) {
+          return may_live(fmt::format("{}/{}", call, file_dialer_beat));
+        })) {
+      return false;
+    }
+  }
+  return any_has_died;
+}
+
+// Removes what the processes of a run have left, if it is proven that nobody needs it. Another process may begin in the
+// run meanwhile: what it makes is left alone.
+void remove_dead_run(const std::string& run) {
+  std::vector<std::string> inboxes;
+  if (const auto names = os::list_directory(run); names.ok()) {
+    for (const std::string& name : *names) {
+      inboxes.push_back(fmt::format("{}/{}", run, name));
+    }
+  }
+  if (!only_dead_are_left(inboxes)) {
+    return;
+  }
+  for (const std::string& inbox : inboxes) {
+    if (owner_of(inbox + "/beat") == Owner::has_died) {
+      // While this process has the lock, no successor begins in this inbox.
+      if (const auto lock = os::LifeLock::take(inbox + "/beat"); lock.ok()) {
+        static_cast<void>(os::remove_directory(inbox));
+      }
+      continue;
+    }
+    for (const std::string& call : calls_in(inbox)) {
+      static_cast<void>(os::remove_directory(call));
+    }
+    static_cast<void>(::rmdir(inbox.c_str()));
+  }
+  static_cast<void>(::rmdir(run.c_str()));
+}
+
+// Is a process of this run proven to live? It may have been stopped for days.
+bool is_inhabited(const std::string& run) {
+  const auto inboxes = os::list_directory(run);
+  return inboxes.ok() && std::any_of(inboxes->begin(), inboxes->end(), [&run](const std::string& inbox) {
+           return FileBeatWatch(fmt::format("{}/{}/beat", run, inbox), 1).beats_within(0);
+         });
+}
+
+// Other runs that are over are told by their run id, which is the name of their directory, and by their hearts.
 void remove_stale_runs(const FileAddress& own) {
   const std::uint64_t now = changed_ns(own.beat_path());  // by the clock that also wrote the other times
   const auto runs = os::list_directory(own.directory);
@@ -56,8 +133,10 @@ void remove_stale_runs(const FileAddress& own) {
       continue;
     }
     const std::uint64_t changed = run_changed_ns(path);
-    if (changed != 0 && changed < now && now - changed > max_stale_ns) {
+    if (changed != 0 && changed < now && now - changed > max_stale_ns && !is_inhabited(path)) {
       static_cast<void>(os::remove_directory(path));
+    } else {
+      remove_dead_run(path);
     }
   }
 }
@@ -127,12 +206,21 @@ FileInbox::~FileInbox() {
     }
   }
   remove_if_empty(address_.path());
+  remove_dead_run(fmt::format("{}/{}", address_.directory, run_name(address_.run_id)));
 }
 
 void remove_if_empty(const std::string& inbox) noexcept {
   if (::rmdir(inbox.c_str()) == 0) {
     static_cast<void>(::rmdir(inbox.substr(0, inbox.rfind('/')).c_str()));
   }
+}
+
+bool may_be_taken_later(Code code) noexcept {
+  return code == Code::limit || code == Code::memory;
+}
+
+void FileInbox::put_back(const std::string& path) {
+  taken_.erase(path.substr(path.rfind('/') + 1));
 }
 
 Result<std::vector<std::string>> FileInbox::take_calls(std::size_t most) {

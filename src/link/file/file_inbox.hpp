@@ -1,7 +1,8 @@
 // The place in a shared directory at which one process is dialed: <directory>/<run id>/<name of the process>/. It holds
 // the heartbeat of its owner and the directories of the connections that others make. runtime and universe use it.
-// Invariants: directories have mode 0700 and belong to this user; an inbox with a heartbeat file is open; what another
-// run has left is removed only if its heartbeats are older than max_stale_ns by the clock of the file server.
+// Invariants: directories have mode 0700 and belong to this user; an inbox with a heartbeat file is open; what a run
+// has left is removed only if locks prove that all its processes have died, or if its heartbeats are older than
+// max_stale_ns by the clock of the file server.
 // Format: docs/formats/file.md. Tests: tests/unit/link/test_file_link.cpp.
 #pragma once
 
@@ -38,10 +39,15 @@ void remove_if_empty(const std::string& inbox) noexcept;
 // Files of another run whose heartbeats are that old belong to nobody. A process may be suspended over a night.
 inline constexpr std::uint64_t max_stale_ns = 24ULL * 3600 * 1'000'000'000;
 
+// Says whether a connection that could not be accepted with this code may be accepted later: only a resource is
+// missing, and its dialer waits.
+[[nodiscard]] bool may_be_taken_later(Code code) noexcept;
+
 class FileInbox {
  public:
   // Makes the inbox, starts its heartbeat, and removes what other runs have left. Returns config if the directory is
-  // not an absolute path; no_space; and system, which says what is wrong with the directory.
+  // not an absolute path; exists if another process has this inbox; no_space; and system, which says what is wrong with
+  // the directory.
   static Result<std::unique_ptr<FileInbox>> open(const FileAddress& address, const FileOptions& options);
   // Closes it: ends the connections that were not taken, and removes what nobody needs.
   ~FileInbox();
@@ -52,6 +58,8 @@ class FileInbox {
   // Returns the directories of at most `most` connections that were not returned yet. Returns system if the directory
   // has vanished.
   Result<std::vector<std::string>> take_calls(std::size_t most);
+  // The next take_calls() returns this one again.
+  void put_back(const std::string& path);
 
  private:
   FileInbox(FileAddress address, const FileOptions& options) : address_(std::move(address)), options_(options) {}

@@ -56,6 +56,9 @@ Result<wire::FileRecord> FileReader::next() {
       return wait_or_damage();
     }
     auto read = fill();
+    if (read.code() == Code::limit && may_wait_for_descriptor()) {
+      return Code::not_yet;
+    }
     if (!read && read.code() != Code::not_found) {
       failure_ = read.status();
       break;
@@ -114,6 +117,7 @@ Result<std::size_t> FileReader::fill() {
   if (count < 0) {
     return os::system_failure(errno, fmt::format("cannot read {}/{}", directory_.path(), file_name(letter_, number_)));
   }
+  no_descriptor_ = {};
   stage_.end += static_cast<std::size_t>(count);
   return static_cast<std::size_t>(count);
 }
@@ -146,9 +150,15 @@ Status FileReader::wait_or_damage() {
   return Code::not_yet;
 }
 
+// Descriptors may be given back soon, as the writer waits for room.
+bool FileReader::may_wait_for_descriptor() {
+  no_descriptor_.look(os::now_ns());
+  return no_descriptor_.total_ns() <= options_.max_full_ns;
+}
+
 void FileReader::finish_file() {
+  file_.close();  // first, since some file systems keep a file that is removed while it is open
   directory_.remove(file_name(letter_, number_));
-  file_.close();
   ++number_;
   offset_ = 0;
   stage_.begin = stage_.end = 0;  // the body of the last record in a file is empty

@@ -35,6 +35,8 @@ class FileReader {
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   // The bytes of all bodies that were returned so far.
   [[nodiscard]] std::uint64_t data_bytes() const noexcept { return data_bytes_; }
+  // Closes the file. Nothing may be read afterwards.
+  void close() noexcept { file_.close(); }
 
  private:
   // Bytes that were read from the file and are not used yet.
@@ -49,6 +51,8 @@ class FileReader {
   Status check(const wire::FileRecord& record) const;
   // Nothing fits: returns not_yet, or protocol if that has lasted too long.
   Status wait_or_damage();
+  // Says whether to wait although the process has no descriptor left.
+  bool may_wait_for_descriptor();
   void finish_file();
   [[nodiscard]] std::span<const std::byte> staged() const noexcept {
     return std::span(stage_.memory).subspan(stage_.begin, stage_.end - stage_.begin);
@@ -67,6 +71,7 @@ class FileReader {
   std::optional<std::uint16_t> incarnation_;  // the writer's, once it is known
   std::uint64_t data_bytes_ = 0;
   LookedTime damaged_;
+  LookedTime no_descriptor_;
   Status failure_;
 };
 

@@ -44,6 +44,11 @@ class FileWriter {
   // Notes how many bytes of bodies the reader has read. Returns protocol if they are more than were written.
   Status note_read(std::uint64_t bytes);
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
+  // Closes the files. Nothing may be written afterwards.
+  void close() noexcept {
+    file_.close();
+    next_file_.close();
+  }
 
  private:
   void stage(wire::FileRecordKind kind, std::size_t body_bytes, std::uint64_t read_bytes);

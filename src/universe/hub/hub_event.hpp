@@ -4,8 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "channel/channel.hpp"
+#include "universe/control.hpp"
+#include "universe/membership.hpp"
 
 namespace couplet::universe {
 
@@ -19,6 +22,9 @@ struct HubEvent {
   std::uint64_t incarnation = 0;
   std::string series;
   std::string text;
+  // For the roster only.
+  Contact contact = {};                    // of joined and rejoined
+  std::vector<ProgramInfo> programs = {};  // of complete
 };
 
 // Returns the line. with_time_s: seconds since 1970.

@@ -113,6 +113,8 @@ Result<std::unique_ptr<HubServer>> HubServer::open(HubServerOptions options) {
   if (server->options_.hub.restarted) {
     server->options_.hub.first_epoch = begin_epoch(server->directory_->path());
   }
+  server->roster_.open(server->directory_->path(), server->options_.hub.restarted);
+  server->options_.hub.earlier = server->roster_.earlier();
   server->state_ = std::make_unique<HubState>(server->options_.hub);
   return server;
 }
@@ -173,19 +175,20 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
     schedule_.next_tick_ns = now + tick_ns;
     look_at_locks(now);
     call_cut_off(now);
+    roster_.prove();
     state_->tick(now);
   }
   state_->flush(now);
+  write_events();  // before members are told: they know nothing that the roster does not say
   speak(now);
   look_at_time(now);
-  write_events();
   if (!state_->over()) {
     return true;
   }
-  if (over_since_ns_ == 0) {
-    over_since_ns_ = now;
+  if (schedule_.over_since_ns == 0) {
+    schedule_.over_since_ns = now;
   }
-  return !clients_.empty() && now < over_since_ns_ + last_words_ns;
+  return !clients_.empty() && now < schedule_.over_since_ns + last_words_ns;
 }
 
 void HubServer::accept_callers(std::uint64_t now_ns) {
@@ -427,8 +430,10 @@ void HubServer::call_cut_off(std::uint64_t now_ns) {
 void HubServer::write_events() {
   for (const auto& event : state_->take_events()) {
     events_.add(event, seconds_since_1970());
+    roster_.add(event);
   }
   events_.flush();
+  roster_.flush();
 }
 
 }  // namespace couplet::universe

@@ -24,6 +24,7 @@
 #include "universe/control_connection.hpp"
 #include "universe/hub/event_writer.hpp"
 #include "universe/hub/hub_state.hpp"
+#include "universe/hub/roster.hpp"
 #include "universe/node_directory.hpp"
 
 namespace couplet::universe {
@@ -114,11 +115,13 @@ class HubServer {
   os::SleepFlag flag_;
   std::unique_ptr<os::Doorbell> doorbell_;
   EventWriter events_;
+  Roster roster_;
   struct Schedule {
     RunningClock clock;  // all times of this object and of the state are its times
     std::uint64_t next_tick_ns = 0;
     std::uint64_t next_lock_look_ns = 0;
     std::uint64_t next_silence_look_ns = 0;  // when to check `unanswered_` again
+    std::uint64_t over_since_ns = 0;
   };
   Schedule schedule_;
   ConnectionId next_id_ = 1;
@@ -130,7 +133,6 @@ class HubServer {
   std::set<ConnectionId> unanswered_;  // something was sent that their system may not have acknowledged
   ListenerCalls listener_calls_;
   std::atomic<std::uint64_t> times_behind_{0};
-  std::uint64_t over_since_ns_ = 0;
 };
 
 }  // namespace couplet::universe

@@ -365,7 +365,7 @@ void HubState::release(std::int32_t program) {
       return;
     }
     complete_ = true;
-    outbox_.note({.name = "complete"});
+    outbox_.note({.name = "complete", .programs = seats_.infos()});
     release_all();
     return;
   }
@@ -566,6 +566,7 @@ void HubState::note(const char* name, const Client& client, const std::string& t
   event.text = text;
   if (const auto* const seat = seats_.find(client.place); seat != nullptr) {
     event.incarnation = seat->info.incarnation;
+    event.contact = contact_of(seat->info);
   }
   outbox_.note(std::move(event));
 }

@@ -19,6 +19,7 @@
 #include "universe/control.hpp"
 #include "universe/hub/absences.hpp"
 #include "universe/hub/change_batch.hpp"
+#include "universe/hub/earlier_members.hpp"
 #include "universe/hub/listener_calls.hpp"
 #include "universe/hub/outbox.hpp"
 #include "universe/hub/seats.hpp"
@@ -39,6 +40,7 @@ struct HubSettings {
   // once.
   std::size_t max_told_contacts = 1024;
   bool restarted = false;          // an earlier hub has served this run, and its members come back
+  EarlierMembers earlier;          // what that hub knew of them, if anything
   std::uint32_t first_epoch = 0;   // how often the hub was started again, as far as its node directory knows
   double rejoin_grace_s = 5;       // how long joining waits for members of the earlier hub
   double rejoin_patience_s = 600;  // such a member counts as lost if it has not come back after this time

@@ -228,8 +228,8 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
   release(place.program);
 }
 
-// The first member that had been told `complete` has come. All others were there, too, except for those of which it
-// says something else.
+// The first member that had been told `complete` has come, or the earlier hub has written down that all had been told.
+// All others were there, too, except for those of which either says something else.
 void HubState::await_members(std::uint64_t now_ns) {
   if (after_restart_.awaiting) {
     return;
@@ -241,16 +241,17 @@ void HubState::await_members(std::uint64_t now_ns) {
   for (std::size_t index = 0; index < seats_.programs().size(); ++index) {
     auto& program = seats_.program(static_cast<std::int32_t>(index));
     for (auto& seat : program.seats) {
+      const auto peer = static_cast<channel::PeerId>(program.first_rank + (&seat - program.seats.data()));
       const bool arriving = seat.connection != 0 && clients_.at(seat.connection).phase == Phase::placed;
-      if (seat.info.state != PeerState::absent || arriving) {
+      const bool never_came = !settings_.earlier.programs.empty() && !settings_.earlier.ranks.contains(peer);
+      if (seat.info.state != PeerState::absent || arriving || never_came) {
         continue;
       }
       seat.info.state = PeerState::present;
       seat.info.node = unknown_node;
       seat.awaited = true;
       seat.next_incarnation = std::max<std::uint16_t>(seat.next_incarnation, 1);
-      absences_.add(static_cast<channel::PeerId>(program.first_rank + (&seat - program.seats.data())),
-                    "it did not come back to the hub, which was started again",
+      absences_.add(peer, "it did not come back to the hub, which was started again",
                     {.cause = Absences::Cause::restart_of_the_hub,
                      .refusing_s = settings_.reset_patience_s,
                      .unreachable_s = settings_.rejoin_patience_s},
@@ -262,6 +263,17 @@ void HubState::await_members(std::uint64_t now_ns) {
     }
   }
   welcome_.clear();
+  std::vector<PeerRun> known;
+  known.reserve(settings_.earlier.ranks.size());
+  for (const auto& [peer, member] : settings_.earlier.ranks) {
+    known.push_back({peer, 1, member.state, member.incarnation, unknown_node});
+  }
+  take_exceptions(known, now_ns);
+  for (const auto& [peer, member] : settings_.earlier.ranks) {
+    if (auto* const seat = seats_.find(peer); seat != nullptr && member.contact.port != 0) {
+      hear_contact(*seat, member.incarnation, member.contact);
+    }
+  }
 }
 
 void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint64_t now_ns) {
@@ -280,6 +292,9 @@ void HubState::take_exceptions(const std::vector<PeerRun>& exceptions, std::uint
       auto* const seat = seats_.find(peer);
       if (seat == nullptr || !seat->awaited || run.incarnation < seat->info.incarnation) {
         continue;
+      }
+      if (run.incarnation > seat->info.incarnation) {
+        seat->info.port = 0;  // it was that of the earlier incarnation
       }
       seat->info.incarnation = run.incarnation;
       seat->next_incarnation = std::max<std::uint16_t>(seat->next_incarnation, run.incarnation + 1U);
@@ -380,6 +395,13 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
 // node of its predecessor.
 void HubState::look_for_awaited(std::uint64_t now_ns) {
   look_at_absent(now_ns);
+  if (!settings_.earlier.programs.empty() && !after_restart_.awaiting) {
+    if (!seats_.adopt_sizes(settings_.earlier.programs).ok()) {
+      settings_.earlier = {};  // it was started again with other programs
+    } else if (settle_sizes(); !over_) {
+      await_members(now_ns);
+    }
+  }
   if (settings_.restarted && !after_restart_.awaiting && (after_restart_.patience_until_ns == 0 || members_ > 0)) {
     after_restart_.patience_until_ns = after(now_ns, settings_.rejoin_patience_s);
   }

@@ -90,6 +90,33 @@ TEST(FileBridge, AnEndComesAfterWhatWasSentBefore) {
   EXPECT_EQ(Bridged::receive(bridged.right, 11), "last words");
 }
 
+// For the hub, an end would mean that the member has ended, and the member would be lost.
+TEST(FileBridge, AFailureOfTheFilesIsABreakAndNotAnEnd) {
+  test::TemporaryDirectory directory;
+  auto connection = FileConnection::dial(directory.path(), origin, {.max_damaged_ns = 20'000'000}).value();
+  const std::string path = connection->path();
+  auto listener = os::listen_tcp(os::resolve("127.0.0.1:0").value()).value();
+  const os::Endpoint target = os::local_endpoint(listener).value();
+  auto inner = os::connect_tcp(target).value();
+  os::Descriptor outer;
+  ASSERT_TRUE(eventually([&] {
+    auto accepted = os::accept_tcp(listener);
+    if (accepted.ok()) {
+      outer = std::move(*accepted);
+    }
+    return accepted.ok() && os::connect_result(inner, target).ok();
+  }));
+  const auto bridge = FileBridge::join(std::move(connection), std::move(inner), nullptr).value();
+  ASSERT_TRUE(os::remove_directory(path).ok());
+  char byte = 0;
+  Code code = Code::not_yet;
+  EXPECT_TRUE(eventually([&] {
+    code = os::receive_some(outer, &byte, 1).code();
+    return code != Code::not_yet;
+  }));
+  EXPECT_EQ(code, Code::peer_lost);
+}
+
 TEST(FileBridge, WhatWasSentBeforeItEndsIsPassedOnAndNothingIsLeft) {
   Bridged bridged;
   ASSERT_TRUE(os::send_some(bridged.left, "last words", 10).ok());

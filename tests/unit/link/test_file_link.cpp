@@ -225,6 +225,53 @@ TEST(FileLink, TheSideThatGoesLastRemovesTheDirectory) {
   EXPECT_EQ(os::list_directory(pair.path).code(), Code::not_found);
 }
 
+TEST(FileLink, AConnectionThatIsGivenUpIsBroken) {
+  test::TemporaryDirectory directory;
+  auto first = FileConnection::dial(directory.path(), origin, quick()).value();
+  auto lane = make_file_lane(FileConnection::accept(first->path(), origin, quick()).value()).value();
+  std::memcpy(first->body(4), "last", 4);
+  ASSERT_TRUE(first->send(4).ok());
+  first->give_up();
+  first.reset();
+  CheckingReceiver receiver(true);
+  EXPECT_TRUE(eventually([&] { return lane->poll(receiver, 1) < 0; }));
+  EXPECT_EQ(lane->failure().code(), Code::protocol) << "what was written before is read first";
+  auto second = FileConnection::dial(directory.path(), origin, quick()).value();
+  lane = make_file_lane(FileConnection::accept(second->path(), origin, quick()).value()).value();
+  second->give_up();
+  second.reset();
+  EXPECT_TRUE(eventually([&] { return lane->poll(receiver, 1) < 0; }));
+  EXPECT_EQ(lane->failure().code(), Code::peer_lost);
+  EXPECT_THAT(lane->failure().text(), HasSubstr("given the connection up"));
+}
+
+TEST(FileLink, ADialToADeadProcessLeavesNothing) {
+  test::TemporaryDirectory directory;
+  const std::string path = directory / "beat";
+  {
+    test::Child owner([&path] {
+      const auto beat = FileBeat::start(path, 10'000'000);
+      while (beat.ok()) {
+        ::pause();
+      }
+      return 1;
+    });
+    FileBeatWatch watch(path, 1);
+    ASSERT_TRUE(eventually([&] { return watch.beats_within(1'000'000); }));
+  }
+  auto connection = FileConnection::dial(directory.path(), origin, quick()).value();
+  connection->watch_beat(path);
+  Status looked;
+  EXPECT_TRUE(eventually([&] {
+    looked = connection->finish_look(false, os::now_ns());
+    return looked.error();
+  }));
+  EXPECT_EQ(looked.code(), Code::peer_lost);
+  EXPECT_TRUE(connection->peer_has_died());
+  connection.reset();
+  EXPECT_THAT(os::list_directory(directory.path()).value(), testing::ElementsAre("beat"));
+}
+
 TEST(FileLink, SilenceOfTheHeartIsNoticedAndABeatIsHeard) {
   test::TemporaryDirectory directory;
   const std::string path = directory / "beat";

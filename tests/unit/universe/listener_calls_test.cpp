@@ -35,6 +35,36 @@ TEST(ListenerCalls, AreRefusedByAPortThatNobodyHolds) {
   }
 }
 
+// Each dial took a place in the queue of the port of a member that computes. When the queue was full, the member seemed
+// to be gone.
+TEST(ListenerCalls, KeepOneConnectionToAPortWhoseQueueIsShort) {
+  auto busy = os::listen_tcp(os::resolve("127.0.0.1:0").value(), 1).value();
+  const std::vector<ListenerCalls::Target> targets = {{7, os::local_endpoint(busy).value()}};
+  ListenerCalls calls;
+  std::vector<ListenerCalls::Answer> answers;
+  for (int turn = 0; turn < 8; ++turn) {
+    ASSERT_TRUE(test::eventually([&] { return !(answers = calls.call(targets)).empty(); })) << "turn " << turn;
+    EXPECT_EQ(answers, (std::vector<ListenerCalls::Answer>{{7, true}}));
+  }
+  busy.close();
+  EXPECT_TRUE(test::eventually([&] {
+    return (answers = calls.call(targets)) == std::vector<ListenerCalls::Answer>{{7, false}};
+  })) << "the connection has ended with the port";
+}
+
+// The member was started again at another port. What a dial of the old port shows is not true of it.
+TEST(ListenerCalls, AnswerForThePortThatIsMeant) {
+  const auto busy = listener();
+  auto ended = listener();
+  const auto meant = os::local_endpoint(ended).value();
+  ended.close();
+  ListenerCalls calls;
+  ASSERT_TRUE(calls.call({{7, os::local_endpoint(busy).value()}}).empty()) << "the dial is under way";
+  std::vector<ListenerCalls::Answer> answers;
+  ASSERT_TRUE(test::eventually([&] { return !(answers = calls.call({{7, meant}})).empty(); }));
+  EXPECT_EQ(answers, (std::vector<ListenerCalls::Answer>{{7, false}}));
+}
+
 TEST(ListenerCalls, AreBoundedAndEndForThoseThatAreNotWanted) {
   const auto busy = listener();
   ListenerCalls calls;

@@ -1,0 +1,267 @@
+#include "universe/hub/roster.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <utility>
+
+#include "os/directory.hpp"
+
+namespace couplet::universe {
+namespace {
+
+constexpr std::string_view file_name = "roster";
+constexpr std::string_view first_line = "couplet roster 1";
+constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
+constexpr unsigned max_rounds = 50;  // of prove(), about 5 s; a dial gives up after 3 s
+
+std::optional<std::string> read_file(const std::string& path) {
+  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  std::string text;
+  std::array<char, 65536> bytes{};
+  while (file && text.size() <= max_file_bytes) {
+    const auto count = ::read(file.number(), bytes.data(), bytes.size());
+    if (count == 0) {
+      return text;
+    }
+    if (count > 0) {
+      text.append(bytes.data(), static_cast<std::size_t>(count));
+    } else if (errno != EINTR) {
+      break;
+    }
+  }
+  return std::nullopt;
+}
+
+// Takes the word before the next space, or all of the text.
+std::string_view take_word(std::string_view& text) {
+  const auto end = std::min(text.find(' '), text.size());
+  const auto word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+template <typename Number>
+bool take_number(std::string_view& text, Number& number, int base = 10) {
+  const auto word = take_word(text);
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, base);
+  return !word.empty() && error == std::errc() && end == word.data() + word.size();
+}
+
+bool take_address(std::string_view& text, std::array<std::uint8_t, 16>& address) {
+  const auto word = take_word(text);
+  for (std::size_t index = 0; index < address.size() && word.size() == 2 * address.size(); ++index) {
+    const auto* const digits = word.data() + 2 * index;
+    const auto [end, error] = std::from_chars(digits, digits + 2, address[index], 16);
+    if (error != std::errc() || end != digits + 2) {
+      return false;
+    }
+  }
+  return word.size() == 2 * address.size();
+}
+
+std::string address_text(const std::array<std::uint8_t, 16>& address) {
+  return fmt::format("{:02x}", fmt::join(address, ""));
+}
+
+std::string_view state_word(PeerState state) {
+  return state == PeerState::present ? "present" : state == PeerState::left ? "left" : "lost";
+}
+
+std::string rank_line(channel::PeerId peer, const EarlierMember& member) {
+  return fmt::format("rank {} {} {} {} {}\n", peer, state_word(member.state), member.incarnation,
+                     address_text(member.contact.address), member.contact.port);
+}
+
+std::string complete_lines(const std::vector<ProgramInfo>& programs) {
+  std::string lines;
+  for (const auto& program : programs) {
+    lines += fmt::format("program {} {}\n", program.size, program.name);
+  }
+  return lines;
+}
+
+}  // namespace
+
+void Roster::open(const std::string& directory, bool continues) {
+  directory_ = directory;
+  path_ = fmt::format("{}/{}", directory, file_name);
+  const auto text = continues ? read_file(path_) : std::nullopt;
+  std::string_view rest = text ? std::string_view(*text) : std::string_view();
+  bool first = true;
+  for (auto end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    const auto line = rest.substr(0, end);
+    rest.remove_prefix(end + 1);  // a last line without an end was being written when the hub was killed
+    if (!(std::exchange(first, false) ? line == first_line : take_line(line))) {
+      members_ = {};
+      reached_.clear();
+      break;
+    }
+  }
+  tried_ = reached_;
+  write_anew();
+}
+
+bool Roster::take_line(std::string_view line) {
+  const auto word = take_word(line);
+  if (word == "rank") {
+    return take_rank(line);
+  }
+  if (word == "program") {
+    ProgramInfo program;
+    const bool whole = take_number(line, program.size) && program.size > 0;
+    program.name = line;
+    members_.programs.push_back(std::move(program));
+    return whole;
+  }
+  Address address{};
+  return word == "reached" && take_address(line, address) && (reached_.insert(address), true);
+}
+
+bool Roster::take_rank(std::string_view words) {
+  channel::PeerId peer = 0;
+  EarlierMember member;
+  const bool numbered = take_number(words, peer);
+  const auto state = take_word(words);
+  for (const auto each : {PeerState::present, PeerState::left, PeerState::lost}) {
+    member.state = state == state_word(each) ? each : member.state;
+  }
+  const bool whole = numbered && state == state_word(member.state) && take_number(words, member.incarnation) &&
+                     take_address(words, member.contact.address) && take_number(words, member.contact.port);
+  members_.ranks[peer] = member;
+  return whole;
+}
+
+EarlierMembers Roster::earlier() const {
+  if (members_.programs.empty()) {
+    return {};
+  }
+  EarlierMembers earlier = members_;
+  for (auto& [peer, member] : earlier.ranks) {
+    if (!reached_.contains(member.contact.address)) {
+      member.contact.port = 0;
+    }
+  }
+  return earlier;
+}
+
+void Roster::add(const HubEvent& event) {
+  if (event.name == "complete") {
+    if (members_.programs.empty()) {
+      members_.programs = event.programs;
+      queue_ += complete_lines(event.programs);
+      lines_ += event.programs.size();
+    }
+    return;
+  }
+  const bool present = event.name == "joined" || event.name == "rejoined";
+  const bool left = event.name == "left";
+  if (event.peer >= channel::first_relay_peer || (!present && !left && event.name != "lost")) {
+    return;
+  }
+  forget_call(event.peer);
+  auto& member = members_.ranks[event.peer];
+  member.state = present ? PeerState::present : left ? PeerState::left : PeerState::lost;
+  member.incarnation = static_cast<std::uint16_t>(event.incarnation);
+  member.contact = present ? event.contact : Contact();
+  add_line(rank_line(event.peer, member));
+  if (member.contact.port != 0 && tried_.insert(member.contact.address).second) {
+    unproven_[event.peer] = {.endpoint = {.address = member.contact.address, .port = member.contact.port}};
+  }
+}
+
+// The rank is called no longer, so another rank at its address may be.
+void Roster::forget_call(channel::PeerId peer) {
+  if (const auto found = unproven_.find(peer); found != unproven_.end()) {
+    tried_.erase(found->second.endpoint.address);
+    unproven_.erase(found);
+  }
+}
+
+void Roster::prove() {
+  std::vector<ListenerCalls::Target> targets;
+  for (auto& [peer, call] : unproven_) {
+    if (targets.size() < ListenerCalls::max_calls) {
+      targets.push_back({peer, call.endpoint});
+      ++call.rounds;
+    }
+  }
+  for (const auto& answer : calls_.call(targets)) {
+    const Address address = unproven_.at(answer.peer).endpoint.address;
+    forget_call(answer.peer);
+    if (answer.listens) {
+      tried_.insert(address);
+      reached_.insert(address);
+      add_line(fmt::format("reached {}\n", address_text(address)));
+    }
+  }
+  std::erase_if(unproven_, [](const auto& call) { return call.second.rounds >= max_rounds; });
+}
+
+void Roster::add_line(const std::string& line) {
+  queue_ += line;
+  ++lines_;
+}
+
+void Roster::flush() {
+  if (queue_.empty() || !file_) {
+    queue_.clear();
+  } else if (lines_ > 2 * members_.ranks.size() + max_stale_roster_lines) {
+    write_anew();
+  } else {
+    write(std::exchange(queue_, {}));
+  }
+}
+
+std::string Roster::text() const {
+  std::string text = fmt::format("{}\n{}", first_line, complete_lines(members_.programs));
+  for (const auto& [peer, member] : members_.ranks) {
+    text += rank_line(peer, member);
+  }
+  for (const auto& address : reached_) {
+    text += fmt::format("reached {}\n", address_text(address));
+  }
+  return text;
+}
+
+// Writes all that is known into a new file, which replaces the old one once it is whole.
+void Roster::write_anew() {
+  const auto made = os::temporary_name(directory_, file_name);
+  queue_.clear();
+  lines_ = members_.ranks.size();
+  file_ = os::Descriptor(::open(made.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  write(text());
+  if (file_ && std::rename(made.c_str(), path_.c_str()) != 0) {
+    give_up();
+  }
+  if (!file_) {
+    static_cast<void>(os::remove_file(made));
+  }
+}
+
+void Roster::write(const std::string& text) {
+  std::size_t written = 0;
+  while (file_ && written < text.size()) {
+    const auto count = ::write(file_.number(), text.data() + written, text.size() - written);
+    if (count > 0) {
+      written += static_cast<std::size_t>(count);
+    } else if (count == 0 || errno != EINTR) {
+      give_up();
+    }
+  }
+  if (!file_) {
+    give_up();
+  }
+}
+
+// A roster that lacks something would mislead the next hub, so it gets none.
+void Roster::give_up() {
+  file_.close();
+  static_cast<void>(os::remove_file(path_));
+}
+
+}  // namespace couplet::universe

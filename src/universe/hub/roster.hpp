@@ -1,0 +1,68 @@
+// Roster: a file in the hub's node directory that says which ranks are there and where they listen, for a hub that is
+// started again (docs/formats/node-directory.md, "The roster"). Turns the hub's events into lines, and the lines of an
+// earlier hub into EarlierMembers. Used by hub_server. Below: listener_calls, os. Invariants: a member is told nothing
+// that the file does not say yet, if flush() comes before what is told; a file that could not be written is removed; a
+// port is passed on only if the hub has reached its address before, since a refusal proves nothing where all calls are
+// refused; the file has a bounded number of lines for each rank. Tests: tests/unit/universe/roster_test.cpp.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/status.hpp"
+#include "os/descriptor.hpp"
+#include "universe/hub/earlier_members.hpp"
+#include "universe/hub/hub_event.hpp"
+#include "universe/hub/listener_calls.hpp"
+
+namespace couplet::universe {
+
+// So many lines that no longer count may be in the file beside two for each rank. Then it is written anew.
+inline constexpr std::size_t max_stale_roster_lines = 4096;
+
+class Roster {
+ public:
+  // Opens the file in this directory. continues: an earlier hub of the run may have written one, which is read.
+  // Otherwise an old one is replaced.
+  void open(const std::string& directory, bool continues);
+  // Returns what the earlier hub knew; empty if it knew nothing, or if the universe was not complete.
+  [[nodiscard]] EarlierMembers earlier() const;
+  void add(const HubEvent& event);
+  // Writes what was added. Never blocks for long: it is a file in memory.
+  void flush();
+  // Finds out which addresses the hub reaches: calls one port of each. To be called at each tick. Never blocks.
+  void prove();
+
+ private:
+  using Address = std::array<std::uint8_t, 16>;
+  struct Call {
+    os::Endpoint endpoint;
+    unsigned rounds = 0;  // how often it has been looked for an answer
+  };
+
+  bool take_line(std::string_view line);
+  bool take_rank(std::string_view words);
+  void forget_call(channel::PeerId peer);
+  void add_line(const std::string& line);
+  void write_anew();
+  void write(const std::string& text);
+  void give_up();
+  [[nodiscard]] std::string text() const;
+
+  std::string directory_;
+  std::string path_;
+  os::Descriptor file_;
+  std::string queue_;
+  std::size_t lines_ = 0;
+  EarlierMembers members_;
+  std::set<Address> reached_;
+  std::map<channel::PeerId, Call> unproven_;  // one rank for each address that is being called
+  std::set<Address> tried_;                   // addresses that have been called
+  ListenerCalls calls_;
+};
+
+}  // namespace couplet::universe

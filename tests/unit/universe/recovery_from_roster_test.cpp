@@ -1,0 +1,92 @@
+// A hub that was started again and finds the roster of the hub before it.
+#include <gtest/gtest.h>
+
+#include "hub_world.hpp"
+
+namespace couplet::universe {
+namespace {
+
+HubSettings resumed(const std::string& programs) {
+  auto settings = HubWorld::settings(programs, -1);
+  settings.restarted = true;
+  return settings;
+}
+
+RejoinMessage member_of_ocean(channel::PeerId peer) {
+  RejoinMessage message;
+  message.run_id = 0x1234;
+  message.released = true;
+  message.peer = peer;
+  message.node_key = "key-a";
+  message.host = "host-a";
+  message.contact = HubWorld::contact_of_connection(100 + peer);
+  message.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}};
+  return message;
+}
+
+// Chaos seed 180056: all computed while the hub was started again, and left while it was cut off. It waited for 600 s.
+TEST(RecoveryFromRoster, AHubToWhichNobodyComesBackKnowsWhomItAwaits) {
+  auto settings = resumed("ocean:2,nowcast:1,late:1?");
+  settings.earlier.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}, {"late", 1, 3, false}};
+  settings.earlier.ranks[0] = {PeerState::present, 2, HubWorld::contact_of_connection(1)};
+  settings.earlier.ranks[1] = {PeerState::left, 0, {}};
+  settings.earlier.ranks[2] = {PeerState::present, 0, {}};
+  HubWorld world(settings);
+  world.advance(0.1);
+  EXPECT_TRUE(world.hub().complete());
+  EXPECT_EQ(world.hub().awaited_count(), 2U) << "one has left, and one has never been there";
+  const auto called = world.hub().cut_off();
+  ASSERT_EQ(called.size(), 1U) << "it is not known where nowcast listened";
+  EXPECT_EQ(called[0].endpoint.port, HubWorld::contact_of_connection(1).port);
+  world.hub().seen_at_port({0, false}, world.now_ns());
+  world.advance(3.1);
+  EXPECT_EQ(world.hub().awaited_count(), 1U);
+  EXPECT_FALSE(world.hub().over()) << "nowcast may compute";
+  const auto late = world.join("late", 0, 1, 60, "c");
+  world.advance(2);  // the grace ends
+  world.finish(late, "c");
+  EXPECT_TRUE(world.has<CompleteMessage>(late));
+  EXPECT_EQ(world.known(late, 0).state, PeerState::lost);
+  EXPECT_EQ(world.known(late, 1).state, PeerState::left);
+  EXPECT_EQ(world.known(late, 2).state, PeerState::present);
+  world.send(late, LeaveMessage{});
+  world.advance(601);
+  EXPECT_TRUE(world.hub().over());
+}
+
+TEST(RecoveryFromRoster, MembersThatComeBackKnowBetter) {
+  auto settings = resumed("ocean:2,nowcast:1");
+  settings.earlier.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}};
+  settings.earlier.ranks[0] = {PeerState::present, 0, HubWorld::contact_of_connection(1)};
+  settings.earlier.ranks[1] = {PeerState::present, 0, HubWorld::contact_of_connection(2)};
+  settings.earlier.ranks[2] = {PeerState::present, 0, HubWorld::contact_of_connection(3)};
+  HubWorld world(settings);
+  world.advance(0.1);
+  auto message = member_of_ocean(0);
+  message.exceptions = {{1, 1, PeerState::present, 1, 0}, {2, 1, PeerState::left, 0, 1}};
+  const auto ocean0 = world.connect();
+  world.send(ocean0, message);
+  EXPECT_EQ(world.hub().awaited_count(), 1U);
+  world.send(ocean0, LeaveMessage{});
+  EXPECT_TRUE(world.hub().cut_off().empty()) << "the port is that of the incarnation before";
+  const auto second = world.connect();
+  auto again = member_of_ocean(1);
+  again.incarnation = 1;
+  world.send(second, again);
+  EXPECT_TRUE(world.has<CompleteMessage>(second));
+  world.send(second, LeaveMessage{});
+  EXPECT_TRUE(world.hub().over());
+}
+
+TEST(RecoveryFromRoster, OfOtherProgramsIsIgnored) {
+  auto settings = resumed("ocean:2,nowcast:1");
+  settings.earlier.programs = {{"ocean", 3, 0, true}, {"nowcast", 1, 3, true}};
+  settings.earlier.ranks[0] = {PeerState::present, 0, HubWorld::contact_of_connection(1)};
+  HubWorld world(settings);
+  world.advance(0.1);
+  EXPECT_EQ(world.hub().awaited_count(), 0U);
+  EXPECT_FALSE(world.hub().complete());
+}
+
+}  // namespace
+}  // namespace couplet::universe

@@ -1,0 +1,176 @@
+// What a hub writes down of its ranks, and what the next hub of the run reads.
+#include "universe/hub/roster.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "support/child.hpp"
+#include "support/temporary_directory.hpp"
+
+namespace couplet::universe {
+namespace {
+
+HubEvent complete() {
+  return {.name = "complete", .programs = {{"ocean", 2, 0, true}, {"the sea", 1, 2, true}}};
+}
+
+HubEvent event(const char* name, channel::PeerId peer, std::uint64_t incarnation = 0,
+               const os::Endpoint& endpoint = {}) {
+  HubEvent event{.name = name, .program = "ocean", .peer = peer, .incarnation = incarnation};
+  event.contact.address = endpoint.address;
+  event.contact.port = endpoint.port;
+  return event;
+}
+
+class RosterFile : public ::testing::Test {
+ protected:
+  [[nodiscard]] std::string path() const { return directory_.path() + "/roster"; }
+  [[nodiscard]] std::string contents() const {
+    std::stringstream text;
+    text << std::ifstream(path()).rdbuf();
+    return text.str();
+  }
+  [[nodiscard]] EarlierMembers read() const {
+    Roster next;
+    next.open(directory_.path(), true);
+    return next.earlier();
+  }
+  static bool proves(Roster& roster, const std::function<bool()>& done) {
+    return test::eventually([&] {
+      roster.prove();
+      roster.flush();
+      return done();
+    });
+  }
+
+  test::TemporaryDirectory directory_;
+  os::Descriptor listener_ = os::listen_tcp(os::resolve("127.0.0.1:0").value()).value();
+  const os::Endpoint endpoint_ = os::local_endpoint(listener_).value();
+};
+
+TEST_F(RosterFile, TellsTheNextHubWhoWasThereAndWhereItListened) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  EXPECT_TRUE(roster.earlier().programs.empty());
+  roster.add(event("joined", 0, 3, endpoint_));
+  roster.add(event("joined", 2));
+  roster.add(complete());
+  roster.add(event("left", 2));
+  roster.add(event("cut_off", 0, 3));
+  roster.add(event("joined", channel::first_relay_peer, 0, endpoint_));
+  ASSERT_TRUE(proves(roster, [&] { return contents().find("reached") != std::string::npos; }));
+  for (int hub = 0; hub < 2; ++hub) {  // also the hub after the next one
+    const auto known = read();
+    ASSERT_EQ(known.programs.size(), 2U);
+    EXPECT_EQ(known.programs[1].name, "the sea");
+    EXPECT_EQ(known.programs[0].size, 2);
+    ASSERT_EQ(known.ranks.size(), 2U) << "rank 1 has never been there";
+    EXPECT_EQ(known.ranks.at(0).state, PeerState::present);
+    EXPECT_EQ(known.ranks.at(0).incarnation, 3);
+    EXPECT_EQ(known.ranks.at(0).contact.address, endpoint_.address);
+    EXPECT_EQ(known.ranks.at(0).contact.port, endpoint_.port);
+    EXPECT_EQ(known.ranks.at(2).state, PeerState::left);
+  }
+}
+
+// A firewall may refuse all calls from the host of the hub. The next hub would take that for the end of all ranks.
+TEST_F(RosterFile, PassesOnNoPortOfAnAddressThatItHasNotReached) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  listener_.close();
+  roster.add(event("joined", 0, 0, endpoint_));
+  roster.add(complete());
+  for (int round = 0; round < 20; ++round) {
+    roster.prove();
+    roster.flush();
+  }
+  EXPECT_EQ(read().ranks.at(0).contact.port, 0);
+}
+
+TEST_F(RosterFile, CallsAnotherRankAtAnAddressOfWhichAPortHasRefused) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  listener_.close();
+  roster.add(event("joined", 0, 0, endpoint_));
+  roster.add(complete());
+  for (int round = 0; round < 20; ++round) {
+    roster.prove();
+  }
+  const auto again = os::listen_tcp(os::resolve("127.0.0.1:0").value()).value();
+  roster.add(event("joined", 1, 0, os::local_endpoint(again).value()));
+  ASSERT_TRUE(proves(roster, [&] { return contents().find("reached") != std::string::npos; }));
+  EXPECT_EQ(read().ranks.at(0).contact.port, endpoint_.port) << "it is at the same address";
+}
+
+TEST_F(RosterFile, SaysNothingOfAUniverseThatWasNotComplete) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  roster.add(event("joined", 0, 0, endpoint_));
+  roster.flush();
+  EXPECT_TRUE(read().ranks.empty());
+}
+
+TEST_F(RosterFile, ALineThatWasBeingWrittenWhenTheHubWasKilledDoesNotCount) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  roster.add(event("joined", 0));
+  roster.add(complete());
+  roster.flush();
+  std::ofstream(path(), std::ios::app) << "rank 1 pres";
+  EXPECT_EQ(read().ranks.size(), 1U);
+}
+
+TEST_F(RosterFile, WhatIsNoRosterIsIgnored) {
+  for (const char* line :
+       {"", "rank", "rank 1", "rank -1 present 0 0 0", "rank 1 present 99999 00000000000000000000ffff7f000001 1",
+        "rank 1 present 0 00000000000000000000ffff7f00000 1", "rank 1 asleep 0 00000000000000000000ffff7f000001 1",
+        "rank 1 present 0 00000000000000000000ffff7f000001 70000", "program 0 ocean", "program x ocean", "reached 1",
+        "unknown"}) {
+    std::ofstream(path(), std::ios::trunc) << "couplet roster 1\nprogram 1 ocean\n" << line << "\n";
+    EXPECT_TRUE(read().programs.empty()) << line;
+  }
+  std::ofstream(path(), std::ios::trunc) << "couplet roster 2\nprogram 1 ocean\n";
+  EXPECT_TRUE(read().programs.empty());
+}
+
+TEST_F(RosterFile, OfAnotherRunIsReplaced) {
+  std::ofstream(path()) << "couplet roster 1\nprogram 1 ocean\n";
+  Roster roster;
+  roster.open(directory_.path(), false);
+  EXPECT_TRUE(roster.earlier().programs.empty());
+  EXPECT_EQ(contents(), "couplet roster 1\n");
+}
+
+TEST_F(RosterFile, StaysBoundedWhileRanksComeAndGo) {
+  Roster roster;
+  roster.open(directory_.path(), false);
+  roster.add(complete());
+  std::size_t most = 0;
+  for (std::uint64_t round = 0; round < 2 * max_stale_roster_lines; ++round) {
+    roster.add(event("joined", 0, round, endpoint_));
+    roster.add(event("left", 0, round));
+    roster.flush();
+    if (round % 512 == 0) {
+      const auto text = contents();
+      most = std::max(most, static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
+    }
+  }
+  EXPECT_LT(most, max_stale_roster_lines + 16);
+  EXPECT_EQ(read().ranks.at(0).incarnation, 2 * max_stale_roster_lines - 1);
+}
+
+TEST_F(RosterFile, ThatCannotBeWrittenIsNone) {
+  Roster roster;
+  roster.open(directory_.path() + "/nothing", false);
+  roster.add(event("joined", 0, 0, endpoint_));
+  roster.add(complete());
+  roster.flush();
+  roster.prove();
+  EXPECT_TRUE(read().programs.empty());
+}
+
+}  // namespace
+}  // namespace couplet::universe
