@@ -15,6 +15,7 @@ module couplet
   use couplet_tasks_module, only: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
   use couplet_areas_module, only: couplet_area, couplet_area_info
   use couplet_universes, only: couplet_universe, couplet_join, couplet_version
+  use couplet_groups, only: couplet_heads_group, couplet_program_group_of, couplet_filter_group
   use couplet_waiting_module, only: couplet_awaited, couplet_wait_any, couplet_arm_any
   use couplet_fields_module, only: couplet_field, couplet_choice, couplet_create_fields, couplet_open_fields
   implicit none

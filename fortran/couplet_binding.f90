@@ -31,6 +31,9 @@ module couplet_binding
     real(c_double) :: timeout_s
     integer(c_int32_t) :: method
     integer(c_int32_t) :: reserved
+    integer(c_int64_t) :: data_size
+    integer(c_int64_t) :: result_size
+    integer(c_int64_t) :: counts_size
   end type
 
   type, bind(c) :: c_series_options
@@ -358,6 +361,21 @@ module couplet_binding
       type(c_ptr), intent(inout) :: group
       integer(c_int32_t) :: status
     end function
+    function c_group_create_heads(universe, name, group) bind(c, name="couplet_group_create_heads") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: name
+      type(c_ptr), intent(inout) :: group
+      integer(c_int32_t) :: status
+    end function
+    function c_group_create_program(universe, program, group) bind(c, name="couplet_group_create_program") &
+        result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: universe
+      type(c_ptr), value :: program
+      type(c_ptr), intent(inout) :: group
+      integer(c_int32_t) :: status
+    end function
     function c_group_rank(group, rank, size) bind(c, name="couplet_group_rank") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: group
@@ -449,12 +467,30 @@ module couplet_binding
       import :: c_collective_options
       type(c_collective_options), intent(out) :: options
     end subroutine
+    function c_collective_refuse(group, call, error, text) bind(c, name="couplet_collective_refuse") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: call
+      integer(c_int32_t), value :: error
+      type(c_ptr), value :: text
+      integer(c_int32_t) :: status
+    end function
     function c_collective_method(group, call, bytes, method) bind(c, name="couplet_collective_method") result(status)
       import :: c_int32_t, c_int64_t, c_ptr
       type(c_ptr), value :: group
       type(c_ptr), value :: call
       integer(c_int64_t), value :: bytes
       type(c_ptr), intent(inout) :: method
+      integer(c_int32_t) :: status
+    end function
+    function c_group_split(group, name, color, key, options, made) bind(c, name="couplet_group_split") result(status)
+      import :: c_collective_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: name
+      integer(c_int32_t), value :: color
+      integer(c_int32_t), value :: key
+      type(c_collective_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: made
       integer(c_int32_t) :: status
     end function
     function c_barrier(group, options) bind(c, name="couplet_barrier") result(status)

@@ -26,7 +26,7 @@ module couplet_constants
   integer, parameter :: couplet_end = 3  ! the writer has closed the series and everything was read
   ! the writer is a new incarnation; the next read begins with its first retained step
   integer, parameter :: couplet_restarted = 4
-  ! the thread's interrupt check ended the call: nothing has happened, call again
+  ! The thread's interrupt check ended the call: nothing has happened, call again. A collective call is revoked.
   integer, parameter :: couplet_interrupted = 5
 
   ! errors: the call is lost

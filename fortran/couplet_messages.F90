@@ -7,6 +7,7 @@ module couplet_messages
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding
   use couplet_errors
+  use couplet_texts, only: to_c
   implicit none
   private
   public :: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
@@ -42,6 +43,8 @@ module couplet_messages
     ! wait, have a request before them: call group%allreduce(data, result, couplet_operation_sum)
     procedure :: barrier => group_barrier
     procedure :: ibarrier => group_ibarrier
+    procedure :: refuse_collective => group_refuse_collective
+    procedure :: split => group_split
 #define TEMPLATE "collectives_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -95,12 +98,30 @@ contains
     call conclude(c_ibarrier(group%handle, options_of(timeout, method), request%handle), ierr)
   end subroutine
 
-  type(c_collective_options) function options_of(timeout, method) result(options)
+  ! Refuses the next collective call of the group, named as in "allreduce": it fails at all members, with this text,
+  ! because this member cannot make it. The error is not one of this subroutine.
+  subroutine group_refuse_collective(group, name, text, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: name, text
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), allocatable, target :: call_letters(:), text_letters(:)
+    integer(c_int32_t) :: status
+    status = c_collective_refuse(group%handle, to_c(call_letters, name), couplet_error_state, to_c(text_letters, text))
+    if (status == couplet_error_state) status = couplet_ok
+    call conclude(status, ierr)
+  end subroutine
+
+  ! data_size, result_size: elements of the arrays. counts_size: entries of the counts.
+  type(c_collective_options) function options_of(timeout, method, data_size, result_size, counts_size) result(options)
     real(real64), intent(in), optional :: timeout
     integer, intent(in), optional :: method
+    integer(c_int64_t), intent(in), optional :: data_size, result_size, counts_size
     call c_collective_options_init(options)
     if (present(timeout)) options%timeout_s = timeout
     if (present(method)) options%method = int(method, c_int32_t)
+    if (present(data_size)) options%data_size = data_size
+    if (present(result_size)) options%result_size = result_size
+    if (present(counts_size)) options%counts_size = counts_size
   end function
 
   ! The length of a block of alltoall.
@@ -215,6 +236,36 @@ contains
     message%tag = answer%tag
     message%bytes = answer%bytes
     message%count = answer%count
+  end subroutine
+
+  ! Splits the group into groups of the members that give the same color, which is at least 0, in the order of their
+  ! keys, and of their ranks if keys are equal. With a negative color, `made` stays without a group.
+  subroutine group_split(group, name, color, made, key, timeout, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: name
+    integer, intent(in) :: color
+    type(couplet_group), intent(out) :: made
+    integer, intent(in), optional :: key
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), allocatable, target :: letters(:)
+    integer(c_int32_t) :: order
+    order = 0
+    if (present(key)) order = int(key, c_int32_t)
+    call conclude(c_group_split(group%handle, to_c(letters, name), int(color, c_int32_t), order, options_of(timeout), &
+      made%handle), ierr)
+  end subroutine
+
+  ! Ends a collective call that was not made, but counts.
+  subroutine refuse_call(group, verb, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: verb
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), allocatable, target :: call_letters(:), text_letters(:)
+    integer(c_int32_t) :: status
+    status = c_collective_refuse(group%handle, to_c(call_letters, verb), couplet_error_argument, &
+      to_c(text_letters, "the array is not contiguous"))
+    call refuse_gaps(verb, ierr)
   end subroutine
 
   subroutine refuse_gaps(verb, ierr)

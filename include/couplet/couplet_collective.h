@@ -2,12 +2,14 @@
  *
  * Every member makes the same calls in the same order, with the same count, type, operation, root and method. Several
  * may be under way at a time, and none matches a message of couplet_send and couplet_recv. Reductions combine in an
- * order that depends only on arguments and group: the same call gives the same bits in every run. A call that fails at
- * one member is revoked at all (docs/guide/collectives.md). The buffers of a non-blocking call belong to the library
- * until its request is complete. Every function with an options argument can return COUPLET_ERROR_MISMATCH (members
- * have given different things, which the text names), COUPLET_ERROR_PEER_LOST, COUPLET_ERROR_TYPE,
- * COUPLET_ERROR_TIMEOUT (the text names the member that has given up) and, if it waits, COUPLET_INTERRUPTED: the
- * interrupt check ended the call, which is revoked for all. The result of a failed call is undefined. */
+ * order that depends only on arguments and group: the same call gives the same bits in every run, and at all members. A
+ * result that is not a number is the quiet NaN without sign. A call that fails at one member, or is refused there, is
+ * revoked at all (docs/guide/collectives.md). The buffers of a non-blocking call belong to the library until its
+ * request is complete. Every function with an options argument can return COUPLET_ERROR_MISMATCH (members have given
+ * different things, which the text names), COUPLET_ERROR_PEER_LOST, COUPLET_ERROR_TYPE, COUPLET_ERROR_STATE (this
+ * process is no member), COUPLET_ERROR_PROTOCOL, COUPLET_ERROR_TIMEOUT (the text names the member that has given up),
+ * whatever made another member refuse the call, and, if it waits, COUPLET_INTERRUPTED: the interrupt check ended the
+ * call, which is revoked for all, and is not to be made again alone. The result of a failed call is undefined. */
 #ifndef COUPLET_COUPLET_COLLECTIVE_H
 #define COUPLET_COUPLET_COLLECTIVE_H
 
@@ -54,6 +56,11 @@ typedef struct couplet_collective_options {
   double timeout_s; /* after which this member revokes the call; default -1: never */
   int32_t method;   /* COUPLET_METHOD_*; default COUPLET_METHOD_AUTOMATIC */
   int32_t reserved;
+  /* How many elements `data` and `result` have, and how many entries each array of counts or offsets. A call that needs
+   * more is refused. Default UINT64_MAX: not known. For broadcast, result_size is that of `data`. */
+  uint64_t data_size;
+  uint64_t result_size;
+  uint64_t counts_size;
 } couplet_collective_options;
 
 /* Sets the options to their defaults. */
@@ -65,17 +72,34 @@ typedef int32_t (*couplet_combine)(const void* from, void* into, uint64_t count,
 
 /* Makes an operation of user code under a name, by which the members' operations are compared. It has to be
  * associative. commutative: 1 if operands may change places, else 0; `combine` is called by any function that waits or
- * tests. */
+ * tests.
+ * COUPLET_ERROR_EXISTS: this process has made an operation of that name. */
 COUPLET_API couplet_status couplet_operation_create(couplet_universe* universe, const char* name,
                                                     couplet_combine combine, void* context, int32_t commutative,
                                                     couplet_operation* operation);
 
-/* Gives the method that a call would use: `call` is the name of the function without "couplet_", such as "allreduce",
- * and `bytes` the size of the message of one member.
+/* Refuses the next call of the group: for a member that cannot make the call which the others make, because its data
+ * are missing, for instance. The call counts as made, and fails at all members with `error` (COUPLET_ERROR_*) and
+ * `text`.
+ * `call`: the name of the function without "couplet_", such as "allreduce". Returns `error`.
+ * COUPLET_ERROR_ARGUMENT: `error` is none; the call is refused all the same. */
+COUPLET_API couplet_status couplet_collective_refuse(couplet_group* group, const char* call, couplet_status error,
+                                                     const char* text);
+
+/* Gives the method that a call would use: `call` is the name of the function without "couplet_", such as "allreduce" or
+ * "gatherv", and `bytes` the size of the message of one member.
  * Ownership: the text is the library's and is never freed.
  * COUPLET_ERROR_NOT_FOUND: there is no collective call of that name. */
 COUPLET_API couplet_status couplet_collective_method(couplet_group* group, const char* call, uint64_t bytes,
                                                      const char** method);
+
+/* Splits a group into groups of the members that give the same color, which is at least 0. The members of a new group,
+ * "NAME:COLOR", are in the order of their keys, and of their ranks if keys are equal. A member with a negative color
+ * gets no group: *made is NULL.
+ * Ownership: as of couplet_group_create. Blocking: until all members have called it. Collective over the group.
+ * COUPLET_ERROR_MISMATCH: the members have given different names. */
+COUPLET_API couplet_status couplet_group_split(couplet_group* group, const char* name, int32_t color, int32_t key,
+                                               const couplet_collective_options* options, couplet_group** made);
 
 /* ---- blocking calls; options may be NULL ---- */
 

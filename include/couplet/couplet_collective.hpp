@@ -6,8 +6,10 @@
 
 #include <couplet/couplet_message.hpp>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -55,33 +57,24 @@ inline couplet_collective_options c_options(const CollectiveOptions& options) no
 inline const std::uint64_t* or_null(std::span<const std::uint64_t> numbers) noexcept {
   return numbers.empty() ? nullptr : numbers.data();
 }
-[[noreturn]] inline void refuse(const std::string& text) {
-  throw Error(COUPLET_ERROR_ARGUMENT, text);
+/// How many entries each array of counts and offsets has.
+inline std::uint64_t entries_of(const BlockCounts& blocks) noexcept {
+  const bool is_shorter = !blocks.offsets.empty() && blocks.offsets.size() < blocks.counts.size();
+  return is_shorter ? blocks.offsets.size() : blocks.counts.size();
 }
-/// Throws unless a span has as many elements as the call moves.
-inline void expect_elements(const char* call, const char* name, std::uint64_t given, std::uint64_t wanted) {
-  if (given < wanted) {
-    refuse(std::string(call) + ": " + name + " has " + std::to_string(given) + " elements, and " +
-           std::to_string(wanted) + " are needed");
-  }
+inline std::uint64_t entries_of(const BlockCounts& blocks, const BlockCounts& others) noexcept {
+  const std::uint64_t first = entries_of(blocks);
+  const std::uint64_t second = entries_of(others);
+  return first < second ? first : second;
 }
-inline std::uint64_t end_of(const BlockCounts& blocks) noexcept {
-  std::uint64_t end = 0;
-  std::uint64_t first = 0;
-  for (std::size_t place = 0; place < blocks.counts.size(); ++place) {
-    const std::uint64_t start = blocks.offsets.empty() ? first : blocks.offsets[place];
-    end = start + blocks.counts[place] > end ? start + blocks.counts[place] : end;
-    first += blocks.counts[place];
-  }
-  return end;
-}
-/// Throws unless there is a count, and an offset or none, for each member.
-inline void expect_blocks(const char* call, const Group& group, const BlockCounts& blocks) {
-  const auto size = static_cast<std::size_t>(group.size());
-  if (blocks.counts.size() != size || (!blocks.offsets.empty() && blocks.offsets.size() != size)) {
-    refuse(std::string(call) + ": there are " + std::to_string(blocks.counts.size()) + " counts and " +
-           std::to_string(blocks.offsets.size()) + " offsets for " + std::to_string(size) + " members");
-  }
+/// The options of a call with these numbers of elements, and of counts: the library refuses a call that needs more.
+inline couplet_collective_options c_options(const CollectiveOptions& options, std::size_t data, std::size_t result,
+                                            std::uint64_t counts = UINT64_MAX) noexcept {
+  couplet_collective_options made = c_options(options);
+  made.data_size = data;
+  made.result_size = result;
+  made.counts_size = counts;
+  return made;
 }
 
 }  // namespace detail
@@ -120,6 +113,62 @@ inline std::string collective_method(const Group& group, const std::string& call
   return method;
 }
 
+/// As couplet_collective_refuse: fails the next call of the group at all members, because this one cannot make it. It
+/// does not throw the error that it makes.
+inline void refuse_collective(const Group& group, const std::string& call, const std::string& text) noexcept {
+  static_cast<void>(couplet_collective_refuse(group.handle(), call.c_str(), COUPLET_ERROR_STATE, text.c_str()));
+}
+
+/// As couplet_group_create_heads: the group of the ranks 0 of all programs.
+[[nodiscard]] inline Group heads_group(couplet_universe* universe, const std::string& name = "heads") {
+  couplet_group* group = nullptr;
+  detail::check(couplet_group_create_heads(universe, name.c_str(), &group));
+  return Group(group);
+}
+
+/// As couplet_group_create_program: the group of all ranks of one program.
+[[nodiscard]] inline Group program_group_of(couplet_universe* universe, const std::string& program) {
+  couplet_group* group = nullptr;
+  detail::check(couplet_group_create_program(universe, program.c_str(), &group));
+  return Group(group);
+}
+
+/// As couplet_group_create_filtered: the group of the universe ranks for which keep(rank, program id) is true, in their
+/// order. Every process calls it with a function that decides alike. It throws what `keep` throws.
+[[nodiscard]] inline Group filter_group(couplet_universe* universe, const std::string& name,
+                                        const std::function<bool(std::int32_t rank, std::int32_t program)>& keep) {
+  struct Context {
+    const std::function<bool(std::int32_t, std::int32_t)>& keep;
+    std::exception_ptr thrown;
+  } context{keep, nullptr};
+  const auto call = [](std::int32_t rank, std::int32_t program, void* given) -> std::int32_t {
+    auto& known = *static_cast<Context*>(given);
+    try {
+      return known.thrown == nullptr && known.keep(rank, program) ? 1 : 0;
+    } catch (...) {
+      known.thrown = std::current_exception();
+      return 0;
+    }
+  };
+  couplet_group* group = nullptr;
+  const couplet_status status = couplet_group_create_filtered(universe, name.c_str(), call, &context, &group);
+  if (context.thrown != nullptr) {
+    static_cast<void>(group == nullptr ? COUPLET_OK : couplet_group_free(group));
+    std::rethrow_exception(context.thrown);
+  }
+  detail::check(status);
+  return Group(group);
+}
+
+/// As couplet_group_split: the group of the members that give the same color; nothing if the color is negative.
+[[nodiscard]] inline std::optional<Group> split(const Group& group, const std::string& name, std::int32_t color,
+                                                std::int32_t key = 0, const CollectiveOptions& options = {}) {
+  const couplet_collective_options c_options = detail::c_options(options);
+  couplet_group* made = nullptr;
+  detail::check(couplet_group_split(group.handle(), name.c_str(), color, key, &c_options, &made));
+  return made == nullptr ? std::nullopt : std::optional<Group>(Group(made));
+}
+
 /// As couplet_barrier.
 inline void barrier(const Group& group, const CollectiveOptions& options = {}) {
   const couplet_collective_options c_options = detail::c_options(options);
@@ -151,20 +200,14 @@ template <Element T>
 template <Element T>
 void reduce(const Group& group, std::span<const T> data, std::span<T> result, Operation operation, std::int32_t root,
             const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_elements("reduce", "result", result.size(), data.size());
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   detail::check(couplet_reduce(group.handle(), data.data(), result.data(), data.size(), type_of<T>,
                                static_cast<couplet_operation>(operation), root, &c_options));
 }
 template <Element T>
 [[nodiscard]] Request ireduce(const Group& group, std::span<const T> data, std::span<T> result, Operation operation,
                               std::int32_t root, const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_elements("reduce", "result", result.size(), data.size());
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   couplet_request* request = nullptr;
   detail::check(couplet_ireduce(group.handle(), data.data(), result.data(), data.size(), type_of<T>,
                                 static_cast<couplet_operation>(operation), root, &c_options, &request));
@@ -175,16 +218,14 @@ template <Element T>
 template <Element T>
 void allreduce(const Group& group, std::span<const T> data, std::span<T> result, Operation operation,
                const CollectiveOptions& options = {}) {
-  detail::expect_elements("allreduce", "result", result.size(), data.size());
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   detail::check(couplet_allreduce(group.handle(), data.data(), result.data(), data.size(), type_of<T>,
                                   static_cast<couplet_operation>(operation), &c_options));
 }
 template <Element T>
 [[nodiscard]] Request iallreduce(const Group& group, std::span<const T> data, std::span<T> result, Operation operation,
                                  const CollectiveOptions& options = {}) {
-  detail::expect_elements("allreduce", "result", result.size(), data.size());
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   couplet_request* request = nullptr;
   detail::check(couplet_iallreduce(group.handle(), data.data(), result.data(), data.size(), type_of<T>,
                                    static_cast<couplet_operation>(operation), &c_options, &request));
@@ -195,19 +236,13 @@ template <Element T>
 template <Element T>
 void gather(const Group& group, std::span<const T> data, std::span<T> result, std::int32_t root,
             const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_elements("gather", "result", result.size(), data.size() * static_cast<std::size_t>(group.size()));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   detail::check(couplet_gather(group.handle(), data.data(), data.size(), result.data(), type_of<T>, root, &c_options));
 }
 template <Element T>
 [[nodiscard]] Request igather(const Group& group, std::span<const T> data, std::span<T> result, std::int32_t root,
                               const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_elements("gather", "result", result.size(), data.size() * static_cast<std::size_t>(group.size()));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   couplet_request* request = nullptr;
   detail::check(
       couplet_igather(group.handle(), data.data(), data.size(), result.data(), type_of<T>, root, &c_options, &request));
@@ -218,22 +253,16 @@ template <Element T>
 template <Element T>
 void gatherv(const Group& group, std::span<const T> data, std::span<T> result, const BlockCounts& blocks,
              std::int32_t root, const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_blocks("gatherv", group, blocks);
-    detail::expect_elements("gatherv", "result", result.size(), detail::end_of(blocks));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks));
   detail::check(couplet_gatherv(group.handle(), data.data(), data.size(), result.data(), detail::or_null(blocks.counts),
                                 detail::or_null(blocks.offsets), type_of<T>, root, &c_options));
 }
 template <Element T>
 [[nodiscard]] Request igatherv(const Group& group, std::span<const T> data, std::span<T> result,
                                const BlockCounts& blocks, std::int32_t root, const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_blocks("gatherv", group, blocks);
-    detail::expect_elements("gatherv", "result", result.size(), detail::end_of(blocks));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks));
   couplet_request* request = nullptr;
   detail::check(couplet_igatherv(group.handle(), data.data(), data.size(), result.data(),
                                  detail::or_null(blocks.counts), detail::or_null(blocks.offsets), type_of<T>, root,
@@ -245,15 +274,13 @@ template <Element T>
 template <Element T>
 void allgather(const Group& group, std::span<const T> data, std::span<T> result,
                const CollectiveOptions& options = {}) {
-  detail::expect_elements("allgather", "result", result.size(), data.size() * static_cast<std::size_t>(group.size()));
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   detail::check(couplet_allgather(group.handle(), data.data(), data.size(), result.data(), type_of<T>, &c_options));
 }
 template <Element T>
 [[nodiscard]] Request iallgather(const Group& group, std::span<const T> data, std::span<T> result,
                                  const CollectiveOptions& options = {}) {
-  detail::expect_elements("allgather", "result", result.size(), data.size() * static_cast<std::size_t>(group.size()));
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   couplet_request* request = nullptr;
   detail::check(
       couplet_iallgather(group.handle(), data.data(), data.size(), result.data(), type_of<T>, &c_options, &request));
@@ -264,20 +291,16 @@ template <Element T>
 template <Element T>
 void allgatherv(const Group& group, std::span<const T> data, std::span<T> result, const BlockCounts& blocks,
                 const CollectiveOptions& options = {}) {
-  detail::expect_blocks("allgatherv", group, blocks);
-  detail::expect_elements("allgatherv", "data", data.size(), blocks.counts[static_cast<std::size_t>(group.rank())]);
-  detail::expect_elements("allgatherv", "result", result.size(), detail::end_of(blocks));
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks));
   detail::check(couplet_allgatherv(group.handle(), data.data(), result.data(), detail::or_null(blocks.counts),
                                    detail::or_null(blocks.offsets), type_of<T>, &c_options));
 }
 template <Element T>
 [[nodiscard]] Request iallgatherv(const Group& group, std::span<const T> data, std::span<T> result,
                                   const BlockCounts& blocks, const CollectiveOptions& options = {}) {
-  detail::expect_blocks("allgatherv", group, blocks);
-  detail::expect_elements("allgatherv", "data", data.size(), blocks.counts[static_cast<std::size_t>(group.rank())]);
-  detail::expect_elements("allgatherv", "result", result.size(), detail::end_of(blocks));
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks));
   couplet_request* request = nullptr;
   detail::check(couplet_iallgatherv(group.handle(), data.data(), result.data(), detail::or_null(blocks.counts),
                                     detail::or_null(blocks.offsets), type_of<T>, &c_options, &request));
@@ -288,20 +311,14 @@ template <Element T>
 template <Element T>
 void scatter(const Group& group, std::span<const T> data, std::span<T> result, std::int32_t root,
              const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_elements("scatter", "data", data.size(), result.size() * static_cast<std::size_t>(group.size()));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   detail::check(
       couplet_scatter(group.handle(), data.data(), result.data(), result.size(), type_of<T>, root, &c_options));
 }
 template <Element T>
 [[nodiscard]] Request iscatter(const Group& group, std::span<const T> data, std::span<T> result, std::int32_t root,
                                const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_elements("scatter", "data", data.size(), result.size() * static_cast<std::size_t>(group.size()));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   couplet_request* request = nullptr;
   detail::check(couplet_iscatter(group.handle(), data.data(), result.data(), result.size(), type_of<T>, root,
                                  &c_options, &request));
@@ -312,11 +329,8 @@ template <Element T>
 template <Element T>
 void scatterv(const Group& group, std::span<const T> data, const BlockCounts& blocks, std::span<T> result,
               std::int32_t root, const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_blocks("scatterv", group, blocks);
-    detail::expect_elements("scatterv", "data", data.size(), detail::end_of(blocks));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks));
   detail::check(couplet_scatterv(group.handle(), data.data(), detail::or_null(blocks.counts),
                                  detail::or_null(blocks.offsets), result.data(), result.size(), type_of<T>, root,
                                  &c_options));
@@ -324,11 +338,8 @@ void scatterv(const Group& group, std::span<const T> data, const BlockCounts& bl
 template <Element T>
 [[nodiscard]] Request iscatterv(const Group& group, std::span<const T> data, const BlockCounts& blocks,
                                 std::span<T> result, std::int32_t root, const CollectiveOptions& options = {}) {
-  if (group.rank() == root) {
-    detail::expect_blocks("scatterv", group, blocks);
-    detail::expect_elements("scatterv", "data", data.size(), detail::end_of(blocks));
-  }
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks));
   couplet_request* request = nullptr;
   detail::check(couplet_iscatterv(group.handle(), data.data(), detail::or_null(blocks.counts),
                                   detail::or_null(blocks.offsets), result.data(), result.size(), type_of<T>, root,
@@ -340,12 +351,7 @@ template <Element T>
 template <Element T>
 void alltoall(const Group& group, std::span<const T> data, std::span<T> result, const CollectiveOptions& options = {}) {
   const auto size = static_cast<std::size_t>(group.size());
-  if (data.size() % size != 0) {
-    detail::refuse("alltoall: data has " + std::to_string(data.size()) + " elements, not a multiple of the " +
-                   std::to_string(size) + " members");
-  }
-  detail::expect_elements("alltoall", "result", result.size(), data.size());
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   detail::check(
       couplet_alltoall(group.handle(), data.data(), result.data(), data.size() / size, type_of<T>, &c_options));
 }
@@ -353,12 +359,7 @@ template <Element T>
 [[nodiscard]] Request ialltoall(const Group& group, std::span<const T> data, std::span<T> result,
                                 const CollectiveOptions& options = {}) {
   const auto size = static_cast<std::size_t>(group.size());
-  if (data.size() % size != 0) {
-    detail::refuse("alltoall: data has " + std::to_string(data.size()) + " elements, not a multiple of the " +
-                   std::to_string(size) + " members");
-  }
-  detail::expect_elements("alltoall", "result", result.size(), data.size());
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   couplet_request* request = nullptr;
   detail::check(couplet_ialltoall(group.handle(), data.data(), result.data(), data.size() / size, type_of<T>,
                                   &c_options, &request));
@@ -369,11 +370,8 @@ template <Element T>
 template <Element T>
 void alltoallv(const Group& group, std::span<const T> data, const BlockCounts& blocks, std::span<T> result,
                const BlockCounts& result_blocks, const CollectiveOptions& options = {}) {
-  detail::expect_blocks("alltoallv", group, blocks);
-  detail::expect_blocks("alltoallv", group, result_blocks);
-  detail::expect_elements("alltoallv", "data", data.size(), detail::end_of(blocks));
-  detail::expect_elements("alltoallv", "result", result.size(), detail::end_of(result_blocks));
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks, result_blocks));
   detail::check(couplet_alltoallv(group.handle(), data.data(), detail::or_null(blocks.counts),
                                   detail::or_null(blocks.offsets), result.data(), detail::or_null(result_blocks.counts),
                                   detail::or_null(result_blocks.offsets), type_of<T>, &c_options));
@@ -382,11 +380,8 @@ template <Element T>
 [[nodiscard]] Request ialltoallv(const Group& group, std::span<const T> data, const BlockCounts& blocks,
                                  std::span<T> result, const BlockCounts& result_blocks,
                                  const CollectiveOptions& options = {}) {
-  detail::expect_blocks("alltoallv", group, blocks);
-  detail::expect_blocks("alltoallv", group, result_blocks);
-  detail::expect_elements("alltoallv", "data", data.size(), detail::end_of(blocks));
-  detail::expect_elements("alltoallv", "result", result.size(), detail::end_of(result_blocks));
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options =
+      detail::c_options(options, data.size(), result.size(), detail::entries_of(blocks, result_blocks));
   couplet_request* request = nullptr;
   detail::check(couplet_ialltoallv(
       group.handle(), data.data(), detail::or_null(blocks.counts), detail::or_null(blocks.offsets), result.data(),
@@ -398,10 +393,7 @@ template <Element T>
 template <Element T>
 void reduce_scatter(const Group& group, std::span<const T> data, std::span<T> result,
                     std::span<const std::uint64_t> counts, Operation operation, const CollectiveOptions& options = {}) {
-  detail::expect_blocks("reduce_scatter", group, {counts});
-  detail::expect_elements("reduce_scatter", "data", data.size(), detail::end_of({counts}));
-  detail::expect_elements("reduce_scatter", "result", result.size(), counts[static_cast<std::size_t>(group.rank())]);
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size(), counts.size());
   detail::check(couplet_reduce_scatter(group.handle(), data.data(), result.data(), counts.data(), type_of<T>,
                                        static_cast<couplet_operation>(operation), &c_options));
 }
@@ -409,10 +401,7 @@ template <Element T>
 [[nodiscard]] Request ireduce_scatter(const Group& group, std::span<const T> data, std::span<T> result,
                                       std::span<const std::uint64_t> counts, Operation operation,
                                       const CollectiveOptions& options = {}) {
-  detail::expect_blocks("reduce_scatter", group, {counts});
-  detail::expect_elements("reduce_scatter", "data", data.size(), detail::end_of({counts}));
-  detail::expect_elements("reduce_scatter", "result", result.size(), counts[static_cast<std::size_t>(group.rank())]);
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size(), counts.size());
   couplet_request* request = nullptr;
   detail::check(couplet_ireduce_scatter(group.handle(), data.data(), result.data(), counts.data(), type_of<T>,
                                         static_cast<couplet_operation>(operation), &c_options, &request));
@@ -423,16 +412,14 @@ template <Element T>
 template <Element T>
 void scan(const Group& group, std::span<const T> data, std::span<T> result, Operation operation,
           const CollectiveOptions& options = {}) {
-  detail::expect_elements("scan", "result", result.size(), data.size());
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   detail::check(couplet_scan(group.handle(), data.data(), result.data(), data.size(), type_of<T>,
                              static_cast<couplet_operation>(operation), &c_options));
 }
 template <Element T>
 [[nodiscard]] Request iscan(const Group& group, std::span<const T> data, std::span<T> result, Operation operation,
                             const CollectiveOptions& options = {}) {
-  detail::expect_elements("scan", "result", result.size(), data.size());
-  const couplet_collective_options c_options = detail::c_options(options);
+  const couplet_collective_options c_options = detail::c_options(options, data.size(), result.size());
   couplet_request* request = nullptr;
   detail::check(couplet_iscan(group.handle(), data.data(), result.data(), data.size(), type_of<T>,
                               static_cast<couplet_operation>(operation), &c_options, &request));

@@ -351,7 +351,8 @@ COUPLET_API couplet_status couplet_series_retained(couplet_series* series, uint6
                                                    int64_t* newest_step);
 
 /* Ends writing (readers get what is left, then COUPLET_END) or reading.
- * Ownership: the handle is invalid afterwards, also after an error. */
+ * Ownership: the handle is invalid afterwards, also after an error.
+ * COUPLET_ERROR_HUB_LOST: there is no hub that could be told; all else was done. */
 COUPLET_API couplet_status couplet_series_close(couplet_series* series);
 
 #ifdef __cplusplus

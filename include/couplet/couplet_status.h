@@ -21,11 +21,12 @@ typedef int32_t couplet_status;
 enum {
   COUPLET_OK = 0,
   /* answers */
-  COUPLET_NOT_YET = 1,     /* nothing could be given within the timeout */
-  COUPLET_FULL = 2,        /* there was no room within the timeout */
-  COUPLET_END = 3,         /* the writer has closed the series and everything was read */
-  COUPLET_RESTARTED = 4,   /* the writer is a new incarnation; the next read begins with its first retained step */
-  COUPLET_INTERRUPTED = 5, /* the thread's interrupt check ended the call: nothing has happened, call again */
+  COUPLET_NOT_YET = 1,   /* nothing could be given within the timeout */
+  COUPLET_FULL = 2,      /* there was no room within the timeout */
+  COUPLET_END = 3,       /* the writer has closed the series and everything was read */
+  COUPLET_RESTARTED = 4, /* the writer is a new incarnation; the next read begins with its first retained step */
+  /* The thread's interrupt check ended the call: nothing has happened, call again. A collective call is revoked. */
+  COUPLET_INTERRUPTED = 5,
   /* errors: the call is lost */
   COUPLET_ERROR_ARGUMENT = -1,    /* an argument is not allowed; the text says which one, and what would be */
   COUPLET_ERROR_STATE = -2,       /* the call is not allowed now: calls in the wrong order, a handle that is closed */

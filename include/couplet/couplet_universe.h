@@ -41,7 +41,8 @@ COUPLET_API couplet_status couplet_join(const char* program, const couplet_join_
                                         couplet_universe** universe);
 
 /* Leaves the universe in good order: closes what is open and delivers what was sent.
- * Ownership: the handle, and every handle made from it, is invalid afterwards, also after an error. */
+ * Ownership: the handle, and every handle made from it, is invalid afterwards, also after an error.
+ * COUPLET_ERROR_HUB_LOST: there is no hub that could be told that a series was closed; all else was done. */
 COUPLET_API couplet_status couplet_leave(couplet_universe* universe);
 
 /* Gives this process's rank in the universe, and the number of ranks of the universe. */
@@ -82,6 +83,29 @@ COUPLET_API couplet_status couplet_program_group(couplet_universe* universe, cou
  * Ownership: free it with couplet_group_free, or leave it to couplet_leave. */
 COUPLET_API couplet_status couplet_group_create(couplet_universe* universe, const char* name, const int32_t* ranks,
                                                 int32_t count, couplet_group** group);
+
+/* Makes the group of the ranks 0 of all programs, in the order of the programs.
+ * Ownership: as of couplet_group_create. */
+COUPLET_API couplet_status couplet_group_create_heads(couplet_universe* universe, const char* name,
+                                                      couplet_group** group);
+
+/* Makes the group of all ranks of one program, under the name "ranks of PROGRAM". Other processes may make it too: they
+ * are no members.
+ * Ownership: as of couplet_group_create.
+ * COUPLET_ERROR_NOT_FOUND: there is no such program. */
+COUPLET_API couplet_status couplet_group_create_program(couplet_universe* universe, const char* program,
+                                                        couplet_group** group);
+
+/* Returns another value than 0 for the universe ranks that belong to a group. `program` is the id of their program. It
+ * must not call Couplet, and has to decide alike in every process. */
+typedef int32_t (*couplet_group_filter)(int32_t rank, int32_t program, void* context);
+
+/* Makes the group of the universe ranks for which `keep` returns another value than 0, in their order.
+ * Ownership: as of couplet_group_create.
+ * COUPLET_ERROR_ARGUMENT: there is no such rank. */
+COUPLET_API couplet_status couplet_group_create_filtered(couplet_universe* universe, const char* name,
+                                                         couplet_group_filter keep, void* context,
+                                                         couplet_group** group);
 
 /* Gives the caller's rank in the group, -1 if it is not a member, and the number of members. */
 COUPLET_API couplet_status couplet_group_rank(const couplet_group* group, int32_t* rank, int32_t* size);

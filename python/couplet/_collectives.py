@@ -1,12 +1,13 @@
 """Collective calls of a group: what all its members do together, with NumPy arrays.
 
 Each call returns the array of the result; a call with an i in front returns a request, whose wait() does. Every member
-makes the same calls in the same order. A call that fails at one member fails at all.
+makes the same calls in the same order. A call that fails at one member, or is refused there, fails at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from couplet import _couplet
 from couplet._requests import Request
-from couplet.errors import ArgumentError, ShapeError
+from couplet.errors import ArgumentError, ElementTypeError, Error, ShapeError, StateError
 
 _OPERATIONS = {
     "sum": 0,
@@ -79,7 +80,7 @@ class Collectives:
 
     def barrier(self, timeout: float | None = None, method: Method = "automatic") -> None:
         """Waits until every member has called it."""
-        self.ibarrier(timeout, method).wait()
+        _finish(self.ibarrier(timeout, method))
 
     def broadcast(
         self, array: NDArray[Any], root: int = 0, timeout: float | None = None, method: Method = "automatic"
@@ -197,6 +198,13 @@ class Collectives:
         """Combines the arrays of the members 0 to this one."""
         return _array(self.iscan(array, op, timeout, method))
 
+    def refuse_collective(self, call: str, text: str) -> None:
+        """Refuses the next call of the group, such as "allreduce": it fails at all members, with this text.
+
+        For a member that cannot make the call which the others make, because its data are missing, for instance.
+        """
+        _couplet.refuse_collective(self._handle, call, StateError.code, text)
+
     def collective_method(self, call: str, nbytes: int) -> str:
         """Returns the method that the call of that name would use for messages of `nbytes` bytes."""
         return _couplet.collective_method(self._handle, call, nbytes)
@@ -222,8 +230,9 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts reduce."""
-        given = np.ascontiguousarray(array)
-        out = np.empty_like(given) if self._is(root) else None
+        with self._prepares("reduce"):
+            given = np.ascontiguousarray(array)
+            out = np.empty_like(given) if self._is(root) else None
         return self._start("reduce", given, out, timeout, method, op=op, root=root)
 
     def iallreduce(
@@ -235,16 +244,18 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts allreduce."""
-        given = np.ascontiguousarray(array)
-        made = np.empty_like(given) if out is None else _fitting(out, given, "allreduce")
+        with self._prepares("allreduce"):
+            given = np.ascontiguousarray(array)
+            made = np.empty_like(given) if out is None else _fitting(out, given, "allreduce")
         return self._start("allreduce", given, made, timeout, method, op=op)
 
     def igather(
         self, array: ArrayLike, root: int = 0, timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts gather."""
-        given = np.ascontiguousarray(array)
-        out = np.empty((self._members(), *given.shape), given.dtype) if self._is(root) else None
+        with self._prepares("gather"):
+            given = np.ascontiguousarray(array)
+            out = np.empty((self._members(), *given.shape), given.dtype) if self._is(root) else None
         return self._start("gather", given, out, timeout, method, root=root)
 
     def igatherv(
@@ -256,27 +267,30 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts gatherv."""
-        given = np.ascontiguousarray(array)
-        every = self._counts(counts, "gatherv", "counts") if self._is(root) else None
-        out = None if every is None else np.empty(sum(every), given.dtype)
+        with self._prepares("gatherv"):
+            given = np.ascontiguousarray(array)
+            every = self._counts(counts, "gatherv", "counts") if self._is(root) else None
+            out = None if every is None else np.empty(sum(every), given.dtype)
         return self._start("gatherv", given, out, timeout, method, root=root, counts=every)
 
     def iallgather(
         self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts allgather."""
-        given = np.ascontiguousarray(array)
-        out = np.empty((self._members(), *given.shape), given.dtype)
+        with self._prepares("allgather"):
+            given = np.ascontiguousarray(array)
+            out = np.empty((self._members(), *given.shape), given.dtype)
         return self._start("allgather", given, out, timeout, method)
 
     def iallgatherv(
         self, array: ArrayLike, counts: Sequence[int], timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts allgatherv."""
-        given = np.ascontiguousarray(array)
-        every = self._counts(counts, "allgatherv", "counts")
-        self._own_count(every, given.size, "allgatherv")
-        out = np.empty(sum(every), given.dtype)
+        with self._prepares("allgatherv"):
+            given = np.ascontiguousarray(array)
+            every = self._counts(counts, "allgatherv", "counts")
+            self._own_count(every, given.size, "allgatherv")
+            out = np.empty(sum(every), given.dtype)
         return self._start("allgatherv", given, out, timeout, method, counts=every)
 
     def iscatter(
@@ -288,10 +302,11 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts scatter."""
-        given = None
-        if self._is(root):
-            given = np.ascontiguousarray(array, out.dtype)
-            _expect(given.size, out.size * self._members(), "scatter", "array")
+        with self._prepares("scatter"):
+            given = None
+            if self._is(root):
+                given = _of_type(array, out.dtype, "scatter")
+                _expect(given.size, out.size * self._members(), "scatter", "array")
         return self._start("scatter", given, out, timeout, method, root=root)
 
     def iscatterv(
@@ -304,23 +319,26 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts scatterv."""
-        given = None
-        every = None
-        if self._is(root):
-            every = self._counts(counts, "scatterv", "counts")
-            given = np.ascontiguousarray(array, out.dtype)
-            _expect(given.size, sum(every), "scatterv", "array")
+        with self._prepares("scatterv"):
+            given = None
+            every = None
+            if self._is(root):
+                every = self._counts(counts, "scatterv", "counts")
+                given = _of_type(array, out.dtype, "scatterv")
+                _expect(given.size, sum(every), "scatterv", "array")
         return self._start("scatterv", given, out, timeout, method, root=root, counts=every)
 
     def ialltoall(
         self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts alltoall."""
-        given = np.ascontiguousarray(array)
-        members = max(self._members(), 1)
-        if given.ndim == 0 or given.shape[0] % members != 0:
-            raise ShapeError(f"alltoall: the array has the shape {given.shape}, and {members} blocks are needed")
-        return self._start("alltoall", given, np.empty_like(given), timeout, method, count=given.size // members)
+        with self._prepares("alltoall"):
+            given = np.ascontiguousarray(array)
+            members = max(self._members(), 1)
+            if given.ndim == 0 or given.shape[0] % members != 0:
+                raise ShapeError(f"alltoall: the array has the shape {given.shape}, and {members} blocks are needed")
+            out = np.empty_like(given)
+        return self._start("alltoall", given, out, timeout, method, count=given.size // members)
 
     def ialltoallv(
         self,
@@ -331,11 +349,12 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts alltoallv."""
-        given = np.ascontiguousarray(array)
-        every = self._counts(counts, "alltoallv", "counts")
-        _expect(given.size, sum(every), "alltoallv", "array")
-        results = self._counts(result_counts, "alltoallv", "result_counts")
-        out = np.empty(sum(results), given.dtype)
+        with self._prepares("alltoallv"):
+            given = np.ascontiguousarray(array)
+            every = self._counts(counts, "alltoallv", "counts")
+            _expect(given.size, sum(every), "alltoallv", "array")
+            results = self._counts(result_counts, "alltoallv", "result_counts")
+            out = np.empty(sum(results), given.dtype)
         return self._start("alltoallv", given, out, timeout, method, counts=every, result_counts=results)
 
     def ireduce_scatter(
@@ -347,11 +366,12 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts reduce_scatter."""
-        given = np.ascontiguousarray(array)
-        every = self._counts(counts, "reduce_scatter", "counts")
-        _expect(given.size, sum(every), "reduce_scatter", "array")
-        rank = self._handle.rank_and_size()[0]
-        out = np.empty(every[rank] if rank >= 0 else 0, given.dtype)
+        with self._prepares("reduce_scatter"):
+            given = np.ascontiguousarray(array)
+            every = self._counts(counts, "reduce_scatter", "counts")
+            _expect(given.size, sum(every), "reduce_scatter", "array")
+            rank = self._handle.rank_and_size()[0]
+            out = np.empty(every[rank] if rank >= 0 else 0, given.dtype)
         return self._start("reduce_scatter", given, out, timeout, method, op=op, counts=every)
 
     def iscan(
@@ -362,8 +382,10 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts scan."""
-        given = np.ascontiguousarray(array)
-        return self._start("scan", given, np.empty_like(given), timeout, method, op=op)
+        with self._prepares("scan"):
+            given = np.ascontiguousarray(array)
+            out = np.empty_like(given)
+        return self._start("scan", given, out, timeout, method, op=op)
 
     def _members(self) -> int:
         return self._handle.rank_and_size()[1]
@@ -396,22 +418,34 @@ class Collectives:
         counts: list[int] | None = None,
         result_counts: list[int] | None = None,
     ) -> CollectiveRequest:
-        if method not in _METHODS:
-            raise ArgumentError(f"{call}: method is {method!r}; it can be {', '.join(_METHODS)}")
-        part = _couplet.start_collective(
-            self._handle,
-            call,
-            given,
-            out,
-            _number_of(op, call),
-            root,
-            count,
-            counts,
-            result_counts,
-            -1.0 if timeout is None else timeout,
-            _METHODS.index(method),
-        )
-        return CollectiveRequest(part, out)
+        with self._prepares(call):
+            if method not in _METHODS:
+                raise ArgumentError(f"{call}: method is {method!r}; it can be {', '.join(_METHODS)}")
+            prepared = _couplet.CollectiveCall(
+                self._handle,
+                call,
+                given,
+                out,
+                _number_of(op, call),
+                root,
+                count,
+                counts,
+                result_counts,
+                -1.0 if timeout is None else timeout,
+                _METHODS.index(method),
+            )
+        return CollectiveRequest(prepared.start(), out)
+
+    @contextmanager
+    def _prepares(self, call: str) -> Iterator[None]:
+        """Refuses the call if it cannot be made: it counts, since the others make it and would wait for this member."""
+        try:
+            yield
+        except BaseException as error:
+            code = error.code if isinstance(error, Error) else ArgumentError.code
+            with suppress(Error):
+                _couplet.refuse_collective(self._handle, call, code, str(error) or type(error).__name__)
+            raise
 
 
 def _number_of(op: str | Operation, call: str) -> int:
@@ -427,6 +461,13 @@ def _expect(given: int, wanted: int, call: str, name: str) -> None:
         raise ShapeError(f"{call}: {name} has {given} elements, and {wanted} are needed")
 
 
+def _of_type(array: ArrayLike | None, dtype: np.dtype[Any], call: str) -> NDArray[Any]:
+    given = np.asarray(array)
+    if not np.can_cast(given.dtype, dtype, "same_kind"):
+        raise ElementTypeError(f"{call}: array is {given.dtype}, and out {dtype}")
+    return np.ascontiguousarray(given, dtype)
+
+
 def _fitting(out: NDArray[Any], given: NDArray[Any], call: str) -> NDArray[Any]:
     if out.shape != given.shape or out.dtype != given.dtype:
         raise ShapeError(
@@ -435,11 +476,23 @@ def _fitting(out: NDArray[Any], given: NDArray[Any], call: str) -> NDArray[Any]:
     return out
 
 
-def _array(request: CollectiveRequest) -> NDArray[Any]:
-    result: NDArray[Any] = request.wait()
+def _finish(request: CollectiveRequest) -> NDArray[Any] | None:
+    """Waits for a call of which the caller has no request. If Ctrl-C ends the wait, the call is revoked for all."""
+    try:
+        result: NDArray[Any] | None = request.wait()
+    except BaseException:
+        if request.pending:
+            with suppress(Error):
+                request._part.withdraw()
+        raise
     return result
+
+
+def _array(request: CollectiveRequest) -> NDArray[Any]:
+    result: Any = _finish(request)
+    array: NDArray[Any] = result
+    return array
 
 
 def _maybe(request: CollectiveRequest) -> NDArray[Any] | None:
-    result: NDArray[Any] | None = request.wait()
-    return result
+    return _finish(request)

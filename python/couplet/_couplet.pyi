@@ -163,19 +163,24 @@ class Universe:
     def create_area(self, name: str, type: int, shape: Sequence[int], stamped: bool, memory: Any) -> Area: ...
     def open_area(self, name: str, owner: int, timeout: float) -> Area: ...
 
-def start_collective(
-    group: Group,
-    call: str,
-    input: Any,
-    output: Any,
-    operation: int,
-    root: int,
-    count: int,
-    counts: Sequence[int] | None,
-    result_counts: Sequence[int] | None,
-    timeout: float,
-    method: int,
-) -> Request: ...
+class CollectiveCall:
+    def __init__(
+        self,
+        group: Group,
+        call: str,
+        input: Any,
+        output: Any,
+        operation: int,
+        root: int,
+        count: int,
+        counts: Sequence[int] | None,
+        result_counts: Sequence[int] | None,
+        timeout: float,
+        method: int,
+    ) -> None: ...
+    def start(self) -> Request: ...
+
+def refuse_collective(group: Group, call: str, error: int, text: str) -> None: ...
 def collective_method(group: Group, call: str, bytes: int) -> str: ...
 def join(request: JoinRequest) -> Universe: ...
 def join_mpi(request: JoinRequest, library: str, comm: int, helper: bool) -> Universe: ...

@@ -23,7 +23,7 @@ from couplet._groups import Group, Objects
 from couplet._series import Reader, Writer
 from couplet._tasks import Coupler, Requester, Worker
 from couplet._waiting import Thing, forget, ready
-from couplet.errors import ArgumentError, NotFoundError
+from couplet.errors import ArgumentError, MismatchError, NotFoundError
 from couplet.weights import Weights
 
 Mode = Literal["hold", "follow"]
@@ -160,8 +160,15 @@ class Universe(Closing):
         keys are equal. A member whose color is None gets None.
         """
         whole = self.group if group is None else group
-        choice = np.array([0 if color is None else 1, 0 if color is None else color, key, self.rank], np.int64)
+        with whole._prepares("split"):
+            mark = _hash_of(name)
+            choice = np.array(
+                [0 if color is None else 1, 0 if color is None else color, key, self.rank, mark], np.int64
+            )
         rows = [tuple(int(value) for value in row) for row in whole.allgather(choice)]
+        other = next((place for place, row in enumerate(rows) if row[4] != mark), None)
+        if other is not None:
+            raise MismatchError(f"split: rank {other} splits the group under another name than {name!r}")
         if color is None:
             return None
         members = sorted((row[2], place, row[3]) for place, row in enumerate(rows) if row[0] == 1 and row[1] == color)
@@ -505,6 +512,14 @@ def _choices(
     if not boxes:
         raise ArgumentError(f"series '{series}': no fields are chosen")
     return [(name, *(split_box(box, series) if box is not None else (None, None))) for name, box in boxes.items()]
+
+
+def _hash_of(name: str) -> int:
+    """Returns the FNV-1a hash of a name as a signed number: as couplet_group_split has it."""
+    value = 0xCBF29CE484222325
+    for byte in name.encode():
+        value = (value ^ byte) * 0x100000001B3 % 2**64
+    return value - 2**64 if value >= 2**63 else value
 
 
 def _seconds(timeout: float | None) -> float:

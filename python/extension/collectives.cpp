@@ -99,40 +99,78 @@ const std::map<std::string, Start, std::less<>>& starts() {
   return all;
 }
 
-/// Starts the collective call of that name. input and output may be None.
-std::unique_ptr<Request> start_collective(const Group& group, const std::string& call, nb::handle input,
-                                          nb::handle output, int32_t operation, int32_t root, uint64_t count,
-                                          const Counts& counts, const Counts& result_counts, double timeout_s,
-                                          int32_t method) {
+/// A collective call whose arguments fit. If it cannot be made, the package refuses it.
+struct PreparedCall {
+  const Group& group;
+  std::string name;
+  nb::object input;
+  nb::object output;
+  Counts counts;
+  Counts result_counts;
   couplet_collective_options options;
+  CollectiveCall made{};
+  Start starts_it;
+
+  PreparedCall(const Group& of, const std::string& call, nb::object given, nb::object taken, int32_t operation,
+               int32_t root, uint64_t count, Counts given_counts, Counts taken_counts, double timeout_s,
+               int32_t method);
+  [[nodiscard]] std::unique_ptr<Request> start();
+};
+
+/// given, taken: arrays, or None.
+PreparedCall::PreparedCall(const Group& of, const std::string& call, nb::object given, nb::object taken,
+                           int32_t operation, int32_t root, uint64_t count, Counts given_counts, Counts taken_counts,
+                           double timeout_s, int32_t method)
+    : group(of),
+      name(call),
+      input(std::move(given)),
+      output(std::move(taken)),
+      counts(std::move(given_counts)),
+      result_counts(std::move(taken_counts)),
+      options(),
+      starts_it(starts().at(call)) {
   couplet_collective_options_init(&options);
   options.timeout_s = timeout_s;
   options.method = method;
-  CollectiveCall made{};
   if (!input.is_none()) {
-    made.input = read_only_memory(input, call.c_str());
+    made.input = read_only_memory(input, name.c_str());
     made.type = made.input.type;
+    options.data_size = made.input.count;
   }
   if (!output.is_none()) {
-    made.output = writable_memory(output, call.c_str());
+    made.output = writable_memory(output, name.c_str());
     made.type = made.output.type;
+    options.result_size = made.output.count;
   }
-  const Use use(group.state, call.c_str());
-  group.state->sweep();
-  made.group = group.open_handle(call.c_str());
   made.operation = operation;
   made.root = root;
   made.count = count;
   made.counts = counts ? counts->data() : nullptr;
   made.result_counts = result_counts ? result_counts->data() : nullptr;
   made.options = &options;
-  auto request = std::make_unique<Request>(group.state, nb::make_tuple(nb::borrow(input), nb::borrow(output)));
+}
+
+std::unique_ptr<Request> PreparedCall::start() {
+  const Use use(group.state, name.c_str());
+  group.state->sweep();
+  made.group = group.open_handle(name.c_str());
+  auto request = std::make_unique<Request>(group.state, nb::make_tuple(input, output));
   made.request = &request->handle;
-  const Start start = starts().at(call);
-  const Outcome outcome = unlocked([&] { return start(made); });
-  check_open(outcome, *group.state, group.is_open(), call.c_str(), "group");
+  const Outcome outcome = unlocked([&] { return starts_it(made); });
+  check_open(outcome, *group.state, group.is_open(), name.c_str(), "group");
   request->forget_when_done();
   return request;
+}
+
+/// Refuses the next call of the group. The error that this makes at all members is not raised here.
+void refuse_collective(const Group& group, const std::string& call, int32_t error, const std::string& text) {
+  const Use use(group.state, "refuse_collective");
+  couplet_group* const handle = group.open_handle("refuse_collective");
+  Outcome outcome = unlocked([&] { return couplet_collective_refuse(handle, call.c_str(), error, text.c_str()); });
+  if (outcome.status == error) {
+    outcome.status = COUPLET_OK;
+  }
+  check_open(outcome, *group.state, group.is_open(), "refuse_collective", "group");
 }
 
 /// Calls the function of user code with two arrays, and copies what it returns over the second one.
@@ -172,9 +210,15 @@ int32_t create_operation(couplet_universe* universe, const std::string& name, nb
 }
 
 void bind_collectives(nb::module_& module) {
-  module.def("start_collective", &start_collective, nb::arg("group"), nb::arg("call"), nb::arg("input").none(),
-             nb::arg("output").none(), nb::arg("operation"), nb::arg("root"), nb::arg("count"),
-             nb::arg("counts").none(), nb::arg("result_counts").none(), nb::arg("timeout"), nb::arg("method"), Stays());
+  nb::class_<PreparedCall>(module, "CollectiveCall")
+      .def(nb::init<const Group&, const std::string&, nb::object, nb::object, int32_t, int32_t, uint64_t, Counts,
+                    Counts, double, int32_t>(),
+           nb::arg("group"), nb::arg("call"), nb::arg("input").none(), nb::arg("output").none(), nb::arg("operation"),
+           nb::arg("root"), nb::arg("count"), nb::arg("counts").none(), nb::arg("result_counts").none(),
+           nb::arg("timeout"), nb::arg("method"), nb::keep_alive<1, 2>())
+      .def("start", &PreparedCall::start, Stays());
+  module.def("refuse_collective", &refuse_collective, nb::arg("group"), nb::arg("call"), nb::arg("error"),
+             nb::arg("text"), Stays());
   module.def(
       "collective_method",
       [](const Group& group, const std::string& call, uint64_t bytes) {

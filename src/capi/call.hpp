@@ -357,6 +357,12 @@ couplet_status close(Handle* handle, std::vector<std::unique_ptr<Handle>> couple
       Use::closes);
 }
 
+// Makes the handle of a group. Implementation: group.cpp, as of the next one.
+void add_group(couplet_universe& handle, message::Group& group);
+// Creates a group of universe ranks, and its handle.
+Status create_group(couplet_universe& handle, const std::string& name, std::span<const std::int32_t> ranks,
+                    couplet_group** group);
+
 // Returns an error if an argument that must not be NULL is NULL.
 inline Status given(const void* argument, const char* function, const char* name) {
   return argument != nullptr ? Status() : fail(Code::argument, "{}: {} is NULL", function, name);

@@ -1,8 +1,10 @@
 #include <cstddef>
 #include <string_view>
+#include <vector>
 
 #include "capi/call.hpp"
 #include "capi/options.hpp"
+#include "collective/split.hpp"
 #include "cost/collective_method.hpp"
 
 namespace {
@@ -30,25 +32,32 @@ Status take_options(const couplet_collective_options* given, Arguments& argument
                 function, options.method, couplet::cost::method_count - 1);
   }
   arguments.timeout_s = options.timeout_s;
+  arguments.sizes.input = options.data_size;
+  arguments.sizes.output = options.result_size;
+  arguments.sizes.counts = options.counts_size;
   arguments.method = static_cast<couplet::cost::Method>(options.method);
   return {};
 }
 
+// Every call that a member makes is counted, also one that is wrong: the others make it, too.
 couplet_status run(couplet_group* group, Arguments arguments, const couplet_collective_options* options,
                    const char* function) {
   return capi::call(group, function, [&]() -> Status {
-    COUPLET_TRY(take_options(options, arguments, function));
-    return collectives_of(*group->owner).run(*group->group, arguments);
+    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+    const Status taken = take_options(options, arguments, function);
+    return taken.ok() ? calls.run(*group->group, arguments) : calls.refuse(*group->group, name_of(arguments), taken);
   });
 }
 
 couplet_status start(couplet_group* group, Arguments arguments, const couplet_collective_options* options,
                      couplet_request** request, const char* function) {
   return capi::call(group, function, [&]() -> Status {
-    COUPLET_TRY(capi::given(request, function, "request"));
-    COUPLET_TRY(take_options(options, arguments, function));
+    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+    Status taken = capi::given(request, function, "request");
+    if (taken.ok()) taken = take_options(options, arguments, function);
+    if (!taken.ok()) return calls.refuse(*group->group, name_of(arguments), taken);
     couplet::message::Request* made = nullptr;
-    COUPLET_TRY(collectives_of(*group->owner).start(*group->group, arguments, &made));
+    COUPLET_TRY(calls.start(*group->group, arguments, &made));
     *request = reinterpret_cast<couplet_request*>(made);
     return {};
   });
@@ -166,13 +175,21 @@ Arguments scan_arguments(const void* data, void* result, uint64_t count, couplet
       .kind = Collective::scan, .type = type, .operation = operation, .count = count, .input = data, .output = result};
 }
 
-// Returns the kind of a call by the name of its function.
-couplet::Result<Collective> kind_of(std::string_view call) {
+// A call whose name is that of a function without "couplet_".
+struct NamedCall {
+  Collective kind;
+  bool uneven;
+};
+
+couplet::Result<NamedCall> call_of(std::string_view call) {
   std::string known;
   for (auto number = static_cast<int>(Collective::barrier); number <= static_cast<int>(Collective::scan); ++number) {
     const auto kind = static_cast<Collective>(number);
-    if (couplet::cost::name_of(kind) == call) {
-      return kind;
+    for (const bool uneven : {false, true}) {
+      const std::string name = couplet::collective::name_of(kind, uneven);
+      if (name == call || "i" + name == call) {
+        return NamedCall{kind, uneven};
+      }
     }
     known += (known.empty() ? "" : ", ") + std::string(couplet::cost::name_of(kind));
   }
@@ -189,6 +206,7 @@ void couplet_collective_options_init(couplet_collective_options* options) {
   options->struct_bytes = sizeof *options;
   options->timeout_s = -1;
   options->method = COUPLET_METHOD_AUTOMATIC;
+  options->data_size = options->result_size = options->counts_size = UINT64_MAX;
 }
 
 couplet_status couplet_operation_create(couplet_universe* universe, const char* name, couplet_combine combine,
@@ -208,9 +226,48 @@ couplet_status couplet_collective_method(couplet_group* group, const char* call,
   return capi::call(group, function, [&]() -> Status {
     COUPLET_TRY(capi::given(call, function, "call"));
     COUPLET_TRY(capi::given(method, function, "method"));
-    COUPLET_TRY_VALUE(const Collective kind, kind_of(call));
-    *method = couplet::cost::name_of(collectives_of(*group->owner).method_for(*group->group, kind, bytes)).data();
+    COUPLET_TRY_VALUE(const NamedCall named, call_of(call));
+    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+    *method = couplet::cost::name_of(calls.method_for(*group->group, named.kind, named.uneven, bytes)).data();
     return {};
+  });
+}
+
+couplet_status couplet_collective_refuse(couplet_group* group, const char* call, couplet_status error,
+                                         const char* text) {
+  constexpr auto function = "couplet_collective_refuse";
+  return capi::call(group, function, [&]() -> Status {
+    Status why = capi::given(call, function, "call");
+    if (why.ok()) why = capi::given(text, function, "text");
+    if (why.ok() && (error >= 0 || std::string_view(couplet_status_name(error)) == "unknown")) {
+      why = fail(Code::argument, "{}: error is {}, which is no COUPLET_ERROR_*", function, error);
+    }
+    if (why.ok()) why = Status(static_cast<Code>(error), text);
+    return collectives_of(*group->owner).refuse(*group->group, call == nullptr ? "a call" : call, why);
+  });
+}
+
+couplet_status couplet_group_split(couplet_group* group, const char* name, int32_t color, int32_t key,
+                                   const couplet_collective_options* options, couplet_group** made) {
+  constexpr auto function = "couplet_group_split";
+  return capi::call(group, function, [&]() -> Status {
+    couplet::collective::Collectives& calls = collectives_of(*group->owner);
+    couplet::message::Group& whole = *group->group;
+    std::vector<couplet::collective::SplitRow> rows(static_cast<std::size_t>(whole.size()));
+    Arguments arguments = allgather_arguments(nullptr, couplet::collective::split_words, rows.data(), COUPLET_INT64);
+    Status taken = capi::given(name, function, "name");
+    if (taken.ok()) taken = capi::given(made, function, "made");
+    if (taken.ok()) taken = take_options(options, arguments, function);
+    if (!taken.ok()) return calls.refuse(whole, "split", taken);
+    const auto universe_rank = group->owner->universe->membership().rank();
+    const auto own = couplet::collective::split_row({color >= 0, color, key, universe_rank}, name);
+    arguments.input = own.data();
+    arguments.sizes = {};
+    COUPLET_TRY(calls.run(whole, arguments));
+    COUPLET_TRY_VALUE(const auto members, couplet::collective::split_members(rows, own));
+    *made = nullptr;
+    if (color < 0) return {};
+    return capi::create_group(*group->owner, couplet::collective::split_name(name, color), members, made);
   });
 }
 

@@ -123,6 +123,9 @@ couplet_status couplet_private_withdraw(couplet_request** request) {
     if (universe != nullptr) {
       messenger_of(universe).withdraw(inner(request));
     }
+    if (universe != nullptr && *request != nullptr && universe->collectives != nullptr) {
+      universe->collectives->interrupt(**inner(request));
+    }
     return {};
   });
 }

@@ -30,14 +30,6 @@ Result<std::int32_t> find_program(const couplet::runtime::Universe& universe, co
   return fail(Code::not_found, "couplet_find_rank: no program '{}' in this universe; there are {}", name, known);
 }
 
-void add_group(couplet_universe& handle, couplet::message::Group& group) {
-  group.owner = &handle;
-  auto made = std::make_unique<couplet_group>();
-  made->owner = &handle;
-  made->group = &group;
-  handle.groups.push_back(std::move(made));
-}
-
 // What other threads have begun may end before the universe is left.
 constexpr double threads_timeout_s = 5;
 
@@ -61,8 +53,8 @@ Status join(const char* program, const couplet_join_options* given, couplet_univ
     handle->turn.serialise();
   }
   COUPLET_TRY(handle->universe->set_turn(handle->turn));
-  add_group(*handle, handle->universe->everyone());
-  add_group(*handle, handle->universe->own_program());
+  capi::add_group(*handle, handle->universe->everyone());
+  capi::add_group(*handle, handle->universe->own_program());
   *universe = handle.release();
   return {};
 }
@@ -246,77 +238,6 @@ couplet_status couplet_explain(couplet_universe* universe, char* text, size_t by
     }
     return {};
   });
-}
-
-couplet_status couplet_universe_group(couplet_universe* universe, couplet_group** group) {
-  return capi::call(universe, "couplet_universe_group", [&]() -> Status {
-    COUPLET_TRY(capi::given(group, "couplet_universe_group", "group"));
-    *group = universe->groups[0].get();
-    return {};
-  });
-}
-
-couplet_status couplet_program_group(couplet_universe* universe, couplet_group** group) {
-  return capi::call(universe, "couplet_program_group", [&]() -> Status {
-    COUPLET_TRY(capi::given(group, "couplet_program_group", "group"));
-    *group = universe->groups[1].get();
-    return {};
-  });
-}
-
-couplet_status couplet_group_create(couplet_universe* universe, const char* name, const int32_t* ranks, int32_t count,
-                                    couplet_group** group) {
-  return capi::call(universe, "couplet_group_create", [&]() -> Status {
-    COUPLET_TRY(capi::given(name, "couplet_group_create", "name"));
-    COUPLET_TRY(capi::given(ranks, "couplet_group_create", "ranks"));
-    COUPLET_TRY(capi::given(group, "couplet_group_create", "group"));
-    if (count < 1) {
-      return fail(Code::argument, "couplet_group_create: group '{}' must have at least 1 member, not {}", name, count);
-    }
-    COUPLET_TRY_VALUE(auto* made, universe->universe->messenger().create_group(
-                                      name, std::span(ranks, static_cast<std::size_t>(count))));
-    try {
-      add_group(*universe, *made);
-    } catch (const std::bad_alloc&) {
-      static_cast<void>(universe->universe->messenger().free_group(*made));
-      throw;
-    }
-    *group = universe->groups.back().get();
-    return {};
-  });
-}
-
-couplet_status couplet_group_rank(const couplet_group* group, int32_t* rank, int32_t* size) {
-  return capi::look(group, "couplet_group_rank", [&]() -> Status {
-    if (rank != nullptr) {
-      *rank = group->group->rank();
-    }
-    if (size != nullptr) {
-      *size = group->group->size();
-    }
-    return {};
-  });
-}
-
-couplet_status couplet_group_free(couplet_group* group) {
-  constexpr auto function = "couplet_group_free";
-  const auto free = [&]() -> Status {
-    auto& groups = group->owner->groups;
-    const auto found = std::find_if(groups.begin(), groups.end(), [&](const auto& one) { return one.get() == group; });
-    if (found - groups.begin() < 2) {
-      return fail(Code::argument, "couplet_group_free: the groups of the universe and of the program are not freed");
-    }
-    if (group->group->pending == 0) {  // otherwise it is not freed, and nobody's call ends
-      COUPLET_TRY(capi::end_others(*group->owner, function));
-    }
-    if (group->owner->collectives != nullptr) {
-      COUPLET_TRY(group->owner->collectives->release(*group->group));
-    }
-    COUPLET_TRY(group->owner->universe->messenger().free_group(*group->group));
-    capi::forget(*group->owner, groups, group);
-    return {};
-  };
-  return capi::call(group, function, free, capi::Use::closes);
 }
 
 }  // extern "C"

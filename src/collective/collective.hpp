@@ -24,14 +24,8 @@
 
 namespace couplet::collective {
 
-// The state of a call at this member.
-enum class CallStage : std::uint8_t {
-  idle,       // the object is free
-  meeting,    // the members of the group meet
-  running,    // its steps are carried out
-  aborting,   // it has failed, and messages with memory of the user are still under way
-  lingering,  // it has failed, and messages with memory of the library are still under way
-};
+struct Call;
+struct KnownGroup;
 
 class Collectives final : public engine::Source {
  public:
@@ -47,8 +41,13 @@ class Collectives final : public engine::Source {
   Status run(message::Group& group, const Arguments& arguments);
   // Begins a call. The memory of the arguments belongs to it until *request is done; arrays of counts are copied.
   Status start(message::Group& group, const Arguments& arguments, message::Request** request);
+  // Makes a call that fails, here and at all other members: this one cannot make the call of that name. Returns `why`
+  // with the name of the call before it; state if this process is no member.
+  Status refuse(message::Group& group, std::string_view call, const Status& why);
+  // Revokes the call that start() has begun with this request, if it has not ended: its caller was interrupted.
+  void interrupt(const message::Request& request) noexcept;
   // Returns the method that a call of this member would use: the members may have to meet before it is known.
-  [[nodiscard]] cost::Method method_for(message::Group& group, cost::Collective kind, std::uint64_t bytes);
+  [[nodiscard]] cost::Method method_for(message::Group& group, cost::Collective kind, bool uneven, std::uint64_t bytes);
   // Called before the group is freed. Returns state if calls are under way.
   Status release(message::Group& group);
   // Ends all calls: the universe is being left. Afterwards the object can only be destroyed, after the messenger.
@@ -59,33 +58,31 @@ class Collectives final : public engine::Source {
   void tick(std::uint64_t now_ns) override;
 
  private:
-  struct Known;
-  struct Call;
-
-  Status begin(message::Group& group, const Arguments& arguments, Call*& begun);
-  Status admit(Known& known, std::uint64_t number, const Arguments& arguments, const wire::CollectiveHead& head);
-  Known& known_of(message::Group& group);
-  Call& take_call();
-  [[nodiscard]] wire::CollectiveHead head_of(const Arguments& arguments) const;
+  template <typename Make>
+  Status make_next(message::Group& group, std::string_view call, const Make& make);
+  Status begin(message::Group& group, const Arguments& given, bool is_awaited, Call*& begun);
+  Call& enter(KnownGroup& known, std::uint64_t number, const Arguments& arguments, message::Group* promised_in);
+  // Returns why this member does not take part in the call.
+  Status admit(KnownGroup& known, const Arguments& arguments);
+  // Ends a call that has not begun, and tells the others.
+  Status turn_away(KnownGroup& known, std::uint64_t number, std::string_view call, const Status& why);
+  KnownGroup& known_of(message::Group& group);
+  Call& next_call();
   Status run_steps(Call& call);
-  bool step(Call& call);
-  [[nodiscard]] std::shared_ptr<const Schedule> schedule_of(Known& known, const Arguments& arguments, Status& failure);
-  bool take_notices(Known& known);
-  void inquired(Known& known, const wire::CollectiveNotice& inquiry, std::int32_t source);
-  void revoke(Call& call, const Status& why, bool first_hand);
-  void tell(Call& call, const Status& why, bool first_hand);
-  void conclude(Call& call, Status outcome);
-  void settle(Call& call, std::uint64_t now_ns);
+  bool step(Call& call) noexcept;
+  bool go_on(Call& call);
+  bool take_notices(KnownGroup& known);
+  void inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source);
+  void revoke(Call& call, const Status& why, bool first_hand) noexcept;
   void tidy() noexcept;
-  [[nodiscard]] bool is_first(const Call& call) const noexcept;
 
   message::Courier courier_;
   engine::Engine* engine_;
   PeerFacts facts_;
   Operations operations_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<Known>> known_;  // by the hash of the group
-  std::vector<std::unique_ptr<Call>> calls_;                         // all that were ever needed at a time
-  std::vector<Call*> active_;                                        // in the order in which they have begun
+  std::unordered_map<std::uint64_t, std::unique_ptr<KnownGroup>> known_;  // by the hash of the group
+  std::vector<std::unique_ptr<Call>> calls_;                              // all that were ever needed at a time
+  std::vector<Call*> active_;                                             // in the order in which they have begun
   std::vector<Call*> free_;
   bool busy_ = false;  // a poll or a step is being made
 };

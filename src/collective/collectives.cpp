@@ -1,64 +1,39 @@
 #include <algorithm>
 
+#include "collective/call.hpp"
 #include "collective/collective.hpp"
 #include "os/clock.hpp"
 
 namespace couplet::collective {
 namespace {
 
-constexpr std::size_t max_cached_schedules = 8;
-constexpr std::int32_t max_told = 256;  // members of larger groups are told if they wait for a message
 constexpr std::uint64_t inquiry_after_ns = 1'000'000'000;  // without progress
 constexpr std::uint64_t max_ending_ns = 3'000'000'000;     // for a message that is being copied when its call fails
 constexpr int max_notices_at_once = 64;
 
-}  // namespace
-
-struct Collectives::Known {
-  struct Cached {
-    cost::Collective kind;
-    cost::Method method;
-    bool may_reorder;
-    couplet_operation operation;
-    std::int32_t root;
-    std::uint64_t count;
-    std::shared_ptr<const Schedule> schedule;
-  };
-  Session session;
-  std::vector<Cached> cached;  // the last one that was made is the first one
-
-  Known(message::Courier& courier, const message::Group& group, const PeerFacts& facts)
-      : session(courier, group, facts) {}
-};
-
-struct Collectives::Call {
-  CallStage stage = CallStage::idle;
-  Known* known = nullptr;
-  std::uint64_t number = 0;
-  Arguments arguments;
-  std::array<std::vector<std::uint64_t>, 4> counts;  // copies, to which the arguments point
-  wire::CollectiveHead head;
-  std::shared_ptr<const Schedule> schedule;
-  Execution execution;
-  message::Request* promise = nullptr;  // set if the caller does not wait
-  bool over = false;                    // the caller need not wait any longer
-  Status outcome;
-  std::string title;
-  std::uint64_t deadline_ns = 0;
-  std::uint64_t moved_ns = 0;   // when it last made progress, or has asked
-  std::uint64_t ending_ns = 0;  // aborting: until then
-
-  [[nodiscard]] bool open() const noexcept { return stage == CallStage::meeting || stage == CallStage::running; }
-  void keep_counts(std::int32_t size) {
-    const std::uint64_t** const given[] = {&arguments.input_counts, &arguments.input_offsets, &arguments.output_counts,
-                                           &arguments.output_offsets};
-    for (std::size_t which = 0; which < counts.size(); ++which) {
-      if (*given[which] == nullptr) continue;
-      counts[which].assign(*given[which], *given[which] + size);
-      *given[which] = counts[which].data();
-    }
+// Names the call, or leaves it out if there is no memory.
+Status in_call(const Status& why, std::uint64_t number, const message::Group& group, std::string_view call) noexcept {
+  try {
+    return why.within(fmt::format("call {} of group '{}' ({})", number, group.name(), call));
+  } catch (const std::bad_alloc&) {
+    return why;
   }
-};
+}
+
+wire::CollectiveHead head_of(const Arguments& arguments, const Operations& operations) {
+  wire::CollectiveHead head;
+  head.uneven = arguments.uneven;
+  head.kind = static_cast<std::uint8_t>(arguments.kind);
+  head.method = static_cast<std::uint8_t>(arguments.method);
+  head.type = static_cast<std::uint8_t>(arguments.type);
+  head.operation = arguments.reduces() ? operations.mark_of(arguments.operation) : no_operation;
+  head.root = arguments.has_root() ? arguments.root : -1;
+  head.count = arguments.common_count();
+  head.big_endian = std::endian::native == std::endian::big;
+  return head;
+}
+
+}  // namespace
 
 Collectives::Collectives(message::Messenger& messenger, engine::Engine* engine, PeerFacts facts)
     : courier_(messenger), engine_(engine), facts_(std::move(facts)) {
@@ -75,11 +50,8 @@ void Collectives::shut() noexcept {
   busy_ = true;
   for (Call* const call : active_) {
     if (!call->open()) continue;
-    try {
-      tell(*call, why, true);
-    } catch (const std::bad_alloc&) {
-      static_cast<void>(0);  // the others hear of it when this process has left
-    }
+    const std::int32_t own = call->known->session.group().rank();
+    call->tell(fail(Code::peer_lost, "rank {} has left the universe before the call had ended", own), true);
     if (call->stage == CallStage::running) {
       try {
         call->execution.abort();
@@ -88,7 +60,7 @@ void Collectives::shut() noexcept {
       }
       if (!call->execution.memory_is_free()) call->execution.cut_off(why);
     }
-    conclude(*call, why);
+    call->conclude(courier_, why);
   }
   for (const auto& [hash, known] : known_) known->session.mailbox().close();
   if (engine_ != nullptr) engine_->remove(*this);
@@ -97,96 +69,119 @@ void Collectives::shut() noexcept {
 
 // ---- calls ----
 
-Collectives::Known& Collectives::known_of(message::Group& group) {
-  auto& known = known_[group.hash()];
-  if (known == nullptr) known = std::make_unique<Known>(courier_, group, facts_);
-  return *known;
+KnownGroup& Collectives::known_of(message::Group& group) {
+  auto found = known_.find(group.hash());
+  if (found == known_.end()) {
+    auto made = std::make_unique<KnownGroup>(courier_, group, facts_);  // it polls this object
+    found = known_.emplace(group.hash(), std::move(made)).first;
+  }
+  return *found->second;
 }
 
-Collectives::Call& Collectives::take_call() {
+// Returns a call that is free, the last one of the list.
+Call& Collectives::next_call() {
   if (free_.empty()) {
     calls_.push_back(std::make_unique<Call>());
     free_.reserve(calls_.size());
     active_.reserve(calls_.size());
     free_.push_back(calls_.back().get());
   }
-  Call& call = *free_.back();
-  free_.pop_back();
-  active_.push_back(&call);
-  return call;
+  return *free_.back();
 }
 
-wire::CollectiveHead Collectives::head_of(const Arguments& arguments) const {
-  constexpr std::uint8_t no_operation = 255;
-  wire::CollectiveHead head;
-  head.kind = static_cast<std::uint8_t>(arguments.kind);
-  head.method = static_cast<std::uint8_t>(arguments.method);
-  head.type = static_cast<std::uint8_t>(arguments.type);
-  head.operation = arguments.reduces() ? operations_.mark_of(arguments.operation) : no_operation;
-  head.root = arguments.has_root() ? arguments.root : -1;
-  head.count = arguments.common_count();
-  head.big_endian = std::endian::native == std::endian::big;
-  return head;
-}
-
-// An error of this member alone is told to the others, which would wait for it.
-Status Collectives::admit(Known& known, std::uint64_t number, const Arguments& arguments,
-                          const wire::CollectiveHead& head) {
+Status Collectives::admit(KnownGroup& known, const Arguments& arguments) {
   Session& session = known.session;
   const message::Group& group = session.group();
-  Status failure = session.failure_of(number);
-  const bool is_told = !failure.ok();
-  if (failure.ok()) failure = check(arguments, group.rank(), group.size(), operations_);
-  if (failure.ok() && session.meeting().met()) {
-    failure =
-        method_of(arguments, shape_of(arguments, group.size(), session.meeting().systems(), operations_)).status();
+  COUPLET_TRY(check(arguments, group.rank(), group.size(), operations_));
+  if (session.meeting().met()) {
+    COUPLET_TRY(
+        method_of(arguments, shape_of(arguments, group.size(), session.meeting().systems(), operations_)).status());
   }
-  if (failure.ok()) failure = session.lost_member();
-  if (failure.ok()) return {};
-  session.end_call(number, head, true);
-  failure =
-      failure.within(fmt::format("call {} of group '{}' ({})", number, group.name(), cost::name_of(arguments.kind)));
-  if (!is_told && group.size() > 1) {
-    const Status named = failure.within(fmt::format("rank {}", group.rank()));
-    session.tell(number, named, group.size() <= max_told ? std::vector<std::int32_t>() : session.meeting().neighbors());
-  }
-  return failure;
+  return session.lost_member();
 }
 
-Status Collectives::begin(message::Group& group, const Arguments& arguments, Call*& begun) {
-  if (group.rank() < 0) {
-    return fail(Code::state, "{}: this process is no member of group '{}', which has {} members",
-                cost::name_of(arguments.kind), group.name(), group.size());
+// The others would wait for this member.
+Status Collectives::turn_away(KnownGroup& known, std::uint64_t number, std::string_view call, const Status& why) {
+  Session& session = known.session;
+  const message::Group& group = session.group();
+  Status named = in_call(why, number, group, call);
+  session.fail_call(number, named);
+  if (group.size() > 1) {
+    session.tell(number, named, group.size() <= max_told ? std::vector<std::int32_t>() : session.meeting().neighbors());
   }
-  Known& known = known_of(group);
+  return named;
+}
+
+// Counts one more call of the group, and lets make(known, number) make it, unless it has failed already.
+template <typename Make>
+Status Collectives::make_next(message::Group& group, std::string_view call, const Make& make) {
+  if (group.rank() < 0) {
+    return fail(Code::state, "{}: this process is no member of group '{}', which has {} members", call, group.name(),
+                group.size());
+  }
+  KnownGroup& known = known_of(group);
   take_notices(known);
+  known.session.make_room();
   const std::uint64_t number = known.session.begin_call();
-  wire::CollectiveHead head = head_of(arguments);
-  head.previous = known.session.signature_before(number);
-  COUPLET_TRY(admit(known, number, arguments, head));
-  Call& call = take_call();
-  call.stage = CallStage::meeting;
+  Session::EarlyFailure early = known.session.failure_of(number);
+  if (early.is_told) {
+    known.session.fail_call(number, early.why);
+    return early.why;
+  }
+  Status why = std::move(early.why);
+  try {
+    if (why.ok()) why = make(known, number);
+  } catch (const std::bad_alloc&) {
+    why = Code::memory;
+  }
+  return why.ok() ? why : turn_away(known, number, call, why);
+}
+
+Status Collectives::refuse(message::Group& group, std::string_view call, const Status& why) {
+  return make_next(group, call, [&why](KnownGroup& /*known*/, std::uint64_t /*number*/) { return why; });
+}
+
+Status Collectives::begin(message::Group& group, const Arguments& given, bool is_awaited, Call*& begun) {
+  return make_next(group, name_of(given), [&](KnownGroup& known, std::uint64_t number) -> Status {
+    Arguments arguments = given;
+    forget_unused(arguments, group.rank());
+    COUPLET_TRY(admit(known, arguments));
+    begun = &enter(known, number, arguments, is_awaited ? nullptr : &group);
+    return {};
+  });
+}
+
+// Makes a call that takes part from now on. promised_in: the group of a call for which nobody waits yet, else nullptr.
+// Nothing is left of it if there is no memory.
+Call& Collectives::enter(KnownGroup& known, std::uint64_t number, const Arguments& arguments,
+                         message::Group* promised_in) {
+  const message::Group& group = known.session.group();
+  Call& call = next_call();
   call.known = &known;
   call.number = number;
   call.arguments = arguments;
   call.keep_counts(group.size());
-  call.head = head;
+  call.head = head_of(arguments, operations_);
+  call.head.previous = known.session.signature_before(number);
   call.promise = nullptr;
   call.over = false;
   call.outcome = {};
-  call.title.clear();
   call.moved_ns = 0;
   call.deadline_ns = arguments.timeout_s < 0 ? os::never : os::deadline_after(arguments.timeout_s);
-  known.session.note_head(number, head);
-  begun = &call;
-  return {};
+  if (promised_in != nullptr) {
+    call.title = fmt::format("{} in group '{}'", name_of(arguments), group.name());
+    call.promise = courier_.promise(*promised_in, call.title);
+  }
+  known.session.note_head(number, call.head);
+  call.stage = CallStage::meeting;
+  free_.pop_back();
+  active_.push_back(&call);  // there is room
+  return call;
 }
 
 Status Collectives::start(message::Group& group, const Arguments& arguments, message::Request** request) {
   Call* call = nullptr;
-  COUPLET_TRY(begin(group, arguments, call));
-  call->title = fmt::format("{} in group '{}'", cost::name_of(arguments.kind), group.name());
-  call->promise = courier_.promise(group, call->title);
+  COUPLET_TRY(begin(group, arguments, false, call));
   message::Request* const promise = call->promise;
   step(*call);
   tidy();
@@ -196,17 +191,23 @@ Status Collectives::start(message::Group& group, const Arguments& arguments, mes
 
 Status Collectives::run(message::Group& group, const Arguments& arguments) {
   Call* call = nullptr;
-  COUPLET_TRY(begin(group, arguments, call));
+  COUPLET_TRY(begin(group, arguments, true, call));
   step(*call);
   Status outcome = call->over ? std::move(call->outcome) : run_steps(*call);
   tidy();
   return outcome;
 }
 
+void Collectives::interrupt(const message::Request& request) noexcept {
+  for (Call* const call : active_) {
+    if (call->promise == &request && call->open()) return revoke(*call, Code::interrupted, true);
+  }
+}
+
 // Waits for the end of the call. While it waits for one message, that channel is polled most.
 Status Collectives::run_steps(Call& call) {
   const auto what = [&call] {
-    return fmt::format("{} in group '{}'", cost::name_of(call.arguments.kind), call.known->session.group().name());
+    return fmt::format("{} in group '{}'", name_of(call.arguments), call.known->session.group().name());
   };
   const auto over = [this, &call] {
     step(call);
@@ -222,7 +223,7 @@ Status Collectives::run_steps(Call& call) {
     const Status waited = courier_.wait(over, until_ns, what);
     if (call.over || waited.ok()) continue;
     if (!call.open()) {
-      settle(call, os::now_ns() + max_ending_ns);
+      call.settle(courier_, os::now_ns() + max_ending_ns);
       continue;
     }
     const message::Group& members = call.known->session.group();
@@ -237,52 +238,27 @@ Status Collectives::run_steps(Call& call) {
 
 // ---- progress ----
 
-// The members meet for the oldest call that is under way.
-bool Collectives::is_first(const Call& call) const noexcept {
-  for (const Call* const other : active_) {
-    if (other->known == call.known && other->stage == CallStage::meeting) return other == &call;
-  }
-  return false;
-}
-
-std::shared_ptr<const Schedule> Collectives::schedule_of(Known& known, const Arguments& arguments, Status& failure) {
-  Session& session = known.session;
-  const auto shape = shape_of(arguments, session.group().size(), session.meeting().systems(), operations_);
-  const auto method = method_of(arguments, shape);
-  if (!method.ok()) {
-    failure = method.status();
-    return nullptr;
-  }
-  for (const Known::Cached& one : known.cached) {
-    if (!arguments.uneven && one.kind == arguments.kind && one.method == *method && one.count == arguments.count &&
-        one.root == arguments.root && one.operation == arguments.operation && one.may_reorder == shape.may_reorder) {
-      return one.schedule;
-    }
-  }
-  auto made = std::make_shared<const Schedule>(
-      make_schedule(arguments, *method, session.group().rank(), session.meeting().systems(), operations_));
-  if (!arguments.uneven) {
-    if (known.cached.size() == max_cached_schedules) known.cached.pop_back();
-    known.cached.insert(known.cached.begin(), {arguments.kind, *method, shape.may_reorder, arguments.operation,
-                                               arguments.root, arguments.count, made});
-  }
-  return made;
-}
-
-bool Collectives::step(Call& call) {
+bool Collectives::step(Call& call) noexcept {
   if (busy_) return false;
-  struct Busy {
-    bool& busy;
-    explicit Busy(bool& flag) : busy(flag) { busy = true; }
-    ~Busy() { busy = false; }
-  } busy(busy_);
+  busy_ = true;
+  bool moved = true;
+  try {
+    moved = go_on(call);
+  } catch (const std::bad_alloc&) {
+    if (call.open()) revoke(call, Code::memory, true);
+  }
+  busy_ = false;
+  return moved;
+}
+
+bool Collectives::go_on(Call& call) {
   bool moved = take_notices(*call.known);
   if (call.stage == CallStage::meeting) {
     Session& session = call.known->session;
-    if (is_first(call)) session.meeting().meet(call.number, facts_.system_of);
+    if (call.is_first_of(active_)) session.meeting().meet(call.number, facts_.system_of);
     if (!session.meeting().met()) return moved;
     Status failure;
-    call.schedule = schedule_of(*call.known, call.arguments, failure);
+    call.schedule = call.known->schedule_for(call.arguments, operations_, failure);
     if (!failure.ok()) {
       revoke(call, failure, true);
       return true;
@@ -304,37 +280,29 @@ bool Collectives::step(Call& call) {
     if (!failure.ok()) {
       revoke(call, failure, true);
     } else if (call.execution.is_done()) {
-      call.known->session.end_call(call.number, call.head, false);
-      conclude(call, {});
+      call.known->session.end_call(call.number, call.head);
+      call.conclude(courier_, {});
       call.stage = CallStage::lingering;
     } else if (!advanced) {
       break;
     }
   }
-  if (call.stage == CallStage::aborting) settle(call, 0);
+  if (call.stage == CallStage::aborting) call.settle(courier_, 0);
   return moved;
-}
-
-// The call has ended for its caller.
-void Collectives::conclude(Call& call, Status outcome) {
-  if (call.over) return;
-  call.over = true;
-  if (call.promise != nullptr) {
-    courier_.keep(*std::exchange(call.promise, nullptr), std::move(outcome));
-  } else {
-    call.outcome = std::move(outcome);
-  }
 }
 
 int Collectives::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
   if (busy_) return 0;
   int moved = 0;
   for (const auto& [hash, known] : known_) {
-    if (known->session.mailbox().has_notice()) {
-      busy_ = true;
+    if (!known->session.has_notice()) continue;
+    busy_ = true;
+    try {
       moved += take_notices(*known) ? 1 : 0;
-      busy_ = false;
+    } catch (const std::bad_alloc&) {
+      static_cast<void>(0);  // the notice is taken the next time
     }
+    busy_ = false;
   }
   // A step may end other calls, but takes none out of the list.
   for (std::size_t index = 0; index < active_.size(); ++index) moved += step(*active_[index]) ? 1 : 0;
@@ -343,7 +311,7 @@ int Collectives::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
 
 bool Collectives::ready() const {
   for (const auto& [hash, known] : known_) {
-    if (known->session.mailbox().has_notice()) return true;
+    if (known->session.has_notice()) return true;
   }
   return std::any_of(active_.begin(), active_.end(), [](const Call* call) {
     return call->stage == CallStage::running && call->execution.could_advance();
@@ -354,12 +322,15 @@ void Collectives::tick(std::uint64_t now_ns) {
   if (busy_) return;
   for (std::size_t index = 0; index < active_.size(); ++index) {
     Call& call = *active_[index];
-    if (call.stage == CallStage::aborting) settle(call, now_ns);
+    if (call.stage == CallStage::aborting) call.settle(courier_, now_ns);
     if (!call.open()) continue;
     Session& session = call.known->session;
     session.mailbox().watch();
     if (call.stage == CallStage::running) call.execution.watch();
     Status failure = session.lost_member();
+    if (failure.ok() && call.stage == CallStage::meeting && call.is_first_of(active_)) {
+      failure = session.absent_member(call.number);
+    }
     if (failure.ok() && call.stage == CallStage::running) {
       failure = session.meeting().created_again(call.number, call.execution.sources());
     }
@@ -372,16 +343,17 @@ void Collectives::tick(std::uint64_t now_ns) {
           true);
     } else if (call.moved_ns == 0) {
       call.moved_ns = now_ns;
-    } else if (now_ns - call.moved_ns >= inquiry_after_ns && call.stage == CallStage::running) {
+    } else if (now_ns - call.moved_ns >= inquiry_after_ns) {
       call.moved_ns = now_ns;
-      session.ask(call.number, call.head, call.execution.sources());
+      call.inquire();
     }
   }
 }
 
 // ---- failures ----
 
-bool Collectives::take_notices(Known& known) {
+bool Collectives::take_notices(KnownGroup& known) {
+  if (!known.session.has_notice()) return false;
   Session::News news;
   bool any = false;
   for (int taken = 0; taken < max_notices_at_once && known.session.take_notice(news); ++taken) {
@@ -396,7 +368,7 @@ bool Collectives::take_notices(Known& known) {
 }
 
 // A member waits in a call. If this one makes, or has made, another call of that number, both hear of it.
-void Collectives::inquired(Known& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
+void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
   if (inquiry.epoch != session.meeting().epoch()) {
     const Status why =
@@ -407,66 +379,46 @@ void Collectives::inquired(Known& known, const wire::CollectiveNotice& inquiry, 
     }
     return;
   }
+  if (const Status failure = session.failure_in(inquiry.call); !failure.ok()) {
+    return session.tell(inquiry.call, failure, {source});
+  }
   const wire::CollectiveHead* const mine = session.head_of(inquiry.call);
   if (mine == nullptr || mine->agrees(inquiry.head)) return;
   const bool uneven = mine->kind == inquiry.head.kind && mine->count == 0 && inquiry.head.count == 0;
   if (uneven && mine->signature() == inquiry.head.signature()) return;
-  const Status why = fail(Code::mismatch, "rank {} ({}) makes a {}, and rank {} a {}", source,
-                          courier_.name(session.group().peer(source)), describe(inquiry.head), session.group().rank(),
-                          describe(*mine));
+  const std::int32_t own = session.group().rank();
+  const Status why = fail(Code::mismatch, "rank {} ({}) calls {}, and rank {} ({}) {}", source,
+                          courier_.name(session.group().peer(source)), describe(inquiry.head), own,
+                          courier_.name(session.group().peer(own)), describe(*mine));
   for (Call* const call : active_) {
     if (call->known == &known && call->number == inquiry.call && call->open()) return revoke(*call, why, true);
   }
   session.tell(inquiry.call, why, {source});
 }
 
-void Collectives::tell(Call& call, const Status& why, bool first_hand) {
-  Session& session = call.known->session;
-  const std::int32_t size = session.group().size();
-  if (size == 1) return;
-  if (first_hand && size <= max_told) return session.tell(call.number, why, {});
-  std::vector<std::int32_t> targets;
-  if (call.stage == CallStage::running) targets = call.execution.dependants();
-  if (call.stage == CallStage::meeting || first_hand) {
-    for (const std::int32_t neighbor : session.meeting().neighbors()) targets.push_back(neighbor);
-  }
-  if (!targets.empty()) session.tell(call.number, why, targets);
-}
-
 // first_hand: this member has found the error. Otherwise only those are told that may wait for a message of this one.
-void Collectives::revoke(Call& call, const Status& why, bool first_hand) {
+void Collectives::revoke(Call& call, const Status& why, bool first_hand) noexcept {
   Session& session = call.known->session;
-  const Status named = first_hand && why.error()
-                           ? why.within(fmt::format("call {} of group '{}' ({})", call.number, session.group().name(),
-                                                    cost::name_of(call.arguments.kind)))
-                           : why;
-  tell(call, named, first_hand);
-  session.end_call(call.number, call.head, true);
+  const Status named =
+      first_hand && why.error() ? in_call(why, call.number, session.group(), name_of(call.arguments)) : why;
+  call.tell(named, first_hand);
+  session.fail_call(call.number, named);
   const bool running = call.stage == CallStage::running;
   call.stage = CallStage::aborting;
   call.ending_ns = os::now_ns() + max_ending_ns;
   call.outcome = named;
   if (running) {
-    call.execution.abort();
-    settle(call, 0);
+    try {
+      call.execution.abort();
+    } catch (const std::bad_alloc&) {
+      static_cast<void>(0);  // what could not be copied ends by itself, or is cut off
+    }
+    call.settle(courier_, 0);
   } else {
     call.stage = CallStage::lingering;
     call.schedule.reset();
-    conclude(call, named);
+    call.conclude(courier_, named);
   }
-}
-
-// Ends the call when no message uses the memory of the user any more. now_ns: 0 if the clock was not read.
-void Collectives::settle(Call& call, std::uint64_t now_ns) {
-  if (call.stage != CallStage::aborting) return;
-  if (!call.execution.memory_is_free()) {
-    if (now_ns < call.ending_ns) return;
-    call.execution.cut_off(call.outcome);
-    if (!call.execution.memory_is_free()) return;
-  }
-  call.stage = CallStage::lingering;
-  Status outcome = call.outcome;
-  conclude(call, std::move(outcome));
 }
 
 // Puts the calls back that have ended.
@@ -474,6 +426,7 @@ void Collectives::tidy() noexcept {
   std::erase_if(active_, [this](Call* call) {
     if (call->stage != CallStage::lingering || !call->over) return false;
     if (call->schedule != nullptr && !call->execution.is_ended()) return false;
+    if (!free_.empty()) call->execution.free_memory();  // one keeps it, for the next call
     call->stage = CallStage::idle;
     call->schedule.reset();
     free_.push_back(call);
@@ -483,10 +436,11 @@ void Collectives::tidy() noexcept {
 
 // ---- groups ----
 
-cost::Method Collectives::method_for(message::Group& group, cost::Collective kind, std::uint64_t bytes) {
+cost::Method Collectives::method_for(message::Group& group, cost::Collective kind, bool uneven, std::uint64_t bytes) {
   const auto found = known_.find(group.hash());
   cost::CollectiveShape shape;
   shape.kind = kind;
+  shape.uneven = uneven || kind == cost::Collective::reduce_scatter;
   shape.bytes = kind == cost::Collective::allgather ? bytes * static_cast<std::uint64_t>(group.size()) : bytes;
   shape.size = group.size();
   if (found != known_.end() && found->second->session.meeting().met()) {
@@ -518,7 +472,8 @@ Status Collectives::release(message::Group& group) {
   }
   found->second->cached.clear();
   Session& session = found->second->session;
-  if (!session.start_again() && session.mailbox().is_idle()) known_.erase(found);
+  const bool must_stay = session.has_failed();  // it knows which notices are old
+  if (!session.start_again() && session.mailbox().is_idle() && !must_stay) known_.erase(found);
   return {};
 }
 

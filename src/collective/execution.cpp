@@ -17,14 +17,17 @@ constexpr std::size_t max_open_steps = 64;
 
 std::string describe(const wire::CollectiveHead& head) {
   const auto kind = static_cast<cost::Collective>(head.kind);
-  std::string text(cost::name_of(kind));
+  std::string text = name_of(kind, head.uneven);
   if (kind == cost::Collective::barrier) return text;
   const TypeInfo* const type = find_type(head.type);
   text += fmt::format(" of {} {}", head.count, type == nullptr ? "unknown" : type->name);
   if (head.root >= 0) text += fmt::format(" with root {}", head.root);
   static const Operations built_in;
-  if (head.operation < 128) text += fmt::format(" by {}", built_in.name_of(head.operation));
-  if (head.operation >= 128 && head.operation != 255) text += " by an operation of user code";
+  if (head.operation >= first_user_mark) {
+    text += " by an operation of user code";
+  } else if (head.operation != no_operation) {
+    text += fmt::format(" by {}", built_in.name_of(static_cast<couplet_operation>(head.operation)));
+  }
   return text + fmt::format(" ({})", cost::name_of(static_cast<cost::Method>(head.method)));
 }
 
@@ -152,18 +155,11 @@ void Execution::start_receive(const Step& step, Work& work) {
                                  *type_, step.peer);
 }
 
-// A user's operation puts the result behind its second operand. If that is not where the result belongs, it is copied:
-// the other operand is in the scratch space, and is not needed any more.
+// The operand that has come is in the scratch space, and is not needed any more.
 Status Execution::combine(const Step& step) {
-  std::byte* const from = memory(step.from);
-  std::byte* const to = memory(step.to);
-  const bool built_in = around_.operations->find(arguments_.operation) == nullptr;
-  if (step.action == Action::combine_left || built_in) {
-    return around_.operations->combine(arguments_.operation, arguments_.type, from, to, step.to.count);
-  }
-  COUPLET_TRY(around_.operations->combine(arguments_.operation, arguments_.type, to, from, step.to.count));
-  std::memcpy(to, from, bytes_of(step.to));
-  return {};
+  const Side own = step.action == Action::combine_right ? Side::left : Side::right;
+  return around_.operations->combine(arguments_.operation, arguments_.type, own, memory(step.from), memory(step.to),
+                                     step.to.count);
 }
 
 Status Execution::look(std::size_t index) {
@@ -192,7 +188,7 @@ Status Execution::take_head(const Step& step, Work& work) {
   const std::uint64_t bytes = bytes_of(step.to);
   const std::uint64_t joined = work.incoming.size() - wire::collective_head_bytes;
   if (theirs.apart != (work.payload != nullptr) || joined != (theirs.apart ? 0 : bytes)) {
-    return fail(Code::protocol, "{} sends {} bytes in a {}, not {}",
+    return fail(Code::protocol, "{} sends {} bytes in {}, not {}",
                 around_.courier->name(around_.group->peer(step.peer)), joined, describe(head_), bytes);
   }
   if (joined == 0) return {};
@@ -205,11 +201,12 @@ Status Execution::take_head(const Step& step, Work& work) {
 Status Execution::compare(const wire::CollectiveHead& theirs, const Step& step) const {
   const wire::CollectiveHead mine = head_of(step, step.to);
   const auto text = [&] {
-    return fmt::format("rank {} ({}) makes a {}", step.peer, around_.courier->name(around_.group->peer(step.peer)),
+    return fmt::format("rank {} ({}) calls {}", step.peer, around_.courier->name(around_.group->peer(step.peer)),
                        describe(theirs));
   };
   if (!mine.agrees(theirs)) {
-    return fail(Code::mismatch, "{}, and rank {} a {}", text(), around_.group->rank(), describe(mine));
+    return fail(Code::mismatch, "{}, and rank {} ({}) {}", text(), around_.group->rank(),
+                around_.courier->name(around_.group->peer(around_.group->rank())), describe(mine));
   }
   if (mine.previous != 0 && theirs.previous != 0 && mine.previous != theirs.previous) {
     return fail(Code::mismatch, "{} as rank {} does, but the calls that the two have made before it differ", text(),
@@ -225,7 +222,9 @@ void Execution::abort() {
         static_cast<void>(around_.courier->detach(*request));
     }
   }
-  for (const std::int32_t partner : partners()) around_.courier->drop(around_.group->peer(partner), around_.context);
+  for (const Step& step : schedule_->steps) {
+    if (step.peer >= 0) around_.courier->drop(around_.group->peer(step.peer), around_.context);
+  }
 }
 
 bool Execution::memory_is_free() {
@@ -251,6 +250,11 @@ void Execution::cut_off(const Status& why) noexcept {
     if (steps_[index].payload == nullptr) continue;
     around_.courier->messenger().give_up_peer(*around_.group, schedule_->steps[index].peer, why);
   }
+}
+
+void Execution::free_memory() noexcept {
+  scratch_ = {};
+  outgoing_ = {};
 }
 
 const Request* Execution::awaited() const noexcept {
@@ -303,12 +307,6 @@ std::vector<std::int32_t> Execution::dependants() const {
     const bool sends = schedule_->steps[index].action == Action::send;
     if (sends && steps_[index].phase != Phase::done) add_once(found, schedule_->steps[index].peer);
   }
-  return found;
-}
-
-std::vector<std::int32_t> Execution::partners() const {
-  std::vector<std::int32_t> found;
-  for (const Step& step : schedule_->steps) add_once(found, step.peer);
   return found;
 }
 

@@ -47,6 +47,8 @@ class Execution {
   bool memory_is_free();
   // After abort(): have all messages ended?
   bool is_ended();
+  // After is_ended(): gives back the memory that it would use again.
+  void free_memory() noexcept;
   // Ends the channels over which messages with memory of the user are still under way.
   void cut_off(const Status& why) noexcept;
 
@@ -60,8 +62,6 @@ class Execution {
   [[nodiscard]] bool could_advance() const noexcept;
   // For liveness: what is awaited is watched.
   void watch() noexcept;
-  // All members with which messages were exchanged, or would have been.
-  [[nodiscard]] std::vector<std::int32_t> partners() const;
 
  private:
   enum class Phase : std::uint8_t { waiting, begun, done };
@@ -99,7 +99,10 @@ class Execution {
   bool must_check_ = false;     // a long message has come
 };
 
-// Returns "allreduce (sum) of 10 double" and the root, if there is one.
+// The operation of a head whose call combines nothing.
+inline constexpr std::uint32_t no_operation = 255;
+
+// Returns "allreduce of 10 double by sum (doubling)".
 [[nodiscard]] std::string describe(const wire::CollectiveHead& head);
 
 }  // namespace couplet::collective

@@ -28,6 +28,7 @@ void Mailbox::open() {
 }
 
 void Mailbox::close() noexcept {
+  is_over_ = is_closed_ = true;
   if (request_ == nullptr) return;
   if (request_->done) {
     static_cast<void>(courier_.end(request_));
@@ -43,7 +44,8 @@ std::uint32_t Mailbox::context_of(std::uint64_t epoch, std::uint64_t call) const
 void Mailbox::send(const wire::CollectiveNotice& notice, std::int32_t target) noexcept {
   Status sent;
   try {
-    sent = courier_.messenger().send_internal(group_, context_, wire::encode_collective_notice(notice), target, 0);
+    const std::int32_t tag = notice.kind == wire::NoticeKind::greeting ? message::greeting_tag : 0;
+    sent = courier_.messenger().send_internal(group_, context_, wire::encode_collective_notice(notice), target, tag);
   } catch (const std::bad_alloc&) {
     sent = Code::memory;
   }
@@ -51,12 +53,19 @@ void Mailbox::send(const wire::CollectiveNotice& notice, std::int32_t target) no
 }
 
 bool Mailbox::take(wire::CollectiveNotice& notice, std::int32_t& source) {
+  if (request_ == nullptr && !is_over_) open();  // there was no memory for it before
   if (!has_notice()) return false;
-  const std::int32_t sender = request_->result.source;
   source = -1;
-  if (!courier_.end(request_).ok()) return true;  // all others are lost, and no notice can come any more
-  auto taken = wire::decode_collective_notice(incoming_);
-  open();
+  Result<wire::CollectiveNotice> taken = Status(Code::protocol);
+  if (request_->status.ok()) taken = wire::decode_collective_notice(incoming_);
+  const std::int32_t sender = request_->result.source;
+  is_over_ = !courier_.end(request_).ok();  // all others are lost, and no notice can come any more
+  if (is_over_) return true;
+  try {
+    open();
+  } catch (const std::bad_alloc&) {
+    static_cast<void>(0);  // the next call of take() or watch() tries again
+  }
   if (!taken.ok() || taken->identity != group_.hash()) return true;  // another group may have the same context
   notice = std::move(*taken);
   source = sender;
@@ -64,6 +73,12 @@ bool Mailbox::take(wire::CollectiveNotice& notice, std::int32_t& source) {
 }
 
 void Mailbox::watch() noexcept {
+  try {
+    // There was no memory for it before, or all others were lost: one of them may have returned.
+    if (request_ == nullptr && !is_closed_) open();
+  } catch (const std::bad_alloc&) {
+    return;
+  }
   if (request_ != nullptr) courier_.watch(*request_);
 }
 

@@ -25,12 +25,16 @@ class Mailbox {
   // Sends a notice. A target that is lost is not told; one that cannot be told because there is no memory loses its
   // channel, so that it does not wait for ever.
   void send(const wire::CollectiveNotice& notice, std::int32_t target) noexcept;
+  // How often the member was lost.
+  [[nodiscard]] std::uint32_t losses_of(std::int32_t rank) const noexcept { return courier_.losses(group_.peer(rank)); }
   [[nodiscard]] bool has_notice() const noexcept { return request_ != nullptr && request_->done; }
   // Takes the next notice. source: -1 if it was dropped. Returns false if there is none.
   bool take(wire::CollectiveNotice& notice, std::int32_t& source);
   void watch() noexcept;
   // Takes no notices from now on. Messages that were sent still refer to this object.
   void close() noexcept;
+  // A member may have returned.
+  void open_again() noexcept { is_over_ = false; }
   // Can this object be destroyed now? Otherwise messages of failed calls still refer to it.
   [[nodiscard]] bool is_idle() const noexcept;
 
@@ -41,6 +45,8 @@ class Mailbox {
   message::Group group_;
   std::uint32_t context_;
   message::Request* request_ = nullptr;
+  bool is_over_ = false;  // no notice can come any more, unless a member returns
+  bool is_closed_ = false;
   std::string incoming_;
 };
 

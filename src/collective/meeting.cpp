@@ -38,7 +38,7 @@ void Meeting::meet(std::uint64_t call, const SystemOf& system_of) {
   if (met()) return;
   const message::Group& group = mailbox_.group();
   const bool complete = std::all_of(children_.begin(), children_.end(),
-                                    [call](const Child& child) { return child.greeted && child.call == call; });
+                                    [this, call](const Child& child) { return has_come(child, call); });
   if (!complete) return;
   if (parent_ < 0) {
     wire::CollectiveNotice answer = notice(wire::NoticeKind::epoch, call);
@@ -51,6 +51,16 @@ void Meeting::meet(std::uint64_t call, const SystemOf& system_of) {
   if (stamp_ != 0 && greeted_call_ == call) return;
   stamp_ = fresh_number();
   greeted_call_ = call;
+  greet_again(call);
+}
+
+// A greeting of a process that has died since is worth nothing.
+bool Meeting::has_come(const Child& child, std::uint64_t call) const {
+  return child.greeted && child.call == call && child.losses == mailbox_.losses_of(child.rank);
+}
+
+void Meeting::greet_again(std::uint64_t call) {
+  if (met() || parent_ < 0 || stamp_ == 0 || greeted_call_ != call) return;
   wire::CollectiveNotice greeting = notice(wire::NoticeKind::greeting, call);
   greeting.stamp = stamp_;
   greeting.epoch = birth_;
@@ -96,6 +106,7 @@ void Meeting::greeted(const wire::CollectiveNotice& greeting, std::int32_t sourc
     child.stamp = greeting.stamp;
     child.call = greeting.call;
     child.birth = greeting.epoch;
+    child.losses = mailbox_.losses_of(source);
     child.greeted = true;
   }
   if (met()) answer_children();
@@ -104,6 +115,16 @@ void Meeting::greeted(const wire::CollectiveNotice& greeting, std::int32_t sourc
 void Meeting::answered(const wire::CollectiveNotice& answer, std::int32_t source) {
   const bool is_meant = !met() && stamp_ != 0 && answer.stamp == stamp_ && source == parent_ && answer.epoch != 0;
   if (is_meant && answer.systems.size() == static_cast<std::size_t>(mailbox_.group().size())) conclude(answer);
+}
+
+std::vector<std::int32_t> Meeting::awaited(std::uint64_t call) const {
+  std::vector<std::int32_t> found;
+  if (met()) return found;
+  for (const Child& child : children_) {
+    if (!has_come(child, call)) found.push_back(child.rank);
+  }
+  if (found.empty() && parent_ >= 0) found.push_back(parent_);
+  return found;
 }
 
 std::vector<std::int32_t> Meeting::neighbors() const {

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <complex>
+#include <cstring>
+#include <limits>
 #include <string_view>
 #include <type_traits>
 
@@ -11,7 +13,6 @@ namespace {
 constexpr std::array<std::string_view, 12> names = {"sum",         "product",     "max",         "min",
                                                     "logical_and", "logical_or",  "logical_xor", "bitwise_and",
                                                     "bitwise_or",  "bitwise_xor", "maxloc",      "minloc"};
-constexpr std::uint8_t user_mark = 128;
 
 enum class Family : std::uint8_t { bytes, integers, reals, complex };
 
@@ -40,56 +41,87 @@ bool is_defined(couplet_operation operation, Family family) noexcept {
   }
 }
 
-// What is not a number stays, from whichever side it comes.
 template <typename Number>
 bool is_nan(Number number) noexcept {
   return number != number;
 }
 
-// Integers are combined without sign, so that an overflow wraps around.
-template <typename Number, typename Wrapping>
-void combine_wrapping(couplet_operation operation, const Number* from, Number* into, std::uint64_t count) noexcept {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    const auto a = static_cast<Wrapping>(static_cast<std::make_unsigned_t<Number>>(from[i]));
-    const auto b = static_cast<Wrapping>(static_cast<std::make_unsigned_t<Number>>(into[i]));
-    into[i] = static_cast<Number>(operation == COUPLET_OPERATION_SUM ? static_cast<Wrapping>(a + b)
-                                                                     : static_cast<Wrapping>(a * b));
+// What a processor makes of two numbers that are none depends on the order in which the compiler names them: a result
+// that is not a number has always the same bits.
+template <typename Number>
+Number settled(Number number) noexcept {
+  if constexpr (std::is_floating_point_v<Number>) {
+    return is_nan(number) ? std::numeric_limits<Number>::quiet_NaN() : number;
+  } else if constexpr (std::is_integral_v<Number>) {
+    return number;
+  } else {
+    return {settled(number.real()), settled(number.imag())};
   }
 }
 
-template <typename Number>
+// Calls combine(left, right) for each element. own_left: `into` has the left operands.
+template <bool own_left, typename Number, typename Combination>
+void combine_each(const Number* from, Number* into, std::uint64_t count, const Combination& combine) noexcept {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    into[i] = own_left ? combine(into[i], from[i]) : combine(from[i], into[i]);
+  }
+}
+
+// Integers are combined without sign, so that an overflow wraps around. Products of 16 bits would be computed as int,
+// and could overflow.
+template <bool own_left, typename Number>
 void combine_sums(couplet_operation operation, const Number* from, Number* into, std::uint64_t count) noexcept {
   if constexpr (std::is_integral_v<Number>) {
-    // Products of 16 bits would be computed as int, and could overflow.
-    combine_wrapping<Number, std::conditional_t<(sizeof(Number) < 4), std::uint32_t, std::make_unsigned_t<Number>>>(
-        operation, from, into, count);
+    using Unsigned = std::make_unsigned_t<Number>;
+    using Wrapping = std::conditional_t<(sizeof(Number) < 4), std::uint32_t, Unsigned>;
+    const auto wrapping = [](Number number) { return static_cast<Wrapping>(static_cast<Unsigned>(number)); };
+    if (operation == COUPLET_OPERATION_SUM) {
+      combine_each<own_left>(from, into, count, [&](Number left, Number right) {
+        return static_cast<Number>(wrapping(left) + wrapping(right));
+      });
+    } else {
+      combine_each<own_left>(from, into, count, [&](Number left, Number right) {
+        return static_cast<Number>(wrapping(left) * wrapping(right));
+      });
+    }
   } else if (operation == COUPLET_OPERATION_SUM) {
-    for (std::uint64_t i = 0; i < count; ++i) into[i] = from[i] + into[i];
+    combine_each<own_left>(from, into, count, [](Number left, Number right) { return settled<Number>(left + right); });
   } else {
-    for (std::uint64_t i = 0; i < count; ++i) into[i] = from[i] * into[i];
+    combine_each<own_left>(from, into, count, [](Number left, Number right) { return settled<Number>(left * right); });
   }
 }
 
-template <typename Number>
+// What is not a number stays, from whichever side it comes. Of two equal values (zeros of unlike sign) the right one is
+// the result.
+template <bool own_left, typename Number>
 void combine_extremes(couplet_operation operation, const Number* from, Number* into, std::uint64_t count) noexcept {
   if (operation == COUPLET_OPERATION_MAX) {
-    for (std::uint64_t i = 0; i < count; ++i) into[i] = from[i] > into[i] || is_nan(from[i]) ? from[i] : into[i];
+    combine_each<own_left>(from, into, count, [](Number left, Number right) {
+      return settled<Number>(left > right || is_nan(left) ? left : right);
+    });
   } else {
-    for (std::uint64_t i = 0; i < count; ++i) into[i] = from[i] < into[i] || is_nan(from[i]) ? from[i] : into[i];
+    combine_each<own_left>(from, into, count, [](Number left, Number right) {
+      return settled<Number>(left < right || is_nan(left) ? left : right);
+    });
   }
 }
 
-// Of two equal values, that with the lower index counts; what is not a number counts as the largest and the smallest.
-template <typename Number>
+// Of two equal values, that with the lower index counts, and the right one if the indices are equal; what is not a
+// number counts as the largest and the smallest.
+template <bool own_left, typename Number>
 void combine_places(couplet_operation operation, const Number* from, Number* into, std::uint64_t count) noexcept {
+  const bool largest = operation == COUPLET_OPERATION_MAXLOC;
   for (std::uint64_t i = 0; i + 1 < count; i += 2) {
-    const bool beats = operation == COUPLET_OPERATION_MAXLOC ? from[i] > into[i] : from[i] < into[i];
-    const bool equal = from[i] == into[i] || (is_nan(from[i]) && is_nan(into[i]));
-    const bool only_nan = is_nan(from[i]) && !is_nan(into[i]);
-    if (only_nan || (beats && !is_nan(into[i])) || (equal && from[i + 1] < into[i + 1])) {
-      into[i] = from[i];
-      into[i + 1] = from[i + 1];
-    }
+    const Number* const left = own_left ? into + i : from + i;
+    const Number* const right = own_left ? from + i : into + i;
+    const bool beats = largest ? *left > *right : *left < *right;
+    const bool equal = *left == *right || (is_nan(*left) && is_nan(*right));
+    const bool only_nan = is_nan(*left) && !is_nan(*right);
+    const bool is_left = only_nan || (beats && !is_nan(*right)) || (equal && left[1] < right[1]);
+    const Number value = settled<Number>(is_left ? left[0] : right[0]);
+    const Number index = settled<Number>(is_left ? left[1] : right[1]);
+    into[i] = value;
+    into[i + 1] = index;
   }
 }
 
@@ -121,20 +153,26 @@ void combine_bits(couplet_operation operation, const Number* from, Number* into,
   }
 }
 
+template <bool own_left, typename Number>
+void combine_ordered(couplet_operation operation, const Number* from, Number* into, std::uint64_t count) noexcept {
+  if (operation <= COUPLET_OPERATION_PRODUCT) return combine_sums<own_left>(operation, from, into, count);
+  if constexpr (std::is_arithmetic_v<Number>) {
+    if (operation <= COUPLET_OPERATION_MIN) return combine_extremes<own_left>(operation, from, into, count);
+    if (operation >= COUPLET_OPERATION_MAXLOC) return combine_places<own_left>(operation, from, into, count);
+  }
+  if constexpr (std::is_integral_v<Number>) combine_bits(operation, from, into, count);  // in any order
+}
+
 template <typename Number>
-void combine_numbers(couplet_operation operation, const std::byte* from_bytes, std::byte* into_bytes,
+void combine_numbers(couplet_operation operation, Side own, const std::byte* from_bytes, std::byte* into_bytes,
                      std::uint64_t count) noexcept {
   const auto* from = reinterpret_cast<const Number*>(from_bytes);
   auto* into = reinterpret_cast<Number*>(into_bytes);
-  if (operation <= COUPLET_OPERATION_PRODUCT) return combine_sums(operation, from, into, count);
-  if constexpr (std::is_arithmetic_v<Number>) {
-    if (operation <= COUPLET_OPERATION_MIN) return combine_extremes(operation, from, into, count);
-    if (operation >= COUPLET_OPERATION_MAXLOC) return combine_places(operation, from, into, count);
-  }
-  if constexpr (std::is_integral_v<Number>) combine_bits(operation, from, into, count);
+  own == Side::left ? combine_ordered<true>(operation, from, into, count)
+                    : combine_ordered<false>(operation, from, into, count);
 }
 
-using Combine = void (*)(couplet_operation, const std::byte*, std::byte*, std::uint64_t) noexcept;
+using Combine = void (*)(couplet_operation, Side, const std::byte*, std::byte*, std::uint64_t) noexcept;
 // By couplet_type.
 constexpr std::array<Combine, 13> combine_of_type = {combine_numbers<std::uint8_t>,
                                                      combine_numbers<std::int8_t>,
@@ -205,24 +243,30 @@ std::string Operations::name_of(couplet_operation operation) const {
   return user == nullptr ? fmt::format("{}", operation) : fmt::format("'{}'", user->name);
 }
 
-std::uint8_t Operations::mark_of(couplet_operation operation) const noexcept {
+std::uint32_t Operations::mark_of(couplet_operation operation) const noexcept {
   const UserOperation* const user = find(operation);
   if (user == nullptr) return static_cast<std::uint8_t>(operation);
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char letter : user->name) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
-  return static_cast<std::uint8_t>(user_mark | ((hash ^ (hash >> 16U)) & 0x7FU));
+  hash = user->commutative ? hash : ~hash;
+  return first_user_mark | hash;
 }
 
-Status Operations::combine(couplet_operation operation, couplet_type type, const std::byte* from, std::byte* into,
+Status Operations::combine(couplet_operation operation, couplet_type type, Side own, std::byte* from, std::byte* into,
                            std::uint64_t count) const {
   const UserOperation* const user = find(operation);
   if (user == nullptr) {
-    combine_of_type[static_cast<std::size_t>(type)](operation, from, into, count);
+    combine_of_type[static_cast<std::size_t>(type)](operation, own, from, into, count);
     return {};
   }
-  const std::int32_t answer = user->combine(from, into, count, type, user->context);
-  if (answer == 0) return {};
-  return fail(Code::state, "the operation '{}' has failed: its function has returned {}", user->name, answer);
+  // A user's operation puts the result behind its right operand.
+  const bool is_left = own == Side::left;
+  const std::int32_t answer = user->combine(is_left ? into : from, is_left ? from : into, count, type, user->context);
+  if (answer != 0) {
+    return fail(Code::state, "the operation '{}' has failed: its function has returned {}", user->name, answer);
+  }
+  if (is_left) std::memcpy(into, from, count * find_type(type)->element_bytes);
+  return {};
 }
 
 }  // namespace couplet::collective

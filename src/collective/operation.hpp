@@ -20,6 +20,12 @@ struct UserOperation {
   bool commutative = false;
 };
 
+// Which operand of a combination is the one that the result replaces.
+enum class Side : std::uint8_t { left, right };
+
+// The marks of user operations begin here.
+inline constexpr std::uint32_t first_user_mark = 0x80000000;
+
 class Operations {
  public:
   // Returns argument (no name, no function) or exists (another operation has the name).
@@ -33,9 +39,11 @@ class Operations {
   // Returns "sum", "maxloc" or the name of a user's operation.
   [[nodiscard]] std::string name_of(couplet_operation operation) const;
   // A number that is the same at all members that use the same operation.
-  [[nodiscard]] std::uint8_t mark_of(couplet_operation operation) const noexcept;
-  // Does into[i] = from[i] (operation) into[i]. Returns state if user code has failed. REQUIRES: check() returns ok.
-  Status combine(couplet_operation operation, couplet_type type, const std::byte* from, std::byte* into,
+  [[nodiscard]] std::uint32_t mark_of(couplet_operation operation) const noexcept;
+  // Puts the combination of from[i] and into[i] into into[i], which is the left or the right operand. The same operands
+  // give the same bits on either side. An operation of user code may change `from`. Returns state if user code has
+  // failed. REQUIRES: check() returns ok.
+  Status combine(couplet_operation operation, couplet_type type, Side own, std::byte* from, std::byte* into,
                  std::uint64_t count) const;
 
  private:

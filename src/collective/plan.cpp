@@ -1,5 +1,6 @@
 #include "collective/plan.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace couplet::collective {
@@ -27,17 +28,51 @@ std::vector<Range> blocks_of(Space space, std::size_t size, const std::uint64_t*
   return blocks;
 }
 
-Status check_counts(const char* name, const std::uint64_t* counts, std::int32_t size, std::uint64_t element_bytes) {
-  if (counts == nullptr) return fail(Code::argument, "{} is NULL; it has to have one count for each member", name);
-  std::uint64_t sum = 0;
-  for (std::int32_t rank = 0; rank < size; ++rank) {
-    if (counts[rank] > max_message_bytes / element_bytes - sum) {
-      return fail(Code::argument, "{}: the blocks up to that of rank {} have more than {} bytes", name, rank,
-                  max_message_bytes);
+// The counts of the members' blocks, and where they begin.
+struct Blocks {
+  const char* name;
+  const std::uint64_t* counts;
+  const std::uint64_t* offsets;
+
+  // Returns the number of elements that hold all blocks. REQUIRES: check() has returned ok.
+  [[nodiscard]] std::uint64_t end(std::int32_t size) const noexcept {
+    std::uint64_t end = 0;
+    std::uint64_t first = 0;
+    for (std::int32_t rank = 0; rank < size; ++rank) {
+      end = std::max(end, (offsets == nullptr ? first : offsets[rank]) + counts[rank]);
+      first += counts[rank];
     }
-    sum += counts[rank];
+    return end;
   }
-  return {};
+  [[nodiscard]] Status check(std::int32_t size, std::uint64_t given, std::uint64_t element_bytes) const {
+    if (given != Sizes::unknown && given != static_cast<std::uint64_t>(size)) {
+      return fail(Code::argument, "{} and its offsets have {} entries; one for each of {} members is needed", name,
+                  given, size);
+    }
+    if (counts == nullptr) return fail(Code::argument, "{} is NULL; it has to have one count for each member", name);
+    const std::uint64_t most = max_message_bytes / element_bytes;
+    std::uint64_t sum = 0;
+    for (std::int32_t rank = 0; rank < size; ++rank) {
+      if (counts[rank] > most - sum) {
+        return fail(Code::argument, "{}: the blocks up to that of rank {} have more than {} bytes", name, rank,
+                    max_message_bytes);
+      }
+      sum += counts[rank];
+      if (offsets != nullptr && offsets[rank] > most) {
+        return fail(Code::argument, "the offset of the block of rank {} is {} elements, and at most {} are possible",
+                    rank, offsets[rank], most);
+      }
+    }
+    return {};
+  }
+};
+
+Blocks input_blocks(const Arguments& arguments) noexcept {
+  return {"counts", arguments.input_counts, arguments.input_offsets};
+}
+Blocks output_blocks(const Arguments& arguments) noexcept {
+  return {arguments.kind == Collective::alltoall ? "result_counts" : "counts", arguments.output_counts,
+          arguments.output_offsets};
 }
 
 // Everything that an algorithm needs, of one member.
@@ -184,42 +219,104 @@ bool Arguments::has_root() const noexcept {
 
 namespace {
 
-Status check_memory(const Arguments& arguments, bool is_root, std::uint64_t all) {
-  if (arguments.kind == Collective::barrier || all == 0) return {};
-  const bool needs_input =
-      arguments.kind != Collective::broadcast && (arguments.kind != Collective::scatter || is_root);
-  const bool only_at_root = arguments.kind == Collective::reduce || arguments.kind == Collective::gather;
-  if (needs_input && arguments.input == nullptr) return fail(Code::argument, "data is NULL, for {} elements", all);
-  if (arguments.output == nullptr && (!only_at_root || is_root)) {
-    return fail(Code::argument, "{} is NULL, for {} elements",
-                arguments.kind == Collective::broadcast ? "data" : "result", all);
-  }
-  return {};
-}
-
 Status check_uneven(const Arguments& arguments, bool is_root, std::int32_t size, std::uint64_t element_bytes) {
   if (!arguments.uneven) return {};
   const bool in = arguments.kind == Collective::alltoall || arguments.kind == Collective::reduce_scatter ||
                   (arguments.kind == Collective::scatter && is_root);
   const bool out = arguments.kind == Collective::alltoall || arguments.kind == Collective::allgather ||
                    (arguments.kind == Collective::gather && is_root);
-  if (in) COUPLET_TRY(check_counts("counts", arguments.input_counts, size, element_bytes));
-  if (!out) return {};
-  return check_counts(arguments.kind == Collective::alltoall ? "result_counts" : "counts", arguments.output_counts,
-                      size, element_bytes);
+  if (in) COUPLET_TRY(input_blocks(arguments).check(size, arguments.sizes.counts, element_bytes));
+  return out ? output_blocks(arguments).check(size, arguments.sizes.counts, element_bytes) : Status();
 }
 
-// The elements that this member gives or gets: 0 only if there are none.
-std::uint64_t elements_of(const Arguments& arguments, std::int32_t size) {
-  std::uint64_t all = arguments.count;
-  for (std::int32_t rank = 0; rank < size; ++rank) {
-    if (arguments.input_counts != nullptr) all += arguments.input_counts[rank];
-    if (arguments.output_counts != nullptr) all += arguments.output_counts[rank];
+// The elements that input and output need at this member.
+struct Needs {
+  std::uint64_t input = 0;
+  std::uint64_t output = 0;
+};
+
+// REQUIRES: the counts were checked.
+Needs needs_of(const Arguments& arguments, std::int32_t own, std::int32_t size) {
+  const auto rank = static_cast<std::size_t>(own);
+  const bool is_root = arguments.root == own;
+  const std::uint64_t one = arguments.count;
+  const std::uint64_t all = one * static_cast<std::uint64_t>(size);
+  const auto input = [&] { return arguments.uneven ? input_blocks(arguments).end(size) : all; };
+  const auto output = [&] { return arguments.uneven ? output_blocks(arguments).end(size) : all; };
+  switch (arguments.kind) {
+    case Collective::barrier:
+      return {};
+    case Collective::broadcast:
+      return {0, one};
+    case Collective::reduce:
+      return {one, is_root ? one : 0};
+    case Collective::allreduce:
+    case Collective::scan:
+      return {one, one};
+    case Collective::gather:
+      return {one, is_root ? output() : 0};
+    case Collective::allgather:
+      return {arguments.uneven ? arguments.output_counts[rank] : one, output()};
+    case Collective::scatter:
+      return {is_root ? input() : 0, one};
+    case Collective::alltoall:
+      return {input(), output()};
+    case Collective::reduce_scatter:
+      return {input(), arguments.input_counts[rank]};
   }
-  return all;
+  return {};
+}
+
+Status check_array(const char* name, const void* array, std::uint64_t size, std::uint64_t needed) {
+  if (needed > 0 && array == nullptr) return fail(Code::argument, "{} is NULL, for {} elements", name, needed);
+  if (size < needed) return fail(Code::argument, "{} has {} elements, and {} are needed", name, size, needed);
+  return {};
+}
+
+// What the member sends to itself has two lengths.
+Status check_own_count(const Arguments& arguments, std::int32_t own) {
+  const auto rank = static_cast<std::size_t>(own);
+  const bool is_root = arguments.root == own;
+  const auto differ = [own](std::uint64_t one, std::uint64_t other) {
+    return fail(Code::argument, "rank {} gives itself {} elements and takes {}", own, one, other);
+  };
+  if (!arguments.uneven) return {};
+  if (arguments.kind == Collective::gather && is_root && arguments.count != arguments.output_counts[rank]) {
+    return differ(arguments.count, arguments.output_counts[rank]);
+  }
+  if (arguments.kind == Collective::scatter && is_root && arguments.count != arguments.input_counts[rank]) {
+    return differ(arguments.input_counts[rank], arguments.count);
+  }
+  if (arguments.kind == Collective::alltoall && arguments.input_counts[rank] != arguments.output_counts[rank]) {
+    return differ(arguments.input_counts[rank], arguments.output_counts[rank]);
+  }
+  return {};
+}
+
+Status check_memory(const Arguments& arguments, std::int32_t own, std::int32_t size) {
+  const Needs needs = needs_of(arguments, own, size);
+  const auto members = static_cast<std::uint64_t>(size);
+  if (arguments.kind == Collective::alltoall && !arguments.uneven && arguments.sizes.input != Sizes::unknown &&
+      arguments.sizes.input % members != 0) {
+    return fail(Code::argument, "data has {} elements, which cannot be divided among {} members", arguments.sizes.input,
+                members);
+  }
+  COUPLET_TRY(check_array("data", arguments.input, arguments.sizes.input, needs.input));
+  return check_array(arguments.kind == Collective::broadcast ? "data" : "result", arguments.output,
+                     arguments.sizes.output, needs.output);
 }
 
 }  // namespace
+
+std::string name_of(Collective kind, bool uneven) {
+  return std::string(cost::name_of(kind)) + (uneven && kind != Collective::reduce_scatter ? "v" : "");
+}
+
+void forget_unused(Arguments& arguments, std::int32_t own) noexcept {
+  if (arguments.root == own) return;
+  if (arguments.kind == Collective::gather) arguments.output_counts = arguments.output_offsets = nullptr;
+  if (arguments.kind == Collective::scatter) arguments.input_counts = arguments.input_offsets = nullptr;
+}
 
 Status check(const Arguments& arguments, std::int32_t own, std::int32_t size, const Operations& operations) {
   const TypeInfo* const type = find_type(arguments.type);
@@ -234,13 +331,14 @@ Status check(const Arguments& arguments, std::int32_t own, std::int32_t size, co
   }
   const bool is_root = arguments.root == own;
   COUPLET_TRY(check_uneven(arguments, is_root, size, element_bytes));
+  COUPLET_TRY(check_own_count(arguments, own));
   if (arguments.reduces()) {
     COUPLET_TRY(operations.check(arguments.operation, arguments.type, arguments.count));
     for (std::int32_t rank = 0; arguments.input_counts != nullptr && rank < size; ++rank) {
       COUPLET_TRY(operations.check(arguments.operation, arguments.type, arguments.input_counts[rank]));
     }
   }
-  return check_memory(arguments, is_root, elements_of(arguments, size));
+  return check_memory(arguments, own, size);
 }
 
 cost::CollectiveShape shape_of(const Arguments& arguments, std::int32_t size, const Systems& systems,

@@ -14,6 +14,14 @@
 
 namespace couplet::collective {
 
+// How many elements input and output have, and how many entries each array of counts or offsets.
+struct Sizes {
+  static constexpr std::uint64_t unknown = UINT64_MAX;  // the caller does not say
+  std::uint64_t input = unknown;
+  std::uint64_t output = unknown;
+  std::uint64_t counts = unknown;
+};
+
 // The arguments of one call, as in couplet_collective.h.
 struct Arguments {
   cost::Collective kind = cost::Collective::barrier;
@@ -30,6 +38,7 @@ struct Arguments {
   const std::uint64_t* output_counts = nullptr;  // alltoallv, gatherv, allgatherv
   const std::uint64_t* output_offsets = nullptr;
   double timeout_s = -1;
+  Sizes sizes;
 
   [[nodiscard]] bool reduces() const noexcept;
   [[nodiscard]] bool has_root() const noexcept;
@@ -37,7 +46,16 @@ struct Arguments {
   [[nodiscard]] std::uint64_t common_count() const noexcept { return uneven ? 0 : count; }
 };
 
-// Returns argument or type if this member alone can tell that the arguments are wrong.
+// Returns the name of a call, such as "allgatherv".
+[[nodiscard]] std::string name_of(cost::Collective kind, bool uneven);
+[[nodiscard]] inline std::string name_of(const Arguments& arguments) {
+  return name_of(arguments.kind, arguments.uneven);
+}
+// Forgets the arrays that only the root has to give, if this member is not the root.
+void forget_unused(Arguments& arguments, std::int32_t own) noexcept;
+
+// Returns argument or type if this member alone can tell that the arguments are wrong. REQUIRES: what the member does
+// not use was forgotten.
 [[nodiscard]] Status check(const Arguments& arguments, std::int32_t own, std::int32_t size,
                            const Operations& operations);
 

@@ -105,7 +105,7 @@ void Courier::drop(channel::PeerId peer, std::uint32_t context) noexcept {
     }
     arrival = next;
   }
-  messenger_.ended_.add(context);
+  if (!messenger_.ended_.has(context)) messenger_.ended_.add(context);
 }
 
 int Courier::groups_like(const Group& group) const noexcept {
@@ -122,6 +122,11 @@ std::uint32_t Courier::losses(channel::PeerId peer) const noexcept {
 bool Courier::has_left(channel::PeerId peer) const noexcept {
   const Flow* const flow = messenger_.flows_[peer].get();
   return flow != nullptr && flow->left;
+}
+
+bool Courier::is_connected(channel::PeerId peer) const noexcept {
+  const Flow* const flow = messenger_.flows_[peer].get();
+  return flow != nullptr && flow->channel != nullptr && !flow->lost;
 }
 
 Status Courier::loss(channel::PeerId peer) const {

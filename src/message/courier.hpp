@@ -55,6 +55,8 @@ class Courier {
   [[nodiscard]] std::uint32_t losses(channel::PeerId peer) const noexcept;
   // Has the peer, the last time, left in good order?
   [[nodiscard]] bool has_left(channel::PeerId peer) const noexcept;
+  // Is there a channel to the peer?
+  [[nodiscard]] bool is_connected(channel::PeerId peer) const noexcept;
   // Why the peer was last lost; ok: it never was.
   [[nodiscard]] Status loss(channel::PeerId peer) const;
   [[nodiscard]] std::string name(channel::PeerId peer) const { return messenger_.channels_.peer_name(peer); }

@@ -7,8 +7,10 @@
 namespace couplet::wire {
 namespace {
 
-constexpr std::uint32_t flag_big_endian = 1;
-constexpr std::uint32_t flag_apart = 2;
+constexpr std::uint8_t flag_big_endian = 1;
+constexpr std::uint8_t flag_apart = 2;
+constexpr std::uint8_t flag_uneven = 4;
+constexpr std::uint8_t all_flags = flag_big_endian | flag_apart | flag_uneven;
 
 const std::byte* bytes_of(std::string_view image) noexcept {
   return reinterpret_cast<const std::byte*>(image.data());
@@ -19,9 +21,9 @@ const std::byte* bytes_of(std::string_view image) noexcept {
 std::uint32_t CollectiveHead::signature() const noexcept {
   std::uint64_t mixed = 0x9E3779B97F4A7C15U;
   const std::uint64_t words[] = {std::uint64_t{kind} | std::uint64_t{method} << 8U | std::uint64_t{type} << 16U |
-                                     std::uint64_t{operation} << 24U |
+                                     std::uint64_t{uneven} << 24U |
                                      std::uint64_t{static_cast<std::uint32_t>(root)} << 32U,
-                                 count};
+                                 operation, count};
   for (const std::uint64_t word : words) {
     mixed = (mixed ^ word) * 0xBF58476D1CE4E5B9U;
     mixed ^= mixed >> 31U;
@@ -34,11 +36,13 @@ void encode_collective_head(const CollectiveHead& head, std::span<std::byte, col
   put_little(image.data(), head.kind);
   put_little(image.data() + 1, head.method);
   put_little(image.data() + 2, head.type);
-  put_little(image.data() + 3, head.operation);
+  put_little(image.data() + 3, static_cast<std::uint8_t>(head.operation));
   put_little(image.data() + 4, head.root);
   put_little(image.data() + 8, head.count);
   put_little(image.data() + 16, head.previous);
-  put_little(image.data() + 20, (head.big_endian ? flag_big_endian : 0U) | (head.apart ? flag_apart : 0U));
+  const unsigned flags =
+      (head.big_endian ? flag_big_endian : 0U) | (head.apart ? flag_apart : 0U) | (head.uneven ? flag_uneven : 0U);
+  put_little(image.data() + 20, (head.operation & ~0xFFU) | flags);  // one byte of flags, three of the operation
 }
 
 Result<CollectiveHead> decode_collective_head(std::string_view image) {
@@ -47,20 +51,22 @@ Result<CollectiveHead> decode_collective_head(std::string_view image) {
                 collective_head_bytes);
   }
   const std::byte* const source = bytes_of(image);
-  const auto flags = take_little<std::uint32_t>(source + 20);
-  if ((flags & ~(flag_big_endian | flag_apart)) != 0) {
+  const auto last = take_little<std::uint32_t>(source + 20);
+  const std::uint32_t flags = last & 0xFFU;
+  if ((flags & ~std::uint32_t{all_flags}) != 0) {
     return fail(Code::protocol, "a message of a collective call has the flags {:#x}", flags);
   }
   CollectiveHead head;
   head.kind = take_little<std::uint8_t>(source);
   head.method = take_little<std::uint8_t>(source + 1);
   head.type = take_little<std::uint8_t>(source + 2);
-  head.operation = take_little<std::uint8_t>(source + 3);
+  head.operation = (last & ~0xFFU) | take_little<std::uint8_t>(source + 3);
   head.root = take_little<std::int32_t>(source + 4);
   head.count = take_little<std::uint64_t>(source + 8);
   head.previous = take_little<std::uint32_t>(source + 16);
   head.big_endian = (flags & flag_big_endian) != 0;
   head.apart = (flags & flag_apart) != 0;
+  head.uneven = (flags & flag_uneven) != 0;
   return head;
 }
 

@@ -22,10 +22,11 @@ inline constexpr std::uint32_t max_notice_text_bytes = 4096;
 
 // What must be the same at the members, as one of them has it.
 struct CollectiveHead {
-  std::uint8_t kind = 0;       // cost::Collective
-  std::uint8_t method = 0;     // cost::Method
-  std::uint8_t type = 0;       // couplet_type
-  std::uint8_t operation = 0;  // the mark of the operation
+  std::uint8_t kind = 0;        // cost::Collective
+  std::uint8_t method = 0;      // cost::Method
+  std::uint8_t type = 0;        // couplet_type
+  bool uneven = false;          // each member has a count of its own
+  std::uint32_t operation = 0;  // the mark of the operation
   std::int32_t root = -1;
   std::uint64_t count = 0;     // that of the call, or of this message if each member has a count of its own
   std::uint32_t previous = 0;  // signature of the call before; 0: not known, or it has failed
@@ -35,8 +36,8 @@ struct CollectiveHead {
   // The same for calls that agree in everything but the call before. Never 0.
   [[nodiscard]] std::uint32_t signature() const noexcept;
   [[nodiscard]] bool agrees(const CollectiveHead& other) const noexcept {
-    return kind == other.kind && method == other.method && type == other.type && operation == other.operation &&
-           root == other.root && count == other.count;
+    return kind == other.kind && uneven == other.uneven && method == other.method && type == other.type &&
+           operation == other.operation && root == other.root && count == other.count;
   }
 };
 

@@ -20,7 +20,7 @@ from launching import BUILD, LANGUAGES, PROJECT, World, command_for
 
 HEADER = PROJECT / "include" / "couplet" / "couplet_status.h"
 ERRORS = {name: int(value) for name, value in re.findall(r"(COUPLET_ERROR_\w+) = (-\d+)", HEADER.read_text())}
-ANSWERS = {name: int(value) for name, value in re.findall(r"(COUPLET_\w+) = ([1-9]), +/\*", HEADER.read_text())}
+ANSWERS = {name: int(value) for name, value in re.findall(r"(COUPLET_[A-Z_]+) = ([1-9]\d*),", HEADER.read_text())}
 
 # The code of each case of the mode provoke, and the words that its sentence needs: what, and where.
 PROVOKED: dict[str, tuple[int, tuple[str, ...]]] = {

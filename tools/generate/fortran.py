@@ -26,7 +26,7 @@ NULLABLE = {("couplet_task_submit", "task"), ("couplet_series_read_at", "outs")}
 # Arrays of collective calls that some members do not need.
 NULLABLE_NAMES = {"counts", "offsets", "result_counts", "result_offsets"}
 # Functions that take a C function: Fortran has no use for them.
-LEFT_OUT = {"couplet_set_interrupt_check", "couplet_operation_create"}
+LEFT_OUT = {"couplet_set_interrupt_check", "couplet_operation_create", "couplet_group_create_filtered"}
 
 
 def constants(headers: list[Header]) -> str:

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
+#include <cstring>
 #include <functional>
 
 #include "conformance/collective/members.hpp"
@@ -144,6 +146,162 @@ TEST(Misuse, OfOneMemberFailsAtAll) {
   });
 }
 
+// The other members make the call that one of them refuses: it counts at all.
+TEST(Misuse, ThatIsFoundBeforeTheCallCountsAtAll) {
+  Parties parties(LaneKind::shm, 3);
+  parties.run([](Party& party) {
+    Member member(party);
+    for (int round = 0; round < 5; ++round) {
+      std::vector<std::int64_t> data = {100 * (round + 1)};
+      std::vector<std::int64_t> result(1);
+      const Status status = party.rank() == 1
+                                ? member.calls.refuse(party.group(), "allreduce", fail(Code::shape, "no mesh"))
+                                : member.run(allreduce(data, result, COUPLET_INT64));
+      EXPECT_EQ(status.code(), Code::shape) << status.text();
+      EXPECT_THAT(status.text(), HasSubstr("no mesh"));
+      EXPECT_THAT(status.text(), HasSubstr("(allreduce)"));
+      const Status next = member.run(allreduce(data, result, COUPLET_INT64));
+      ASSERT_TRUE(next.ok()) << next.text();
+      EXPECT_EQ(result[0], 300 * (round + 1));
+    }
+  });
+}
+
+// The root of a broadcast ends its call before another member refuses it. The next call that it begins after it was
+// told fails, and so it does at all.
+TEST(Misuse, OfACallThatHasEndedElsewhereFailsTheNextOneAtAll) {
+  Parties parties(LaneKind::shm, 3);
+  std::atomic<bool> is_sent = false;
+  std::atomic<bool> is_refused = false;
+  parties.run([&](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<double> data(4);
+    if (party.rank() == 0) {
+      ASSERT_TRUE(member.run(broadcast(data, COUPLET_DOUBLE, 0)).ok());
+      is_sent = true;
+      while (!is_refused) party.engine->poll();
+    } else {
+      while (!(party.rank() == 1 ? is_sent : is_refused)) party.engine->poll();
+      const Status status = party.rank() == 1
+                                ? member.calls.refuse(party.group(), "broadcast", fail(Code::shape, "no mesh"))
+                                : member.run(broadcast(data, COUPLET_DOUBLE, 0));
+      EXPECT_TRUE(status.code() == Code::shape || (party.rank() == 2 && status.ok())) << status.text();
+      is_refused = true;
+    }
+    // One call fails, or two if a second member had ended the call and was told later.
+    Status last;
+    int failures = 0;
+    for (int round = 0; round < 6; ++round) {
+      last = member.run(barrier());
+      if (last.ok() && failures > 0) break;
+      if (last.ok()) continue;
+      ++failures;
+      EXPECT_EQ(last.code(), Code::shape) << party.rank() << ": " << last.text();
+      EXPECT_THAT(last.text(), HasSubstr("had ended here before it failed"));
+    }
+    EXPECT_TRUE(last.ok()) << last.text();
+    EXPECT_GE(failures, 1);
+    EXPECT_LE(failures, 2);
+  });
+}
+
+TEST(Misuse, OfSizesIsNamed) {
+  Parties parties(LaneKind::shm, 2);
+  parties.run([](Party& party) {
+    Member member(party);
+    std::vector<double> data(4);
+    std::vector<double> result(8);
+    const std::uint64_t counts[] = {2, 2};
+    const std::uint64_t far[] = {0, UINT64_MAX - 1};
+    const auto expect = [&](const std::string& words, const std::function<void(Arguments&)>& change) {
+      auto arguments = allreduce(data, result, COUPLET_DOUBLE);
+      change(arguments);
+      const Status status = member.run(arguments);
+      EXPECT_EQ(status.code(), Code::argument) << status.text();
+      EXPECT_THAT(status.text(), HasSubstr(words));
+    };
+    expect("data has 3 elements, and 4 are needed", [](Arguments& one) { one.sizes.input = 3; });
+    expect("result has 3 elements, and 4 are needed", [](Arguments& one) { one.sizes.output = 3; });
+    expect("result has 7 elements, and 8 are needed", [](Arguments& one) {
+      one.kind = Collective::allgather;
+      one.sizes.output = 7;
+    });
+    expect("data has 5 elements, which cannot be divided among 2 members", [](Arguments& one) {
+      one.kind = Collective::alltoall;
+      one.sizes.input = 5;
+      one.count = 2;
+    });
+    const auto uneven = [&](Arguments& one) {
+      one.kind = Collective::allgather;
+      one.uneven = true;
+      one.output_counts = counts;
+    };
+    expect("counts and its offsets have 3 entries; one for each of 2 members is needed", [&](Arguments& one) {
+      uneven(one);
+      one.sizes.counts = 3;
+    });
+    expect("result has 3 elements, and 4 are needed", [&](Arguments& one) {
+      uneven(one);
+      one.sizes.output = 3;
+    });
+    expect("the offset of the block of rank 1 is 18446744073709551614 elements", [&](Arguments& one) {
+      uneven(one);
+      one.output_offsets = far;
+    });
+    expect("gives itself 1 elements and takes 2", [&](Arguments& one) {
+      uneven(one);
+      one.kind = Collective::gather;
+      one.root = party.rank();
+      one.count = 1;
+    });
+    expect("gives itself 2 elements and takes 1", [&](Arguments& one) {
+      uneven(one);
+      one.kind = Collective::scatter;
+      one.root = party.rank();
+      one.count = 1;
+      one.input_counts = counts;
+    });
+    const std::uint64_t others[] = {1, 1};
+    expect("gives itself 1 elements and takes 2", [&](Arguments& one) {
+      uneven(one);
+      one.kind = Collective::alltoall;
+      one.input_counts = others;
+    });
+    expect("data has 1 elements, and 2 are needed", [&](Arguments& one) {
+      uneven(one);
+      one.sizes.input = 1;
+    });
+    ASSERT_TRUE(member.run(barrier()).ok());
+  });
+}
+
+// At other members than the root, the arrays of counts are not looked at.
+TEST(Misuse, IsNotLookedForInWhatOnlyTheRootGives) {
+  Parties parties(LaneKind::shm, 2);
+  parties.run([](Party& party) {
+    Member member(party);
+    const double own = party.rank() + 1;
+    std::vector<double> all(2);
+    const std::vector<std::uint64_t> counts(party.rank() == 0 ? 2 : 1, 1);
+    const Arguments arguments = {.kind = Collective::gather,
+                                 .uneven = true,
+                                 .type = COUPLET_DOUBLE,
+                                 .root = 0,
+                                 .count = 1,
+                                 .input = &own,
+                                 .output = all.data(),
+                                 .output_counts = counts.data(),
+                                 .timeout_s = 30,
+                                 .sizes = {1, party.rank() == 0 ? 2U : 0U, counts.size()}};
+    const Status status = member.run(arguments);
+    ASSERT_TRUE(status.ok()) << status.text();
+    if (party.rank() == 0) {
+      EXPECT_EQ(all, (std::vector<double>{1, 2}));
+    }
+  });
+}
+
 TEST(Misuse, IsNamed) {
   Parties parties(LaneKind::shm, 2);
   parties.run([](Party& party) {
@@ -248,6 +406,62 @@ TEST(GivingUp, OfALongMessageFreesItsMemory) {
   });
 }
 
+TEST(Operations, WithOtherNamesAreAMismatch) {
+  Parties parties(LaneKind::shm, 2);
+  parties.run([](Party& party) {
+    Member member(party);
+    const auto keep = [](const void* /*from*/, void* /*into*/, std::uint64_t /*count*/, couplet_type /*type*/,
+                         void* /*context*/) { return 0; };
+    // 200 names: a mark of 7 bits would be the same for some of them.
+    couplet_operation first = 0;
+    for (int number = 0; number < 200; ++number) {
+      const std::string name = party.rank() == 0 ? "operation" : fmt::format("operation {}", number);
+      couplet_operation operation = first;
+      if (number == 0 || party.rank() == 1) {
+        const auto made = member.calls.operations().add({name, keep, nullptr, true});
+        ASSERT_TRUE(made.ok()) << made.status().text();
+        operation = *made;
+        if (party.rank() == 0) first = operation;
+      }
+      std::vector<double> data(1);
+      std::vector<double> result(1);
+      const Status status = member.run(allreduce(data, result, COUPLET_DOUBLE, operation));
+      ASSERT_EQ(status.code(), Code::mismatch) << name << ": " << status.text();
+    }
+  });
+}
+
+// Zeros of unlike sign, and what is not a number: what a processor or a compiler makes of them depends on their order.
+TEST(Operations, GiveTheSameBitsAtAllMembers) {
+  constexpr int size = 5;
+  for (const Method method : {Method::doubling, Method::ring}) {
+    for (const couplet_operation operation :
+         {COUPLET_OPERATION_SUM, COUPLET_OPERATION_PRODUCT, COUPLET_OPERATION_MAX, COUPLET_OPERATION_MIN,
+          COUPLET_OPERATION_MAXLOC, COUPLET_OPERATION_MINLOC}) {
+      Parties parties(LaneKind::shm, size);
+      std::vector<std::vector<double>> results(size, std::vector<double>(240));
+      parties.run([&](Party& party) {
+        Member member(party);
+        const double values[] = {0.0, -0.0, std::bit_cast<double>(0x7FF8000000000001U + std::uint64_t(party.rank())),
+                                 std::bit_cast<double>(0xFFF8000000000100U + std::uint64_t(party.rank())), 1.0};
+        std::vector<double> data(240);
+        for (std::size_t place = 0; place < data.size(); ++place) {
+          const auto which = (place * 7 + place / 5 * static_cast<std::size_t>(party.rank() + 1)) % std::size(values);
+          data[place] = values[which];
+        }
+        auto arguments = allreduce(data, results[static_cast<std::size_t>(party.rank())], COUPLET_DOUBLE, operation);
+        arguments.method = method;
+        const Status status = member.run(arguments);
+        ASSERT_TRUE(status.ok()) << status.text();
+      });
+      for (std::size_t rank = 1; rank < size; ++rank) {
+        EXPECT_EQ(std::memcmp(results[rank].data(), results[0].data(), 240 * sizeof(double)), 0)
+            << "operation " << operation << ", rank " << rank << ", method " << cost::name_of(method);
+      }
+    }
+  }
+}
+
 TEST(Operations, OfUserCodeKeepTheirOrder) {
   Parties parties(LaneKind::shm, 5);
   parties.run([](Party& party) {
@@ -322,6 +536,21 @@ TEST(Deaths, EndTheCallAtAllOthers) {
         },
         false);
   }
+}
+
+TEST(Deaths, OfAMemberThatLeftBeforeTheFirstCallAreNoticed) {
+  Parties parties(LaneKind::shm, 3);
+  parties.run([](Party& party) {
+    if (party.rank() == 1) return;
+    PeerFacts facts = Member::facts(1);
+    facts.has_left = [](channel::PeerId peer) { return peer == 1; };
+    Member member(party, std::move(facts));
+    const std::uint64_t start_ns = os::now_ns();
+    const Status status = member.run(barrier());
+    EXPECT_EQ(status.code(), Code::peer_lost) << status.text();
+    EXPECT_THAT(status.text(), HasSubstr("rank 1 (party 1) has left, and has not made this call"));
+    EXPECT_LT(os::now_ns() - start_ns, 5'000'000'000U);
+  });
 }
 
 TEST(Groups, ThatAreMadeAgainCountAnew) {

@@ -31,8 +31,11 @@ struct Member {
   std::unique_ptr<Collectives> own;
   Collectives& calls;
 
-  explicit Member(Party& one, int systems = 1)
-      : party(one), own(std::make_unique<Collectives>(*one.messenger, one.engine.get(), facts(systems))), calls(*own) {}
+  explicit Member(Party& one, int systems = 1) : Member(one, facts(systems)) {}
+  Member(Party& one, PeerFacts known)
+      : party(one),
+        own(std::make_unique<Collectives>(*one.messenger, one.engine.get(), std::move(known))),
+        calls(*own) {}
   ~Member() {
     calls.shut();
     bury(std::move(own));

@@ -1,5 +1,6 @@
 /* The collective calls of tests/languages in C; see test_collectives.py. Usage: collectives_c PROGRAM */
 #include <couplet/couplet.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,81 @@ static int32_t add_twice(const void* from, void* into, uint64_t count, couplet_t
     ((int64_t*)into)[i] += ((const int64_t*)from)[i];
   }
   return 0;
+}
+
+/* What one member refuses fails at both, and the next call matches. */
+static void expect_refused(couplet_group* group, couplet_status status, couplet_status wanted, const char* words) {
+  expect(status == wanted, words);
+  expect(strstr(couplet_error_text(), words) != NULL, couplet_error_text());
+  const int64_t one = 1;
+  int64_t sum = 0;
+  check(couplet_allreduce(group, &one, &sum, 1, COUPLET_INT64, COUPLET_OPERATION_SUM, NULL),
+        "call after a refused one");
+  expect(sum == 2, "call after a refused one");
+}
+
+static void refuse_alone(couplet_group* group, int32_t rank) {
+  const int refuses = rank == 1;
+  couplet_collective_options options;
+  couplet_collective_options_init(&options);
+  options.timeout_s = refuses ? NAN : 60;
+  expect_refused(group, couplet_barrier(group, &options), COUPLET_ERROR_ARGUMENT, "timeout");
+  options.timeout_s = 60;
+  options.method = refuses ? 99 : 0;
+  expect_refused(group, couplet_barrier(group, &options), COUPLET_ERROR_ARGUMENT, "method is 99");
+  options.method = 0;
+  options.struct_bytes = refuses ? 3 : sizeof options;
+  expect_refused(group, couplet_barrier(group, &options), COUPLET_ERROR_ARGUMENT, "struct_bytes");
+  options.struct_bytes = sizeof options;
+  options.result_size = refuses ? 1 : 2;
+  int64_t numbers[2] = {1, 2};
+  int64_t results[2];
+  expect_refused(group, couplet_allreduce(group, numbers, results, 2, COUPLET_INT64, COUPLET_OPERATION_SUM, &options),
+                 COUPLET_ERROR_ARGUMENT, "result has 1 elements, and 2 are needed");
+  if (refuses) {
+    expect_refused(group, couplet_ibarrier(group, NULL, NULL), COUPLET_ERROR_ARGUMENT, "request is NULL");
+    expect_refused(group, couplet_collective_refuse(group, "barrier", COUPLET_ERROR_STATE, "no mesh"),
+                   COUPLET_ERROR_STATE, "no mesh");
+  } else {
+    expect_refused(group, couplet_barrier(group, NULL), COUPLET_ERROR_ARGUMENT, "request is NULL");
+    expect_refused(group, couplet_barrier(group, NULL), COUPLET_ERROR_STATE, "no mesh");
+  }
+  expect_refused(group, couplet_collective_refuse(group, "barrier", 7, "no mesh"), COUPLET_ERROR_ARGUMENT,
+                 "error is 7");
+}
+
+static int32_t is_last(int32_t rank, int32_t program, void* context) {
+  (void)context;
+  return rank + program == 2;
+}
+
+static int32_t rank_in(const couplet_group* group, int32_t* size) {
+  int32_t rank = -2;
+  check(couplet_group_rank(group, &rank, size), "rank");
+  return rank;
+}
+
+static void make_groups(couplet_universe* universe, couplet_group* group, int32_t rank) {
+  couplet_group* made = NULL;
+  int32_t size = 0;
+  check(couplet_group_create_heads(universe, "heads", &made), "heads");
+  expect(rank_in(made, &size) == rank && size == 2, "heads");
+  check(couplet_barrier(made, NULL), "barrier of the heads");
+  check(couplet_group_create_program(universe, "left", &made), "program");
+  expect(rank_in(made, &size) == (rank == 0 ? 0 : -1) && size == 1, "program");
+  expect(couplet_group_create_program(universe, "middle", &made) == COUPLET_ERROR_NOT_FOUND, "no such program");
+  expect(strstr(couplet_error_text(), "'left', 'right'") != NULL, couplet_error_text());
+  check(couplet_group_create_filtered(universe, "last", is_last, NULL, &made), "filter");
+  expect(rank_in(made, &size) == (rank == 1 ? 0 : -1) && size == 1, "filter");
+  expect(couplet_group_create_filtered(universe, "none", NULL, NULL, &made) == COUPLET_ERROR_ARGUMENT, "no filter");
+  check(couplet_group_split(group, "backwards", 0, -rank, NULL, &made), "split");
+  expect(rank_in(made, &size) == 1 - rank && size == 2, "split");
+  check(couplet_barrier(made, NULL), "barrier of a split group");
+  check(couplet_group_split(group, "first", rank == 0 ? 3 : -1, 0, NULL, &made), "split");
+  expect((made == NULL) == (rank == 1), "split without color");
+  expect(couplet_group_split(group, rank == 0 ? "one" : "other", 0, 0, NULL, &made) == COUPLET_ERROR_MISMATCH,
+         "two names");
+  expect(couplet_group_split(group, rank == 0 ? "one" : NULL, 0, 0, NULL, &made) == COUPLET_ERROR_ARGUMENT, "no name");
 }
 
 int main(int argc, char** argv) {
@@ -93,6 +169,7 @@ int main(int argc, char** argv) {
   expect(strstr(couplet_error_text(), "of 2 int64") != NULL && strstr(couplet_error_text(), "of 3 int64") != NULL,
          "text of the mismatch");
   check(couplet_barrier(group, NULL), "barrier after a mismatch");
+  refuse_alone(group, rank), make_groups(universe, group, rank);
   check(couplet_leave(universe), "leave");
   puts("c: all collective calls are right");
   return 0;

@@ -12,6 +12,69 @@ void expect(bool holds, const std::string& what) {
   }
 }
 
+void make_groups(const couplet::Universe& universe) {
+  const couplet::Group all = universe.group();
+  const couplet::Group heads = couplet::heads_group(universe.handle());
+  expect(heads.size() == 2 && heads.rank() == all.rank(), "heads");
+  couplet::barrier(heads);
+  const couplet::Group left = couplet::program_group_of(universe.handle(), "left");
+  expect(left.size() == 1 && left.rank() == (all.rank() == 0 ? 0 : -1), "the group of a program");
+  const couplet::Group last =
+      couplet::filter_group(universe.handle(), "last", [](int rank, int program) { return rank + program == 2; });
+  expect(last.size() == 1 && last.rank() == (all.rank() == 1 ? 0 : -1), "filter");
+  const auto backwards = couplet::split(all, "backwards", 0, -all.rank());
+  expect(backwards && backwards->size() == 2 && backwards->rank() == 1 - all.rank(), "split");
+  couplet::barrier(*backwards);
+  expect(couplet::split(all, "first", all.rank() == 0 ? 3 : -1).has_value() == (all.rank() == 0),
+         "split without color");
+  try {
+    static_cast<void>(couplet::split(all, all.rank() == 0 ? "one" : "other", 0));
+    expect(false, "two names");
+  } catch (const couplet::Error& error) {
+    expect(error.code() == COUPLET_ERROR_MISMATCH, error.what());
+  }
+  try {
+    static_cast<void>(
+        couplet::filter_group(universe.handle(), "odd", [](int, int) -> bool { throw std::runtime_error("mine"); }));
+    expect(false, "an exception of the filter");
+  } catch (const std::runtime_error& error) {
+    expect(std::string(error.what()) == "mine", error.what());
+  }
+}
+
+// What one member refuses fails at both, and the next calls match.
+void refuse_alone(const couplet::Group& group, std::span<const std::int64_t> in, std::span<std::int64_t> out) {
+  const bool refuses = group.rank() == 1;
+  const auto fails = [&](const auto& call, const std::string& words) {
+    try {
+      call();
+      expect(false, words);
+    } catch (const couplet::Error& error) {
+      expect(std::string(error.what()).find(words) != std::string::npos, error.what());
+    }
+    const std::int64_t one = 1;
+    std::int64_t sum = 0;
+    couplet::allreduce(group, std::span(&one, 1), std::span(&sum, 1), couplet::Operation::sum);
+    expect(sum == 2, "the call after one that was refused");
+  };
+  fails([&] { couplet::allreduce(group, in, refuses ? out.first(1) : out, couplet::Operation::sum); },
+        "result has 1 elements");
+  fails([&] { couplet::iallreduce(group, in, refuses ? out.first(1) : out, couplet::Operation::sum).wait(); },
+        "result has 1 elements");
+  const std::vector<std::uint64_t> counts(refuses ? 3 : 2, 1);
+  fails([&] { couplet::allgatherv(group, in, out, {counts}); }, "have 3 entries");
+  fails([&] { couplet::alltoall(group, refuses ? in.first(1) : in, out); },
+        "data has 1 elements, which cannot be divided");
+  fails([&] { couplet::barrier(group, {.timeout_s = refuses ? std::nan("") : 60}); }, "timeout");
+  fails(
+      [&] {
+        if (!refuses) return couplet::barrier(group);
+        couplet::refuse_collective(group, "barrier", "the mesh is not there");
+        throw couplet::Error(COUPLET_ERROR_STATE, "the mesh is not there");
+      },
+      "the mesh is not there");
+}
+
 void make_calls(const couplet::Universe& universe) {
   using couplet::Operation;
   using Numbers = std::vector<std::int64_t>;
@@ -63,8 +126,10 @@ void make_calls(const couplet::Universe& universe) {
     couplet::allreduce(group, in, out.first(1), Operation::sum);
     expect(false, "a short result");
   } catch (const couplet::Error& error) {
-    expect(std::string(error.what()) == "allreduce: result has 1 elements, and 2 are needed", error.what());
+    expect(std::string(error.what()).ends_with("result has 1 elements, and 2 are needed"), error.what());
   }
+  refuse_alone(group, in, out);
+  make_groups(universe);
   try {
     couplet::allreduce(group, std::span<const std::int64_t>(three).first(rank == 0 ? 2 : 3), out, Operation::sum);
     expect(false, "a mismatch");

@@ -1,6 +1,7 @@
 """The collective calls of tests/languages in Python; see test_collectives.py. Usage: collectives_python.py PROGRAM"""
 
 import sys
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,7 @@ def make_calls(universe: couplet.Universe) -> None:
     assert pair.tolist() == [5.0, 0.0]
 
     check_refusals(group, data)
+    check_refusals_of_one(group)
     check_groups(universe)
     group.barrier(timeout=60)
 
@@ -62,6 +64,42 @@ def check_refusals(group: couplet.Group, data: "np.ndarray[tuple[int, ...], np.d
         assert "of 2 double" in str(error) and "of 3 double" in str(error), error
     else:
         raise AssertionError("no mismatch")
+
+
+def check_refusals_of_one(group: couplet.Group) -> None:
+    """What one member refuses fails at both, and the next calls match."""
+    refuses = group.rank == 1
+    one = np.ones(2)
+    method: Any = "fast" if refuses else "ring"
+    for call, words in (
+        (lambda: group.allreduce(one, out=np.empty(3 if refuses else 2)), "out is float64"),
+        (lambda: group.allreduce(one, "mean" if refuses else "sum"), "op is 'mean'"),
+        (lambda: group.allreduce(one, method=method), "method is 'fast'"),
+        (lambda: group.alltoall(np.ones(3 if refuses else 2)), "2 blocks"),
+        (lambda: group.allgatherv(one, [2] if refuses else [2, 2]), "2 counts"),
+        (lambda: group.allreduce(np.array(["a", "b"]) if refuses else one), "allreduce"),
+        (lambda: group.broadcast(np.ones(4)[::2] if refuses else one, root=1), "broadcast"),
+        (lambda: group.barrier(timeout=float("nan") if refuses else 60), "timeout"),
+        (lambda: group.barrier(timeout="long" if refuses else 60), ""),  # type: ignore[arg-type]
+        (lambda: group.scatter(one, np.empty(1, dtype=np.int32 if refuses else np.float64), root=1), "scatter"),
+    ):
+        try:
+            call()
+        except (couplet.Error, TypeError) as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(f"not refused: {words}")
+        assert group.allreduce(np.ones(1)).tolist() == [2.0], words
+    if refuses:
+        group.refuse_collective("barrier", "the mesh is not there")
+    else:
+        try:
+            group.barrier()
+        except couplet.StateError as error:
+            assert "the mesh is not there" in str(error), error
+        else:
+            raise AssertionError("not refused")
+    assert group.allreduce(np.ones(1)).tolist() == [2.0]
 
 
 def check_groups(universe: couplet.Universe) -> None:

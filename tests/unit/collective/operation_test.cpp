@@ -13,11 +13,10 @@ namespace {
 using ::testing::HasSubstr;
 
 template <typename T>
-std::vector<T> combine(couplet_operation operation, couplet_type type, const std::vector<T>& from,
-                       std::vector<T> into) {
+std::vector<T> combine(couplet_operation operation, couplet_type type, std::vector<T> left, std::vector<T> into) {
   const Operations operations;
   EXPECT_TRUE(operations.check(operation, type, into.size()).ok());
-  const Status status = operations.combine(operation, type, reinterpret_cast<const std::byte*>(from.data()),
+  const Status status = operations.combine(operation, type, Side::right, reinterpret_cast<std::byte*>(left.data()),
                                            reinterpret_cast<std::byte*>(into.data()), into.size());
   EXPECT_TRUE(status.ok()) << status.text();
   return into;
@@ -96,7 +95,7 @@ TEST(Operation, ThatIsNotDefinedIsRefused) {
   EXPECT_FALSE(operations.may_reorder(*one));
   EXPECT_TRUE(operations.may_reorder(COUPLET_OPERATION_SUM));
   EXPECT_EQ(operations.add({"one", nothing, nullptr, true}).code(), Code::exists);
-  EXPECT_GE(operations.mark_of(*one), 128);
+  EXPECT_GE(operations.mark_of(*one), first_user_mark);
 }
 
 }  // namespace

@@ -44,13 +44,29 @@ TEST(CollectiveHead, ComesBack) {
   EXPECT_EQ(back->signature(), head.signature());
 }
 
+TEST(CollectiveHead, OfAnOperationOfUserCodeKeepsItsMark) {
+  CollectiveHead other = head;
+  other.operation = 0xFEDCBA98;
+  other.uneven = true;
+  const std::string image = image_of(other);
+  EXPECT_EQ(image.substr(20), bytes({6, 0xBA, 0xDC, 0xFE}));
+  const auto back = decode_collective_head(image);
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->operation, other.operation);
+  EXPECT_TRUE(back->uneven);
+  EXPECT_TRUE(back->agrees(other));
+  other.operation ^= 0x100U;
+  EXPECT_FALSE(back->agrees(other));
+  EXPECT_NE(back->signature(), other.signature());
+}
+
 TEST(CollectiveHead, WithTooFewBytesOrUnknownFlagsIsRefused) {
   const std::string image = image_of(head);
   for (std::size_t length = 0; length < image.size(); ++length) {
     EXPECT_EQ(decode_collective_head(image.substr(0, length)).code(), Code::protocol);
   }
   std::string flags = image;
-  flags[20] = 4;
+  flags[20] = 8;
   EXPECT_EQ(decode_collective_head(flags).code(), Code::protocol);
 }
 

@@ -1,0 +1,116 @@
+#include "collective/call.hpp"
+
+#include <algorithm>
+
+namespace couplet::collective {
+namespace {
+
+constexpr std::size_t max_cached_schedules = 8;
+
+}  // namespace
+
+// Sets `failure` if the method that is asked for is not possible.
+std::shared_ptr<const Schedule> KnownGroup::schedule_for(const Arguments& arguments, const Operations& operations,
+                                                         Status& failure) {
+  const std::int32_t size = session.group().size();
+  const Systems& systems = session.meeting().systems();
+  const auto shape = shape_of(arguments, size, systems, operations);
+  const auto method = method_of(arguments, shape);
+  if (!method.ok()) {
+    failure = method.status();
+    return nullptr;
+  }
+  for (const Cached& one : cached) {
+    if (!arguments.uneven && one.kind == arguments.kind && one.method == *method && one.count == arguments.count &&
+        one.root == arguments.root && one.operation == arguments.operation && one.may_reorder == shape.may_reorder) {
+      return one.schedule;
+    }
+  }
+  auto made =
+      std::make_shared<const Schedule>(make_schedule(arguments, *method, session.group().rank(), systems, operations));
+  if (!arguments.uneven) {
+    if (cached.size() == max_cached_schedules) cached.pop_back();
+    cached.insert(cached.begin(), {arguments.kind, *method, shape.may_reorder, arguments.operation, arguments.root,
+                                   arguments.count, made});
+  }
+  return made;
+}
+
+// ---- calls ----
+
+void Call::keep_counts(std::int32_t size) {
+  const std::uint64_t** const given[] = {&arguments.input_counts, &arguments.input_offsets, &arguments.output_counts,
+                                         &arguments.output_offsets};
+  for (std::size_t which = 0; which < counts.size(); ++which) {
+    if (*given[which] == nullptr) continue;
+    counts[which].assign(*given[which], *given[which] + size);
+    *given[which] = counts[which].data();
+  }
+}
+
+// Nothing has come for a while. Also a member that this one waits to send to may take another one for the sender.
+void Call::inquire() {
+  Session& session = known->session;
+  if (stage == CallStage::meeting) return session.meeting().greet_again(number);
+  std::vector<std::int32_t> partners = execution.sources();
+  for (const std::int32_t rank : execution.dependants()) {
+    if (std::find(partners.begin(), partners.end(), rank) == partners.end()) partners.push_back(rank);
+  }
+  session.ask(number, head, partners);
+}
+
+bool Call::is_first_of(const std::vector<Call*>& calls) const noexcept {
+  for (const Call* const other : calls) {
+    if (other->known == known && other->stage == CallStage::meeting) return other == this;
+  }
+  return false;
+}
+
+void Call::tell(const Status& why, bool first_hand) noexcept {
+  Session& session = known->session;
+  const std::int32_t size = session.group().size();
+  if (size == 1) return;
+  if (first_hand && size <= max_told) return session.tell(number, why, {});
+  if (stage == CallStage::meeting && size <= max_told) return;  // all have been told
+  try {
+    std::vector<std::int32_t> targets;
+    if (stage == CallStage::running) targets = execution.dependants();
+    if (stage == CallStage::meeting || first_hand) {
+      for (const std::int32_t neighbor : session.meeting().neighbors()) targets.push_back(neighbor);
+    }
+    if (!targets.empty()) session.tell(number, why, targets);
+  } catch (const std::bad_alloc&) {
+    session.tell(number, why, {});
+  }
+}
+
+void Call::conclude(message::Courier& courier, Status why) {
+  if (over) return;
+  over = true;
+  if (promise != nullptr) {
+    courier.keep(*std::exchange(promise, nullptr), std::move(why));
+  } else {
+    outcome = std::move(why);
+  }
+}
+
+void Call::settle(message::Courier& courier, std::uint64_t now_ns) noexcept {
+  if (stage != CallStage::aborting) return;
+  const auto is_free = [this] {
+    try {
+      return execution.memory_is_free();
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  };
+  if (!is_free()) {
+    if (now_ns < ending_ns) return;
+    execution.cut_off(outcome);
+    if (!is_free()) return;
+  }
+  stage = CallStage::lingering;
+  Status why = outcome;
+  conclude(courier, std::move(why));
+}
+
+}  // namespace couplet::collective

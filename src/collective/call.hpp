@@ -1,0 +1,86 @@
+// What Collectives keeps while calls are made: KnownGroup for each group that is used, and Call for each call that is
+// under way. Both are plain records with the functions that need nothing else; Collectives decides what happens.
+// Tests: tests/conformance/collective.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "collective/execution.hpp"
+#include "collective/plan.hpp"
+#include "collective/session.hpp"
+#include "message/courier.hpp"
+
+namespace couplet::collective {
+
+// The state of a call at this member.
+enum class CallStage : std::uint8_t {
+  idle,       // the object is free
+  meeting,    // the members of the group meet
+  running,    // its steps are carried out
+  aborting,   // it has failed, and messages with memory of the user are still under way
+  lingering,  // it has failed, and messages with memory of the library are still under way
+};
+
+// Members of larger groups are told of a failure only if they wait for a message.
+inline constexpr std::int32_t max_told = 256;
+
+// A group that is used, and its schedules that were made last.
+struct KnownGroup {
+  struct Cached {
+    cost::Collective kind;
+    cost::Method method;
+    bool may_reorder;
+    couplet_operation operation;
+    std::int32_t root;
+    std::uint64_t count;
+    std::shared_ptr<const Schedule> schedule;
+  };
+  Session session;
+  std::vector<Cached> cached;  // the last one that was made is the first one
+
+  KnownGroup(message::Courier& courier, const message::Group& group, const PeerFacts& facts)
+      : session(courier, group, facts) {}
+
+  std::shared_ptr<const Schedule> schedule_for(const Arguments& arguments, const Operations& operations,
+                                               Status& failure);
+};
+
+struct Call {
+  CallStage stage = CallStage::idle;
+  KnownGroup* known = nullptr;
+  std::uint64_t number = 0;
+  Arguments arguments;
+  std::array<std::vector<std::uint64_t>, 4> counts;  // copies, to which the arguments point
+  wire::CollectiveHead head;
+  std::shared_ptr<const Schedule> schedule;
+  Execution execution;
+  message::Request* promise = nullptr;  // set if the caller does not wait
+  bool over = false;                    // the caller need not wait any longer
+  Status outcome;
+  std::string title;
+  std::uint64_t deadline_ns = 0;
+  std::uint64_t moved_ns = 0;   // when it last made progress, or has asked
+  std::uint64_t ending_ns = 0;  // aborting: until then
+
+  // Tells the other members that the call has failed. first_hand: this member has found the error. Otherwise only those
+  // are told that may wait for a message of this one.
+  void tell(const Status& why, bool first_hand) noexcept;
+  // Asks the members for which this one waits whether they are in the same call: nothing has come for a while.
+  void inquire();
+  // The members of a group meet for the oldest call that is under way. Is it this one?
+  [[nodiscard]] bool is_first_of(const std::vector<Call*>& calls) const noexcept;
+  // The call has ended for its caller.
+  void conclude(message::Courier& courier, Status why);
+  // Ends a call that has failed when no message uses the memory of the user any more. now_ns: 0 if the clock was not
+  // read.
+  void settle(message::Courier& courier, std::uint64_t now_ns) noexcept;
+  [[nodiscard]] bool open() const noexcept { return stage == CallStage::meeting || stage == CallStage::running; }
+  // Copies the arrays of counts.
+  void keep_counts(std::int32_t size);
+};
+
+}  // namespace couplet::collective

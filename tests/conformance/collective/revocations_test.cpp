@@ -1,0 +1,155 @@
+// Revocations reach every member that waits: many calls under way, many that have failed before they begin, members
+// that wait to send, members that are lost. What belongs to a call that has failed is given back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "conformance/collective/members.hpp"
+
+namespace couplet::collective {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Twice as many calls as a member remembers otherwise.
+TEST(Revocations, OfManyCallsUnderWayAreHeard) {
+  constexpr std::size_t count = 150;
+  Parties parties(LaneKind::shm, 2);
+  parties.run([](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<std::vector<double>> data(count, std::vector<double>(3, 1));
+    std::vector<std::vector<double>> results = data;
+    if (party.rank() == 1) {
+      for (std::size_t call = 0; call < count; ++call) {
+        EXPECT_EQ(member.calls.refuse(party.group(), "allreduce", fail(Code::shape, "no mesh")).code(), Code::shape);
+      }
+    } else {
+      std::vector<message::Request*> requests(count);
+      for (std::size_t call = 0; call < count; ++call) {
+        const Status status =
+            member.calls.start(party.group(), allreduce(data[call], results[call], COUPLET_DOUBLE), &requests[call]);
+        EXPECT_TRUE(status.ok() || status.code() == Code::shape) << call << ": " << status.text();
+      }
+      for (std::size_t call = 0; call < count; ++call) {
+        if (requests[call] == nullptr) continue;
+        const Status status = party.messenger->wait(&requests[call], os::deadline_after(20), nullptr);
+        ASSERT_EQ(status.code(), Code::shape) << call << ": " << status.text();
+      }
+    }
+    EXPECT_TRUE(member.run(barrier()).ok());
+  });
+}
+
+TEST(Revocations, OfManyCallsThatHaveNotBegunAreKept) {
+  constexpr int count = 1000;
+  Parties parties(LaneKind::shm, 2);
+  std::atomic<bool> is_done = false;
+  parties.run([&](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    for (int call = 0; party.rank() == 1 && call < count; ++call) {
+      EXPECT_EQ(member.calls.refuse(party.group(), "barrier", fail(Code::shape, "no mesh")).code(), Code::shape);
+    }
+    if (party.rank() == 1) is_done = true;
+    while (!is_done) party.engine->poll();
+    for (int call = 0; party.rank() == 0 && call < count; ++call) {
+      const Status status = member.run(barrier());
+      ASSERT_EQ(status.code(), Code::shape) << call << ": " << status.text();
+    }
+    EXPECT_TRUE(member.run(barrier()).ok());
+  });
+}
+
+// Both send, and wait until the other one takes the elements.
+TEST(Revocations, ReachTwoMembersThatBothTakeThemselvesForTheRoot) {
+  Parties parties(LaneKind::shm, 2);
+  parties.run([](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<double> data(300000);
+    const Status status = member.run(broadcast(data, COUPLET_DOUBLE, party.rank()));
+    EXPECT_EQ(status.code(), Code::mismatch) << status.text();
+    EXPECT_THAT(status.text(), HasSubstr("with root"));
+    EXPECT_TRUE(member.run(barrier()).ok());
+  });
+}
+
+// The elements of a call that this member has not begun when it fails are dropped.
+TEST(Revocations, DropWhatHasComeForTheCall) {
+  Parties parties(LaneKind::shm, 2);
+  std::atomic<bool> is_sent = false;
+  parties.run([&](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<double> data(400);
+    if (party.rank() == 0) {
+      for (int call = 0; call < 20; ++call) {
+        auto arguments = allreduce(data, data, COUPLET_DOUBLE);
+        arguments.timeout_s = 0.01;
+        EXPECT_EQ(member.run(arguments).code(), Code::timeout);
+      }
+      is_sent = true;
+    } else {
+      while (!is_sent) party.engine->poll();
+      const std::uint64_t until_ns = os::deadline_after(0.2);  // the last revocation was sent, and may not be here
+      while (os::now_ns() < until_ns) party.engine->poll();
+      EXPECT_GT(party.messenger->stored_bytes(), 0U);
+      for (int call = 0; call < 20; ++call) {
+        EXPECT_EQ(member.run(allreduce(data, data, COUPLET_DOUBLE)).code(), Code::timeout);
+      }
+      EXPECT_EQ(party.messenger->stored_bytes(), 0U);
+    }
+    EXPECT_TRUE(member.run(barrier()).ok());
+  });
+}
+
+// All others are lost when the group is used for the first time: making its mailbox polls the calls.
+TEST(Revocations, AreNotNeededWhereAllOthersAreLost) {
+  Parties parties(LaneKind::tcp, 2);
+  parties.run(
+      [](Party& party) {
+        Member member(party);
+        ASSERT_TRUE(member.run(barrier()).ok());
+        if (party.rank() == 1) return party.die();
+        EXPECT_EQ(member.run(barrier()).code(), Code::peer_lost);
+        const std::int32_t both[] = {0, 1};
+        auto group = party.messenger->create_group("again", both);
+        ASSERT_TRUE(group.ok());
+        auto arguments = barrier();
+        arguments.timeout_s = 0.3;
+        const Status status = member.calls.run(**group, arguments);
+        EXPECT_TRUE(status.code() == Code::peer_lost || status.code() == Code::timeout) << status.text();
+      },
+      false);
+}
+
+// The caller of start() was interrupted.
+TEST(Revocations, OfAnInterruptedCallerReachAll) {
+  Parties parties(LaneKind::shm, 3);
+  std::atomic<bool> is_interrupted = false;
+  parties.run([&](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<double> data(4, 1);
+    std::vector<double> result(4);
+    if (party.rank() == 1) {
+      message::Request* request = nullptr;
+      ASSERT_TRUE(member.calls.start(party.group(), allreduce(data, result, COUPLET_DOUBLE), &request).ok());
+      member.calls.interrupt(*request);
+      EXPECT_EQ(party.messenger->wait(&request, os::deadline_after(20), nullptr).code(), Code::interrupted);
+      is_interrupted = true;
+    } else {
+      while (party.rank() == 0 && !is_interrupted) party.engine->poll();  // so that nobody can end the call
+      const Status status = member.run(allreduce(data, result, COUPLET_DOUBLE));
+      EXPECT_EQ(status.code(), Code::timeout) << status.text();
+      EXPECT_THAT(status.text(), HasSubstr("was interrupted at rank 1"));
+    }
+    ASSERT_TRUE(member.run(allreduce(data, result, COUPLET_DOUBLE)).ok());
+    EXPECT_EQ(result[3], 3);
+  });
+}
+
+}  // namespace
+}  // namespace couplet::collective
