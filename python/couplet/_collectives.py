@@ -6,8 +6,8 @@ makes the same calls in the same order. A call that fails at one member, or is r
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -42,6 +42,19 @@ class Operation:
 
     name: str
     number: int
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a call is made with."""
+
+    array: NDArray[Any] | None = None
+    out: NDArray[Any] | None = None
+    op: str | Operation = "sum"
+    root: int = 0
+    count: int = 0
+    counts: list[int] | None = None
+    result_counts: list[int] | None = None
 
 
 class CollectiveRequest(Request):
@@ -80,13 +93,13 @@ class Collectives:
 
     def barrier(self, timeout: float | None = None, method: Method = "automatic") -> None:
         """Waits until every member has called it."""
-        _finish(self.ibarrier(timeout, method))
+        self._run("barrier", self._for_barrier, timeout, method)
 
     def broadcast(
         self, array: NDArray[Any], root: int = 0, timeout: float | None = None, method: Method = "automatic"
     ) -> NDArray[Any]:
         """Copies the array of the member `root` into those of the others, which have the same shape and dtype."""
-        return _array(self.ibroadcast(array, root, timeout, method))
+        return self._array("broadcast", lambda: self._for_broadcast(array, root), timeout, method)
 
     def reduce(
         self,
@@ -97,7 +110,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any] | None:
         """Combines the arrays of the members, element by element, at the member `root`. Others get None."""
-        return _maybe(self.ireduce(array, op, root, timeout, method))
+        return self._run("reduce", lambda: self._for_reduce(array, op, root), timeout, method)
 
     def allreduce(
         self,
@@ -108,13 +121,13 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any]:
         """Combines the arrays of the members, element by element, at all of them. `out` may be `array`."""
-        return _array(self.iallreduce(array, op, out, timeout, method))
+        return self._array("allreduce", lambda: self._for_allreduce(array, op, out), timeout, method)
 
     def gather(
         self, array: ArrayLike, root: int = 0, timeout: float | None = None, method: Method = "automatic"
     ) -> NDArray[Any] | None:
         """Stacks the arrays of the members, of the same shape, at the member `root`. Others get None."""
-        return _maybe(self.igather(array, root, timeout, method))
+        return self._run("gather", lambda: self._for_gather(array, root), timeout, method)
 
     def gatherv(
         self,
@@ -125,17 +138,17 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any] | None:
         """Concatenates arrays of different lengths at the member `root`, which gives the counts of all elements."""
-        return _maybe(self.igatherv(array, counts, root, timeout, method))
+        return self._run("gatherv", lambda: self._for_gatherv(array, counts, root), timeout, method)
 
     def allgather(self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic") -> NDArray[Any]:
         """Stacks the arrays of the members, of the same shape, at all of them."""
-        return _array(self.iallgather(array, timeout, method))
+        return self._array("allgather", lambda: self._for_allgather(array), timeout, method)
 
     def allgatherv(
         self, array: ArrayLike, counts: Sequence[int], timeout: float | None = None, method: Method = "automatic"
     ) -> NDArray[Any]:
         """Concatenates arrays of different lengths at all members; each gives the same counts of elements."""
-        return _array(self.iallgatherv(array, counts, timeout, method))
+        return self._array("allgatherv", lambda: self._for_allgatherv(array, counts), timeout, method)
 
     def scatter(
         self,
@@ -146,7 +159,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any]:
         """Copies the block r of the array of the member `root` into `out` of the member r. Others give None."""
-        return _array(self.iscatter(array, out, root, timeout, method))
+        return self._array("scatter", lambda: self._for_scatter(array, out, root), timeout, method)
 
     def scatterv(
         self,
@@ -158,13 +171,13 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any]:
         """Does the same with blocks of different lengths; the member `root` gives their counts of elements."""
-        return _array(self.iscatterv(array, counts, out, root, timeout, method))
+        return self._array("scatterv", lambda: self._for_scatterv(array, counts, out, root), timeout, method)
 
     def alltoall(self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic") -> NDArray[Any]:
         """Sends the block r of the array to the member r, and returns the blocks that have come. The first dimension
         is cut into one block for each member.
         """
-        return _array(self.ialltoall(array, timeout, method))
+        return self._array("alltoall", lambda: self._for_alltoall(array), timeout, method)
 
     def alltoallv(
         self,
@@ -175,7 +188,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any]:
         """Does the same with blocks of different lengths, in elements."""
-        return _array(self.ialltoallv(array, counts, result_counts, timeout, method))
+        return self._array("alltoallv", lambda: self._for_alltoallv(array, counts, result_counts), timeout, method)
 
     def reduce_scatter(
         self,
@@ -186,7 +199,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any]:
         """Combines the arrays of the members, and returns the own block of the result. counts: elements of each."""
-        return _array(self.ireduce_scatter(array, counts, op, timeout, method))
+        return self._array("reduce_scatter", lambda: self._for_reduce_scatter(array, counts, op), timeout, method)
 
     def scan(
         self,
@@ -196,14 +209,14 @@ class Collectives:
         method: Method = "automatic",
     ) -> NDArray[Any]:
         """Combines the arrays of the members 0 to this one."""
-        return _array(self.iscan(array, op, timeout, method))
+        return self._array("scan", lambda: self._for_scan(array, op), timeout, method)
 
     def refuse_collective(self, call: str, text: str) -> None:
         """Refuses the next call of the group, such as "allreduce": it fails at all members, with this text.
 
         For a member that cannot make the call which the others make, because its data are missing, for instance.
         """
-        _couplet.refuse_collective(self._handle, call, StateError.code, text)
+        _couplet.refuse_collective(self._handle, call, StateError.code, _utf8(text))
 
     def collective_method(self, call: str, nbytes: int) -> str:
         """Returns the method that the call of that name would use for messages of `nbytes` bytes."""
@@ -213,13 +226,13 @@ class Collectives:
 
     def ibarrier(self, timeout: float | None = None, method: Method = "automatic") -> CollectiveRequest:
         """Starts barrier."""
-        return self._start("barrier", None, None, timeout, method)
+        return self._start("barrier", self._for_barrier, timeout, method)
 
     def ibroadcast(
         self, array: NDArray[Any], root: int = 0, timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts broadcast."""
-        return self._start("broadcast", None, array, timeout, method, root=root)
+        return self._start("broadcast", lambda: self._for_broadcast(array, root), timeout, method)
 
     def ireduce(
         self,
@@ -230,10 +243,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts reduce."""
-        with self._prepares("reduce"):
-            given = np.ascontiguousarray(array)
-            out = np.empty_like(given) if self._is(root) else None
-        return self._start("reduce", given, out, timeout, method, op=op, root=root)
+        return self._start("reduce", lambda: self._for_reduce(array, op, root), timeout, method)
 
     def iallreduce(
         self,
@@ -244,19 +254,13 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts allreduce."""
-        with self._prepares("allreduce"):
-            given = np.ascontiguousarray(array)
-            made = np.empty_like(given) if out is None else _fitting(out, given, "allreduce")
-        return self._start("allreduce", given, made, timeout, method, op=op)
+        return self._start("allreduce", lambda: self._for_allreduce(array, op, out), timeout, method)
 
     def igather(
         self, array: ArrayLike, root: int = 0, timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts gather."""
-        with self._prepares("gather"):
-            given = np.ascontiguousarray(array)
-            out = np.empty((self._members(), *given.shape), given.dtype) if self._is(root) else None
-        return self._start("gather", given, out, timeout, method, root=root)
+        return self._start("gather", lambda: self._for_gather(array, root), timeout, method)
 
     def igatherv(
         self,
@@ -267,31 +271,19 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts gatherv."""
-        with self._prepares("gatherv"):
-            given = np.ascontiguousarray(array)
-            every = self._counts(counts, "gatherv", "counts") if self._is(root) else None
-            out = None if every is None else np.empty(sum(every), given.dtype)
-        return self._start("gatherv", given, out, timeout, method, root=root, counts=every)
+        return self._start("gatherv", lambda: self._for_gatherv(array, counts, root), timeout, method)
 
     def iallgather(
         self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts allgather."""
-        with self._prepares("allgather"):
-            given = np.ascontiguousarray(array)
-            out = np.empty((self._members(), *given.shape), given.dtype)
-        return self._start("allgather", given, out, timeout, method)
+        return self._start("allgather", lambda: self._for_allgather(array), timeout, method)
 
     def iallgatherv(
         self, array: ArrayLike, counts: Sequence[int], timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts allgatherv."""
-        with self._prepares("allgatherv"):
-            given = np.ascontiguousarray(array)
-            every = self._counts(counts, "allgatherv", "counts")
-            self._own_count(every, given.size, "allgatherv")
-            out = np.empty(sum(every), given.dtype)
-        return self._start("allgatherv", given, out, timeout, method, counts=every)
+        return self._start("allgatherv", lambda: self._for_allgatherv(array, counts), timeout, method)
 
     def iscatter(
         self,
@@ -302,12 +294,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts scatter."""
-        with self._prepares("scatter"):
-            given = None
-            if self._is(root):
-                given = _of_type(array, out.dtype, "scatter")
-                _expect(given.size, out.size * self._members(), "scatter", "array")
-        return self._start("scatter", given, out, timeout, method, root=root)
+        return self._start("scatter", lambda: self._for_scatter(array, out, root), timeout, method)
 
     def iscatterv(
         self,
@@ -319,26 +306,13 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts scatterv."""
-        with self._prepares("scatterv"):
-            given = None
-            every = None
-            if self._is(root):
-                every = self._counts(counts, "scatterv", "counts")
-                given = _of_type(array, out.dtype, "scatterv")
-                _expect(given.size, sum(every), "scatterv", "array")
-        return self._start("scatterv", given, out, timeout, method, root=root, counts=every)
+        return self._start("scatterv", lambda: self._for_scatterv(array, counts, out, root), timeout, method)
 
     def ialltoall(
         self, array: ArrayLike, timeout: float | None = None, method: Method = "automatic"
     ) -> CollectiveRequest:
         """Starts alltoall."""
-        with self._prepares("alltoall"):
-            given = np.ascontiguousarray(array)
-            members = max(self._members(), 1)
-            if given.ndim == 0 or given.shape[0] % members != 0:
-                raise ShapeError(f"alltoall: the array has the shape {given.shape}, and {members} blocks are needed")
-            out = np.empty_like(given)
-        return self._start("alltoall", given, out, timeout, method, count=given.size // members)
+        return self._start("alltoall", lambda: self._for_alltoall(array), timeout, method)
 
     def ialltoallv(
         self,
@@ -349,13 +323,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts alltoallv."""
-        with self._prepares("alltoallv"):
-            given = np.ascontiguousarray(array)
-            every = self._counts(counts, "alltoallv", "counts")
-            _expect(given.size, sum(every), "alltoallv", "array")
-            results = self._counts(result_counts, "alltoallv", "result_counts")
-            out = np.empty(sum(results), given.dtype)
-        return self._start("alltoallv", given, out, timeout, method, counts=every, result_counts=results)
+        return self._start("alltoallv", lambda: self._for_alltoallv(array, counts, result_counts), timeout, method)
 
     def ireduce_scatter(
         self,
@@ -366,13 +334,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts reduce_scatter."""
-        with self._prepares("reduce_scatter"):
-            given = np.ascontiguousarray(array)
-            every = self._counts(counts, "reduce_scatter", "counts")
-            _expect(given.size, sum(every), "reduce_scatter", "array")
-            rank = self._handle.rank_and_size()[0]
-            out = np.empty(every[rank] if rank >= 0 else 0, given.dtype)
-        return self._start("reduce_scatter", given, out, timeout, method, op=op, counts=every)
+        return self._start("reduce_scatter", lambda: self._for_reduce_scatter(array, counts, op), timeout, method)
 
     def iscan(
         self,
@@ -382,10 +344,7 @@ class Collectives:
         method: Method = "automatic",
     ) -> CollectiveRequest:
         """Starts scan."""
-        with self._prepares("scan"):
-            given = np.ascontiguousarray(array)
-            out = np.empty_like(given)
-        return self._start("scan", given, out, timeout, method, op=op)
+        return self._start("scan", lambda: self._for_scan(array, op), timeout, method)
 
     def _members(self) -> int:
         return self._handle.rank_and_size()[1]
@@ -404,48 +363,157 @@ class Collectives:
         if rank >= 0:
             _expect(size, counts[rank], call, "array")
 
-    def _start(
-        self,
-        call: str,
-        given: NDArray[Any] | None,
-        out: NDArray[Any] | None,
-        timeout: float | None,
-        method: Method,
-        *,
-        op: str | Operation = "sum",
-        root: int = 0,
-        count: int = 0,
-        counts: list[int] | None = None,
-        result_counts: list[int] | None = None,
-    ) -> CollectiveRequest:
-        with self._prepares(call):
-            if method not in _METHODS:
-                raise ArgumentError(f"{call}: method is {method!r}; it can be {', '.join(_METHODS)}")
-            prepared = _couplet.CollectiveCall(
-                self._handle,
-                call,
-                given,
-                out,
-                _number_of(op, call),
-                root,
-                count,
-                counts,
-                result_counts,
-                -1.0 if timeout is None else timeout,
-                _METHODS.index(method),
-            )
-        return CollectiveRequest(prepared.start(), out)
+    def _for_barrier(self) -> _Given:
+        return _Given()
 
-    @contextmanager
-    def _prepares(self, call: str) -> Iterator[None]:
-        """Refuses the call if it cannot be made: it counts, since the others make it and would wait for this member."""
+    def _for_broadcast(self, array: NDArray[Any], root: int) -> _Given:
+        return _Given(None, array, root=root)
+
+    def _for_reduce(self, array: ArrayLike, op: str | Operation, root: int) -> _Given:
+        given = np.ascontiguousarray(array)
+        out = np.empty_like(given) if self._is(root) else None
+        return _Given(given, out, op=op, root=root)
+
+    def _for_allreduce(self, array: ArrayLike, op: str | Operation, out: NDArray[Any] | None) -> _Given:
+        given = np.ascontiguousarray(array)
+        made = np.empty_like(given) if out is None else _fitting(out, given, "allreduce")
+        return _Given(given, made, op=op)
+
+    def _for_gather(self, array: ArrayLike, root: int) -> _Given:
+        given = np.ascontiguousarray(array)
+        out = np.empty((self._members(), *given.shape), given.dtype) if self._is(root) else None
+        return _Given(given, out, root=root)
+
+    def _for_gatherv(self, array: ArrayLike, counts: Sequence[int] | None, root: int) -> _Given:
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "gatherv", "counts") if self._is(root) else None
+        out = None if every is None else np.empty(sum(every), given.dtype)
+        return _Given(given, out, root=root, counts=every)
+
+    def _for_allgather(self, array: ArrayLike) -> _Given:
+        given = np.ascontiguousarray(array)
+        out = np.empty((self._members(), *given.shape), given.dtype)
+        return _Given(given, out)
+
+    def _for_allgatherv(self, array: ArrayLike, counts: Sequence[int]) -> _Given:
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "allgatherv", "counts")
+        self._own_count(every, given.size, "allgatherv")
+        out = np.empty(sum(every), given.dtype)
+        return _Given(given, out, counts=every)
+
+    def _for_scatter(self, array: ArrayLike | None, out: NDArray[Any], root: int) -> _Given:
+        given = None
+        if self._is(root):
+            given = _of_type(array, out.dtype, "scatter")
+            _expect(given.size, out.size * self._members(), "scatter", "array")
+        return _Given(given, out, root=root)
+
+    def _for_scatterv(
+        self, array: ArrayLike | None, counts: Sequence[int] | None, out: NDArray[Any], root: int
+    ) -> _Given:
+        given = None
+        every = None
+        if self._is(root):
+            every = self._counts(counts, "scatterv", "counts")
+            given = _of_type(array, out.dtype, "scatterv")
+            _expect(given.size, sum(every), "scatterv", "array")
+        return _Given(given, out, root=root, counts=every)
+
+    def _for_alltoall(self, array: ArrayLike) -> _Given:
+        given = np.ascontiguousarray(array)
+        members = max(self._members(), 1)
+        if given.ndim == 0 or given.shape[0] % members != 0:
+            raise ShapeError(f"alltoall: the array has the shape {given.shape}, and {members} blocks are needed")
+        out = np.empty_like(given)
+        return _Given(given, out, count=given.size // members)
+
+    def _for_alltoallv(self, array: ArrayLike, counts: Sequence[int], result_counts: Sequence[int]) -> _Given:
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "alltoallv", "counts")
+        _expect(given.size, sum(every), "alltoallv", "array")
+        results = self._counts(result_counts, "alltoallv", "result_counts")
+        out = np.empty(sum(results), given.dtype)
+        return _Given(given, out, counts=every, result_counts=results)
+
+    def _for_reduce_scatter(self, array: ArrayLike, counts: Sequence[int], op: str | Operation) -> _Given:
+        given = np.ascontiguousarray(array)
+        every = self._counts(counts, "reduce_scatter", "counts")
+        _expect(given.size, sum(every), "reduce_scatter", "array")
+        rank = self._handle.rank_and_size()[0]
+        out = np.empty(every[rank] if rank >= 0 else 0, given.dtype)
+        return _Given(given, out, op=op, counts=every)
+
+    def _for_scan(self, array: ArrayLike, op: str | Operation) -> _Given:
+        given = np.ascontiguousarray(array)
+        out = np.empty_like(given)
+        return _Given(given, out, op=op)
+
+    def _start(
+        self, call: str, prepare: Callable[[], _Given], timeout: float | None, method: Method
+    ) -> CollectiveRequest:
+        """Starts a call. prepare gives its arrays: if it fails, the call is refused, since the others make it."""
+        attempt = None
         try:
-            yield
+            attempt = _Attempt(self._handle, call)
+            return attempt.start(prepare(), timeout, method)
         except BaseException as error:
-            code = error.code if isinstance(error, Error) else ArgumentError.code
-            with suppress(Error):
-                _couplet.refuse_collective(self._handle, call, code, str(error) or type(error).__name__)
+            (attempt or _Attempt(self._handle, call)).give_up(error)
             raise
+
+    def _array(self, call: str, prepare: Callable[[], _Given], timeout: float | None, method: Method) -> NDArray[Any]:
+        """Makes a call that has a result at all members."""
+        result: Any = self._run(call, prepare, timeout, method)
+        array: NDArray[Any] = result
+        return array
+
+    def _run(
+        self, call: str, prepare: Callable[[], _Given], timeout: float | None, method: Method
+    ) -> NDArray[Any] | None:
+        """Makes a call and waits for its end. If Ctrl-C ends the wait, the call is revoked for all."""
+        attempt = None
+        try:
+            attempt = _Attempt(self._handle, call)
+            result: NDArray[Any] | None = attempt.start(prepare(), timeout, method).wait()
+            return result
+        except BaseException as error:
+            (attempt or _Attempt(self._handle, call)).give_up(error)
+            raise
+
+
+class _Attempt:
+    """One call of a group, which is counted once, whatever happens."""
+
+    def __init__(self, group: _couplet.Group, call: str) -> None:
+        self._call = call
+        self._part = _couplet.CollectiveCall(group, call)
+
+    def give_up(self, error: BaseException) -> None:
+        """Refuses the call if it has not begun, and revokes it if it is under way."""
+        code = error.code if isinstance(error, Error) else ArgumentError.code
+        with suppress(Error):
+            self._part.give_up(code, _utf8(str(error) or type(error).__name__))
+
+    def start(self, given: _Given, timeout: float | None, method: Method) -> CollectiveRequest:
+        if method not in _METHODS:
+            raise ArgumentError(f"{self._call}: method is {method!r}; it can be {', '.join(_METHODS)}")
+        part = self._part.start(
+            given.array,
+            given.out,
+            _number_of(given.op, self._call),
+            given.root,
+            given.count,
+            given.counts,
+            given.result_counts,
+            -1.0 if timeout is None else timeout,
+            _METHODS.index(method),
+        )
+        return CollectiveRequest(part, given.out)
+
+
+def _utf8(text: str) -> str:
+    """Returns the text without the surrogates that a file name may have."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _number_of(op: str | Operation, call: str) -> int:
@@ -474,25 +542,3 @@ def _fitting(out: NDArray[Any], given: NDArray[Any], call: str) -> NDArray[Any]:
             f"{call}: out is {out.dtype} of the shape {out.shape}, and array {given.dtype} of the shape {given.shape}"
         )
     return out
-
-
-def _finish(request: CollectiveRequest) -> NDArray[Any] | None:
-    """Waits for a call of which the caller has no request. If Ctrl-C ends the wait, the call is revoked for all."""
-    try:
-        result: NDArray[Any] | None = request.wait()
-    except BaseException:
-        if request.pending:
-            with suppress(Error):
-                request._part.withdraw()
-        raise
-    return result
-
-
-def _array(request: CollectiveRequest) -> NDArray[Any]:
-    result: Any = _finish(request)
-    array: NDArray[Any] = result
-    return array
-
-
-def _maybe(request: CollectiveRequest) -> NDArray[Any] | None:
-    return _finish(request)

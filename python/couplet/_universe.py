@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import operator
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -157,22 +158,26 @@ class Universe(Closing):
         """Splits a group (default: all ranks) into groups of the members that give the same color.
 
         Collective over the group. The members of each new group are in the order of their keys, and of their ranks if
-        keys are equal. A member whose color is None gets None.
+        keys are equal. A member whose color is None, or negative, gets None.
         """
         whole = self.group if group is None else group
-        with whole._prepares("split"):
-            mark = _hash_of(name)
-            choice = np.array(
-                [0 if color is None else 1, 0 if color is None else color, key, self.rank, mark], np.int64
-            )
-        rows = [tuple(int(value) for value in row) for row in whole.allgather(choice)]
+        mark = _hash_of(name)
+        chosen = -1
+
+        def choice() -> NDArray[np.int64]:
+            nonlocal chosen
+            chosen = -1 if color is None else max(operator.index(color), -1)
+            return np.array([int(chosen >= 0), max(chosen, 0), operator.index(key), self.rank, mark], np.int64)
+
+        gathered = whole._array("allgather", lambda: whole._for_allgather(choice()), None, "automatic")
+        rows = [tuple(int(value) for value in row) for row in gathered]
         other = next((place for place, row in enumerate(rows) if row[4] != mark), None)
         if other is not None:
             raise MismatchError(f"split: rank {other} splits the group under another name than {name!r}")
-        if color is None:
+        if chosen < 0:
             return None
-        members = sorted((row[2], place, row[3]) for place, row in enumerate(rows) if row[0] == 1 and row[1] == color)
-        return self.create_group(f"{name}:{color}", [member[2] for member in members])
+        members = sorted((row[2], place, row[3]) for place, row in enumerate(rows) if row[:2] == (1, chosen))
+        return self.create_group(f"{name}:{chosen}", [member[2] for member in members])
 
     def heads_group(self, name: str = "heads") -> Group:
         """Creates the group of the ranks 0 of all programs."""

@@ -60,7 +60,10 @@ void remember_main_thread() {
 
 void raise(couplet_status status, const std::string& text) {
   const nb::object make = nb::module_::import_("couplet.errors").attr("error_for");
-  const nb::object error = make(status, text);
+  // A text may come from another program, and be cut.
+  const auto size = static_cast<Py_ssize_t>(text.size());
+  const nb::object sentence = nb::steal(PyUnicode_DecodeUTF8(text.data(), size, "replace"));
+  const nb::object error = make(status, sentence);
   PyErr_SetObject(error.type().ptr(), error.ptr());
   throw nb::python_error();
 }

@@ -99,46 +99,35 @@ const std::map<std::string, Start, std::less<>>& starts() {
   return all;
 }
 
-/// A collective call whose arguments fit. If it cannot be made, the package refuses it.
-struct PreparedCall {
+/// One collective call of a member. It counts once: when it is started, or when it is given up before.
+struct Attempt {
   const Group& group;
   std::string name;
-  nb::object input;
-  nb::object output;
-  Counts counts;
-  Counts result_counts;
-  couplet_collective_options options;
-  CollectiveCall made{};
-  Start starts_it;
+  bool is_counted = false;
+  nb::object request = nb::none();
 
-  PreparedCall(const Group& of, const std::string& call, nb::object given, nb::object taken, int32_t operation,
-               int32_t root, uint64_t count, Counts given_counts, Counts taken_counts, double timeout_s,
-               int32_t method);
-  [[nodiscard]] std::unique_ptr<Request> start();
+  Attempt(const Group& of, const std::string& call) : group(of), name(call) {}
+  /// given, taken: arrays, or None.
+  nb::object start(nb::object given, nb::object taken, int32_t operation, int32_t root, uint64_t count,
+                   const Counts& counts, const Counts& result_counts, double timeout_s, int32_t method);
+  void give_up(int32_t error, const std::string& text);
 };
 
-/// given, taken: arrays, or None.
-PreparedCall::PreparedCall(const Group& of, const std::string& call, nb::object given, nb::object taken,
-                           int32_t operation, int32_t root, uint64_t count, Counts given_counts, Counts taken_counts,
-                           double timeout_s, int32_t method)
-    : group(of),
-      name(call),
-      input(std::move(given)),
-      output(std::move(taken)),
-      counts(std::move(given_counts)),
-      result_counts(std::move(taken_counts)),
-      options(),
-      starts_it(starts().at(call)) {
+nb::object Attempt::start(nb::object given, nb::object taken, int32_t operation, int32_t root, uint64_t count,
+                          const Counts& counts, const Counts& result_counts, double timeout_s, int32_t method) {
+  const Start starts_it = starts().at(name);
+  couplet_collective_options options;
   couplet_collective_options_init(&options);
   options.timeout_s = timeout_s;
   options.method = method;
-  if (!input.is_none()) {
-    made.input = read_only_memory(input, name.c_str());
+  CollectiveCall made{};
+  if (!given.is_none()) {
+    made.input = read_only_memory(given, name.c_str());
     made.type = made.input.type;
     options.data_size = made.input.count;
   }
-  if (!output.is_none()) {
-    made.output = writable_memory(output, name.c_str());
+  if (!taken.is_none()) {
+    made.output = writable_memory(taken, name.c_str());
     made.type = made.output.type;
     options.result_size = made.output.count;
   }
@@ -148,18 +137,34 @@ PreparedCall::PreparedCall(const Group& of, const std::string& call, nb::object 
   made.counts = counts ? counts->data() : nullptr;
   made.result_counts = result_counts ? result_counts->data() : nullptr;
   made.options = &options;
-}
-
-std::unique_ptr<Request> PreparedCall::start() {
   const Use use(group.state, name.c_str());
   group.state->sweep();
   made.group = group.open_handle(name.c_str());
-  auto request = std::make_unique<Request>(group.state, nb::make_tuple(input, output));
-  made.request = &request->handle;
+  auto started = std::make_unique<Request>(group.state, nb::make_tuple(given, taken));
+  Request& begun = *started;
+  made.request = &begun.handle;
+  request = nb::cast(std::move(started));  // give_up() finds it, also if the caller is interrupted before it has it
+  is_counted = true;
   const Outcome outcome = unlocked([&] { return starts_it(made); });
   check_open(outcome, *group.state, group.is_open(), name.c_str(), "group");
-  request->forget_when_done();
+  begun.forget_when_done();
   return request;
+}
+
+void refuse_collective(const Group& group, const std::string& call, int32_t error, const std::string& text);
+
+void Attempt::give_up(int32_t error, const std::string& text) {
+  if (!is_counted) {
+    is_counted = true;
+    return refuse_collective(group, name, error, text);
+  }
+  if (request.is_none()) {
+    return;
+  }
+  auto& begun = nb::cast<Request&>(request);
+  if (begun.handle != nullptr) {
+    begun.withdraw();
+  }
 }
 
 /// Refuses the next call of the group. The error that this makes at all members is not raised here.
@@ -189,7 +194,11 @@ int32_t combine_in_python(const void* from, void* into, uint64_t count, couplet_
     right[nb::ellipsis()] = result;
     return 0;
   } catch (nb::python_error& error) {
-    error.discard_as_unraisable("an operation of a collective call");
+    if (error.matches(PyExc_KeyboardInterrupt)) {
+      PyErr_SetInterrupt();  // it is raised when the call has ended
+    } else {
+      error.discard_as_unraisable("an operation of a collective call");
+    }
   } catch (const std::exception&) {
     return -2;
   }
@@ -210,13 +219,12 @@ int32_t create_operation(couplet_universe* universe, const std::string& name, nb
 }
 
 void bind_collectives(nb::module_& module) {
-  nb::class_<PreparedCall>(module, "CollectiveCall")
-      .def(nb::init<const Group&, const std::string&, nb::object, nb::object, int32_t, int32_t, uint64_t, Counts,
-                    Counts, double, int32_t>(),
-           nb::arg("group"), nb::arg("call"), nb::arg("input").none(), nb::arg("output").none(), nb::arg("operation"),
+  nb::class_<Attempt>(module, "CollectiveCall")
+      .def(nb::init<const Group&, const std::string&>(), nb::arg("group"), nb::arg("call"), nb::keep_alive<1, 2>())
+      .def("start", &Attempt::start, nb::arg("input").none(), nb::arg("output").none(), nb::arg("operation"),
            nb::arg("root"), nb::arg("count"), nb::arg("counts").none(), nb::arg("result_counts").none(),
-           nb::arg("timeout"), nb::arg("method"), nb::keep_alive<1, 2>())
-      .def("start", &PreparedCall::start, Stays());
+           nb::arg("timeout"), nb::arg("method"), Stays())
+      .def("give_up", &Attempt::give_up, nb::arg("error"), nb::arg("text"), Stays());
   module.def("refuse_collective", &refuse_collective, nb::arg("group"), nb::arg("call"), nb::arg("error"),
              nb::arg("text"), Stays());
   module.def(

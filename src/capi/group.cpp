@@ -70,10 +70,10 @@ couplet_status couplet_group_create(couplet_universe* universe, const char* name
   constexpr auto function = "couplet_group_create";
   return capi::call(universe, function, [&]() -> Status {
     COUPLET_TRY(check_names(function, "name", name, group));
-    COUPLET_TRY(capi::given(ranks, function, "ranks"));
     if (count < 1) {
       return fail(Code::argument, "{}: group '{}' must have at least 1 member, not {}", function, name, count);
     }
+    COUPLET_TRY(capi::given(ranks, function, "ranks"));
     return capi::create_group(*universe, name, std::span(ranks, static_cast<std::size_t>(count)), group);
   });
 }

@@ -85,6 +85,7 @@ class Collectives final : public engine::Source {
   std::vector<Call*> active_;                                             // in the order in which they have begun
   std::vector<Call*> free_;
   std::uint64_t next_creation_ = 1;  // that of the next group which is not known: greater than all that were forgotten
+  std::uint64_t looked_ns_ = 0;      // when a call began last
   bool busy_ = false;                // a poll or a step is being made
 };
 

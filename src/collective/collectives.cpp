@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t inquiry_after_ns = 1'000'000'000;  // without progress
 constexpr std::uint64_t max_ending_ns = 3'000'000'000;     // for a message that is being copied when its call fails
+constexpr std::uint64_t longest_absence_ns = 1'000'000;
 constexpr int max_notices_at_once = 64;
 
 // Names the call, or leaves it out if there is no memory.
@@ -18,6 +19,14 @@ Status in_call(const Status& why, std::uint64_t number, const message::Group& gr
   } catch (const std::bad_alloc&) {
     return why;
   }
+}
+
+// A member that has computed for a while has to know what was revoked meanwhile before it uses data of others: what two
+// peers have sent is in no order. looked_ns: when this was called last.
+void look_after_absence(engine::Engine* engine, std::uint64_t& looked_ns) {
+  const std::uint64_t now_ns = os::now_ns();
+  if (engine != nullptr && now_ns - looked_ns > longest_absence_ns) engine->look_at_all();
+  looked_ns = now_ns;
 }
 
 wire::CollectiveHead head_of(const Arguments& arguments, const Operations& operations) {
@@ -120,6 +129,7 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
                 group.size());
   }
   KnownGroup& known = known_of(group);
+  look_after_absence(engine_, looked_ns_);
   take_notices(known);
   const std::uint64_t number = known.session.begin_call();
   Session::EarlyFailure early = known.session.failure_of(number);
@@ -332,7 +342,8 @@ void Collectives::tick(std::uint64_t now_ns) {
     if (call.stage == CallStage::running) call.execution.watch();
     Status failure = session.lost_member();
     const bool is_first = call.stage == CallStage::meeting && call.is_first_of(active_);
-    if (failure.ok() && is_first) failure = session.absent_member(call.number);
+    // A member may just have returned: what the hub says of it has been read since the last time.
+    if (failure.ok() && is_first && call.moved_ns != 0) failure = session.absent_member(call.number);
     if (failure.ok() && (is_first || call.stage == CallStage::running)) {
       failure = session.created_again(call.number, call.partners());
     }

@@ -119,15 +119,20 @@ Status Session::lost_member() const {
     const channel::PeerId peer = mailbox_.group().peer(rank);
     if (courier_.losses(peer) == losses_[static_cast<std::size_t>(rank)]) continue;
     if (courier_.has_left(peer) || (facts_.has_left && facts_.has_left(peer))) continue;
-    return fail(Code::peer_lost, "rank {} is lost, and the group has to be freed, and created again: {}", rank,
-                courier_.loss(peer).text());
+    return lost(rank);
   }
   return {};
+}
+
+Status Session::lost(std::int32_t rank) const {
+  return fail(Code::peer_lost, "rank {} is lost, and the group has to be freed, and created again: {}", rank,
+              courier_.loss(mailbox_.group().peer(rank)).text());
 }
 
 Status Session::absent_member(std::uint64_t call) const {
   for (const std::int32_t rank : meeting_.awaited(call)) {
     const channel::PeerId peer = mailbox_.group().peer(rank);
+    if (courier_.is_lost(peer) && !courier_.has_left(peer)) return lost(rank);
     const bool has_left = facts_.has_left && facts_.has_left(peer) && !courier_.is_connected(peer);
     if (!has_left && !courier_.has_left(peer)) continue;
     return fail(Code::peer_lost, "rank {} ({}) has left, and has not made this call", rank, courier_.name(peer));

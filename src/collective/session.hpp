@@ -73,8 +73,8 @@ class Session {
   // Returns peer_lost if a member was lost since this object was made. One that has left in good order has sent all
   // that its calls had to send; a call that needs more of it fails by itself.
   [[nodiscard]] Status lost_member() const;
-  // Returns peer_lost if a member that has to come to the meeting for the call has left, and all that it had sent has
-  // come.
+  // Returns peer_lost if a member that has to come to the meeting for the call is lost, or has left, and all that it
+  // had sent has come. It may have been lost before this object was made.
   [[nodiscard]] Status absent_member(std::uint64_t call) const;
   // Returns mismatch if a member for which this one waits has created the group again.
   [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
@@ -93,6 +93,7 @@ class Session {
   using CallOfCreation = std::pair<std::uint64_t, std::uint64_t>;
 
   void note_losses();
+  [[nodiscard]] Status lost(std::int32_t rank) const;
   void note_creation(std::uint64_t creation, std::int32_t source);
   void revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news);
   void work_off(const wire::CollectiveNotice& notice, News& news);

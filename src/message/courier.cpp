@@ -135,6 +135,11 @@ bool Courier::has_left(channel::PeerId peer) const noexcept {
   return flow != nullptr && flow->left;
 }
 
+bool Courier::is_lost(channel::PeerId peer) const noexcept {
+  const Flow* const flow = messenger_.flows_[peer].get();
+  return flow != nullptr && flow->lost;
+}
+
 bool Courier::is_connected(channel::PeerId peer) const noexcept {
   const Flow* const flow = messenger_.flows_[peer].get();
   return flow != nullptr && flow->channel != nullptr && !flow->lost;

@@ -56,6 +56,8 @@ class Courier {
   [[nodiscard]] std::uint32_t losses(channel::PeerId peer) const noexcept;
   // Has the peer, the last time, left in good order?
   [[nodiscard]] bool has_left(channel::PeerId peer) const noexcept;
+  // Is the peer lost, and not back?
+  [[nodiscard]] bool is_lost(channel::PeerId peer) const noexcept;
   // Is there a channel to the peer?
   [[nodiscard]] bool is_connected(channel::PeerId peer) const noexcept;
   // Why the peer was last lost; ok: it never was.

@@ -16,6 +16,16 @@ const std::byte* bytes_of(std::string_view image) noexcept {
   return reinterpret_cast<const std::byte*>(image.data());
 }
 
+// Returns the first bytes of a text, without a part of a character of UTF-8 at the end.
+std::string_view first_bytes(std::string_view text, std::size_t most) noexcept {
+  const auto continues = [&text](std::size_t place) {
+    return (static_cast<unsigned char>(text[place]) & 0xC0U) == 0x80U;
+  };
+  if (text.size() <= most) return text;
+  while (most > 0 && continues(most)) --most;
+  return text.substr(0, most);
+}
+
 }  // namespace
 
 std::uint32_t CollectiveHead::signature() const noexcept {
@@ -71,7 +81,7 @@ Result<CollectiveHead> decode_collective_head(std::string_view image) {
 }
 
 std::string encode_collective_notice(const CollectiveNotice& notice) {
-  const std::string_view text = std::string_view(notice.text).substr(0, max_notice_text_bytes);
+  const std::string_view text = first_bytes(notice.text, max_notice_text_bytes);
   std::size_t more = 0;
   if (notice.kind == NoticeKind::revoke) more = text.size();
   if (notice.kind == NoticeKind::inquiry) more = collective_head_bytes;

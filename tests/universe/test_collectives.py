@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import subprocess
 import sys
 import time
@@ -16,10 +17,12 @@ from pathlib import Path
 
 import pytest
 from launching import World, read_line
+from quartet import Guest
 
 MakeWorld = Callable[..., World]
 SEED = int(os.environ.get("COUPLET_COLLECTIVES_SEED", str(random.SystemRandom().randrange(10**6))))
 PROGRAM = [sys.executable, str(Path(__file__).parent / "programs" / "collective_rounds.py")]
+INTERRUPTED = [sys.executable, str(Path(__file__).parent / "programs" / "interrupted.py")]
 WITHIN_S = 5.0  # the promise
 
 
@@ -73,3 +76,71 @@ def test_a_member_that_is_killed_ends_the_call_at_all_others(make_world: MakeWor
     world.hub.terminate()
     world.finish(world.hub)
     world.clean()
+
+
+def pair(make_world: MakeWorld) -> tuple[Guest, Guest]:
+    world = make_world("one:1,two:1")
+    one, two = Guest(world, "one", 0, 1), Guest(world, "two", 0, 1)  # each waits for the other
+    return one.ready(), two.ready()
+
+
+def test_a_refusal_may_have_any_text(make_world: MakeWorld) -> None:
+    """It may be cut in the middle of a character, and have the surrogates of a file name that is no UTF-8."""
+    one, two = pair(make_world)
+    for text, part in (("'x' + chr(233) * 5000", "xéé"), ("'no file ' + chr(0xDCFF)", "no file \\udcff")):
+        one.get(f"universe.group.refuse_collective('barrier', {text})")
+        two.refused("universe.group.barrier()", "STATE", part)
+    one.leave(two)
+
+
+def test_a_member_that_died_before_the_first_call_is_told(make_world: MakeWorld) -> None:
+    world = make_world("one:1,two:1,three:1")
+    guests = [Guest(world, name, 0, 1) for name in ("one", "two", "three")]
+    one, two, three = (guest.ready() for guest in guests)
+    three.process.kill()
+    three.process.wait()
+    for guest in (one, two):  # they know it before they make the call
+        guest.refused("universe.group.recv(2, timeout=20)", "PEER_LOST", "'three'")
+    one.say("universe.group.barrier()")
+    two.refused("universe.group.barrier()", "PEER_LOST", "rank 2")
+    assert one.hear().startswith("error COUPLET_ERROR_PEER_LOST ")
+    one.leave(two)
+
+
+def test_colors_are_whole_numbers(make_world: MakeWorld) -> None:
+    one, two = pair(make_world)
+    one.say("made = universe.split('land', True)")
+    two.get("made = universe.split('land', 1)")
+    one.hear()
+    one.say("int(made.allreduce([3])[0])")
+    assert two.get("int(made.allreduce([4])[0])") == "7"
+    assert one.hear() == "is 7"
+    one.say("universe.split('land', 1.7)")
+    two.refused("universe.split('land', 1)", "ARGUMENT", "float")
+    assert "float" in one.hear()
+    one.say("universe.split('sea', -1) is None")
+    assert two.get("universe.split('sea', None) is None") == "True"
+    assert one.hear() == "is True"
+    one.leave(two)
+
+
+def test_ctrl_c_never_mixes_steps(make_world: MakeWorld) -> None:
+    world = make_world("p:3")
+    processes = [world.start([*INTERRUPTED, "p", str(rank), "3", "steps", "3000"]) for rank in range(3)]
+    for process in processes:
+        assert read_line(process) == "ready\n"
+    randoms = random.Random(SEED)
+    for _ in range(6):
+        if processes[1].poll() is None:
+            processes[1].send_signal(signal.SIGINT)
+        time.sleep(randoms.uniform(0.01, 0.05))
+    created = [world.finish(process).check().output for process in processes]
+    assert all(line.startswith("created ") for line in created), created
+    assert int(created[1].split()[1]) > 1, created
+
+
+def test_ctrl_c_in_an_operation_of_user_code_is_raised(make_world: MakeWorld) -> None:
+    world = make_world("p:2")
+    processes = [world.start([*INTERRUPTED, "p", str(rank), "2", "operation"]) for rank in range(2)]
+    ends = {world.finish(process).check().output for process in processes}
+    assert "ready\ninterrupted\n" in ends and ends <= {"ready\ninterrupted\n", "ready\nrevoked\n"}, ends

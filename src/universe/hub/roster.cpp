@@ -1,6 +1,7 @@
 #include "universe/hub/roster.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,7 +21,12 @@ constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
 constexpr unsigned max_rounds = 50;  // of prove(), about 5 s; a dial gives up after 3 s
 
 std::optional<std::string> read_file(const std::string& path) {
-  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  // Opening does not wait, as it would for the other end of a pipe.
+  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  struct stat facts {};
+  if (!file || ::fstat(file.number(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    return std::nullopt;
+  }
   std::string text;
   std::array<char, 65536> bytes{};
   while (file && text.size() <= max_file_bytes) {

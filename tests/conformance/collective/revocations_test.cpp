@@ -123,6 +123,24 @@ void expect_whole(Member& member) {
   EXPECT_EQ(sum, std::vector<double>(own.size(), 3));
 }
 
+// What members 0 and 1 have sent for the call is there when member 2 begins it, and so is the revocation.
+TEST(Revocations, ThatCameWhileAMemberComputedAreHeardBeforeItsNextCall) {
+  Parties parties(LaneKind::shm, 3);
+  parties.run([](Party& party) {
+    Member member(party);
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_TRUE(member.run(barrier()).ok());
+      if (party.rank() == 2) sleep_ms(300);
+      const std::vector<std::int32_t> own = {1};
+      std::vector<std::int32_t> sum = {0};
+      Arguments call = allreduce(own, sum, COUPLET_INT32);
+      if (party.rank() == 1) call.timeout_s = 0.1;
+      EXPECT_EQ(member.run(call).code(), Code::timeout) << party.rank();
+    }
+    EXPECT_TRUE(member.run(barrier()).ok());
+  });
+}
+
 // Members 0 and 1 have given up, and make no call, when member 2 asks for a long message of the call.
 TEST(Revocations, OfALongMessageForALateMemberCutNobodyOff) {
   for (const LaneKind kind : {LaneKind::shm, LaneKind::tcp}) {

@@ -2,6 +2,7 @@
 #include "universe/hub/roster.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <fstream>
@@ -133,6 +134,12 @@ TEST_F(RosterFile, WhatIsNoRosterIsIgnored) {
     EXPECT_TRUE(read().programs.empty()) << line;
   }
   std::ofstream(path(), std::ios::trunc) << "couplet roster 2\nprogram 1 ocean\n";
+  EXPECT_TRUE(read().programs.empty());
+}
+
+// A hub that opened it to read would wait for a writer for ever.
+TEST_F(RosterFile, ThatIsAPipeIsIgnored) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
   EXPECT_TRUE(read().programs.empty());
 }
 

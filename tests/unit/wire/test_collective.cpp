@@ -133,6 +133,17 @@ TEST(CollectiveNotice, OfACreationThatCannotBeIsRefused) {
   }
 }
 
+TEST(CollectiveNotice, IsCutBetweenCharacters) {
+  CollectiveNotice notice;
+  notice.kind = NoticeKind::revoke;
+  notice.code = -1;
+  notice.text = "x";
+  while (notice.text.size() < 2 * max_notice_text_bytes) notice.text += "\xC3\xA9";
+  const auto back = decode_collective_notice(encode_collective_notice(notice));
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(back->text, notice.text.substr(0, max_notice_text_bytes - 1));
+}
+
 TEST(CollectiveNotice, ThatRevokesWithAnAnswerIsRefused) {
   CollectiveNotice notice;
   notice.kind = NoticeKind::revoke;
