@@ -21,6 +21,7 @@ void require_peer(const waitio_group_& group, int rank, int tag) {
 
 void start_send(waitio_group_t handle, const void* data, std::uint64_t bytes, int dest, int tag, waitio_req_t* into) {
   require_pointer(into, "req");
+  *into = {};  // so that it is complete if this fails
   Session& session = require_session();
   const waitio_group_& group = session.group(handle);
   require_peer(group, dest, tag);
@@ -31,6 +32,7 @@ void start_send(waitio_group_t handle, const void* data, std::uint64_t bytes, in
 
 void start_receive(waitio_group_t handle, void* data, std::uint64_t bytes, int source, int tag, waitio_req_t* into) {
   require_pointer(into, "req");
+  *into = {};  // so that it is complete if this fails
   Session& session = require_session();
   const waitio_group_& group = session.group(handle);
   require_peer(group, source, tag);

@@ -26,13 +26,6 @@ constexpr const char* init = "waitio_init";
 // The version of the records that the PBs exchange.
 constexpr std::int32_t protocol = 1;
 
-struct SettingsRecord {
-  std::int32_t version = 0;
-  std::int32_t block = 0;
-  std::int32_t block_count = 0;
-  std::int32_t type = 0;
-};
-
 void require_mpi() {
   int initialized = 0;
   int finalized = 0;
@@ -131,7 +124,6 @@ std::string Meeting::start_hub() {
   }
   what.options = {"--programs", programs, "--name", "waitio"};
   if (settings_.type == CommType::file) {
-    close_directory(settings_.directory.data());
     what.options.insert(what.options.end(),
                         {"--listen", "127.0.0.1:0", "--file-directory", settings_.directory.data()});
   } else {
@@ -162,11 +154,14 @@ void Meeting::join() {
   const bool hosts = settings_.block == 0 && rank_ == 0 && settings_.given_hub == 0;
   const auto begin = Clock::now();
   bool remarked = false;
+  if (rank_ == 0 && settings_.directory[0] != '\0') {
+    close_directory(settings_.directory.data());
+  }
   for (int vain = 0;; ++vain) {
-    const std::string no_hub = hosts && !hub_.running() ? start_hub() : "";
+    const std::string no_hub = hosts && hub_.wait_for_end(0) ? start_hub() : "";
     const double left_s = settings_.patience_s - seconds_since(begin);
     const couplet_status status = join_once(settings_.patience_s < 0 ? -1 : std::max(left_s, 0.0));
-    const std::string text = status == COUPLET_OK ? "" : couplet_error_text();
+    std::string text = status == COUPLET_OK ? "" : couplet_error_text();
     const bool vainly = status == COUPLET_ERROR_HUB_LOST && settings_.given_hub == 0 &&
                         (settings_.patience_s < 0 || left_s > 0) && (no_hub.empty() || vain == 0);
     // 0: joined; 1: to be tried again; 2: failed.
@@ -181,6 +176,9 @@ void Meeting::join() {
       universe_ = nullptr;
     }
     const bool taken = !no_hub.empty() && status == COUPLET_ERROR_HUB_LOST;
+    if (status == COUPLET_ERROR_EXISTS) {
+      text += "; if that is a run which is just ending, start again in some seconds";
+    }
     agree(own == 2 ? (taken ? fmt::format("cannot start a hub at {}: {}", settings_.address(), no_hub) : text) : "",
           status == COUPLET_OK ? error_other : -status);
     if (!remarked && rank_ == 0 && seconds_since(begin) > remark_after_s) {
@@ -214,33 +212,12 @@ void Meeting::find_blocks() {
   }
 }
 
-// The first rank of each PB sends its settings to the first ranks of all others, so that each side of a difference
-// hears of it.
 void Meeting::compare_settings() {
   std::string failure;
   int code = error_argument;
   if (rank_ == 0) {
     try {
-      couplet_group* everyone = nullptr;
-      check(couplet_universe_group(universe_, &everyone));
-      const SettingsRecord own{protocol, settings_.block, settings_.block_count,
-                               static_cast<std::int32_t>(settings_.type)};
-      for (int other = 0; other < static_cast<int>(blocks_.size()); ++other) {
-        if (other != settings_.block) {
-          check(couplet_send(everyone, &own, sizeof own, COUPLET_BYTE,
-                             blocks_[static_cast<std::size_t>(other)].first_rank, tag_settings));
-        }
-      }
-      for (int other = 0; other < static_cast<int>(blocks_.size()); ++other) {
-        if (other != settings_.block) {
-          compare_with(other);
-        }
-      }
-      const int count = static_cast<int>(blocks_.size());
-      if (settings_.block_count != 0 && settings_.block_count != count) {
-        throw Error(fmt::format("WAITIO_NPB is {} here, and the hub at {} has {} parallel block{}",
-                                settings_.block_count, settings_.address(), count, count == 1 ? "" : "s"));
-      }
+      tell_settings();
     } catch (const Error& error) {
       failure = error.what();
       code = error.code();
@@ -249,13 +226,45 @@ void Meeting::compare_settings() {
   agree(failure, code);
 }
 
-void Meeting::compare_with(int other) {
+// The first rank of each PB sends its settings to the first ranks of all others, so that each side of a difference
+// hears of it.
+void Meeting::tell_settings() {
+  const std::size_t count = blocks_.size();
+  const auto own = static_cast<std::size_t>(settings_.block);
+  if (own >= count) {
+    throw Error(fmt::format("this is PB {}, and the hub at {} has no program pb{}: PBs have the ids 0, 1, ...", own,
+                            settings_.address(), count));
+  }
   couplet_group* everyone = nullptr;
   check(couplet_universe_group(universe_, &everyone));
-  SettingsRecord record;
+  records_.resize(count);
+  records_[own] = {protocol, settings_.block, settings_.block_count, static_cast<std::int32_t>(settings_.type)};
+  std::vector<couplet_request*> sends(count, nullptr);
+  for (std::size_t other = 0; other < count; ++other) {
+    if (other != own) {
+      check(couplet_isend(everyone, &records_[own], sizeof(SettingsRecord), COUPLET_BYTE, blocks_[other].first_rank,
+                          tag_settings, &sends[other]));
+    }
+  }
+  for (std::size_t other = 0; other < count; ++other) {
+    if (other != own) {
+      compare_with(other);
+    }
+  }
+  check(couplet_waitall(static_cast<std::int32_t>(count), sends.data(), settings_within_s, nullptr, nullptr));
+  if (settings_.block_count != 0 && static_cast<std::size_t>(settings_.block_count) != count) {
+    throw Error(fmt::format("WAITIO_NPB is {} here, and the hub at {} has {} parallel block{}", settings_.block_count,
+                            settings_.address(), count, count == 1 ? "" : "s"));
+  }
+}
+
+void Meeting::compare_with(std::size_t other) {
+  couplet_group* everyone = nullptr;
+  check(couplet_universe_group(universe_, &everyone));
+  SettingsRecord& record = records_[other];
   couplet_request* request = nullptr;
-  check(couplet_irecv(everyone, &record, sizeof record, COUPLET_BYTE,
-                      blocks_[static_cast<std::size_t>(other)].first_rank, tag_settings, &request));
+  check(
+      couplet_irecv(everyone, &record, sizeof record, COUPLET_BYTE, blocks_[other].first_rank, tag_settings, &request));
   const couplet_status status = couplet_wait(&request, settings_within_s, nullptr);
   if (status == COUPLET_ERROR_TIMEOUT) {
     throw Error(fmt::format("PB {} has joined, but has not called waitio_init within {} s; or the hub at {} is that of "
@@ -264,14 +273,15 @@ void Meeting::compare_with(int other) {
                 -status);
   }
   check(status);
-  if (record.version != protocol || record.block != other) {
+  if (record.version != protocol || record.block != static_cast<std::int32_t>(other)) {
     throw Error(fmt::format("PB {} uses another version of libwaitio", other), error_other);
   }
   if (record.block_count != settings_.block_count && record.block_count != 0 && settings_.block_count != 0) {
     throw Error(
         fmt::format("WAITIO_NPB is {} here, and {} in PB {}", settings_.block_count, record.block_count, other));
   }
-  if (record.type != static_cast<std::int32_t>(settings_.type)) {
+  const bool both_given = record.type != 0 && settings_.type != CommType::none;
+  if (both_given && record.type != static_cast<std::int32_t>(settings_.type)) {
     throw Error(fmt::format("WAITIO_COMM_TYPE is '{}' here, and '{}' in PB {}", comm_type_name(settings_.type),
                             comm_type_name(static_cast<CommType>(std::clamp(record.type, 0, 4))), other));
   }

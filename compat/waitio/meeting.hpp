@@ -7,6 +7,7 @@
 
 #include <couplet/couplet.h>
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ namespace waitio {
 struct Block {
   int first_rank = 0;  // in Couplet's universe
   int size = 0;
+};
+
+// The settings that the first ranks of the PBs exchange.
+struct SettingsRecord {
+  std::int32_t version = 0;
+  std::int32_t block = 0;
+  std::int32_t block_count = 0;
+  std::int32_t type = 0;
 };
 
 class Meeting {
@@ -41,7 +50,8 @@ class Meeting {
   couplet_status join_once(double timeout_s);
   void find_blocks();
   void compare_settings();
-  void compare_with(int other);
+  void tell_settings();
+  void compare_with(std::size_t other);
   void agree(const std::string& own_failure, int code) const;
 
   int rank_ = 0;  // in the PB
@@ -50,6 +60,7 @@ class Meeting {
   compat::HubProcess hub_;
   couplet_universe* universe_ = nullptr;
   std::vector<Block> blocks_;
+  std::vector<SettingsRecord> records_;  // of all PBs; they live as long as a request may write to them
 };
 
 }  // namespace waitio

@@ -5,13 +5,12 @@ parallel blocks, which are separate launches under Open MPI and MPICH, over sock
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from launching import World
-from waitio import file_variables, finish, free_port, nothing_left, start_block, start_blocks, variables
+from waitio import file_variables, finish, nothing_left, start_blocks
 
 MakeWorld = Callable[..., World]
 BLOCKS = [(1,), (2, 1), (1, 2), (1, 1, 2), (1, 1, 1, 1)]
@@ -87,15 +86,3 @@ def test_other_types(make_world: MakeWorld, kind: str, tmp_path: Path) -> None:
         assert ended.check().output.endswith(": right\n")
     remarks = [line for line in errors.read_text().splitlines() if "for which there is no link yet" in line]
     assert len(remarks) == (2 if kind == "verbs" else 0)
-
-
-def test_a_block_comes_much_later(make_world: MakeWorld) -> None:
-    """PB 1 starts before PB 0, and looks for the port until it is there. No join lasts that long (5 s)."""
-    world = make_world("")
-    port = free_port()
-    early = start_block(world, "mpich", 1, "pingpong", **variables(1, 2, port))
-    with pytest.raises(subprocess.TimeoutExpired):
-        early.wait(6)
-    late = start_block(world, "openmpi", 1, "pingpong", **variables(0, 2, port))
-    assert [ended.check().output.split()[-1] for ended in finish(world, [late, early])] == ["right", "right"]
-    nothing_left(world)

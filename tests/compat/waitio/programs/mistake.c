@@ -15,7 +15,10 @@ static int mistake(const char* what, WAITIO_MPI_Comm universe, int rank) {
   WAITIO_MPI_Comm other;
   char data[16] = "0123456789abcde";
   int number = 0, two = 2, *lists[1] = {&two}, counts[1] = {1};
-  if (is(what, "rank")) return waitio_isend(universe, 9, data, 4, 1, &request);
+  if (is(what, "rank")) {
+    int returned = waitio_isend(universe, 9, data, 4, 1, &request);
+    return waitio_wait(&request) == 0 ? returned : 0; /* what failed at its start is complete */
+  }
   if (is(what, "negative rank")) return waitio_irecv(universe, -1, data, 4, 1, &request);
   if (is(what, "tag")) return waitio_mpi_send(data, 4, WAITIO_MPI_CHAR, 0, -5, universe);
   if (is(what, "type")) return waitio_mpi_send(data, 4, 77, 0, 5, universe);
@@ -94,6 +97,16 @@ int main(int argc, char** argv) {
   waitio_pb_rank(&pb);
   waitio_group_rank(universe, &rank);
   waitio_group_size(universe, &size);
+  if (is(what, "no finalize")) {
+    printf("PB %d of the hub\n", pb);
+    MPI_Finalize();
+    return 0;
+  }
+  if (is(what, "waits to be killed")) {
+    printf("joined\n");
+    fflush(stdout);
+    waitio_mpi_recv(&one, 1, WAITIO_MPI_INT, rank, 1, universe);
+  }
   if (is(what, "dies")) {
     if (pb == 1) _exit(9);
     printf("returned %d\n", waitio_mpi_recv(&one, 1, WAITIO_MPI_INT, size - 1, 1, universe));
