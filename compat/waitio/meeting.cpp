@@ -294,14 +294,13 @@ void Meeting::leave(const char* function) {
   universe_ = nullptr;
   const couplet_status status = couplet_leave(universe);
   const std::string text = status == COUPLET_OK ? "" : couplet_error_text();
-  const bool hosted = hub_.running();
-  if (hosted && !hub_.wait_for_end(leave_remark_ms)) {
+  if (hub_.running() && !hub_.wait_for_end(leave_remark_ms)) {
     say(function,
         "waits for the ranks of the other PBs, which have not called waitio_finalize: this process has their port");
     hub_.wait_for_end(-1);
   }
-  if (hosted && settings_.directory[0] != '\0') {
-    static_cast<void>(::rmdir(settings_.directory.data()));  // if it is empty
+  if (settings_.directory[0] != '\0') {
+    static_cast<void>(::rmdir(settings_.directory.data()));  // succeeds for the last process that has files there
   }
   if (status < 0 && status != COUPLET_ERROR_HUB_LOST) {  // no hub: all else was done
     throw Error(text, -status);

@@ -65,6 +65,16 @@ def test_fortran(make_world: MakeWorld, program: str, ranks: Sequence[int]) -> N
     nothing_left(world)
 
 
+@pytest.mark.parametrize("program", ["convert", "second"])
+def test_over_sockets(make_world: MakeWorld, program: str) -> None:
+    """No memory is shared between the blocks."""
+    world = make_world("")
+    lines = lines_of(world, (1, 2), [program], APART="1")
+    assert len(lines) == 3
+    assert all(re.search(r"[: ,]0 wrong$", line) for line in lines), lines
+    nothing_left(world)
+
+
 @pytest.mark.parametrize("program", ["convert", "talk", "module"])
 def test_over_files(make_world: MakeWorld, program: str) -> None:
     """No memory is shared between the blocks, and there is no address of a host."""
