@@ -140,8 +140,7 @@ std::string Meeting::start_hub() {
 couplet_status Meeting::join_once(double timeout_s) {
   couplet_join_options options;
   couplet_join_options_init(&options);
-  const std::string address = settings_.given_hub != 0 ? "" : settings_.address();
-  options.hub = address.empty() ? nullptr : address.c_str();
+  options.hub = settings_.hub.data();
   options.rank = rank_;
   options.size = size_;
   options.timeout_s = timeout_s;
@@ -175,14 +174,15 @@ void Meeting::join() {
       couplet_leave(universe_);
       universe_ = nullptr;
     }
-    const bool taken = !no_hub.empty() && status == COUPLET_ERROR_HUB_LOST;
     if (status == COUPLET_ERROR_EXISTS) {
       text += "; if that is a run which is just ending, start again in some seconds";
+    } else if (!no_hub.empty()) {
+      text = fmt::format("cannot start a hub at {}: {}; and what is there cannot be joined: {}", settings_.hub.data(),
+                         no_hub, text);
     }
-    agree(own == 2 ? (taken ? fmt::format("cannot start a hub at {}: {}", settings_.address(), no_hub) : text) : "",
-          status == COUPLET_OK ? error_other : -status);
+    agree(own == 2 ? text : "", status == COUPLET_OK ? error_other : -status);
     if (!remarked && rank_ == 0 && seconds_since(begin) > remark_after_s) {
-      say(init, fmt::format("is waiting for PB 0, which nothing shows yet at {}", settings_.address()));
+      say(init, fmt::format("is waiting for PB 0, which nothing shows yet at {}", settings_.hub.data()));
       remarked = true;
     }
   }
@@ -233,7 +233,7 @@ void Meeting::tell_settings() {
   const auto own = static_cast<std::size_t>(settings_.block);
   if (own >= count) {
     throw Error(fmt::format("this is PB {}, and the hub at {} has no program pb{}: PBs have the ids 0, 1, ...", own,
-                            settings_.address(), count));
+                            settings_.hub.data(), count));
   }
   couplet_group* everyone = nullptr;
   check(couplet_universe_group(universe_, &everyone));
@@ -254,7 +254,7 @@ void Meeting::tell_settings() {
   check(couplet_waitall(static_cast<std::int32_t>(count), sends.data(), settings_within_s, nullptr, nullptr));
   if (settings_.block_count != 0 && static_cast<std::size_t>(settings_.block_count) != count) {
     throw Error(fmt::format("WAITIO_NPB is {} here, and the hub at {} has {} parallel block{}", settings_.block_count,
-                            settings_.address(), count, count == 1 ? "" : "s"));
+                            settings_.hub.data(), count, count == 1 ? "" : "s"));
   }
 }
 
@@ -269,7 +269,7 @@ void Meeting::compare_with(std::size_t other) {
   if (status == COUPLET_ERROR_TIMEOUT) {
     throw Error(fmt::format("PB {} has joined, but has not called waitio_init within {} s; or the hub at {} is that of "
                             "an earlier run",
-                            other, settings_within_s, settings_.address()),
+                            other, settings_within_s, settings_.hub.data()),
                 -status);
   }
   check(status);

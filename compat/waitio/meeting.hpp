@@ -60,7 +60,7 @@ class Meeting {
   compat::HubProcess hub_;
   couplet_universe* universe_ = nullptr;
   std::vector<Block> blocks_;
-  std::vector<SettingsRecord> records_;  // of all PBs; they live as long as a request may write to them
+  std::vector<SettingsRecord> records_;  // what each PB has sent: a request may write here until leave
 };
 
 }  // namespace waitio

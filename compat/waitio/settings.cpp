@@ -133,10 +133,6 @@ const char* comm_type_name(CommType type) noexcept {
   return type_names[static_cast<std::size_t>(type)];
 }
 
-std::string Settings::address() const {
-  return given_hub != 0 ? variable("COUPLET_HUB") : hub.data();
-}
-
 Settings read_settings() {
   Settings settings;
   settings.given_hub = variable("COUPLET_HUB").empty() ? 0 : 1;
@@ -151,9 +147,8 @@ Settings read_settings() {
     put(settings.directory, "WAITIO_SCRATCH_DIR", read_directory());
   }
   if (settings.given_hub != 0) {
-    return settings;
-  }
-  if (settings.type == CommType::file) {
+    put(settings.hub, "COUPLET_HUB", variable("COUPLET_HUB"));
+  } else if (settings.type == CommType::file) {
     put(settings.hub, "WAITIO_SCRATCH_DIR", fmt::format("file:{}", settings.directory.data()));
   } else {
     const std::string host =

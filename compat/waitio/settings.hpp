@@ -16,11 +16,10 @@ struct Settings {
   int block = 0;        // WAITIO_PBID
   int block_count = 0;  // WAITIO_NPB; 0: COUPLET_HUB is set, and the hub says how many there are
   CommType type = CommType::none;
-  int given_hub = 0;                          // 1: COUPLET_HUB says where the hub is, and no hub is started here
-  double patience_s = 600;                    // for the start of the other PBs
-  std::array<char, 512> hub{};                // host:port, or "" if given_hub
-  std::array<char, 4096> directory{};         // through which files are exchanged, or ""
-  [[nodiscard]] std::string address() const;  // the hub's, for people and for couplet_join
+  int given_hub = 0;                   // 1: COUPLET_HUB says where the hub is, and no hub is started here
+  double patience_s = 600;             // for the start of the other PBs
+  std::array<char, 4096> hub{};        // its address, for couplet_join
+  std::array<char, 4096> directory{};  // through which files are exchanged, or ""
 };
 
 // Throws Error with a sentence that names the variable and says what would be right.

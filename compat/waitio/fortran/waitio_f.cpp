@@ -40,6 +40,7 @@ waitio_req_t* request(int* words) {
 // The same function under the name of the second set.
 #define WAITIO_SECOND_(name, first, parameters) WAITIO_FORTRAN_ name parameters __attribute__((alias(#first)));
 
+// NOLINTBEGIN(readability-identifier-naming): Fortran's compilers add the underscore
 // ---- the universe ----
 
 WAITIO_FORTRAN_ waitio_init_(const int* n, int* ierr) {
@@ -226,3 +227,4 @@ WAITIO_FORTRAN_ waitio_mpi_gatherv_(const void* sendbuf, const int* sendcount, c
 WAITIO_SECOND_(waitio_mpi_gatherv_f_, waitio_mpi_gatherv_,
                (const void*, const int*, const int*, void*, const int*, const int*, const int*, const int*, const int*,
                 int*))
+// NOLINTEND(readability-identifier-naming)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Callable
@@ -124,3 +125,25 @@ def test_no_finalize(make_world: MakeWorld) -> None:
         assert time.monotonic() < deadline
         time.sleep(0.02)
     world.clean()
+
+
+@pytest.mark.parametrize("answers", [True, False], ids=["another protocol", "silence"])
+def test_the_port_belongs_to_another_program(make_world: MakeWorld, tmp_path: Path, answers: bool) -> None:
+    """The error says that the port is taken, and that what has it is no hub."""
+    world = make_world("")
+    errors = tmp_path / "errors"
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        own = variables(0, 1, port, COUPLET_JOIN_TIMEOUT="1")
+        process = start_block(world, "openmpi", 1, "mistake", errors=errors, **own)
+        if answers:
+            connection, _ = taken.accept()
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" * 8)
+            connection.close()
+        assert world.finish(process).output == "init failed\n"
+    (said,) = errors.read_text().splitlines()
+    assert f"cannot start a hub at 127.0.0.1:{port}: couplet-hub: " in said
+    assert "; and what is there cannot be joined: " in said
+    nothing_left(world)
