@@ -46,9 +46,10 @@ def start_block(
     errors: Path | None = None,
     **extra: str,
 ) -> subprocess.Popen[str]:
-    """Starts one parallel block. extra: its variables."""
+    """Starts one parallel block. extra: its variables. ranks: 0 starts one process without a launcher."""
     path = BUILD / "tests" / "compat" / flavour / f"waitio_{program}"
-    command = [launcher(flavour), "-n", str(ranks), *prefix(errors), built(path, LANGUAGES[program], flavour)]
+    start = [launcher(flavour), "-n", str(ranks)] if ranks else []
+    command = [*start, *prefix(errors), built(path, LANGUAGES[program], flavour)]
     return world.start([*command, *(str(word) for word in words)], **environment(world, flavour, errors), **extra)
 
 

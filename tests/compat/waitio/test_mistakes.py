@@ -41,7 +41,7 @@ MISTAKES = [
 TOGETHER = [
     ("operation", r"9 is no operation; there are WAITIO_MPI_SUM, _MAX and _MIN"),
     ("root", r"has no rank 9 for a root; it has 0 to 1"),
-    ("counts", r"."),
+    ("counts", r"calls allreduce of [01] double by sum .* allreduce of [01] double by sum"),
 ]
 # A wrong environment: the variables that differ from right ones, and the sentence.
 WRONG = [
@@ -66,18 +66,21 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("what", "returned", "sentence"), MISTAKES, ids=[each[0] for each in MISTAKES])
-def test_mistake(make_world: MakeWorld, tmp_path: Path, what: str, returned: int, sentence: str) -> None:
+def test_mistakes(make_world: MakeWorld, tmp_path: Path) -> None:
+    """PB 1 makes all of them, one after the other. Each is answered by a value and a sentence, and all go on."""
     world = make_world("")
     errors = tmp_path / "errors"
+    words = [what for what, _, _ in MISTAKES]
     right, wrong = (
-        each.check().output for each in finish(world, start_blocks(world, (1, 1), ["mistake"], [what], errors=errors))
+        each.check().output for each in finish(world, start_blocks(world, (1, 1), ["mistake"], words, errors=errors))
     )
     assert right == "sum right\n"
-    assert wrong == (f"returned {returned}\n" if returned else "") + "sum right\n"
+    assert wrong.splitlines() == [f"{what}: {returned}" for what, returned, _ in MISTAKES] + ["sum right"]
     said = errors.read_text().splitlines()
-    assert len(said) == (1 if sentence else 0), said
-    assert not sentence or re.match(PB1 + sentence, said[0]), said
+    sentences = [sentence for _, _, sentence in MISTAKES if sentence]
+    assert len(said) == len(sentences), said
+    for line, sentence in zip(said, sentences, strict=True):
+        assert re.match(PB1 + sentence, line), line
     nothing_left(world)
 
 
@@ -127,12 +130,12 @@ def test_not_a_member(make_world: MakeWorld, tmp_path: Path) -> None:
     ("wrong", "sentence"), WRONG, ids=[f"{[*each[0]][-1]}={[*each[0].values()][-1]}" for each in WRONG]
 )
 def test_wrong_environment(make_world: MakeWorld, tmp_path: Path, wrong: dict[str, str], sentence: str) -> None:
-    """Both ranks fail, and one of them says why."""
+    """A process without a launcher is rank 0 of 1."""
     world = make_world("")
     errors = tmp_path / "errors"
     own = variables(0, 1, free_port()) | wrong
-    ended = world.finish(start_block(world, "openmpi", 2, "mistake", errors=errors, **own))
-    assert ended.output.count("init failed") == 2
+    ended = world.finish(start_block(world, "mpich", 0, "mistake", errors=errors, **own))
+    assert ended.output == "init failed\n"
     (said,) = errors.read_text().splitlines()
     assert said.startswith("WaitIO, rank 0 of its launch: waitio_create_universe: " + sentence), said
     nothing_left(world)
@@ -170,6 +173,16 @@ def test_the_others_have_other_settings(
         said = [line for line in file.read_text().splitlines() if "no link yet" not in line]
         assert len(said) == 1, said
         assert sentence in said[0]
+    nothing_left(world)
+
+
+def test_one_rank_says_what_is_wrong(make_world: MakeWorld, tmp_path: Path) -> None:
+    world = make_world("")
+    errors = tmp_path / "errors"
+    ended = world.finish(start_block(world, "openmpi", 2, "mistake", errors=errors, WAITIO_NPB="2"))
+    assert ended.output.count("init failed") == 2
+    (said,) = errors.read_text().splitlines()
+    assert "WAITIO_PBID is not set" in said
     nothing_left(world)
 
 
