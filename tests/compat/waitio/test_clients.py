@@ -32,10 +32,10 @@ def test_bytes_and_groups(make_world: MakeWorld, ranks: Sequence[int]) -> None:
     nothing_left(world)
 
 
-@pytest.mark.parametrize("size", [0, 128, 129, 524288, 3000001])
-def test_sizes(make_world: MakeWorld, size: int) -> None:
+def test_sizes(make_world: MakeWorld) -> None:
     world = make_world("")
-    assert all(line.endswith(": right") for line in lines_of(world, (1, 1), ["pingpong"], [size]))
+    lines = lines_of(world, (1, 1), ["pingpong"], [0, 128, 129, 524288, 3000001])
+    assert lines == [f"PB {block} of 2 rank 0: right" for block in range(2)]
     nothing_left(world)
 
 
@@ -55,7 +55,7 @@ def test_conversion(make_world: MakeWorld, ranks: Sequence[int]) -> None:
     nothing_left(world)
 
 
-@pytest.mark.parametrize("ranks", [(1,), (1, 2), (2, 1, 1)], ids=str)
+@pytest.mark.parametrize("ranks", [(1, 2), (2, 1, 1)], ids=str)
 @pytest.mark.parametrize("program", ["talk", "second", "module"])
 def test_fortran(make_world: MakeWorld, program: str, ranks: Sequence[int]) -> None:
     world = make_world("")

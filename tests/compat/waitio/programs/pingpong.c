@@ -1,5 +1,5 @@
 /* A client of waitio.h in WaitIO's style: groups by filters, requests inside structs, bytes.
- * usage: pingpong BYTES: rank 0 of PB 0 sends to rank 0 of the last PB, and gets everything back, each byte plus 1. */
+ * usage: pingpong [BYTES...]: rank 0 of PB 0 sends to rank 0 of the last PB, and gets everything back, each byte plus 1. */
 #include <mpi.h>
 #include <string.h>
 #include <waitio.h>
@@ -20,7 +20,6 @@ static int check(int right, const char* what) {
 }
 
 int main(int argc, char** argv) {
-  size_t bytes = argc > 1 ? (size_t)atol(argv[1]) : 8;
   int rank, size, pbs, pb, bad = 0, group_rank, group_size, total = 0, before = 0;
   int nprocs[16];
   waitio_filter_func_t all[4] = {truef, truef, truef, truef};
@@ -47,7 +46,8 @@ int main(int argc, char** argv) {
   waitio_group_rank(ends, &group_rank);
   waitio_group_size(ends, &group_size);
   bad += check(group_rank == (rank == 0 ? pb : -1) && group_size == pbs, "rank among the heads");
-  if (rank == 0 && pbs > 1 && (pb == 0 || pb == pbs - 1)) {
+  for (int word = 0; rank == 0 && pbs > 1 && (pb == 0 || pb == pbs - 1) && word < argc; word++) {
+    size_t bytes = word > 0 ? (size_t)atol(argv[word]) : 8;
     transfer there, back;
     there.data = malloc(bytes + 1);
     back.data = malloc(bytes + 1);
