@@ -24,7 +24,7 @@ def test_a_block_comes_much_later(make_world: MakeWorld) -> None:
     port = free_port()
     early = start_block(world, "mpich", 1, "pingpong", **variables(1, 2, port))
     with pytest.raises(subprocess.TimeoutExpired):
-        early.wait(6)
+        early.wait(5.3)
     late = start_block(world, "openmpi", 1, "pingpong", **variables(0, 2, port))
     assert [ended.check().output.split()[-1] for ended in finish(world, [late, early])] == ["right", "right"]
     nothing_left(world)
