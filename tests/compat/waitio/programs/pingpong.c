@@ -1,5 +1,6 @@
 /* A client of waitio.h in WaitIO's style: groups by filters, requests inside structs, bytes.
- * usage: pingpong [BYTES...]: rank 0 of PB 0 sends to rank 0 of the last PB, and gets everything back, each byte plus 1. */
+ * usage: pingpong [BYTES...]: rank 0 of PB 0 sends to rank 0 of the last PB, and gets everything
+ * back, each byte plus 1. */
 #include <mpi.h>
 #include <string.h>
 #include <waitio.h>
