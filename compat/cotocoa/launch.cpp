@@ -2,13 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,17 +13,12 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "capi/private.h"
 #include "report.hpp"
-
-extern char** environ;  // NOLINT: POSIX does not declare it
 
 namespace ctca {
 namespace {
 
 constexpr std::size_t secret_digits = 64;
-constexpr int secret_in_child = 3;
-constexpr int hub_start_ms = 20'000;
 
 // The record that the first rank sends to all others.
 struct Meeting {
@@ -69,95 +60,10 @@ std::string make_secret(const char* function) {
   return digits;
 }
 
-// Reads the line COUPLET_HUB=host:port that the hub prints when it listens. Returns "" if it printed something else, or
-// nothing.
-std::string read_address(int descriptor) {
-  constexpr std::string_view expected = "COUPLET_HUB=";
-  std::string said;
-  pollfd ready{descriptor, POLLIN, 0};
-  while (said.find('\n') == std::string::npos && ::poll(&ready, 1, hub_start_ms) > 0) {
-    std::array<char, 256> part{};
-    const ssize_t count = ::read(descriptor, part.data(), part.size());
-    if (count <= 0) {
-      break;
-    }
-    said.append(part.data(), static_cast<std::size_t>(count));
-  }
-  const std::string line = said.substr(0, said.find('\n'));
-  return line.starts_with(expected) && line.size() < said.size() ? line.substr(expected.size()) : "";
-}
-
-// Sets up standard input, standard output and the memory of the secret for the child. No other descriptor stays open
-// there.
-class Spawning {
- public:
-  Spawning(int input, int output, int secret) {
-    posix_spawn_file_actions_init(&actions_);
-    posix_spawnattr_init(&attributes_);
-    posix_spawn_file_actions_adddup2(&actions_, input, 0);
-    posix_spawn_file_actions_adddup2(&actions_, output, 1);
-    posix_spawn_file_actions_adddup2(&actions_, secret, secret_in_child);
-    posix_spawn_file_actions_addclosefrom_np(&actions_, secret_in_child + 1);
-    sigset_t none;
-    sigemptyset(&none);
-    sigset_t all;
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes_, &none);
-    posix_spawnattr_setsigdefault(&attributes_, &all);
-    // The hub gets a session of its own, so that a launcher which kills the ranks leaves it the time to clean up.
-    posix_spawnattr_setflags(&attributes_, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  }
-  ~Spawning() {
-    posix_spawnattr_destroy(&attributes_);
-    posix_spawn_file_actions_destroy(&actions_);
-  }
-  Spawning(const Spawning&) = delete;
-  Spawning& operator=(const Spawning&) = delete;
-
-  int run(const std::string& path, const std::vector<std::string>& arguments, pid_t* process) const {
-    std::vector<char*> words;
-    words.reserve(arguments.size() + 1);
-    for (const auto& argument : arguments) {
-      words.push_back(const_cast<char*>(argument.c_str()));  // NOLINT: posix_spawn does not change them
-    }
-    words.push_back(nullptr);
-    return ::posix_spawn(process, path.c_str(), &actions_, &attributes_, words.data(), environ);
-  }
-
- private:
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
-struct Pipe {
-  OwnedDescriptor read_end;
-  OwnedDescriptor write_end;
-};
-
-// Makes a pipe, both ends of which have numbers above those that the child is given.
-Pipe make_pipe(const char* function) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    fatal(function, system_text("no pipe to the hub"));
-  }
-  Pipe pipe{OwnedDescriptor(::fcntl(ends[0], F_DUPFD_CLOEXEC, secret_in_child + 1)),
-            OwnedDescriptor(::fcntl(ends[1], F_DUPFD_CLOEXEC, secret_in_child + 1))};
-  ::close(ends[0]);
-  ::close(ends[1]);
-  return pipe;
-}
-
 }  // namespace
 
 const char* role_name(Role role) noexcept {
   return role == Role::requester ? "requester" : role == Role::coupler ? "coupler" : "worker";
-}
-
-void OwnedDescriptor::reset() noexcept {
-  if (number_ >= 0) {
-    ::close(number_);
-  }
-  number_ = -1;
 }
 
 std::string JobProgram::name() const {
@@ -234,7 +140,7 @@ void Launch::find_hub(const char* function) {
     const std::string digits = make_secret(function);
     std::copy(digits.begin(), digits.end(), meeting.secret.begin());
     keep_secret(function, digits.c_str());
-    start_hub(function, one_host);
+    start_hub(one_host);
     std::copy_n(hub_.begin(), std::min(hub_.size(), meeting.hub.size() - 1), meeting.hub.begin());
   }
   check_mpi(function, MPI_Bcast(&meeting, sizeof meeting, MPI_BYTE, 0, MPI_COMM_WORLD));
@@ -248,7 +154,7 @@ void Launch::find_hub(const char* function) {
 // Keeps the secret in memory that has a descriptor but no name. Only this user may open it.
 void Launch::keep_secret(const char* function, const char* digits) {
   const int made = ::memfd_create("couplet-secret", MFD_CLOEXEC);
-  OwnedDescriptor above(made < 0 ? -1 : ::fcntl(made, F_DUPFD_CLOEXEC, secret_in_child + 1));
+  compat::OwnedDescriptor above(made < 0 ? -1 : ::fcntl(made, F_DUPFD_CLOEXEC, compat::min_descriptor));
   if (made >= 0) {
     ::close(made);
   }
@@ -259,60 +165,22 @@ void Launch::keep_secret(const char* function, const char* digits) {
   secret_ = std::move(above);
 }
 
-void Launch::start_hub(const char* function, bool one_host) {
-  std::array<char, 4096> path{};
-  check(function, couplet_private_find_program("couplet-hub", path.data(), path.size()));
+void Launch::start_hub(bool one_host) {
   std::string list;
   for (const auto& program : programs_) {
     list += fmt::format("{}{}:{}", list.empty() ? "" : ",", program.name(), program.size);
   }
-  Pipe input = make_pipe(function);
-  Pipe output = make_pipe(function);
-  const Spawning spawning(input.read_end.number(), output.write_end.number(), secret_.number());
-  const std::vector<std::string> arguments = {path.data(),
-                                              "--programs",
-                                              list,
-                                              "--listen",
-                                              one_host ? "127.0.0.1:0" : "0.0.0.0:0",
-                                              "--secret-file",
-                                              fmt::format("/proc/self/fd/{}", secret_in_child),
-                                              "--name",
-                                              "cotocoa",
-                                              "--until-input-ends"};
-  if (const int error = spawning.run(path.data(), arguments, &hub_process_); error != 0) {
-    fatal(function, fmt::format("cannot start {}: {}", path.data(), std::strerror(error)));
-  }
-  output.write_end.reset();
-  lifeline_ = std::move(input.write_end);
-  hub_output_ = std::move(output.read_end);
-  hub_ = read_address(hub_output_.number());
-  const auto colon = hub_.rfind(':');
-  if (colon == std::string::npos) {
-    fatal(function, fmt::format("{} did not start", path.data()));
-  }
+  compat::HubStart what;
+  what.options = {"--programs", list, "--listen", one_host ? "127.0.0.1:0" : "0.0.0.0:0", "--name", "cotocoa"};
+  what.secret = secret_.number();
+  hub_process_.start(what);
+  hub_ = hub_process_.address();
   // The hub listens on all interfaces; the other hosts know this one by its name.
   if (!one_host) {
     std::array<char, 256> host{};
     ::gethostname(host.data(), host.size() - 1);
-    hub_ = std::string(host.data()) + hub_.substr(colon);
+    hub_ = std::string(host.data()) + hub_.substr(hub_.rfind(':'));
   }
-}
-
-void Launch::end_hub() {
-  if (hub_process_ == 0) {
-    return;
-  }
-  std::array<char, 64> rest{};
-  ssize_t count = 1;
-  // Reads until the hub closes its output, which means that it has ended.
-  while (count > 0 || (count < 0 && errno == EINTR)) {
-    count = ::read(hub_output_.number(), rest.data(), rest.size());
-  }
-  int status = 0;
-  while (::waitpid(hub_process_, &status, 0) < 0 && errno == EINTR) {
-  }
-  hub_process_ = 0;
-  lifeline_.reset();
 }
 
 std::string Launch::secret_file() const {

@@ -1,15 +1,16 @@
 // Finds out which processes are in this MPI job, and where the job's hub is. In one MPMD job the first rank starts the
 // hub. Its secret is sent over MPI_COMM_WORLD and is in no file. If COUPLET_HUB is set, the job is one of several and
-// joins that hub. The session calls it; it calls MPI and the program couplet-hub.
+// joins that hub. The session calls it; it calls MPI and common/.
 // Invariant: the hub ends when the universe has ended, and when the process that started it is gone for any reason.
 // Tests: tests/compat/cotocoa.
 #pragma once
 
 #include <mpi.h>
-#include <sys/types.h>
 
 #include <string>
 #include <vector>
+
+#include "hub_process.hpp"
 
 namespace ctca {
 
@@ -33,28 +34,6 @@ struct JobProgram {
   [[nodiscard]] std::string name() const;  // the name by which the hub knows it
 };
 
-// A file descriptor that closes itself.
-class OwnedDescriptor {
- public:
-  OwnedDescriptor() = default;
-  explicit OwnedDescriptor(int number) : number_(number) {}
-  ~OwnedDescriptor() { reset(); }
-  OwnedDescriptor(const OwnedDescriptor&) = delete;
-  OwnedDescriptor& operator=(const OwnedDescriptor&) = delete;
-  OwnedDescriptor& operator=(OwnedDescriptor&& other) noexcept {
-    reset();
-    number_ = other.number_;
-    other.number_ = -1;
-    return *this;
-  }
-  OwnedDescriptor(OwnedDescriptor&& other) noexcept : number_(other.number_) { other.number_ = -1; }
-  [[nodiscard]] int number() const noexcept { return number_; }
-  void reset() noexcept;
-
- private:
-  int number_ = -1;
-};
-
 class Launch {
  public:
   // Finds the programs of this job, in the order requester, coupler, workers by id. Collective over MPI_COMM_WORLD.
@@ -62,7 +41,7 @@ class Launch {
   // Finds the universe's hub and secret for couplet_join. They are empty if the environment gives them. Collective.
   void find_hub(const char* function);
   // Waits on the first rank until the hub, if this process has started it, finds that the universe has ended.
-  void end_hub();
+  void end_hub() { hub_process_.wait_for_end(-1); }
 
   [[nodiscard]] const std::vector<JobProgram>& programs() const noexcept { return programs_; }
   [[nodiscard]] std::size_t own_program() const noexcept { return own_; }
@@ -74,17 +53,15 @@ class Launch {
  private:
   void check_programs(const char* function) const;
   void object(const char* function, const JobProgram& program, const std::string& text) const;
-  void start_hub(const char* function, bool one_host);
+  void start_hub(bool one_host);
   void keep_secret(const char* function, const char* digits);
 
   int world_rank_ = 0;
   std::vector<JobProgram> programs_;
   std::size_t own_ = 0;
   std::string hub_;
-  OwnedDescriptor secret_;    // memory that holds the secret
-  OwnedDescriptor lifeline_;  // the hub's standard input: the hub ends when it is closed
-  OwnedDescriptor hub_output_;
-  pid_t hub_process_ = 0;
+  compat::OwnedDescriptor secret_;  // memory that holds the secret
+  compat::HubProcess hub_process_;
 };
 
 }  // namespace ctca

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from launching import mpi_environment
 from needs import built, compiler
+from waitio import free_port
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 BUILD = Path(os.environ.get("COUPLET_BUILD_DIR", PROJECT / "build" / "release"))
@@ -112,6 +113,29 @@ def test_clients_of_cotocoa(prefix: Path, python: Path, tmp_path: Path, flavour:
     command += [":", "-n", "1", tmp_path / "look", ":", "-n", "2", python, PROJECT / "examples" / "cotocoa" / "look.py"]
     output = run(command, env={**os.environ, **mpi_environment(flavour), "COUPLET_RUN_DIR": str(tmp_path)})
     assert output.count("  0.924  1.848  2.772  3.697  4.621  5.545\n") == 2
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+def test_clients_of_waitio(prefix: Path, tmp_path: Path, flavour: str) -> None:
+    """They are built with pkg-config and the MPI's wrappers: the module, both names of the include file, and C."""
+    compiler("fortran", flavour)
+    search = {**os.environ, "PKG_CONFIG_PATH": str(next(prefix.glob("lib*/**/pkgconfig")))}
+    flags = run(["pkg-config", "--cflags", "--libs", f"couplet-waitio-{flavour}"], env=search).split()
+    programs = PROJECT / "tests" / "compat" / "waitio" / "programs"
+    block = {"WAITIO_MASTER_HOST": "127.0.0.1", "WAITIO_NPB": "1", "WAITIO_PBID": "0"}
+    for wrapper, source, libraries in (
+        ("mpifort", "module.f90", ["-lwaitio_mpif90"]),
+        ("mpifort", "talk.f", []),
+        ("mpifort", "second.f90", []),
+        ("mpicc", "convert.c", []),
+    ):
+        program = tmp_path / Path(source).stem
+        run([f"{wrapper}.{flavour}", programs / source, "-o", program, *flags, *libraries], cwd=tmp_path)
+        own = block | {"WAITIO_MASTER_PORT": str(free_port()), "COUPLET_RUN_DIR": str(tmp_path)}
+        output = run([f"mpiexec.{flavour}", "-n", "2", program], env={**os.environ, **mpi_environment(flavour), **own})
+        assert output.count(" 0 wrong\n") == 2
+    usage = run([prefix / "bin" / "waitio-serv", "-h"])
+    assert usage.startswith("usage: waitio-serv -d -m HOST")
 
 
 @pytest.mark.parametrize("flavour", ["openmpi", "mpich"])

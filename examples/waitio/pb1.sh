@@ -1,0 +1,4 @@
+export WAITIO_MASTER_PORT=7100 WAITIO_NPB=2 WAITIO_PBID=1 WAITIO_COMM_TYPE=socket
+export COUPLER_JOB_ID=storm WAITIO_SCRATCH_DIR=$PWD
+export WAITIO_MASTER_HOST=$(waitio-serv -c)
+mpiexec.mpich -n 1 ./air
