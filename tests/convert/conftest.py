@@ -28,7 +28,10 @@ class Workshop:
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("COUPLET_")}
-        tmpdir = {"OMPI_MCA_orte_tmpdir_base": str(self.folder), "OMPI_MCA_btl_vader_backing_directory": str(self.folder)}
+        tmpdir = {
+            "OMPI_MCA_orte_tmpdir_base": str(self.folder),
+            "OMPI_MCA_btl_vader_backing_directory": str(self.folder),
+        }
         return kept | tmpdir | {"COUPLET_RUN_DIR": str(self.run_directory), "OMP_NUM_THREADS": "2"}
 
     def call(self, command: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
@@ -109,5 +112,3 @@ def convert_text(tmp_path: Path) -> Callable[..., tuple[str, list[str], list[str
         return outcome.files[0].after, short[0], short[1]
 
     return make
-
-

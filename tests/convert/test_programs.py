@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
+
+COUPLET = Path(sys.executable).parent / "couplet"
+PROGRAMS = Path(__file__).parent / "programs"
 
 WITHOUT_MPI = [
     ("ring.f",),
@@ -29,3 +35,55 @@ def test_mpi_stays_for_other_things(workshop, sources: tuple[str, ...]) -> None:
 def test_a_communicator_of_two(workshop) -> None:
     lines = workshop.same_results(["two_communicators.f90"], "--communicator", "between", with_mpi=True)
     assert len(lines) == 3
+
+
+def test_threads_that_take_turns(workshop) -> None:
+    """One call is in an OpenMP region: it is reported, and converted only with --openmp convert."""
+    refused = workshop.convert(["team.f90"], "--without-mpi")
+    assert refused.returncode == 1
+    assert "team.f90:21: MPI_Barrier: it is inside an OpenMP region" in refused.stderr
+    assert not (workshop.folder / "new").exists()
+    workshop.same_results(["team.f90"], "--without-mpi", "--openmp", "convert")
+
+
+HEAT = [f"../../../examples/heat-cube/solver/{name}.f90" for name in (
+    "decomposition", "halo", "conjugate_gradients", "heat_cube",
+)]  # fmt: skip
+
+
+@pytest.mark.parametrize("ranks", [1, 4])
+def test_the_heat_cube(workshop, ranks: int) -> None:
+    """A solver of four files: the same numbers of iterations, and temperatures to 12 digits."""
+    converted = workshop.convert(HEAT, "--without-mpi", "--program", "solver")
+    assert converted.returncode == 0, converted.stderr
+    assert "couplet: 16 calls in 4 files converted, 0 problems" in converted.stderr
+    before = workshop.compile([PROGRAMS / name for name in HEAT], "before", mpi=True, ported=False)
+    files = [workshop.folder / "new" / name.rpartition("/")[2] for name in HEAT]
+    after = workshop.compile(files, "after", mpi=False, ported=True)
+    expected = workshop.run_mpi(before, "20", "4", ranks=ranks)
+    found = workshop.run_coupled(after, "20", "4", ranks=ranks)
+    assert [line.split(", heat")[0] for line in found if "step" in line] == [
+        line.split(", heat")[0] for line in expected if "step" in line
+    ]
+    assert [line for line in found if line.startswith("iterations")] == [
+        line for line in expected if line.startswith("iterations")
+    ]
+    numbers = [[float(word) for line in lines for word in line.replace(",", "").split() if "." in word]
+               for lines in (expected, found)]  # fmt: skip
+    assert len(numbers[0]) == len(numbers[1]) >= 14
+    assert numbers[1] == pytest.approx(numbers[0], rel=1e-12, abs=1e-12)
+
+
+def test_an_error_ends_the_program(workshop) -> None:
+    """As in MPI by default, also if the caller takes an error code."""
+    source = workshop.folder / "wrong.f90"
+    source.write_text(
+        "program wrong\n  use mpi\n  integer :: ierr, x(3)\n  call MPI_Init(ierr)\n"
+        "  call MPI_Send(x, 3, MPI_INTEGER, 99, 1, MPI_COMM_WORLD, ierr)\n  print *, 'after'\n"
+        "  call MPI_Finalize(ierr)\nend program\n"
+    )
+    workshop.need([COUPLET, "convert", source, "--without-mpi", "-o", "new"])
+    program = workshop.compile([workshop.folder / "new" / "wrong.f90"], "wrong", mpi=False, ported=True)
+    with pytest.raises(AssertionError, match="99"):
+        workshop.run_coupled(program, ranks=1)
+    assert "after" not in (workshop.folder / "solver.log").read_text()

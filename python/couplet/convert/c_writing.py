@@ -96,7 +96,9 @@ class CWriter:
                 continue
             answer = self.decision.converts(constant)
             if answer is None:
-                reason = "it is used with messages that are converted and with ones that stay MPI; use a variable for each"
+                reason = (
+                    "it is used with messages that are converted and with ones that stay MPI; use a variable for each"
+                )
                 self._problem(constant.source, constant.node, reason)
             elif answer:
                 constant.source.replace(constant.node, _CONSTANTS[constant.name])
@@ -227,7 +229,9 @@ class CWriter:
         includes = [each for each in walk(self.source.tree.root_node) if each.type == "preproc_include"]
         if any("couplet_ported.h" in self.source.text_of(each) for each in includes):
             return
-        mpi = [each for each in includes if self.source.text_of(each).split("include")[1].strip() in ("<mpi.h>", '"mpi.h"')]
+        mpi = [
+            each for each in includes if self.source.text_of(each).split("include")[1].strip() in ("<mpi.h>", '"mpi.h"')
+        ]
         if mpi and self.options.without_mpi:
             line_end = "\n" if self.source.text_of(mpi[0]).endswith("\n") else ""
             self.source.replace(mpi[0], _HEADER + line_end)
@@ -255,5 +259,3 @@ class CWriter:
         path = str(source.path)
         if not any((each.path, each.line, each.what) == (path, line, text) for each in self.decision.problems):
             self.decision.problems.append(Finding(path, line, text, reason))
-
-

@@ -166,10 +166,7 @@ class Decision:
             if call.name == "mpi_get_count":
                 read |= {each.symbol.root() for each in call.of_role("status") if each.symbol is not None}
         passed = {
-            actual.root()
-            for each in self.facts.passed
-            for _, actual in each.arguments
-            if isinstance(actual, Symbol)
+            actual.root() for each in self.facts.passed for _, actual in each.arguments if isinstance(actual, Symbol)
         }
         for call in self.facts.calls:
             for argument in call.of_role("status", "statuses"):
@@ -241,7 +238,9 @@ class Decision:
             return False
         if symbol is not None and symbol.root().uses["mpi"]:
             return False
-        kept = any(not call.chosen and call.name in ROLES for call in self.facts.calls if call.source is constant.source)
+        kept = any(
+            not call.chosen and call.name in ROLES for call in self.facts.calls if call.source is constant.source
+        )
         chosen = any(call.chosen for call in self.facts.calls if call.source is constant.source)
         if kept and chosen:
             return None

@@ -35,6 +35,7 @@ class _Line:
     text: str  # without the end of the line
     kind: str  # comment, directive, first or continuation
     code_from: int = 0
+    last_column: int = LAST_COLUMN
 
 
 def _classify(start: int, text: str) -> _Line:
@@ -45,7 +46,8 @@ def _classify(start: int, text: str) -> _Line:
     tab = text.find("\t")
     if 0 <= tab < 6:
         continues = text[tab + 1 : tab + 2].isdigit() and text[tab + 1] != "0"
-        return _Line(start, text, "continuation" if continues else "first", tab + (2 if continues else 1))
+        kind = "continuation" if continues else "first"
+        return _Line(start, text, kind, tab + (2 if continues else 1), len(text))
     if text.strip().startswith("!") and text.find("!") != 5:
         return _Line(start, text, "comment")
     if len(text) > 5 and text[5] not in " 0" and not text[:5].strip():
@@ -55,7 +57,7 @@ def _classify(start: int, text: str) -> _Line:
 
 def _code_end(line: _Line, quote: str) -> tuple[int, str]:
     """Returns where the code of a line ends (a comment or column 72), and the quote that is open there."""
-    end = len(line.text) if "\t" in line.text[:6] else min(len(line.text), LAST_COLUMN)
+    end = min(len(line.text), line.last_column)
     for place in range(line.code_from, end):
         letter = line.text[place]
         if quote:
@@ -69,7 +71,7 @@ def _code_end(line: _Line, quote: str) -> tuple[int, str]:
 
 def _word_rest(line: _Line, end: int, following: _Line) -> int:
     """Returns how many characters of the next line belong to a word that column 72 has cut."""
-    if end < LAST_COLUMN or not _in_word(line.text[end - 1]):
+    if end != LAST_COLUMN or not _in_word(line.text[end - 1]):
         return 0
     rest = following.text[following.code_from :]
     return next((place for place, letter in enumerate(rest) if not _in_word(letter)), len(rest))
@@ -79,11 +81,12 @@ def _in_word(letter: str) -> bool:
     return letter.isalnum() or letter == "_"
 
 
-def normalise(original: str) -> Normalised:
-    """Returns free form that means the same."""
+def normalise(original: str, unlimited: frozenset[str] = frozenset()) -> Normalised:
+    """Returns free form that means the same. The lines `unlimited` have code beyond column 72: they are to be broken."""
     lines, start = [], 0
     for text in original.split("\n"):
         lines.append(_classify(start, text))
+        lines[-1].last_column = len(text) if text in unlimited else lines[-1].last_column
         start += len(text) + 1
     result = Normalised()
     quote, moved = "", 0

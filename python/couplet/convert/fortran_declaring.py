@@ -133,7 +133,9 @@ class Declarations:
             self.source.insert_line_after(statement, f"{kind}{attributes} :: {text}")
         if staying:
             start, end = self.source.start_of(declarators[0]), self.source.end_of(declarators[-1])
-            kept = ", ".join(self.source.text[self.source.start_of(each) : self.source.end_of(each)] for each in staying)
+            kept = ", ".join(
+                self.source.text[self.source.start_of(each) : self.source.end_of(each)] for each in staying
+            )
             self.source.edit(start, end, kept)
         else:
             start = self.source.line_start(self.source.start_of(statement))
@@ -164,7 +166,10 @@ class Declarations:
             text = self.source.text_of(attribute)
             if kind == FORTRAN_HANDLES["status"] and text.lower().startswith("dimension"):
                 sizes = [
-                    self.source.text_of(each) for part in attribute.children for each in part.children if is_argument(each)
+                    self.source.text_of(each)
+                    for part in attribute.children
+                    for each in part.children
+                    if is_argument(each)
                 ]
                 text = f"dimension({', '.join(sizes[1:])})" if len(sizes) > 1 else ""
             found += f", {text}" if text else ""

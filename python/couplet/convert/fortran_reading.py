@@ -220,7 +220,7 @@ class FortranReader:
         if not inside or symbol is None:
             return
         direct = inside[0].parent
-        if direct is node or (direct is not None and direct.parent == node):
+        if direct == node or (direct is not None and direct.parent == node):
             self.facts.read_statuses.append((self.source, node, symbol))
 
     def _read_call(self, node: Node, callee: Node | None) -> None:
@@ -268,7 +268,10 @@ class FortranReader:
         if name not in FORTRAN_CONSTANTS and name not in FORTRAN_PROCESS_CONSTANTS:
             return
         for parent in ancestors(node):
-            if parent.type in ("subroutine_call", "call_expression") and self.text(parent.children[0]).lower() != "call":
+            if (
+                parent.type in ("subroutine_call", "call_expression")
+                and self.text(parent.children[0]).lower() != "call"
+            ):
                 if self.text(parent.children[0]).lower().startswith("mpi_"):
                     return
             elif parent.type == "subroutine_call":

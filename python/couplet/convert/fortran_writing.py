@@ -253,7 +253,10 @@ class FortranWriter:
         return "" if named is None else self.source.text_of(named).lower()
 
     def _delete_line(self, node: Node) -> None:
-        start, end = self.source.line_start(self.source.start_of(node)), self.source.line_end(self.source.end_of(node) - 1)
+        start, end = (
+            self.source.line_start(self.source.start_of(node)),
+            self.source.line_end(self.source.end_of(node) - 1),
+        )
         self.source.edit(start, end, "")
 
     def _remove_mpi(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from couplet.convert.errors import ConvertError
-from couplet.convert.fixed_form import is_fixed_form, normalise
+from couplet.convert.fixed_form import LAST_COLUMN, is_fixed_form, normalise
 from couplet.convert.parsing import parser_for, walk
 
 if TYPE_CHECKING:
@@ -24,11 +24,13 @@ C_SUFFIXES = (".c", ".h")
 class Source:
     """One file."""
 
-    def __init__(self, path: Path, text: str | None = None) -> None:
+    def __init__(self, path: Path, text: str | None = None, unlimited: frozenset[str] = frozenset()) -> None:
         self.path = path
         suffix = path.suffix.lower()
         if suffix not in FORTRAN_SUFFIXES + C_SUFFIXES:
-            raise ConvertError(f"{path}: {suffix or 'no suffix'} is not one of Fortran or C, such as .f90, .f, .c or .h")
+            raise ConvertError(
+                f"{path}: {suffix or 'no suffix'} is not one of Fortran or C, such as .f90, .f, .c or .h"
+            )
         self.language = "c" if suffix in C_SUFFIXES else "fortran"
         self.fixed = is_fixed_form(path.name)
         try:
@@ -39,7 +41,7 @@ class Source:
         self._offsets: list[int] | None = None
         parsed = self.text
         if self.fixed:
-            normalised = normalise(self.text)
+            normalised = normalise(self.text, unlimited)
             parsed, self._offsets = normalised.text, normalised.offsets
         self.parsed = parsed
         self.tree = parser_for(self.language).parse(parsed.encode("latin-1"))
@@ -87,8 +89,14 @@ class Source:
         self.edit(self.start_of(node), self.end_of(node), text)
 
     def edit(self, start: int, end: int, text: str) -> None:
-        if (start, end, text) not in self.edits:
-            self.edits.append((start, end, text))
+        if (start, end, text) in self.edits:
+            return
+        self.edits.append((start, end, text))
+        if self.fixed and end > start:  # what is behind column 72 would move into the code, or out of sight
+            line, tail = self.line_start(end - 1), self.line_end(end - 1)
+            tail -= self.text[tail - 1 : tail] == "\n"
+            if "\t" not in self.text[line : line + 6] and end <= line + LAST_COLUMN < tail:
+                self.edits.append((line + LAST_COLUMN, tail, ""))
 
     def insert_line_after(self, node: Node, line: str) -> None:
         """Adds a line behind the one on which a node ends, with the same indent."""
@@ -103,7 +111,7 @@ class Source:
     def edited(self) -> str:
         """Returns the text with all edits. An edit inside another one is dropped: the outer one has its effect."""
         result, place = [], 0
-        for start, end, text in sorted(self.edits, key=lambda each: (each[0], -each[1])):
+        for start, end, text in sorted(set(self.edits), key=lambda each: (each[0], -each[1])):
             if start < place and end <= place:
                 continue
             assert start >= place, f"{self.path}: edits overlap at {self.text[start:end]!r}"

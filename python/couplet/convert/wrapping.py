@@ -34,7 +34,7 @@ def wrap(path: Path, text: str, before: str) -> str:
     """Returns the text with continuation lines where an edit has made a line too long."""
     known = set(before.split("\n"))
     for _ in range(8):
-        source = _Commented(path, text)
+        source = _Commented(path, text, frozenset(text.split("\n")) - known)
         limit = LAST_COLUMN if source.fixed else FREE_COLUMNS
         places = _places(source)
         pieces, place, changed = [], 0, False
@@ -69,8 +69,8 @@ def _broken(line: str, at: int, fixed: bool) -> str:
 class _Commented(Source):
     """A source that knows where comments begin."""
 
-    def __init__(self, path: Path, text: str) -> None:
-        super().__init__(path, text)
+    def __init__(self, path: Path, text: str, unlimited: frozenset[str]) -> None:
+        super().__init__(path, text, unlimited)
         self.comment_starts: dict[int, list[int]] = {}
         for leaf in leaves(self.tree.root_node):
             if leaf.type == "comment":

@@ -12,10 +12,10 @@ contains
   end function
 
   subroutine start(own, all, comm, request)
-    real(8), intent(in), asynchronous :: own(:)
-    real(8), intent(inout), asynchronous :: all(:)
+    real(8), asynchronous :: own(3)
+    real(8), asynchronous :: all(3)
     type(MPI_Comm), intent(in) :: comm
-    type(MPI_Request), intent(out) :: request
+    type(MPI_Request) :: request
     call MPI_Iallreduce(own, all, size(own), MPI_DOUBLE_PRECISION, op=MPI_MAX, comm=comm, request=request)
   end subroutine
 end module

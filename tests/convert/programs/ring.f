@@ -20,8 +20,8 @@ c     the call is spread over three lines, with a comment between
 c     a comment inside of a statement
      &               MPI_COMM_WORLD,
      +               REQ(1), IERR)
-      CALL MPI_ISEND(TOKEN(1), 3, MPI_DOUBLE_PRECISION, NEXT, 7, MPI_CO
-     &MM_WORLD, REQ(2), IERR)
+      CALL MPI_ISEND(TOKEN(1), 3, MPI_DOUBLE_PRECISION, NEXT, 7, MPI_COM
+     &M_WORLD, REQ(2), IERR)
       CALL MPI_WAITALL(2, REQ, STAT, IERR)
       IF (STAT(MPI_SOURCE,1) .NE. PREV) PRINT *, 'wrong source ! really'
       CALL MPI_SENDRECV(OUT, 1, MPI_DOUBLE_PRECISION, PREV, 8, TOKEN, 1,

@@ -14,8 +14,8 @@ program two_communicators
   a = rank + 1
   call MPI_Allreduce(a, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, solver, ierr)
   inner = MPI_REQUEST_NULL
-  call MPI_Irecv(b, 1, MPI_DOUBLE_PRECISION, ieor(rank, 1), 1, between, request, ierr)
-  call MPI_Send(total, 1, MPI_DOUBLE_PRECISION, ieor(rank, 1), 1, between, ierr)
+  call MPI_Irecv(b, 1, MPI_DOUBLE_PRECISION, modulo(rank - 1, ranks), 1, between, request, ierr)
+  call MPI_Send(total, 1, MPI_DOUBLE_PRECISION, modulo(rank + 1, ranks), 1, between, ierr)
   call MPI_Wait(request, status, ierr)
   call MPI_Isend(b, 1, MPI_DOUBLE_PRECISION, solver_rank, 9, solver, inner(1), ierr)
   call MPI_Recv(a, 1, MPI_DOUBLE_PRECISION, solver_rank, 9, solver, status, ierr)
