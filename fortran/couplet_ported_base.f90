@@ -1,6 +1,7 @@
 ! What programs that `couplet convert` has made of MPI programs need besides module couplet: one universe and one group
-! for the whole process, MPI's special values, and errors that end the run, as they do in MPI by default. It is built on
-! module couplet; couplet_ported_messages and couplet_ported_collectives are built on it, and programs use couplet_ported.
+! for the whole process, MPI's special values, and errors that end the run, as they do in MPI by default. It is built
+! on module couplet; couplet_ported_messages and couplet_ported_collectives are built on it. Programs use
+! couplet_ported.
 ! Guide: docs/guide/converting-an-mpi-code.md. Tests: tests/convert.
 module couplet_ported_base
   use, intrinsic :: iso_c_binding

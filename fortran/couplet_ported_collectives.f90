@@ -1,6 +1,7 @@
 ! Collective calls of converted programs, and groups: MPI's names, arguments and their order. Arguments have the names
-! that mpi_f08 gives them, so that keywords stay what they are. A name that begins with i starts the call without waiting.
-! Built on couplet_ported_starts; module couplet_ported, which programs use, is built on it. Tests: tests/convert.
+! that mpi_f08 gives them, so that keywords stay what they are. A name that begins with i starts the call without
+! waiting. It is built on couplet_ported_starts; module couplet_ported, which programs use, is built on it. Tests:
+! tests/convert.
 module couplet_ported_collectives
   use, intrinsic :: iso_c_binding
   use couplet
@@ -283,7 +284,8 @@ contains
     type(couplet_group), intent(in) :: comm
     integer, intent(out), optional :: ierror
     type(couplet_request) :: request
-    call start_allgatherv(c_loc(sendbuf), sendcount, sendtype, c_loc(recvbuf), recvcounts, displs, recvtype, comm, request)
+    call start_allgatherv(c_loc(sendbuf), sendcount, sendtype, c_loc(recvbuf), recvcounts, displs, recvtype, comm, &
+      request)
     call couplet_ported_wait(request, ierror=ierror)
   end subroutine
 
@@ -296,7 +298,8 @@ contains
     type(couplet_request), intent(inout) :: request
     integer, intent(out), optional :: ierror
     call refuse_gaps(is_contiguous(sendbuf) .and. is_contiguous(recvbuf), "iallgatherv")
-    call start_allgatherv(c_loc(sendbuf), sendcount, sendtype, c_loc(recvbuf), recvcounts, displs, recvtype, comm, request)
+    call start_allgatherv(c_loc(sendbuf), sendcount, sendtype, c_loc(recvbuf), recvcounts, displs, recvtype, comm, &
+      request)
     call finish(couplet_ok, ierror)
   end subroutine
 

@@ -1,4 +1,4 @@
-/* Messages and collective calls with the arguments of MPI's, for programs that `couplet convert` has made of MPI programs.
+/* Messages and collective calls with the arguments of MPI's, for programs that `couplet convert` has made of MPI ones.
  *
  * couplet_ported_send stands for MPI_Send, and so on: the same arguments in the same order, counts and offsets that are
  * int, MPI's special values. As in MPI by default, an error ends the process, with its sentence on standard error; each
@@ -16,8 +16,8 @@ extern "C" {
 
 /* ---- messages ---- */
 
-static inline int couplet_ported_isend(const void* data, int count, couplet_type type, int target, int tag,
-                                       couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_isend(const void* data, int count, couplet_type type, int target, int tag,
+                                        couplet_group* comm, couplet_request** request) {
   *request = NULL;
   if (target == COUPLET_NULL_RANK) return 0;
   return couplet_ported_need(
@@ -25,8 +25,8 @@ static inline int couplet_ported_isend(const void* data, int count, couplet_type
       "isend");
 }
 
-static inline int couplet_ported_irecv(void* data, int count, couplet_type type, int source, int tag,
-                                       couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_irecv(void* data, int count, couplet_type type, int source, int tag,
+                                        couplet_group* comm, couplet_request** request) {
   *request = NULL;
   if (source == COUPLET_NULL_RANK) return 0;
   return couplet_ported_need(
@@ -34,15 +34,15 @@ static inline int couplet_ported_irecv(void* data, int count, couplet_type type,
       "irecv");
 }
 
-static inline int couplet_ported_send(const void* data, int count, couplet_type type, int target, int tag,
-                                      couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_send(const void* data, int count, couplet_type type, int target, int tag,
+                                       couplet_group* comm) {
   if (target == COUPLET_NULL_RANK) return 0;
   return couplet_ported_need(
       couplet_send(comm, data, couplet_ported_elements(count, type), couplet_ported_type(type), target, tag), "send");
 }
 
-static inline int couplet_ported_recv(void* data, int count, couplet_type type, int source, int tag,
-                                      couplet_group* comm, couplet_message* status) {
+COUPLET_PORTED int couplet_ported_recv(void* data, int count, couplet_type type, int source, int tag,
+                                       couplet_group* comm, couplet_message* status) {
   couplet_ported_nothing(status, COUPLET_NULL_RANK);
   if (source == COUPLET_NULL_RANK) return 0;
   return couplet_ported_need(
@@ -50,18 +50,18 @@ static inline int couplet_ported_recv(void* data, int count, couplet_type type, 
       "recv");
 }
 
-static inline int couplet_ported_wait(couplet_request** request, couplet_message* status) {
+COUPLET_PORTED int couplet_ported_wait(couplet_request** request, couplet_message* status) {
   couplet_ported_nothing(status, COUPLET_ANY_SOURCE);
   return couplet_ported_need(couplet_wait(request, -1, status), "wait");
 }
 
-static inline int couplet_ported_waitall(int count, couplet_request** requests, couplet_message* statuses) {
+COUPLET_PORTED int couplet_ported_waitall(int count, couplet_request** requests, couplet_message* statuses) {
   for (int i = 0; i < count && statuses != NULL; ++i) couplet_ported_nothing(&statuses[i], COUPLET_ANY_SOURCE);
   if (count < 1) return 0;
   return couplet_ported_need(couplet_waitall(count, requests, -1, NULL, statuses), "waitall");
 }
 
-static inline int couplet_ported_waitany(int count, couplet_request** requests, int* index, couplet_message* status) {
+COUPLET_PORTED int couplet_ported_waitany(int count, couplet_request** requests, int* index, couplet_message* status) {
   int32_t found = -1;
   couplet_ported_nothing(status, COUPLET_ANY_SOURCE);
   if (count > 0) couplet_ported_need(couplet_waitany(count, requests, -1, &found, status), "waitany");
@@ -69,7 +69,7 @@ static inline int couplet_ported_waitany(int count, couplet_request** requests, 
   return 0;
 }
 
-static inline int couplet_ported_test(couplet_request** request, int* flag, couplet_message* status) {
+COUPLET_PORTED int couplet_ported_test(couplet_request** request, int* flag, couplet_message* status) {
   int32_t done = 0;
   couplet_message message;
   couplet_ported_nothing(&message, COUPLET_ANY_SOURCE);
@@ -80,7 +80,7 @@ static inline int couplet_ported_test(couplet_request** request, int* flag, coup
 }
 
 /* Requests that are complete are freed, also if others are not. */
-static inline int couplet_ported_testall(int count, couplet_request** requests, int* flag, couplet_message* statuses) {
+COUPLET_PORTED int couplet_ported_testall(int count, couplet_request** requests, int* flag, couplet_message* statuses) {
   int done;
   *flag = 1;
   for (int i = 0; i < count; ++i) {
@@ -91,8 +91,8 @@ static inline int couplet_ported_testall(int count, couplet_request** requests, 
   return 0;
 }
 
-static inline int couplet_ported_testany(int count, couplet_request** requests, int* index, int* flag,
-                                         couplet_message* status) {
+COUPLET_PORTED int couplet_ported_testany(int count, couplet_request** requests, int* index, int* flag,
+                                          couplet_message* status) {
   int pending = 0;
   *index = COUPLET_UNDEFINED;
   *flag = 0;
@@ -107,8 +107,8 @@ static inline int couplet_ported_testany(int count, couplet_request** requests, 
 }
 
 /* Waits for one request, and then takes all that are complete. */
-static inline int couplet_ported_waitsome(int count, couplet_request** requests, int* done_count, int* indices,
-                                          couplet_message* statuses) {
+COUPLET_PORTED int couplet_ported_waitsome(int count, couplet_request** requests, int* done_count, int* indices,
+                                           couplet_message* statuses) {
   int index, done;
   couplet_message message;
   *done_count = COUPLET_UNDEFINED;
@@ -125,9 +125,9 @@ static inline int couplet_ported_waitsome(int count, couplet_request** requests,
   return 0;
 }
 
-static inline int couplet_ported_sendrecv(const void* data, int count, couplet_type type, int target, int tag,
-                                          void* result, int result_count, couplet_type result_type, int source,
-                                          int result_tag, couplet_group* comm, couplet_message* status) {
+COUPLET_PORTED int couplet_ported_sendrecv(const void* data, int count, couplet_type type, int target, int tag,
+                                           void* result, int result_count, couplet_type result_type, int source,
+                                           int result_tag, couplet_group* comm, couplet_message* status) {
   couplet_request* request;
   couplet_ported_irecv(result, result_count, result_type, source, result_tag, comm, &request);
   couplet_ported_send(data, count, type, target, tag, comm);
@@ -136,9 +136,9 @@ static inline int couplet_ported_sendrecv(const void* data, int count, couplet_t
   return 0;
 }
 
-static inline int couplet_ported_sendrecv_replace(void* data, int count, couplet_type type, int target, int tag,
-                                                  int source, int result_tag, couplet_group* comm,
-                                                  couplet_message* status) {
+COUPLET_PORTED int couplet_ported_sendrecv_replace(void* data, int count, couplet_type type, int target, int tag,
+                                                   int source, int result_tag, couplet_group* comm,
+                                                   couplet_message* status) {
   const size_t bytes = (size_t)couplet_ported_bytes(count, type);
   void* sent = malloc(bytes > 0 ? bytes : 1);
   couplet_ported_refuse(sent == NULL, "sendrecv_replace", "there is no memory");
@@ -148,39 +148,39 @@ static inline int couplet_ported_sendrecv_replace(void* data, int count, couplet
   return 0;
 }
 
-static inline int couplet_ported_probe(int source, int tag, couplet_group* comm, couplet_message* status) {
+COUPLET_PORTED int couplet_ported_probe(int source, int tag, couplet_group* comm, couplet_message* status) {
   couplet_ported_look(source, tag, comm, -1, status);
   return 0;
 }
 
-static inline int couplet_ported_iprobe(int source, int tag, couplet_group* comm, int* flag, couplet_message* status) {
+COUPLET_PORTED int couplet_ported_iprobe(int source, int tag, couplet_group* comm, int* flag, couplet_message* status) {
   *flag = couplet_ported_look(source, tag, comm, 0, status);
   return 0;
 }
 
-static inline int couplet_ported_get_count(const couplet_message* status, couplet_type type, int* count) {
+COUPLET_PORTED int couplet_ported_get_count(const couplet_message* status, couplet_type type, int* count) {
   const uint64_t bytes = couplet_ported_bytes(1, type);
   *count = status->bytes % bytes == 0 ? (int)(status->bytes / bytes) : COUPLET_UNDEFINED;
   return 0;
 }
 
-static inline int couplet_ported_comm_rank(couplet_group* comm, int* rank) {
+COUPLET_PORTED int couplet_ported_comm_rank(couplet_group* comm, int* rank) {
   *rank = couplet_ported_rank_of(comm, NULL);
   return 0;
 }
 
-static inline int couplet_ported_comm_size(couplet_group* comm, int* size) {
+COUPLET_PORTED int couplet_ported_comm_size(couplet_group* comm, int* size) {
   couplet_ported_rank_of(comm, size);
   return 0;
 }
 
-static inline int couplet_ported_init(int* argc, char*** argv) {
+COUPLET_PORTED int couplet_ported_init(int* argc, char*** argv) {
   (void)argc;
   (void)argv;
   return couplet_ported_join(NULL, 0, 0);
 }
 
-static inline int couplet_ported_init_thread(int* argc, char*** argv, int required, int* provided) {
+COUPLET_PORTED int couplet_ported_init_thread(int* argc, char*** argv, int required, int* provided) {
   (void)argc;
   (void)argv;
   *provided = required;
@@ -189,42 +189,42 @@ static inline int couplet_ported_init_thread(int* argc, char*** argv, int requir
 
 /* ---- collective calls; a name that begins with i starts the call without waiting ---- */
 
-static inline int couplet_ported_barrier(couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_barrier(couplet_group* comm) {
   return couplet_ported_need(couplet_barrier(comm, NULL), "barrier");
 }
 
-static inline int couplet_ported_bcast(void* data, int count, couplet_type type, int root, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_bcast(void* data, int count, couplet_type type, int root, couplet_group* comm) {
   return couplet_ported_need(
       couplet_broadcast(comm, data, couplet_ported_elements(count, type), couplet_ported_type(type), root, NULL),
       "bcast");
 }
 
-static inline int couplet_ported_reduce(const void* data, void* result, int count, couplet_type type,
-                                        couplet_operation operation, int root, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_reduce(const void* data, void* result, int count, couplet_type type,
+                                         couplet_operation operation, int root, couplet_group* comm) {
   if (data == COUPLET_IN_PLACE) data = result;
   return couplet_ported_need(couplet_reduce(comm, data, result, couplet_ported_elements(count, type),
                                             couplet_ported_type(type), operation, root, NULL),
                              "reduce");
 }
 
-static inline int couplet_ported_allreduce(const void* data, void* result, int count, couplet_type type,
-                                           couplet_operation operation, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_allreduce(const void* data, void* result, int count, couplet_type type,
+                                            couplet_operation operation, couplet_group* comm) {
   if (data == COUPLET_IN_PLACE) data = result;
   return couplet_ported_need(couplet_allreduce(comm, data, result, couplet_ported_elements(count, type),
                                                couplet_ported_type(type), operation, NULL),
                              "allreduce");
 }
 
-static inline int couplet_ported_scan(const void* data, void* result, int count, couplet_type type,
-                                      couplet_operation operation, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_scan(const void* data, void* result, int count, couplet_type type,
+                                       couplet_operation operation, couplet_group* comm) {
   if (data == COUPLET_IN_PLACE) data = result;
   return couplet_ported_need(couplet_scan(comm, data, result, couplet_ported_elements(count, type),
                                           couplet_ported_type(type), operation, NULL),
                              "scan");
 }
 
-static inline int couplet_ported_gather(const void* data, int count, couplet_type type, void* result, int result_count,
-                                        couplet_type result_type, int root, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_gather(const void* data, int count, couplet_type type, void* result, int result_count,
+                                         couplet_type result_type, int root, couplet_group* comm) {
   if (data == COUPLET_IN_PLACE) {
     data = couplet_ported_block(
         result, (uint64_t)couplet_ported_rank_of(comm, NULL) * couplet_ported_bytes(result_count, result_type));
@@ -236,8 +236,8 @@ static inline int couplet_ported_gather(const void* data, int count, couplet_typ
       "gather");
 }
 
-static inline int couplet_ported_allgather(const void* data, int count, couplet_type type, void* result,
-                                           int result_count, couplet_type result_type, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_allgather(const void* data, int count, couplet_type type, void* result,
+                                            int result_count, couplet_type result_type, couplet_group* comm) {
   if (data == COUPLET_IN_PLACE) {
     data = couplet_ported_block(
         result, (uint64_t)couplet_ported_rank_of(comm, NULL) * couplet_ported_bytes(result_count, result_type));
@@ -249,8 +249,8 @@ static inline int couplet_ported_allgather(const void* data, int count, couplet_
       "allgather");
 }
 
-static inline int couplet_ported_scatter(const void* data, int count, couplet_type type, void* result, int result_count,
-                                         couplet_type result_type, int root, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_scatter(const void* data, int count, couplet_type type, void* result,
+                                          int result_count, couplet_type result_type, int root, couplet_group* comm) {
   if (result == COUPLET_IN_PLACE) {
     result =
         couplet_ported_block(data, (uint64_t)couplet_ported_rank_of(comm, NULL) * couplet_ported_bytes(count, type));
@@ -262,19 +262,19 @@ static inline int couplet_ported_scatter(const void* data, int count, couplet_ty
                              "scatter");
 }
 
-static inline int couplet_ported_alltoall(const void* data, int count, couplet_type type, void* result,
-                                          int result_count, couplet_type result_type, couplet_group* comm) {
-  couplet_ported_refuse(couplet_ported_bytes(count, type) != couplet_ported_bytes(result_count, result_type), "alltoall",
-                        "a block that is sent and one that is received differ in size");
+COUPLET_PORTED int couplet_ported_alltoall(const void* data, int count, couplet_type type, void* result,
+                                           int result_count, couplet_type result_type, couplet_group* comm) {
+  couplet_ported_refuse(couplet_ported_bytes(count, type) != couplet_ported_bytes(result_count, result_type),
+                        "alltoall", COUPLET_PORTED_UNLIKE);
   couplet_ported_refuse(data == COUPLET_IN_PLACE, "alltoall", "COUPLET_IN_PLACE is not possible for this call");
   return couplet_ported_need(
       couplet_alltoall(comm, data, result, couplet_ported_elements(count, type), couplet_ported_type(type), NULL),
       "alltoall");
 }
 
-static inline int couplet_ported_gatherv(const void* data, int count, couplet_type type, void* result,
-                                         const int* counts, const int* offsets, couplet_type result_type, int root,
-                                         couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_gatherv(const void* data, int count, couplet_type type, void* result,
+                                          const int* counts, const int* offsets, couplet_type result_type, int root,
+                                          couplet_group* comm) {
   int members, rank = couplet_ported_rank_of(comm, &members);
   uint64_t *wide = NULL, *places = NULL, own = couplet_ported_elements(count, type);
   couplet_status status;
@@ -294,16 +294,16 @@ static inline int couplet_ported_gatherv(const void* data, int count, couplet_ty
   return couplet_ported_need(status, "gatherv");
 }
 
-static inline int couplet_ported_allgatherv(const void* data, int count, couplet_type type, void* result,
-                                            const int* counts, const int* offsets, couplet_type result_type,
-                                            couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_allgatherv(const void* data, int count, couplet_type type, void* result,
+                                             const int* counts, const int* offsets, couplet_type result_type,
+                                             couplet_group* comm) {
   int members, rank = couplet_ported_rank_of(comm, &members);
   uint64_t* wide = couplet_ported_wide(counts, members, result_type);
   uint64_t* places = couplet_ported_wide(offsets, members, result_type);
   couplet_status status;
   couplet_ported_refuse(
       data != COUPLET_IN_PLACE && couplet_ported_bytes(count, type) != couplet_ported_bytes(counts[rank], result_type),
-      "allgatherv", "a block that is sent and one that is received differ in size");
+      "allgatherv", COUPLET_PORTED_UNLIKE);
   type = couplet_ported_type(result_type);
   if (data == COUPLET_IN_PLACE) data = couplet_ported_block(result, places[rank] * couplet_type_bytes(type));
   status = couplet_allgatherv(comm, data, result, wide, places, type, NULL);
@@ -312,9 +312,9 @@ static inline int couplet_ported_allgatherv(const void* data, int count, couplet
   return couplet_ported_need(status, "allgatherv");
 }
 
-static inline int couplet_ported_scatterv(const void* data, const int* counts, const int* offsets, couplet_type type,
-                                          void* result, int result_count, couplet_type result_type, int root,
-                                          couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_scatterv(const void* data, const int* counts, const int* offsets, couplet_type type,
+                                           void* result, int result_count, couplet_type result_type, int root,
+                                           couplet_group* comm) {
   int members, rank = couplet_ported_rank_of(comm, &members);
   uint64_t *wide = NULL, *places = NULL, own = couplet_ported_elements(result_count, result_type);
   couplet_status status;
@@ -334,9 +334,9 @@ static inline int couplet_ported_scatterv(const void* data, const int* counts, c
   return couplet_ported_need(status, "scatterv");
 }
 
-static inline int couplet_ported_alltoallv(const void* data, const int* counts, const int* offsets, couplet_type type,
-                                           void* result, const int* result_counts, const int* result_offsets,
-                                           couplet_type result_type, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_alltoallv(const void* data, const int* counts, const int* offsets, couplet_type type,
+                                            void* result, const int* result_counts, const int* result_offsets,
+                                            couplet_type result_type, couplet_group* comm) {
   int members;
   uint64_t* wide[4];
   couplet_status status;
@@ -351,8 +351,8 @@ static inline int couplet_ported_alltoallv(const void* data, const int* counts, 
   return couplet_ported_need(status, "alltoallv");
 }
 
-static inline int couplet_ported_reduce_scatter(const void* data, void* result, const int* counts, couplet_type type,
-                                                couplet_operation operation, couplet_group* comm) {
+COUPLET_PORTED int couplet_ported_reduce_scatter(const void* data, void* result, const int* counts, couplet_type type,
+                                                 couplet_operation operation, couplet_group* comm) {
   int members;
   uint64_t* wide;
   couplet_status status;
@@ -364,46 +364,46 @@ static inline int couplet_ported_reduce_scatter(const void* data, void* result, 
   return couplet_ported_need(status, "reduce_scatter");
 }
 
-static inline int couplet_ported_ibarrier(couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_ibarrier(couplet_group* comm, couplet_request** request) {
   return couplet_ported_need(couplet_ibarrier(comm, NULL, request), "ibarrier");
 }
 
-static inline int couplet_ported_ibcast(void* data, int count, couplet_type type, int root, couplet_group* comm,
-                                        couplet_request** request) {
+COUPLET_PORTED int couplet_ported_ibcast(void* data, int count, couplet_type type, int root, couplet_group* comm,
+                                         couplet_request** request) {
   return couplet_ported_need(couplet_ibroadcast(comm, data, couplet_ported_elements(count, type),
                                                 couplet_ported_type(type), root, NULL, request),
                              "ibcast");
 }
 
-static inline int couplet_ported_ireduce(const void* data, void* result, int count, couplet_type type,
-                                         couplet_operation operation, int root, couplet_group* comm,
-                                         couplet_request** request) {
+COUPLET_PORTED int couplet_ported_ireduce(const void* data, void* result, int count, couplet_type type,
+                                          couplet_operation operation, int root, couplet_group* comm,
+                                          couplet_request** request) {
   if (data == COUPLET_IN_PLACE) data = result;
   return couplet_ported_need(couplet_ireduce(comm, data, result, couplet_ported_elements(count, type),
                                              couplet_ported_type(type), operation, root, NULL, request),
                              "ireduce");
 }
 
-static inline int couplet_ported_iallreduce(const void* data, void* result, int count, couplet_type type,
-                                            couplet_operation operation, couplet_group* comm,
-                                            couplet_request** request) {
+COUPLET_PORTED int couplet_ported_iallreduce(const void* data, void* result, int count, couplet_type type,
+                                             couplet_operation operation, couplet_group* comm,
+                                             couplet_request** request) {
   if (data == COUPLET_IN_PLACE) data = result;
   return couplet_ported_need(couplet_iallreduce(comm, data, result, couplet_ported_elements(count, type),
                                                 couplet_ported_type(type), operation, NULL, request),
                              "iallreduce");
 }
 
-static inline int couplet_ported_iscan(const void* data, void* result, int count, couplet_type type,
-                                       couplet_operation operation, couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_iscan(const void* data, void* result, int count, couplet_type type,
+                                        couplet_operation operation, couplet_group* comm, couplet_request** request) {
   if (data == COUPLET_IN_PLACE) data = result;
   return couplet_ported_need(couplet_iscan(comm, data, result, couplet_ported_elements(count, type),
                                            couplet_ported_type(type), operation, NULL, request),
                              "iscan");
 }
 
-static inline int couplet_ported_igather(const void* data, int count, couplet_type type, void* result, int result_count,
-                                         couplet_type result_type, int root, couplet_group* comm,
-                                         couplet_request** request) {
+COUPLET_PORTED int couplet_ported_igather(const void* data, int count, couplet_type type, void* result,
+                                          int result_count, couplet_type result_type, int root, couplet_group* comm,
+                                          couplet_request** request) {
   if (data == COUPLET_IN_PLACE) {
     data = couplet_ported_block(
         result, (uint64_t)couplet_ported_rank_of(comm, NULL) * couplet_ported_bytes(result_count, result_type));
@@ -415,9 +415,9 @@ static inline int couplet_ported_igather(const void* data, int count, couplet_ty
                              "igather");
 }
 
-static inline int couplet_ported_iallgather(const void* data, int count, couplet_type type, void* result,
-                                            int result_count, couplet_type result_type, couplet_group* comm,
-                                            couplet_request** request) {
+COUPLET_PORTED int couplet_ported_iallgather(const void* data, int count, couplet_type type, void* result,
+                                             int result_count, couplet_type result_type, couplet_group* comm,
+                                             couplet_request** request) {
   if (data == COUPLET_IN_PLACE) {
     data = couplet_ported_block(
         result, (uint64_t)couplet_ported_rank_of(comm, NULL) * couplet_ported_bytes(result_count, result_type));
@@ -429,9 +429,9 @@ static inline int couplet_ported_iallgather(const void* data, int count, couplet
                              "iallgather");
 }
 
-static inline int couplet_ported_iscatter(const void* data, int count, couplet_type type, void* result,
-                                          int result_count, couplet_type result_type, int root, couplet_group* comm,
-                                          couplet_request** request) {
+COUPLET_PORTED int couplet_ported_iscatter(const void* data, int count, couplet_type type, void* result,
+                                           int result_count, couplet_type result_type, int root, couplet_group* comm,
+                                           couplet_request** request) {
   if (result == COUPLET_IN_PLACE) {
     result =
         couplet_ported_block(data, (uint64_t)couplet_ported_rank_of(comm, NULL) * couplet_ported_bytes(count, type));
@@ -443,20 +443,20 @@ static inline int couplet_ported_iscatter(const void* data, int count, couplet_t
                              "iscatter");
 }
 
-static inline int couplet_ported_ialltoall(const void* data, int count, couplet_type type, void* result,
-                                           int result_count, couplet_type result_type, couplet_group* comm,
-                                           couplet_request** request) {
-  couplet_ported_refuse(couplet_ported_bytes(count, type) != couplet_ported_bytes(result_count, result_type), "alltoall",
-                        "a block that is sent and one that is received differ in size");
+COUPLET_PORTED int couplet_ported_ialltoall(const void* data, int count, couplet_type type, void* result,
+                                            int result_count, couplet_type result_type, couplet_group* comm,
+                                            couplet_request** request) {
+  couplet_ported_refuse(couplet_ported_bytes(count, type) != couplet_ported_bytes(result_count, result_type),
+                        "alltoall", COUPLET_PORTED_UNLIKE);
   couplet_ported_refuse(data == COUPLET_IN_PLACE, "alltoall", "COUPLET_IN_PLACE is not possible for this call");
   return couplet_ported_need(couplet_ialltoall(comm, data, result, couplet_ported_elements(count, type),
                                                couplet_ported_type(type), NULL, request),
                              "ialltoall");
 }
 
-static inline int couplet_ported_igatherv(const void* data, int count, couplet_type type, void* result,
-                                          const int* counts, const int* offsets, couplet_type result_type, int root,
-                                          couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_igatherv(const void* data, int count, couplet_type type, void* result,
+                                           const int* counts, const int* offsets, couplet_type result_type, int root,
+                                           couplet_group* comm, couplet_request** request) {
   int members, rank = couplet_ported_rank_of(comm, &members);
   uint64_t *wide = NULL, *places = NULL, own = couplet_ported_elements(count, type);
   couplet_status status;
@@ -476,16 +476,16 @@ static inline int couplet_ported_igatherv(const void* data, int count, couplet_t
   return couplet_ported_need(status, "gatherv");
 }
 
-static inline int couplet_ported_iallgatherv(const void* data, int count, couplet_type type, void* result,
-                                             const int* counts, const int* offsets, couplet_type result_type,
-                                             couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_iallgatherv(const void* data, int count, couplet_type type, void* result,
+                                              const int* counts, const int* offsets, couplet_type result_type,
+                                              couplet_group* comm, couplet_request** request) {
   int members, rank = couplet_ported_rank_of(comm, &members);
   uint64_t* wide = couplet_ported_wide(counts, members, result_type);
   uint64_t* places = couplet_ported_wide(offsets, members, result_type);
   couplet_status status;
   couplet_ported_refuse(
       data != COUPLET_IN_PLACE && couplet_ported_bytes(count, type) != couplet_ported_bytes(counts[rank], result_type),
-      "allgatherv", "a block that is sent and one that is received differ in size");
+      "allgatherv", COUPLET_PORTED_UNLIKE);
   type = couplet_ported_type(result_type);
   if (data == COUPLET_IN_PLACE) data = couplet_ported_block(result, places[rank] * couplet_type_bytes(type));
   status = couplet_iallgatherv(comm, data, result, wide, places, type, NULL, request);
@@ -494,9 +494,9 @@ static inline int couplet_ported_iallgatherv(const void* data, int count, couple
   return couplet_ported_need(status, "allgatherv");
 }
 
-static inline int couplet_ported_iscatterv(const void* data, const int* counts, const int* offsets, couplet_type type,
-                                           void* result, int result_count, couplet_type result_type, int root,
-                                           couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_iscatterv(const void* data, const int* counts, const int* offsets, couplet_type type,
+                                            void* result, int result_count, couplet_type result_type, int root,
+                                            couplet_group* comm, couplet_request** request) {
   int members, rank = couplet_ported_rank_of(comm, &members);
   uint64_t *wide = NULL, *places = NULL, own = couplet_ported_elements(result_count, result_type);
   couplet_status status;
@@ -517,9 +517,9 @@ static inline int couplet_ported_iscatterv(const void* data, const int* counts, 
   return couplet_ported_need(status, "scatterv");
 }
 
-static inline int couplet_ported_ialltoallv(const void* data, const int* counts, const int* offsets, couplet_type type,
-                                            void* result, const int* result_counts, const int* result_offsets,
-                                            couplet_type result_type, couplet_group* comm, couplet_request** request) {
+COUPLET_PORTED int couplet_ported_ialltoallv(const void* data, const int* counts, const int* offsets, couplet_type type,
+                                             void* result, const int* result_counts, const int* result_offsets,
+                                             couplet_type result_type, couplet_group* comm, couplet_request** request) {
   int members;
   uint64_t* wide[4];
   couplet_status status;
@@ -535,9 +535,9 @@ static inline int couplet_ported_ialltoallv(const void* data, const int* counts,
   return couplet_ported_need(status, "alltoallv");
 }
 
-static inline int couplet_ported_ireduce_scatter(const void* data, void* result, const int* counts, couplet_type type,
-                                                 couplet_operation operation, couplet_group* comm,
-                                                 couplet_request** request) {
+COUPLET_PORTED int couplet_ported_ireduce_scatter(const void* data, void* result, const int* counts, couplet_type type,
+                                                  couplet_operation operation, couplet_group* comm,
+                                                  couplet_request** request) {
   int members;
   uint64_t* wide;
   couplet_status status;

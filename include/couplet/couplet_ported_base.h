@@ -14,6 +14,9 @@
 extern "C" {
 #endif
 
+#define COUPLET_PORTED_UNLIKE "a block that is sent and one that is received differ in size"
+#define COUPLET_PORTED static inline __attribute__((unused))
+
 typedef couplet_group* couplet_ported_comm;
 typedef couplet_request* couplet_ported_request;
 
@@ -40,7 +43,7 @@ __attribute__((weak)) int couplet_ported_split_count;
 enum { COUPLET_THREAD_SINGLE, COUPLET_THREAD_FUNNELED, COUPLET_THREAD_SERIALIZED, COUPLET_THREAD_MULTIPLE };
 
 /* Ends the process if the status is an error. Returns 0. */
-static inline int couplet_ported_need(couplet_status status, const char* call) {
+COUPLET_PORTED int couplet_ported_need(couplet_status status, const char* call) {
   if (status == COUPLET_OK) return 0;
   fflush(stdout);
   fprintf(stderr, "couplet_ported_%s: %s: %s\n", call, couplet_status_name(status), couplet_error_text());
@@ -48,7 +51,7 @@ static inline int couplet_ported_need(couplet_status status, const char* call) {
 }
 
 /* Ends the process because of an argument that Couplet cannot take. */
-static inline void couplet_ported_refuse(int refused, const char* call, const char* why) {
+COUPLET_PORTED void couplet_ported_refuse(int refused, const char* call, const char* why) {
   if (!refused) return;
   fflush(stdout);
   fprintf(stderr, "couplet_ported_%s: %s\n", call, why);
@@ -59,7 +62,7 @@ static inline void couplet_ported_refuse(int refused, const char* call, const ch
  * program or, with whole_universe, of all programs. With threads, threads may call and take turns. A second call does
  * nothing.
  * Blocking: until all required programs are complete. */
-static inline int couplet_ported_join(const char* program, int whole_universe, int threads) {
+COUPLET_PORTED int couplet_ported_join(const char* program, int whole_universe, int threads) {
   couplet_join_options options;
   if (couplet_ported_universe != NULL) return 0;
   couplet_join_options_init(&options);
@@ -71,7 +74,7 @@ static inline int couplet_ported_join(const char* program, int whole_universe, i
 }
 
 /* Leaves the universe in good order: what was sent is delivered. Without a join it does nothing. */
-static inline int couplet_ported_leave(void) {
+COUPLET_PORTED int couplet_ported_leave(void) {
   couplet_universe* universe = couplet_ported_universe;
   if (universe == NULL) return 0;
   couplet_ported_universe = NULL;
@@ -83,43 +86,43 @@ static inline int couplet_ported_leave(void) {
 }
 
 /* These take the place of MPI_Finalize, MPI_Initialized, MPI_Abort and MPI_Wtime in a program without MPI. */
-static inline int couplet_ported_finalize(void) {
+COUPLET_PORTED int couplet_ported_finalize(void) {
   return couplet_ported_leave();
 }
 
-static inline int couplet_ported_initialized(int* flag) {
+COUPLET_PORTED int couplet_ported_initialized(int* flag) {
   *flag = couplet_ported_universe != NULL;
   return 0;
 }
 
-static inline int couplet_ported_abort(couplet_group* comm, int code) {
+COUPLET_PORTED int couplet_ported_abort(couplet_group* comm, int code) {
   (void)comm;
   exit(code == 0 ? 1 : code);
 }
 
-static inline double couplet_ported_wtime(void) {
+COUPLET_PORTED double couplet_ported_wtime(void) {
   struct timespec now;
   timespec_get(&now, TIME_UTC);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static inline uint64_t couplet_ported_elements(int count, couplet_type type) {
+COUPLET_PORTED uint64_t couplet_ported_elements(int count, couplet_type type) {
   return (uint64_t)count * (type >= COUPLET_PAIRS ? 2 : 1);
 }
 
-static inline couplet_type couplet_ported_type(couplet_type type) {
+COUPLET_PORTED couplet_type couplet_ported_type(couplet_type type) {
   return type >= COUPLET_PAIRS ? type - COUPLET_PAIRS : type;
 }
 
-static inline uint64_t couplet_ported_bytes(int count, couplet_type type) {
+COUPLET_PORTED uint64_t couplet_ported_bytes(int count, couplet_type type) {
   return couplet_ported_elements(count, type) * couplet_type_bytes(couplet_ported_type(type));
 }
 
-static inline void* couplet_ported_block(const void* start, uint64_t bytes) {
+COUPLET_PORTED void* couplet_ported_block(const void* start, uint64_t bytes) {
   return (char*)start + bytes;
 }
 
-static inline int couplet_ported_rank_of(couplet_group* group, int* members) {
+COUPLET_PORTED int couplet_ported_rank_of(couplet_group* group, int* members) {
   int32_t rank, size;
   couplet_ported_need(couplet_group_rank(group, &rank, &size), "comm_rank");
   if (members != NULL) *members = size;
@@ -127,7 +130,7 @@ static inline int couplet_ported_rank_of(couplet_group* group, int* members) {
 }
 
 /* Returns the counts as 64-bit ones, to be freed. */
-static inline uint64_t* couplet_ported_wide(const int* counts, int members, couplet_type type) {
+COUPLET_PORTED uint64_t* couplet_ported_wide(const int* counts, int members, couplet_type type) {
   uint64_t* wide = (uint64_t*)malloc((size_t)(members > 0 ? members : 1) * sizeof *wide);
   couplet_ported_refuse(wide == NULL, "counts", "there is no memory");
   for (int i = 0; i < members; ++i) wide[i] = couplet_ported_elements(counts[i], type);
@@ -135,7 +138,7 @@ static inline uint64_t* couplet_ported_wide(const int* counts, int members, coup
 }
 
 /* Sets what is received from the null rank. */
-static inline void couplet_ported_nothing(couplet_message* message, int source) {
+COUPLET_PORTED void couplet_ported_nothing(couplet_message* message, int source) {
   if (message == NULL) return;
   memset(message, 0, sizeof *message);
   message->source = source;
@@ -143,8 +146,8 @@ static inline void couplet_ported_nothing(couplet_message* message, int source) 
 }
 
 /* Says whether a message can be received, after at most timeout_s. */
-static inline int couplet_ported_look(int source, int tag, couplet_group* comm, double timeout_s,
-                                      couplet_message* status) {
+COUPLET_PORTED int couplet_ported_look(int source, int tag, couplet_group* comm, double timeout_s,
+                                       couplet_message* status) {
   couplet_awaited awaited;
   couplet_status code;
   int32_t index;
@@ -160,7 +163,7 @@ static inline int couplet_ported_look(int source, int tag, couplet_group* comm, 
 }
 
 /* Returns what is known of a group that is to be split. */
-static inline couplet_ported_split* couplet_ported_known(couplet_group* group, const char* path) {
+COUPLET_PORTED couplet_ported_split* couplet_ported_known(couplet_group* group, const char* path) {
   couplet_ported_split* all;
   for (int i = 0; i < couplet_ported_split_count; ++i)
     if (couplet_ported_splits[i].group == group) return &couplet_ported_splits[i];
@@ -175,7 +178,7 @@ static inline couplet_ported_split* couplet_ported_known(couplet_group* group, c
   return all;
 }
 
-static inline int couplet_ported_comm_split(couplet_group* comm, int color, int key, couplet_group** made) {
+COUPLET_PORTED int couplet_ported_comm_split(couplet_group* comm, int color, int key, couplet_group** made) {
   couplet_ported_split* known = couplet_ported_known(comm, "ported");
   char name[sizeof known->path + 40];
   snprintf(name, sizeof name, "%s/%d", known->path, ++known->splits);
@@ -190,11 +193,11 @@ static inline int couplet_ported_comm_split(couplet_group* comm, int color, int 
   return 0;
 }
 
-static inline int couplet_ported_comm_dup(couplet_group* comm, couplet_group** made) {
+COUPLET_PORTED int couplet_ported_comm_dup(couplet_group* comm, couplet_group** made) {
   return couplet_ported_comm_split(comm, 0, 0, made);
 }
 
-static inline int couplet_ported_comm_free(couplet_group** comm) {
+COUPLET_PORTED int couplet_ported_comm_free(couplet_group** comm) {
   for (int i = 0; i < couplet_ported_split_count; ++i)
     if (couplet_ported_splits[i].group == *comm) {
       couplet_ported_splits[i] = couplet_ported_splits[--couplet_ported_split_count];

@@ -77,7 +77,8 @@ def test_a_null_rank_for_both(convert_text) -> None:
         ),
     )
     assert problems == [
-        "5: MPI_PROC_NULL: it is used with messages that are converted and with ones that stay MPI; use a variable for each"
+        "5: MPI_PROC_NULL: it is used with messages that are converted and with ones that stay MPI; use a variable "
+        "for each"
     ]
 
 

@@ -1,5 +1,5 @@
-! The cube is cut into boxes, one for each rank, and the ranks form a grid of three dimensions. Each box has one layer of
-! cells around it, for what the neighbours own. tests/convert converts these files with `couplet convert`.
+! The cube is cut into boxes, one for each rank, and the ranks form a grid of three dimensions. Each box has one layer
+! of cells around it, for what the neighbours own. tests/convert converts these files with `couplet convert`.
 module decomposition
   use mpi
   implicit none

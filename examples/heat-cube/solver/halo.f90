@@ -44,7 +44,8 @@ contains
       count = product(it%cells) / it%cells(dimension)
       do side = 1, 2
         number = number + 1
-        call pack_face(it, field, dimension, merge(1, it%cells(dimension), side == 1), faces%sent(:count, side, dimension))
+        call pack_face(it, field, dimension, merge(1, it%cells(dimension), side == 1), &
+          faces%sent(:count, side, dimension))
         call MPI_Isend(faces%sent(1, side, dimension), count, real_type, &
           & it%neighbour(side, dimension), &  ! the tag says where it comes from
           & 10 * dimension + side, it%comm, faces%requests(number), ierr)

@@ -144,7 +144,7 @@ class CReader:
                 function = self._function_of(node)
                 inside = function is not self.file_function
                 if node.type == "parameter_declaration" and not inside:
-                    continue  # of a prototype: see there
+                    continue  # it belongs to a prototype: see there
                 table = function.symbols if inside else self.names.globals
                 symbol = self._symbol(table, self.text(named))
             symbol.declared, symbol.source = declarator, self.source
@@ -285,7 +285,8 @@ class CReader:
         if name not in C_CONSTANTS and name not in C_PROCESS_CONSTANTS:
             return
         receiver = None
-        place, below = node.parent, node
+        below: Node = node
+        place = node.parent
         while place is not None:
             if place.type == "call_expression":
                 callee = place.child_by_field_name("function")
@@ -293,7 +294,8 @@ class CReader:
                     return
             if receiver is None and place.type in ("assignment_expression", "init_declarator", "binary_expression"):
                 receiver = self._receiver(place, below, source, function)
-            place, below = place.parent, place
+            below = place
+            place = below.parent
         if receiver is None and source is not self.source:
             receiver = self.names.macros.get(function.name)
         self.facts.constants.append(Constant(source, name, node, receiver))

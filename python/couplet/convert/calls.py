@@ -1,7 +1,7 @@
 """What each MPI call takes, and the names of MPI's constants and types in Couplet.
 
-The arguments of the ported calls (couplet_ported.h, module couplet_ported) are MPI's, in MPI's order, so that a role for
-each argument is all that is needed. Tests: tests/convert.
+The arguments of the ported calls (couplet_ported.h, module couplet_ported) are MPI's, in MPI's order, so that a role
+for each argument is all that is needed. Tests: tests/convert.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ comm_free:        comm
 """
 # The collective calls that also have a form that does not wait.
 _WITH_REQUEST = (
-    "barrier bcast reduce allreduce scan gather gatherv allgather allgatherv scatter scatterv alltoall alltoallv"
-    " reduce_scatter"
-).split()
+    "barrier", "bcast", "reduce", "allreduce", "scan", "gather", "gatherv", "allgather", "allgatherv", "scatter",
+    "scatterv", "alltoall", "alltoallv", "reduce_scatter",
+)  # fmt: skip
 
 
 def _read_table() -> dict[str, tuple[str, ...]]:

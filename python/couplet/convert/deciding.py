@@ -192,8 +192,8 @@ class Decision:
         names = FORTRAN_CONSTANTS if call.source.language == "fortran" else C_CONSTANTS
         if call.parallel and self.options.openmp == "report":
             return (
-                "it is inside an OpenMP region, and one thread at a time may call Couplet; move it out of the region, or "
-                "let the threads take turns (--openmp convert)"
+                "it is inside an OpenMP region, and one thread at a time may call Couplet; move it out of the region, "
+                "or let the threads take turns (--openmp convert)"
             )
         if call.name in NOT_IN_PLACE and any(each.constant == "MPI_IN_PLACE" for each in call.arguments):
             return "MPI_IN_PLACE is not possible for this call of Couplet; use a second array"

@@ -82,7 +82,7 @@ def _in_word(letter: str) -> bool:
 
 
 def normalise(original: str, unlimited: frozenset[str] = frozenset()) -> Normalised:
-    """Returns free form that means the same. The lines `unlimited` have code beyond column 72: they are to be broken."""
+    """Returns free form that means the same. The lines `unlimited` have code beyond column 72, to be broken."""
     lines, start = [], 0
     for text in original.split("\n"):
         lines.append(_classify(start, text))

@@ -47,7 +47,7 @@ class Symbol:
     name: str
     source: Source
     declared: Node | None = None  # the declarator
-    parent: Symbol | None = None  # of the union
+    parent: Symbol | None = None  # the next one towards the root of the class
     uses: dict[str, list[Use]] = field(default_factory=lambda: {"couplet": [], "mpi": []})
     roles: set[str] = field(default_factory=set)
     members: list[Symbol] = field(default_factory=list)

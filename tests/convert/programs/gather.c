@@ -4,7 +4,7 @@
 
 #define MOST 8
 
-int main(int argc, char *argv[]) {
+int main(int argc, char* argv[]) {
   int rank, size, counts[MOST], places[MOST], all[MOST * MOST] = {0}, mine[MOST], prefix, total = 0;
   long product = 1;
   MPI_Datatype type = MPI_INT;

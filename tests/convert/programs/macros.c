@@ -1,13 +1,15 @@
 /* MPI behind macros and in a struct, messages of unknown size. It is converted by tests/convert. */
 #include <stdio.h>
 #include <stdlib.h>
+
 #include "mpi.h"
 
 #define REAL MPI_DOUBLE
-#define CHECK(call) do { if ((call) != MPI_SUCCESS) exit(3); } while (0)
-#define SHIP(data, count, to, tag, comm) \
-  MPI_Send((data), (count), REAL, (to), (tag), \
-           (comm))
+#define CHECK(call)                     \
+  do {                                  \
+    if ((call) != MPI_SUCCESS) exit(3); \
+  } while (0)
+#define SHIP(data, count, to, tag, comm) MPI_Send((data), (count), REAL, (to), (tag), (comm))
 
 typedef struct {
   MPI_Comm comm;
@@ -15,13 +17,13 @@ typedef struct {
   MPI_Request pending[2];
 } Context;
 
-static void setup(Context *context, MPI_Comm comm) {
+static void setup(Context* context, MPI_Comm comm) {
   context->comm = comm;
   CHECK(MPI_Comm_rank(comm, &context->rank));
   CHECK(MPI_Comm_size(comm, &context->size));
 }
 
-static int collect(Context *context, double *sum) {
+static int collect(Context* context, double* sum) {
   int flag = 0, count, got = 0;
   MPI_Status status;
   while (!flag) MPI_Iprobe(MPI_ANY_SOURCE, 6, context->comm, &flag, &status);
@@ -36,7 +38,7 @@ static int collect(Context *context, double *sum) {
   return got;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   Context context;
   double values[16], sum = 0;
   MPI_Init(&argc, &argv);

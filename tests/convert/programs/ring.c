@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void pass_on(double *value, int rank, int size, MPI_Comm comm);
+static void pass_on(double* value, int rank, int size, MPI_Comm comm);
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int rank, size, index, done = 0, provided = 0;
   double value, got[2] = {0, 0};
   MPI_Status status, *statuses;
@@ -16,7 +16,7 @@ int main(int argc, char **argv) {
   value = rank + 0.5;
   pass_on(&value, rank, size, MPI_COMM_WORLD);
   requests = malloc(4 * sizeof(MPI_Request));
-  statuses = (MPI_Status *)malloc(4 * sizeof(MPI_Status));
+  statuses = (MPI_Status*)malloc(4 * sizeof(MPI_Status));
   int left = rank > 0 ? rank - 1 : MPI_PROC_NULL;
   int right = rank < size - 1 ? rank + 1 : MPI_PROC_NULL;
   MPI_Irecv(&got[0], 1, MPI_DOUBLE, left, 1, MPI_COMM_WORLD, &requests[0]);
@@ -37,6 +37,7 @@ int main(int argc, char **argv) {
   return 0;
 }
 
-static void pass_on(double *value, int rank, int size, MPI_Comm comm) {
-  MPI_Sendrecv_replace(value, 1, MPI_DOUBLE, (rank + 1) % size, 3, (rank + size - 1) % size, 3, comm, MPI_STATUS_IGNORE);
+static void pass_on(double* value, int rank, int size, MPI_Comm comm) {
+  MPI_Sendrecv_replace(value, 1, MPI_DOUBLE, (rank + 1) % size, 3, (rank + size - 1) % size, 3, comm,
+                       MPI_STATUS_IGNORE);
 }
