@@ -53,7 +53,7 @@ class Workshop:
     def compile(self, sources: Sequence[Path], target: str, mpi: bool, ported: bool) -> Path:
         """Compiles with an MPI, with Couplet, or with both."""
         language = "c" if sources[0].suffix == ".c" else "fortran"
-        command = [compiler(language, "openmpi" if mpi else None), "-fopenmp", "-O1"]
+        command = [compiler(language, "openmpi" if mpi else None), "-fopenmp"]
         if language == "c":
             command += ["-Wall", "-Werror=implicit-function-declaration", f"-I{PROJECT / 'include'}"]
         elif ported:

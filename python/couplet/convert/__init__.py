@@ -85,6 +85,7 @@ def _note(decision: Decision, facts: Facts) -> None:
     """Adds notes of what is to be known about a result that is otherwise complete."""
     in_regions = decision.parallel_callers()
     (decision.notes if decision.options.openmp == "convert" else decision.problems).extend(in_regions)
+    decision.problems.extend(decision.unknown_receivers())
     chosen = [call for call in facts.calls if call.chosen and call.problem is None]
     for call in chosen:
         if call.parallel:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PREFIX = "void f(void) { "  # makes the value of a macro something that the parser can read
 _NAMES = ("identifier", "field_identifier", "type_identifier")
+_RECEIVERS = ("assignment_expression", "init_declarator", "binary_expression", "initializer_pair", "return_statement")
 _FIELDS = ("MPI_SOURCE", "MPI_TAG", "MPI_ERROR")
 
 
@@ -92,6 +93,9 @@ class CReader:
             return
         function = _Function(self.text(named))
         self.functions[(node.start_byte, node.end_byte)] = function
+        if function.name not in self.facts.results:
+            self.facts.results[function.name] = Symbol(function.name, self.source)
+            self.facts.symbols.append(self.facts.results[function.name])
         self._read_dummies(function, declarator)
 
     def _read_dummies(self, function: _Function, declarator: Node) -> None:
@@ -148,7 +152,8 @@ class CReader:
                 table = function.symbols if inside else self.names.globals
                 symbol = self._symbol(table, self.text(named))
             symbol.declared, symbol.source = declarator, self.source
-        if mpi_type and kind is not None and not declarators:
+        known = any(symbol.declared == node for symbol in self.facts.symbols if symbol.source is self.source)
+        if mpi_type and kind is not None and not declarators and not known:
             self.names.unattached.append((self.source, kind))
 
     def _declare_function(self, declarator: Node, named: Node) -> None:
@@ -187,8 +192,12 @@ class CReader:
             member = node.child_by_field_name("field")
             name = "" if member is None else self.text(member, source)
             if name in _FIELDS:
-                return self.symbol_of(node.child_by_field_name("argument"), source, function)
+                return None
             return self._symbol(self.names.members, name)
+        if node.type == "field_designator":
+            return self._symbol(self.names.members, self.text(node.children[-1], source))
+        if node.type == "call_expression":
+            return self.facts.results.get(self.text(node.children[0], source))
         if node.type == "identifier" and not self.text(node, source).startswith("MPI_"):
             return self.look_up(self.text(node, source), function)
         return None
@@ -214,11 +223,15 @@ class CReader:
                 self._unite(node.child_by_field_name("left"), node.child_by_field_name("right"), source, function)
             elif node.type == "init_declarator":
                 self._unite(declared_name(node), node.child_by_field_name("value"), source, function)
+            elif node.type == "initializer_pair":
+                self._unite(node.child_by_field_name("designator"), node.child_by_field_name("value"), source, function)
+            elif node.type == "return_statement":
+                self._unite_result(node, source, function)
             elif node.type == "identifier":
                 self._read_constant(node, source, function)
             elif node.type == "field_expression":
                 member = node.child_by_field_name("field")
-                symbol = self.symbol_of(node, source, function)
+                symbol = self.symbol_of(node.child_by_field_name("argument"), source, function)
                 if member is not None and self.text(member, source) in _FIELDS and symbol is not None:
                     self.facts.read_statuses.append((source, node, symbol))
             self._read_type(node, source)
@@ -241,6 +254,12 @@ class CReader:
         first, second = self.symbol_of(left, source, function), self.symbol_of(right, source, function)
         if first is not None and second is not None:
             first.unite(second)
+
+    def _unite_result(self, node: Node, source: Source, function: _Function) -> None:
+        value = next((each for each in node.children if each.is_named), None)
+        found = self.symbol_of(value, source, function)
+        if found is not None and function.name in self.facts.results:
+            self.facts.results[function.name].unite(found)
 
     def _read_call(self, node: Node, source: Source, function: _Function) -> None:
         callee = node.child_by_field_name("function")
@@ -274,7 +293,9 @@ class CReader:
             elif constant is not None:
                 arguments_found.append((None, Constant(source, constant, each, None)))
                 positions.append(place)
-        self.facts.passed.append(Passed(source, name, arguments_found, positions, parallel, node))
+        self.facts.passed.append(
+            Passed(source, name, arguments_found, positions, len(actual), False, parallel, node, function.name)
+        )
 
     def _constant_of(self, node: Node, source: Source) -> str | None:
         name = self.text(node, source)
@@ -292,7 +313,7 @@ class CReader:
                 callee = place.child_by_field_name("function")
                 if callee is not None and self.text(callee, source).startswith("MPI_"):
                     return
-            if receiver is None and place.type in ("assignment_expression", "init_declarator", "binary_expression"):
+            if receiver is None and place.type in _RECEIVERS:
                 receiver = self._receiver(place, below, source, function)
             below = place
             place = below.parent
@@ -301,6 +322,10 @@ class CReader:
         self.facts.constants.append(Constant(source, name, node, receiver))
 
     def _receiver(self, place: Node, below: Node, source: Source, function: _Function) -> Symbol | None:
+        if place.type == "return_statement":
+            return self.facts.results.get(function.name)
+        if place.type == "initializer_pair":
+            return self.symbol_of(place.child_by_field_name("designator"), source, function)
         if place.type == "init_declarator":
             return self.symbol_of(declared_name(place), source, function)
         left, right = place.child_by_field_name("left"), place.child_by_field_name("right")

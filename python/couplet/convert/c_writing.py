@@ -100,8 +100,18 @@ class CWriter:
                     "it is used with messages that are converted and with ones that stay MPI; use a variable for each"
                 )
                 self._problem(constant.source, constant.node, reason)
+            elif answer and constant.name == "MPI_COMM_WORLD" and self._is_outside(constant.source, constant.node):
+                reason = "the group is known once the process has joined; assign it in a function, after MPI_Init"
+                self._problem(constant.source, constant.node, reason)
             elif answer:
                 constant.source.replace(constant.node, _CONSTANTS[constant.name])
+
+    def _is_outside(self, source: Source, node: Node) -> bool:
+        """Whether a node is outside of all functions, where a variable cannot begin with couplet_world."""
+        place = node.parent
+        while place is not None and place.type != "function_definition":
+            place = place.parent
+        return place is None and source is self.source
 
     # ---- types ----
 
@@ -126,8 +136,6 @@ class CWriter:
                 if symbol.source is self.source and symbol.declared == node
             ]  # fmt: skip
             changing = [symbol for symbol in symbols if self._changes(symbol)]
-            if changing:
-                self._refuse_initial(node)
             if changing and len(changing) == len(symbols):
                 self.source.replace(kind, C_HANDLE_TYPES[self.source.text_of(kind)])
             elif changing:
@@ -135,15 +143,6 @@ class CWriter:
             elif self.options.without_mpi and not any(symbol.is_mixed for symbol in symbols):
                 self.source.replace(kind, C_HANDLE_TYPES[self.source.text_of(kind)])
         self._convert_unattached()
-
-    def _refuse_initial(self, node: Node) -> None:
-        """A variable outside of functions cannot begin with couplet_world: it is set when the process joins."""
-        if node.parent is None or node.parent.type != "translation_unit":
-            return
-        for leaf in leaves(node):
-            if self.source.text_of(leaf) == "MPI_COMM_WORLD":
-                reason = "the group is known once the process has joined; assign it in a function, after MPI_Init"
-                self._problem(self.source, leaf, reason)
 
     def _split(self, node: Node, kind: Node, changing: list[Symbol]) -> None:
         """Takes declarators out of a list, and puts them into a declaration of their own behind it."""
@@ -161,7 +160,7 @@ class CWriter:
             texts.append(text)
         start, end = self.source.start_of(declarators[0]), self.source.end_of(declarators[-1])
         self.source.edit(start, end, ", ".join(self.source.text_of(each) for each in staying))
-        self.source.insert_line_after(node, f"{name} {', '.join(texts)};")
+        self.source.insert_after(node, f"{name} {', '.join(texts)};")
 
     def _convert_unattached(self) -> None:
         """Types in casts, sizeof and typedefs become Couplet's if all variables of that type in the file do."""
@@ -221,9 +220,9 @@ class CWriter:
             reason = f"write it as a statement of its own in a block, so that {line[:-1]} can be put beside it"
             self._problem(call.source, call.callee, reason)
         elif before:
-            self.source.insert_line_before(statement, line)
+            self.source.insert_before(statement, line)
         else:
-            self.source.insert_line_after(statement, line)
+            self.source.insert_after(statement, line)
 
     def _include(self) -> None:
         includes = [each for each in walk(self.source.tree.root_node) if each.type == "preproc_include"]

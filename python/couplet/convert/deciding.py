@@ -43,22 +43,36 @@ class Decision:
             for actual, dummy in self._pairs(passed):
                 if isinstance(actual, Symbol):
                     actual.unite(dummy)
-                else:
-                    actual.symbol = dummy
-                    for constant in self.facts.constants:
-                        if constant.node == actual.node and constant.source is actual.source:
-                            constant.symbol = dummy
+                    continue
+                for constant in self.facts.constants:
+                    if constant.node == actual.node and constant.source is actual.source:
+                        if constant.symbol is not None:
+                            constant.symbol.unite(dummy)
+                        constant.symbol = dummy
 
     def _pairs(self, passed: Passed) -> list[tuple[Symbol | Constant, Symbol]]:
-        bodies = self.facts.dummies.get(passed.name)
-        if not bodies:
-            return []
-        dummies, found = bodies[0], []
-        for (keyword, actual), position in zip(passed.arguments, passed.positions, strict=True):
-            if keyword is not None:
-                found += [(actual, dummy) for dummy in dummies if dummy.name.lower() == keyword]
-            elif position < len(dummies):
-                found.append((actual, dummies[position]))
+        found: list[tuple[Symbol | Constant, Symbol]] = []
+        for name in self._procedures(passed.name):
+            dummies = self.facts.dummies[name][0]
+            shift = int(passed.bound and passed.count < len(dummies))
+            for (keyword, actual), position in zip(passed.arguments, passed.positions, strict=True):
+                if keyword is not None:
+                    found += [(actual, dummy) for dummy in dummies if dummy.name.lower() == keyword]
+                elif position + shift < len(dummies):
+                    found.append((actual, dummies[position + shift]))
+        return found
+
+    def _procedures(self, name: str) -> set[str]:
+        """Returns the procedures that a name may mean: itself, or those of a generic name or a binding."""
+        found, left, seen = set(), [name], set()
+        while left:
+            each = left.pop()
+            if each in seen:
+                continue
+            seen.add(each)
+            if self.facts.dummies.get(each):
+                found.add(each)
+            left += self.facts.aliases.get(each, ())
         return found
 
     # ---- which calls are chosen ----
@@ -71,6 +85,8 @@ class Decision:
         for constant in self.facts.constants:
             if constant.name.lower() in self.names and constant.symbol is not None:
                 self._mark(constant.symbol, "couplet", Use(constant.name, str(constant.source.path), 0))
+        if self.options.without_mpi:
+            self._give_null_handles()
         while True:
             newly = [call for call in self.facts.calls if not call.chosen and self._is_chosen(call)]
             if not newly:
@@ -87,6 +103,14 @@ class Decision:
         for call in self.facts.calls:
             if call.problem is not None:
                 self._report(call, call.problem)
+
+    def _give_null_handles(self) -> None:
+        """Without MPI, a variable that is only set to no request, or to no communicator, changes its type, too."""
+        for constant in self.facts.constants:
+            role = {"MPI_REQUEST_NULL": "request", "MPI_COMM_NULL": "comm"}.get(constant.name)
+            if role is not None and constant.symbol is not None:
+                self._give_role(constant.symbol, role)
+                self._mark(constant.symbol, "couplet", Use(constant.name, str(constant.source.path), 0))
 
     def _is_chosen(self, call: Call) -> bool:
         comms = call.of_role("comm")
@@ -236,6 +260,12 @@ class Decision:
             return True
         if constant.name == "MPI_COMM_WORLD":
             return False
+        if (
+            symbol is not None
+            and not symbol.root().uses["mpi"]
+            and constant.name.endswith(("REQUEST_NULL", "COMM_NULL"))
+        ):
+            return False  # its variable is used by no call, and keeps its type
         if symbol is not None and symbol.root().uses["mpi"]:
             return False
         kept = any(
@@ -246,9 +276,37 @@ class Decision:
             return None
         return chosen
 
+    def unknown_receivers(self) -> list[Finding]:
+        """Procedures that are in none of the files, and that would get a group or a request in place of MPI's."""
+        found = []
+        for passed in self.facts.passed:
+            fortran = passed.source.language == "fortran"
+            if self._procedures(passed.name) or passed.name in ("move_alloc", ""):
+                continue
+            for _, actual in passed.arguments:
+                if isinstance(actual, Constant):
+                    gone = self.options.without_mpi and actual.name == "MPI_COMM_WORLD"
+                    name = actual.name
+                else:
+                    roles = actual.root().roles & ({"comm", "request", "status"} if fortran else {"comm"})
+                    gone = actual.is_couplet and not actual.is_mixed and bool(roles) and not passed.bound
+                    name = actual.name
+                if gone:
+                    reason = (
+                        f"it is in none of the files, and gets '{name}', which is no longer MPI's; give its file, too"
+                    )
+                    line = passed.source.line_of(passed.node)
+                    found.append(Finding(str(passed.source.path), line, passed.name, reason))
+        return found
+
     def parallel_callers(self) -> list[Finding]:
         """Calls of procedures in OpenMP regions, if the procedures have converted calls."""
         inside = {call.scope for call in self.facts.calls if call.chosen and call.scope}
+        while True:
+            callers = {each.scope for each in self.facts.passed if self._procedures(each.name) & inside} - {""}
+            if callers <= inside:
+                break
+            inside |= callers
         return [
             Finding(
                 str(passed.source.path),
@@ -257,5 +315,5 @@ class Decision:
                 "it is called in an OpenMP region and has converted calls; one thread at a time may call Couplet",
             )
             for passed in self.facts.passed
-            if passed.parallel and passed.name in inside
+            if passed.parallel and self._procedures(passed.name) & inside
         ]

@@ -130,7 +130,7 @@ class Declarations:
             moved = [each for each in changing if self.changing[each.id][1] == kind]
             text = ", ".join(self._moved(each, kind, f08) for each in moved)
             attributes = self._moved_attributes(statement, kind)
-            self.source.insert_line_after(statement, f"{kind}{attributes} :: {text}")
+            self.source.insert_after(statement, f"{kind}{attributes} :: {text}")
         if staying:
             start, end = self.source.start_of(declarators[0]), self.source.end_of(declarators[-1])
             kept = ", ".join(

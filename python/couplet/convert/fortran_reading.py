@@ -18,6 +18,9 @@ PROCEDURES = ("subroutine", "function", "module_procedure")
 UNITS = (*PROCEDURES, "program", "module", "submodule", "block_data")
 _KEYWORDS = {"datatype": "type", "sendtype": "type", "recvtype": "type", "comm": "comm", "request": "request"}
 
+_WITHOUT_SCOPES = ("assignment_statement", "subroutine_call", "variable_declaration", "comment")
+_FIELDS = ("MPI_SOURCE", "MPI_TAG", "MPI_ERROR")
+
 
 @dataclass(eq=False)
 class Scope:
@@ -57,6 +60,7 @@ class FortranReader:
         self.whole = Scope("", source.tree.root_node, None)
         self.scopes: dict[int, Scope] = {source.tree.root_node.id: self.whole}
         self.regions = parallel_regions(source)
+        names.modules[f"include:{source.path.name.lower()}"] = self.whole
         self._read_scopes(source.tree.root_node, self.whole)
 
     # ---- scopes and declarations ----
@@ -73,9 +77,27 @@ class FortranReader:
             elif child.type == "use_statement":
                 named = next((each for each in child.children if each.type == "module_name"), None)
                 scope.uses += [] if named is None else [self.text(named).lower()]
+            elif child.type in ("include_statement", "preproc_include"):
+                name = self.text(child).strip().rstrip("'\">").rpartition("/")[2]
+                scope.uses.append("include:" + name.replace('"', "'").rpartition("'")[2].lower())
             elif child.type == "variable_declaration":
                 self._declare(child, scope)
-            self._read_scopes(child, inner)
+            elif child.type in ("procedure_statement", "generic_statement"):
+                self._read_alias(child, node)
+            if child.type not in _WITHOUT_SCOPES:
+                self._read_scopes(child, inner)
+
+    def _read_alias(self, statement: Node, around: Node) -> None:
+        """Procedures under another name: of a generic interface, or bound to a type."""
+        words = [each for each in walk(statement) if each.type in ("binding_name", "method_name")]
+        if around.type == "interface":
+            header = next((each for each in walk(around.children[0]) if each.type == "name"), None)
+            alias = "" if header is None else self.text(header).lower()
+        else:
+            alias = next((self.text(each).lower() for each in words if each.type == "binding_name"), "")
+        names = {self.text(each).lower() for each in words if each.type == "method_name"}
+        if alias:
+            self.facts.aliases.setdefault(alias, set()).update(names)
 
     def _unit_name(self, unit: Node) -> str:
         for child in unit.children[:1]:
@@ -85,6 +107,11 @@ class FortranReader:
         return ""
 
     def _read_dummies(self, unit: Node, scope: Scope) -> None:
+        if unit.type == "function":
+            given = next((each for each in unit.children[0].children if each.type == "function_result"), None)
+            name = scope.name if given is None else self.text(next(e for e in given.children if e.type == "identifier"))
+            result = self._symbol_in(scope, name)
+            self.facts.results.setdefault(scope.name, result).unite(result)
         parameters = unit.children[0].child_by_field_name("parameters")
         if parameters is None:
             return
@@ -154,16 +181,16 @@ class FortranReader:
 
     def symbol_of(self, node: Node | None) -> Symbol | None:
         """Returns the variable of an expression such as `a`, `a(i)` or `this%a(i)`; none for other expressions."""
-        if node is None:
+        if node is None or self._is_field(node):
             return None
-        if node.type in ("parenthesized_expression",):
+        if node.type == "parenthesized_expression":
             return self.symbol_of(next((each for each in node.children if each.is_named), None))
         if node.type in ("call_expression", "sized_allocation", "sized_declarator"):
             return self.symbol_of(node.children[0])
         if node.type == "derived_type_member_expression":
             member = next((each for each in node.children if each.type == "type_member"), None)
-            if member is None or self.text(member).upper().startswith("MPI_"):
-                return self.symbol_of(node.children[0])
+            if member is None:
+                return None
             key = self.text(member).lower()
             if key not in self.names.components:
                 self.names.components[key] = Symbol(self.text(member), self.source)
@@ -172,6 +199,16 @@ class FortranReader:
         if node.type == "identifier" and not self.text(node).upper().startswith("MPI_"):
             return self.look_up(self.text(node), self.scope_of(node))
         return None
+
+    def _is_field(self, node: Node) -> bool:
+        """Whether an expression is a field of a status: status(MPI_SOURCE), status(MPI_SOURCE, i), s%MPI_SOURCE."""
+        if node.type == "derived_type_member_expression":
+            return any(each.type == "type_member" and self.text(each).upper() in _FIELDS for each in node.children)
+        if node.type != "call_expression":
+            return False
+        given = next((each for each in node.children if each.type == "argument_list"), None)
+        first = None if given is None else next((each for each in given.children if is_argument(each)), None)
+        return first is not None and self.text(first).upper() in _FIELDS
 
     def constant_of(self, node: Node) -> str | None:
         name = self.text(node).upper()
@@ -199,28 +236,30 @@ class FortranReader:
 
     def _note_error(self, node: Node) -> None:
         text = " ".join(self.text(node).split())
-        finding = Finding(str(self.source.path), self.source.line_of(node), text[:40] or node.type, "")
+        path, line, what = str(self.source.path), self.source.line_of(node), text[:40] or node.type
         if "mpi_" in text.lower():
-            self.facts.problems.append(
-                Finding(finding.path, finding.line, finding.what, "this could not be parsed; convert it by hand")
-            )
+            self.facts.problems.append(Finding(path, line, what, "this could not be parsed; convert it by hand"))
+        elif self.source.path.suffix.lower() not in (".inc", ".fh"):  # these are not whole
+            self.facts.notes.append(Finding(path, line, what, "this could not be parsed; it stays what it is"))
 
     def _unite(self, left: Node | None, right: Node | None) -> None:
         first, second = self.symbol_of(left), self.symbol_of(right)
-        if right is not None and right.type == "call_expression" and first is not None and second is not None:
-            return  # a function's result, or an element: what it holds is seen where it is used
+        if right is not None and right.type == "call_expression":
+            name = self.text(right.children[0]).lower().rpartition("%")[2].strip()
+            names = {name} | self.facts.aliases.get(name, set())
+            results = [self.facts.results[each] for each in names if each in self.facts.results]
+            if results and first is not None:
+                for each in results:
+                    first.unite(each)
+                return
+            if second is not None and second.declared is None:
+                return  # a function of which nothing is known
         if first is not None and second is not None:
             first.unite(second)
 
     def _read_field(self, node: Node) -> None:
-        """A field of a status: status(MPI_SOURCE), status(MPI_SOURCE, i) or status%MPI_SOURCE."""
-        inside = [each for each in walk(node) if self.text(each).upper() in ("MPI_SOURCE", "MPI_TAG", "MPI_ERROR")]
-        inside = [each for each in inside if each.child_count == 0]
-        symbol = self.symbol_of(node)
-        if not inside or symbol is None:
-            return
-        direct = inside[0].parent
-        if direct == node or (direct is not None and direct.parent == node):
+        symbol = self.symbol_of(node.children[0]) if self._is_field(node) else None
+        if symbol is not None:
             self.facts.read_statuses.append((self.source, node, symbol))
 
     def _read_call(self, node: Node, callee: Node | None) -> None:
@@ -231,8 +270,9 @@ class FortranReader:
         actual = [each for each in given[0].children if is_argument(each)] if given else []
         if name.startswith("mpi_"):
             self.facts.calls.append(self._mpi_call(name, node, callee, actual))
-        elif node.type == "subroutine_call" or name in self.facts.dummies or "%" in name:
-            name = name.rpartition("%")[2]
+        elif node.type == "subroutine_call" or "%" in name or name in self.facts.dummies or name in self.facts.aliases:
+            bound = "%" in name
+            name = name.rpartition("%")[2].strip()
             arguments: list[tuple[str | None, Symbol | Constant]] = []
             positions = []
             for position, each in enumerate(actual):
@@ -247,7 +287,19 @@ class FortranReader:
                     arguments.append((keyword, Constant(self.source, constant, value, None)))
                     positions.append(position)
             parallel = any(start <= node.start_byte < end for start, end in self.regions)
-            self.facts.passed.append(Passed(self.source, name, arguments, positions, parallel, node))
+            self.facts.passed.append(
+                Passed(
+                    self.source,
+                    name,
+                    arguments,
+                    positions,
+                    len(actual),
+                    bound,
+                    parallel,
+                    node,
+                    self.scope_of(node).name,
+                )
+            )
 
     def _mpi_call(self, name: str, node: Node, callee: Node, actual: list[Node]) -> Call:
         roles = ROLES.get(name, ())

@@ -210,9 +210,13 @@ class FortranWriter:
                 return
         self._use_in(statement)
         if call.name == "mpi_finalize":
-            self.source.insert_line_before(statement, "call couplet_ported_leave()")
+            start = self.source.start_of(statement)
+            if self.source.text[self.source.line_start(start) : start].strip().isdigit():
+                self._problem(call.callee, "it has a label: put call couplet_ported_leave() behind the label")
+                return
+            self.source.insert_before(statement, "call couplet_ported_leave()")
         else:
-            self.source.insert_line_after(statement, f"call couplet_ported_join({self._join_arguments()})")
+            self.source.insert_after(statement, f"call couplet_ported_join({self._join_arguments()})")
 
     # ---- use statements ----
 
@@ -233,12 +237,14 @@ class FortranWriter:
                     for other in mpi[1:]:
                         self._delete_line(other)
                 else:
-                    self.source.insert_line_after(mpi[0], "use couplet_ported")
+                    self.source.insert_after(mpi[0], "use couplet_ported")
+            elif scope.node.type == "translation_unit" and self.source.path.suffix.lower() in (".inc", ".fh"):
+                continue  # it is included: the units that include it have the module
             elif scope.node.type == "translation_unit":
                 first = next((each for each in scope.node.children if each.type != "comment"), scope.node)
                 self.source.insert_line_before(first, "use couplet_ported")
             else:
-                self.source.insert_line_after(scope.node.children[0], self._deeper(scope) + "use couplet_ported")
+                self.source.insert_after(scope.node.children[0], self._deeper(scope) + "use couplet_ported")
 
     def _deeper(self, scope: Scope) -> str:
         """Returns the blanks by which the statements of a unit are indented, relative to its first one."""

@@ -148,8 +148,11 @@ class Passed:
     name: str
     arguments: list[tuple[str | None, Symbol | Constant]]
     positions: list[int]
+    count: int  # arguments of any kind
+    bound: bool  # called as a component of an object, which is the first dummy
     parallel: bool
     node: Node
+    scope: str  # the procedure that calls
 
 
 @dataclass
@@ -160,6 +163,8 @@ class Facts:
     constants: list[Constant] = field(default_factory=list)
     passed: list[Passed] = field(default_factory=list)
     dummies: dict[str, list[list[Symbol]]] = field(default_factory=dict)  # by the name of the procedure
+    results: dict[str, Symbol] = field(default_factory=dict)  # what a function returns
+    aliases: dict[str, set[str]] = field(default_factory=dict)  # generic names and bindings, and their procedures
     symbols: list[Symbol] = field(default_factory=list)
     read_statuses: list[tuple[Source, Node, Symbol]] = field(default_factory=list)  # fields of a status
     problems: list[Finding] = field(default_factory=list)

@@ -98,13 +98,28 @@ class Source:
             if "\t" not in self.text[line : line + 6] and end <= line + LAST_COLUMN < tail:
                 self.edits.append((line + LAST_COLUMN, tail, ""))
 
-    def insert_line_after(self, node: Node, line: str) -> None:
-        """Adds a line behind the one on which a node ends, with the same indent."""
-        place = self.line_end(self.end_of(node) - 1)
+    def insert_after(self, node: Node, line: str) -> None:
+        """Adds a statement behind a node: a line with the same indent, or beside it if the line goes on with others."""
+        end = self.end_of(node)
+        place = self.line_end(end - 1)
+        stop = min(place, self.line_start(end - 1) + LAST_COLUMN) if self.fixed else place
+        rest = self.text[end:stop].strip()
+        if rest and not rest.startswith(("!", "//", "/*")):
+            self.edit(end, end, f"; {line}" if self.language == "fortran" else f" {line}")
+            return
         ended = "" if self.text[place - 1 : place] == "\n" else "\n"
         self.edit(place, place, f"{ended}{self.indent_of(node)}{line}\n")
 
+    def insert_before(self, node: Node, line: str) -> None:
+        """Adds a statement before a node: a line with the same indent, or beside it if the line begins with others."""
+        start = self.start_of(node)
+        if self.text[self.line_start(start) : start].strip():
+            self.edit(start, start, f"{line}; " if self.language == "fortran" else f"{line} ")
+        else:
+            self.insert_line_before(node, line)
+
     def insert_line_before(self, node: Node, line: str) -> None:
+        """Adds a line before the one on which a node begins: a comment, or what has to be a line of its own."""
         place = self.line_start(self.start_of(node))
         self.edit(place, place, f"{self.indent_of(node)}{line}\n")
 
