@@ -119,7 +119,8 @@ contains
     integer, intent(out), optional :: ierror
     flush (output_unit)
     if (present(ierror)) ierror = errorcode
-    if (c_associated(comm%handle) .or. errorcode /= 0) error stop errorcode
+    if (.not. c_associated(comm%handle)) print "(a)", "couplet_ported_abort: the process has not joined, or has left"
+    if (errorcode /= 0) error stop errorcode
     error stop 1
   end subroutine
 

@@ -71,14 +71,24 @@ class Workshop:
 
     def run_coupled(self, program: Path, *arguments: str, with_mpi: bool = False, ranks: int = RANKS) -> list[str]:
         """Runs a program with `couplet run`, and returns its lines in the order of the alphabet."""
+        return self.run_programs(program, *arguments, with_mpi=with_mpi, solver=ranks)
+
+    def run_programs(self, program: Path, *arguments: str, with_mpi: bool = False, **ranks: int) -> list[str]:
+        """Runs one executable as several programs, each with its ranks."""
         words = ", ".join(f'"{word}"' for word in (program, *arguments))
+        launcher_name = "openmpi" if with_mpi else "none"
         (self.folder / "coupled.toml").write_text(
-            f'[[program]]\nname = "solver"\ncommand = [{words}]\nranks = {ranks}\nlog = "solver.log"\n'
-            f'launcher = "{"openmpi" if with_mpi else "none"}"\n'
+            "\n".join(
+                f'[[program]]\nname = "{name}"\ncommand = [{words}]\nranks = {count}\nlog = "{name}.log"\n'
+                f'launcher = "{launcher_name}"\n'
+                for name, count in ranks.items()
+            )
         )
-        (self.folder / "solver.log").unlink(missing_ok=True)
+        logs = [self.folder / f"{name}.log" for name in ranks]
+        for log in logs:
+            log.unlink(missing_ok=True)
         self.need([COUPLET, "run", "--plain"])
-        return sorted((self.folder / "solver.log").read_text().splitlines())
+        return sorted(line for log in logs for line in log.read_text().splitlines())
 
     def same_results(self, sources: Sequence[str], *options: str, with_mpi: bool = False) -> list[str]:
         """Converts programs, and checks that they print what the MPI programs print. Returns that."""

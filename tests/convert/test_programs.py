@@ -38,6 +38,15 @@ def test_a_communicator_of_two(workshop) -> None:
     assert len(lines) == 3
 
 
+def test_two_programs_in_place_of_one_world(workshop) -> None:
+    """With --group universe, the ranks of all programs are one world: three ranks of MPI become two programs."""
+    converted = workshop.convert(["halo.f90"], "--without-mpi", "--group", "universe")
+    assert converted.returncode == 0, converted.stderr
+    before = workshop.compile([PROGRAMS / "halo.f90"], "before", mpi=True, ported=False)
+    after = workshop.compile([workshop.folder / "new" / "halo.f90"], "after", mpi=False, ported=True)
+    assert workshop.run_programs(after, left=2, right=1) == workshop.run_mpi(before)
+
+
 def test_threads_that_take_turns(workshop) -> None:
     """One call is in an OpenMP region: it is reported, and converted only with --openmp convert."""
     refused = workshop.convert(["team.f90"], "--without-mpi")
