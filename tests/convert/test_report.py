@@ -182,3 +182,16 @@ def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "p.f90").write_text(HEAD)
     with pytest.raises(ConvertError, match=r"pip install 'couplet\[convert\]'"):
         convert([tmp_path / "p.f90"], Options())
+
+
+def test_bytes_that_are_not_touched_stay(tmp_path: Path) -> None:
+    """Letters beyond ASCII, in either encoding, and lines that end with a carriage return."""
+    text = body("! Grüße", "call MPI_Barrier(MPI_COMM_WORLD, ierr) ! é").replace("\n", "\r\n").encode()
+    text += "! Grüße\r\n".encode("latin-1")
+    (tmp_path / "p.f90").write_bytes(text)
+    shown = subprocess.run([COUPLET, "convert", "p.f90"], cwd=tmp_path, capture_output=True, timeout=60)
+    assert "ierr) ! é\n".encode() in shown.stdout
+    assert run(tmp_path, "p.f90", "--in-place").returncode == 0
+    expected = text.replace(b"MPI_Barrier(MPI_COMM_WORLD", b"couplet_ported_barrier(couplet_world")
+    expected = expected.replace(b"  use mpi\r\n", b"  use mpi\r\n  use couplet_ported\r\n")
+    assert (tmp_path / "p.f90").read_bytes() == expected

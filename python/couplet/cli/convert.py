@@ -59,7 +59,8 @@ def convert(
                 _write(outcome, output)
         else:
             for each in changed:
-                print(each.diff, end="")
+                sys.stdout.buffer.write(each.diff)
+            sys.stdout.flush()
     except ConvertError as error:
         print(f"couplet: {error}", file=sys.stderr)
         raise typer.Exit(EXIT_MISTAKES) from error
@@ -86,7 +87,7 @@ def _write(outcome: Outcome, output: Path | None) -> None:
             output.mkdir(parents=True, exist_ok=True)
         for target, each in zip(targets, outcome.files, strict=True):
             if output is not None or each.after != each.before:
-                target.write_bytes(each.after.encode("latin-1"))
+                target.write_bytes(each.content)
     except OSError as error:
         raise ConvertError(f"{error.filename}: {error.strerror}") from error
 

@@ -30,10 +30,18 @@ class Converted:
     path: Path
     before: str
     after: str
+    has_carriage_returns: bool = False
 
     @property
-    def diff(self) -> str:
-        return unified_diff(str(self.path).lstrip("/"), self.before, self.after)
+    def diff(self) -> bytes:
+        name = str(self.path).lstrip("/").encode().decode("latin-1")
+        return unified_diff(name, self.before, self.after).encode("latin-1")
+
+    @property
+    def content(self) -> bytes:
+        """What is to be written into the file."""
+        text = self.after.replace("\n", "\r\n") if self.has_carriage_returns else self.after
+        return text.encode("latin-1")
 
 
 @dataclass(frozen=True)
@@ -76,7 +84,7 @@ def convert(paths: Sequence[Path], options: Options) -> Outcome:
         after = source.edited()
         if source.language == "fortran" and after != source.text:
             after = wrap(source.path, after, source.text)
-        files.append(Converted(source.path, source.text, after))
+        files.append(Converted(source.path, source.text, after, source.has_carriage_returns))
     done = sum(call.chosen and call.problem is None for call in facts.calls)
     return Outcome(files, sorted(set(decision.problems)), sorted(set(decision.notes)), done)
 

@@ -1,6 +1,7 @@
 """A source file: its text, its syntax tree, and the edits that are made in it.
 
-Files are read as Latin-1, so that a byte is a character and what is not touched stays what it is. Tests: tests/convert.
+Files are read as Latin-1, so that a byte is a character and what is not touched stays what it is. Lines that end with
+a carriage return, too, are read without it. Tests: tests/convert.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class Source:
             self.text = path.read_bytes().decode("latin-1") if text is None else text
         except OSError as error:
             raise ConvertError(f"{path}: {error.strerror}") from error
+        self.has_carriage_returns = "\r\n" in self.text
+        self.text = self.text.replace("\r\n", "\n")
         self.edits: list[tuple[int, int, str]] = []
         self._offsets: list[int] | None = None
         parsed = self.text
