@@ -195,3 +195,23 @@ def test_bytes_that_are_not_touched_stay(tmp_path: Path) -> None:
     expected = text.replace(b"MPI_Barrier(MPI_COMM_WORLD", b"couplet_ported_barrier(couplet_world")
     expected = expected.replace(b"  use mpi\r\n", b"  use mpi\r\n  use couplet_ported\r\n")
     assert (tmp_path / "p.f90").read_bytes() == expected
+
+
+def test_what_is_made_of_the_communicator_by_a_call_that_stays(convert_text) -> None:
+    """A type or an operation that such a call also gets does not spoil the calls that can be converted."""
+    text = body(
+        "t = MPI_INTEGER",
+        "call MPI_Cart_create(MPI_COMM_WORLD, 1, a, b, .true., comm, ierr)",
+        "call MPI_Bcast(a, 4, t, 0, comm, ierr)",
+        "call MPI_Send_init(a, 4, t, 0, 1, MPI_COMM_WORLD, req, ierr)",
+        "call MPI_Bcast(a, 4, t, 0, MPI_COMM_WORLD, ierr)",
+    )
+    _, problems, _ = convert_text("p.f90", text)
+    assert [problem[:20] for problem in problems] == [
+        "6: MPI_Cart_create: ",
+        "7: MPI_Bcast: 'comm'",
+        "8: MPI_Send_init: pe",
+    ]
+    assert "is made by MPI_Cart_create at " in problems[1]
+    _, problems, _ = convert_text("p.f90", text, without_mpi=True)
+    assert len([problem for problem in problems if problem.startswith("7: MPI_Bcast")]) == 1

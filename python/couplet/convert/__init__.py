@@ -99,15 +99,6 @@ def _note(decision: Decision, facts: Facts) -> None:
         if call.parallel:
             where = str(call.source.path)
             decision.notes.append(Finding(where, call.line, call.written, "in an OpenMP region: threads take turns"))
-    told: set[tuple[Path, str]] = set()
-    for call in facts.calls:
-        for argument in call.of_role("comm"):
-            symbol = argument.symbol
-            if call.chosen or symbol is None or (call.source.path, symbol.name) in told:
-                continue
-            told.add((call.source.path, symbol.name))
-            text = f"it stays MPI, since '{symbol.name}' is none of the chosen communicators (--communicator)"
-            decision.notes.append(Finding(str(call.source.path), call.line, call.written, text))
     if chosen and not any(call.name in ("mpi_init", "mpi_init_thread") for call in facts.calls):
         text = "MPI_Init is in none of the files; call couplet_ported_join where the program begins"
         decision.notes.append(Finding(str(chosen[0].source.path), chosen[0].line, chosen[0].written, text))

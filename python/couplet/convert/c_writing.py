@@ -11,9 +11,7 @@ from couplet.convert.calls import (
     C_PROCESS_CONSTANTS,
     PORTED,
     PROCESS_CALLS,
-    ROLES,
     STATUS_FIELDS,
-    why_not,
 )
 from couplet.convert.deciding import Decision
 from couplet.convert.model import Call, Finding, Symbol
@@ -250,8 +248,20 @@ class CWriter:
             start = source.start_of(leaf)
             if any(first <= start < last for first, last in edited):
                 continue
-            reason = why_not(name.lower()) if name.lower() not in ROLES else "it uses another communicator"
-            self._problem(source, leaf, f"it would be left of MPI: {reason}")
+            around = self._call_around(source, leaf)
+            is_call = around is not None and around.child_by_field_name("function") == leaf
+            if is_call or around is None:
+                self._problem(source, leaf, self.decision.reason_left(name.lower(), is_call))
+
+    def _call_around(self, source: Source, node: Node) -> Node | None:
+        """Returns the call of MPI in which a name is."""
+        place = node.parent
+        while place is not None:
+            callee = place.child_by_field_name("function") if place.type == "call_expression" else None
+            if callee is not None and source.text_of(callee).startswith("MPI_"):
+                return place
+            place = place.parent
+        return None
 
     def _problem(self, source: Source, node: Node, reason: str) -> None:
         line, text = source.line_of(node), source.text_of(node)

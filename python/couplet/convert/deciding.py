@@ -28,6 +28,7 @@ class Decision:
         self.problems: list[Finding] = list(facts.problems)
         self.notes: list[Finding] = list(facts.notes)
         self.dropped_statuses: set[Symbol] = set()
+        self.not_made: list[tuple[Symbol, Use]] = []  # what calls would have made that could not be converted
         self._unite_arguments()
 
     # ---- classes ----
@@ -94,7 +95,7 @@ class Decision:
             for call in newly:
                 self._choose(call)
         for call in self.facts.calls:
-            if not call.chosen:
+            if not call.chosen and self._maker_of(call) is None:
                 self._keep(call)
         self._settle_statuses()
         for call in self.facts.calls:
@@ -103,6 +104,7 @@ class Decision:
         for call in self.facts.calls:
             if call.problem is not None:
                 self._report(call, call.problem)
+        self._look_at_kept_communicators()
 
     def _give_null_handles(self) -> None:
         """Without MPI, a variable that is only set to no request, or to no communicator, changes its type, too."""
@@ -146,9 +148,7 @@ class Decision:
         call.chosen = True
         if call.name not in ROLES:
             call.problem = why_not(call.name)
-            for argument in call.arguments:
-                if argument.symbol is not None and not argument.symbol.is_couplet:
-                    self._mark(argument.symbol, "mpi", self._use(call))
+            self.not_made += [(each.symbol, self._use(call)) for each in call.arguments if each.symbol is not None]
             return
         use = self._use(call)
         for argument in call.arguments:
@@ -275,6 +275,41 @@ class Decision:
         if kept and chosen:
             return None
         return chosen
+
+    def _maker_of(self, call: Call) -> Use | None:
+        """Returns the call that would have made the communicator of a call, and that could not be converted."""
+        roots = {each.symbol.root() for each in call.of_role("comm") if each.symbol is not None}
+        return next((use for made, use in self.not_made if made.root() in roots), None)
+
+    def _look_at_kept_communicators(self) -> None:
+        """Notes of calls that stay MPI; problems, if the communicator was to be made of the chosen one."""
+        told: set[tuple[str, str]] = set()
+        for call in self.facts.calls:
+            for argument in call.of_role("comm"):
+                symbol = argument.symbol
+                if call.chosen or symbol is None:
+                    continue
+                maker = self._maker_of(call)
+                where = f"{maker.path}:{maker.line}" if maker is not None else ""
+                if maker is not None:
+                    self._report(
+                        call, f"'{symbol.name}' is made by {maker.call} at {where}, which could not be converted"
+                    )
+                elif (str(call.source.path), symbol.name) not in told:
+                    told.add((str(call.source.path), symbol.name))
+                    text = f"it stays MPI, since '{symbol.name}' is none of the chosen communicators (--communicator)"
+                    self.notes.append(Finding(str(call.source.path), call.line, call.written, text))
+
+    @staticmethod
+    def reason_left(name: str, is_call: bool) -> str:
+        """Why a name of MPI is left in a program that is to have no MPI."""
+        if not is_call:
+            return "it would be left of MPI; remove it, or convert by hand what uses it"
+        if name not in ROLES:
+            return f"it would be left of MPI: {why_not(name)}"
+        if "comm" in ROLES[name]:
+            return "it would be left of MPI: its communicator is none of the chosen ones (--communicator)"
+        return "it would be left of MPI: its request is that of a call which is not converted"
 
     def unknown_receivers(self) -> list[Finding]:
         """Procedures that are in none of the files, and that would get a group or a request in place of MPI's."""

@@ -10,9 +10,7 @@ from couplet.convert.calls import (
     IGNORED_STATUS,
     PORTED,
     PROCESS_CALLS,
-    ROLES,
     STATUS_FIELDS,
-    why_not,
 )
 from couplet.convert.deciding import Decision
 from couplet.convert.fortran_declaring import Declarations
@@ -280,6 +278,15 @@ class FortranWriter:
     def _report_rest(self) -> None:
         """What is left of MPI, in a program that is to have no MPI."""
         known = {call.callee.id for call in self.decision.facts.calls if call.chosen or call.name in PROCESS_CALLS}
+        left = [
+            call for call in self.decision.facts.calls if call.source is self.source and call.callee.id not in known
+        ]
+        callees = {call.callee.id for call in left}
+        call_nodes = {call.node.id for call in left} | {
+            call.node.id
+            for call in self.decision.facts.calls
+            if call.source is self.source and call.problem is not None
+        }
         edited = [(start, end) for start, end, _ in self.source.edits]
         for leaf in leaves(self.source.tree.root_node):
             name = self.source.text_of(leaf)
@@ -290,8 +297,9 @@ class FortranWriter:
                 continue
             if any(each.type in ("use_statement", "include_statement") for each in ancestors(leaf)):
                 continue
-            reason = why_not(name.lower()) if name.lower() not in ROLES else "it uses another communicator"
-            self._problem(leaf, f"it would be left of MPI: {reason}")
+            is_call = leaf.id in callees
+            if is_call or not any(each.id in call_nodes for each in ancestors(leaf)):
+                self._problem(leaf, self.decision.reason_left(name.lower(), is_call))
 
     def _problem(self, node: Node, reason: str) -> None:
         line, text = self.source.line_of(node), self.source.text_of(node)
