@@ -206,6 +206,9 @@ class Decision:
             if symbol.root() in self.dropped_statuses:
                 continue
             other = symbol.root().uses["mpi"][0]
+            if other.call.lower() not in ROLES:
+                where = f"{other.path}:{other.line}"
+                return f"'{symbol.name}' is used by {other.call} at {where}: {why_not(other.call.lower())}"
             return (
                 f"'{symbol.name}' is also used by {other.call} at {other.path}:{other.line}, which is not converted; "
                 "use a variable of its own"

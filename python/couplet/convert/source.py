@@ -127,9 +127,12 @@ class Source:
         self.edit(place, place, f"{self.indent_of(node)}{line}\n")
 
     def edited(self) -> str:
-        """Returns the text with all edits. An edit inside another one is dropped: the outer one has its effect."""
+        """Returns the text with all edits. What is put in comes before what is replaced at the same place.
+
+        An edit inside another one is dropped: the outer one has its effect.
+        """
         result, place = [], 0
-        for start, end, text in sorted(set(self.edits), key=lambda each: (each[0], -each[1])):
+        for start, end, text in sorted(set(self.edits), key=lambda each: (each[0], each[1] > each[0], -each[1])):
             if start < place and end <= place:
                 continue
             assert start >= place, f"{self.path}: edits overlap at {self.text[start:end]!r}"

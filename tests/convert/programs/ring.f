@@ -1,7 +1,6 @@
 C     A token goes round a ring of ranks, in fixed form with
 C     continuation lines. It is converted by tests/convert.
       PROGRAM RING
-      IMPLICIT NONE
       INCLUDE 'mpif.h'
       INTEGER IERR, ME, NP, NEXT, PREV, REQ(2), STAT(MPI_STATUS_SIZE,2)
       INTEGER STATUS(MPI_STATUS_SIZE)
