@@ -100,3 +100,19 @@ def test_an_error_ends_the_program(workshop) -> None:
     with pytest.raises(AssertionError, match="99"):
         workshop.run_coupled(program, ranks=1)
     assert "after" not in (workshop.folder / "solver.log").read_text()
+
+
+def test_two_object_files_share_the_world(workshop) -> None:
+    """The file that joins is not the one that sends: couplet_world is one variable of the whole program."""
+    (workshop.folder / "main.c").write_text(
+        "#include <mpi.h>\nvoid other(MPI_Comm comm);\nint main(int argc, char **argv) {\n  MPI_Init(&argc, &argv);\n"
+        "  other(MPI_COMM_WORLD);\n  MPI_Finalize();\n  return 0;\n}\n"
+    )
+    (workshop.folder / "other.c").write_text(
+        "#include <mpi.h>\n#include <stdio.h>\nvoid other(MPI_Comm comm) {\n  int rank, x;\n"
+        "  MPI_Comm_rank(comm, &rank);\n  x = rank == 0 ? 42 : 0;\n  MPI_Bcast(&x, 1, MPI_INT, 0, MPI_COMM_WORLD);\n"
+        '  printf("x %d\\n", x);\n}\n'
+    )
+    workshop.need([COUPLET, "convert", "main.c", "other.c", "--without-mpi", "-o", "new"])
+    files = [workshop.folder / "new" / name for name in ("main.c", "other.c")]
+    assert workshop.run_coupled(workshop.compile(files, "shared", mpi=False, ported=True), ranks=2) == ["x 42", "x 42"]
