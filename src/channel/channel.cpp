@@ -384,7 +384,11 @@ bool Channel::take_notice(const wire::FrameHeader& header, std::span<const std::
     fail_here(Code::protocol, fmt::format("frame of kind 0x{:02x} without a session", header.kind));
     return false;
   }
-  const Status status = header.kind == wire::channel_session ? take_session(payload) : take_acknowledgement(header);
+  if (header.kind != wire::channel_session) {
+    receipts_.peer_asks(header);
+  }
+  const Status status =
+      header.kind == wire::channel_session ? take_session(payload) : sender_.acknowledged(header.first);
   if (!status.ok()) {
     fail_here(status.code(), status.text());
   }
@@ -413,11 +417,6 @@ Status Channel::take_session(std::span<const std::byte> payload) {
   sender_.stage_changed();
   receipts_.resumed();
   return sender_.acknowledged(notice.received);
-}
-
-Status Channel::take_acknowledgement(const wire::FrameHeader& header) {
-  receipts_.peer_asks(header);
-  return sender_.acknowledged(header.first);
 }
 
 bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<const std::byte> payload) {

@@ -129,6 +129,11 @@ class Channel final : private link::FrameReceiver {
   // Sends the frame now, or when there is room. finished() may be called before this returns. If the channel has
   // failed, finished() is called at once with the failure.
   void send(Outgoing& outgoing);
+  // Memory of the caller is moved, which payloads of frames that are being sent or are arriving may use.
+  void relocate(const link::Relocation& memory) noexcept {
+    sender_.relocate(memory);
+    for (const auto& lane : lanes_) lane->relocate(memory);
+  }
   // Sends queued frames and delivers at most `budget` arrived ones; returns the work done.
   int poll(int budget);
   // Would poll do something? To be asked once more before sleeping.
@@ -186,7 +191,6 @@ class Channel final : private link::FrameReceiver {
   bool take_notice(const wire::FrameHeader& header, std::span<const std::byte> payload);
   bool arrived_from_channel(const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status take_session(std::span<const std::byte> payload);
-  Status take_acknowledgement(const wire::FrameHeader& header);
 
   int poll_lanes(int budget);
   void shut_lanes() noexcept;

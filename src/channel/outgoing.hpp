@@ -5,6 +5,7 @@
 #include <span>
 
 #include "base/status.hpp"
+#include "link/link.hpp"
 #include "wire/frame.hpp"
 
 namespace couplet::channel {
@@ -29,9 +30,21 @@ struct Outgoing {
   bool until_acknowledged = false;
 };
 
+// Memory is moved. Returns where the payload is now.
+inline std::span<const std::byte> relocated(const link::Relocation& memory,
+                                            std::span<const std::byte> payload) noexcept {
+  return {memory.now(const_cast<std::byte*>(payload.data())), payload.size()};  // NOLINT: it is only read
+}
+
 class OutgoingQueue {
  public:
   [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
+  // Memory that payloads use is moved.
+  void relocate(const link::Relocation& memory) noexcept {
+    for (Outgoing* outgoing = first_; outgoing != nullptr; outgoing = outgoing->next) {
+      outgoing->payload = relocated(memory, outgoing->payload);
+    }
+  }
   [[nodiscard]] Outgoing* first() const noexcept { return first_; }
   void append(Outgoing& outgoing) noexcept {
     outgoing.next = nullptr;

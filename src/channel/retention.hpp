@@ -87,6 +87,8 @@ class Retention {
   // Keeps it where it is; number and lane are set. REQUIRES: a higher number than ever before; a lane.
   void keep(Outgoing& outgoing) noexcept;
 
+  // Memory that payloads of kept frames use is moved.
+  void relocate(const link::Relocation& memory) noexcept { kept_.relocate(memory); }
   // To be called when the peer has all frames below `number`: forgets their copies.
   void drop_copies_below(std::uint64_t number) noexcept;
   // To be called then, too: returns the kept frames below `number`, one with each call; nullptr if there are none left.

@@ -124,6 +124,16 @@ void Sender::fill_for(const LaneSlot& slot, wire::FrameHeader& header, std::span
   fill_header(header, payload, number, traits.checked, traits.checked_payload_bytes, flags);
 }
 
+void Sender::relocate(const link::Relocation& memory) noexcept {
+  queue_.relocate(memory);
+  retention_.relocate(memory);
+  for (const auto& slot : slots_) {
+    Push& push = slot->push;
+    push.payload = relocated(memory, push.payload);
+    if (push.outgoing != nullptr) push.outgoing->payload = relocated(memory, push.outgoing->payload);
+  }
+}
+
 LaneSlot* Sender::choose(std::uint64_t payload_bytes) const noexcept {
   if (slots_.size() == 1) [[likely]] {
     LaneSlot& slot = *slots_.front();
@@ -283,10 +293,6 @@ bool Sender::send_again() {
   return true;
 }
 
-bool Sender::copies(const Outgoing& outgoing) noexcept {
-  return !outgoing.until_acknowledged && retention_.make_room(outgoing.payload.size());
-}
-
 bool Sender::send_next() {
   Outgoing* const outgoing = queue_.first();
   if (outgoing == nullptr || window_is_full(outgoing->payload.size())) {
@@ -297,7 +303,7 @@ bool Sender::send_next() {
     return false;
   }
   const bool retained = several_ || possible->retains;
-  const bool copied = retained && copies(*outgoing);
+  const bool copied = retained && !outgoing->until_acknowledged && retention_.make_room(outgoing->payload.size());
   std::uint64_t taken = 0;
   LaneSlot* const slot = begin(outgoing->header, outgoing->payload, next_number_,
                                retained && !copied ? std::uint8_t{wire::frame_acknowledge} : std::uint8_t{0}, taken);

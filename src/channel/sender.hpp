@@ -117,6 +117,8 @@ class Sender {
   [[nodiscard]] bool several() const noexcept { return several_; }
   // To be called when the stage of a slot has changed.
   void stage_changed() noexcept { update(); }
+  // Memory that payloads use is moved.
+  void relocate(const link::Relocation& memory) noexcept;
   // The lane has broken: its frames will be sent again over another lane.
   void lose(LaneSlot& slot) noexcept;
   // The peer has refused the only lane (link::Lane::refusal). What was sent over it returns to the front of the queue,
@@ -151,7 +153,6 @@ class Sender {
                   std::uint8_t flags, std::uint64_t& taken);
   bool send_again();
   bool send_next();
-  bool copies(const Outgoing& outgoing) noexcept;
   int push_notice(LaneSlot& slot);
   int continue_push(LaneSlot& slot);
   void apply_acknowledged();

@@ -48,15 +48,20 @@ void Call::keep_counts(std::int32_t size) {
   }
 }
 
-// Nothing has come for a while. Also a member that this one waits to send to may take another one for the sender.
+std::vector<std::int32_t> Call::partners() const {
+  if (stage == CallStage::meeting) return known->session.meeting().awaited(number);
+  std::vector<std::int32_t> found = execution.sources();
+  for (const std::int32_t rank : execution.dependants()) {
+    if (std::find(found.begin(), found.end(), rank) == found.end()) found.push_back(rank);
+  }
+  return found;
+}
+
+// Also a member that this one waits to send to may take another one for the sender.
 void Call::inquire() {
   Session& session = known->session;
   if (stage == CallStage::meeting) return session.meeting().greet_again(number);
-  std::vector<std::int32_t> partners = execution.sources();
-  for (const std::int32_t rank : execution.dependants()) {
-    if (std::find(partners.begin(), partners.end(), rank) == partners.end()) partners.push_back(rank);
-  }
-  session.ask(number, head, partners);
+  session.ask(number, head, partners());
 }
 
 bool Call::is_first_of(const std::vector<Call*>& calls) const noexcept {

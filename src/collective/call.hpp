@@ -42,8 +42,8 @@ struct KnownGroup {
   Session session;
   std::vector<Cached> cached;  // the last one that was made is the first one
 
-  KnownGroup(message::Courier& courier, const message::Group& group, const PeerFacts& facts)
-      : session(courier, group, facts) {}
+  KnownGroup(message::Courier& courier, const message::Group& group, const PeerFacts& facts, std::uint64_t creation)
+      : session(courier, group, facts, creation) {}
 
   std::shared_ptr<const Schedule> schedule_for(const Arguments& arguments, const Operations& operations,
                                                Status& failure);
@@ -69,7 +69,9 @@ struct Call {
   // Tells the other members that the call has failed. first_hand: this member has found the error. Otherwise only those
   // are told that may wait for a message of this one.
   void tell(const Status& why, bool first_hand) noexcept;
-  // Asks the members for which this one waits whether they are in the same call: nothing has come for a while.
+  // The members for which this one waits: to receive, or until they take a message.
+  [[nodiscard]] std::vector<std::int32_t> partners() const;
+  // Asks them whether they are in the same call: nothing has come for a while.
   void inquire();
   // The members of a group meet for the oldest call that is under way. Is it this one?
   [[nodiscard]] bool is_first_of(const std::vector<Call*>& calls) const noexcept;

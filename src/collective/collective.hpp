@@ -84,7 +84,8 @@ class Collectives final : public engine::Source {
   std::vector<std::unique_ptr<Call>> calls_;                              // all that were ever needed at a time
   std::vector<Call*> active_;                                             // in the order in which they have begun
   std::vector<Call*> free_;
-  bool busy_ = false;  // a poll or a step is being made
+  std::uint64_t next_creation_ = 1;  // that of the next group which is not known: greater than all that were forgotten
+  bool busy_ = false;                // a poll or a step is being made
 };
 
 }  // namespace couplet::collective

@@ -72,7 +72,7 @@ void Collectives::shut() noexcept {
 KnownGroup& Collectives::known_of(message::Group& group) {
   auto found = known_.find(group.hash());
   if (found == known_.end()) {
-    auto made = std::make_unique<KnownGroup>(courier_, group, facts_);  // it polls this object
+    auto made = std::make_unique<KnownGroup>(courier_, group, facts_, next_creation_);  // it polls this object
     found = known_.emplace(group.hash(), std::move(made)).first;
   }
   return *found->second;
@@ -121,7 +121,6 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
   }
   KnownGroup& known = known_of(group);
   take_notices(known);
-  known.session.make_room();
   const std::uint64_t number = known.session.begin_call();
   Session::EarlyFailure early = known.session.failure_of(number);
   if (early.is_told) {
@@ -162,7 +161,7 @@ Call& Collectives::enter(KnownGroup& known, std::uint64_t number, const Argument
   call.arguments = arguments;
   call.keep_counts(group.size());
   call.head = head_of(arguments, operations_);
-  call.head.previous = known.session.signature_before(number);
+  call.head.previous = known.session.past().signature_before(number);
   call.promise = nullptr;
   call.over = false;
   call.outcome = {};
@@ -172,7 +171,7 @@ Call& Collectives::enter(KnownGroup& known, std::uint64_t number, const Argument
     call.title = fmt::format("{} in group '{}'", name_of(arguments), group.name());
     call.promise = courier_.promise(*promised_in, call.title);
   }
-  known.session.note_head(number, call.head);
+  known.session.past().begin(number, call.head);
   call.stage = CallStage::meeting;
   free_.pop_back();
   active_.push_back(&call);  // there is room
@@ -255,6 +254,10 @@ bool Collectives::go_on(Call& call) {
   bool moved = take_notices(*call.known);
   if (call.stage == CallStage::meeting) {
     Session& session = call.known->session;
+    if (const Session::EarlyFailure early = session.failure_of(call.number); early.why.error()) {
+      revoke(call, early.why, false);  // it came for the creation in which this member is now
+      return true;
+    }
     if (call.is_first_of(active_)) session.meeting().meet(call.number, facts_.system_of);
     if (!session.meeting().met()) return moved;
     Status failure;
@@ -280,7 +283,7 @@ bool Collectives::go_on(Call& call) {
     if (!failure.ok()) {
       revoke(call, failure, true);
     } else if (call.execution.is_done()) {
-      call.known->session.end_call(call.number, call.head);
+      call.known->session.past().end(call.number, call.head);
       call.conclude(courier_, {});
       call.stage = CallStage::lingering;
     } else if (!advanced) {
@@ -328,11 +331,10 @@ void Collectives::tick(std::uint64_t now_ns) {
     session.mailbox().watch();
     if (call.stage == CallStage::running) call.execution.watch();
     Status failure = session.lost_member();
-    if (failure.ok() && call.stage == CallStage::meeting && call.is_first_of(active_)) {
-      failure = session.absent_member(call.number);
-    }
-    if (failure.ok() && call.stage == CallStage::running) {
-      failure = session.meeting().created_again(call.number, call.execution.sources());
+    const bool is_first = call.stage == CallStage::meeting && call.is_first_of(active_);
+    if (failure.ok() && is_first) failure = session.absent_member(call.number);
+    if (failure.ok() && (is_first || call.stage == CallStage::running)) {
+      failure = session.created_again(call.number, call.partners());
     }
     if (!failure.ok()) {
       revoke(call, failure, true);
@@ -361,7 +363,8 @@ bool Collectives::take_notices(KnownGroup& known) {
     if (news.inquiry) inquired(known, *news.inquiry, news.source);
     if (!news.revoked) continue;
     for (Call* const call : active_) {
-      if (call->known == &known && call->number == *news.revoked && call->open()) revoke(*call, news.why, false);
+      if (call->known == &known && call->number == *news.revoked && call->open())
+        revoke(*call, news.why, !news.is_told);
     }
   }
   return any;
@@ -370,7 +373,7 @@ bool Collectives::take_notices(KnownGroup& known) {
 // A member waits in a call. If this one makes, or has made, another call of that number, both hear of it.
 void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source) {
   Session& session = known.session;
-  if (inquiry.epoch != session.meeting().epoch()) {
+  if (session.meeting().met() && inquiry.epoch != session.meeting().epoch()) {
     const Status why =
         fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}", source,
              courier_.name(session.group().peer(source)), inquiry.call, session.group().rank());
@@ -379,10 +382,10 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
     }
     return;
   }
-  if (const Status failure = session.failure_in(inquiry.call); !failure.ok()) {
+  if (const Status failure = session.past().failure_in(inquiry.call); !failure.ok()) {
     return session.tell(inquiry.call, failure, {source});
   }
-  const wire::CollectiveHead* const mine = session.head_of(inquiry.call);
+  const wire::CollectiveHead* const mine = session.past().head_of(inquiry.call);
   if (mine == nullptr || mine->agrees(inquiry.head)) return;
   const bool uneven = mine->kind == inquiry.head.kind && mine->count == 0 && inquiry.head.count == 0;
   if (uneven && mine->signature() == inquiry.head.signature()) return;
@@ -472,8 +475,8 @@ Status Collectives::release(message::Group& group) {
   }
   found->second->cached.clear();
   Session& session = found->second->session;
-  const bool must_stay = session.has_failed();  // it knows which notices are old
-  if (!session.start_again() && session.mailbox().is_idle() && !must_stay) known_.erase(found);
+  next_creation_ = std::max(next_creation_, session.next_creation());
+  if (!session.start_again() && session.mailbox().is_idle()) known_.erase(found);
   return {};
 }
 

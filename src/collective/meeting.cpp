@@ -15,12 +15,14 @@ std::uint64_t fresh_number() {
 
 }  // namespace
 
-Meeting::Meeting(Mailbox& mailbox) : mailbox_(mailbox), birth_(fresh_number()) {
+Meeting::Meeting(Mailbox& mailbox, std::uint64_t creation) : mailbox_(mailbox), creation_(creation) {
   const message::Group& group = mailbox.group();
   const std::int32_t own = group.rank();
   std::int32_t bit = 1;
   for (; bit < group.size() && (own & bit) == 0; bit *= 2) {
-    if (own + bit < group.size()) children_.push_back({.rank = own + bit});
+    if (own + bit < group.size()) {
+      children_.push_back({.rank = own + bit, .losses_first = mailbox.losses_of(own + bit)});
+    }
   }
   if (own != 0) parent_ = own - bit;
 }
@@ -30,15 +32,16 @@ wire::CollectiveNotice Meeting::notice(wire::NoticeKind kind, std::uint64_t call
   made.kind = kind;
   made.identity = mailbox_.group().hash();
   made.call = call;
+  made.creation = creation_;
   made.epoch = epoch_;
   return made;
 }
 
 void Meeting::meet(std::uint64_t call, const SystemOf& system_of) {
-  if (met()) return;
+  if (met() || greeted_call_ == call) return;
   const message::Group& group = mailbox_.group();
   const bool complete = std::all_of(children_.begin(), children_.end(),
-                                    [this, call](const Child& child) { return has_come(child, call); });
+                                    [this, call](const Child& child) { return has_come(child) && child.call == call; });
   if (!complete) return;
   if (parent_ < 0) {
     wire::CollectiveNotice answer = notice(wire::NoticeKind::epoch, call);
@@ -48,80 +51,94 @@ void Meeting::meet(std::uint64_t call, const SystemOf& system_of) {
     }
     return conclude(answer);
   }
-  if (stamp_ != 0 && greeted_call_ == call) return;
-  stamp_ = fresh_number();
   greeted_call_ = call;
   greet_again(call);
 }
 
-// A greeting of a process that has died since is worth nothing.
-bool Meeting::has_come(const Child& child, std::uint64_t call) const {
-  return child.greeted && child.call == call && child.losses == mailbox_.losses_of(child.rank);
+// Has the child greeted in this creation? A process that was lost since one of the two began it takes no part.
+bool Meeting::has_come(const Child& child) const {
+  const std::uint32_t losses = mailbox_.losses_of(child.rank);
+  return child.greeted && child.creation == creation_ && child.losses == losses && child.losses_first == losses;
 }
 
 void Meeting::greet_again(std::uint64_t call) {
-  if (met() || parent_ < 0 || stamp_ == 0 || greeted_call_ != call) return;
-  wire::CollectiveNotice greeting = notice(wire::NoticeKind::greeting, call);
-  greeting.stamp = stamp_;
-  greeting.epoch = birth_;
-  mailbox_.send(greeting, parent_);
+  if (met() || parent_ < 0 || greeted_call_ != call) return;
+  mailbox_.send(notice(wire::NoticeKind::greeting, call), parent_);
 }
 
 void Meeting::conclude(const wire::CollectiveNotice& answer) {
   epoch_ = answer.epoch;
   systems_ = group_systems(answer.systems);
   names_ = answer.systems;
-  for (Child& child : children_) child.met_birth = child.birth;
   answer_children();
 }
 
-// A child that greets after the meeting has given up a call before, and is told at once; unless it has created the
-// group again, and this member will do so.
+// A child that greets after the meeting has given up a call before, and is told at once.
 void Meeting::answer_children() {
   for (Child& child : children_) {
-    if (!child.greeted || child.birth != child.met_birth) continue;
+    if (!has_come(child)) continue;
     wire::CollectiveNotice answer = notice(wire::NoticeKind::epoch, child.call);
-    answer.stamp = child.stamp;
     answer.systems = names_;
     mailbox_.send(answer, child.rank);
     child.greeted = false;
   }
 }
 
-Status Meeting::created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const {
-  for (const Child& child : children_) {
-    if (!met() || !child.greeted || child.birth == child.met_birth) continue;
-    if (std::find(awaited.begin(), awaited.end(), child.rank) == awaited.end()) continue;
-    return fail(
-        Code::mismatch,
-        "rank {} has created the group again, and makes call {} in it, while rank {} is in call {} of the old one",
-        child.rank, child.call, mailbox_.group().rank(), call);
-  }
-  return {};
-}
-
 void Meeting::greeted(const wire::CollectiveNotice& greeting, std::int32_t source) {
   for (Child& child : children_) {
     if (child.rank != source) continue;
-    child.stamp = greeting.stamp;
+    child.creation = greeting.creation;
     child.call = greeting.call;
-    child.birth = greeting.epoch;
     child.losses = mailbox_.losses_of(source);
-    child.greeted = true;
+    child.greeted = greeting.creation >= creation_;
+    if (!child.greeted) tell_creation(source);
   }
   if (met()) answer_children();
 }
 
 void Meeting::answered(const wire::CollectiveNotice& answer, std::int32_t source) {
-  const bool is_meant = !met() && stamp_ != 0 && answer.stamp == stamp_ && source == parent_ && answer.epoch != 0;
-  if (is_meant && answer.systems.size() == static_cast<std::size_t>(mailbox_.group().size())) conclude(answer);
+  const bool is_meant = !met() && greeted_call_ != no_call && answer.creation == creation_ && source == parent_;
+  if (!is_meant || answer.epoch == 0) return;
+  if (answer.systems.size() == static_cast<std::size_t>(mailbox_.group().size())) conclude(answer);
+}
+
+// A member that has greeted its parent cannot know whether the members have met. Its parent does: had they met, its
+// answer would have come before anything of a later creation; and had it failed a call, its revocation.
+void Meeting::adopt(std::uint64_t creation, std::int32_t source) {
+  if (creation <= creation_ || met()) return;
+  if (greeted_call_ == no_call || source == parent_) begin(creation);
+}
+
+void Meeting::tell_creation(std::int32_t target) {
+  mailbox_.send(notice(wire::NoticeKind::creation, 0), target);
+}
+
+void Meeting::start_again(std::uint64_t creation) {
+  epoch_ = 0;
+  for (Child& child : children_) child.losses_first = mailbox_.losses_of(child.rank);
+  begin(creation);
+}
+
+// Children that have greeted in an earlier creation may be waiting, and take this number, too.
+void Meeting::begin(std::uint64_t creation) {
+  creation_ = creation;
+  greeted_call_ = no_call;
+  for (Child& child : children_) {
+    if (!child.greeted || child.creation >= creation) continue;
+    child.greeted = false;
+    tell_creation(child.rank);
+  }
+}
+
+bool Meeting::is_greeted() const noexcept {
+  return std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.greeted; });
 }
 
 std::vector<std::int32_t> Meeting::awaited(std::uint64_t call) const {
   std::vector<std::int32_t> found;
   if (met()) return found;
   for (const Child& child : children_) {
-    if (!has_come(child, call)) found.push_back(child.rank);
+    if (!has_come(child) || child.call != call) found.push_back(child.rank);
   }
   if (found.empty() && parent_ >= 0) found.push_back(parent_);
   return found;
@@ -132,13 +149,6 @@ std::vector<std::int32_t> Meeting::neighbors() const {
   if (parent_ >= 0) found.push_back(parent_);
   for (const Child& child : children_) found.push_back(child.rank);
   return found;
-}
-
-bool Meeting::start_again() {
-  birth_ = fresh_number();
-  stamp_ = epoch_ = 0;
-  greeted_call_ = UINT64_MAX;
-  return std::any_of(children_.begin(), children_.end(), [](const Child& child) { return child.greeted; });
 }
 
 }  // namespace couplet::collective

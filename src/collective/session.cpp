@@ -4,12 +4,12 @@
 
 namespace couplet::collective {
 
-Session::Session(message::Courier& courier, const message::Group& group, const PeerFacts& facts)
+Session::Session(message::Courier& courier, const message::Group& group, const PeerFacts& facts, std::uint64_t creation)
     : courier_(courier),
       facts_(facts),
       mailbox_(courier, group),
-      meeting_(mailbox_),
-      births_(static_cast<std::size_t>(group.size())) {
+      meeting_(mailbox_, creation),
+      creations_(static_cast<std::size_t>(group.size())) {
   note_losses();
 }
 
@@ -22,24 +22,16 @@ void Session::note_losses() {
 // ---- calls ----
 
 Session::EarlyFailure Session::failure_of(std::uint64_t call) noexcept {
-  const auto found = failures_.find(call);
+  if (failures_.empty()) return {};
+  const auto found = failures_.find({meeting_.creation(), call});
   if (found == failures_.end()) return {};
   EarlyFailure failure = std::move(found->second);
   failures_.erase(failures_.begin(), std::next(found));
   return failure;
 }
 
-void Session::note_head(std::uint64_t call, const wire::CollectiveHead& head) noexcept {
-  past(call) = {.call = call, .head = head};
-}
-
-void Session::end_call(std::uint64_t call, const wire::CollectiveHead& head) noexcept {
-  past(call) = {.call = call, .ended = true, .head = head};
-}
-
 void Session::fail_call(std::uint64_t call, const Status& why) noexcept {
-  const Status kept = why.error() ? why : Status(Code::timeout);
-  past(call) = {.call = call, .failed = true, .ended = true, .why = kept};
+  past_.fail(call, why.error() ? why : Status(Code::timeout));
   has_failed_ = true;
   if (!meeting_.met()) return;
   // What has come for it, and what still comes, is not wanted any more.
@@ -47,66 +39,37 @@ void Session::fail_call(std::uint64_t call, const Status& why) noexcept {
   for (std::int32_t rank = 0; rank < group().size(); ++rank) courier_.drop(group().peer(rank), context);
 }
 
-// The oldest call whose place the next one takes has ended, or there are more places.
-void Session::make_room() noexcept {
-  const Past& next = past(next_call_);
-  if (next.call == UINT64_MAX || next.ended) return;
-  try {
-    std::vector<Past> more(2 * past_.size());
-    for (Past& one : past_) {
-      if (one.call != UINT64_MAX) more[one.call % more.size()] = std::move(one);
-    }
-    past_ = std::move(more);
-  } catch (const std::bad_alloc&) {
-    return;  // the revocation of the oldest call gets lost
-  }
-}
-
-Status Session::failure_in(std::uint64_t call) const noexcept {
-  const Past& found = past(call);
-  return found.call == call && found.failed ? found.why : Status();
-}
-
-std::uint32_t Session::signature_before(std::uint64_t call) const noexcept {
-  if (call == 0) return 0;
-  const Past& before = past(call - 1);
-  return before.call == call - 1 && !before.failed ? before.head.signature() : 0;
-}
-
-const wire::CollectiveHead* Session::head_of(std::uint64_t call) const noexcept {
-  const Past& found = past(call);
-  return found.call == call && !found.failed ? &found.head : nullptr;
-}
-
 // ---- notices ----
 
 void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news) {
-  // It comes from a group of the same name and members that was freed: here, or at its sender.
-  Births& births = births_[static_cast<std::size_t>(source)];
-  const bool is_stale = notice.epoch != 0 ? notice.epoch != meeting_.epoch() : notice.stamp == births.stale;
-  births.last = notice.stamp;
-  if (is_stale) return;
-  Past& known = past(notice.call);
-  const bool is_known = known.call == notice.call;
+  if (notice.creation < meeting_.creation()) return;
+  const bool is_later = notice.creation > meeting_.creation();
+  if (!is_later && notice.epoch != 0 && notice.epoch != meeting_.epoch()) return;
+  const bool is_known = !is_later && past_.is_known(notice.call);
   Status why(static_cast<Code>(notice.code), notice.text);
   why = why.within(fmt::format("revoked by rank {} ({})", source, courier_.name(mailbox_.group().peer(source))));
-  if (is_known && known.failed) return;
-  if (notice.call < next_call_ && is_known && !known.ended) {
+  if (is_known && !past_.failure_in(notice.call).ok()) return;
+  if (notice.call < next_call_ && is_known && !past_.has_ended(notice.call)) {
     news.revoked = notice.call;
     news.why = std::move(why);
     return;
   }
-  if (notice.call >= next_call_) {
+  if (notice.call >= next_call_ || is_later) {
     if (failures_.size() >= max_early_texts) why = why.code();
-    failures_.try_emplace(notice.call, EarlyFailure{std::move(why), true});
+    failures_.try_emplace({notice.creation, notice.call}, EarlyFailure{std::move(why), true});
     return;
   }
   if (!is_known) return;  // too long ago
+  past_.fail(notice.call, why);
   // The others make the next call, too, and learn from this member why it fails.
-  failures_.try_emplace(next_call_,
-                        EarlyFailure{why.within(fmt::format("call {} had ended here before it failed", notice.call))});
-  known.failed = true;
-  known.why = why;
+  Status next = why.within(fmt::format("call {} had ended here before it failed", notice.call));
+  if (const std::uint64_t open = past_.first_open(notice.call, next_call_); open < next_call_) {
+    news.revoked = open;
+    news.why = std::move(next);
+    news.is_told = false;
+  } else {
+    failures_.try_emplace({notice.creation, next_call_}, EarlyFailure{std::move(next)});
+  }
 }
 
 bool Session::take_notice(News& news) {
@@ -119,10 +82,21 @@ bool Session::take_notice(News& news) {
   return true;
 }
 
+// A member in which a call has failed goes on when the group is created again, and not by itself in a later creation.
+void Session::note_creation(std::uint64_t creation, std::int32_t source) {
+  creations_[static_cast<std::size_t>(source)] = creation;
+  heard_ = std::max(heard_, creation);
+  const auto early = failures_.lower_bound({meeting_.creation(), 0});
+  const bool is_clean = !has_failed_ && (early == failures_.end() || early->first.first != meeting_.creation());
+  if (is_clean) meeting_.adopt(creation, source);
+}
+
 void Session::work_off(const wire::CollectiveNotice& notice, News& news) {
+  note_creation(notice.creation, news.source);
   switch (notice.kind) {
+    case wire::NoticeKind::creation:
+      break;
     case wire::NoticeKind::greeting:
-      births_[static_cast<std::size_t>(news.source)].last = notice.epoch;
       meeting_.greeted(notice, news.source);
       break;
     case wire::NoticeKind::epoch:
@@ -132,7 +106,8 @@ void Session::work_off(const wire::CollectiveNotice& notice, News& news) {
       revoked(notice, news.source, news);
       break;
     case wire::NoticeKind::inquiry:
-      news.inquiry = notice;
+      if (notice.creation == meeting_.creation()) news.inquiry = notice;
+      if (notice.creation < meeting_.creation()) meeting_.tell_creation(news.source);
       break;
   }
 }
@@ -165,9 +140,18 @@ wire::CollectiveNotice Session::notice(wire::NoticeKind kind, std::uint64_t call
   made.kind = kind;
   made.identity = mailbox_.group().hash();
   made.call = call;
+  made.creation = meeting_.creation();
   made.epoch = meeting_.epoch();
-  if (kind == wire::NoticeKind::revoke) made.stamp = meeting_.birth();
   return made;
+}
+
+Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const {
+  for (const std::int32_t rank : awaited) {
+    if (creations_[static_cast<std::size_t>(rank)] <= meeting_.creation()) continue;
+    return fail(Code::mismatch, "rank {} has created the group again, while rank {} is in call {} of the old one", rank,
+                mailbox_.group().rank(), call);
+  }
+  return {};
 }
 
 void Session::tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets) noexcept {
@@ -195,15 +179,20 @@ void Session::ask(std::uint64_t call, const wire::CollectiveHead& head, const st
   for (const std::int32_t target : targets) mailbox_.send(made, target);
 }
 
+std::uint64_t Session::next_creation() const noexcept {
+  return std::max(meeting_.creation() + 1, heard_);
+}
+
 bool Session::start_again() {
+  const std::uint64_t creation = next_creation();
   next_call_ = 0;
-  failures_.clear();
-  past_.assign(min_kept_calls, {});
-  for (Births& one : births_) one.stale = one.last;
+  failures_.erase(failures_.begin(), failures_.lower_bound({creation, 0}));
+  past_.clear();
   has_failed_ = false;
   mailbox_.open_again();
   note_losses();
-  return meeting_.start_again();
+  meeting_.start_again(creation);
+  return meeting_.is_greeted() || !failures_.empty();
 }
 
 }  // namespace couplet::collective

@@ -1,7 +1,8 @@
 // Session: what one member knows about the collective calls of one group: how many were made, what the last ones were,
 // and which have failed. Collectives owns one for each group that is used. Its parts are the mailbox and the meeting.
 // Invariants: a call that has failed at another member fails here, too: while it is under way, when it begins, or, if
-// it has ended already, in the next call. Decision: docs/decisions/0029. Page: docs/formats/collective.md.
+// it has ended already, in the next call. A notice counts only in the creation of the group that it names.
+// Decisions: docs/decisions/0029, 0030. Page: docs/formats/collective.md.
 // Tests: tests/conformance/collective, tests/universe/test_collectives.py.
 #pragma once
 
@@ -10,10 +11,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "collective/mailbox.hpp"
 #include "collective/meeting.hpp"
+#include "collective/past_calls.hpp"
 #include "message/courier.hpp"
 #include "wire/collective.hpp"
 
@@ -32,6 +35,7 @@ class Session {
   struct News {
     std::optional<std::uint64_t> revoked;  // this call, which has begun here, is over
     Status why;
+    bool is_told = true;                            // the others know it already
     std::optional<wire::CollectiveNotice> inquiry;  // a member waits in a call
     std::int32_t source = -1;
   };
@@ -42,7 +46,8 @@ class Session {
     bool is_told = false;  // the others have been told, by another member
   };
 
-  Session(message::Courier& courier, const message::Group& group, const PeerFacts& facts);
+  // creation: greater than the number of each creation of the group by this process before.
+  Session(message::Courier& courier, const message::Group& group, const PeerFacts& facts, std::uint64_t creation);
 
   [[nodiscard]] Mailbox& mailbox() noexcept { return mailbox_; }
   [[nodiscard]] Meeting& meeting() noexcept { return meeting_; }
@@ -50,24 +55,15 @@ class Session {
 
   // ---- calls ----
   // Counts one more call, and returns its number.
-  std::uint64_t begin_call() noexcept { return next_call_++; }
+  std::uint64_t begin_call() noexcept {
+    past_.make_room(next_call_);
+    return next_call_++;
+  }
   // Returns why the call has failed before this member has begun it; ok: it has not.
   [[nodiscard]] EarlyFailure failure_of(std::uint64_t call) noexcept;
-  // Notes what the call is, when it begins.
-  void note_head(std::uint64_t call, const wire::CollectiveHead& head) noexcept;
-  // Notes the end of a call of this member.
-  void end_call(std::uint64_t call, const wire::CollectiveHead& head) noexcept;
+  // Notes that a call of this member has failed.
   void fail_call(std::uint64_t call, const Status& why) noexcept;
-  // Called before a call is counted: keeps what is known of the calls that have not ended.
-  void make_room() noexcept;
-  // Returns why a call of this member has failed; ok: it has not, or is too long ago.
-  [[nodiscard]] Status failure_in(std::uint64_t call) const noexcept;
-  // Has a call failed since the group was created?
-  [[nodiscard]] bool has_failed() const noexcept { return has_failed_; }
-  // Returns the signature of the call before `call`; 0 if it has failed, or there was none.
-  [[nodiscard]] std::uint32_t signature_before(std::uint64_t call) const noexcept;
-  // Returns what this member has made of a call, if it is one of the last.
-  [[nodiscard]] const wire::CollectiveHead* head_of(std::uint64_t call) const noexcept;
+  [[nodiscard]] PastCalls& past() noexcept { return past_; }
 
   // Takes the next notice. Returns false if there is none. A notice for which there is no memory is taken again.
   bool take_notice(News& news);
@@ -80,36 +76,27 @@ class Session {
   // Returns peer_lost if a member that has to come to the meeting for the call has left, and all that it had sent has
   // come.
   [[nodiscard]] Status absent_member(std::uint64_t call) const;
+  // Returns mismatch if a member for which this one waits has created the group again.
+  [[nodiscard]] Status created_again(std::uint64_t call, const std::vector<std::int32_t>& awaited) const;
   // Tells members that the call has failed. targets: empty: all. Without memory for the text they are told the code.
   void tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets) noexcept;
   // Asks the members whether they are in the same call.
   void ask(std::uint64_t call, const wire::CollectiveHead& head, const std::vector<std::int32_t>& targets);
-  // The group is created again: forgets everything but the greetings of members that have done so before. Returns true
-  // if there are any.
+  // The number of the next creation of the group: at least as great as that of each member that was heard of.
+  [[nodiscard]] std::uint64_t next_creation() const noexcept;
+  // The group is created again: forgets everything but what members have sent that have done so before. Returns true if
+  // there is such a thing.
   bool start_again();
 
  private:
-  static constexpr std::size_t min_kept_calls = 64;
   static constexpr std::size_t max_early_texts = 256;  // of more failures, only the codes are kept
-  struct Past {
-    std::uint64_t call = UINT64_MAX;
-    bool failed = false;
-    bool ended = false;
-    wire::CollectiveHead head;
-    Status why;  // failed
-  };
-  // The last creations of the group by a member, as its notices say.
-  struct Births {
-    std::uint64_t last = 0;
-    std::uint64_t stale = 0;  // the last one before this member created the group again
-  };
+  using CallOfCreation = std::pair<std::uint64_t, std::uint64_t>;
 
   void note_losses();
+  void note_creation(std::uint64_t creation, std::int32_t source);
   void revoked(const wire::CollectiveNotice& notice, std::int32_t source, News& news);
   void work_off(const wire::CollectiveNotice& notice, News& news);
   [[nodiscard]] wire::CollectiveNotice notice(wire::NoticeKind kind, std::uint64_t call) const;
-  [[nodiscard]] Past& past(std::uint64_t call) noexcept { return past_[call % past_.size()]; }
-  [[nodiscard]] const Past& past(std::uint64_t call) const noexcept { return past_[call % past_.size()]; }
 
   message::Courier& courier_;
   const PeerFacts& facts_;
@@ -117,11 +104,12 @@ class Session {
   Meeting meeting_;
   std::uint64_t next_call_ = 0;
   std::vector<std::uint32_t> losses_;  // for each member, how often it had been lost when this object was made
-  std::map<std::uint64_t, EarlyFailure> failures_;  // those of calls that this member has not begun
-  std::vector<Past> past_ = std::vector<Past>(min_kept_calls);
-  std::vector<Births> births_;  // for each member
-  bool has_failed_ = false;
-  bool is_held_ = false;  // a notice was taken from the mailbox, and its work is not done
+  std::map<CallOfCreation, EarlyFailure> failures_;  // those of calls that this member has not begun
+  PastCalls past_;
+  std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names
+  std::uint64_t heard_ = 0;               // the greatest of these ever
+  bool has_failed_ = false;               // a call of this creation
+  bool is_held_ = false;                  // a notice was taken from the mailbox, and its work is not done
   wire::CollectiveNotice held_;
   std::int32_t held_source_ = -1;
 };

@@ -35,6 +35,19 @@ struct LaneTraits {
 
 inline constexpr std::uint32_t most_unplaced_bytes = 1023;
 
+// Memory that is about to be given back, and where its bytes were copied to.
+struct Relocation {
+  std::span<const std::byte> from;
+  std::byte* to = nullptr;
+
+  // Returns where that byte is now; `place` itself if it is not in the memory.
+  [[nodiscard]] std::byte* now(std::byte* place) const noexcept {
+    const std::less<const std::byte*> before;
+    const bool inside = place != nullptr && !before(place, from.data()) && before(place, from.data() + from.size());
+    return inside ? to + (place - from.data()) : place;
+  }
+};
+
 // Receives the frames that arrive. channel implements it.
 class FrameReceiver {
  public:
@@ -70,6 +83,8 @@ class Lane {
   // Delivers up to `budget` whole frames, and returns how many. Returns -1 if it has failed and everything that had
   // arrived was delivered.
   [[nodiscard]] virtual int poll(FrameReceiver& receiver, int budget) = 0;
+  // What place() gave may be moved: the rest of the payload goes to the new place then, and arrived() is given that.
+  void relocate(const Relocation& memory) noexcept { place_ = memory.now(place_); }
   // The check before sleeping: would poll() take something? It reads memory only. A lane with a descriptor may return
   // false, since the descriptor wakes it.
   [[nodiscard]] virtual bool readable() const noexcept = 0;
@@ -103,6 +118,9 @@ class Lane {
   // Returns why push() or poll() has returned -1: end (the peer has shut its lane in good order), peer_lost, protocol,
   // system, or no_space and limit (a resource of this side was missing for long).
   [[nodiscard]] virtual const Status& failure() const noexcept = 0;
+
+ protected:
+  std::byte* place_ = nullptr;  // memory for the payload of the frame that is arriving
 };
 
 }  // namespace couplet::link

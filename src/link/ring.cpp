@@ -292,13 +292,13 @@ RingLane::Step RingLane::begin_long(FrameReceiver& receiver, wire::Cell& cell) {
   in_.received = 0;
   in_.in_frame = true;
   const bool in_one_piece = chunk.bytes == header.payload_bytes && header.payload_bytes <= most_unplaced_bytes;
-  in_.place = in_one_piece ? nullptr : receiver.place(header);
-  if (in_.place == nullptr && chunk.bytes != header.payload_bytes) {
+  place_ = in_one_piece ? nullptr : receiver.place(header);
+  if (place_ == nullptr && chunk.bytes != header.payload_bytes) {
     if (in_.scratch_bytes < header.payload_bytes) {
       in_.scratch = std::make_unique_for_overwrite<std::byte[]>(header.payload_bytes);
       in_.scratch_bytes = header.payload_bytes;
     }
-    in_.place = in_.scratch.get();
+    place_ = in_.scratch.get();
   }
   return take_chunk(receiver, chunk);
 }
@@ -312,9 +312,9 @@ RingLane::Step RingLane::take_chunk(FrameReceiver& receiver, const wire::ChunkPl
   }
   const std::byte* const source = in_.ring.bulk + offset;
   std::span<const std::byte> payload{source, chunk.bytes};
-  if (in_.place != nullptr) {
-    std::memcpy(in_.place + in_.received, source, chunk.bytes);
-    payload = {in_.place, in_.header.payload_bytes};
+  if (place_ != nullptr) {
+    std::memcpy(place_ + in_.received, source, chunk.bytes);
+    payload = {place_, in_.header.payload_bytes};
   }
   in_.received += chunk.bytes;
   ++in_.position;

@@ -58,7 +58,6 @@ class RingLane : public Lane {
     std::uint32_t told_cells;  // progress at the last check of the writer's waiting word
     std::uint64_t told_bulk = 0;
     wire::FrameHeader header;  // the header of a frame whose payload comes in several chunks
-    std::byte* place = nullptr;
     std::uint32_t received = 0;
     bool in_frame = false;
     std::unique_ptr<std::byte[]> scratch;  // for payloads that the receiver does not place

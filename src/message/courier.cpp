@@ -1,5 +1,7 @@
 #include "message/courier.hpp"
 
+#include <algorithm>
+
 #include "message/probe.hpp"
 
 namespace couplet::message {
@@ -69,10 +71,19 @@ bool Courier::withdraw(Request*& request) noexcept {
   return true;
 }
 
+// What has arrived so far is copied, too: the check of a frame may need it.
 bool Courier::detach(Request*& request) {
-  if (!request->sending || request->done || request->stage != Stage::offered) return false;
-  request->owned = std::make_unique<std::string>(reinterpret_cast<const char*>(request->data), request->bytes);
-  request->data = reinterpret_cast<std::byte*>(request->owned->data());
+  const bool moves = request->stage == Stage::placing || request->stage == Stage::collecting ||
+                     request->stage == Stage::queued || request->stage == Stage::offered ||
+                     request->stage == Stage::moving;
+  if (request->done || !moves || request->flow == nullptr || request->text != nullptr) return false;
+  const std::uint64_t bytes = request->sending ? request->bytes : std::min(request->bytes, request->result.bytes);
+  request->owned = std::make_unique<std::string>(reinterpret_cast<const char*>(request->data), bytes);
+  auto* const copy = reinterpret_cast<std::byte*>(request->owned->data());
+  const link::Relocation memory{.from = {request->data, bytes}, .to = copy};
+  if (request->flow->channel != nullptr) request->flow->channel->relocate(memory);
+  request->outgoing.payload = channel::relocated(memory, request->outgoing.payload);
+  request->data = copy;
   std::exchange(request, nullptr)->detached = true;
   return true;
 }

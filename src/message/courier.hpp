@@ -33,8 +33,9 @@ class Courier {
   Status end(Request*& request);
   // Takes back a receive that no message has met. Returns false if one has, or if the request is a send.
   bool withdraw(Request*& request) noexcept;
-  // Copies the message of a send that the peer has not answered yet, so that the caller's memory is free, and takes the
-  // request back: it ends by itself. Returns false if the message is being moved.
+  // Moves the message of a request that cannot be withdrawn to memory of its own, so that the caller's memory is free,
+  // and takes the request back: it ends by itself, however late the peer makes its next call. Returns false if the
+  // request is done, if it grows with what arrives, or if the peer may be writing into the caller's memory.
   bool detach(Request*& request);
 
   // Is there an engine to wait with?

@@ -82,7 +82,7 @@ std::string encode_collective_notice(const CollectiveNotice& notice) {
   put_little(target + 4, static_cast<std::uint32_t>(notice.kind));
   put_little(target + 8, notice.identity);
   put_little(target + 16, notice.call);
-  put_little(target + 24, notice.stamp);
+  put_little(target + 24, notice.creation);
   put_little(target + 32, notice.epoch);
   put_little(target + 40, notice.code);
   put_little(target + 44, static_cast<std::uint32_t>(more));
@@ -112,14 +112,17 @@ Result<CollectiveNotice> decode_collective_notice(std::string_view image) {
   notice.kind = static_cast<NoticeKind>(kind);
   notice.identity = take_little<std::uint64_t>(source + 8);
   notice.call = take_little<std::uint64_t>(source + 16);
-  notice.stamp = take_little<std::uint64_t>(source + 24);
+  notice.creation = take_little<std::uint64_t>(source + 24);
   notice.epoch = take_little<std::uint64_t>(source + 32);
   notice.code = take_little<std::int32_t>(source + 40);
-  if (kind < 1 || kind > 4 || more != rest.size() || (notice.kind == NoticeKind::greeting && more != 0) ||
+  const bool is_bare = notice.kind == NoticeKind::greeting || notice.kind == NoticeKind::creation;
+  if (kind < 1 || kind > 5 || more != rest.size() || (is_bare && more != 0) || notice.creation == 0 ||
+      notice.creation > max_creation ||
       (notice.kind == NoticeKind::revoke && (more > max_notice_text_bytes || notice.code >= 0)) ||
       (notice.kind == NoticeKind::epoch && more % 4 != 0)) {
-    return fail(Code::protocol, "a notice about a collective call is malformed: kind {}, code {}, {} bytes follow",
-                kind, notice.code, rest.size());
+    return fail(Code::protocol,
+                "a notice about a collective call is malformed: kind {}, creation {}, code {}, {} bytes follow", kind,
+                notice.creation, notice.code, rest.size());
   }
   if (notice.kind == NoticeKind::revoke) notice.text = rest;
   if (notice.kind == NoticeKind::inquiry) {

@@ -16,9 +16,10 @@
 namespace couplet::wire {
 
 inline constexpr std::size_t collective_head_bytes = 24;
-inline constexpr std::uint32_t collective_magic = 0x314C4343;  // "CCL1"
+inline constexpr std::uint32_t collective_magic = 0x324C4343;  // "CCL2"
 inline constexpr std::size_t collective_notice_bytes = 48;     // without what follows
 inline constexpr std::uint32_t max_notice_text_bytes = 4096;
+inline constexpr std::uint64_t max_creation = UINT64_MAX / 2;
 
 // What must be the same at the members, as one of them has it.
 struct CollectiveHead {
@@ -50,13 +51,14 @@ enum class NoticeKind : std::uint32_t {
   epoch = 2,     // to a child: the number of the meeting
   revoke = 3,    // the call has failed
   inquiry = 4,   // this member waits in the call, whose head follows
+  creation = 5,  // to a member that is in an earlier creation of the group
 };
 
 struct CollectiveNotice {
   NoticeKind kind = NoticeKind::greeting;
   std::uint64_t identity = 0;          // hash of the group
   std::uint64_t call = 0;              // counted from the group's first call
-  std::uint64_t stamp = 0;             // greeting: chosen by its sender; epoch: the stamp that it answers
+  std::uint64_t creation = 1;          // the number of the creation of the group in which the sender is
   std::uint64_t epoch = 0;             // 0: the members have not met
   std::int32_t code = 0;               // revoke: a couplet_status
   std::string text;                    // revoke: why

@@ -127,7 +127,6 @@ class PipeLane final : public link::Lane {
   std::array<std::byte, wire::frame_header_bytes> image_{};
   std::size_t image_bytes_ = 0;
   wire::FrameHeader header_;
-  std::byte* place_ = nullptr;
   std::size_t payload_bytes_ = 0;
   std::vector<std::byte> own_;
   bool stopped_ = false;

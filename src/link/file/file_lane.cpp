@@ -71,7 +71,6 @@ class FileLane final : public Lane {
   std::vector<std::byte> plain_in_;
   std::vector<std::byte> whole_;  // the payload that arrives, if the receiver gives no memory
   wire::FrameHeader header_;      // the header of the frame that arrives
-  std::byte* place_ = nullptr;    // nullptr: no frame has begun
   std::uint32_t received_ = 0;
   bool more_ = false;     // the last poll stopped before it had taken everything
   bool blocked_ = false;  // the last push has found no room

@@ -133,7 +133,6 @@ class TcpLane final : public Lane {
   Stage stage_;
   wire::FrameHeader header_;
   // The place of the payload that is arriving; nullptr if it is collected in the stage.
-  std::byte* place_ = nullptr;
   std::uint32_t received_ = 0;
   bool in_frame_ = false;
   bool more_staged_ = false;

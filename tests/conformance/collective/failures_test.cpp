@@ -206,6 +206,30 @@ TEST(Misuse, OfACallThatHasEndedElsewhereFailsTheNextOneAtAll) {
   });
 }
 
+// Member 2 has ended its part of the gather, and waits in the barrier, when the others find that they disagree.
+TEST(Misuse, OfACallThatHasEndedElsewhereFailsTheOneThatIsUnderWay) {
+  Parties parties(LaneKind::shm, 3);
+  parties.run([](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<std::int32_t> own = {party.rank()};
+    std::vector<std::int32_t> all(3);
+    Arguments gather = {.kind = Collective::gather, .type = COUPLET_INT32, .root = party.rank() == 1 ? 1 : 0};
+    gather.count = 1;
+    gather.input = own.data();
+    gather.output = all.data();
+    gather.timeout_s = 30;
+    const Status first = member.run(gather);
+    EXPECT_EQ(first.code(), party.rank() == 2 ? Code::ok : Code::mismatch) << first.text();
+    const Status second = member.run(barrier());
+    EXPECT_TRUE(second.code() == Code::mismatch || party.rank() != 2) << second.text();
+    const Status third = member.run(barrier());  // it fails if one of the others had ended the second one
+    EXPECT_TRUE(third.ok() || third.code() == Code::mismatch) << third.text();
+    const Status fourth = member.run(barrier());
+    EXPECT_TRUE(fourth.ok()) << fourth.text();
+  });
+}
+
 TEST(Misuse, OfSizesIsNamed) {
   Parties parties(LaneKind::shm, 2);
   parties.run([](Party& party) {

@@ -3,7 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <thread>
 
 #include "conformance/collective/members.hpp"
 
@@ -106,6 +109,72 @@ TEST(Revocations, DropWhatHasComeForTheCall) {
 }
 
 // All others are lost when the group is used for the first time: making its mailbox polls the calls.
+void sleep_ms(int duration) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(duration));
+}
+
+// All three take part again, also with long messages.
+void expect_whole(Member& member) {
+  ASSERT_TRUE(member.run(barrier()).ok());
+  const std::vector<double> own(100'000, member.rank());
+  std::vector<double> sum(own.size());
+  const Status status = member.run(allreduce(own, sum, COUPLET_DOUBLE));
+  ASSERT_TRUE(status.ok()) << status.text();
+  EXPECT_EQ(sum, std::vector<double>(own.size(), 3));
+}
+
+// Members 0 and 1 have given up, and make no call, when member 2 asks for a long message of the call.
+TEST(Revocations, OfALongMessageForALateMemberCutNobodyOff) {
+  for (const LaneKind kind : {LaneKind::shm, LaneKind::tcp}) {
+    Parties parties(kind, 3);
+    parties.run([kind](Party& party) {
+      SCOPED_TRACE(test::lane_name(kind));
+      Member member(party);
+      ASSERT_TRUE(member.run(barrier()).ok());
+      std::vector<double> data(2'000'000, party.rank());
+      Arguments call = broadcast(data, COUPLET_DOUBLE, 0);
+      if (party.rank() == 2) sleep_ms(700);
+      call.timeout_s = party.rank() == 2 ? 30 : 0.2;
+      const std::uint64_t start_ns = os::now_ns();
+      const Status status = member.run(call);
+      // The first two may have exchanged their messages before.
+      EXPECT_TRUE(status.code() == Code::timeout || (status.ok() && party.rank() != 2)) << status.text();
+      EXPECT_LT(os::now_ns() - start_ns, 2'500'000'000U) << party.rank();
+      std::fill(data.begin(), data.end(), -1);  // the memory is the caller's again
+      if (party.rank() != 2) sleep_ms(1500);
+      for (int more = 0; more < 2; ++more) static_cast<void>(member.run(barrier()));
+      expect_whole(member);
+    });
+  }
+}
+
+// Member 2 has asked for the long message, and computes while it is sent. The root gives up in the middle.
+TEST(Revocations, OfALongMessageForOneThatComputesCutNobodyOff) {
+  Parties parties(LaneKind::tcp, 3);
+  parties.run([](Party& party) {
+    Member member(party);
+    ASSERT_TRUE(member.run(barrier()).ok());
+    std::vector<double> data(4'000'000, party.rank());
+    Arguments call = broadcast(data, COUPLET_DOUBLE, 0);
+    call.timeout_s = party.rank() == 0 ? 0.3 : 30;
+    if (party.rank() == 2) {
+      message::Request* request = nullptr;
+      ASSERT_TRUE(member.calls.start(party.group(), call, &request).ok());
+      for (int turn = 0; turn < 5 && !request->done; ++turn) party.engine->poll();
+      sleep_ms(1500);
+      const Status status = party.messenger->wait(&request, os::deadline_after(20), nullptr);
+      EXPECT_TRUE(status.ok() || status.code() == Code::timeout) << status.text();
+    } else {
+      const std::uint64_t start_ns = os::now_ns();
+      static_cast<void>(member.run(call));
+      EXPECT_LT(os::now_ns() - start_ns, 2'500'000'000U) << party.rank();
+    }
+    std::fill(data.begin(), data.end(), -1);
+    for (int more = 0; more < 2; ++more) static_cast<void>(member.run(barrier()));
+    expect_whole(member);
+  });
+}
+
 TEST(Revocations, AreNotNeededWhereAllOthersAreLost) {
   Parties parties(LaneKind::tcp, 2);
   parties.run(

@@ -89,13 +89,13 @@ TEST(CollectiveNotice, HasGoldenBytes) {
   notice.kind = NoticeKind::revoke;
   notice.identity = 0x0807060504030201;
   notice.call = 9;
-  notice.stamp = 0;
+  notice.creation = 1;
   notice.epoch = 0x1F;
   notice.code = -104;
   notice.text = "ab";
   EXPECT_EQ(
       encode_collective_notice(notice),
-      bytes({'C', 'C', 'L', '1', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   0,
+      bytes({'C', 'C', 'L', '2', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   1,
              0,   0,   0,   0,   0, 0, 0, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0x98, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 'a', 'b'}));
 }
 
@@ -103,24 +103,33 @@ TEST(CollectiveNotice, OfEachKindComesBack) {
   CollectiveNotice notice;
   notice.identity = 5;
   notice.call = 1;
-  notice.stamp = 77;
+  notice.creation = 77;
   notice.epoch = 8;
   notice.systems = {1, 2, 1};
   notice.head = head;
   notice.text = "why";
-  for (const auto kind : {NoticeKind::greeting, NoticeKind::epoch, NoticeKind::revoke, NoticeKind::inquiry}) {
+  for (const auto kind :
+       {NoticeKind::greeting, NoticeKind::epoch, NoticeKind::revoke, NoticeKind::inquiry, NoticeKind::creation}) {
     notice.kind = kind;
     notice.code = kind == NoticeKind::revoke ? -101 : 0;
     const std::string image = encode_collective_notice(notice);
     const auto back = decode_collective_notice(image);
     ASSERT_TRUE(back.ok()) << back.status().text();
-    EXPECT_EQ(back->stamp, 77U);
+    EXPECT_EQ(back->creation, 77U);
     EXPECT_EQ(back->systems.size(), kind == NoticeKind::epoch ? 3U : 0U);
     EXPECT_EQ(back->text, kind == NoticeKind::revoke ? "why" : "");
     EXPECT_EQ(back->head.agrees(head), kind == NoticeKind::inquiry);
     for (std::size_t length = 0; length < image.size(); ++length) {
       EXPECT_EQ(decode_collective_notice(image.substr(0, length)).code(), Code::protocol) << length;
     }
+  }
+}
+
+TEST(CollectiveNotice, OfACreationThatCannotBeIsRefused) {
+  for (const std::uint64_t creation : {std::uint64_t{0}, max_creation + 1, UINT64_MAX}) {
+    CollectiveNotice notice;
+    notice.creation = creation;
+    EXPECT_EQ(decode_collective_notice(encode_collective_notice(notice)).code(), Code::protocol) << creation;
   }
 }
 

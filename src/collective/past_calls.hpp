@@ -1,0 +1,52 @@
+// PastCalls: what one member has made of the last collective calls of a group, and how they ended. Session owns it.
+// Invariant: a call that has not ended is not forgotten, unless there is no memory for it.
+// Tests: tests/conformance/collective.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/status.hpp"
+#include "wire/collective.hpp"
+
+namespace couplet::collective {
+
+class PastCalls {
+ public:
+  void clear();
+  // Called before the call `next` begins: keeps what is known of those that have not ended.
+  void make_room(std::uint64_t next) noexcept;
+  void begin(std::uint64_t call, const wire::CollectiveHead& head) noexcept;
+  void end(std::uint64_t call, const wire::CollectiveHead& head) noexcept;
+  void fail(std::uint64_t call, const Status& why) noexcept;
+
+  [[nodiscard]] bool is_known(std::uint64_t call) const noexcept { return place(call).call == call; }
+  // A call that is known: has it ended?
+  [[nodiscard]] bool has_ended(std::uint64_t call) const noexcept { return place(call).ended; }
+  // Returns why a call has failed; ok: it has not, or is not known.
+  [[nodiscard]] Status failure_in(std::uint64_t call) const noexcept;
+  // Returns the signature of the call before `call`; 0 if it has failed, or there was none.
+  [[nodiscard]] std::uint32_t signature_before(std::uint64_t call) const noexcept;
+  // Returns what this member has made of a call; nullptr: it has failed, or is not known.
+  [[nodiscard]] const wire::CollectiveHead* head_of(std::uint64_t call) const noexcept;
+  // Returns the first call from `call` on that has begun and has not ended; `next` if there is none.
+  [[nodiscard]] std::uint64_t first_open(std::uint64_t call, std::uint64_t next) const noexcept;
+
+ private:
+  static constexpr std::size_t min_kept = 64;
+  struct Past {
+    std::uint64_t call = UINT64_MAX;
+    bool failed = false;
+    bool ended = false;
+    wire::CollectiveHead head;
+    Status why;  // failed
+  };
+
+  [[nodiscard]] Past& place(std::uint64_t call) noexcept { return past_[call % past_.size()]; }
+  [[nodiscard]] const Past& place(std::uint64_t call) const noexcept { return past_[call % past_.size()]; }
+
+  std::vector<Past> past_ = std::vector<Past>(min_kept);
+};
+
+}  // namespace couplet::collective
