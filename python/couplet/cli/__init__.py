@@ -1,4 +1,4 @@
-"""The command line: ``couplet run | check | watch | explain | clean | hub | probe | fit | predict | place``."""
+"""The command line: ``couplet run``, ``check``, ``watch``, ``explain``, ``clean``, ``hub``, ``convert`` and so on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from couplet.cli import cost, probe
+from couplet.cli import convert, cost, probe
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -119,3 +119,4 @@ app.command()(probe.probe)
 app.command()(cost.fit)
 app.command()(cost.predict)
 app.command()(cost.place)
+app.command()(convert.convert)

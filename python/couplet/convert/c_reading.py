@@ -1,0 +1,345 @@
+"""Reads C: names, calls of MPI, assignments, arguments and macros. Tests: tests/convert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from couplet.convert.calls import C_CONSTANTS, C_PROCESS_CONSTANTS, ROLES
+from couplet.convert.model import Argument, Call, Constant, Facts, Finding, Passed, Symbol
+from couplet.convert.parsing import parser_for, walk
+from couplet.convert.regions import parallel_regions
+from couplet.convert.source import Source
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_PREFIX = "void f(void) { "  # makes the value of a macro something that the parser can read
+_NAMES = ("identifier", "field_identifier", "type_identifier")
+_RECEIVERS = ("assignment_expression", "init_declarator", "binary_expression", "initializer_pair", "return_statement")
+_FIELDS = ("MPI_SOURCE", "MPI_TAG", "MPI_ERROR")
+
+
+@dataclass
+class CNames:
+    """What all files share: globals, functions' names, members of structs, macros."""
+
+    globals: dict[str, Symbol] = field(default_factory=dict)
+    members: dict[str, Symbol] = field(default_factory=dict)
+    macros: dict[str, Symbol] = field(default_factory=dict)
+    unattached: list[tuple[Source, Node]] = field(default_factory=list)  # types that declare no variable
+
+
+class MacroValue(Source):
+    """The value of a macro: parsed apart, edited in the file of the macro."""
+
+    def __init__(self, outer: Source, value: Node) -> None:
+        self.path, self.text, self.language, self.fixed = outer.path, outer.text, "c", False
+        self.outer, self.shift = outer, value.start_byte - len(_PREFIX)
+        self.parsed = _PREFIX + outer.text_of(value) + ";}"
+        self.edits = outer.edits
+        self._offsets = None
+        self.tree = parser_for("c").parse(self.parsed.encode("latin-1"))
+
+    def start_of(self, node: Node) -> int:
+        return node.start_byte + self.shift
+
+    def end_of(self, node: Node) -> int:
+        return node.end_byte + self.shift
+
+
+@dataclass(eq=False)
+class _Function:
+    name: str
+    symbols: dict[str, Symbol] = field(default_factory=dict)
+
+
+class CReader:
+    """Reads one file into the facts of all."""
+
+    def __init__(self, source: Source, names: CNames, facts: Facts) -> None:
+        self.source = source
+        self.names = names
+        self.facts = facts
+        self.functions: dict[tuple[int, int], _Function] = {}
+        self.values: list[tuple[MacroValue, _Function]] = []
+        self.regions = parallel_regions(source)
+        self.file_function = _Function("")
+        for node in walk(source.tree.root_node):
+            if node.type == "function_definition":
+                self._read_function(node)
+            elif node.type in ("preproc_def", "preproc_function_def"):
+                self._read_macro(node)
+        for node in walk(source.tree.root_node):
+            if node.type in ("declaration", "parameter_declaration", "field_declaration"):
+                self._declare(node)
+
+    # ---- names ----
+
+    def text(self, node: Node, source: Source | None = None) -> str:
+        return (source or self.source).text_of(node)
+
+    def _symbol(self, table: dict[str, Symbol], name: str) -> Symbol:
+        if name not in table:
+            table[name] = Symbol(name, self.source)
+            self.facts.symbols.append(table[name])
+        return table[name]
+
+    def _read_function(self, node: Node) -> None:
+        declarator = next((each for each in walk(node) if each.type == "function_declarator"), None)
+        named = None if declarator is None else declared_name(declarator)
+        if declarator is None or named is None:
+            return
+        function = _Function(self.text(named))
+        self.functions[(node.start_byte, node.end_byte)] = function
+        if function.name not in self.facts.results:
+            self.facts.results[function.name] = Symbol(function.name, self.source)
+            self.facts.symbols.append(self.facts.results[function.name])
+        self._read_dummies(function, declarator)
+
+    def _read_dummies(self, function: _Function, declarator: Node) -> None:
+        parameters = declarator.child_by_field_name("parameters")
+        dummies = []
+        for each in [] if parameters is None else parameters.children:
+            if each.type == "parameter_declaration":
+                inner = each.child_by_field_name("declarator")
+                name = None if inner is None else declared_name(inner)
+                key = self.text(name) if name is not None else f" {each.start_byte}"
+                dummies.append(self._symbol(function.symbols, key))
+        self.facts.dummies.setdefault(function.name, []).append(dummies)
+
+    def _read_macro(self, node: Node) -> None:
+        named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
+        if named is None or value is None or "MPI_" not in self.text(value):
+            return
+        function = _Function(self.text(named))
+        symbol = self._symbol(self.names.macros, function.name)
+        symbol.declared = symbol.declared or node
+        parameters = node.child_by_field_name("parameters")
+        if parameters is not None:
+            names = [self.text(each) for each in parameters.children if each.type == "identifier"]
+            dummies = [self._symbol(function.symbols, name) for name in names]
+            for dummy in dummies:
+                dummy.declared = node
+            self.facts.dummies.setdefault(function.name, []).append(dummies)
+        self.values.append((MacroValue(self.source, value), function))
+
+    def _function_of(self, node: Node) -> _Function:
+        for (start, end), function in self.functions.items():
+            if start <= node.start_byte < end:
+                return function
+        return self.file_function
+
+    def _declare(self, node: Node) -> None:
+        declarators = node.children_by_field_name("declarator")
+        kind = node.child_by_field_name("type")
+        mpi_type = kind is not None and self.text(kind) in MPI_TYPES
+        for declarator in declarators:
+            named = declared_name(declarator)
+            if named is None:
+                continue
+            if node.type == "declaration" and declarator.type == "function_declarator":
+                self._declare_function(declarator, named)
+                continue
+            if node.type == "field_declaration":
+                symbol = self._symbol(self.names.members, self.text(named))
+            else:
+                function = self._function_of(node)
+                inside = function is not self.file_function
+                if node.type == "parameter_declaration" and not inside:
+                    continue  # it belongs to a prototype: see there
+                table = function.symbols if inside else self.names.globals
+                symbol = self._symbol(table, self.text(named))
+            symbol.declared, symbol.source = declarator, self.source
+        known = any(symbol.declared == node for symbol in self.facts.symbols if symbol.source is self.source)
+        if mpi_type and kind is not None and not declarators and not known:
+            self.names.unattached.append((self.source, kind))
+
+    def _declare_function(self, declarator: Node, named: Node) -> None:
+        """A prototype: its dummies are united with those of the definition."""
+        function = _Function(self.text(named))
+        self._read_dummies(function, declarator)
+        parameters = declarator.child_by_field_name("parameters")
+        for each in [] if parameters is None else parameters.children:
+            inner = each.child_by_field_name("declarator") if each.type == "parameter_declaration" else None
+            name = None if inner is None else declared_name(inner)
+            if each.type == "parameter_declaration":
+                key = self.text(name) if name is not None else f" {each.start_byte}"
+                function.symbols[key].declared = inner if inner is not None else each
+                function.symbols[key].source = self.source
+
+    def look_up(self, name: str, function: _Function) -> Symbol:
+        if name in function.symbols:
+            return function.symbols[name]
+        if name in self.names.macros:
+            return self.names.macros[name]
+        return self._symbol(self.names.globals, name)
+
+    def symbol_of(self, node: Node | None, source: Source, function: _Function) -> Symbol | None:
+        """Returns the variable of an expression such as `&a[i]`, `p->a` or `a + 1`; none for other expressions."""
+        if node is None:
+            return None
+        if node.type in ("pointer_expression", "subscript_expression"):
+            return self.symbol_of(node.child_by_field_name("argument"), source, function)
+        if node.type == "parenthesized_expression":
+            return self.symbol_of(next((each for each in node.children if each.is_named), None), source, function)
+        if node.type == "cast_expression":
+            return self.symbol_of(node.child_by_field_name("value"), source, function)
+        if node.type == "binary_expression" and self.text(node.children[1], source) in "+-":
+            return self.symbol_of(node.child_by_field_name("left"), source, function)
+        if node.type == "field_expression":
+            member = node.child_by_field_name("field")
+            name = "" if member is None else self.text(member, source)
+            if name in _FIELDS:
+                return None
+            return self._symbol(self.names.members, name)
+        if node.type == "field_designator":
+            return self._symbol(self.names.members, self.text(node.children[-1], source))
+        if node.type == "call_expression":
+            return self.facts.results.get(self.text(node.children[0], source))
+        if node.type == "identifier" and not self.text(node, source).startswith("MPI_"):
+            return self.look_up(self.text(node, source), function)
+        return None
+
+    # ---- statements ----
+
+    def parts(self) -> Iterator[tuple[Source, Node, _Function | None]]:
+        """Yields all nodes of the file and of its macros' values."""
+        for node in walk(self.source.tree.root_node):
+            yield self.source, node, None
+        for value, function in self.values:
+            for node in walk(value.tree.root_node):
+                if node.start_byte >= len(_PREFIX):
+                    yield value, node, function
+
+    def read(self) -> None:
+        """Adds the calls, constants, assignments and arguments of the file to the facts."""
+        for source, node, macro in self.parts():
+            function = macro or self._function_of(node)
+            if node.type == "call_expression":
+                self._read_call(node, source, function)
+            elif node.type == "assignment_expression":
+                self._unite(node.child_by_field_name("left"), node.child_by_field_name("right"), source, function)
+            elif node.type == "init_declarator":
+                self._unite(declared_name(node), node.child_by_field_name("value"), source, function)
+            elif node.type == "initializer_pair":
+                self._unite(node.child_by_field_name("designator"), node.child_by_field_name("value"), source, function)
+            elif node.type == "return_statement":
+                self._unite_result(node, source, function)
+            elif node.type == "identifier":
+                self._read_constant(node, source, function)
+            elif node.type == "field_expression":
+                member = node.child_by_field_name("field")
+                symbol = self.symbol_of(node.child_by_field_name("argument"), source, function)
+                if member is not None and self.text(member, source) in _FIELDS and symbol is not None:
+                    self.facts.read_statuses.append((source, node, symbol))
+            self._read_type(node, source)
+        for node in self.source.errors():
+            if "MPI_" in self.text(node):
+                line, what = self.source.line_of(node), " ".join(self.text(node).split())[:40]
+                reason = "this could not be parsed; convert it by hand"
+                self.facts.problems.append(Finding(str(self.source.path), line, what, reason))
+
+    def _read_type(self, node: Node, source: Source) -> None:
+        """Types in casts, sizeof, typedefs and results of functions: they declare no variable."""
+        if node.type not in ("type_identifier", "identifier") or self.text(node, source) not in MPI_TYPES:
+            return
+        parent = node.parent
+        if parent is not None and parent.type in ("declaration", "parameter_declaration", "field_declaration"):
+            return
+        self.names.unattached.append((source, node))
+
+    def _unite(self, left: Node | None, right: Node | None, source: Source, function: _Function) -> None:
+        first, second = self.symbol_of(left, source, function), self.symbol_of(right, source, function)
+        if first is not None and second is not None:
+            first.unite(second)
+
+    def _unite_result(self, node: Node, source: Source, function: _Function) -> None:
+        value = next((each for each in node.children if each.is_named), None)
+        found = self.symbol_of(value, source, function)
+        if found is not None and function.name in self.facts.results:
+            self.facts.results[function.name].unite(found)
+
+    def _read_call(self, node: Node, source: Source, function: _Function) -> None:
+        callee = node.child_by_field_name("function")
+        given = node.child_by_field_name("arguments")
+        if callee is None or given is None or callee.type != "identifier":
+            return
+        actual = [each for each in given.children if each.is_named and each.type != "comment"]
+        name = self.text(callee, source)
+        parallel = any(start <= node.start_byte < end for start, end in self.regions) and source is self.source
+        if name.startswith("MPI_"):
+            roles = ROLES.get(name.lower(), ())
+            arguments = [
+                Argument(
+                    each,
+                    roles[place] if place < len(roles) else "-",
+                    self.symbol_of(each, source, function),
+                    self._constant_of(each, source),
+                )
+                for place, each in enumerate(actual)
+            ]
+            call = Call(source, name.lower(), node, callee, arguments, parallel, scope=function.name)
+            self.facts.calls.append(call)
+            return
+        arguments_found: list[tuple[str | None, Symbol | Constant]] = []
+        positions = []
+        for place, each in enumerate(actual):
+            symbol, constant = self.symbol_of(each, source, function), self._constant_of(each, source)
+            if symbol is not None:
+                arguments_found.append((None, symbol))
+                positions.append(place)
+            elif constant is not None:
+                arguments_found.append((None, Constant(source, constant, each, None)))
+                positions.append(place)
+        self.facts.passed.append(
+            Passed(source, name, arguments_found, positions, len(actual), False, parallel, node, function.name)
+        )
+
+    def _constant_of(self, node: Node, source: Source) -> str | None:
+        name = self.text(node, source)
+        return name if node.type == "identifier" and name.startswith("MPI_") else None
+
+    def _read_constant(self, node: Node, source: Source, function: _Function) -> None:
+        name = self.text(node, source)
+        if name not in C_CONSTANTS and name not in C_PROCESS_CONSTANTS:
+            return
+        receiver = None
+        below: Node = node
+        place = node.parent
+        while place is not None:
+            if place.type == "call_expression":
+                callee = place.child_by_field_name("function")
+                if callee is not None and self.text(callee, source).startswith("MPI_"):
+                    return
+            if receiver is None and place.type in _RECEIVERS:
+                receiver = self._receiver(place, below, source, function)
+            below = place
+            place = below.parent
+        if receiver is None and source is not self.source:
+            receiver = self.names.macros.get(function.name)
+        self.facts.constants.append(Constant(source, name, node, receiver))
+
+    def _receiver(self, place: Node, below: Node, source: Source, function: _Function) -> Symbol | None:
+        if place.type == "return_statement":
+            return self.facts.results.get(function.name)
+        if place.type == "initializer_pair":
+            return self.symbol_of(place.child_by_field_name("designator"), source, function)
+        if place.type == "init_declarator":
+            return self.symbol_of(declared_name(place), source, function)
+        left, right = place.child_by_field_name("left"), place.child_by_field_name("right")
+        return self.symbol_of(right if left == below else left, source, function)
+
+
+MPI_TYPES = ("MPI_Comm", "MPI_Request", "MPI_Status", "MPI_Datatype", "MPI_Op")
+
+
+def declared_name(declarator: Node) -> Node | None:
+    """Returns the identifier of a declarator such as `a`, `*a`, `a[3]`, `a = 1` or `f(int)`."""
+    if declarator.type in _NAMES:
+        return declarator
+    inner = declarator.child_by_field_name("declarator")
+    if inner is None and declarator.type == "parenthesized_declarator":
+        inner = next((each for each in declarator.children if each.is_named), None)
+    return None if inner is None else declared_name(inner)

@@ -1,0 +1,198 @@
+"""What each MPI call takes, and the names of MPI's constants and types in Couplet.
+
+The arguments of the ported calls (couplet_ported.h, module couplet_ported) are MPI's, in MPI's order, so that a role
+for each argument is all that is needed. Tests: tests/convert.
+"""
+
+from __future__ import annotations
+
+# Roles: comm, newcomm, request, requests, status, statuses, type, op, rank and tag are things that have another type or
+# other constants in Couplet. "-" is a value or a buffer that stays what it is.
+_TABLE = """
+send:             - - type rank tag comm
+rsend:            - - type rank tag comm
+recv:             - - type rank tag comm status
+isend:            - - type rank tag comm request
+irsend:           - - type rank tag comm request
+irecv:            - - type rank tag comm request
+wait:             request status
+waitall:          - requests statuses
+waitany:          - requests - status
+waitsome:         - requests - - statuses
+test:             request - status
+testall:          - requests - statuses
+testany:          - requests - - status
+sendrecv:         - - type rank tag - - type rank tag comm status
+sendrecv_replace: - - type rank tag rank tag comm status
+probe:            rank tag comm status
+iprobe:           rank tag comm - status
+get_count:        status type -
+barrier:          comm
+bcast:            - - type - comm
+reduce:           - - - type op - comm
+allreduce:        - - - type op comm
+scan:             - - - type op comm
+gather:           - - type - - type - comm
+gatherv:          - - type - - - type - comm
+allgather:        - - type - - type comm
+allgatherv:       - - type - - - type comm
+scatter:          - - type - - type - comm
+scatterv:         - - - type - - type - comm
+alltoall:         - - type - - type comm
+alltoallv:        - - - type - - - type comm
+reduce_scatter:   - - - type op comm
+comm_rank:        comm -
+comm_size:        comm -
+comm_split:       comm - - newcomm
+comm_dup:         comm newcomm
+comm_free:        comm
+"""
+# The collective calls that also have a form that does not wait.
+_WITH_REQUEST = (
+    "barrier", "bcast", "reduce", "allreduce", "scan", "gather", "gatherv", "allgather", "allgatherv", "scatter",
+    "scatterv", "alltoall", "alltoallv", "reduce_scatter",
+)  # fmt: skip
+
+
+def _read_table() -> dict[str, tuple[str, ...]]:
+    table = {}
+    for line in _TABLE.strip().splitlines():
+        name, roles = line.split(":")
+        table[f"mpi_{name}"] = tuple(roles.split())
+    for name in _WITH_REQUEST:
+        table[f"mpi_i{name}"] = (*table[f"mpi_{name}"], "request")
+    return table
+
+
+ROLES = _read_table()
+PORTED = {name: "couplet_ported_" + name.removeprefix("mpi_") for name in ROLES} | {
+    "mpi_rsend": "couplet_ported_send",
+    "mpi_irsend": "couplet_ported_isend",
+}
+
+# Calls that begin and end a program, or belong to none of the communicators: they stay MPI if MPI stays.
+PROCESS_CALLS = {
+    "mpi_init": "couplet_ported_init",
+    "mpi_init_thread": "couplet_ported_init_thread",
+    "mpi_finalize": "couplet_ported_finalize",
+    "mpi_initialized": "couplet_ported_initialized",
+    "mpi_abort": "couplet_ported_abort",
+    "mpi_wtime": "couplet_ported_wtime",
+}
+
+_IN_PLACE = {
+    "mpi_alltoall", "mpi_ialltoall", "mpi_alltoallv", "mpi_ialltoallv", "mpi_reduce_scatter", "mpi_ireduce_scatter",
+}  # fmt: skip
+NOT_IN_PLACE = frozenset(_IN_PLACE)
+
+_NOT_THERE = (
+    ("mpi_type_", "derived datatypes: send the elements, packed into an array"),
+    ("mpi_pack", "packed messages: send the elements, as an array of one type each"),
+    ("mpi_unpack", "packed messages: receive the elements, as an array of one type each"),
+    ("mpi_win_", "one-sided communication: use messages, or an area of Couplet"),
+    ("mpi_put", "one-sided communication: use messages, or an area of Couplet"),
+    ("mpi_get_accumulate", "one-sided communication: use messages, or an area of Couplet"),
+    ("mpi_accumulate", "one-sided communication: use messages, or an area of Couplet"),
+    ("mpi_file_", "MPI-IO: keep it on a communicator that stays MPI"),
+    ("mpi_cart", "topologies: compute the neighbours' ranks in the program"),
+    ("mpi_graph", "topologies: compute the neighbours' ranks in the program"),
+    ("mpi_dist_graph", "topologies: compute the neighbours' ranks in the program"),
+    ("mpi_neighbor", "neighbourhood collectives: exchange messages with the neighbours"),
+    ("mpi_ineighbor", "neighbourhood collectives: exchange messages with the neighbours"),
+    ("mpi_dims_create", "topologies: compute the neighbours' ranks in the program"),
+    ("mpi_start", "persistent requests: start the message with isend or irecv in each step"),
+    ("mpi_op_", "operations of user code: use couplet_operation_create of the C interface"),
+    ("mpi_group", "groups of MPI: make a group with universe%create_group or couplet_group_create"),
+    ("mpi_comm_group", "groups of MPI: make a group with universe%create_group or couplet_group_create"),
+    ("mpi_comm_create", "groups of MPI: make a group with universe%create_group or couplet_group_create"),
+    ("mpi_comm_spawn", "dynamic processes: start the other program with couplet run"),
+    ("mpi_intercomm", "intercommunicators: a group of Couplet may have ranks of several programs"),
+    ("mpi_comm_split_type", "shared memory: keep it on a communicator that stays MPI"),
+    ("mpi_comm_set_errhandler", "error handlers: the ported calls end the run at an error"),
+    ("mpi_errhandler", "error handlers: the ported calls end the run at an error"),
+    ("mpi_ssend", "synchronous sends: a send of Couplet does not say that the receive has begun"),
+    ("mpi_issend", "synchronous sends: a send of Couplet does not say that the receive has begun"),
+    ("mpi_bsend", "buffered sends: use isend, and keep the array until the request is complete"),
+    ("mpi_ibsend", "buffered sends: use isend, and keep the array until the request is complete"),
+    ("mpi_cancel", "requests of Couplet cannot be cancelled"),
+    ("mpi_request_free", "wait for the request instead"),
+    ("mpi_exscan", "use scan, and subtract the own part"),
+    ("mpi_iexscan", "use scan, and subtract the own part"),
+    ("mpi_mprobe", "use probe and recv"),
+    ("mpi_improbe", "use iprobe and recv"),
+    ("mpi_comm_f2c", "a communicator between C and Fortran: take couplet_world in each language"),
+    ("mpi_comm_c2f", "a communicator between C and Fortran: take couplet_world in each language"),
+)
+
+
+def why_not(name: str) -> str:
+    """Says why a call cannot be converted, and what to do by hand."""
+    if name.endswith("_init") and name != "mpi_init":
+        return "persistent requests: start the message with isend or irecv in each step"
+    for prefix, reason in sorted(_NOT_THERE, key=lambda each: -len(each[0])):
+        if name.startswith(prefix):
+            return reason
+    return "Couplet has no such call"
+
+
+FORTRAN_TYPES = {
+    "MPI_INTEGER": "couplet_int32", "MPI_INTEGER1": "couplet_int8", "MPI_INTEGER2": "couplet_int16",
+    "MPI_INTEGER4": "couplet_int32", "MPI_INTEGER8": "couplet_int64", "MPI_REAL": "couplet_real32",
+    "MPI_REAL4": "couplet_real32", "MPI_REAL8": "couplet_real64", "MPI_DOUBLE_PRECISION": "couplet_real64",
+    "MPI_COMPLEX": "couplet_complex32", "MPI_COMPLEX8": "couplet_complex32", "MPI_COMPLEX16": "couplet_complex64",
+    "MPI_DOUBLE_COMPLEX": "couplet_complex64", "MPI_LOGICAL": "couplet_int32", "MPI_CHARACTER": "couplet_byte",
+    "MPI_BYTE": "couplet_byte", "MPI_2INTEGER": "couplet_pair_int32", "MPI_2REAL": "couplet_pair_real32",
+    "MPI_2DOUBLE_PRECISION": "couplet_pair_real64", "MPI_INT": "couplet_int32", "MPI_DOUBLE": "couplet_real64",
+    "MPI_FLOAT": "couplet_real32", "MPI_INT32_T": "couplet_int32", "MPI_INT64_T": "couplet_int64",
+}  # fmt: skip
+C_TYPES = {
+    "MPI_CHAR": "COUPLET_INT8", "MPI_SIGNED_CHAR": "COUPLET_INT8", "MPI_UNSIGNED_CHAR": "COUPLET_UINT8",
+    "MPI_SHORT": "COUPLET_INT16", "MPI_UNSIGNED_SHORT": "COUPLET_UINT16", "MPI_INT": "COUPLET_INT32",
+    "MPI_UNSIGNED": "COUPLET_UINT32", "MPI_LONG": "COUPLET_PORTED_LONG",
+    "MPI_UNSIGNED_LONG": "COUPLET_PORTED_UNSIGNED_LONG", "MPI_LONG_LONG": "COUPLET_INT64",
+    "MPI_LONG_LONG_INT": "COUPLET_INT64", "MPI_UNSIGNED_LONG_LONG": "COUPLET_UINT64", "MPI_INT8_T": "COUPLET_INT8",
+    "MPI_INT16_T": "COUPLET_INT16", "MPI_INT32_T": "COUPLET_INT32", "MPI_INT64_T": "COUPLET_INT64",
+    "MPI_UINT8_T": "COUPLET_UINT8", "MPI_UINT16_T": "COUPLET_UINT16", "MPI_UINT32_T": "COUPLET_UINT32",
+    "MPI_UINT64_T": "COUPLET_UINT64", "MPI_FLOAT": "COUPLET_FLOAT", "MPI_DOUBLE": "COUPLET_DOUBLE",
+    "MPI_C_FLOAT_COMPLEX": "COUPLET_COMPLEX_FLOAT", "MPI_C_COMPLEX": "COUPLET_COMPLEX_FLOAT",
+    "MPI_C_DOUBLE_COMPLEX": "COUPLET_COMPLEX_DOUBLE", "MPI_BYTE": "COUPLET_BYTE", "MPI_C_BOOL": "COUPLET_UINT8",
+    "MPI_2INT": "COUPLET_PAIR_INT32",
+}  # fmt: skip
+_OPERATIONS = {
+    "SUM": "sum", "PROD": "product", "MAX": "max", "MIN": "min", "LAND": "logical_and", "LOR": "logical_or",
+    "LXOR": "logical_xor", "BAND": "bitwise_and", "BOR": "bitwise_or", "BXOR": "bitwise_xor", "MAXLOC": "maxloc",
+    "MINLOC": "minloc",
+}  # fmt: skip
+_THREADS = ("SINGLE", "FUNNELED", "SERIALIZED", "MULTIPLE")
+
+FORTRAN_CONSTANTS = (
+    FORTRAN_TYPES
+    | {f"MPI_{name}": f"couplet_operation_{ours}" for name, ours in _OPERATIONS.items()}
+    | {
+        "MPI_COMM_WORLD": "couplet_world", "MPI_COMM_NULL": "couplet_null_group", "MPI_PROC_NULL": "couplet_null_rank",
+        "MPI_ANY_SOURCE": "couplet_any_source", "MPI_ANY_TAG": "couplet_any_tag", "MPI_IN_PLACE": "couplet_in_place",
+        "MPI_REQUEST_NULL": "couplet_null_request", "MPI_UNDEFINED": "couplet_undefined", "MPI_SUCCESS": "couplet_ok",
+    }
+)  # fmt: skip
+C_CONSTANTS = (
+    C_TYPES
+    | {f"MPI_{name}": f"COUPLET_OPERATION_{ours.upper()}" for name, ours in _OPERATIONS.items()}
+    | {
+        "MPI_COMM_WORLD": "couplet_world", "MPI_COMM_NULL": "NULL", "MPI_PROC_NULL": "COUPLET_NULL_RANK",
+        "MPI_ANY_SOURCE": "COUPLET_ANY_SOURCE", "MPI_ANY_TAG": "COUPLET_ANY_TAG", "MPI_IN_PLACE": "COUPLET_IN_PLACE",
+        "MPI_REQUEST_NULL": "NULL", "MPI_UNDEFINED": "COUPLET_UNDEFINED", "MPI_SUCCESS": "COUPLET_OK",
+        "MPI_STATUS_IGNORE": "NULL", "MPI_STATUSES_IGNORE": "NULL",
+    }
+)  # fmt: skip
+# Constants of programs without MPI only.
+FORTRAN_PROCESS_CONSTANTS = {f"MPI_THREAD_{name}": f"couplet_thread_{name.lower()}" for name in _THREADS}
+C_PROCESS_CONSTANTS = {f"MPI_THREAD_{name}": f"COUPLET_THREAD_{name}" for name in _THREADS}
+# They have the same meaning in both, and stay as long as MPI does.
+NEUTRAL = frozenset({"MPI_SUCCESS", "MPI_UNDEFINED"})
+IGNORED_STATUS = frozenset({"MPI_STATUS_IGNORE", "MPI_STATUSES_IGNORE"})
+STATUS_FIELDS = {"MPI_SOURCE": "source", "MPI_TAG": "tag"}
+FORTRAN_HANDLES = {"comm": "type(couplet_group)", "request": "type(couplet_request)", "status": "type(couplet_message)"}
+C_HANDLE_TYPES = {
+    "MPI_Comm": "couplet_ported_comm", "MPI_Request": "couplet_ported_request", "MPI_Status": "couplet_message",
+    "MPI_Datatype": "couplet_type", "MPI_Op": "couplet_operation",
+}  # fmt: skip

@@ -1,0 +1,218 @@
+"""What cannot be converted is named, with its line and what to do; and nothing is half done."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import couplet.convert.parsing as parsing
+from couplet.convert import ConvertError, Options, convert
+
+COUPLET = Path(sys.executable).parent / "couplet"
+
+HEAD = "program p\n  use mpi\n  implicit none\n  integer :: ierr, rank, a(4), b(4), req, win, row, comm, t\n"
+
+
+def body(*lines: str) -> str:
+    return HEAD + "".join(f"  {line}\n" for line in lines) + "end program\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        ("MPI_Win_create(a, 16, 4, MPI_INFO_NULL, MPI_COMM_WORLD, win, ierr)", "one-sided communication"),
+        ("MPI_Cart_create(MPI_COMM_WORLD, 1, a, b, .true., comm, ierr)", "topologies"),
+        ("MPI_Send_init(a, 4, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)", "persistent requests"),
+        ("MPI_File_open(MPI_COMM_WORLD, 'f', 0, 0, t, ierr)", "MPI-IO"),
+        ("MPI_Ssend(a, 4, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, ierr)", "synchronous sends"),
+        ("MPI_Exscan(a, b, 4, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, ierr)", "use scan"),
+        ("MPI_Comm_split_type(MPI_COMM_WORLD, 0, 0, 0, comm, ierr)", "shared memory"),
+        ("MPI_Send(a, 4, MPI_PACKED, 0, 1, MPI_COMM_WORLD, ierr)", "Couplet has no type MPI_PACKED"),
+        ("MPI_Alltoall(MPI_IN_PLACE, 1, MPI_INTEGER, a, 1, MPI_INTEGER, MPI_COMM_WORLD, ierr)", "MPI_IN_PLACE"),
+    ],
+)
+def test_a_call_that_couplet_does_not_have(convert_text, call: str, reason: str) -> None:
+    after, problems, _ = convert_text("p.f90", body(f"call {call}"))
+    assert len(problems) == 1
+    assert problems[0].startswith(f"5: {call.partition('(')[0]}: ")
+    assert reason in problems[0]
+    assert f"  ! couplet convert: {call.partition('(')[0]} is not converted: " in after
+    assert f"call {call}" in after
+
+
+def test_a_derived_datatype(convert_text) -> None:
+    _, problems, _ = convert_text(
+        "p.f90",
+        body(
+            "call MPI_Type_vector(4, 1, 5, MPI_INTEGER, row, ierr)",
+            "call MPI_Send(a, 1, row, 0, 1, MPI_COMM_WORLD, ierr)",
+        ),
+    )
+    assert len(problems) == 1
+    assert problems[0].startswith("6: MPI_Send: 'row' is used by MPI_Type_vector at ")
+    assert problems[0].endswith("5: derived datatypes: send the elements, packed into an array")
+
+
+def test_a_request_that_two_communicators_share(convert_text) -> None:
+    _, problems, _ = convert_text(
+        "p.f90",
+        body(
+            "call MPI_Irecv(a, 4, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)",
+            "call MPI_Wait(req, MPI_STATUS_IGNORE, ierr)",
+            "call MPI_Irecv(a, 4, MPI_INTEGER, 0, 1, comm, req, ierr)",
+        ),
+    )
+    assert ["'req' is also used by MPI_Irecv" in problem for problem in problems] == [True, True]
+
+
+def test_a_null_rank_for_both(convert_text) -> None:
+    _, problems, _ = convert_text(
+        "p.f90",
+        body(
+            "rank = MPI_PROC_NULL",
+            "call MPI_Send(a, 4, MPI_INTEGER, rank, 1, MPI_COMM_WORLD, ierr)",
+            "call MPI_Send(a, 4, MPI_INTEGER, rank, 1, comm, ierr)",
+        ),
+    )
+    assert problems == [
+        "5: MPI_PROC_NULL: it is used with messages that are converted and with ones that stay MPI; use a variable "
+        "for each"
+    ]
+
+
+def test_a_communicator_that_is_not_chosen_is_noted(convert_text) -> None:
+    text = body("call MPI_Barrier(comm, ierr)", "call MPI_Barrier(MPI_COMM_WORLD, ierr)", "call MPI_Init(ierr)")
+    after, problems, notes = convert_text("p.f90", text)
+    assert not problems
+    assert "call MPI_Barrier(comm, ierr)" in after
+    assert notes == ["5: MPI_Barrier: it stays MPI, since 'comm' is none of the chosen communicators (--communicator)"]
+
+
+def test_a_common_block(convert_text) -> None:
+    text = body("common /shared/ req", "call MPI_Irecv(a, 4, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, req, ierr)")
+    _, problems, _ = convert_text("p.f90", text)
+    assert problems == ["5: req: a group, request or message cannot be in a common block; move it into a module"]
+
+
+def test_a_variable_that_is_declared_elsewhere(convert_text) -> None:
+    text = "subroutine s(a)\n  use elsewhere\n  integer :: a\n  call MPI_Wait(pending, status, ierr)\nend subroutine\n"
+    text += text.replace("subroutine s(a)", "subroutine t(a)").replace(
+        "MPI_Wait(pending, status, ierr)", "MPI_Isend(a, 1, MPI_INTEGER, 0, 0, MPI_COMM_WORLD, pending, ierr)"
+    )
+    _, problems, _ = convert_text("p.f90", text)
+    assert problems == ["9: MPI_Isend: the declaration of 'pending' was not found; give the file that has it, too"]
+
+
+def test_texts_and_comments_stay(convert_text) -> None:
+    text = body("print *, 'call MPI_Barrier(MPI_COMM_WORLD, ierr)'  ! call MPI_Barrier(MPI_COMM_WORLD)")
+    assert convert_text("p.f90", text) == (text, [], [])
+
+
+def test_what_is_left_of_mpi(convert_text) -> None:
+    text = body("call MPI_Get_processor_name(a, b, ierr)", "call MPI_Barrier(MPI_COMM_WORLD, ierr)")
+    _, problems, _ = convert_text("p.f90", text, without_mpi=True)
+    assert len(problems) == 1
+    assert problems[0].startswith("5: MPI_Get_processor_name: it would be left of MPI")
+
+
+def test_a_global_cannot_begin_with_the_group(convert_text) -> None:
+    text = "#include <mpi.h>\nstatic MPI_Comm all = MPI_COMM_WORLD;\nvoid f(void) { MPI_Barrier(all); }\n"
+    _, problems, _ = convert_text("p.c", text)
+    assert problems == [
+        "2: MPI_COMM_WORLD: the group is known once the process has joined; assign it in a function, after MPI_Init"
+    ]
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([COUPLET, "convert", *words], cwd=folder, capture_output=True, text=True, timeout=60)
+
+
+def test_the_command(tmp_path: Path) -> None:
+    source = tmp_path / "p.f90"
+    text = body("call MPI_Init(ierr)", "call MPI_Barrier(MPI_COMM_WORLD, ierr)", "call MPI_Finalize(ierr)")
+    source.write_text(text)
+    shown = run(tmp_path, "p.f90")
+    assert (shown.returncode, source.read_text()) == (0, text)
+    assert "--- a/p.f90\n+++ b/p.f90\n" in shown.stdout
+    assert "+  call couplet_ported_barrier(couplet_world, ierr)\n" in shown.stdout
+    assert shown.stderr == "couplet: 1 call in 1 file converted, 0 problems\n"
+    assert run(tmp_path, "p.f90", "--in-place", "--program", "ocean", "--group", "universe").returncode == 0
+    assert '  call couplet_ported_join(program="ocean", whole_universe=.true.)\n' in source.read_text()
+    again = run(tmp_path, "p.f90")
+    assert (again.returncode, again.stdout) == (0, "")
+
+
+def test_nothing_is_half_done(tmp_path: Path) -> None:
+    source = tmp_path / "p.f90"
+    text = body(
+        "call MPI_Ssend(a, 4, MPI_INTEGER, 0, 1, MPI_COMM_WORLD, ierr)", "call MPI_Barrier(MPI_COMM_WORLD, ierr)"
+    )
+    source.write_text(text)
+    refused = run(tmp_path, "p.f90", "--in-place")
+    assert (refused.returncode, source.read_text()) == (1, text)
+    assert "nothing was written (--partial writes what could be converted)" in refused.stderr
+    assert run(tmp_path, "p.f90", "--in-place", "--partial").returncode == 1
+    assert "! couplet convert: MPI_Ssend is not converted: synchronous sends" in source.read_text()
+    assert "call couplet_ported_barrier(couplet_world, ierr)" in source.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["absent.f90"], "absent.f90: No such file or directory"),
+        (["p.txt"], "p.txt: .txt is not one of Fortran or C"),
+        (["p.f90", "--group", "all"], '--group "all" is not known; it is program or universe'),
+        (["p.f90", "--in-place", "-o", "x"], "--in-place and --output exclude each other"),
+        (["p.f90", "p.f90", "-o", "x"], "two of the files have the same name"),
+    ],
+)
+def test_mistakes(tmp_path: Path, words: list[str], text: str) -> None:
+    (tmp_path / "p.f90").write_text(body("call MPI_Barrier(MPI_COMM_WORLD, ierr)"))
+    (tmp_path / "p.txt").write_text("")
+    ended = run(tmp_path, *words)
+    assert ended.returncode == 2
+    assert text in ended.stderr
+
+
+def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "_parsers", {})
+    monkeypatch.setitem(sys.modules, "tree_sitter_fortran", None)
+    (tmp_path / "p.f90").write_text(HEAD)
+    with pytest.raises(ConvertError, match=r"pip install 'couplet\[convert\]'"):
+        convert([tmp_path / "p.f90"], Options())
+
+
+def test_bytes_that_are_not_touched_stay(tmp_path: Path) -> None:
+    """Letters beyond ASCII, in either encoding, and lines that end with a carriage return."""
+    text = body("! Grüße", "call MPI_Barrier(MPI_COMM_WORLD, ierr) ! é").replace("\n", "\r\n").encode()
+    text += "! Grüße\r\n".encode("latin-1")
+    (tmp_path / "p.f90").write_bytes(text)
+    shown = subprocess.run([COUPLET, "convert", "p.f90"], cwd=tmp_path, capture_output=True, timeout=60)
+    assert "ierr) ! é\n".encode() in shown.stdout
+    assert run(tmp_path, "p.f90", "--in-place").returncode == 0
+    expected = text.replace(b"MPI_Barrier(MPI_COMM_WORLD", b"couplet_ported_barrier(couplet_world")
+    expected = expected.replace(b"  use mpi\r\n", b"  use mpi\r\n  use couplet_ported\r\n")
+    assert (tmp_path / "p.f90").read_bytes() == expected
+
+
+def test_what_is_made_of_the_communicator_by_a_call_that_stays(convert_text) -> None:
+    """A type or an operation that such a call also gets does not spoil the calls that can be converted."""
+    text = body(
+        "t = MPI_INTEGER",
+        "call MPI_Cart_create(MPI_COMM_WORLD, 1, a, b, .true., comm, ierr)",
+        "call MPI_Bcast(a, 4, t, 0, comm, ierr)",
+        "call MPI_Send_init(a, 4, t, 0, 1, MPI_COMM_WORLD, req, ierr)",
+        "call MPI_Bcast(a, 4, t, 0, MPI_COMM_WORLD, ierr)",
+    )
+    _, problems, _ = convert_text("p.f90", text)
+    assert [problem[:20] for problem in problems] == [
+        "6: MPI_Cart_create: ",
+        "7: MPI_Bcast: 'comm'",
+        "8: MPI_Send_init: pe",
+    ]
+    assert "is made by MPI_Cart_create at " in problems[1]
+    _, problems, _ = convert_text("p.f90", text, without_mpi=True)
+    assert len([problem for problem in problems if problem.startswith("7: MPI_Bcast")]) == 1
