@@ -22,6 +22,7 @@ bool all_zero(const waitio_req_t& request) {
 }
 
 bool finalized = false;  // NOLINT: the interface allows one instance per process
+bool failed = false;     // NOLINT: it could not be started
 
 }  // namespace
 
@@ -182,7 +183,8 @@ std::unique_ptr<Session>& current_session() noexcept {
 
 Session& require_session() {
   if (!current_session()) {
-    throw Error(finalized ? "waitio_finalize was called before" : "waitio_init has to be called before");
+    const char* const unstarted = failed ? "waitio_init has failed before" : "waitio_init has to be called before";
+    throw Error(finalized ? "waitio_finalize was called before" : unstarted);
   }
   return *current_session();
 }
@@ -191,8 +193,13 @@ Session& start_session() {
   if (finalized) {
     throw Error("waitio_finalize was called before, and a program joins once");
   }
+  if (failed) {
+    throw Error("waitio_init has failed before, and a program joins once", error_other);
+  }
   if (!current_session()) {
+    failed = true;
     current_session() = std::make_unique<Session>();
+    failed = false;
   }
   return *current_session();
 }

@@ -7,7 +7,8 @@ int main(int argc, char** argv) { /* PB 1: answers each surface by the wind of t
   double surface[10] = {0}, wind[10], own, energy = 0;
   int rank, head, error = 0;
   MPI_Init(&argc, &argv);
-  error += waitio_create_universe(&universe) + waitio_create_universe_pbhead(&heads);
+  if (waitio_create_universe(&universe) != 0) MPI_Abort(MPI_COMM_WORLD, 1);
+  error += waitio_create_universe_pbhead(&heads);
   error += waitio_group_rank(universe, &rank) + waitio_group_rank(heads, &head);
   for (int step = 1; step <= 3 && error == 0; step++) {
     own = rank;

@@ -7,6 +7,7 @@ program ocean  ! PB 0: rank 0 sends the surface to the air, all ranks add up the
   real(8) :: surface(10), wind(10), own, energy
   call MPI_INIT(error)
   call WAITIO_CREATE_UNIVERSE(universe, error)
+  if (error /= 0) call MPI_ABORT(MPI_COMM_WORLD, 1, error)
   call WAITIO_CREATE_UNIVERSE_PBHEAD(heads, error)
   call WAITIO_GROUP_RANK(universe, rank, error)
   call WAITIO_GROUP_RANK(heads, head, error)

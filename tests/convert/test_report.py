@@ -166,12 +166,14 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
         (["p.txt"], "p.txt: .txt is not one of Fortran or C"),
         (["p.f90", "--group", "all"], '--group "all" is not known; it is program or universe'),
         (["p.f90", "--in-place", "-o", "x"], "--in-place and --output exclude each other"),
-        (["p.f90", "p.f90", "-o", "x"], "two of the files have the same name"),
+        (["p.f90", "d/p.f90", "-o", "x"], "two of the files have the same name"),
     ],
 )
 def test_mistakes(tmp_path: Path, words: list[str], text: str) -> None:
     (tmp_path / "p.f90").write_text(body("call MPI_Barrier(MPI_COMM_WORLD, ierr)"))
     (tmp_path / "p.txt").write_text("")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "p.f90").write_text("end\n")
     ended = run(tmp_path, *words)
     assert ended.returncode == 2
     assert text in ended.stderr
@@ -216,3 +218,37 @@ def test_what_is_made_of_the_communicator_by_a_call_that_stays(convert_text) -> 
     assert "is made by MPI_Cart_create at " in problems[1]
     _, problems, _ = convert_text("p.f90", text, without_mpi=True)
     assert len([problem for problem in problems if problem.startswith("7: MPI_Bcast")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("typedef MPI_Request *requests;", "another name of a type of MPI"),
+        ("#define CALL(name) CAT(MPI_, name)", "put together by a macro"),
+        ("int (*send)() = MPI_Barrier;", "used as a value"),
+    ],
+)
+def test_what_stands_for_mpi_in_c(convert_text, line: str, reason: str) -> None:
+    text = f"#include <mpi.h>\n{line}\nvoid meet(void) {{\n  MPI_Barrier(MPI_COMM_WORLD);\n}}\n"
+    _, problems, _ = convert_text("a.c", text)
+    assert len(problems) == 1 and problems[0].startswith("2: ") and reason in problems[0], problems
+
+
+def test_a_name_that_is_cut_is_a_problem(convert_text) -> None:
+    """Plain Fortran reads such names; what they are is not seen here, and their partners may be converted."""
+    _, problems, _ = convert_text("p.f90", body("call MPI_Send(a, 4, MPI_INTE&", "&GER, 0, 1, MPI_COMM_WORLD, ierr)"))
+    assert problems and all("could not be parsed" in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["a.c", "--communicator", "typo"], "there is no such name"),
+        (["a.c", "a.c"], "is given twice"),
+        (["."], "is a folder"),
+    ],
+)
+def test_mistakes_in_what_is_given(tmp_path: Path, words: list[str], text: str) -> None:
+    (tmp_path / "a.c").write_text("#include <mpi.h>\n")
+    done = subprocess.run([COUPLET, "convert", *words], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and text in done.stderr, done

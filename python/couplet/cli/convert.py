@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,6 +52,7 @@ def convert(
         if in_place and output is not None:
             raise ConvertError("--in-place and --output exclude each other")
         chosen = tuple(communicator or ["MPI_COMM_WORLD"])
+        _check_files(files, communicator or [])
         outcome = convert_files(files, Options(chosen, program, group == "universe", without_mpi, openmp))
         changed = [each for each in outcome.files if each.after != each.before]
         complete = not outcome.problems
@@ -76,6 +78,19 @@ def _check_choice(option: str, given: str, words: tuple[str, str]) -> None:
         raise ConvertError(f'{option} "{given}" is not known; it is {words[0]} or {words[1]}')
 
 
+def _check_files(files: list[Path], communicators: list[str]) -> None:
+    from couplet.convert import ConvertError
+
+    twice = next((file for file in files if files.count(file) > 1), None)
+    if twice is not None:
+        raise ConvertError(f"{twice} is given twice")
+    texts = [file.read_bytes().decode("latin-1").lower() for file in files if file.is_file()]
+    for name in communicators:
+        words = [word.strip().lower() for word in re.split(r"[.%]|->", name)]
+        if not any(all(word in text for word in words) for text in texts):
+            raise ConvertError(f'--communicator "{name}": there is no such name in the files')
+
+
 def _write(outcome: Outcome, output: Path | None) -> None:
     from couplet.convert import ConvertError
 
@@ -98,6 +113,8 @@ def _report(outcome: Outcome, changed: list[Converted], partial: bool, shown: bo
         print(f"note: {note}", file=sys.stderr)
     for problem in outcome.problems:
         print(f"not converted: {problem}", file=sys.stderr)
+    if outcome.converted_calls == 0 and not outcome.problems:
+        print("note: no call of MPI with the chosen communicator is in the files", file=sys.stderr)
     calls = "1 call" if outcome.converted_calls == 1 else f"{outcome.converted_calls} calls"
     files = "1 file" if len(changed) == 1 else f"{len(changed)} files"
     print(f"couplet: {calls} in {files} converted, {len(outcome.problems)} problems", file=sys.stderr)

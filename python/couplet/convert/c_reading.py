@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 _PREFIX = "void f(void) { "  # makes the value of a macro something that the parser can read
 _NAMES = ("identifier", "field_identifier", "type_identifier")
 _RECEIVERS = ("assignment_expression", "init_declarator", "binary_expression", "initializer_pair", "return_statement")
+_PART_OF_A_NAME = re.compile(r"\bMPI_(?!\w)")
 _FIELDS = ("MPI_SOURCE", "MPI_TAG", "MPI_ERROR")
 
 
@@ -235,11 +237,28 @@ class CReader:
                 if member is not None and self.text(member, source) in _FIELDS and symbol is not None:
                     self.facts.read_statuses.append((source, node, symbol))
             self._read_type(node, source)
+            if source is self.source:
+                self._look_at_names(node)
         for node in self.source.errors():
             if "MPI_" in self.text(node):
-                line, what = self.source.line_of(node), " ".join(self.text(node).split())[:40]
-                reason = "this could not be parsed; convert it by hand"
-                self.facts.problems.append(Finding(str(self.source.path), line, what, reason))
+                self._refuse(node, "this could not be parsed; convert it by hand")
+
+    def _refuse(self, node: Node, reason: str) -> None:
+        what = " ".join(self.text(node).split())[:40]
+        self.facts.problems.append(Finding(str(self.source.path), self.source.line_of(node), what, reason))
+
+    def _look_at_names(self, node: Node) -> None:
+        """Refuses other names of MPI's types, and names that macros put together: what they stand for is not seen."""
+        if node.type == "type_definition":
+            kind = node.child_by_field_name("type")
+            if kind is not None and self.text(kind) in MPI_TYPES:
+                self._refuse(node, "another name of a type of MPI is not followed; write the type itself")
+        elif node.type in ("identifier", "preproc_arg") and _PART_OF_A_NAME.search(self.text(node)):
+            self._refuse(node, "a name of MPI is put together by a macro; write it in one piece")
+        elif node.type == "identifier" and self.text(node).startswith("MPI_") and self.text(node).lower() in ROLES:
+            call = node.parent
+            if call is None or call.type != "call_expression" or call.child_by_field_name("function") != node:
+                self._refuse(node, "a procedure of MPI is used as a value; call it here")
 
     def _read_type(self, node: Node, source: Source) -> None:
         """Types in casts, sizeof, typedefs and results of functions: they declare no variable."""

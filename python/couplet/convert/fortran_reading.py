@@ -237,7 +237,7 @@ class FortranReader:
     def _note_error(self, node: Node) -> None:
         text = " ".join(self.text(node).split())
         path, line, what = str(self.source.path), self.source.line_of(node), text[:40] or node.type
-        if "mpi_" in text.lower():
+        if "mpi_" in self.source.lines_around(node).replace("&", "").lower():
             self.facts.problems.append(Finding(path, line, what, "this could not be parsed; convert it by hand"))
         elif self.source.path.suffix.lower() not in (".inc", ".fh"):  # these are not whole
             self.facts.notes.append(Finding(path, line, what, "this could not be parsed; it stays what it is"))

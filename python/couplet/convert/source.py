@@ -27,6 +27,8 @@ class Source:
 
     def __init__(self, path: Path, text: str | None = None, unlimited: frozenset[str] = frozenset()) -> None:
         self.path = path
+        if path.is_dir():
+            raise ConvertError(f"{path} is a folder; name the files")
         suffix = path.suffix.lower()
         if suffix not in FORTRAN_SUFFIXES + C_SUFFIXES:
             raise ConvertError(
@@ -66,6 +68,11 @@ class Source:
 
     def line_of(self, node: Node) -> int:
         return self.text.count("\n", 0, self.start_of(node)) + 1
+
+    def lines_around(self, node: Node) -> str:
+        """Returns the lines of a node, and the one before and behind them, without blanks."""
+        first = self.line_start(max(self.line_start(self.start_of(node)) - 1, 0))
+        return "".join(self.text[first : self.line_end(self.line_end(self.end_of(node)))].split())
 
     def line_start(self, offset: int) -> int:
         return self.text.rfind("\n", 0, offset) + 1
