@@ -72,13 +72,17 @@ bool Courier::withdraw(Request*& request) noexcept {
 }
 
 // What has arrived so far is copied, too: the check of a frame may need it.
-bool Courier::detach(Request*& request) {
+bool Courier::detach(Request*& request) noexcept {
   const bool moves = request->stage == Stage::placing || request->stage == Stage::collecting ||
                      request->stage == Stage::queued || request->stage == Stage::offered ||
                      request->stage == Stage::moving;
   if (request->done || !moves || request->flow == nullptr || request->text != nullptr) return false;
   const std::uint64_t bytes = request->sending ? request->bytes : std::min(request->bytes, request->result.bytes);
-  request->owned = std::make_unique<std::string>(reinterpret_cast<const char*>(request->data), bytes);
+  try {
+    request->owned = std::make_unique<std::string>(reinterpret_cast<const char*>(request->data), bytes);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   auto* const copy = reinterpret_cast<std::byte*>(request->owned->data());
   const link::Relocation memory{.from = {request->data, bytes}, .to = copy};
   if (request->flow->channel != nullptr) request->flow->channel->relocate(memory);

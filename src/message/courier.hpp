@@ -35,8 +35,9 @@ class Courier {
   bool withdraw(Request*& request) noexcept;
   // Moves the message of a request that cannot be withdrawn to memory of its own, so that the caller's memory is free,
   // and takes the request back: it ends by itself, however late the peer makes its next call. Returns false if the
-  // request is done, if it grows with what arrives, or if the peer may be writing into the caller's memory.
-  bool detach(Request*& request);
+  // request is done, if it grows with what arrives, if the peer may be writing into the caller's memory, or if there is
+  // no memory.
+  bool detach(Request*& request) noexcept;
 
   // Is there an engine to wait with?
   [[nodiscard]] bool can_wait() const noexcept { return messenger_.engine_ != nullptr; }
