@@ -46,9 +46,12 @@ class Workshop:
         assert ended.returncode == 0, f"{' '.join(ended.args)}\n{ended.stdout}{ended.stderr}"
         return ended.stdout
 
-    def convert(self, sources: Sequence[str], *options: str) -> subprocess.CompletedProcess[str]:
+    def convert(self, sources: Sequence[str | Path], *options: str) -> subprocess.CompletedProcess[str]:
         """Converts programs into the folder `new`."""
         return self.call([COUPLET, "convert", *[PROGRAMS / name for name in sources], "-o", "new", *options])
+
+    def modules(self) -> list[str]:
+        return [f"-I{BUILD / 'fortran' / 'modules'}"]
 
     def compile(self, sources: Sequence[Path], target: str, mpi: bool, ported: bool) -> Path:
         """Compiles with an MPI, with Couplet, or with both."""
@@ -57,7 +60,7 @@ class Workshop:
         if language == "c":
             command += ["-Wall", "-Werror=implicit-function-declaration", f"-I{PROJECT / 'include'}"]
         elif ported:
-            command += [f"-I{BUILD / 'fortran' / 'modules'}"]
+            command += self.modules()
         command += [str(source) for source in sources] + ["-o", target]
         if ported:
             command += [f"-L{BUILD / 'lib'}", f"-Wl,-rpath,{BUILD / 'lib'}"]
@@ -90,12 +93,12 @@ class Workshop:
         self.need([COUPLET, "run", "--plain"])
         return sorted(line for log in logs for line in log.read_text().splitlines())
 
-    def same_results(self, sources: Sequence[str], *options: str, with_mpi: bool = False) -> list[str]:
+    def same_results(self, sources: Sequence[str | Path], *options: str, with_mpi: bool = False) -> list[str]:
         """Converts programs, and checks that they print what the MPI programs print. Returns that."""
         converted = self.convert(sources, *options)
         assert converted.returncode == 0, converted.stderr
         before = self.run_mpi(self.compile([PROGRAMS / name for name in sources], "before", mpi=True, ported=False))
-        files = [self.folder / "new" / name for name in sources]
+        files = [self.folder / "new" / Path(name).name for name in sources]
         after = self.run_coupled(self.compile(files, "after", mpi=with_mpi, ported=True), with_mpi=with_mpi)
         assert after == before
         return before

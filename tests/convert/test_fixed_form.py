@@ -61,6 +61,22 @@ def test_a_tab_takes_the_place_of_the_first_columns(convert_text) -> None:
     assert "\tcall couplet_ported_barrier(couplet_world,\n\t1 ierr)\n" in after
 
 
+def test_columns_beyond_72_behind_a_tab() -> None:
+    """The tab fills the columns 1 to 6, and the digit of a continuation line is in column 6."""
+    assert normalise("\tX = 1".ljust(67) + "SEQ\n").text == "\tX = 1".ljust(67) + "!EQ\n"
+    continued = "\t12".ljust(68)
+    assert normalise(f"\tX = 1 +\n{continued}SEQ\n").text == f"\tX = 1 +&\n &{continued[2:]}!EQ\n"
+
+
+def test_long_lines_with_tabs_are_broken(convert_text) -> None:
+    call = "call MPI_Bcast(x, 1, MPI_REAL8, 0, MPI_COMM_WORLD, ierr)".ljust(66) + "SEQ00010"
+    text = f"\tprogram p\n\tinclude 'mpif.h'\n\tinteger ierr\n\treal*8 x\n\t{call}\n\tend\n"
+    after, problems, _ = convert_text("p.f", text)
+    assert not problems
+    assert "\tcall couplet_ported_bcast(x, 1, couplet_real64, 0, couplet_world,\n     &  ierr)\n" in after
+    assert "SEQ" not in after
+
+
 def test_sequence_numbers_do_not_move_into_the_code(convert_text) -> None:
     call = "      CALL MPI_BARRIER(MPI_COMM_WORLD, IERR)".ljust(72) + "SEQ00010"
     text = f"      PROGRAM P\n      INCLUDE 'mpif.h'\n      INTEGER IERR\n{call}\n      END\n"

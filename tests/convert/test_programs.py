@@ -12,6 +12,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 WITHOUT_MPI = [
     ("ring.f",),
+    ("tabs.f",),
     ("halo.f90",),
     ("dots.f90",),
     ("collectives.f90",),

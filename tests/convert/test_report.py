@@ -167,11 +167,17 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
         (["p.f90", "--group", "all"], '--group "all" is not known; it is program or universe'),
         (["p.f90", "--in-place", "-o", "x"], "--in-place and --output exclude each other"),
         (["p.f90", "d/p.f90", "-o", "x"], "two of the files have the same name"),
+        (["p.f90", "./p.f90"], "p.f90 is given twice"),
+        (["p.f90", "--program", 'a"b'], '--program "a"b" cannot be the name of a program: it has 1 to 63 letters'),
+        (["p.f90", "--program", ""], '--program "" cannot be the name of a program'),
+        (["p.f90", "--program", "x" * 64], "cannot be the name of a program"),
+        (["binary.f90"], "binary.f90 is no text: it has a zero byte at offset 4"),
     ],
 )
 def test_mistakes(tmp_path: Path, words: list[str], text: str) -> None:
     (tmp_path / "p.f90").write_text(body("call MPI_Barrier(MPI_COMM_WORLD, ierr)"))
     (tmp_path / "p.txt").write_text("")
+    (tmp_path / "binary.f90").write_bytes(b"MPI_\0\xff")
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "p.f90").write_text("end\n")
     ended = run(tmp_path, *words)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 EXIT_NOT_CONVERTED = 1
 EXIT_MISTAKES = 2
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 Files = Annotated[list[Path], typer.Argument(help="Sources in Fortran or C; those that belong together, together.")]
 Communicator = Annotated[
@@ -51,6 +52,11 @@ def convert(
         _check_choice("--openmp", openmp, ("report", "convert"))
         if in_place and output is not None:
             raise ConvertError("--in-place and --output exclude each other")
+        if program is not None and not _NAME.fullmatch(program):
+            raise ConvertError(
+                f'--program "{program}" cannot be the name of a program: it has 1 to 63 letters, digits, '
+                "'_', '-' and '.', and begins with a letter or digit"
+            )
         chosen = tuple(communicator or ["MPI_COMM_WORLD"])
         _check_files(files, communicator or [])
         outcome = convert_files(files, Options(chosen, program, group == "universe", without_mpi, openmp))
@@ -81,7 +87,8 @@ def _check_choice(option: str, given: str, words: tuple[str, str]) -> None:
 def _check_files(files: list[Path], communicators: list[str]) -> None:
     from couplet.convert import ConvertError
 
-    twice = next((file for file in files if files.count(file) > 1), None)
+    resolved = [file.resolve() for file in files]
+    twice = next((file for file, path in zip(files, resolved, strict=True) if resolved.count(path) > 1), None)
     if twice is not None:
         raise ConvertError(f"{twice} is given twice")
     texts = [file.read_bytes().decode("latin-1").lower() for file in files if file.is_file()]

@@ -21,6 +21,7 @@ _NAMES = ("identifier", "field_identifier", "type_identifier")
 _RECEIVERS = ("assignment_expression", "init_declarator", "binary_expression", "initializer_pair", "return_statement")
 _PART_OF_A_NAME = re.compile(r"\bMPI_(?!\w)")
 _FIELDS = ("MPI_SOURCE", "MPI_TAG", "MPI_ERROR")
+_BLOCKS = ("compound_statement", "for_statement")
 
 
 @dataclass
@@ -52,8 +53,11 @@ class MacroValue(Source):
 
 
 @dataclass(eq=False)
-class _Function:
-    name: str
+class _Scope:
+    """A function, a block in it, or a macro: what is declared there."""
+
+    name: str  # the function's or the macro's
+    host: _Scope | None = None
     symbols: dict[str, Symbol] = field(default_factory=dict)
 
 
@@ -64,13 +68,17 @@ class CReader:
         self.source = source
         self.names = names
         self.facts = facts
-        self.functions: dict[tuple[int, int], _Function] = {}
-        self.values: list[tuple[MacroValue, _Function]] = []
+        self.scopes: dict[int, _Scope] = {}  # by the node
+        self.values: list[tuple[MacroValue, _Scope]] = []
         self.regions = parallel_regions(source)
-        self.file_function = _Function("")
+        self.file_scope = _Scope("")
         for node in walk(source.tree.root_node):
             if node.type == "function_definition":
                 self._read_function(node)
+            elif node.type in _BLOCKS:
+                host = self._scope_of(node)
+                if host is not self.file_scope:
+                    self.scopes[node.id] = _Scope(host.name, host)
             elif node.type in ("preproc_def", "preproc_function_def"):
                 self._read_macro(node)
         for node in walk(source.tree.root_node):
@@ -93,14 +101,14 @@ class CReader:
         named = None if declarator is None else declared_name(declarator)
         if declarator is None or named is None:
             return
-        function = _Function(self.text(named))
-        self.functions[(node.start_byte, node.end_byte)] = function
+        function = _Scope(self.text(named))
+        self.scopes[node.id] = function
         if function.name not in self.facts.results:
             self.facts.results[function.name] = Symbol(function.name, self.source)
             self.facts.symbols.append(self.facts.results[function.name])
         self._read_dummies(function, declarator)
 
-    def _read_dummies(self, function: _Function, declarator: Node) -> None:
+    def _read_dummies(self, scope: _Scope, declarator: Node) -> None:
         parameters = declarator.child_by_field_name("parameters")
         dummies = []
         for each in [] if parameters is None else parameters.children:
@@ -108,30 +116,34 @@ class CReader:
                 inner = each.child_by_field_name("declarator")
                 name = None if inner is None else declared_name(inner)
                 key = self.text(name) if name is not None else f" {each.start_byte}"
-                dummies.append(self._symbol(function.symbols, key))
-        self.facts.dummies.setdefault(function.name, []).append(dummies)
+                dummies.append(self._symbol(scope.symbols, key))
+        self.facts.dummies.setdefault(scope.name, []).append(dummies)
 
     def _read_macro(self, node: Node) -> None:
         named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
         if named is None or value is None or "MPI_" not in self.text(value):
             return
-        function = _Function(self.text(named))
+        function = _Scope(self.text(named))
         symbol = self._symbol(self.names.macros, function.name)
-        symbol.declared = symbol.declared or node
+        if symbol.declared is None:
+            symbol.declare(self.source, node)
         parameters = node.child_by_field_name("parameters")
         if parameters is not None:
             names = [self.text(each) for each in parameters.children if each.type == "identifier"]
             dummies = [self._symbol(function.symbols, name) for name in names]
             for dummy in dummies:
-                dummy.declared = node
+                dummy.declare(self.source, node)
             self.facts.dummies.setdefault(function.name, []).append(dummies)
         self.values.append((MacroValue(self.source, value), function))
 
-    def _function_of(self, node: Node) -> _Function:
-        for (start, end), function in self.functions.items():
-            if start <= node.start_byte < end:
-                return function
-        return self.file_function
+    def _scope_of(self, node: Node) -> _Scope:
+        """Returns the innermost block that a node is in."""
+        place = node.parent
+        while place is not None:
+            if place.id in self.scopes:
+                return self.scopes[place.id]
+            place = place.parent
+        return self.file_scope
 
     def _declare(self, node: Node) -> None:
         declarators = node.children_by_field_name("declarator")
@@ -147,20 +159,20 @@ class CReader:
             if node.type == "field_declaration":
                 symbol = self._symbol(self.names.members, self.text(named))
             else:
-                function = self._function_of(node)
-                inside = function is not self.file_function
+                scope = self._scope_of(node)
+                inside = scope is not self.file_scope
                 if node.type == "parameter_declaration" and not inside:
                     continue  # it belongs to a prototype: see there
-                table = function.symbols if inside else self.names.globals
+                table = scope.symbols if inside else self.names.globals
                 symbol = self._symbol(table, self.text(named))
-            symbol.declared, symbol.source = declarator, self.source
-        known = any(symbol.declared == node for symbol in self.facts.symbols if symbol.source is self.source)
+            symbol.declare(self.source, declarator)
+        known = any(node in symbol.declared_in(self.source) for symbol in self.facts.symbols)
         if mpi_type and kind is not None and not declarators and not known:
             self.names.unattached.append((self.source, kind))
 
     def _declare_function(self, declarator: Node, named: Node) -> None:
         """A prototype: its dummies are united with those of the definition."""
-        function = _Function(self.text(named))
+        function = _Scope(self.text(named))
         self._read_dummies(function, declarator)
         parameters = declarator.child_by_field_name("parameters")
         for each in [] if parameters is None else parameters.children:
@@ -168,28 +180,34 @@ class CReader:
             name = None if inner is None else declared_name(inner)
             if each.type == "parameter_declaration":
                 key = self.text(name) if name is not None else f" {each.start_byte}"
-                function.symbols[key].declared = inner if inner is not None else each
-                function.symbols[key].source = self.source
+                function.symbols[key].declare(self.source, inner if inner is not None else each)
 
-    def look_up(self, name: str, function: _Function) -> Symbol:
-        if name in function.symbols:
-            return function.symbols[name]
+    def look_up(self, name: str, scope: _Scope, at: int | None = None) -> Symbol:
+        """Returns what a name means in a scope. at: the place in the file, since a name begins at its declaration."""
+        place: _Scope | None = scope
+        while place is not None:
+            found = place.symbols.get(name)
+            if found is not None:
+                begins = min((node.start_byte for node in found.declared_in(self.source)), default=0)
+                if at is None or place.host is None or begins <= at:
+                    return found
+            place = place.host
         if name in self.names.macros:
             return self.names.macros[name]
         return self._symbol(self.names.globals, name)
 
-    def symbol_of(self, node: Node | None, source: Source, function: _Function) -> Symbol | None:
+    def symbol_of(self, node: Node | None, source: Source, scope: _Scope) -> Symbol | None:
         """Returns the variable of an expression such as `&a[i]`, `p->a` or `a + 1`; none for other expressions."""
         if node is None:
             return None
         if node.type in ("pointer_expression", "subscript_expression"):
-            return self.symbol_of(node.child_by_field_name("argument"), source, function)
+            return self.symbol_of(node.child_by_field_name("argument"), source, scope)
         if node.type == "parenthesized_expression":
-            return self.symbol_of(next((each for each in node.children if each.is_named), None), source, function)
+            return self.symbol_of(next((each for each in node.children if each.is_named), None), source, scope)
         if node.type == "cast_expression":
-            return self.symbol_of(node.child_by_field_name("value"), source, function)
+            return self.symbol_of(node.child_by_field_name("value"), source, scope)
         if node.type == "binary_expression" and self.text(node.children[1], source) in "+-":
-            return self.symbol_of(node.child_by_field_name("left"), source, function)
+            return self.symbol_of(node.child_by_field_name("left"), source, scope)
         if node.type == "field_expression":
             member = node.child_by_field_name("field")
             name = "" if member is None else self.text(member, source)
@@ -201,39 +219,40 @@ class CReader:
         if node.type == "call_expression":
             return self.facts.results.get(self.text(node.children[0], source))
         if node.type == "identifier" and not self.text(node, source).startswith("MPI_"):
-            return self.look_up(self.text(node, source), function)
+            at = node.start_byte if source is self.source else None
+            return self.look_up(self.text(node, source), scope, at)
         return None
 
     # ---- statements ----
 
-    def parts(self) -> Iterator[tuple[Source, Node, _Function | None]]:
+    def parts(self) -> Iterator[tuple[Source, Node, _Scope | None]]:
         """Yields all nodes of the file and of its macros' values."""
         for node in walk(self.source.tree.root_node):
             yield self.source, node, None
-        for value, function in self.values:
+        for value, scope in self.values:
             for node in walk(value.tree.root_node):
                 if node.start_byte >= len(_PREFIX):
-                    yield value, node, function
+                    yield value, node, scope
 
     def read(self) -> None:
         """Adds the calls, constants, assignments and arguments of the file to the facts."""
         for source, node, macro in self.parts():
-            function = macro or self._function_of(node)
+            scope = macro or self._scope_of(node)
             if node.type == "call_expression":
-                self._read_call(node, source, function)
+                self._read_call(node, source, scope)
             elif node.type == "assignment_expression":
-                self._unite(node.child_by_field_name("left"), node.child_by_field_name("right"), source, function)
+                self._unite(node.child_by_field_name("left"), node.child_by_field_name("right"), source, scope)
             elif node.type == "init_declarator":
-                self._unite(declared_name(node), node.child_by_field_name("value"), source, function)
+                self._unite(declared_name(node), node.child_by_field_name("value"), source, scope)
             elif node.type == "initializer_pair":
-                self._unite(node.child_by_field_name("designator"), node.child_by_field_name("value"), source, function)
+                self._unite(node.child_by_field_name("designator"), node.child_by_field_name("value"), source, scope)
             elif node.type == "return_statement":
-                self._unite_result(node, source, function)
+                self._unite_result(node, source, scope)
             elif node.type == "identifier":
-                self._read_constant(node, source, function)
+                self._read_constant(node, source, scope)
             elif node.type == "field_expression":
                 member = node.child_by_field_name("field")
-                symbol = self.symbol_of(node.child_by_field_name("argument"), source, function)
+                symbol = self.symbol_of(node.child_by_field_name("argument"), source, scope)
                 if member is not None and self.text(member, source) in _FIELDS and symbol is not None:
                     self.facts.read_statuses.append((source, node, symbol))
             self._read_type(node, source)
@@ -269,18 +288,18 @@ class CReader:
             return
         self.names.unattached.append((source, node))
 
-    def _unite(self, left: Node | None, right: Node | None, source: Source, function: _Function) -> None:
-        first, second = self.symbol_of(left, source, function), self.symbol_of(right, source, function)
+    def _unite(self, left: Node | None, right: Node | None, source: Source, scope: _Scope) -> None:
+        first, second = self.symbol_of(left, source, scope), self.symbol_of(right, source, scope)
         if first is not None and second is not None:
             first.unite(second)
 
-    def _unite_result(self, node: Node, source: Source, function: _Function) -> None:
+    def _unite_result(self, node: Node, source: Source, scope: _Scope) -> None:
         value = next((each for each in node.children if each.is_named), None)
-        found = self.symbol_of(value, source, function)
-        if found is not None and function.name in self.facts.results:
-            self.facts.results[function.name].unite(found)
+        found = self.symbol_of(value, source, scope)
+        if found is not None and scope.name in self.facts.results:
+            self.facts.results[scope.name].unite(found)
 
-    def _read_call(self, node: Node, source: Source, function: _Function) -> None:
+    def _read_call(self, node: Node, source: Source, scope: _Scope) -> None:
         callee = node.child_by_field_name("function")
         given = node.child_by_field_name("arguments")
         if callee is None or given is None or callee.type != "identifier":
@@ -294,18 +313,18 @@ class CReader:
                 Argument(
                     each,
                     roles[place] if place < len(roles) else "-",
-                    self.symbol_of(each, source, function),
+                    self.symbol_of(each, source, scope),
                     self._constant_of(each, source),
                 )
                 for place, each in enumerate(actual)
             ]
-            call = Call(source, name.lower(), node, callee, arguments, parallel, scope=function.name)
+            call = Call(source, name.lower(), node, callee, arguments, parallel, scope=scope.name)
             self.facts.calls.append(call)
             return
         arguments_found: list[tuple[str | None, Symbol | Constant]] = []
         positions = []
         for place, each in enumerate(actual):
-            symbol, constant = self.symbol_of(each, source, function), self._constant_of(each, source)
+            symbol, constant = self.symbol_of(each, source, scope), self._constant_of(each, source)
             if symbol is not None:
                 arguments_found.append((None, symbol))
                 positions.append(place)
@@ -313,14 +332,14 @@ class CReader:
                 arguments_found.append((None, Constant(source, constant, each, None)))
                 positions.append(place)
         self.facts.passed.append(
-            Passed(source, name, arguments_found, positions, len(actual), False, parallel, node, function.name)
+            Passed(source, name, arguments_found, positions, len(actual), False, parallel, node, scope.name)
         )
 
     def _constant_of(self, node: Node, source: Source) -> str | None:
         name = self.text(node, source)
         return name if node.type == "identifier" and name.startswith("MPI_") else None
 
-    def _read_constant(self, node: Node, source: Source, function: _Function) -> None:
+    def _read_constant(self, node: Node, source: Source, scope: _Scope) -> None:
         name = self.text(node, source)
         if name not in C_CONSTANTS and name not in C_PROCESS_CONSTANTS:
             return
@@ -333,22 +352,22 @@ class CReader:
                 if callee is not None and self.text(callee, source).startswith("MPI_"):
                     return
             if receiver is None and place.type in _RECEIVERS:
-                receiver = self._receiver(place, below, source, function)
+                receiver = self._receiver(place, below, source, scope)
             below = place
             place = below.parent
         if receiver is None and source is not self.source:
-            receiver = self.names.macros.get(function.name)
+            receiver = self.names.macros.get(scope.name)
         self.facts.constants.append(Constant(source, name, node, receiver))
 
-    def _receiver(self, place: Node, below: Node, source: Source, function: _Function) -> Symbol | None:
+    def _receiver(self, place: Node, below: Node, source: Source, scope: _Scope) -> Symbol | None:
         if place.type == "return_statement":
-            return self.facts.results.get(function.name)
+            return self.facts.results.get(scope.name)
         if place.type == "initializer_pair":
-            return self.symbol_of(place.child_by_field_name("designator"), source, function)
+            return self.symbol_of(place.child_by_field_name("designator"), source, scope)
         if place.type == "init_declarator":
-            return self.symbol_of(declared_name(place), source, function)
+            return self.symbol_of(declared_name(place), source, scope)
         left, right = place.child_by_field_name("left"), place.child_by_field_name("right")
-        return self.symbol_of(right if left == below else left, source, function)
+        return self.symbol_of(right if left == below else left, source, scope)
 
 
 MPI_TYPES = ("MPI_Comm", "MPI_Request", "MPI_Status", "MPI_Datatype", "MPI_Op")

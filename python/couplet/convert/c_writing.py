@@ -105,9 +105,12 @@ class CWriter:
                 constant.source.replace(constant.node, _CONSTANTS[constant.name])
 
     def _is_outside(self, source: Source, node: Node) -> bool:
-        """Whether a node is outside of all functions, where a variable cannot begin with couplet_world."""
+        """Whether a node belongs to a variable that is static or global, and cannot begin with couplet_world."""
         place = node.parent
         while place is not None and place.type != "function_definition":
+            classes = [each for each in place.children if each.type == "storage_class_specifier"]
+            if place.type == "declaration" and any(source.text_of(each) == "static" for each in classes):
+                return source is self.source
             place = place.parent
         return place is None and source is self.source
 
@@ -127,11 +130,11 @@ class CWriter:
                 symbol
                 for declarator in node.children_by_field_name("declarator")
                 for symbol in self.decision.facts.symbols
-                if symbol.source is self.source and symbol.declared == declarator
+                if declarator in symbol.declared_in(self.source)
             ]
             symbols += [
                 symbol for symbol in self.decision.facts.symbols
-                if symbol.source is self.source and symbol.declared == node
+                if node in symbol.declared_in(self.source)
             ]  # fmt: skip
             changing = [symbol for symbol in symbols if self._changes(symbol)]
             if changing and len(changing) == len(symbols):
@@ -145,7 +148,7 @@ class CWriter:
     def _split(self, node: Node, kind: Node, changing: list[Symbol]) -> None:
         """Takes declarators out of a list, and puts them into a declaration of their own behind it."""
         declarators = node.children_by_field_name("declarator")
-        moved = [each for each in declarators if any(symbol.declared == each for symbol in changing)]
+        moved = [each for each in declarators if any(each in symbol.declared_in(self.source) for symbol in changing)]
         staying = [each for each in declarators if each not in moved]
         name = C_HANDLE_TYPES[self.source.text_of(kind)]
         texts = []
@@ -169,17 +172,16 @@ class CWriter:
             sides = {
                 self._changes(symbol)
                 for symbol in self.decision.facts.symbols
-                if symbol.source is self.source and symbol.declared is not None and self._declared_as(symbol, kind)
-                if any(symbol.root().uses.values())
+                for declarator in symbol.declared_in(self.source)
+                if self._declared_as(declarator, kind) and any(symbol.root().uses.values())
             }
             if sides == {True} or (self.options.without_mpi and False not in sides):
                 source.replace(node, C_HANDLE_TYPES[kind])
             elif True in sides:
                 self._problem(source, node, "some variables of this type stay MPI; convert this by hand")
 
-    def _declared_as(self, symbol: Symbol, kind: str) -> bool:
-        assert symbol.declared is not None
-        place: Node | None = symbol.declared
+    def _declared_as(self, declarator: Node, kind: str) -> bool:
+        place: Node | None = declarator
         while place is not None and place.type not in ("declaration", "parameter_declaration", "field_declaration"):
             place = place.parent
         declared = None if place is None else place.child_by_field_name("type")
@@ -229,11 +231,16 @@ class CWriter:
         mpi = [
             each for each in includes if self.source.text_of(each).split("include")[1].strip() in ("<mpi.h>", '"mpi.h"')
         ]
-        if mpi and self.options.without_mpi:
-            line_end = "\n" if self.source.text_of(mpi[0]).endswith("\n") else ""
-            self.source.replace(mpi[0], _HEADER + line_end)
-        elif mpi or includes:
-            place = self.source.line_end(self.source.start_of((mpi or includes)[-1]))
+        for each in mpi:  # there may be one in each branch of the preprocessor
+            if self.options.without_mpi:
+                self.source.replace(each, _HEADER + ("\n" if self.source.text_of(each).endswith("\n") else ""))
+            else:
+                place = self.source.line_end(self.source.start_of(each))
+                self.source.edit(place, place, _HEADER + "\n")
+        if mpi:
+            return
+        if includes:
+            place = self.source.line_end(self.source.start_of(includes[-1]))
             self.source.edit(place, place, _HEADER + "\n")
         elif self.source.edits:
             self.source.edit(0, 0, _HEADER + "\n")

@@ -16,6 +16,18 @@ def is_fixed_form(name: str) -> bool:
     return name.lower().endswith(_SUFFIXES)
 
 
+def last_column(line: str) -> int:
+    """Returns how many characters of a line are in the columns 1 to 72. A tab among the first six fills these."""
+    tab = line.find("\t")
+    if not 0 <= tab < 6:
+        return LAST_COLUMN
+    return tab + 1 + LAST_COLUMN - (5 if _is_continuation_digit(line[tab + 1 : tab + 2]) else 6)
+
+
+def _is_continuation_digit(letter: str) -> bool:
+    return letter.isdigit() and letter != "0"
+
+
 @dataclass
 class Normalised:
     """Free form, and for each of its characters the offset in the original."""
@@ -45,9 +57,9 @@ def _classify(start: int, text: str) -> _Line:
         return _Line(start, text, "directive")
     tab = text.find("\t")
     if 0 <= tab < 6:
-        continues = text[tab + 1 : tab + 2].isdigit() and text[tab + 1] != "0"
+        continues = _is_continuation_digit(text[tab + 1 : tab + 2])
         kind = "continuation" if continues else "first"
-        return _Line(start, text, kind, tab + (2 if continues else 1), len(text))
+        return _Line(start, text, kind, tab + (2 if continues else 1), last_column(text))
     if text.strip().startswith("!") and text.find("!") != 5:
         return _Line(start, text, "comment")
     if len(text) > 5 and text[5] not in " 0" and not text[:5].strip():
@@ -71,7 +83,7 @@ def _code_end(line: _Line, quote: str) -> tuple[int, str]:
 
 def _word_rest(line: _Line, end: int, following: _Line) -> int:
     """Returns how many characters of the next line belong to a word that column 72 has cut."""
-    if end != LAST_COLUMN or not _in_word(line.text[end - 1]):
+    if end != last_column(line.text) or not _in_word(line.text[end - 1]):
         return 0
     rest = following.text[following.code_from :]
     return next((place for place, letter in enumerate(rest) if not _in_word(letter)), len(rest))

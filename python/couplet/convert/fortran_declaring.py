@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from couplet.convert.calls import FORTRAN_CONSTANTS, FORTRAN_HANDLES
 from couplet.convert.deciding import Decision
-from couplet.convert.fortran_reading import FortranReader, declared_name, is_argument
+from couplet.convert.fortran_reading import FortranReader, Scope, declared_name, is_argument
 from couplet.convert.model import Finding, Symbol
 from couplet.convert.parsing import walk
 
@@ -28,12 +28,34 @@ class Declarations:
         self.source = reader.source
         self.decision = decision
         self.changing = {
-            symbol.declared.id: (symbol, kind)
+            declarator.id: (symbol, kind)
             for symbol in decision.facts.symbols
-            if symbol.declared is not None and symbol.source is self.source
+            for declarator in symbol.declared_in(self.source)
             for kind in [self._new_type(symbol)]
             if kind is not None
         }
+        self.renames: list[tuple[Scope, str]] = []  # constants that become other names of couplet_world
+        self.constant = self._constant_communicators()
+
+    def _constant_communicators(self) -> set[Symbol]:
+        """Returns the communicators that are a constant, MPI_COMM_WORLD. A group is none before the program joins."""
+        found = set()
+        for node in walk(self.source.tree.root_node):
+            if node.type == "parameter_assignment":
+                name, value = node.children[0], node.children[-1]
+            elif node.type == "init_declarator" and node.parent is not None and self._is_parameter(node.parent):
+                name, value = declared_name(node) or node, node.child_by_field_name("right") or node
+            else:
+                continue
+            symbol = self.reader.symbol_of(name)
+            is_world = self.source.text_of(value).upper() == "MPI_COMM_WORLD"
+            if is_world and symbol is not None and self._new_type(symbol) == FORTRAN_HANDLES["comm"]:
+                found.add(symbol)
+        return found
+
+    def _is_parameter(self, statement: Node) -> bool:
+        attributes = statement.children_by_field_name("attribute")
+        return any(self.source.text_of(each).lower() == "parameter" for each in attributes)
 
     def _new_type(self, symbol: Symbol) -> str | None:
         if not symbol.is_couplet or symbol.root() in self.decision.dropped_statuses or symbol.is_mixed:
@@ -49,6 +71,8 @@ class Declarations:
         for statement in walk(self.source.tree.root_node):
             if statement.type == "variable_declaration" and self._edit(statement):
                 yield statement
+            elif statement.type == "parameter_statement":
+                self._edit_parameters(statement)
             elif statement.type in ("sized_allocation",):
                 self._edit_allocation(statement)
             elif statement.type in ("common_statement", "equivalence_statement"):
@@ -57,6 +81,9 @@ class Declarations:
     def _edit(self, statement: Node) -> bool:
         declarators = statement.children_by_field_name("declarator")
         changing = [each for each in declarators if each.id in self.changing]
+        renamed = [each for each in changing if self.changing[each.id][0] in self.constant]
+        if renamed:
+            return self._rename(statement, declarators, changing, renamed)
         for each in changing:
             value = each.child_by_field_name("right") if each.type == "init_declarator" else None
             if value is not None and self.source.text_of(value).upper() == "MPI_COMM_WORLD":
@@ -86,6 +113,40 @@ class Declarations:
                 self.source.replace(kind, f"{new} ::")
             return True
         return self._split(statement, declarators, changing, f08=False)
+
+    def _rename(self, statement: Node, declarators: list[Node], changing: list[Node], renamed: list[Node]) -> bool:
+        """Takes constant communicators out of a list. They come from the module, under their names."""
+        scope = self.reader.scope_of(statement)
+        self.renames += [(scope, self.changing[each.id][0].name) for each in renamed]
+        for each in changing:
+            if each not in renamed:
+                self._problem(each, "declare it in a statement of its own")
+        self._keep([each for each in declarators if each not in renamed], declarators, statement)
+        for attribute in statement.children_by_field_name("attribute"):
+            access = self.source.text_of(attribute)
+            if access.lower() in ("public", "private"):
+                names = ", ".join(self.changing[each.id][0].name for each in renamed)
+                self.source.insert_after(statement, f"{access} :: {names}")
+        return True
+
+    def _edit_parameters(self, statement: Node) -> None:
+        """The statement PARAMETER (COMM = MPI_COMM_WORLD)."""
+        given = [each for each in statement.children if each.type == "parameter_assignment"]
+        staying = [each for each in given if self.reader.symbol_of(each.children[0]) not in self.constant]
+        if len(staying) < len(given):
+            self._keep(staying, given, statement)
+
+    def _keep(self, staying: list[Node], listed: list[Node], statement: Node) -> None:
+        """Leaves only some parts of a list, or deletes the statement."""
+        if staying:
+            start, end = self.source.start_of(listed[0]), self.source.end_of(listed[-1])
+            kept = ", ".join(
+                self.source.text[self.source.start_of(each) : self.source.end_of(each)] for each in staying
+            )
+            self.source.edit(start, end, kept)
+        else:
+            start = self.source.line_start(self.source.start_of(statement))
+            self.source.edit(start, self.source.line_end(self.source.end_of(statement) - 1), "")
 
     def _f08_type(self, kind: Node) -> str | None:
         name = next((each for each in walk(kind) if each.type == "type_name"), None)
@@ -131,15 +192,7 @@ class Declarations:
             text = ", ".join(self._moved(each, kind, f08) for each in moved)
             attributes = self._moved_attributes(statement, kind)
             self.source.insert_after(statement, f"{kind}{attributes} :: {text}")
-        if staying:
-            start, end = self.source.start_of(declarators[0]), self.source.end_of(declarators[-1])
-            kept = ", ".join(
-                self.source.text[self.source.start_of(each) : self.source.end_of(each)] for each in staying
-            )
-            self.source.edit(start, end, kept)
-        else:
-            start = self.source.line_start(self.source.start_of(statement))
-            self.source.edit(start, self.source.line_end(self.source.end_of(statement) - 1), "")
+        self._keep(staying, declarators, statement)
         return True
 
     def _moved(self, declarator: Node, kind: str, f08: bool) -> str:

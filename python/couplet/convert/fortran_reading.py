@@ -139,8 +139,7 @@ class FortranReader:
                 symbol = self.names.components[key]
             else:
                 symbol = self._symbol_in(scope, self.text(name))
-            symbol.declared = declarator
-            symbol.source = self.source
+            symbol.declare(self.source, declarator)
 
     # ---- names ----
 
@@ -227,6 +226,8 @@ class FortranReader:
                 self._unite(node.child_by_field_name("left"), node.child_by_field_name("right"))
             elif node.type == "init_declarator":
                 self._unite(declared_name(node), node.child_by_field_name("right"))
+            elif node.type == "parameter_assignment":
+                self._unite(node.children[0], node.children[-1])
             elif node.type == "identifier":
                 self._read_constant(node)
             if node.type == "call_expression" or node.type == "derived_type_member_expression":
@@ -341,6 +342,8 @@ class FortranReader:
                 return self.symbol_of(parent.child_by_field_name("left"))
             if parent.type == "init_declarator":
                 return self.symbol_of(declared_name(parent))
+            if parent.type == "parameter_assignment":
+                return self.symbol_of(parent.children[0])
             if parent.type == "relational_expression":
                 left, right = parent.child_by_field_name("left"), parent.child_by_field_name("right")
                 return self.symbol_of(right if left is not None and left.start_byte == node.start_byte else left)

@@ -13,6 +13,7 @@ from couplet.convert.calls import (
     STATUS_FIELDS,
 )
 from couplet.convert.deciding import Decision
+from couplet.convert.fortran_copying import StatusCopies
 from couplet.convert.fortran_declaring import Declarations
 from couplet.convert.fortran_reading import FortranReader, Scope, ancestors, is_argument
 from couplet.convert.model import Argument, Call, Finding
@@ -34,6 +35,8 @@ class FortranWriter:
         self.options = decision.options
         self.used_in: dict[int, Scope] = {}  # units that need `use couplet_ported`
         self.done: set[int] = set()  # constants that belong to an edited argument
+        self.handled: set[int] = set()  # statuses in calls and fields, which are edited with these
+        self.renames: list[tuple[Scope, str]] = []
 
     def write(self) -> None:
         """Makes all edits of the file."""
@@ -50,6 +53,8 @@ class FortranWriter:
         declarations = Declarations(self.reader, self.decision)
         for statement in declarations.write():
             self._use_in(statement)
+        self.renames = declarations.renames
+        StatusCopies(self.reader, self.decision, self.handled).write()
         self._convert_process_calls()
         self._convert_constants()
         if self.options.without_mpi:
@@ -97,6 +102,7 @@ class FortranWriter:
     def _convert_handle(self, argument: Argument) -> None:
         """statuses(:, i) and statuses(1, i) become statuses(i)."""
         if argument.role in ("status", "statuses") and argument.node.type == "call_expression":
+            self.handled.add(argument.node.id)
             self._drop_first_index(argument.node, argument.role == "statuses")
 
     def _drop_first_index(self, node: Node, begins: bool = False) -> None:
@@ -118,6 +124,7 @@ class FortranWriter:
 
     def _convert_field(self, node: Node) -> None:
         self._use_in(node)
+        self.handled.add(node.id)
         if node.type == "derived_type_member_expression":
             member = next(each for each in node.children if each.type == "type_member")
             name = STATUS_FIELDS.get(self.source.text_of(member).upper())
@@ -229,20 +236,27 @@ class FortranWriter:
             if any(self._module(each) == "couplet_ported" for each in own):
                 continue
             mpi = [each for each in own if self._module(each) in ("mpi", "mpi_f08")]
+            in_branches = any(ancestor.type.startswith("preproc") for each in mpi for ancestor in ancestors(each))
+            for number, each in enumerate(mpi):
+                needed = number == 0 or in_branches  # any branch of the preprocessor may be the one
+                if needed and not self.options.without_mpi:
+                    self.source.insert_after(each, "use couplet_ported")
+                elif needed:
+                    self.source.replace(each, "use couplet_ported")
+                elif self.options.without_mpi:
+                    self._delete_line(each)
             if mpi:
-                if self.options.without_mpi:
-                    self.source.replace(mpi[0], "use couplet_ported")
-                    for other in mpi[1:]:
-                        self._delete_line(other)
-                else:
-                    self.source.insert_after(mpi[0], "use couplet_ported")
-            elif scope.node.type == "translation_unit" and self.source.path.suffix.lower() in (".inc", ".fh"):
+                continue
+            if scope.node.type == "translation_unit" and self.source.path.suffix.lower() in (".inc", ".fh"):
                 continue  # it is included: the units that include it have the module
-            elif scope.node.type == "translation_unit":
+            if scope.node.type == "translation_unit":
                 first = next((each for each in scope.node.children if each.type != "comment"), scope.node)
                 self.source.insert_line_before(first, "use couplet_ported")
             else:
                 self.source.insert_after(scope.node.children[0], self._deeper(scope) + "use couplet_ported")
+        for scope, name in self.renames:
+            line = f"use couplet_ported, only: {name} => couplet_world"
+            self.source.insert_after(scope.node.children[0], self._deeper(scope) + line)
 
     def _deeper(self, scope: Scope) -> str:
         """Returns the blanks by which the statements of a unit are indented, relative to its first one."""

@@ -46,7 +46,7 @@ class Symbol:
 
     name: str
     source: Source
-    declared: Node | None = None  # the declarator
+    declarations: list[tuple[Source, Node]] = field(default_factory=list)  # the declarators, also of other branches
     parent: Symbol | None = None  # the next one towards the root of the class
     uses: dict[str, list[Use]] = field(default_factory=lambda: {"couplet": [], "mpi": []})
     roles: set[str] = field(default_factory=set)
@@ -58,6 +58,20 @@ class Symbol:
         while found.parent is not None:
             found = found.parent
         return found
+
+    def declare(self, source: Source, declarator: Node) -> None:
+        """Adds a declaration. There are several if branches of the preprocessor, or several files, have one each."""
+        self.source = source
+        self.declarations.append((source, declarator))
+
+    @property
+    def declared(self) -> Node | None:
+        """The last declarator."""
+        return self.declarations[-1][1] if self.declarations else None
+
+    def declared_in(self, source: Source) -> list[Node]:
+        """Returns the declarators in a file."""
+        return [node for place, node in self.declarations if place is source]
 
     def unite(self, other: Symbol) -> None:
         """Makes the classes of two symbols one."""

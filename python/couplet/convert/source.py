@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from couplet.convert.errors import ConvertError
-from couplet.convert.fixed_form import LAST_COLUMN, is_fixed_form, normalise
+from couplet.convert.fixed_form import is_fixed_form, last_column, normalise
 from couplet.convert.parsing import parser_for, walk
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Source:
             self.text = path.read_bytes().decode("latin-1") if text is None else text
         except OSError as error:
             raise ConvertError(f"{path}: {error.strerror}") from error
+        if "\0" in self.text:
+            raise ConvertError(f"{path} is no text: it has a zero byte at offset {self.text.index(chr(0))}")
         self.has_carriage_returns = "\r\n" in self.text
         self.text = self.text.replace("\r\n", "\n")
         self.edits: list[tuple[int, int, str]] = []
@@ -105,14 +107,17 @@ class Source:
         if self.fixed and end > start:  # what is behind column 72 would move into the code, or out of sight
             line, tail = self.line_start(end - 1), self.line_end(end - 1)
             tail -= self.text[tail - 1 : tail] == "\n"
-            if "\t" not in self.text[line : line + 6] and end <= line + LAST_COLUMN < tail:
-                self.edits.append((line + LAST_COLUMN, tail, ""))
+            limit = line + last_column(self.text[line:tail])
+            if end <= limit < tail:
+                code_end = line + len(self.text[line:limit].rstrip())
+                self.edits.append((max(code_end, end), tail, ""))
 
     def insert_after(self, node: Node, line: str) -> None:
         """Adds a statement behind a node: a line with the same indent, or beside it if the line goes on with others."""
         end = self.end_of(node)
         place = self.line_end(end - 1)
-        stop = min(place, self.line_start(end - 1) + LAST_COLUMN) if self.fixed else place
+        line_start = self.line_start(end - 1)
+        stop = min(place, line_start + last_column(self.text[line_start:place])) if self.fixed else place
         rest = self.text[end:stop].strip()
         if rest and not rest.startswith(("!", "//", "/*")):
             self.edit(end, end, f"; {line}" if self.language == "fortran" else f" {line}")
@@ -139,7 +144,8 @@ class Source:
         An edit inside another one is dropped: the outer one has its effect.
         """
         result, place = [], 0
-        for start, end, text in sorted(set(self.edits), key=lambda each: (each[0], each[1] > each[0], -each[1])):
+        different = dict.fromkeys(self.edits)
+        for start, end, text in sorted(different, key=lambda each: (each[0], each[1] > each[0], -each[1])):
             if start < place and end <= place:
                 continue
             assert start >= place, f"{self.path}: edits overlap at {self.text[start:end]!r}"

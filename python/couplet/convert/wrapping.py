@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from couplet.convert.fixed_form import LAST_COLUMN
+from couplet.convert.fixed_form import last_column
 from couplet.convert.parsing import leaves
 from couplet.convert.source import Source
 
@@ -35,12 +35,12 @@ def wrap(path: Path, text: str, before: str) -> str:
     known = set(before.split("\n"))
     for _ in range(8):
         source = _Commented(path, text, frozenset(text.split("\n")) - known)
-        limit = LAST_COLUMN if source.fixed else FREE_COLUMNS
         places = _places(source)
         pieces, place, changed = [], 0, False
         while place < len(text):
             end = source.line_end(place)
             line = text[place:end].rstrip("\n")
+            limit = last_column(line) if source.fixed else FREE_COLUMNS
             length = _code_length(source, place, place + len(line))
             if length > limit and line not in known and not line.lstrip().startswith(("#", "!")):
                 allowed = limit if source.fixed else limit - 2
