@@ -17,7 +17,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double remark_after_s = 30;
+constexpr double remark_after_s = 10;
 constexpr double settings_within_s = 60;
 constexpr int leave_remark_ms = 10'000;
 constexpr std::int32_t tag_settings = 1;
@@ -56,6 +56,13 @@ void close_directory(const char* path) {
 
 std::string block_name(int block) {
   return fmt::format("pb{}", block);
+}
+
+// Says what has to be right if PB 0 does not show.
+const char* where_block_0_runs(const Settings& settings) {
+  return settings.type == CommType::file
+             ? "PB 0 has to run with the same directory and run (WAITIO_SCRATCH_DIR, COUPLER_JOB_ID)"
+             : "PB 0 has to run there (WAITIO_MASTER_HOST, WAITIO_MASTER_PORT)";
 }
 
 }  // namespace
@@ -177,12 +184,18 @@ void Meeting::join() {
     if (status == COUPLET_ERROR_EXISTS) {
       text += "; if that is a run which is just ending, start again in some seconds";
     } else if (!no_hub.empty()) {
-      text = fmt::format("cannot start a hub at {}: {}; and what is there cannot be joined: {}", settings_.hub.data(),
-                         no_hub, text);
+      text = fmt::format("cannot start a hub at {}{}: {}; and what is there cannot be joined: {}", settings_.hub.data(),
+                         settings_.type == CommType::file ? "" : " (WAITIO_MASTER_HOST, WAITIO_MASTER_PORT)", no_hub,
+                         text);
+    } else if (status == COUPLET_ERROR_HUB_LOST && settings_.given_hub == 0) {
+      text = fmt::format("{}; {}", text, where_block_0_runs(settings_));
+    } else if (status == COUPLET_ERROR_NOT_FOUND && settings_.given_hub == 0) {  // a host, or a program at the hub
+      text = fmt::format("{} (from WAITIO_MASTER_HOST, WAITIO_MASTER_PORT and WAITIO_PBID)", text);
     }
     agree(own == 2 ? text : "", status == COUPLET_OK ? error_other : -status);
     if (!remarked && rank_ == 0 && seconds_since(begin) > remark_after_s) {
-      say(init, fmt::format("is waiting for PB 0, which nothing shows yet at {}", settings_.hub.data()));
+      say(init, fmt::format("is waiting for PB 0, which nothing shows yet at {}; {}", settings_.hub.data(),
+                            where_block_0_runs(settings_)));
       remarked = true;
     }
   }

@@ -2,12 +2,16 @@
 
 #include <couplet/couplet.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <string_view>
 
@@ -73,10 +77,26 @@ CommType read_type(bool given_hub) {
   return static_cast<CommType>(found - type_names.begin());
 }
 
+constexpr auto scratch_meaning = "the absolute path of a directory that all parallel blocks share";
+
+// Without this check, each PB would wait for the others until its patience is over.
+void require_usable_directory(const std::string& path) {
+  struct stat facts {};
+  int error = ::stat(path.c_str(), &facts) == 0 ? 0 : errno;
+  if (error == 0 && !S_ISDIR(facts.st_mode)) {
+    error = ENOTDIR;
+  } else if (error == 0 && ::access(path.c_str(), W_OK | X_OK) != 0) {
+    error = errno;
+  }
+  if (error != 0) {
+    throw Error(
+        fmt::format("WAITIO_SCRATCH_DIR is '{}': {}; it has to be {}", path, std::strerror(error), scratch_meaning));
+  }
+}
+
 // Returns the directory of a job's files: the same for all PBs, and another one for each job.
 std::string read_directory() {
-  const std::string scratch =
-      required("WAITIO_SCRATCH_DIR", "the absolute path of a directory that all parallel blocks share");
+  const std::string scratch = required("WAITIO_SCRATCH_DIR", scratch_meaning);
   const std::string job = required("COUPLER_JOB_ID", "a name of this coupled run that all parallel blocks share");
   if (!scratch.starts_with('/')) {
     throw Error(fmt::format("WAITIO_SCRATCH_DIR is '{}'; it has to be an absolute path", scratch));
@@ -84,6 +104,7 @@ std::string read_directory() {
   if (job.find('/') != std::string::npos) {
     throw Error(fmt::format("COUPLER_JOB_ID is '{}'; it has to be part of a file's name, without '/'", job));
   }
+  require_usable_directory(scratch);
   return fmt::format("{}/.waitio-file-{}", scratch, job);
 }
 

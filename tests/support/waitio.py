@@ -44,12 +44,15 @@ def start_block(
     program: str,
     words: Sequence[object] = (),
     errors: Path | None = None,
+    before: Sequence[str] = (),
     **extra: str,
 ) -> subprocess.Popen[str]:
-    """Starts one parallel block. extra: its variables. ranks: 0 starts one process without a launcher."""
+    """Starts one parallel block. extra: its variables. ranks: 0 starts one process without a launcher. before: words
+    before the launcher, such as those that enter a namespace.
+    """
     path = BUILD / "tests" / "compat" / flavour / f"waitio_{program}"
     start = [launcher(flavour), "-n", str(ranks)] if ranks else []
-    command = [*start, *prefix(errors), built(path, LANGUAGES[program], flavour)]
+    command = [*before, *start, *prefix(errors), built(path, LANGUAGES[program], flavour)]
     return world.start([*command, *(str(word) for word in words)], **environment(world, flavour, errors), **extra)
 
 

@@ -60,6 +60,14 @@ WRONG = [
         {"WAITIO_COMM_TYPE": "file", "WAITIO_SCRATCH_DIR": "tmp", "COUPLER_JOB_ID": "1"},
         "WAITIO_SCRATCH_DIR is 'tmp'; it has to be an absolute path",
     ),
+    (
+        {"WAITIO_COMM_TYPE": "file", "COUPLER_JOB_ID": "1", "WAITIO_SCRATCH_DIR": "/absent/scratch"},
+        "WAITIO_SCRATCH_DIR is '/absent/scratch': No such file or directory; it has to be the absolute path of a dir",
+    ),
+    (
+        {"WAITIO_COMM_TYPE": "hybrid", "COUPLER_JOB_ID": "1", "WAITIO_SCRATCH_DIR": "/etc/passwd"},
+        "WAITIO_SCRATCH_DIR is '/etc/passwd': Not a directory; it has to be the absolute path of a directory",
+    ),
     ({"WAITIO_HYBRID_THRESHOULD": "1 KiB"}, "WAITIO_HYBRID_THRESHOULD is '1 KiB'; it has to be the length"),
     ({"WAITIO_MAXFILE_SIZE_PER_PROC": "-1"}, "WAITIO_MAXFILE_SIZE_PER_PROC is '-1'; it has to be a number of bytes"),
     ({"COUPLET_JOIN_TIMEOUT": "soon"}, "COUPLET_JOIN_TIMEOUT is 'soon'; it has to be a number of seconds"),
@@ -211,7 +219,9 @@ def test_a_block_never_comes(make_world: MakeWorld, tmp_path: Path) -> None:
     own = variables(0, 2, free_port(), COUPLET_JOIN_TIMEOUT="1")
     ended = world.finish(start_block(world, "openmpi", 1, "mistake", errors=errors, **own))
     assert ended.output == "init failed\n"
-    assert re.search(r"waitio_create_universe: .*waiting for .*program 'pb1'", errors.read_text())
+    (said,) = errors.read_text().splitlines()
+    assert said.endswith("waiting for program 'pb1' (0 of ? ranks)"), said
+    assert said.startswith("WaitIO PB 0, rank 0: waitio_create_universe: "), said
     nothing_left(world)
 
 
@@ -224,6 +234,19 @@ def test_there_is_no_block_0(make_world: MakeWorld, tmp_path: Path) -> None:
     assert ended.output.count("init failed") == 2
     (said,) = errors.read_text().splitlines()
     assert re.match(rf"WaitIO PB 1, rank 0: waitio_create_universe: no hub at 127.0.0.1:{port}", said), said
+    assert said.endswith("; PB 0 has to run there (WAITIO_MASTER_HOST, WAITIO_MASTER_PORT)"), said
+    nothing_left(world)
+
+
+def test_there_is_no_block_0_in_the_directory(make_world: MakeWorld, tmp_path: Path) -> None:
+    world = make_world("")
+    errors = tmp_path / "errors"
+    own = variables(1, 2, free_port(), COUPLET_JOIN_TIMEOUT="1") | file_variables(world)
+    ended = world.finish(start_block(world, "mpich", 1, "mistake", errors=errors, **own))
+    assert ended.output == "init failed\n"
+    (said,) = errors.read_text().splitlines()
+    assert re.match(r"WaitIO PB 1, rank 0: waitio_create_universe: no hub at file:/", said), said
+    assert said.endswith("; PB 0 has to run with the same directory and run (WAITIO_SCRATCH_DIR, COUPLER_JOB_ID)"), said
     nothing_left(world)
 
 
@@ -241,6 +264,18 @@ def test_a_block_dies(make_world: MakeWorld, tmp_path: Path, kind: str) -> None:
     assert re.match(r"WaitIO PB 0, rank 0: waitio_mpi_recv: program 'pb1' rank 0 .*is lost", said[0])
 
 
+def test_the_master_host_is_unknown(make_world: MakeWorld, tmp_path: Path) -> None:
+    world = make_world("")
+    errors = tmp_path / "errors"
+    own = variables(1, 2, free_port(), WAITIO_MASTER_HOST="no-such-host.invalid", COUPLET_JOIN_TIMEOUT="5")
+    ended = world.finish(start_block(world, "openmpi", 1, "mistake", errors=errors, **own))
+    assert ended.output == "init failed\n"
+    (said,) = errors.read_text().splitlines()
+    assert "host 'no-such-host.invalid' is unknown: " in said
+    assert said.endswith(" (from WAITIO_MASTER_HOST, WAITIO_MASTER_PORT and WAITIO_PBID)"), said
+    nothing_left(world)
+
+
 def test_the_master_host_is_another_one(make_world: MakeWorld, tmp_path: Path) -> None:
     """PB 0 cannot start the hub, and nothing answers there."""
     world = make_world("")
@@ -249,4 +284,4 @@ def test_the_master_host_is_another_one(make_world: MakeWorld, tmp_path: Path) -
     ended = world.finish(start_block(world, "openmpi", 1, "mistake", errors=errors, **own))
     assert ended.output == "init failed\n"
     (said,) = errors.read_text().splitlines()
-    assert re.search(r"cannot start a hub at 192.0.2.1:\d+: .*", said), said
+    assert re.search(r"cannot start a hub at 192.0.2.1:\d+ \(WAITIO_MASTER_HOST, WAITIO_MASTER_PORT\): .*", said), said

@@ -144,6 +144,6 @@ def test_the_port_belongs_to_another_program(make_world: MakeWorld, tmp_path: Pa
             connection.close()
         assert world.finish(process).output == "init failed\n"
     (said,) = errors.read_text().splitlines()
-    assert f"cannot start a hub at 127.0.0.1:{port}: couplet-hub: " in said
+    assert f"cannot start a hub at 127.0.0.1:{port} (WAITIO_MASTER_HOST, WAITIO_MASTER_PORT): couplet-hub: " in said
     assert "; and what is there cannot be joined: " in said
     nothing_left(world)
