@@ -175,7 +175,7 @@ bool HubServer::turn(std::uint64_t timeout_ns) {
     schedule_.next_tick_ns = now + tick_ns;
     look_at_locks(now);
     call_cut_off(now);
-    roster_.prove();
+    roster_.tick();
     state_->tick(now);
   }
   state_->flush(now);

@@ -188,6 +188,11 @@ void Roster::forget_call(channel::PeerId peer) {
   }
 }
 
+void Roster::tick() {
+  if (!file_) write_anew();
+  prove();
+}
+
 void Roster::prove() {
   std::vector<ListenerCalls::Target> targets;
   for (auto& [peer, call] : unproven_) {
@@ -264,7 +269,7 @@ void Roster::write(const std::string& text) {
   }
 }
 
-// A roster that lacks something would mislead the next hub, so it gets none.
+// A roster that lacks something would mislead the next hub, so it gets none, until a tick can write it as a whole.
 void Roster::give_up() {
   file_.close();
   static_cast<void>(os::remove_file(path_));

@@ -34,8 +34,9 @@ class Roster {
   void add(const HubEvent& event);
   // Writes what was added. Never blocks for long: it is a file in memory.
   void flush();
-  // Finds out which addresses the hub reaches: calls one port of each. To be called at each tick. Never blocks.
-  void prove();
+  // Finds out which addresses the hub reaches: calls one port of each. Writes the file as a whole if that was not
+  // possible before. Never blocks for long.
+  void tick();
 
  private:
   using Address = std::array<std::uint8_t, 16>;
@@ -44,6 +45,7 @@ class Roster {
     unsigned rounds = 0;  // how often it has been looked for an answer
   };
 
+  void prove();
   bool take_line(std::string_view line);
   bool take_rank(std::string_view words);
   void forget_call(channel::PeerId peer);

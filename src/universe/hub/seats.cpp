@@ -8,12 +8,21 @@ namespace {
 constexpr std::size_t max_listed_ranks = 8;  // in one text
 constexpr std::size_t max_listed_programs = 20;
 
+// Has the process come? One that is present has joined. One that only has a connection waits as well, for example for
+// the sizes of the other programs.
+bool has_come(const Seat& seat) noexcept {
+  return seat.info.state == PeerState::present || seat.connection != 0;
+}
+
+// Lists those ranks that have not come, or, if all have, those that are not present.
 std::string missing_ranks(const Seats::Program& program) {
+  const bool all_have_come = std::ranges::all_of(program.seats, has_come);
   std::vector<std::string> ranks;
   std::size_t count = 0;
   for (std::size_t rank = 0; rank < program.seats.size(); ++rank) {
-    const auto state = program.seats[rank].info.state;
-    if (state == PeerState::present) {
+    const auto& seat = program.seats[rank];
+    const auto state = seat.info.state;
+    if (state == PeerState::present || (!all_have_come && has_come(seat))) {
       continue;
     }
     if (++count <= max_listed_ranks) {
@@ -315,15 +324,26 @@ std::vector<ContactEntry> Seats::relay_contacts() const {
 }
 
 std::string Seats::missing(std::int32_t also, bool required) const {
+  const auto incomplete = [&](std::size_t index) {
+    return ((required && programs_[index].spec.required) || also == static_cast<std::int32_t>(index)) &&
+           !programs_[index].full();
+  };
+  const auto waits_itself = [&](std::size_t index) {
+    const auto& seats = programs_[index].seats;
+    return !seats.empty() && std::ranges::all_of(seats, has_come);
+  };
+  bool others_are_missing = false;
+  for (std::size_t index = 0; index < programs_.size(); ++index) {
+    others_are_missing = others_are_missing || (incomplete(index) && !waits_itself(index));
+  }
   std::vector<std::string> parts;
   std::size_t count = 0;
   for (std::size_t index = 0; index < programs_.size(); ++index) {
     const auto& program = programs_[index];
-    const bool counts = (required && program.spec.required) || also == static_cast<std::int32_t>(index);
-    if (!counts || program.full() || ++count > max_listed_programs) {
+    if (!incomplete(index) || (others_are_missing && waits_itself(index)) || ++count > max_listed_programs) {
       continue;
     }
-    if (!program.seats.empty() && program.present > 0) {
+    if (std::ranges::any_of(program.seats, has_come)) {
       parts.push_back(missing_ranks(program));
       continue;
     }

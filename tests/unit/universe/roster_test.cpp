@@ -41,7 +41,7 @@ class RosterFile : public ::testing::Test {
   }
   static bool proves(Roster& roster, const std::function<bool()>& done) {
     return test::eventually([&] {
-      roster.prove();
+      roster.tick();
       roster.flush();
       return done();
     });
@@ -85,7 +85,7 @@ TEST_F(RosterFile, PassesOnNoPortOfAnAddressThatItHasNotReached) {
   roster.add(event("joined", 0, 0, endpoint_));
   roster.add(complete());
   for (int round = 0; round < 20; ++round) {
-    roster.prove();
+    roster.tick();
     roster.flush();
   }
   EXPECT_EQ(read().ranks.at(0).contact.port, 0);
@@ -98,7 +98,7 @@ TEST_F(RosterFile, CallsAnotherRankAtAnAddressOfWhichAPortHasRefused) {
   roster.add(event("joined", 0, 0, endpoint_));
   roster.add(complete());
   for (int round = 0; round < 20; ++round) {
-    roster.prove();
+    roster.tick();
   }
   const auto again = os::listen_tcp(os::resolve("127.0.0.1:0").value()).value();
   roster.add(event("joined", 1, 0, os::local_endpoint(again).value()));
@@ -175,8 +175,24 @@ TEST_F(RosterFile, ThatCannotBeWrittenIsNone) {
   roster.add(event("joined", 0, 0, endpoint_));
   roster.add(complete());
   roster.flush();
-  roster.prove();
+  roster.tick();
   EXPECT_TRUE(read().programs.empty());
+}
+
+TEST_F(RosterFile, IsWrittenAsAWholeOnceThatIsPossible) {
+  const std::string folder = directory_.path() + "/later";
+  Roster roster;
+  roster.open(folder, false);
+  roster.add(event("joined", 0, 4, endpoint_));
+  roster.add(complete());
+  roster.flush();
+  roster.tick();
+  ASSERT_EQ(::mkdir(folder.c_str(), 0700), 0);
+  roster.tick();
+  Roster next;
+  next.open(folder, true);
+  EXPECT_EQ(next.earlier().programs.size(), 2U);
+  EXPECT_EQ(next.earlier().ranks.at(0).incarnation, 4U);
 }
 
 }  // namespace
