@@ -36,6 +36,16 @@ std::shared_ptr<const Schedule> KnownGroup::schedule_for(const Arguments& argume
   return made;
 }
 
+Surroundings KnownGroup::surroundings(message::Courier& courier, const Operations& operations,
+                                      std::uint64_t number) noexcept {
+  return {.courier = &courier,
+          .short_calls = &short_calls,
+          .operations = &operations,
+          .group = &session.group(),
+          .context = session.mailbox().context_of(session.meeting().epoch(), number),
+          .call = number};
+}
+
 // ---- calls ----
 
 void Call::keep_counts(std::int32_t size) {
@@ -116,6 +126,36 @@ void Call::settle(message::Courier& courier, std::uint64_t now_ns) noexcept {
   stage = CallStage::lingering;
   Status why = outcome;
   conclude(courier, std::move(why));
+}
+
+// ---- the list ----
+
+// The last free call is the next one.
+Call& CallList::next() {
+  if (free_.empty()) {
+    calls_.push_back(std::make_unique<Call>());
+    free_.reserve(calls_.size());
+    active_.reserve(calls_.size());
+    free_.push_back(calls_.back().get());
+  }
+  return *free_.back();
+}
+
+void CallList::begin(Call& call) noexcept {
+  free_.pop_back();
+  active_.push_back(&call);  // there is room
+}
+
+void CallList::tidy() noexcept {
+  std::erase_if(active_, [this](Call* call) {
+    if (call->stage != CallStage::lingering || !call->over) return false;
+    if (call->schedule != nullptr && !call->execution.is_ended()) return false;
+    if (!free_.empty()) call->execution.free_memory();  // one keeps it, for the next call
+    call->stage = CallStage::idle;
+    call->schedule.reset();
+    free_.push_back(call);
+    return true;
+  });
 }
 
 }  // namespace couplet::collective

@@ -12,6 +12,7 @@
 #include "collective/execution.hpp"
 #include "collective/plan.hpp"
 #include "collective/session.hpp"
+#include "collective/short_calls.hpp"
 #include "message/courier.hpp"
 
 namespace couplet::collective {
@@ -41,12 +42,16 @@ struct KnownGroup {
   };
   Session session;
   std::vector<Cached> cached;  // the last one that was made is the first one
+  ShortCalls short_calls;
 
   KnownGroup(message::Courier& courier, const message::Group& group, const PeerFacts& facts, std::uint64_t creation)
       : session(courier, group, facts, creation) {}
 
   std::shared_ptr<const Schedule> schedule_for(const Arguments& arguments, const Operations& operations,
                                                Status& failure);
+  // Returns what the call of that number works with. REQUIRES: the members have met.
+  [[nodiscard]] Surroundings surroundings(message::Courier& courier, const Operations& operations,
+                                          std::uint64_t number) noexcept;
 };
 
 struct Call {
@@ -83,6 +88,24 @@ struct Call {
   [[nodiscard]] bool open() const noexcept { return stage == CallStage::meeting || stage == CallStage::running; }
   // Copies the arrays of counts.
   void keep_counts(std::int32_t size);
+};
+
+// The calls that are under way, and the free ones.
+class CallList {
+ public:
+  // Returns a call that is free, and stays so until begin().
+  Call& next();
+  // The call that next() has returned is under way.
+  void begin(Call& call) noexcept;
+  // Frees the calls that have ended.
+  void tidy() noexcept;
+  // Returns the calls that are under way, in the order in which they have begun.
+  [[nodiscard]] const std::vector<Call*>& active() const noexcept { return active_; }
+
+ private:
+  std::vector<std::unique_ptr<Call>> calls_;  // all that were ever needed at a time
+  std::vector<Call*> active_;
+  std::vector<Call*> free_;
 };
 
 }  // namespace couplet::collective

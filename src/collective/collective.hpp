@@ -11,21 +11,21 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "collective/call.hpp"
 #include "collective/execution.hpp"
 #include "collective/plan.hpp"
 #include "collective/session.hpp"
+#include "collective/short_run.hpp"
 #include "engine/engine.hpp"
 #include "message/courier.hpp"
 
 namespace couplet::collective {
-
-struct Call;
-struct KnownGroup;
 
 class Collectives final : public engine::Source {
  public:
@@ -67,26 +67,29 @@ class Collectives final : public engine::Source {
   // Ends a call that has not begun, and tells the others.
   Status turn_away(KnownGroup& known, std::uint64_t number, std::string_view call, const Status& why);
   KnownGroup& known_of(message::Group& group);
-  Call& next_call();
+  // Makes a call of the last group again that was made before, and is short. Returns nothing if that is not so, or if
+  // anything is to be looked at first; the call was then not counted.
+  std::optional<Status> run_short(const message::Group& group, const Arguments& given);
+  Status finish_short(const ShortCall& one, std::uint64_t number, const Arguments& arguments,
+                      const Surroundings& around, Progress& progress);
   Status run_steps(Call& call);
   bool step(Call& call) noexcept;
   bool go_on(Call& call);
   bool take_notices(KnownGroup& known);
   void inquired(KnownGroup& known, const wire::CollectiveNotice& inquiry, std::int32_t source);
   void revoke(Call& call, const Status& why, bool first_hand) noexcept;
-  void tidy() noexcept;
 
   message::Courier courier_;
   engine::Engine* engine_;
   PeerFacts facts_;
   Operations operations_;
   std::unordered_map<std::uint64_t, std::unique_ptr<KnownGroup>> known_;  // by the hash of the group
-  std::vector<std::unique_ptr<Call>> calls_;                              // all that were ever needed at a time
-  std::vector<Call*> active_;                                             // in the order in which they have begun
-  std::vector<Call*> free_;
+  CallList calls_;
   std::uint64_t next_creation_ = 1;  // that of the next group which is not known: greater than all that were forgotten
-  std::uint64_t looked_ns_ = 0;      // when a call began last
-  bool busy_ = false;                // a poll or a step is being made
+  KnownGroup* last_ = nullptr;       // that of the last call
+  ShortRun short_run_;
+  std::uint64_t looked_ticks_ = 0;  // when a call began last
+  bool busy_ = false;               // a poll or a step is being made
 };
 
 }  // namespace couplet::collective

@@ -3,13 +3,14 @@
 #include "collective/call.hpp"
 #include "collective/collective.hpp"
 #include "os/clock.hpp"
+#include "os/ticks.hpp"
 
 namespace couplet::collective {
 namespace {
 
 constexpr std::uint64_t inquiry_after_ns = 1'000'000'000;  // without progress
 constexpr std::uint64_t max_ending_ns = 3'000'000'000;     // for a message that is being copied when its call fails
-constexpr std::uint64_t longest_absence_ns = 1'000'000;
+constexpr std::uint64_t max_absence_ticks = 1'000 * os::ticks_per_us;
 constexpr int max_notices_at_once = 64;
 
 // Names the call, or leaves it out if there is no memory.
@@ -22,11 +23,11 @@ Status in_call(const Status& why, std::uint64_t number, const message::Group& gr
 }
 
 // A member that has computed for a while has to know what was revoked meanwhile before it uses data of others: what two
-// peers have sent is in no order. looked_ns: when this was called last.
-void look_after_absence(engine::Engine* engine, std::uint64_t& looked_ns) {
-  const std::uint64_t now_ns = os::now_ns();
-  if (engine != nullptr && now_ns - looked_ns > longest_absence_ns) engine->look_at_all();
-  looked_ns = now_ns;
+// peers have sent is in no order. looked: the ticks when this was called last.
+void look_after_absence(engine::Engine* engine, std::uint64_t& looked) {
+  const std::uint64_t now = os::ticks();
+  if (engine != nullptr && now - looked > max_absence_ticks) engine->look_at_all();
+  looked = now;
 }
 
 wire::CollectiveHead head_of(const Arguments& arguments, const Operations& operations) {
@@ -57,7 +58,7 @@ Collectives::~Collectives() {
 void Collectives::shut() noexcept {
   const Status why = engine::error_of(engine::Ending::left);
   busy_ = true;
-  for (Call* const call : active_) {
+  for (Call* const call : calls_.active()) {
     if (!call->open()) continue;
     const std::int32_t own = call->known->session.group().rank();
     call->tell(fail(Code::peer_lost, "rank {} has left the universe before the call had ended", own), true);
@@ -84,18 +85,8 @@ KnownGroup& Collectives::known_of(message::Group& group) {
     auto made = std::make_unique<KnownGroup>(courier_, group, facts_, next_creation_);  // it polls this object
     found = known_.emplace(group.hash(), std::move(made)).first;
   }
-  return *found->second;
-}
-
-// Returns a call that is free, the last one of the list.
-Call& Collectives::next_call() {
-  if (free_.empty()) {
-    calls_.push_back(std::make_unique<Call>());
-    free_.reserve(calls_.size());
-    active_.reserve(calls_.size());
-    free_.push_back(calls_.back().get());
-  }
-  return *free_.back();
+  last_ = found->second.get();
+  return *last_;
 }
 
 Status Collectives::admit(KnownGroup& known, const Arguments& arguments) {
@@ -129,7 +120,7 @@ Status Collectives::make_next(message::Group& group, std::string_view call, cons
                 group.size());
   }
   KnownGroup& known = known_of(group);
-  look_after_absence(engine_, looked_ns_);
+  look_after_absence(engine_, looked_ticks_);
   take_notices(known);
   const std::uint64_t number = known.session.begin_call();
   Session::EarlyFailure early = known.session.failure_of(number);
@@ -165,7 +156,7 @@ Status Collectives::begin(message::Group& group, const Arguments& given, bool is
 Call& Collectives::enter(KnownGroup& known, std::uint64_t number, const Arguments& arguments,
                          message::Group* promised_in) {
   const message::Group& group = known.session.group();
-  Call& call = next_call();
+  Call& call = calls_.next();
   call.known = &known;
   call.number = number;
   call.arguments = arguments;
@@ -183,8 +174,7 @@ Call& Collectives::enter(KnownGroup& known, std::uint64_t number, const Argument
   }
   known.session.past().begin(number, call.head);
   call.stage = CallStage::meeting;
-  free_.pop_back();
-  active_.push_back(&call);  // there is room
+  calls_.begin(call);
   return call;
 }
 
@@ -193,22 +183,77 @@ Status Collectives::start(message::Group& group, const Arguments& arguments, mes
   COUPLET_TRY(begin(group, arguments, false, call));
   message::Request* const promise = call->promise;
   step(*call);
-  tidy();
+  calls_.tidy();
   *request = promise;
   return {};
 }
 
+std::optional<Status> Collectives::run_short(const message::Group& group, const Arguments& given) {
+  if (last_ == nullptr || last_->session.group().hash() != group.hash() || !calls_.active().empty() || busy_) return {};
+  Session& session = last_->session;
+  const ShortCall* const one = last_->short_calls.find(given);
+  if (one == nullptr || !check_memory(given, group.rank(), group.size()).ok()) return {};
+  look_after_absence(engine_, looked_ticks_);
+  if (!session.is_undisturbed()) return {};
+  const std::uint64_t number = session.begin_call();
+  const wire::ShortHead head{.signature = one->signature,
+                             .previous = session.past().signature_before(number) & wire::max_short_previous,
+                             .big_endian = wire::own_big_endian};
+  const Surroundings around = last_->surroundings(courier_, operations_, number);
+  try {
+    busy_ = true;  // a notice that comes now is taken afterwards
+    Progress progress = short_run_.run(given, head, *one->schedule, around);
+    busy_ = false;
+    if (progress.done < one->schedule->steps.size() || session.has_notice()) [[unlikely]] {
+      return finish_short(*one, number, given, around, progress);
+    }
+  } catch (const std::bad_alloc&) {
+    busy_ = false;
+    return turn_away(*last_, number, name_of(given), Code::memory);
+  }
+  session.past().end(number, one->head, one->signature);
+  return Status();
+}
+
+// Makes a Call of what run_short() has left.
+Status Collectives::finish_short(const ShortCall& one, std::uint64_t number, const Arguments& arguments,
+                                 const Surroundings& around, Progress& progress) {
+  const std::shared_ptr<const Schedule> schedule = one.schedule;
+  Call* entered = nullptr;
+  try {
+    entered = &enter(*last_, number, arguments, nullptr);
+    entered->execution.begin(arguments, entered->head, *schedule, around);
+  } catch (const std::bad_alloc&) {
+    if (progress.request != nullptr) courier_.abandon(progress.request, std::move(progress.incoming));
+    if (entered == nullptr) throw;
+    progress.failure = Code::memory;
+  }
+  Call& call = *entered;
+  if (!progress.failure.ok()) {
+    revoke(call, progress.failure, true);  // it has not begun to run
+  } else {
+    call.schedule = schedule;
+    call.execution.take_over(progress);
+    call.stage = CallStage::running;
+  }
+  step(call);
+  Status outcome = call.over ? std::move(call.outcome) : run_steps(call);
+  calls_.tidy();
+  return outcome;
+}
+
 Status Collectives::run(message::Group& group, const Arguments& arguments) {
+  if (std::optional<Status> outcome = run_short(group, arguments)) return *std::move(outcome);
   Call* call = nullptr;
   COUPLET_TRY(begin(group, arguments, true, call));
   step(*call);
   Status outcome = call->over ? std::move(call->outcome) : run_steps(*call);
-  tidy();
+  calls_.tidy();
   return outcome;
 }
 
 void Collectives::interrupt(const message::Request& request) noexcept {
-  for (Call* const call : active_) {
+  for (Call* const call : calls_.active()) {
     if (call->promise == &request && call->open()) return revoke(*call, Code::interrupted, true);
   }
 }
@@ -268,7 +313,7 @@ bool Collectives::go_on(Call& call) {
       revoke(call, early.why, false);  // it came for the creation in which this member is now
       return true;
     }
-    if (call.is_first_of(active_)) session.meeting().meet(call.number, facts_.system_of);
+    if (call.is_first_of(calls_.active())) session.meeting().meet(call.number, facts_.system_of);
     if (!session.meeting().met()) return moved;
     Status failure;
     call.schedule = call.known->schedule_for(call.arguments, operations_, failure);
@@ -277,8 +322,7 @@ bool Collectives::go_on(Call& call) {
       return true;
     }
     call.execution.begin(call.arguments, call.head, *call.schedule,
-                         {&courier_, &operations_, &session.group(),
-                          session.mailbox().context_of(session.meeting().epoch(), call.number), call.number});
+                         call.known->surroundings(courier_, operations_, call.number));
     call.stage = CallStage::running;
   }
   while (call.stage == CallStage::running) {
@@ -293,7 +337,8 @@ bool Collectives::go_on(Call& call) {
     if (!failure.ok()) {
       revoke(call, failure, true);
     } else if (call.execution.is_done()) {
-      call.known->session.past().end(call.number, call.head);
+      call.known->session.past().end(call.number, call.head, call.head.signature());
+      call.known->short_calls.remember(call.arguments, call.head, call.schedule);
       call.conclude(courier_, {});
       call.stage = CallStage::lingering;
     } else if (!advanced) {
@@ -318,7 +363,7 @@ int Collectives::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
     busy_ = false;
   }
   // A step may end other calls, but takes none out of the list.
-  for (std::size_t index = 0; index < active_.size(); ++index) moved += step(*active_[index]) ? 1 : 0;
+  for (std::size_t index = 0; index < calls_.active().size(); ++index) moved += step(*calls_.active()[index]) ? 1 : 0;
   return moved;
 }
 
@@ -326,22 +371,22 @@ bool Collectives::ready() const {
   for (const auto& [hash, known] : known_) {
     if (known->session.has_notice()) return true;
   }
-  return std::any_of(active_.begin(), active_.end(), [](const Call* call) {
+  return std::any_of(calls_.active().begin(), calls_.active().end(), [](const Call* call) {
     return call->stage == CallStage::running && call->execution.could_advance();
   });
 }
 
 void Collectives::tick(std::uint64_t now_ns) {
   if (busy_) return;
-  for (std::size_t index = 0; index < active_.size(); ++index) {
-    Call& call = *active_[index];
+  for (std::size_t index = 0; index < calls_.active().size(); ++index) {
+    Call& call = *calls_.active()[index];
     if (call.stage == CallStage::aborting) call.settle(courier_, now_ns);
     if (!call.open()) continue;
     Session& session = call.known->session;
     session.mailbox().watch();
     if (call.stage == CallStage::running) call.execution.watch();
     Status failure = session.lost_member();
-    const bool is_first = call.stage == CallStage::meeting && call.is_first_of(active_);
+    const bool is_first = call.stage == CallStage::meeting && call.is_first_of(calls_.active());
     // A member may just have returned: what the hub says of it has been read since the last time.
     if (failure.ok() && is_first && call.moved_ns != 0) failure = session.absent_member(call.number);
     if (failure.ok() && (is_first || call.stage == CallStage::running)) {
@@ -373,7 +418,7 @@ bool Collectives::take_notices(KnownGroup& known) {
     any = true;
     if (news.inquiry) inquired(known, *news.inquiry, news.source);
     if (!news.revoked) continue;
-    for (Call* const call : active_) {
+    for (Call* const call : calls_.active()) {
       if (call->known == &known && call->number == *news.revoked && call->open())
         revoke(*call, news.why, !news.is_told);
     }
@@ -388,7 +433,7 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
     const Status why =
         fail(Code::mismatch, "rank {} ({}) waits in call {} of a group that was created before that of rank {}", source,
              courier_.name(session.group().peer(source)), inquiry.call, session.group().rank());
-    for (Call* const call : active_) {
+    for (Call* const call : calls_.active()) {
       if (call->known == &known && call->open()) return revoke(*call, why, true);
     }
     return;
@@ -404,7 +449,7 @@ void Collectives::inquired(KnownGroup& known, const wire::CollectiveNotice& inqu
   const Status why = fail(Code::mismatch, "rank {} ({}) calls {}, and rank {} ({}) {}", source,
                           courier_.name(session.group().peer(source)), describe(inquiry.head), own,
                           courier_.name(session.group().peer(own)), describe(*mine));
-  for (Call* const call : active_) {
+  for (Call* const call : calls_.active()) {
     if (call->known == &known && call->number == inquiry.call && call->open()) return revoke(*call, why, true);
   }
   session.tell(inquiry.call, why, {source});
@@ -433,19 +478,6 @@ void Collectives::revoke(Call& call, const Status& why, bool first_hand) noexcep
     call.schedule.reset();
     call.conclude(courier_, named);
   }
-}
-
-// Puts the calls back that have ended.
-void Collectives::tidy() noexcept {
-  std::erase_if(active_, [this](Call* call) {
-    if (call->stage != CallStage::lingering || !call->over) return false;
-    if (call->schedule != nullptr && !call->execution.is_ended()) return false;
-    if (!free_.empty()) call->execution.free_memory();  // one keeps it, for the next call
-    call->stage = CallStage::idle;
-    call->schedule.reset();
-    free_.push_back(call);
-    return true;
-  });
 }
 
 // ---- groups ----
@@ -478,15 +510,17 @@ Status Collectives::release(message::Group& group) {
   }
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.groups_like(group) > 1) return {};
-  tidy();
-  for (const Call* const call : active_) {
+  calls_.tidy();
+  for (const Call* const call : calls_.active()) {
     if (call->known == found->second.get()) {
       return fail(Code::state, "group '{}' has a collective call that has not ended", group.name());
     }
   }
   found->second->cached.clear();
+  found->second->short_calls.clear();
   Session& session = found->second->session;
   next_creation_ = std::max(next_creation_, session.next_creation());
+  last_ = nullptr;
   if (!session.start_again() && session.mailbox().is_idle()) known_.erase(found);
   return {};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 #include "message/swap.hpp"
 
@@ -12,6 +13,42 @@ using message::Request;
 
 // How many steps are looked at beyond the first that is not done. Partners are in the same round, or one side waits.
 constexpr std::size_t max_open_steps = 64;
+
+// Returns "rank 1 (ocean rank 1)".
+std::string name_of_rank(const Surroundings& around, std::int32_t rank) {
+  return fmt::format("rank {} ({})", rank, around.courier->name(around.group->peer(rank)));
+}
+
+// Returns mismatch if the member `source` has made another call than this one.
+Status compare(const Surroundings& around, const wire::CollectiveHead& mine, const wire::CollectiveHead& theirs,
+               std::int32_t source) {
+  if (!mine.agrees(theirs)) {
+    return fail(Code::mismatch, "{} calls {}, and {} {}", name_of_rank(around, source), describe(theirs),
+                name_of_rank(around, around.group->rank()), describe(mine));
+  }
+  if (mine.previous != 0 && theirs.previous != 0 && mine.previous != theirs.previous) {
+    return fail(Code::mismatch, "{} calls {} as rank {} does, but the calls that the two have made before it differ",
+                name_of_rank(around, source), describe(theirs), around.group->rank());
+  }
+  return {};
+}
+
+// Does the same for a short head: this member has made the call of the other one, too.
+Status compare(const Surroundings& around, const wire::CollectiveHead& mine, const wire::ShortHead& theirs,
+               std::int32_t source) {
+  wire::CollectiveHead found = mine;
+  if (theirs.signature != mine.signature()) {
+    const wire::CollectiveHead* const other = around.short_calls->find(theirs.signature);
+    if (other == nullptr) {
+      return fail(Code::mismatch, "{} makes another call than {}, which calls {}", name_of_rank(around, source),
+                  name_of_rank(around, around.group->rank()), describe(mine));
+    }
+    found = *other;
+  }
+  const bool same_before = theirs.previous == (mine.previous & wire::max_short_previous);
+  found.previous = theirs.previous == 0 ? 0 : same_before ? mine.previous : ~mine.previous;
+  return compare(around, mine, found, source);
+}
 
 }  // namespace
 
@@ -38,6 +75,8 @@ void Execution::begin(const Arguments& arguments, const wire::CollectiveHead& he
   schedule_ = &schedule;
   around_ = surroundings;
   type_ = find_type(arguments.type);
+  scratch_.resize(schedule.scratch_count * type_->element_bytes);
+  spaces_ = {arguments.input, arguments.output, scratch_.data(), type_->element_bytes};
   steps_.resize(schedule.steps.size());
   first_open_ = 0;
   std::size_t outgoing = 0;
@@ -51,26 +90,17 @@ void Execution::begin(const Arguments& arguments, const wire::CollectiveHead& he
     outgoing += wire::collective_head_bytes + (bytes <= max_joined_bytes ? bytes : 0);
   }
   outgoing_.resize(outgoing);
-  scratch_.resize(schedule.scratch_count * type_->element_bytes);
 }
 
-std::byte* Execution::memory(const Range& range) const noexcept {
-  const std::uint64_t offset = range.first * type_->element_bytes;
-  switch (range.space) {
-    case Space::input:                                                                          // it is only read
-      return const_cast<std::byte*>(static_cast<const std::byte*>(arguments_.input)) + offset;  // NOLINT
-    case Space::output:
-      return static_cast<std::byte*>(arguments_.output) + offset;
-    case Space::scratch:
-      break;
-  }
-  return const_cast<std::byte*>(scratch_.data()) + offset;  // NOLINT
-}
-
-// The lower bits of the call's number beside those of the context: contexts are only 31 bits.
-std::int32_t Execution::tag_of(const Step& step, bool payload) const noexcept {
-  return static_cast<std::int32_t>((around_.call & 0x3FFU) << 21U | (std::uint64_t{step.number} & 0xFFFFFU) << 1U |
-                                   (payload ? 1U : 0U));
+void Execution::take_over(Progress& progress) noexcept {
+  for (std::size_t index = 0; index < progress.done; ++index) steps_[index].phase = Phase::done;
+  if (!scratch_.empty()) std::memcpy(scratch_.data(), progress.scratch, scratch_.size());
+  first_open_ = progress.done;
+  if (progress.request == nullptr) return;
+  Work& work = steps_[progress.done];
+  work.phase = Phase::begun;
+  work.head = std::exchange(progress.request, nullptr);
+  work.incoming.swap(*progress.incoming);  // the memory keeps its address: it is longer than what a string holds itself
 }
 
 wire::CollectiveHead Execution::head_of(const Step& /*step*/, const Range& range) const noexcept {
@@ -126,8 +156,7 @@ Status Execution::start(std::size_t index) {
       break;
   }
   work.phase = Phase::done;
-  std::byte* const target = memory(step.to);
-  if (target != memory(step.from)) std::memmove(target, memory(step.from), bytes_of(step.to));
+  copy_elements(memory(step.to), memory(step.from), bytes_of(step.to));
   return {};
 }
 
@@ -139,20 +168,22 @@ Status Execution::start_send(const Step& step, Work& work) {
   const std::uint64_t joined = head.apart ? 0 : bytes_of(step.from);
   if (joined > 0) std::memcpy(image + wire::collective_head_bytes, memory(step.from), joined);
   message::Courier& courier = *around_.courier;
-  COUPLET_TRY_VALUE(work.head, courier.send(*around_.group, around_.context, tag_of(step, false), image,
-                                            wire::collective_head_bytes + joined, *find_type(COUPLET_BYTE), step.peer));
+  COUPLET_TRY_VALUE(work.head,
+                    courier.send(*around_.group, around_.context, tag_of(around_.call, step.number, false), image,
+                                 wire::collective_head_bytes + joined, *find_type(COUPLET_BYTE), step.peer));
   if (!head.apart) return {};
-  COUPLET_TRY_VALUE(work.payload, courier.send(*around_.group, around_.context, tag_of(step, true), memory(step.from),
-                                               step.from.count, *type_, step.peer));
+  COUPLET_TRY_VALUE(work.payload, courier.send(*around_.group, around_.context, tag_of(around_.call, step.number, true),
+                                               memory(step.from), step.from.count, *type_, step.peer));
   return {};
 }
 
 void Execution::start_receive(const Step& step, Work& work) {
   message::Courier& courier = *around_.courier;
-  work.head = courier.receive_bytes(*around_.group, around_.context, tag_of(step, false), work.incoming, step.peer);
+  work.head = courier.receive_bytes(*around_.group, around_.context, tag_of(around_.call, step.number, false),
+                                    work.incoming, step.peer);
   if (bytes_of(step.to) <= max_joined_bytes) return;
-  work.payload = courier.receive(*around_.group, around_.context, tag_of(step, true), memory(step.to), step.to.count,
-                                 *type_, step.peer);
+  work.payload = courier.receive(*around_.group, around_.context, tag_of(around_.call, step.number, true),
+                                 memory(step.to), step.to.count, *type_, step.peer);
 }
 
 // The operand that has come is in the scratch space, and is not needed any more.
@@ -166,7 +197,9 @@ Status Execution::look(std::size_t index) {
   const Step& step = schedule_->steps[index];
   Work& work = steps_[index];
   if (work.head != nullptr && work.head->done) {
+    const std::uint64_t bytes = work.head->result.bytes;
     COUPLET_TRY(around_.courier->end(work.head));
+    if (step.action == Action::receive) work.incoming.resize(bytes);  // a ShortRun may have given it more memory
     if (step.action == Action::receive) COUPLET_TRY(take_head(step, work));
   }
   if (work.head == nullptr && work.payload != nullptr && work.payload->done) {
@@ -183,35 +216,33 @@ Status Execution::look(std::size_t index) {
 }
 
 Status Execution::take_head(const Step& step, Work& work) {
-  COUPLET_TRY_VALUE(const wire::CollectiveHead theirs, wire::decode_collective_head(work.incoming));
-  COUPLET_TRY(compare(theirs, step));
-  const std::uint64_t bytes = bytes_of(step.to);
-  const std::uint64_t joined = work.incoming.size() - wire::collective_head_bytes;
-  if (theirs.apart != (work.payload != nullptr) || joined != (theirs.apart ? 0 : bytes)) {
-    return fail(Code::protocol, "{} sends {} bytes in {}, not {}",
-                around_.courier->name(around_.group->peer(step.peer)), joined, describe(head_), bytes);
+  std::string_view image = work.incoming;
+  if (wire::has_short_head(image)) {
+    const wire::ShortHead theirs = wire::decode_short_head(image);
+    COUPLET_TRY(compare(around_, head_of(step, step.to), theirs, step.peer));
+    return take_elements(step, image.substr(wire::short_head_bytes), theirs.big_endian);
   }
-  if (joined == 0) return {};
-  std::byte* const target = memory(step.to);
-  std::memcpy(target, work.incoming.data() + wire::collective_head_bytes, joined);
-  if (theirs.big_endian != head_.big_endian) message::swap_numbers(target, joined, type_->swap_bytes);
-  return {};
+  COUPLET_TRY_VALUE(const wire::CollectiveHead theirs, wire::decode_collective_head(image));
+  COUPLET_TRY(compare(around_, head_of(step, step.to), theirs, step.peer));
+  image.remove_prefix(wire::collective_head_bytes);
+  if (theirs.apart != (work.payload != nullptr) || (theirs.apart && !image.empty())) {
+    return fail(Code::protocol, "{} sends {} bytes in {}, not {}",
+                around_.courier->name(around_.group->peer(step.peer)), image.size(), describe(head_),
+                theirs.apart ? 0 : bytes_of(step.to));
+  }
+  return theirs.apart ? Status() : take_elements(step, image, theirs.big_endian);
 }
 
-Status Execution::compare(const wire::CollectiveHead& theirs, const Step& step) const {
-  const wire::CollectiveHead mine = head_of(step, step.to);
-  const auto text = [&] {
-    return fmt::format("rank {} ({}) calls {}", step.peer, around_.courier->name(around_.group->peer(step.peer)),
-                       describe(theirs));
-  };
-  if (!mine.agrees(theirs)) {
-    return fail(Code::mismatch, "{}, and rank {} ({}) {}", text(), around_.group->rank(),
-                around_.courier->name(around_.group->peer(around_.group->rank())), describe(mine));
+Status Execution::take_elements(const Step& step, std::string_view joined, bool big_endian) const {
+  const std::uint64_t bytes = bytes_of(step.to);
+  if (joined.size() != bytes) {
+    return fail(Code::protocol, "{} sends {} bytes in {}, not {}",
+                around_.courier->name(around_.group->peer(step.peer)), joined.size(), describe(head_), bytes);
   }
-  if (mine.previous != 0 && theirs.previous != 0 && mine.previous != theirs.previous) {
-    return fail(Code::mismatch, "{} as rank {} does, but the calls that the two have made before it differ", text(),
-                around_.group->rank());
-  }
+  if (bytes == 0) return {};
+  std::byte* const target = memory(step.to);
+  std::memcpy(target, joined.data(), bytes);
+  if (big_endian != head_.big_endian) message::swap_numbers(target, bytes, type_->swap_bytes);
   return {};
 }
 

@@ -26,7 +26,7 @@ class Mailbox {
   // channel, so that it does not wait for ever.
   void send(const wire::CollectiveNotice& notice, std::int32_t target) noexcept;
   // How often the member was lost.
-  [[nodiscard]] std::uint32_t losses_of(std::int32_t rank) const noexcept { return courier_.losses(group_.peer(rank)); }
+  [[nodiscard]] std::uint64_t losses_of(std::int32_t rank) const noexcept { return courier_.losses(group_.peer(rank)); }
   [[nodiscard]] bool has_notice() const noexcept { return request_ != nullptr && request_->done; }
   // Takes the next notice. source: -1 if it was dropped. Returns false if there is none.
   bool take(wire::CollectiveNotice& notice, std::int32_t& source);

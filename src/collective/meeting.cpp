@@ -57,7 +57,7 @@ void Meeting::meet(std::uint64_t call, const SystemOf& system_of) {
 
 // Has the child greeted in this creation? A process that was lost since one of the two began it takes no part.
 bool Meeting::has_come(const Child& child) const {
-  const std::uint32_t losses = mailbox_.losses_of(child.rank);
+  const std::uint64_t losses = mailbox_.losses_of(child.rank);
   return child.greeted && child.creation == creation_ && child.losses == losses && child.losses_first == losses;
 }
 

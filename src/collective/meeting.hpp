@@ -53,8 +53,8 @@ class Meeting {
     bool greeted = false;  // and was not answered
     std::uint64_t creation = 0;
     std::uint64_t call = 0;
-    std::uint32_t losses = 0;        // how often it had been lost when it greeted
-    std::uint32_t losses_first = 0;  // the same, when this member created the group
+    std::uint64_t losses = 0;        // how often it had been lost when it greeted
+    std::uint64_t losses_first = 0;  // the same, when this member created the group
   };
 
   [[nodiscard]] bool has_come(const Child& child) const;

@@ -25,11 +25,17 @@ void PastCalls::make_room(std::uint64_t next) noexcept {
 }
 
 void PastCalls::begin(std::uint64_t call, const wire::CollectiveHead& head) noexcept {
-  place(call) = {.call = call, .head = head, .why = {}};
+  place(call) = {.call = call, .signature = head.signature(), .head = head, .why = {}};
 }
 
-void PastCalls::end(std::uint64_t call, const wire::CollectiveHead& head) noexcept {
-  place(call) = {.call = call, .ended = true, .head = head, .why = {}};
+void PastCalls::end(std::uint64_t call, const wire::CollectiveHead& head, std::uint32_t signature) noexcept {
+  Past& past = place(call);
+  past.call = call;
+  past.failed = false;
+  past.ended = true;
+  past.signature = signature;
+  past.head = head;
+  if (!past.why.ok()) past.why = {};
 }
 
 void PastCalls::fail(std::uint64_t call, const Status& why) noexcept {
@@ -39,12 +45,6 @@ void PastCalls::fail(std::uint64_t call, const Status& why) noexcept {
 Status PastCalls::failure_in(std::uint64_t call) const noexcept {
   const Past& found = place(call);
   return found.call == call && found.failed ? found.why : Status();
-}
-
-std::uint32_t PastCalls::signature_before(std::uint64_t call) const noexcept {
-  if (call == 0) return 0;
-  const wire::CollectiveHead* const before = head_of(call - 1);
-  return before == nullptr ? 0 : before->signature();
 }
 
 const wire::CollectiveHead* PastCalls::head_of(std::uint64_t call) const noexcept {

@@ -18,7 +18,8 @@ class PastCalls {
   // Called before the call `next` begins: keeps what is known of those that have not ended.
   void make_room(std::uint64_t next) noexcept;
   void begin(std::uint64_t call, const wire::CollectiveHead& head) noexcept;
-  void end(std::uint64_t call, const wire::CollectiveHead& head) noexcept;
+  // signature: that of the head.
+  void end(std::uint64_t call, const wire::CollectiveHead& head, std::uint32_t signature) noexcept;
   void fail(std::uint64_t call, const Status& why) noexcept;
 
   [[nodiscard]] bool is_known(std::uint64_t call) const noexcept { return place(call).call == call; }
@@ -27,7 +28,10 @@ class PastCalls {
   // Returns why a call has failed; ok: it has not, or is not known.
   [[nodiscard]] Status failure_in(std::uint64_t call) const noexcept;
   // Returns the signature of the call before `call`; 0 if it has failed, or there was none.
-  [[nodiscard]] std::uint32_t signature_before(std::uint64_t call) const noexcept;
+  [[nodiscard]] std::uint32_t signature_before(std::uint64_t call) const noexcept {
+    const Past& before = place(call - 1);
+    return call > 0 && before.call == call - 1 ? before.signature : 0;
+  }
   // Returns what this member has made of a call; nullptr: it has failed, or is not known.
   [[nodiscard]] const wire::CollectiveHead* head_of(std::uint64_t call) const noexcept;
   // Returns the first call from `call` on that has begun and has not ended; `next` if there is none.
@@ -39,6 +43,7 @@ class PastCalls {
     std::uint64_t call = UINT64_MAX;
     bool failed = false;
     bool ended = false;
+    std::uint32_t signature = 0;  // that of `head`; 0: it has failed
     wire::CollectiveHead head;
     Status why;  // failed
   };

@@ -293,6 +293,18 @@ Status check_own_count(const Arguments& arguments, std::int32_t own) {
   return {};
 }
 
+}  // namespace
+
+std::string name_of(Collective kind, bool uneven) {
+  return std::string(cost::name_of(kind)) + (uneven && kind != Collective::reduce_scatter ? "v" : "");
+}
+
+void forget_unused(Arguments& arguments, std::int32_t own) noexcept {
+  if (arguments.root == own) return;
+  if (arguments.kind == Collective::gather) arguments.output_counts = arguments.output_offsets = nullptr;
+  if (arguments.kind == Collective::scatter) arguments.input_counts = arguments.input_offsets = nullptr;
+}
+
 Status check_memory(const Arguments& arguments, std::int32_t own, std::int32_t size) {
   const Needs needs = needs_of(arguments, own, size);
   const auto members = static_cast<std::uint64_t>(size);
@@ -304,18 +316,6 @@ Status check_memory(const Arguments& arguments, std::int32_t own, std::int32_t s
   COUPLET_TRY(check_array("data", arguments.input, arguments.sizes.input, needs.input));
   return check_array(arguments.kind == Collective::broadcast ? "data" : "result", arguments.output,
                      arguments.sizes.output, needs.output);
-}
-
-}  // namespace
-
-std::string name_of(Collective kind, bool uneven) {
-  return std::string(cost::name_of(kind)) + (uneven && kind != Collective::reduce_scatter ? "v" : "");
-}
-
-void forget_unused(Arguments& arguments, std::int32_t own) noexcept {
-  if (arguments.root == own) return;
-  if (arguments.kind == Collective::gather) arguments.output_counts = arguments.output_offsets = nullptr;
-  if (arguments.kind == Collective::scatter) arguments.input_counts = arguments.input_offsets = nullptr;
 }
 
 Status check(const Arguments& arguments, std::int32_t own, std::int32_t size, const Operations& operations) {

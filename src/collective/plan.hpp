@@ -59,6 +59,9 @@ void forget_unused(Arguments& arguments, std::int32_t own) noexcept;
 [[nodiscard]] Status check(const Arguments& arguments, std::int32_t own, std::int32_t size,
                            const Operations& operations);
 
+// Does the part of check() that depends on the memory: whether it is large enough.
+[[nodiscard]] Status check_memory(const Arguments& arguments, std::int32_t own, std::int32_t size);
+
 // Returns what the choice of a method depends on. REQUIRES: check() has returned ok.
 [[nodiscard]] cost::CollectiveShape shape_of(const Arguments& arguments, std::int32_t size, const Systems& systems,
                                              const Operations& operations);

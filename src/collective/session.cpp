@@ -124,6 +124,15 @@ Status Session::lost_member() const {
   return {};
 }
 
+bool Session::is_undisturbed() {
+  if (!meeting_.met() || has_notice() || !failures_.empty()) return false;
+  const std::uint64_t losses = courier_.losses();
+  if (losses == checked_losses_) return true;
+  if (!lost_member().ok()) return false;
+  checked_losses_ = losses;
+  return true;
+}
+
 Status Session::lost(std::int32_t rank) const {
   return fail(Code::peer_lost, "rank {} is lost, and the group has to be freed, and created again: {}", rank,
               courier_.loss(mailbox_.group().peer(rank)).text());

@@ -73,6 +73,8 @@ class Session {
   // Returns peer_lost if a member was lost since this object was made. One that has left in good order has sent all
   // that its calls had to send; a call that needs more of it fails by itself.
   [[nodiscard]] Status lost_member() const;
+  // Have the members met, is nothing known of a failure or a notice, and is no member lost?
+  [[nodiscard]] bool is_undisturbed();
   // Returns peer_lost if a member that has to come to the meeting for the call is lost, or has left, and all that it
   // had sent has come. It may have been lost before this object was made.
   [[nodiscard]] Status absent_member(std::uint64_t call) const;
@@ -104,7 +106,8 @@ class Session {
   Mailbox mailbox_;
   Meeting meeting_;
   std::uint64_t next_call_ = 0;
-  std::vector<std::uint32_t> losses_;  // for each member, how often it had been lost when this object was made
+  std::vector<std::uint64_t> losses_;  // for each member, how often it had been lost when this object was made
+  std::uint64_t checked_losses_ = 0;   // of any peer, when no member was lost
   std::map<CallOfCreation, EarlyFailure> failures_;  // those of calls that this member has not begun
   PastCalls past_;
   std::vector<std::uint64_t> creations_;  // for each member, the one that its last notice names

@@ -379,7 +379,7 @@ const Crowd* Engine::crowd() const noexcept {
 }
 
 void Engine::limit_sleep(std::uint64_t longest_ns) {
-  state_->longest_sleep_ns = longest_ns;
+  state_->longest_sleep_ns = std::min(state_->longest_sleep_ns, longest_ns);
 }
 
 void Engine::set_counters(counters::Counters& counters) {

@@ -100,7 +100,7 @@ class Engine {
     return false;
   }
 
-  // Bounds each sleep, for sources that nothing wakes (outstanding work of MPI).
+  // Bounds each sleep by this time, and by those of earlier calls, for sources that nothing wakes (work of MPI).
   void limit_sleep(std::uint64_t longest_ns);
 
   // Sets the Turn in which several threads use this engine; it outlives the engine. Returns system as

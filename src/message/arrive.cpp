@@ -19,6 +19,14 @@ wire::MessageKind kind_of(const wire::FrameHeader& header) {
   return static_cast<wire::MessageKind>(header.kind & wire::message_kind_mask);
 }
 
+// Could one of the receives from any source take the message? The peer may be no member of its group.
+bool takes(const RequestChain& any_source, const wire::FrameHeader& header) noexcept {
+  for (const Request* any = any_source.first(); any != nullptr; any = RequestChain::after(*any)) {
+    if (accepts(*any, header.context, header.tag)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 // Returns the first posted of the receives from this peer that take the message.
@@ -96,7 +104,7 @@ bool Messenger::taken_at_once(channel::Channel& channel, const wire::FrameHeader
   constexpr std::uint8_t own_eager = wire::message_frame_kind(wire::MessageKind::eager, wire::own_big_endian);
   const std::uint64_t bytes = payload.size();
   if (header.kind != own_eager || bytes >= placed_bytes || header.first != bytes) return false;
-  if (channel.peer() >= flows_.size() || !any_source_.empty()) return false;
+  if (channel.peer() >= flows_.size() || takes(any_source_, header)) return false;
   Flow* flow = flows_[channel.peer()].get();
   if (flow == nullptr || flow->channel != &channel || !flow->fast) return false;
   Request* request = flow->posted.first();

@@ -1,6 +1,7 @@
 #include "message/courier.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "message/probe.hpp"
 
@@ -40,6 +41,27 @@ Request* Courier::receive_bytes(Group& group, std::uint32_t context, std::int32_
   return made.release();
 }
 
+bool Courier::send_at_once(Group& group, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes,
+                           std::int32_t target) noexcept {
+  Flow* const flow = messenger_.flows_[group.peer(target)].get();
+  try {
+    return flow != nullptr && messenger_.sent_at_once(*flow, context, tag, bytes);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+
+Request* Courier::receive_soon(Group& group, std::uint32_t context, std::int32_t tag, std::string& bytes,
+                               std::int32_t source) {
+  Messenger::RequestHold made(messenger_);
+  messenger_.prepare_receive(*made, group, bytes.data(), bytes.size(), *find_type(COUPLET_BYTE), source, tag);
+  made->context = context;
+  made->uncounted = true;
+  messenger_.begin_receive(*made);
+  if (!made->done) static_cast<void>(spin(*made));
+  return made.release();
+}
+
 Request* Courier::promise(Group& group, const std::string& what) {
   Request* const made = messenger_.take_request();
   made->sending = true;  // it is not in a list of receives
@@ -71,6 +93,15 @@ bool Courier::withdraw(Request*& request) noexcept {
   return true;
 }
 
+void Courier::abandon(Request*& request, std::unique_ptr<std::string> memory) noexcept {
+  if (request->done) {
+    static_cast<void>(end(request));
+  } else if (!withdraw(request)) {
+    request->owned = std::move(memory);
+    std::exchange(request, nullptr)->detached = true;
+  }
+}
+
 // What has arrived so far is copied, too: the check of a frame may need it.
 bool Courier::detach(Request*& request) noexcept {
   const bool moves = request->stage == Stage::placing || request->stage == Stage::collecting ||
@@ -95,6 +126,12 @@ bool Courier::detach(Request*& request) noexcept {
 Status Courier::wait(const std::function<bool()>& done, std::uint64_t deadline_ns,
                      const std::function<std::string()>& what) {
   return messenger_.wait_until(done, deadline_ns, what, true);
+}
+
+bool Courier::poll(const Request& request) noexcept {
+  channel::Channel* const channel = request.flow != nullptr ? request.flow->channel : nullptr;
+  if (channel != nullptr) messenger_.poll_channel(*channel, 1);
+  return request.done;
 }
 
 void Courier::watch(const Request& request) noexcept {
@@ -129,8 +166,9 @@ int Courier::groups_like(const Group& group) const noexcept {
   return count;
 }
 
-std::uint32_t Courier::losses(channel::PeerId peer) const noexcept {
-  const Flow* const flow = messenger_.flows_[peer].get();
+std::uint64_t Courier::losses(std::optional<channel::PeerId> peer) const noexcept {
+  if (!peer) return messenger_.losses_.count;
+  const Flow* const flow = messenger_.flows_[*peer].get();
   return flow == nullptr ? 0 : flow->losses;
 }
 

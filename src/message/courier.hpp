@@ -5,7 +5,11 @@
 // detach(). Tests: tests/conformance/collective.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "message/message.hpp"
@@ -25,6 +29,13 @@ class Courier {
   // Does the same with `bytes`, which is resized for what arrives and must keep its address.
   [[nodiscard]] Request* receive_bytes(Group& group, std::uint32_t context, std::int32_t tag, std::string& bytes,
                                        std::int32_t source);
+  // Sends a short message if that can be done at once. Returns false if nothing was sent. The bytes are copied.
+  bool send_at_once(Group& group, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes,
+                    std::int32_t target) noexcept;
+  // Begins to receive a message of at most bytes.size() bytes, and spins for it: it may be done when this returns.
+  // `bytes` must keep the address of its characters.
+  [[nodiscard]] Request* receive_soon(Group& group, std::uint32_t context, std::int32_t tag, std::string& bytes,
+                                      std::int32_t source);
   // Makes a request that nothing completes but keep(): a call of the user that stands for many messages. what: its
   // name in texts, which outlives the request.
   [[nodiscard]] Request* promise(Group& group, const std::string& what);
@@ -33,16 +44,18 @@ class Courier {
   Status end(Request*& request);
   // Takes back a receive that no message has met. Returns false if one has, or if the request is a send.
   bool withdraw(Request*& request) noexcept;
+  // Takes a receive back, however far it has come. It gets its memory, and ends by itself if its message is under way.
+  void abandon(Request*& request, std::unique_ptr<std::string> memory) noexcept;
   // Moves the message of a request that cannot be withdrawn to memory of its own, so that the caller's memory is free,
   // and takes the request back: it ends by itself, however late the peer makes its next call. Returns false if the
   // request is done, if it grows with what arrives, if the peer may be writing into the caller's memory, or if there is
   // no memory.
   bool detach(Request*& request) noexcept;
 
-  // Is there an engine to wait with?
-  [[nodiscard]] bool can_wait() const noexcept { return messenger_.engine_ != nullptr; }
   // Polls the channel of `request` for a short time. Returns true if it is done.
   bool spin(const Request& request) noexcept { return messenger_.engine_ != nullptr && messenger_.spin(request); }
+  // Polls the channel of `request` once, for a caller that polls many. Returns true if the request is done.
+  bool poll(const Request& request) noexcept;
   // Waits until done() returns true. Returns timeout, interrupted or state as Engine::wait does.
   Status wait(const std::function<bool()>& done, std::uint64_t deadline_ns, const std::function<std::string()>& what);
   // Called while this process waits for `request`: the death of its source is noticed without a hub, too.
@@ -53,8 +66,8 @@ class Courier {
   // Drops what has arrived from the peer in a context that has ended, and what still arrives. Its senders are told that
   // their messages are not needed.
   void drop(channel::PeerId peer, std::uint32_t context) noexcept;
-  // How often the peer was lost so far.
-  [[nodiscard]] std::uint32_t losses(channel::PeerId peer) const noexcept;
+  // How often the peer was lost so far; without a peer: how often any was.
+  [[nodiscard]] std::uint64_t losses(std::optional<channel::PeerId> peer = std::nullopt) const noexcept;
   // Has the peer, the last time, left in good order?
   [[nodiscard]] bool has_left(channel::PeerId peer) const noexcept;
   // Is the peer lost, and not back?

@@ -48,6 +48,7 @@ struct Request {
   bool swap = false;               // what arrives has the other byte order
   bool detached = false;           // goes back to the pool by itself
   bool whole = true;               // shared: the own pieces are there
+  bool uncounted = false;          // a message of the library itself, which no counter counts
   bool listed = false;             // during waitall and waitany: it is in the caller's list
   std::uint8_t element_shift = 0;  // an element has 1 << element_shift bytes
   std::uint32_t context = 0;
@@ -74,6 +75,10 @@ struct Request {
   std::uint64_t moved = 0;  // shared: pieces that the sender copies
   channel::Outgoing outgoing;
 };
+// Does the channel have pieces of the message to send?
+[[nodiscard]] inline bool is_under_way(const Request& request) noexcept {
+  return request.in_channel || request.more_pieces != 0;
+}
 using RequestChain = Chain<Request, &Request::next, &Request::previous>;
 using PostedList = MatchList<Request>;
 

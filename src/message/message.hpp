@@ -231,7 +231,7 @@ class Messenger final : public channel::FrameHandler {
   }
   // Messages of the library itself are not counted.
   void count(const Request& request) noexcept {
-    if (request.text != nullptr || request.owned != nullptr) return;
+    if (request.uncounted || request.text != nullptr || request.owned != nullptr) return;
     if (request.sending) {
       const bool announced = request.stage == Stage::offered || request.stage == Stage::moving;
       count_sent(*request.flow, request.bytes, announced ? Counter::messages_rendezvous : Counter::messages_eager);
@@ -253,6 +253,8 @@ class Messenger final : public channel::FrameHandler {
   // send.cpp
   Status misused_send(const Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                       std::int32_t tag) const;
+  // Sends an eager message if credit and lane allow it now. Returns false if nothing was sent.
+  bool sent_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes);
   Status begin_send(Request& request);
   void queue_eager(Request& request) noexcept;
   void offer(Request& request) noexcept;
@@ -265,7 +267,6 @@ class Messenger final : public channel::FrameHandler {
   channel::Outgoing* free_piece(Request& request) noexcept;
   static void outgoing_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
   static void piece_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
-  static bool is_under_way(const Request& request) noexcept { return request.in_channel || request.more_pieces != 0; }
   static void control_finished(channel::Outgoing& outgoing, const Status& status) noexcept;
   void post_control(Flow& flow, wire::FrameHeader& header, std::span<const std::byte> payload) noexcept;
   Status finish_blocking_send(Request& request);
@@ -362,7 +363,10 @@ class Messenger final : public channel::FrameHandler {
   ArrivalsOfAll arrivals_;
   std::uint32_t rounds_ = 0;
   std::size_t pending_ = 0;
-  std::size_t lost_peers_ = 0;
+  struct Losses {
+    std::size_t peers = 0;    // that are lost now
+    std::uint64_t count = 0;  // how often any peer was lost
+  } losses_;
   std::uint64_t grown_credit_bytes_ = 0;  // beyond the credit with which peers begin
   bool big_endian_ = false;               // the byte order that sent frames claim
   Group* universe_group_ = nullptr;

@@ -144,7 +144,7 @@ void Messenger::peer_returned(channel::PeerId peer) {
   Flow& flow = flow_to(peer);
   if (!flow.lost) return;
   flow.lost = false;
-  --lost_peers_;
+  --losses_.peers;
   reset_credit(flow);
   flow.reach = Reach::unknown;
   flow.memory.reset();
@@ -256,7 +256,8 @@ void Messenger::lose(Flow& flow, const Status& why) noexcept {
   flow.lost = true;
   flow.left = why.code() == Code::end;
   ++flow.losses;
-  ++lost_peers_;
+  ++losses_.count;
+  ++losses_.peers;
   flow.fast = false;
   flow.loss = loss_of(flow, why);
   flow.placed = nullptr;

@@ -20,14 +20,14 @@ bool Probe::look(Messenger& messenger, Group& group, std::int32_t source, std::i
   if (source != COUPLET_ANY_SOURCE && (flow == nullptr || flow->channel == nullptr)) {
     messenger.channels_.waits_for(group.peer(source));
   }
-  if (none && messenger.lost_peers_ == 0) return false;
+  if (none && messenger.losses_.peers == 0) return false;
   Request receive;  // it is never posted
   messenger.prepare_receive(receive, group, nullptr, 0, *find_type(COUPLET_BYTE), source, tag);
   if (const Arrival* const arrival = messenger.find_arrival(receive); arrival != nullptr) {
     message = {group.rank_of(arrival->flow->peer), arrival->tag, arrival->bytes, arrival->bytes};
     return true;
   }
-  if (messenger.lost_peers_ == 0 || messenger.senders_left(receive).ok()) return false;
+  if (messenger.losses_.peers == 0 || messenger.senders_left(receive).ok()) return false;
   message = {source, tag, 0, 0};
   return true;
 }

@@ -116,7 +116,7 @@ void Messenger::begin_receive(Request& request) noexcept {
   ++pending_;
   ++request.group->pending;
   if (take_arrived(request)) return;
-  if (lost_peers_ > 0 && !senders_left(request).ok()) {
+  if (losses_.peers > 0 && !senders_left(request).ok()) {
     look_for_returned();
     if (take_arrived(request)) return;
     if (Status status = senders_left(request); !status.ok()) return finish(request, std::move(status));

@@ -47,6 +47,27 @@ Status Messenger::misused_send(const Group& group, const void* data, std::uint64
   return fail(Code::argument, "send: {} elements are more than {} bytes", count, largest_message_bytes);
 }
 
+bool Messenger::sent_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes) {
+  const std::uint64_t charge = bytes.size() + wire::eager_overhead_bytes;
+  if (!flow.fast || bytes.size() > flow.eager_bytes || charge > flow.credit) [[unlikely]] {
+    return false;
+  }
+  wire::FrameHeader header;
+  header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
+  header.payload_bytes = static_cast<std::uint32_t>(bytes.size());
+  header.tag = tag;
+  header.context = context;
+  header.first = bytes.size();
+  header.second = flow.owed;
+  if (!flow.channel->try_send(header, bytes)) [[unlikely]] {
+    return false;
+  }
+  flow.credit -= charge;
+  flow.owed = 0;
+  count_sent(flow, bytes.size(), Counter::messages_eager);
+  return true;
+}
+
 Status Messenger::send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                        std::int32_t tag) {
   const TypeInfo* info = find_type(type);
@@ -55,21 +76,9 @@ Status Messenger::send(Group& group, const void* data, std::uint64_t count, coup
   }
   const std::uint64_t bytes = count * info->element_bytes;
   Flow* flow = flows_[group.peer(target)].get();
-  if (flow != nullptr && flow->fast && bytes <= flow->eager_bytes && bytes + wire::eager_overhead_bytes <= flow->credit)
+  if (flow != nullptr && sent_at_once(*flow, group.context(), tag, {static_cast<const std::byte*>(data), bytes}))
       [[likely]] {
-    wire::FrameHeader header;
-    header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
-    header.payload_bytes = static_cast<std::uint32_t>(bytes);
-    header.tag = tag;
-    header.context = group.context();
-    header.first = bytes;
-    header.second = flow->owed;
-    if (flow->channel->try_send(header, {static_cast<const std::byte*>(data), bytes})) [[likely]] {
-      flow->credit -= bytes + wire::eager_overhead_bytes;
-      flow->owed = 0;
-      count_sent(*flow, bytes, Counter::messages_eager);
-      return {};
-    }
+    return {};
   }
   Request request;
   request.sending = true;

@@ -10,6 +10,9 @@ namespace {
 constexpr std::uint8_t flag_big_endian = 1;
 constexpr std::uint8_t flag_apart = 2;
 constexpr std::uint8_t flag_uneven = 4;
+// The first byte of a short head. No kind of call has these numbers.
+constexpr std::uint8_t short_little_endian = 0;
+constexpr std::uint8_t short_big_endian = 128;
 constexpr std::uint8_t all_flags = flag_big_endian | flag_apart | flag_uneven;
 
 const std::byte* bytes_of(std::string_view image) noexcept {
@@ -78,6 +81,24 @@ Result<CollectiveHead> decode_collective_head(std::string_view image) {
   head.apart = (flags & flag_apart) != 0;
   head.uneven = (flags & flag_uneven) != 0;
   return head;
+}
+
+void encode_short_head(const ShortHead& head, std::span<std::byte, short_head_bytes> image) noexcept {
+  put_little(image.data(), head.previous << 8U | (head.big_endian ? short_big_endian : short_little_endian));
+  put_little(image.data() + 4, head.signature);
+}
+
+bool has_short_head(std::string_view image) noexcept {
+  if (image.size() < short_head_bytes) return false;
+  const auto first = take_little<std::uint8_t>(bytes_of(image));
+  return first == short_little_endian || first == short_big_endian;
+}
+
+ShortHead decode_short_head(std::string_view image) noexcept {
+  const auto first = take_little<std::uint32_t>(bytes_of(image));
+  return {.signature = take_little<std::uint32_t>(bytes_of(image) + 4),
+          .previous = first >> 8U,
+          .big_endian = (first & 0xFFU) == short_big_endian};
 }
 
 std::string encode_collective_notice(const CollectiveNotice& notice) {

@@ -16,7 +16,9 @@
 namespace couplet::wire {
 
 inline constexpr std::size_t collective_head_bytes = 24;
-inline constexpr std::uint32_t collective_magic = 0x324C4343;  // "CCL2"
+inline constexpr std::size_t short_head_bytes = 8;
+inline constexpr std::uint32_t max_short_previous = 0xFFFFFF;
+inline constexpr std::uint32_t collective_magic = 0x334C4343;  // "CCL3"
 inline constexpr std::size_t collective_notice_bytes = 48;     // without what follows
 inline constexpr std::uint32_t max_notice_text_bytes = 4096;
 inline constexpr std::uint64_t max_creation = UINT64_MAX / 2;
@@ -45,6 +47,21 @@ struct CollectiveHead {
 void encode_collective_head(const CollectiveHead& head, std::span<std::byte, collective_head_bytes> image) noexcept;
 // Returns protocol if there are too few bytes, or flags that do not exist.
 [[nodiscard]] Result<CollectiveHead> decode_collective_head(std::string_view image);
+
+// The head of a message of a call that all members have made before: its signature says what it is.
+struct ShortHead {
+  std::uint32_t signature = 0;
+  std::uint32_t previous = 0;  // the lowest 24 bits of the signature of the call before; 0: not known, or it has failed
+  bool big_endian = false;     // byte order of the numbers
+
+  friend bool operator==(const ShortHead&, const ShortHead&) = default;
+};
+
+void encode_short_head(const ShortHead& head, std::span<std::byte, short_head_bytes> image) noexcept;
+// Does the message begin with a short head?
+[[nodiscard]] bool has_short_head(std::string_view image) noexcept;
+// REQUIRES: has_short_head().
+[[nodiscard]] ShortHead decode_short_head(std::string_view image) noexcept;
 
 enum class NoticeKind : std::uint32_t {
   greeting = 1,  // to the parent in the tree: this member, and all below it, have come

@@ -84,6 +84,20 @@ TEST(CollectiveHead, DiffersIfAnyMemberDiffers) {
   }
 }
 
+TEST(ShortHead, HasGoldenBytesAndComesBack) {
+  for (const bool big_endian : {false, true}) {
+    const ShortHead given{.signature = 0xA0B0C0D0, .previous = 0x010203, .big_endian = big_endian};
+    std::array<std::byte, short_head_bytes> array{};
+    encode_short_head(given, array);
+    const std::string image(reinterpret_cast<const char*>(array.data()), array.size());
+    EXPECT_EQ(image, bytes({big_endian ? 128 : 0, 3, 2, 1, 0xD0, 0xC0, 0xB0, 0xA0}));
+    ASSERT_TRUE(has_short_head(image));
+    EXPECT_EQ(decode_short_head(image), given);
+    EXPECT_FALSE(has_short_head(image.substr(0, 7)));
+  }
+  EXPECT_FALSE(has_short_head(image_of(head)));
+}
+
 TEST(CollectiveNotice, HasGoldenBytes) {
   CollectiveNotice notice;
   notice.kind = NoticeKind::revoke;
@@ -95,7 +109,7 @@ TEST(CollectiveNotice, HasGoldenBytes) {
   notice.text = "ab";
   EXPECT_EQ(
       encode_collective_notice(notice),
-      bytes({'C', 'C', 'L', '2', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   1,
+      bytes({'C', 'C', 'L', '3', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   1,
              0,   0,   0,   0,   0, 0, 0, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0x98, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 'a', 'b'}));
 }
 
