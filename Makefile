@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft test stress chaos sim sim-mutants bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
+.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -27,6 +27,12 @@ demo-spacecraft: ## the spacecraft example: a solver asks workers for a closer l
 	@tools/build release
 	@tools/install-python
 	@tools/demo spacecraft
+
+demo-heat-cube: ## three heat codes coupled by files, by messages, and by couplet convert; one solver split over two MPIs
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo heat-cube
 
 test:          ## all tests but those of the targets below
 	@tools/bootstrap test
@@ -65,7 +71,7 @@ check:         ## formatting, layers, sizes, linters, types, symbols, headers, d
 	@tools/bootstrap check
 	@tools/check/run
 
-check-model:   ## the protocol of the slots, every state of a model, and mutants that must fail
+check-model:   ## the protocols of slots and of halves, every state of a model, and mutants that must fail
 	@tools/bootstrap check-model
 	@tools/check-model
 

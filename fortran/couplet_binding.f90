@@ -36,6 +36,22 @@ module couplet_binding
     integer(c_int64_t) :: counts_size
   end type
 
+  type, bind(c) :: c_exchange_options
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: method
+    real(c_double) :: timeout_s
+  end type
+
+  type, bind(c) :: c_exchange_edge
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: title
+    integer(c_int64_t) :: tag
+    integer(c_int64_t) :: every
+    integer(c_int64_t) :: offset
+    integer(c_int32_t) :: peer
+    integer(c_int32_t) :: is_variable
+  end type
+
   type, bind(c) :: c_series_options
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: slots
@@ -832,6 +848,141 @@ module couplet_binding
       integer(c_int32_t), value :: operation
       type(c_collective_options), intent(in) :: options
       type(c_ptr), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_exchange_options_init(options) bind(c, name="couplet_exchange_options_init")
+      import :: c_exchange_options
+      type(c_exchange_options), intent(out) :: options
+    end subroutine
+    subroutine c_exchange_edge_init(edge) bind(c, name="couplet_exchange_edge_init")
+      import :: c_exchange_edge
+      type(c_exchange_edge), intent(out) :: edge
+    end subroutine
+    function c_exchange_create(group, name, options, exchange) bind(c, name="couplet_exchange_create") result(status)
+      import :: c_exchange_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: name
+      type(c_exchange_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: exchange
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_send_box(exchange, edge, data, type, dimensions, shape, stride_bytes, start, stop, number) &
+        bind(c, name="couplet_exchange_send_box") result(status)
+      import :: c_exchange_edge, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: exchange
+      type(c_exchange_edge), intent(in) :: edge
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: dimensions
+      integer(c_int64_t), intent(in) :: shape(*)
+      type(c_ptr), value :: stride_bytes
+      integer(c_int64_t), intent(in) :: start(*)
+      integer(c_int64_t), intent(in) :: stop(*)
+      integer(c_int32_t), intent(inout) :: number
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_receive_box(exchange, edge, data, type, dimensions, shape, stride_bytes, start, stop, number) &
+        bind(c, name="couplet_exchange_receive_box") result(status)
+      import :: c_exchange_edge, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: exchange
+      type(c_exchange_edge), intent(in) :: edge
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: dimensions
+      integer(c_int64_t), intent(in) :: shape(*)
+      type(c_ptr), value :: stride_bytes
+      integer(c_int64_t), intent(in) :: start(*)
+      integer(c_int64_t), intent(in) :: stop(*)
+      integer(c_int32_t), intent(inout) :: number
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_send_list(exchange, edge, data, type, block, indices, index_count, number) &
+        bind(c, name="couplet_exchange_send_list") result(status)
+      import :: c_exchange_edge, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: exchange
+      type(c_exchange_edge), intent(in) :: edge
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int64_t), value :: block
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int64_t), value :: index_count
+      integer(c_int32_t), intent(inout) :: number
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_receive_list(exchange, edge, data, type, block, indices, index_count, number) &
+        bind(c, name="couplet_exchange_receive_list") result(status)
+      import :: c_exchange_edge, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: exchange
+      type(c_exchange_edge), intent(in) :: edge
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int64_t), value :: block
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int64_t), value :: index_count
+      integer(c_int32_t), intent(inout) :: number
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_freeze(exchange) bind(c, name="couplet_exchange_freeze") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: exchange
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_start(exchange) bind(c, name="couplet_exchange_start") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: exchange
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_test(exchange, done) bind(c, name="couplet_exchange_test") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: exchange
+      integer(c_int32_t), intent(inout) :: done
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_wait(exchange, timeout_s) bind(c, name="couplet_exchange_wait") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: exchange
+      real(c_double), value :: timeout_s
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_arrived(exchange, edge, arrived) bind(c, name="couplet_exchange_arrived") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: exchange
+      integer(c_int32_t), value :: edge
+      integer(c_int32_t), intent(inout) :: arrived
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_set_length(exchange, edge, bytes) bind(c, name="couplet_exchange_set_length") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: exchange
+      integer(c_int32_t), value :: edge
+      integer(c_int64_t), value :: bytes
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_length(exchange, edge, bytes) bind(c, name="couplet_exchange_length") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: exchange
+      integer(c_int32_t), value :: edge
+      integer(c_int64_t), intent(inout) :: bytes
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_method(exchange, method) bind(c, name="couplet_exchange_method") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: exchange
+      type(c_ptr), intent(inout) :: method
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_explain(exchange, text, bytes, needed) bind(c, name="couplet_exchange_explain") &
+        result(status)
+      import :: c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: exchange
+      type(c_ptr), value :: text
+      integer(c_size_t), value :: bytes
+      integer(c_size_t), intent(inout) :: needed
+      integer(c_int32_t) :: status
+    end function
+    function c_exchange_close(exchange) bind(c, name="couplet_exchange_close") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: exchange
       integer(c_int32_t) :: status
     end function
     subroutine c_series_options_init(options) bind(c, name="couplet_series_options_init")

@@ -12,6 +12,7 @@ exceptions of couplet.errors. Guide: docs/guide/python.md.
 from couplet._areas import Area, AreaInfo
 from couplet._collectives import CollectiveRequest, Operation
 from couplet._couplet import Message, version
+from couplet._exchanges import Exchange
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group, MessageArrival
 from couplet._requests import Request, waitall, waitany
 from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Steps, Waits, Writer
@@ -68,6 +69,7 @@ __all__ = [
     "ElementTypeError",
     "Error",
     "EvictedError",
+    "Exchange",
     "ExistsError",
     "FieldInfo",
     "ForkedError",

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from couplet import _couplet
 from couplet._collectives import Collectives
 from couplet._couplet import Message
+from couplet._exchanges import Exchange
 from couplet._requests import Request
 from couplet._waiting import Entry, Thing, ready, wake
 from couplet.errors import Error
@@ -95,6 +96,13 @@ class Group(Collectives):
     def size(self) -> int:
         """Gives the number of ranks."""
         return self._handle.rank_and_size()[1]
+
+    def create_exchange(self, name: str, *, method: str = "auto", timeout: float = 60.0) -> Exchange:
+        """Creates the exchange `name` among the ranks of the group. No message is sent.
+
+        `method`: "auto" or the name of one. `timeout` bounds freezing and closing, in seconds.
+        """
+        return Exchange(_couplet.create_exchange(self._handle, name, method, float(timeout)))
 
     def free(self) -> None:
         """Frees a group of create_group. The other groups belong to the universe."""

@@ -1,6 +1,7 @@
 // Turns a Python call into a call of the C interface: without the GIL, with looks for signals so that Ctrl-C works, and
 // by one thread at a time. A status becomes an exception of couplet.errors. The bindings in universe.cpp, messages.cpp,
-// collectives.cpp, series.cpp, tasks.cpp, areas.cpp and waiting.cpp are built on it; it is built on couplet.h.
+// collectives.cpp, exchanges.cpp, series.cpp, tasks.cpp, areas.cpp and waiting.cpp are built on it; it is built on
+// couplet.h.
 // Invariants: the error text is fetched by the thread that made the call; a buffer lives for as long as the library may
 // touch it, also if Python has dropped the request. No thread waits for its turn with the GIL. A handle is read once
 // for each call, with the GIL, since another thread may close it meanwhile. What the library gives out as pointers is
@@ -246,6 +247,7 @@ nb::dlpack::dtype element_type(couplet_type type);
 
 void bind_messages(nb::module_& module);
 void bind_collectives(nb::module_& module);
+void bind_exchanges(nb::module_& module);
 void bind_series(nb::module_& module);
 void bind_tasks(nb::module_& module);
 void bind_areas(nb::module_& module);

@@ -180,6 +180,42 @@ struct Area {
   couplet_status check(const Outcome& outcome, const char* verb) const;
 };
 
+/// The terms of an edge of an exchange.
+struct EdgeTerms {
+  int32_t peer;
+  int64_t tag;
+  std::string title;
+  uint64_t every;
+  uint64_t offset;
+  bool is_variable;
+};
+
+/// One process's part in an exchange.
+struct Exchange {
+  std::shared_ptr<UniverseState> state;
+  couplet_exchange* handle = nullptr;
+  std::vector<nb::object> arrays{};  ///< the edges are parts of them
+
+  /// Adds an array, which may have gaps, to an edge, and returns the number of the edge.
+  uint32_t add(nb::handle array, const EdgeTerms& terms, bool sends);
+  uint32_t add_list(nb::handle array, const std::vector<int64_t>& indices, uint64_t block, const EdgeTerms& terms,
+                    bool sends);
+  void freeze() const;
+  void start() const;
+  [[nodiscard]] bool test() const;
+  void wait(double timeout_s) const;
+  [[nodiscard]] bool arrived(uint32_t edge) const;
+  void set_length(uint32_t edge, uint64_t bytes) const;
+  [[nodiscard]] uint64_t length(uint32_t edge) const;
+  [[nodiscard]] std::string method() const;
+  [[nodiscard]] std::string explain() const;
+  void close();
+
+ private:
+  [[nodiscard]] couplet_exchange* open_handle(const char* verb) const;
+  couplet_status check(const Outcome& outcome, const char* verb) const;
+};
+
 /// Makes an operation of collective calls from a function of two arrays, and returns its number.
 [[nodiscard]] int32_t create_operation(couplet_universe* universe, const std::string& name, nb::object function,
                                        bool commutative);

@@ -22,8 +22,10 @@
 #include "collective/collective.hpp"
 #include "couplet/couplet.h"
 #include "engine/turn.hpp"
+#include "exchange/exchange.hpp"
 #include "os/clock.hpp"
 #include "os/fork.hpp"
+#include "runtime/exchange_methods.hpp"
 #include "runtime/readiness.hpp"
 #include "runtime/universe.hpp"
 #include "series/time_interpolation.hpp"
@@ -46,6 +48,7 @@ enum class HandleKind : std::uint32_t {
   group = 0x47435043,
   series = 0x53435043,
   tasks = 0x54435043,
+  exchange = 0x58435043,
   area = 0x41435043,
   gone = 0
 };
@@ -136,6 +139,17 @@ struct couplet_area {
   std::unique_ptr<couplet::task::Area> area;
 };
 
+struct couplet_exchange {
+  static constexpr auto expected_kind = couplet::capi::HandleKind::exchange;
+  couplet::capi::HandleKind kind = expected_kind;
+  couplet_universe* owner = nullptr;
+  std::uint64_t group_hash = 0;
+  std::unique_ptr<couplet::exchange::Exchange> exchange;
+  std::string method;  // what couplet_exchange_method gave out
+
+  couplet::Status close();
+};
+
 struct couplet_universe {
   couplet::capi::HandleKind kind = couplet::capi::HandleKind::universe;
   std::uint64_t fork_generation = couplet::os::fork_generation();
@@ -143,10 +157,15 @@ struct couplet_universe {
   std::unique_ptr<couplet::runtime::Universe> universe;
   std::unique_ptr<couplet::runtime::Readiness> readiness;         // nullptr: nothing was waited for in this way
   std::unique_ptr<couplet::collective::Collectives> collectives;  // nullptr: no collective call was made
+  std::vector<std::unique_ptr<couplet::exchange::Maker>> makers;  // methods for exchanges that an MPI has brought
+  std::unique_ptr<couplet::runtime::ExchangeMethods> methods;     // nullptr: there was no exchange
   std::vector<std::unique_ptr<couplet_group>> groups;             // [0]: all ranks, [1]: the own program
   std::vector<std::unique_ptr<couplet_series>> series;
   std::vector<std::unique_ptr<couplet_tasks>> tasks;
   std::vector<std::unique_ptr<couplet_area>> areas;
+  std::vector<std::unique_ptr<couplet_exchange>> exchanges;
+  // Exchanges that were closed while messages still referred to their memory.
+  std::vector<std::unique_ptr<couplet::exchange::Exchange>> ended_exchanges;
   // The handles that were closed last. They are kept only if threads take turns: a call of another thread may have
   // looked at one just before it was closed, and notices this when it has the turn.
   std::array<couplet::capi::ClosedHandle, couplet::capi::max_closed_handles> closed;
@@ -180,7 +199,8 @@ Status usable(const Handle* handle, const char* function) {
     constexpr const char* name = Handle::expected_kind == HandleKind::group    ? "group"
                                  : Handle::expected_kind == HandleKind::series ? "series"
                                  : Handle::expected_kind == HandleKind::tasks  ? "tasks"
-                                                                               : "area";
+                                 : Handle::expected_kind == HandleKind::area   ? "area"
+                                                                               : "exchange";
     return fail(Code::argument, "{}: the {} handle is NULL or was closed", function, name);
   }
   return usable(handle->owner, function);

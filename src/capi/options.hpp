@@ -49,6 +49,26 @@ Status give(Struct* target, Struct result, const char* function) {
   return {};
 }
 
+// Writes a text and its final 0 to memory of the caller. needed: gets how many bytes it takes; may be NULL.
+inline Status give_text(std::string_view given, char* text, std::size_t bytes, std::size_t* needed,
+                        const char* function) {
+  if (needed != nullptr) {
+    *needed = given.size() + 1;
+  }
+  if (text == nullptr && bytes != 0) {
+    return fail(Code::argument, "{}: text is NULL, but bytes is {}", function, bytes);
+  }
+  if (bytes != 0) {
+    const std::size_t copied = std::min(bytes - 1, given.size());
+    std::memcpy(text, given.data(), copied);
+    text[copied] = '\0';
+  }
+  if (bytes != 0 && given.size() + 1 > bytes) {
+    return fail(Code::limit, "{}: {} bytes are needed, {} were given", function, given.size() + 1, bytes);
+  }
+  return {};
+}
+
 // Checks a time in seconds from a user. Negative, infinite and huge values are unlimited, but NaN is an error.
 inline Status check_timeout(double seconds, const char* function, const char* what = "timeout_s") {
   return std::isnan(seconds) ? fail(Code::argument, "{}: {} must be a number of seconds, not NaN", function, what)

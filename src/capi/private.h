@@ -29,6 +29,12 @@ COUPLET_API void couplet_private_set_taker(void (*take)(void* context), void* co
  * VERSION: `build` is not the couplet::series::window_build of this library. */
 COUPLET_API couplet_status couplet_private_use_window(couplet_universe* universe, const char* build, void* window);
 
+/* Gives the universe more methods for exchanges: `makers` is a std::vector<std::unique_ptr<couplet::exchange::Maker>>,
+ * whose elements the universe takes, also if it fails. They are tried after those that it has. They are destroyed when
+ * the universe is left, after all exchanges have ended.
+ * VERSION: `build` is not the couplet::exchange::methods_build of this library. */
+COUPLET_API couplet_status couplet_private_use_methods(couplet_universe* universe, const char* build, void* makers);
+
 #ifdef __cplusplus
 }
 #endif

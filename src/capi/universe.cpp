@@ -115,6 +115,22 @@ couplet_status couplet_private_use_window(couplet_universe* universe, const char
   });
 }
 
+couplet_status couplet_private_use_methods(couplet_universe* universe, const char* build, void* makers) {
+  return capi::guarded([&]() -> Status {
+    COUPLET_TRY(capi::usable(universe, "couplet_join_mpi"));
+    auto given = std::move(*static_cast<std::vector<std::unique_ptr<couplet::exchange::Maker>>*>(makers));
+    if (std::string_view(build) != couplet::exchange::methods_build) {
+      return fail(Code::version,
+                  "couplet_join_mpi: libcouplet has {}, and libcouplet_mpi {}: they belong to different builds",
+                  couplet::exchange::methods_build, build);
+    }
+    for (auto& maker : given) {
+      universe->makers.push_back(std::move(maker));
+    }
+    return {};
+  });
+}
+
 couplet_status couplet_leave(couplet_universe* universe) {
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::usable(universe, "couplet_leave"));
@@ -127,6 +143,7 @@ couplet_status couplet_leave(couplet_universe* universe) {
     Status first;
     close_all(universe->series, first);
     close_all(universe->tasks, first);
+    close_all(universe->exchanges, first);
     empty_all(universe->areas);
     if (universe->collectives != nullptr) {
       universe->collectives->shut();
@@ -135,8 +152,12 @@ couplet_status couplet_leave(couplet_universe* universe) {
     const Status left = universe->universe->leave();
     empty_all(universe->tasks);
     empty_all(universe->series);
+    empty_all(universe->exchanges);
     empty_all(universe->groups);
     universe->universe.reset();
+    universe->ended_exchanges.clear();
+    universe->methods.reset();
+    universe->makers.clear();
     universe->collectives.reset();
     universe->kind = capi::HandleKind::gone;
     universe->turn.end();
@@ -221,22 +242,7 @@ couplet_status couplet_progress(couplet_universe* universe) {
 
 couplet_status couplet_explain(couplet_universe* universe, char* text, size_t bytes, size_t* needed) {
   return capi::call(universe, "couplet_explain", [&]() -> Status {
-    const std::string report = universe->universe->explain();
-    if (needed != nullptr) {
-      *needed = report.size() + 1;
-    }
-    if (text == nullptr && bytes != 0) {
-      return fail(Code::argument, "couplet_explain: text is NULL, but bytes is {}", bytes);
-    }
-    if (bytes != 0) {
-      const std::size_t copied = std::min(bytes - 1, report.size());
-      std::memcpy(text, report.data(), copied);
-      text[copied] = '\0';
-    }
-    if (bytes != 0 && report.size() + 1 > bytes) {
-      return fail(Code::limit, "couplet_explain: {} bytes are needed, {} were given", report.size() + 1, bytes);
-    }
-    return {};
+    return capi::give_text(universe->universe->explain(), text, bytes, needed, "couplet_explain");
   });
 }
 

@@ -261,6 +261,20 @@ task::Areas& Universe::areas() {
   return *areas_;
 }
 
+Result<std::unique_ptr<exchange::Exchange>> Universe::create_exchange(message::Group& group, const std::string& name,
+                                                                      exchange::ExchangeOptions options,
+                                                                      const std::vector<exchange::Maker*>& makers) {
+  if (const std::string pinned = member_->setting("exchange.method"); !pinned.empty()) {
+    options.method = pinned;
+  }
+  exchange::Surroundings around;
+  around.messenger = messenger_.get();
+  around.engine = engine_.get();
+  around.run_directory = member_->node_directory();
+  around.makers = makers;
+  return exchange::Exchange::create(around, group, name, options);
+}
+
 std::unique_ptr<Readiness> make_readiness(Universe& universe) {
   return std::make_unique<Readiness>(*universe.engine_, universe.member_->doorbell(), *universe.messenger_);
 }

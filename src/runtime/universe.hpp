@@ -14,6 +14,7 @@
 #include "base/status.hpp"
 #include "collective/collective.hpp"
 #include "engine/engine.hpp"
+#include "exchange/exchange.hpp"
 #include "message/message.hpp"
 #include "message/team.hpp"
 #include "runtime/node_relay.hpp"
@@ -52,6 +53,11 @@ class Universe final {
                                                         std::unique_ptr<message::Team>& team, const Status& refusal);
   // Returns the team that reads `name` together: the group, or this rank alone.
   Result<std::unique_ptr<message::Team>> reading_team(message::Group& group, const std::string& name, bool local);
+
+  // options.method is overridden by the setting exchange.method. makers: outlive the exchange.
+  Result<std::unique_ptr<exchange::Exchange>> create_exchange(message::Group& group, const std::string& name,
+                                                              exchange::ExchangeOptions options,
+                                                              const std::vector<exchange::Maker*>& makers);
 
   // Returns the mailbox. It is made at the first call, so that programs without tasks and areas do not pay for it.
   task::Post& post();

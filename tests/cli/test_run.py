@@ -132,6 +132,19 @@ def test_programs_on_different_nodes_share_a_series_through_a_relay(run: Run) ->
     assert "universe rank 1 by relay" in said, said
 
 
+def test_programs_that_do_not_join(run: Run) -> None:
+    """They may exchange files. If they are required, it is a mistake, which is told without waiting for the hub."""
+    run.write(ocean="print('by files')\n", nowcast="print('by files')\n")
+    status, output = run.finish()
+    assert status == 1, output
+    assert "all programs have ended, and none of them has joined the universe" in output
+    assert '"ocean", "nowcast"' in output
+    text = (run.folder / "coupled.toml").read_text()
+    (run.folder / "coupled.toml").write_text(text.replace("command =", "required = false\ncommand ="))
+    status, output = run.finish()
+    assert status == 0, output
+
+
 def test_one_that_fails_ends_the_others(run: Run) -> None:
     run.write(ocean="print('about to fail')\nraise SystemExit(7)\n", nowcast=STUBBORN)
     status, output = run.finish()

@@ -1,4 +1,6 @@
-"""Explores every state of slots.pml with spin, in several settings, and proves that each mutant is found to be wrong.
+"""Explores every state of the models with spin, in several settings, and proves that each mutant is found to be wrong.
+
+slots.pml is the protocol of a series, halves.pml that of an exchange with double buffers and flags.
 
 usage: check_model.py [NAME ...]     without names: all settings and all mutants
 """
@@ -13,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-MODEL = Path(__file__).resolve().parent / "slots.pml"
+FOLDER = Path(__file__).resolve().parent
 JOBS = 2
 MEMORY_MIB = 3500  # of each of the two
 LONGEST_S = 900
@@ -81,6 +83,47 @@ MUTANTS = {
     "GENERATION_NOT_COMPARED": (f"{SMALL} {STRANGER}", "generation"),
     "CONSUMED_NOT_COMPARED_WHEN_TAKEN": (f"{SMALL} {STRANGER}", "generation"),
 }
+EACH = "three ranks, each with each other"
+LINE = "three ranks in a line, in both directions"
+ONE_WAY = "three ranks in a line, one way"
+RING = "three ranks in a ring, one way"
+MIXED = "a pair, an edge one way, and an edge in every second round"
+BACK = "a pair, with a message back in every second round"
+GRAPHS = {EACH: 1, LINE: 2, ONE_WAY: 3, RING: 4, MIXED: 5, BACK: 6}
+HALVES_SETTINGS = {name: f"GRAPH={graph} ROUNDS=6" for name, graph in GRAPHS.items()}
+MISPLACED = "==(consumed[e]+1)"  # what is found is not what is due
+OVERTAKING = "OVERTAKING=1"
+HALVES_MUTANTS = {
+    "ONE_HALF": (f"{HALVES_SETTINGS[LINE]} {OVERTAKING}", MISPLACED),
+    "NO_CREDIT": (f"{HALVES_SETTINGS[ONE_WAY]} {OVERTAKING}", MISPLACED),
+    "EVERY_EDGE_TAKEN_FOR_PAIRED": (HALVES_SETTINGS[MIXED], MISPLACED),
+    "BOOLEAN_FLAG": (HALVES_SETTINGS[LINE], STUCK),
+    "BOOLEAN_FLAG_LEFT_UP": (HALVES_SETTINGS[LINE], MISPLACED),
+    "FLAG_BEFORE_DATA": (HALVES_SETTINGS[LINE], MISPLACED),
+    "START_BEFORE_WAIT": (f"{HALVES_SETTINGS[LINE]} {OVERTAKING}", MISPLACED),
+    "CREDIT_BEFORE_CONSUMED": (HALVES_SETTINGS[ONE_WAY], MISPLACED),
+    "VIEW_KEPT": (HALVES_SETTINGS[ONE_WAY], MISPLACED),
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A file with what is explored of it. The names of settings and mutants differ between models."""
+
+    path: Path
+    settings: dict[str, str]
+    progress: dict[str, str]
+    mutants: dict[str, tuple[str, str]]
+
+    @property
+    def names(self) -> list[str]:
+        return [*self.settings, *self.progress, *self.mutants]
+
+
+MODELS = [
+    Model(FOLDER / "slots.pml", SETTINGS, PROGRESS, MUTANTS),
+    Model(FOLDER / "halves.pml", HALVES_SETTINGS, {}, HALVES_MUTANTS),
+]
 
 
 @dataclass(frozen=True)
@@ -96,14 +139,14 @@ class Outcome:
         return f"{self.states:,} states in {self.seconds:.0f} s" + (f", {self.violation}" if self.violation else "")
 
 
-def explore(definitions: str, *, progress: bool = False) -> Outcome:
+def explore(path: Path, definitions: str, *, progress: bool = False) -> Outcome:
     """Builds the verifier for these definitions and runs it until it has found something or visited everything."""
     build = ["-DNP", "-DNFAIR=4"] if progress else ["-DSAFETY"]
     search = ["-l", "-f"] if progress else []
     with tempfile.TemporaryDirectory(prefix="couplet-model-") as name:
         folder = Path(name)
         words = [f"-D{word}" for word in definitions.split()]
-        run(["spin", "-a", *words, str(MODEL)], folder)
+        run(["spin", "-a", *words, str(path)], folder)
         run(["cc", "-O2", "-w", *build, "-DCOLLAPSE", f"-DMEMLIM={MEMORY_MIB}", "-o", "pan", "pan.c"], folder)
         text = run(["./pan", *search, "-m100000", "-w24"], folder)
     found = re.search(r"pan:1: (.*?) \(at depth", text)
@@ -129,31 +172,37 @@ def run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def check_setting(name: str) -> bool:
-    """True if every state was visited and nothing is wrong in any of them."""
-    outcome = explore(PROGRESS[name], progress=True) if name in PROGRESS else explore(SETTINGS[name])
+def check_setting(model: Model, name: str) -> bool:
+    """Says whether every state was visited and nothing is wrong in any of them."""
+    progress = name in model.progress
+    outcome = explore(model.path, (model.progress if progress else model.settings)[name], progress=progress)
     good = outcome.complete and not outcome.violation
     print(f"model: {'ok' if good else 'WRONG'}: {name}: {outcome}", flush=True)
     return good
 
 
-def check_mutant(name: str) -> bool:
-    """True where the mutant is found to be wrong in the way that it is."""
-    setting, expected = MUTANTS[name]
-    outcome = explore(f"{setting} {name}")
+def check_mutant(model: Model, name: str) -> bool:
+    """Says whether the mutant is found to be wrong in the way that it is."""
+    setting, expected = model.mutants[name]
+    outcome = explore(model.path, f"{setting} {name}")
     good = expected in outcome.violation
     print(f"model: {'ok' if good else 'NOT FOUND'}: mutant {name}: {outcome}", flush=True)
     return good
 
 
+def check(name: str) -> bool:
+    model = next(model for model in MODELS if name in model.names)
+    return check_mutant(model, name) if name in model.mutants else check_setting(model, name)
+
+
 def main() -> int:
     """Checks what is named, or everything."""
-    names = sys.argv[1:] or [*SETTINGS, *PROGRESS, *MUTANTS]
-    unknown = [name for name in names if name not in SETTINGS and name not in PROGRESS and name not in MUTANTS]
-    if unknown:
+    known = [name for model in MODELS for name in model.names]
+    names = sys.argv[1:] or known
+    if unknown := [name for name in names if name not in known]:
         raise SystemExit(f"model: there is no setting or mutant {unknown}")
     with ThreadPoolExecutor(JOBS) as pool:
-        good = list(pool.map(lambda name: check_mutant(name) if name in MUTANTS else check_setting(name), names))
+        good = list(pool.map(check, names))
     print(f"model: {sum(good)} of {len(good)} as they should be", flush=True)
     return 0 if all(good) else 1
 

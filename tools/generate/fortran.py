@@ -15,6 +15,7 @@ MAX_COLUMNS = 120
 NOTE = "! Written by tools/generate from the headers in include/couplet: do not edit (make generate)."
 KINDS = {"int32_t": "c_int32_t", "couplet_status": "c_int32_t", "couplet_type": "c_int32_t", "int64_t": "c_int64_t"}
 KINDS |= {"couplet_operation": "c_int32_t"}
+KINDS |= {"uint32_t": "c_int32_t"}
 KINDS |= {"uint64_t": "c_int64_t", "uint8_t": "c_int8_t", "size_t": "c_size_t", "double": "c_double"}
 # Fortran names the kinds of reals by their bits.
 RENAMED = {"couplet_float": "couplet_real32", "couplet_double": "couplet_real64"}
@@ -23,6 +24,7 @@ RENAMED |= {"couplet_complex_float": "couplet_complex32", "couplet_complex_doubl
 ARRAYS = {"couplet_waitall": {"requests", "statuses", "messages"}, "couplet_waitany": {"requests"}}
 ARRAYS |= {"couplet_task_waitany": {"tasks"}, "couplet_series_claim_arrays": {"data"}}
 NULLABLE = {("couplet_task_submit", "task"), ("couplet_series_read_at", "outs")}
+NULLABLE |= {(f"couplet_exchange_{way}_box", "stride_bytes") for way in ("send", "receive")}
 # Arrays of collective calls that some members do not need.
 NULLABLE_NAMES = {"counts", "offsets", "result_counts", "result_offsets"}
 # Functions that take a C function: Fortran has no use for them.

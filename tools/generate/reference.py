@@ -12,6 +12,7 @@ TITLES |= {
     "universe": "Universe and groups",
     "message": "Messages",
     "collective": "Collective calls",
+    "exchange": "Exchanges",
     "series": "Series",
     "task": "Tasks",
     "area": "Areas",

@@ -205,6 +205,14 @@ def run_directory(base: Path | None = None) -> Path:
     return Path(os.environ.get("COUPLET_RUN_DIR") or f"/dev/shm/couplet-{os.getuid()}")
 
 
+def entries(directory: Path, pattern: str) -> list[Path]:
+    """Returns what fits the pattern in a directory; nothing if it has just been removed, as at the end of a run."""
+    try:
+        return sorted(directory.glob(pattern))
+    except FileNotFoundError:
+        return []
+
+
 class Node:
     """One node directory: the part of a universe that runs on this node."""
 
@@ -217,13 +225,13 @@ class Node:
         return self.directory.name
 
     def pages(self) -> list[Page]:
-        found = (read_page(path) for path in sorted(self.directory.glob("page-*")))
+        found = (read_page(path) for path in entries(self.directory, "page-*"))
         return [page for page in found if page is not None]
 
     def series(self) -> list[SeriesView]:
         """Returns all series that are written on this node, only in their newest incarnations."""
         files: dict[str, list[SeriesFile]] = {}
-        for path in sorted(self.directory.glob("series-*")):
+        for path in entries(self.directory, "series-*"):
             if (file := read_series_file(path)) is not None:
                 files.setdefault(file.name, []).append(file)
         programs = {page.peer: page for page in self.pages()}
@@ -270,10 +278,9 @@ class Node:
 def nodes(base: Path | None = None) -> Iterator[Node]:
     """Iterates over the universes that have a directory on this node."""
     directory = run_directory(base)
-    if directory.is_dir():
-        for path in sorted(directory.iterdir()):
-            if path.is_dir() and _RUN.fullmatch(path.name):
-                yield Node(path)
+    for path in entries(directory, "*"):
+        if path.is_dir() and _RUN.fullmatch(path.name):
+            yield Node(path)
 
 
 class Universe:
@@ -335,4 +342,4 @@ class Universe:
 
     def _kept(self, node: Node) -> bool:
         """Says whether the hub of this run is in that directory."""
-        return any(node.directory.glob(f"keeper-{self._hub_process}-*"))
+        return bool(entries(node.directory, f"keeper-{self._hub_process}-*"))

@@ -77,6 +77,15 @@ def _watch(processes: Processes, hub: Hub, universe: Universe, display: Display,
     return 0
 
 
+def _judge_absence(configuration: Configuration, display: Display) -> int:
+    """Returns the status of a run in which no process has joined. The hub would wait for the required programs."""
+    required = [f'"{program.name}"' for program in configuration.programs if program.required]
+    if required:
+        what = "none of them has joined the universe; required = false is for programs that do not join"
+        display.failure(f"all programs have ended, and {what}: {', '.join(required)}", [])
+    return 1 if required else 0
+
+
 def run(configuration: Configuration, display: Display) -> int:
     """Starts the hub and every program. Returns the exit status of the whole run."""
     interrupted = _Interrupted()
@@ -96,6 +105,8 @@ def run(configuration: Configuration, display: Display) -> int:
                     universe = Universe(hub.process.pid)
                     status = _watch(processes, hub, universe, display, interrupted)
                     display.done(status, time.monotonic() - started, universe.waits())
+                if status == 0 and not universe.ranks():
+                    return _judge_absence(configuration, display)
                 if status == 0 and not hub.wait(configuration.max_linger_s() + HUB_END_S):
                     display.failure("the universe is not over although all programs have ended", [hub.log()])
                     status = 1

@@ -6,10 +6,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "capi/private.h"
 #include "couplet/couplet_mpi.h"
+#include "exchange/mpi/methods.hpp"
 #include "os/clock.hpp"
 #include "series/mpi/window.hpp"
 
@@ -72,8 +76,9 @@ couplet_status place_in(MPI_Comm comm, couplet_join_options& options) {
   return COUPLET_OK;
 }
 
-// Makes the window of the job if COUPLET_MPI_WINDOW_BYTES asks for one. COUPLET_MPI_WINDOW_DIRECT is used, too.
-couplet_status open_window(couplet_universe* universe, double timeout_s) {
+// Makes the window of the job if COUPLET_MPI_WINDOW_BYTES asks for one. COUPLET_MPI_WINDOW_DIRECT is used, too. `job`
+// is then the number of the job; otherwise it stays as it is.
+couplet_status open_window(couplet_universe* universe, double timeout_s, std::uint64_t& job) {
   const char* const text = std::getenv("COUPLET_MPI_WINDOW_BYTES");
   if (text == nullptr || *text == '\0') {
     return COUPLET_OK;
@@ -94,8 +99,25 @@ couplet_status open_window(couplet_universe* universe, double timeout_s) {
     return couplet_private_fail(static_cast<couplet_status>(window.code()),
                                 ("couplet_join_mpi: " + window.status().text()).c_str());
   }
-  return couplet_private_use_window(universe, std::string(couplet::series::window_build).c_str(),
-                                    std::move(window).value().release());
+  const std::uint64_t number = (*window)->job();
+  const couplet_status used = couplet_private_use_window(universe, std::string(couplet::series::window_build).c_str(),
+                                                         std::move(window).value().release());
+  job = used == COUPLET_OK ? number : job;
+  return used;
+}
+
+// Gives the universe the methods of exchange of this MPI, for groups of ranks that have joined with `comm`. If the job
+// has a window, all its ranks join, and the methods are for groups of any of them.
+couplet_status offer_methods(couplet_universe* universe, MPI_Comm comm, bool several_threads, std::uint64_t job) {
+  using couplet::exchange::Job;
+  const auto threads = several_threads ? Job::Threads::several : Job::Threads::one;
+  auto opened = Job::open(job == 0 ? comm : MPI_COMM_WORLD, threads, job);
+  if (!opened) {
+    return couplet_private_fail(static_cast<couplet_status>(opened.code()),
+                                ("couplet_join_mpi: " + opened.status().text()).c_str());
+  }
+  auto makers = couplet::exchange::mpi_methods(*opened);
+  return couplet_private_use_methods(universe, std::string(couplet::exchange::methods_build).c_str(), &makers);
 }
 
 }  // namespace
@@ -125,7 +147,10 @@ couplet_status couplet_join_mpi(const char* program, MPI_Comm comm, const couple
     return mpi_error("couplet_join_mpi: MPI_Allreduce failed");
   }
   if (worst.status == COUPLET_OK) {
-    if (const couplet_status status = open_window(joined, mine.timeout_s); status != COUPLET_OK) {
+    std::uint64_t job = 0;
+    couplet_status status = open_window(joined, mine.timeout_s, job);
+    status = status == COUPLET_OK ? offer_methods(joined, comm, mine.threads != 0, job) : status;
+    if (status != COUPLET_OK) {
       const std::string text = couplet_error_text();
       couplet_leave(joined);
       return couplet_private_fail(status, text.c_str());

@@ -1,0 +1,337 @@
+#include "exchange/chooser.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "exchange/rounds.hpp"
+#include "exchange/talk.hpp"
+#include "wire/fields.hpp"
+
+namespace couplet::exchange {
+namespace {
+
+constexpr int check_rounds = 3;  // both halves, and one of them again
+constexpr int warm_rounds = 2;
+constexpr std::size_t sample_count = 5;
+constexpr int rounds_of_sample = 10;
+constexpr std::uint64_t large_bytes = 1U << 20U;  // from here on, a sample is one round
+// If the check of the contents takes longer, the trials are few.
+constexpr double long_check_ns = 1e9;
+constexpr double tie_share = 0.03;
+constexpr std::uint64_t first_method_context = 16;
+
+// The same ports, with edges of memory of their own.
+class Trial {
+ public:
+  Trial(const Setting& setting, Method& method);
+
+  // Runs a round, and waits for it.
+  Status run(Waiting& waiting, const std::function<Status()>& news, std::uint64_t deadline_ns);
+  void fill(std::uint64_t round) noexcept;
+  [[nodiscard]] Status check(std::uint64_t round) const;
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+
+ private:
+  static std::byte expected(std::int32_t from, std::int32_t to, std::uint64_t round, std::uint64_t place) noexcept {
+    const std::uint64_t mixed = (static_cast<std::uint64_t>(from) * 131 + static_cast<std::uint64_t>(to)) * 137 +
+                                round * 29 + place * 3 + (place >> 8U);
+    return static_cast<std::byte>(mixed);
+  }
+
+  const Setting& setting_;
+  Method& method_;
+  std::vector<Buffer> memory_;
+  std::vector<Edge> edges_;
+  Routes routes_;
+  std::unique_ptr<Rounds> rounds_;
+  std::uint64_t bytes_ = 0;
+};
+
+Trial::Trial(const Setting& setting, Method& method) : setting_(setting), method_(method) {
+  for (const Port& port : setting.ports) {
+    Route out;
+    Route in;
+    for (const Direction direction : {Direction::out, Direction::in}) {
+      const bool sends = direction == Direction::out;
+      if (!(sends ? port.sends : port.receives)) continue;
+      const std::uint64_t bytes = sends ? port.out_bytes : port.in_bytes;
+      memory_.push_back(make_buffer(bytes));
+      Route& route = sends ? out : in;
+      route.edges.push_back(static_cast<std::uint32_t>(edges_.size()));
+      route.max_bytes = bytes;
+      edges_.push_back({.direction = direction,
+                        .peer = port.peer,
+                        .regions = {{.memory = memory_.back().get(), .run_bytes = bytes}}});
+      bytes_ += bytes;
+    }
+    routes_.ports.push_back(port);
+    routes_.out.push_back(std::move(out));
+    routes_.in.push_back(std::move(in));
+  }
+  rounds_ = std::make_unique<Rounds>(edges_, routes_, method_);
+}
+
+void Trial::fill(std::uint64_t round) noexcept {
+  for (const Edge& edge : edges_) {
+    const Region& region = edge.regions.front();
+    const bool sends = edge.direction == Direction::out;
+    for (std::uint64_t place = 0; place < region.run_bytes; ++place) {
+      region.memory[place] = sends ? expected(setting_.rank, edge.peer, round, place) : std::byte{0xA5};
+    }
+  }
+}
+
+Status Trial::check(std::uint64_t round) const {
+  for (const Edge& edge : edges_) {
+    if (edge.direction != Direction::in) continue;
+    const Region& region = edge.regions.front();
+    for (std::uint64_t place = 0; place < region.run_bytes; ++place) {
+      if (region.memory[place] == expected(edge.peer, setting_.rank, round, place)) continue;
+      return fail(Code::mismatch, "byte {} of {} from rank {} is wrong at rank {}", place, region.run_bytes, edge.peer,
+                  setting_.rank);
+    }
+  }
+  return {};
+}
+
+Status Trial::run(Waiting& waiting, const std::function<Status()>& news, std::uint64_t deadline_ns) {
+  COUPLET_TRY(rounds_->start());
+  COUPLET_TRY(waiting.until([this] { return rounds_->advance(); }, method_, news, deadline_ns,
+                            [] { return std::string("a trial round"); }));
+  return rounds_->failure();
+}
+
+// What a member has found out about one method.
+struct Finding {
+  Status status;
+  double time_ns = 0;
+};
+
+Status check_contents(Trial& trial, Waiting& waiting, const std::function<Status()>& news, std::uint64_t deadline_ns) {
+  Status first;
+  for (std::uint64_t round = 0; round < check_rounds; ++round) {
+    trial.fill(round);
+    COUPLET_TRY(trial.run(waiting, news, deadline_ns));
+    if (first.ok()) first = trial.check(round);
+  }
+  return first;
+}
+
+// How often a method is tried.
+struct Effort {
+  int warm = warm_rounds;
+  std::size_t samples = sample_count;
+  int rounds = rounds_of_sample;  // in each sample
+};
+
+Result<double> time_rounds(Trial& trial, Waiting& waiting, const std::function<Status()>& news, const Effort& effort,
+                           std::uint64_t deadline_ns) {
+  for (int round = 0; round < effort.warm; ++round) COUPLET_TRY(trial.run(waiting, news, deadline_ns));
+  std::vector<double> samples(effort.samples);
+  for (double& sample : samples) {
+    const std::uint64_t start_ns = os::now_ns();
+    for (int round = 0; round < effort.rounds; ++round) COUPLET_TRY(trial.run(waiting, news, deadline_ns));
+    sample = static_cast<double>(os::now_ns() - start_ns) / effort.rounds;
+  }
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+// The longest time of any member.
+Result<double> longest(Talk& talk, double time_ns) {
+  wire::FieldWriter writer;
+  writer.put(time_ns);
+  COUPLET_TRY_VALUE(const auto all, talk.gather(writer.take()));
+  double most = 0;
+  for (const std::string& one : all) {
+    wire::FieldReader reader(one, "a time of a trial");
+    most = std::max(most, reader.take_real("time"));
+    COUPLET_TRY(reader.finish());
+  }
+  return most;
+}
+
+class Chooser {
+ public:
+  Chooser(const Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
+          const std::function<Status()>& news, Choice& choice)
+      : candidates_(candidates),
+        setting_(setting),
+        talk_(talk),
+        engine_(engine),
+        waiting_(engine),
+        news_(news),
+        choice_(choice) {}
+  // After an error, methods are left.
+  ~Chooser() {
+    for (Tried& tried : tried_) {
+      if (tried.method != nullptr) static_cast<void>(leave_out(std::move(tried.method), false));
+    }
+  }
+  Chooser(const Chooser&) = delete;
+  Chooser& operator=(const Chooser&) = delete;
+
+  Status choose();
+
+ private:
+  struct Tried {
+    std::string_view name;
+    std::unique_ptr<Method> method;
+    Finding finding;
+  };
+  [[nodiscard]] bool is_pinned() const { return candidates_.wanted != automatic_method; }
+  Status make_all();
+  Status try_out(Tried& tried, int rounds);
+  Status leave_out(std::unique_ptr<Method> method, bool in_good_order);
+  [[nodiscard]] std::string table(int chosen) const;
+
+  const Candidates& candidates_;
+  const Setting& setting_;
+  Talk& talk_;
+  engine::Engine& engine_;
+  Waiting waiting_;
+  const std::function<Status()>& news_;
+  std::vector<Tried> tried_;
+  Choice& choice_;
+};
+
+// What one method cannot do says nothing about the others; that a member is lost, or too late, does.
+bool is_fatal(Code code) {
+  return code == Code::timeout || code == Code::peer_lost || code == Code::interrupted || code == Code::memory;
+}
+
+Status Chooser::make_all() {
+  for (std::size_t place = 0; place < candidates_.makers.size(); ++place) {
+    Maker& maker = *candidates_.makers[place];
+    if (is_pinned() && maker.name() != candidates_.wanted) continue;
+    Setting setting = setting_;
+    setting.context = exchange_context(*setting.group, candidates_.epoch, first_method_context + place);
+    setting.name = fmt::format("{}.{}", setting_.name, place);
+    auto made = maker.make(setting, talk_);
+    Status own = made.status();
+    if (own.ok() && !is_pinned() && (*made)->blocks()) {
+      own = fail(Code::unsupported, "it waits inside of calls of MPI, so it is used only if it is asked for by name");
+    }
+    Status agreed = talk_.agree(own);
+    if (is_fatal(agreed.code())) return agreed;
+    Tried& tried = tried_.emplace_back();
+    tried.name = maker.name();
+    tried.finding.status = agreed;
+    if (agreed.ok()) {
+      tried.method = std::move(*made);
+    } else if (made.ok()) {
+      COUPLET_TRY(leave_out(std::move(*made), false));
+    }
+  }
+  return {};
+}
+
+Status Chooser::leave_out(std::unique_ptr<Method> method, bool in_good_order) {
+  Status closed;
+  if (in_good_order) {
+    const auto is_closed = [&] {
+      auto answer = method->close();
+      closed = answer.status();
+      return !closed.ok() || *answer;
+    };
+    COUPLET_TRY(engine_.wait(is_closed, setting_.deadline_ns, [] { return std::string("a method to end"); }));
+    if (closed.ok()) return {};
+  }
+  if (!method->abandon()) choice_.leftovers.push_back(std::move(method));
+  return {};
+}
+
+// All members make the same calls, whatever they find.
+Status Chooser::try_out(Tried& tried, int rounds) {
+  const std::uint64_t deadline_ns = setting_.deadline_ns;
+  const std::uint64_t start_ns = os::now_ns();
+  Trial trial(setting_, *tried.method);
+  tried.finding.status = talk_.agree(check_contents(trial, waiting_, news_, deadline_ns));
+  if (tried.finding.status.ok()) {
+    COUPLET_TRY_VALUE(const double check_ns, longest(talk_, static_cast<double>(os::now_ns() - start_ns)));
+    const Effort effort =
+        check_ns > long_check_ns ? Effort{.warm = 0, .samples = 1, .rounds = 1} : Effort{.rounds = rounds};
+    auto time_ns = time_rounds(trial, waiting_, news_, effort, deadline_ns);
+    tried.finding.status = talk_.agree(time_ns.status());
+    if (tried.finding.status.ok()) {
+      COUPLET_TRY_VALUE(tried.finding.time_ns, longest(talk_, *time_ns));
+    }
+  }
+  COUPLET_TRY(news_());
+  if (!tried.finding.status.ok()) return leave_out(std::move(tried.method), false);
+  return {};
+}
+
+std::string Chooser::table(int chosen) const {
+  std::string text = fmt::format("exchange '{}': {}", setting_.name,
+                                 is_pinned() ? "the method is pinned\n" : "the methods, in order of the list\n");
+  for (std::size_t place = 0; place < tried_.size(); ++place) {
+    const Tried& tried = tried_[place];
+    text += fmt::format("  {} {:<24}", static_cast<int>(place) == chosen ? "*" : " ", tried.name);
+    if (!tried.finding.status.ok()) {
+      text += "left out: " + tried.finding.status.text();
+    } else if (tried.finding.time_ns > 0) {
+      text += fmt::format("{:.2f} us a round", tried.finding.time_ns * 1e-3);
+    } else {
+      text += "not tried";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+Status Chooser::choose() {
+  COUPLET_TRY(make_all());
+  const auto is_usable = [](const Tried& one) { return one.method != nullptr; };
+  const auto usable = std::count_if(tried_.begin(), tried_.end(), is_usable);
+  std::vector<double> times_ns(tried_.size(), 0);
+  if (usable > 1) {
+    std::uint64_t bytes = 0;
+    for (const Port& port : setting_.ports) bytes += port.in_bytes + port.out_bytes;
+    COUPLET_TRY_VALUE(const double most_bytes, longest(talk_, static_cast<double>(bytes)));
+    const int rounds = most_bytes >= static_cast<double>(large_bytes) ? 1 : rounds_of_sample;
+    for (std::size_t place = 0; place < tried_.size(); ++place) {
+      if (tried_[place].method == nullptr) continue;
+      COUPLET_TRY(try_out(tried_[place], rounds));
+      times_ns[place] = tried_[place].finding.time_ns;
+    }
+  } else {
+    for (std::size_t place = 0; place < tried_.size(); ++place) times_ns[place] = tried_[place].method ? 1 : 0;
+  }
+  const int chosen = fastest(times_ns);
+  choice_.explanation = table(chosen);
+  if (chosen < 0) {
+    std::string reasons;
+    for (const Tried& tried : tried_) {
+      reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", tried.name, tried.finding.status.text());
+    }
+    if (reasons.empty()) reasons = fmt::format("there is no method '{}'", candidates_.wanted);
+    return fail(Code::unsupported, "no method can be used ({})", reasons);
+  }
+  for (std::size_t place = 0; place < tried_.size(); ++place) {
+    if (static_cast<int>(place) == chosen || tried_[place].method == nullptr) continue;
+    COUPLET_TRY(leave_out(std::move(tried_[place].method), true));
+  }
+  choice_.method = std::move(tried_[static_cast<std::size_t>(chosen)].method);
+  return {};
+}
+
+}  // namespace
+
+int fastest(std::span<const double> times_ns) {
+  double least = 0;
+  for (const double time_ns : times_ns) {
+    if (time_ns > 0 && (least == 0 || time_ns < least)) least = time_ns;
+  }
+  for (std::size_t place = 0; place < times_ns.size(); ++place) {
+    if (times_ns[place] > 0 && times_ns[place] <= least * (1 + tie_share)) return static_cast<int>(place);
+  }
+  return -1;
+}
+
+Status choose_method(const Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
+                     const std::function<Status()>& news, Choice& choice) {
+  return Chooser(candidates, setting, talk, engine, news, choice).choose();
+}
+
+}  // namespace couplet::exchange

@@ -1,0 +1,313 @@
+#include "exchange/exchange.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "exchange/meeting.hpp"
+#include "exchange/talk.hpp"
+
+namespace couplet::exchange {
+namespace {
+
+// Messages may still refer to memory of an exchange that was closed. After this time it is kept for the universe's end.
+constexpr std::uint64_t max_ending_ns = 1'000'000'000;
+// The longest sleep of this process while a method needs calls of poll().
+constexpr std::uint64_t driven_nap_ns = 200'000;
+
+}  // namespace
+
+Exchange::Exchange(const Surroundings& around, const message::Group& group, std::string name,
+                   const ExchangeOptions& options)
+    : around_(around),
+      group_(group),
+      name_(std::move(name)),
+      options_(options),
+      notices_(*around.messenger, group_),
+      waiting_(*around.engine) {
+  group_.pending = 0;
+}
+
+Exchange::~Exchange() = default;
+
+Result<std::unique_ptr<Exchange>> Exchange::create(const Surroundings& around, const message::Group& group,
+                                                   const std::string& name, const ExchangeOptions& options) {
+  if (name.empty()) return fail(Code::argument, "the name of an exchange must not be empty");
+  if (group.rank() < 0) {
+    return fail(Code::state, "exchange '{}': this process is no member of group '{}'", name, group.name());
+  }
+  return std::unique_ptr<Exchange>(new Exchange(around, group, name, options));
+}
+
+Status Exchange::expect(State wanted, std::string_view what) const {
+  if (state_ == wanted) return {};
+  if (state_ == State::failed) return failure_;
+  constexpr const char* states[] = {"not frozen", "frozen", "in the middle of a round", "failed", "closed"};
+  return fail(Code::state, "exchange '{}': {} while it is {}", name_, what, states[static_cast<std::size_t>(state_)]);
+}
+
+// ---- before it is frozen ----
+
+Result<std::uint32_t> Exchange::add(Edge edge) {
+  COUPLET_TRY(expect(State::open, "an edge is added"));
+  if (Status checked = check(edge, group_.size()); !checked.ok()) {
+    return checked.within(fmt::format("exchange '{}': {}", name_, describe(edge, group_.rank())));
+  }
+  for (std::uint32_t place = 0; place < edges_.size(); ++place) {
+    Edge& other = edges_[place];
+    if (other.peer != edge.peer || other.direction != edge.direction || other.tag != edge.tag) continue;
+    if (other.is_variable != edge.is_variable || other.every != edge.every || other.offset != edge.offset ||
+        other.title != edge.title) {
+      return fail(Code::mismatch, "exchange '{}': {} was added before with other terms", name_,
+                  describe(edge, group_.rank()));
+    }
+    if (other.bytes() + edge.bytes() > max_edge_bytes) {
+      return fail(Code::argument, "exchange '{}': {} has more than {} bytes", name_, describe(edge, group_.rank()),
+                  max_edge_bytes);
+    }
+    std::move(edge.regions.begin(), edge.regions.end(), std::back_inserter(other.regions));
+    return place;
+  }
+  edges_.push_back(std::move(edge));
+  return static_cast<std::uint32_t>(edges_.size() - 1);
+}
+
+Status Exchange::check_edges() {
+  for (Edge& edge : edges_) {
+    for (Region& region : edge.regions) region = simplified(region);
+  }
+  COUPLET_TRY(check_apart(edges_, group_.rank()));
+  COUPLET_TRY_VALUE(routes_, Routes::of(edges_, group_.rank()));
+  return {};
+}
+
+Status Exchange::freeze() {
+  COUPLET_TRY(expect(State::open, "it is frozen"));
+  Status met;
+  try {
+    met = meet(os::deadline_after(options_.timeout_s));
+    if (met.ok()) rounds_ = std::make_unique<Rounds>(edges_, routes_, *choice_.method);
+  } catch (const std::bad_alloc&) {
+    met = Code::memory;
+  }
+  if (!met.ok()) return fail_with(met);
+  around_.engine->add(*this, engine::Rate::often);
+  if (choice_.method->is_driven()) around_.engine->limit_sleep(driven_nap_ns);
+  state_ = State::frozen;
+  return {};
+}
+
+Status Exchange::meet(std::uint64_t deadline_ns) {
+  COUPLET_TRY_VALUE(const auto team, message::MessageTeam::open(*around_.messenger, group_, "exchange " + name_));
+  const std::string title = fmt::format("exchange '{}'", name_);
+  GroupTalk talk(*around_.messenger, group_, *team, title, deadline_ns);
+  try {
+    COUPLET_TRY_VALUE(const Greeting own, greeting_of(check_edges(), routes_, around_.makers, options_.method));
+    COUPLET_TRY_VALUE(const RollCall all, call_roll(talk, own, group_.rank()));
+    notices_.open(exchange_context(group_, all.epoch, 0), all.neighbors);
+    talk.set_ports(exchange_context(group_, all.epoch, 1), all.neighbors, [this] { return notices_.look(0); });
+    const auto name_of = [this](std::int32_t rank) { return notices_.name_of(rank); };
+    COUPLET_TRY(compare_with_neighbors(talk, all.neighbors, edges_, group_.rank(), name_of));
+    Candidates candidates{.makers = {}, .wanted = options_.method, .epoch = all.epoch};
+    for (Maker* const maker : around_.makers) {
+      const bool is_common = std::find(all.methods.begin(), all.methods.end(), maker->name()) != all.methods.end();
+      if (is_common) candidates.makers.push_back(maker);
+    }
+    Setting setting;
+    setting.rank = group_.rank();
+    setting.size = group_.size();
+    setting.ports = routes_.ports;
+    setting.run_directory = around_.run_directory;
+    setting.name = name_;
+    setting.deadline_ns = deadline_ns;
+    setting.group = &group_;
+    return choose_method(
+        candidates, setting, talk, *around_.engine, [this] { return notices_.look(0); }, choice_);
+  } catch (const std::bad_alloc&) {
+    team->leave(Code::memory);  // the others wait for what this member would say
+    throw;
+  }
+}
+
+// ---- rounds ----
+
+Status Exchange::start() {
+  COUPLET_TRY(expect(State::frozen, "a round is started"));
+  state_ = State::running;
+  Status started = rounds_->start();
+  return started.ok() ? started : fail_with(started);
+}
+
+// What a neighbour has sent before it closed may be here by now.
+Status Exchange::news() {
+  Status why = notices_.look(rounds_->count() - 1);
+  if (why.ok() || why.code() != Code::state) return why;
+  return rounds_->advance() == Progress::waiting ? why : Status();
+}
+
+// A neighbour that has failed, or closed, and has left after that, has said why before.
+Status Exchange::end_round() {
+  if (rounds_->progress() == Progress::failed) {
+    const Status told = notices_.look(rounds_->count() - 1);
+    return fail_with(told.ok() || told.code() == Code::peer_lost ? rounds_->failure() : told);
+  }
+  state_ = State::frozen;
+  return {};
+}
+
+Status Exchange::test(bool& is_done) {
+  is_done = false;
+  COUPLET_TRY(expect(State::running, "a round is tested"));
+  if (!choice_.method->blocks()) static_cast<void>(rounds_->advance());
+  if (rounds_->progress() == Progress::waiting) {
+    around_.engine->poll();
+    if (notices_.has_news(rounds_->count() - 1)) {
+      if (Status why = news(); !why.ok()) return fail_with(why);
+    }
+  }
+  if (rounds_->progress() == Progress::waiting) return {};
+  COUPLET_TRY(end_round());
+  is_done = true;
+  return {};
+}
+
+Status Exchange::wait(std::uint64_t deadline_ns) {
+  COUPLET_TRY(expect(State::running, "a round is awaited"));
+  Status waited = waiting_.until([rounds = rounds_.get()] { return rounds->advance(); }, *choice_.method,
+                                 [this] { return news(); }, deadline_ns, [this] { return awaited(); });
+  if (waited.ok()) return end_round();
+  // The round is still under way.
+  const bool goes_on = waited.code() == Code::timeout || waited.code() == Code::interrupted;
+  if (!goes_on) return fail_with(waited);
+  return waited.error() ? waited.within(fmt::format("exchange '{}', round {}", name_, rounds_->count() - 1)) : waited;
+}
+
+std::string Exchange::awaited() const {
+  std::string names;
+  for (const std::uint32_t port : rounds_->awaited_ports()) {
+    names += (names.empty() ? "" : ", ") + notices_.name_of(routes_.ports[port].peer);
+  }
+  return names.empty() ? "what was sent to be taken" : names;
+}
+
+Status Exchange::check_edge(std::uint32_t edge) const {
+  if (state_ == State::failed) return failure_;
+  if (state_ != State::frozen && state_ != State::running) return expect(State::frozen, "an edge is asked for");
+  if (edge < edges_.size()) return {};
+  return fail(Code::argument, "exchange '{}': there is no edge {}; there are {}", name_, edge, edges_.size());
+}
+
+Result<bool> Exchange::arrived(std::uint32_t edge) {
+  COUPLET_TRY(check_edge(edge));
+  if (edges_[edge].direction != Direction::in) {
+    return fail(Code::argument, "exchange '{}': {} does not receive here", name_,
+                describe(edges_[edge], group_.rank()));
+  }
+  if (state_ == State::running && !choice_.method->blocks()) static_cast<void>(rounds_->advance());
+  return rounds_->has_arrived(edge);
+}
+
+Status Exchange::set_length(std::uint32_t edge, std::uint64_t bytes) {
+  COUPLET_TRY(check_edge(edge));
+  COUPLET_TRY(expect(State::frozen, "a length is set"));
+  const Edge& one = edges_[edge];
+  if (one.direction != Direction::out || !one.is_variable) {
+    return fail(Code::argument, "exchange '{}': {} has no length that this rank gives", name_,
+                describe(one, group_.rank()));
+  }
+  if (bytes > one.bytes()) {
+    return fail(Code::limit, "exchange '{}': {} has room for {} bytes, not for {}", name_, describe(one, group_.rank()),
+                one.bytes(), bytes);
+  }
+  rounds_->set_length(edge, bytes);
+  return {};
+}
+
+Result<std::uint64_t> Exchange::length(std::uint32_t edge) const {
+  COUPLET_TRY(check_edge(edge));
+  return rounds_->length(edge);
+}
+
+std::string_view Exchange::method() const noexcept {
+  return choice_.method == nullptr ? std::string_view() : choice_.method->name();
+}
+
+// ---- the end ----
+
+// The neighbours hear of what this member has found out; what it has heard of has a name in front already.
+Status Exchange::fail_with(const Status& why) {
+  failure_ = why;
+  if (!why.text().starts_with("exchange '")) {
+    const std::string round = rounds_ == nullptr ? "" : fmt::format(", round {}", rounds_->count() - 1);
+    failure_ = why.within(fmt::format("exchange '{}'{}", name_, round));
+  }
+  state_ = State::failed;
+  notices_.tell({.news = wire::ExchangeNews::failed,
+                 .rounds = rounds_ == nullptr ? 0 : rounds_->count(),
+                 .code = static_cast<std::int32_t>(failure_.error() ? failure_.code() : Code::state),
+                 .text = failure_.text()});
+  return failure_;
+}
+
+Status Exchange::close() {
+  if (state_ == State::closed) return {};
+  const State before = std::exchange(state_, State::closed);
+  around_.engine->remove(*this);
+  Status closed;
+  if (before == State::running) {
+    closed = fail(Code::state, "exchange '{}' is closed at rank {} in the middle of round {}", name_, group_.rank(),
+                  rounds_->count() - 1);
+    notices_.tell({.news = wire::ExchangeNews::failed,
+                   .rounds = rounds_->count(),
+                   .code = static_cast<std::int32_t>(Code::state),
+                   .text = closed.text()});
+  }
+  notices_.tell({.news = wire::ExchangeNews::closed, .rounds = rounds_ == nullptr ? 0 : rounds_->count(), .text = {}});
+  bool is_over = choice_.method == nullptr;
+  if (before == State::frozen) {
+    Status ended;
+    const auto over = [&] {
+      auto answer = choice_.method->close();
+      ended = answer.status();
+      return !ended.ok() || *answer;
+    };
+    closed = around_.engine->wait(over, os::deadline_after(options_.timeout_s),
+                                  [this] { return fmt::format("the neighbours to close exchange '{}'", name_); });
+    if (closed.ok()) closed = ended;
+    is_over = closed.ok();
+  }
+  const auto idle = [&] {
+    is_over = is_over || choice_.method->abandon();
+    std::erase_if(choice_.leftovers, [](const auto& method) { return method->abandon(); });
+    return is_over && choice_.leftovers.empty() && notices_.is_idle();
+  };
+  notices_.close();
+  rounds_.reset();
+  static_cast<void>(around_.engine->wait(idle, os::now_ns() + max_ending_ns, [] { return std::string(); }));
+  if (is_over) choice_.method.reset();
+  return closed;
+}
+
+bool Exchange::is_idle() const noexcept {
+  return choice_.method == nullptr && choice_.leftovers.empty() && notices_.is_idle();
+}
+
+int Exchange::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
+  if (state_ == State::frozen && choice_.method->is_driven()) {
+    static_cast<void>(choice_.method->poll());  // an error is final, so the next round finds it
+    return 0;
+  }
+  if (state_ != State::running || choice_.method->blocks()) return 0;
+  return rounds_->progress() == Progress::waiting && rounds_->advance() != Progress::waiting ? 1 : 0;
+}
+
+bool Exchange::ready() const {
+  return state_ == State::running &&
+         (rounds_->progress() != Progress::waiting || notices_.has_news(rounds_->count() - 1));
+}
+
+void Exchange::tick(std::uint64_t /*now_ns*/) {
+  if (state_ == State::running) notices_.watch();
+}
+
+}  // namespace couplet::exchange

@@ -1,0 +1,43 @@
+// What the members of an exchange tell each other when they freeze it, before there is a method: whether each of them
+// is ready, between which of them there are edges, and then, between neighbours, the terms of these edges.
+// Tests: tests/conformance/exchange.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "exchange/method.hpp"
+#include "exchange/plan.hpp"
+#include "exchange/routes.hpp"
+
+namespace couplet::exchange {
+
+// What a member says first.
+struct Greeting {
+  Status status;            // ok if its own edges are
+  std::uint64_t nonce = 0;  // that of the first member becomes the number of this exchange
+  std::string wanted;       // the method
+  std::vector<std::int32_t> neighbors;
+  std::vector<std::string> methods;  // that it could use
+};
+
+// What follows from the greetings of all.
+struct RollCall {
+  std::uint64_t epoch = 0;
+  std::vector<std::int32_t> neighbors;  // with which one of the two has an edge
+  std::vector<std::string> methods;     // that all have, in the order of the first member
+};
+
+[[nodiscard]] Result<Greeting> greeting_of(const Status& status, const Routes& routes, std::span<Maker* const> makers,
+                                           const std::string& wanted);
+// Collective. Returns the first error of any member; mismatch if they want different methods.
+Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank);
+// Collective. Compares the edges with those of the neighbours, which are those of `talk`. Returns the own error, or the
+// first one of any member.
+Status compare_with_neighbors(Talk& talk, std::span<const std::int32_t> neighbors, std::span<const Edge> edges,
+                              std::int32_t rank, const std::function<std::string(std::int32_t)>& name_of);
+
+}  // namespace couplet::exchange

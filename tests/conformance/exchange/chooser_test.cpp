@@ -1,0 +1,205 @@
+// The choice of a method, and the mixture of two.
+#include "exchange/mapped.hpp"
+#include "exchange/mixed.hpp"
+#include "exchange/two_sided.hpp"
+#include "exchange_case.hpp"
+
+namespace couplet::conformance {
+namespace {
+
+using Numbers = std::vector<double>;
+
+// A member with several methods.
+struct Chooser {
+  exchange::MappedMaker mapped;
+  exchange::TwoSidedMaker two_sided;
+  exchange::MixedMaker mixed{two_sided};
+  std::unique_ptr<Exchange> exchange;
+  std::vector<Numbers> out{3, Numbers(40)};
+  std::vector<Numbers> in{3, Numbers(40)};
+  std::vector<std::uint32_t> edges;
+
+  Chooser(Party& party, const std::string& directory, const std::string& method, exchange::Maker* extra = nullptr)
+      : two_sided(*party.messenger) {
+    exchange::Surroundings around;
+    around.messenger = party.messenger.get();
+    around.engine = party.engine.get();
+    around.run_directory = directory;
+    if (extra != nullptr) around.makers.push_back(extra);
+    around.makers.insert(around.makers.end(), {&mapped, &two_sided, &mixed});
+    auto made = Exchange::create(around, party.group(), "chosen", {.method = method, .timeout_s = 30});
+    EXPECT_TRUE(made.ok());
+    exchange = std::move(*made);
+    for (int peer = 0; peer < party.group().size(); ++peer) {
+      if (peer == party.rank()) continue;
+      for (const Direction direction : {Direction::out, Direction::in}) {
+        auto& data = (direction == Direction::out ? out : in)[static_cast<std::size_t>(peer)];
+        EXPECT_OK(exchange
+                      ->add({.direction = direction,
+                             .peer = peer,
+                             .regions = {{.memory = reinterpret_cast<std::byte*>(data.data()), .run_bytes = 320}}})
+                      .status());
+      }
+    }
+  }
+  ~Chooser() {
+    static_cast<void>(exchange->close());
+    if (!exchange->is_idle()) bury(std::move(exchange));
+  }
+  Chooser(const Chooser&) = delete;
+  Chooser& operator=(const Chooser&) = delete;
+
+  void check_rounds(int rank, int size) {
+    for (int round = 0; round < 30; ++round) {
+      for (int peer = 0; peer < size; ++peer) {
+        for (double& number : out[static_cast<std::size_t>(peer)]) number = rank * 1000 + peer * 100 + round;
+      }
+      MUST(exchange->start());
+      MUST(exchange->wait(os::deadline_after(30)));
+      for (int peer = 0; peer < size; ++peer) {
+        if (peer == rank) continue;
+        for (const double number : in[static_cast<std::size_t>(peer)]) {
+          ASSERT_EQ(number, peer * 1000 + rank * 100 + round);
+        }
+      }
+    }
+  }
+};
+
+TEST(ExchangeChooser, TriesWhatCanBeUsedAndExplains) {
+  const test::TemporaryDirectory directory;
+  Parties parties(LaneKind::shm, 3);
+  parties.run([&](Party& party) {
+    Chooser member(party, directory.path(), "auto");
+    MUST(member.exchange->freeze());
+    const std::string& table = member.exchange->explanation();
+    EXPECT_NE(table.find("mapped                "), std::string::npos) << table;
+    EXPECT_NE(table.find("us a round"), std::string::npos) << table;
+    EXPECT_NE(table.find("mapped alone is enough"), std::string::npos) << table;
+    EXPECT_NE(table.find("* " + std::string(member.exchange->method())), std::string::npos) << table;
+    member.check_rounds(party.rank(), 3);
+  });
+}
+
+TEST(ExchangeChooser, AMethodCanBePinned) {
+  const test::TemporaryDirectory directory;
+  for (const std::string name : {"two_sided", "mapped"}) {
+    Parties parties(LaneKind::shm, 2);
+    parties.run([&](Party& party) {
+      Chooser member(party, directory.path(), name);
+      MUST(member.exchange->freeze());
+      EXPECT_EQ(member.exchange->method(), name);
+      member.check_rounds(party.rank(), 2);
+    });
+  }
+}
+
+TEST(ExchangeChooser, AnUnknownMethodAndADifferentWishAreErrors) {
+  const test::TemporaryDirectory directory;
+  Parties parties(LaneKind::shm, 2);
+  parties.run([&](Party& party) {
+    {
+      Chooser member(party, directory.path(), "telepathy");
+      const Status frozen = member.exchange->freeze();
+      EXPECT_EQ(frozen.code(), Code::unsupported) << frozen.text();
+      EXPECT_NE(frozen.text().find("telepathy"), std::string::npos) << frozen.text();
+    }
+    Chooser member(party, directory.path(), party.rank() == 0 ? "auto" : "mapped");
+    const Status frozen = member.exchange->freeze();
+    EXPECT_EQ(frozen.code(), Code::mismatch) << frozen.text();
+  });
+}
+
+// Delivers wrong contents, and would be the fastest.
+class Wrong : public exchange::Method {
+ public:
+  explicit Wrong(std::span<const exchange::Port> ports) {
+    for (const exchange::Port& port : ports) memory_.emplace_back(std::max(port.out_bytes, port.in_bytes));
+  }
+  [[nodiscard]] std::string_view name() const noexcept override { return "wrong"; }
+  Status begin(std::span<const std::uint32_t> /*sending*/, std::span<const std::uint32_t> /*receiving*/) override {
+    return {};
+  }
+  std::byte* outgoing(std::uint32_t port) override { return memory_[port].data(); }
+  Status send(std::uint32_t /*port*/, std::uint64_t /*bytes*/) override { return {}; }
+  Status all_sent() override { return {}; }
+  Status poll() override { return {}; }
+  [[nodiscard]] bool has_arrived(std::uint32_t /*port*/) const override { return true; }
+  [[nodiscard]] std::span<const std::byte> incoming(std::uint32_t port) const override { return memory_[port]; }
+  [[nodiscard]] bool is_complete() const override { return true; }
+  Status end() override { return {}; }
+  bool before_sleep(exchange::Sleep& /*sleep*/) override { return false; }
+  void after_sleep() noexcept override {}
+  Result<bool> close() override { return true; }
+
+ private:
+  std::vector<std::vector<std::byte>> memory_;
+};
+
+class WrongMaker final : public exchange::Maker {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "wrong"; }
+  Result<std::unique_ptr<exchange::Method>> make(const exchange::Setting& setting, exchange::Talk& /*talk*/) override {
+    return std::unique_ptr<exchange::Method>(std::make_unique<Wrong>(setting.ports));
+  }
+};
+
+// A method that waits for its neighbours in calls that nothing ends.
+class Waits final : public Wrong {
+ public:
+  using Wrong::Wrong;
+  [[nodiscard]] std::string_view name() const noexcept override { return "waits"; }
+  [[nodiscard]] bool blocks() const noexcept override { return true; }
+};
+
+class WaitsMaker final : public exchange::Maker {
+ public:
+  [[nodiscard]] std::string_view name() const noexcept override { return "waits"; }
+  Result<std::unique_ptr<exchange::Method>> make(const exchange::Setting& setting, exchange::Talk& /*talk*/) override {
+    return std::unique_ptr<exchange::Method>(std::make_unique<Waits>(setting.ports));
+  }
+};
+
+TEST(ExchangeChooser, AMethodThatWaitsInCallsOfMpiIsLeftOutUnlessItIsAskedFor) {
+  const test::TemporaryDirectory directory;
+  for (const std::string wanted : {"auto", "waits"}) {
+    Parties parties(LaneKind::shm, 2);
+    parties.run([&](Party& party) {
+      WaitsMaker maker;
+      Chooser member(party, directory.path(), wanted, &maker);
+      MUST(member.exchange->freeze());
+      EXPECT_EQ(member.exchange->method() == "waits", wanted == "waits");
+      if (wanted == "waits") return;
+      EXPECT_NE(member.exchange->explanation().find("asked for by name"), std::string::npos);
+    });
+  }
+}
+
+TEST(ExchangeChooser, AMethodThatDeliversWrongContentsIsLeftOut) {
+  const test::TemporaryDirectory directory;
+  Parties parties(LaneKind::shm, 2);
+  parties.run([&](Party& party) {
+    WrongMaker wrong;
+    Chooser member(party, directory.path(), "auto", &wrong);
+    MUST(member.exchange->freeze());
+    EXPECT_NE(member.exchange->method(), "wrong");
+    EXPECT_NE(member.exchange->explanation().find("is wrong at rank"), std::string::npos)
+        << member.exchange->explanation();
+    member.check_rounds(party.rank(), 2);
+  });
+}
+
+// Only the ranks 0 and 1 share memory.
+TEST(ExchangeMixed, UsesMemoryWhereItIsSharedAndMessagesElsewhere) {
+  const test::TemporaryDirectory directory;
+  Parties parties(LaneKind::shm, 3);
+  parties.run([&](Party& party) {
+    Chooser member(party, party.rank() < 2 ? directory.path() : directory.path() + "/none", "mapped+two_sided");
+    MUST(member.exchange->freeze());
+    EXPECT_EQ(member.exchange->method(), "mapped+two_sided");
+    member.check_rounds(party.rank(), 3);
+  });
+}
+
+}  // namespace
+}  // namespace couplet::conformance

@@ -1,0 +1,119 @@
+#include "exchange/routes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace couplet::exchange {
+namespace {
+
+std::byte memory[4096];
+
+Edge edge(Direction direction, std::int32_t peer, std::int64_t tag, std::uint64_t bytes, std::uint64_t every = 1,
+          std::uint64_t offset = 0) {
+  return {.direction = direction,
+          .peer = peer,
+          .tag = tag,
+          .regions = {{.memory = memory, .run_bytes = bytes}},
+          .every = every,
+          .offset = offset};
+}
+
+TEST(Routes, OnePortForEachNeighborWithEdgesInOrderOfTags) {
+  const std::vector<Edge> edges{edge(Direction::out, 2, 9, 10), edge(Direction::out, 2, 1, 20),
+                                edge(Direction::in, 2, 5, 30), edge(Direction::out, 1, 0, 40)};
+  const auto routes = Routes::of(edges, 0);
+  ASSERT_TRUE(routes.ok());
+  ASSERT_EQ(routes->ports.size(), 2U);
+  EXPECT_EQ(routes->ports[0].peer, 1);
+  EXPECT_FALSE(routes->ports[0].receives);
+  EXPECT_FALSE(routes->ports[0].is_paired);
+  EXPECT_EQ(routes->ports[1].out_bytes, 30U);
+  EXPECT_EQ(routes->ports[1].in_bytes, 30U);
+  EXPECT_TRUE(routes->ports[1].is_paired);
+  EXPECT_EQ(routes->out[1].edges, (std::vector<std::uint32_t>{1, 0}));
+}
+
+TEST(Routes, APortIsPairedOnlyIfBothDirectionsHaveAMessageInEachRound) {
+  const std::vector<Edge> seldom{edge(Direction::out, 1, 0, 8, 2), edge(Direction::in, 1, 0, 8, 2)};
+  EXPECT_FALSE(Routes::of(seldom, 0)->ports[0].is_paired);
+  std::vector<Edge> late{edge(Direction::out, 1, 0, 8, 1, 1), edge(Direction::in, 1, 0, 8)};
+  EXPECT_FALSE(Routes::of(late, 0)->ports[0].is_paired);
+  late.push_back(edge(Direction::out, 1, 3, 8));
+  EXPECT_TRUE(Routes::of(late, 0)->ports[0].is_paired);
+}
+
+TEST(Routes, VariableEdgesNeedRoomForTheirLengths) {
+  std::vector<Edge> edges{edge(Direction::out, 1, 0, 8)};
+  edges[0].is_variable = true;
+  const auto routes = Routes::of(edges, 0);
+  EXPECT_EQ(routes->ports[0].out_bytes, 16U);
+  EXPECT_FALSE(routes->is_plain);
+}
+
+// Their sum would be 0.
+TEST(Routes, EdgesToOneRankAreTooLongTogether) {
+  for (const Direction direction : {Direction::out, Direction::in}) {
+    std::vector<Edge> edges;
+    for (std::int64_t tag = 0; tag < 16; ++tag) {
+      edges.push_back(edge(direction, 1, tag, max_edge_bytes));
+      edges.back().is_variable = true;
+    }
+    const auto routes = Routes::of(edges, 0);
+    EXPECT_EQ(routes.code(), Code::argument);
+  }
+}
+
+TEST(Routes, TwoEdgesOfOneNameAreAnError) {
+  const std::vector<Edge> edges{edge(Direction::out, 1, 4, 8), edge(Direction::out, 1, 4, 8)};
+  EXPECT_EQ(Routes::of(edges, 0).code(), Code::exists);
+}
+
+TEST(Routes, AnEdgeToOneselfHasTwoEnds) {
+  const std::vector<Edge> edges{edge(Direction::out, 0, 4, 8)};
+  EXPECT_EQ(Routes::of(edges, 0).code(), Code::mismatch);
+}
+
+std::string name_of(std::int32_t rank) {
+  return fmt::format("rank {}", rank);
+}
+
+// What both members of a pair find.
+struct Verdict {
+  Status lower;
+  Status higher;
+};
+
+Verdict compare(const std::vector<Edge>& lower, const std::vector<Edge>& higher) {
+  const auto one = terms_with(lower, 1);
+  const auto other = terms_with(higher, 0);
+  return {.lower = compare_terms(one, 0, other, 1, name_of), .higher = compare_terms(other, 1, one, 0, name_of)};
+}
+
+TEST(CompareTerms, TheOrderOfEdgesDoesNotMatter) {
+  const auto verdict = compare({edge(Direction::out, 1, 0, 8), edge(Direction::out, 1, 1, 16)},
+                               {edge(Direction::in, 0, 1, 16), edge(Direction::in, 0, 0, 8)});
+  EXPECT_TRUE(verdict.lower.ok()) << verdict.lower.text();
+  EXPECT_TRUE(verdict.higher.ok());
+}
+
+TEST(CompareTerms, BothFindTheSameDifference) {
+  Edge titled = edge(Direction::in, 0, 0, 8);
+  titled.title = "face";
+  const std::vector<std::vector<Edge>> others{
+      {}, {edge(Direction::in, 0, 0, 9)}, {edge(Direction::in, 0, 0, 8, 2)}, {titled}, {edge(Direction::in, 0, 1, 8)}};
+  for (const auto& other : others) {
+    const auto verdict = compare({edge(Direction::out, 1, 0, 8)}, other);
+    EXPECT_EQ(verdict.lower.code(), Code::mismatch);
+    EXPECT_EQ(verdict.lower.text(), verdict.higher.text());
+    EXPECT_NE(verdict.lower.text().find("from rank 0 to rank 1"), std::string::npos) << verdict.lower.text();
+  }
+}
+
+TEST(CompareTerms, OtherByteOrdersAreUnsupported) {
+  auto one = terms_with(std::vector<Edge>{edge(Direction::out, 1, 0, 8)}, 1);
+  auto other = terms_with(std::vector<Edge>{edge(Direction::in, 0, 0, 8)}, 0);
+  other.big_endian = !other.big_endian;
+  EXPECT_EQ(compare_terms(one, 0, other, 1, name_of).code(), Code::unsupported);
+}
+
+}  // namespace
+}  // namespace couplet::exchange
