@@ -95,7 +95,7 @@ Status Trial::check(std::uint64_t round) const {
 }
 
 Status Trial::run(Waiting& waiting, const std::function<Status()>& news, std::uint64_t deadline_ns) {
-  COUPLET_TRY(rounds_->start());
+  if (rounds_->start() == Progress::failed) return rounds_->failure();
   COUPLET_TRY(waiting.until([this] { return rounds_->advance(); }, method_, news, deadline_ns,
                             [] { return std::string("a trial round"); }));
   return rounds_->failure();

@@ -134,8 +134,7 @@ Status Exchange::meet(std::uint64_t deadline_ns) {
 Status Exchange::start() {
   COUPLET_TRY(expect(State::frozen, "a round is started"));
   state_ = State::running;
-  Status started = rounds_->start();
-  return started.ok() ? started : fail_with(started);
+  return rounds_->start() == Progress::failed ? end_round() : Status();
 }
 
 // What a neighbour has sent before it closed may be here by now.

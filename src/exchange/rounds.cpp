@@ -34,29 +34,25 @@ void Rounds::choose_ports() {
   sending_.clear();
   receiving_.clear();
   for (std::uint32_t port = 0; port < routes_.ports.size(); ++port) {
-    if (routes_.out[port].takes_part(edges_, count_)) sending_.push_back(port);
-    if (routes_.in[port].takes_part(edges_, count_)) receiving_.push_back(port);
+    if (routes_.out[port].takes_part(edges_, count_ - 1)) sending_.push_back(port);
+    if (routes_.in[port].takes_part(edges_, count_ - 1)) receiving_.push_back(port);
   }
 }
 
-Status Rounds::start() {
-  choose_ports();
-  for (const std::uint32_t port : receiving_) arrivals_[port] = Arrival::awaited;
-  sent_ = taken_ = 0;
+Progress Rounds::start() noexcept {
   ++count_;
   progress_ = Progress::waiting;
-  if (Status begun = method_.begin(sending_, receiving_); !begun.ok()) {
-    static_cast<void>(fail_with(begun));
-    return begun;
+  try {
+    choose_ports();
+    for (const std::uint32_t port : receiving_) arrivals_[port] = Arrival::awaited;
+    sent_ = taken_ = 0;
+    if (Status begun = method_.begin(sending_, receiving_); !begun.ok()) return fail_with(std::move(begun));
+    if (!send_some() || routes_.self_out.edges.empty()) return progress_;
+    if (Status copied = copy_own(); !copied.ok()) return fail_with(std::move(copied));
+  } catch (const std::bad_alloc&) {
+    return fail_with(Code::memory);
   }
-  if (!send_some()) return failure_;
-  if (!routes_.self_out.edges.empty()) {
-    if (Status copied = copy_own(); !copied.ok()) {
-      static_cast<void>(fail_with(copied));
-      return copied;
-    }
-  }
-  return {};
+  return progress_;
 }
 
 // Returns false after an error. The ports are served in order, so that one without room holds up those after it for a

@@ -26,7 +26,7 @@ class Rounds {
   Rounds& operator=(const Rounds&) = delete;
 
   // Begins the next round. REQUIRES: none is under way.
-  Status start();
+  Progress start() noexcept;
   // Does what can be done now. The round has ended if it returns done; failure() says why if it returns failed.
   Progress advance() noexcept;
   [[nodiscard]] Progress progress() const noexcept { return progress_; }

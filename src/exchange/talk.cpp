@@ -46,8 +46,12 @@ void GroupTalk::set_ports(std::uint32_t context, std::span<const std::int32_t> p
   news_ = std::move(news);
 }
 
-// The text of a timeout says which member is missing.
+// The text of a timeout says which member is missing. A member that has failed, and has left after that, has said why
+// before.
 Status GroupTalk::missing(const Status& why, std::int32_t rank) const {
+  if (why.code() == Code::peer_lost) {
+    if (const Status told = news_(); !told.ok() && told.code() != Code::peer_lost) return told;
+  }
   const std::string name = fmt::format("rank {} ({})", rank, message::Courier(messenger_).name(group_.peer(rank)));
   if (why.code() == Code::timeout) {
     return fail(Code::timeout, "{}: {} does not answer while it is frozen", title_, name);

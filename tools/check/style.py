@@ -8,7 +8,7 @@ import shutil
 from functools import partial
 from pathlib import Path
 
-from tree import CPP, Tree, find_llvm, run
+from tree import CPP, Tree, run
 
 PYTHON_WITH_TYPES = "python/couplet"
 
@@ -28,10 +28,9 @@ def check_clang_format(tree: Tree) -> list[str]:
 
 
 def check_clang_tidy(tree: Tree) -> list[str]:
-    program = find_llvm("clang-tidy")
-    if program is None:
-        print("  SKIPPED clang-tidy: it is not installed (package clang-tidy-15)")
-        return []
+    program = tree.root / ".venv" / "bin" / "clang-tidy"
+    if not program.exists():
+        return ["tools/requirements.txt:1: clang-tidy is not in .venv (tools/bootstrap check)"]
     database = tree.root / "build" / "release" / "compile_commands.json"
     compiled = {os.path.relpath(entry["file"], tree.root) for entry in json.loads(database.read_text())}
 
@@ -44,7 +43,7 @@ def check_clang_tidy(tree: Tree) -> list[str]:
     jobs = {}
     for path in tree.select([".cpp"], ["src", "compat"]):
         if str(path) in compiled:
-            key = tree.digest([*tree.with_headers(path), Path(".clang-tidy")], program)
+            key = tree.digest([*tree.with_headers(path), Path(".clang-tidy"), Path("tools/requirements.txt")])
             jobs[key] = partial(job, path)
     return tree.check_each("clang-tidy", jobs)
 
