@@ -10,10 +10,6 @@ namespace couplet_python {
 
 namespace {
 
-bool has_timed_out(const Outcome& outcome) {
-  return outcome.status == COUPLET_ERROR_TIMEOUT;
-}
-
 couplet_exchange_edge edge_of(const EdgeTerms& terms) {
   couplet_exchange_edge edge;
   couplet_exchange_edge_init(&edge);
@@ -119,9 +115,7 @@ bool Exchange::test() const {
 void Exchange::wait(double timeout_s) const {
   const Use use(state, "wait");
   couplet_exchange* const exchange = open_handle("wait");
-  const Outcome outcome = sliced(
-      timeout_s, [&](double slice) { return couplet_exchange_wait(exchange, slice); }, has_timed_out);
-  check(outcome, "wait");
+  check(blocking([&] { return couplet_exchange_wait(exchange, timeout_s); }), "wait");
 }
 
 bool Exchange::arrived(uint32_t edge) const {

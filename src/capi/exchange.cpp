@@ -52,6 +52,7 @@ Result<Region> box_region(const Array& array, const BoxArguments& box, const cha
   COUPLET_TRY(capi::given(box.start, function, "start"));
   COUPLET_TRY(capi::given(box.stop, function, "stop"));
   Region region{.memory = array.data, .run_bytes = type->element_bytes, .loop_count = box.dimensions};
+  region.type = array.type;
   auto dense_bytes = static_cast<std::int64_t>(type->element_bytes);
   for (int dimension = box.dimensions - 1; dimension >= 0; --dimension) {
     const auto place = static_cast<std::size_t>(dimension);
@@ -81,6 +82,7 @@ Result<Region> list_region(const Array& array, std::uint64_t block, std::span<co
     return fail(Code::argument, "{}: block is {}; it must be at least 1", function, block);
   }
   Region region{.memory = array.data};
+  region.type = array.type;
   if (indices.empty()) return region;
   region.run_bytes = static_cast<std::uint64_t>(step);
   region.offsets.reserve(indices.size());

@@ -19,6 +19,7 @@ constexpr std::uint64_t large_bytes = 1U << 20U;  // from here on, a sample is o
 constexpr double long_check_ns = 1e9;
 constexpr double tie_share = 0.03;
 constexpr std::uint64_t first_method_context = 16;
+constexpr std::size_t max_path_bytes = 4096;
 
 // The same ports, with edges of memory of their own.
 class Trial {
@@ -29,6 +30,7 @@ class Trial {
   Status run(Waiting& waiting, const std::function<Status()>& news, std::uint64_t deadline_ns);
   void fill(std::uint64_t round) noexcept;
   [[nodiscard]] Status check(std::uint64_t round) const;
+  [[nodiscard]] std::string awaited() const;
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
@@ -96,9 +98,17 @@ Status Trial::check(std::uint64_t round) const {
 
 Status Trial::run(Waiting& waiting, const std::function<Status()>& news, std::uint64_t deadline_ns) {
   if (rounds_->start() == Progress::failed) return rounds_->failure();
-  COUPLET_TRY(waiting.until([this] { return rounds_->advance(); }, method_, news, deadline_ns,
-                            [] { return std::string("a trial round"); }));
+  COUPLET_TRY(
+      waiting.until([this] { return rounds_->advance(); }, method_, news, deadline_ns, [this] { return awaited(); }));
   return rounds_->failure();
+}
+
+std::string Trial::awaited() const {
+  std::string names;
+  for (const std::uint32_t port : rounds_->awaited_ports()) {
+    names += fmt::format("{}rank {}", names.empty() ? "" : ", ", setting_.ports[port].peer);
+  }
+  return fmt::format("{} in a trial of {}", names.empty() ? "what was sent to be taken" : names, method_.name());
 }
 
 // What a member has found out about one method.
@@ -151,11 +161,37 @@ Result<double> longest(Talk& talk, double time_ns) {
   return most;
 }
 
+// What the first member remembers of this situation, as it tells all.
+struct Memory {
+  RememberedChoice choice;  // its method is empty if it remembers nothing
+  std::string path;
+};
+
+Result<Memory> recall(const Candidates& candidates, const Setting& setting, Talk& talk) {
+  wire::FieldWriter writer;
+  if (setting.rank == 0) {
+    const RememberedChoice own = candidates.cache.find(candidates.situation).value_or(RememberedChoice{});
+    writer.put_text(own.method);
+    writer.put(own.time_ns);
+    writer.put_text(candidates.cache.path().substr(0, max_path_bytes));
+  }
+  COUPLET_TRY_VALUE(const auto all, talk.gather(writer.take()));
+  wire::FieldReader reader(all.front(), "a remembered choice");
+  Memory memory;
+  memory.choice.method = reader.take_text("method", max_path_bytes);
+  memory.choice.time_ns = reader.take_real("time");
+  memory.path = reader.take_text("path", max_path_bytes);
+  COUPLET_TRY(reader.finish());
+  return memory;
+}
+
 class Chooser {
  public:
-  Chooser(const Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
-          const std::function<Status()>& news, Choice& choice)
+  // only: the one method that is made, or "".
+  Chooser(const Candidates& candidates, std::string_view only, const Setting& setting, Talk& talk,
+          engine::Engine& engine, const std::function<Status()>& news, Choice& choice)
       : candidates_(candidates),
+        only_(only),
         setting_(setting),
         talk_(talk),
         engine_(engine),
@@ -182,10 +218,12 @@ class Chooser {
   [[nodiscard]] bool is_pinned() const { return candidates_.wanted != automatic_method; }
   Status make_all();
   Status try_out(Tried& tried, int rounds);
+  [[nodiscard]] Status fatal_part(const Status& found, std::string_view name) const;
   Status leave_out(std::unique_ptr<Method> method, bool in_good_order);
   [[nodiscard]] std::string table(int chosen) const;
 
   const Candidates& candidates_;
+  std::string_view only_;
   const Setting& setting_;
   Talk& talk_;
   engine::Engine& engine_;
@@ -203,10 +241,11 @@ bool is_fatal(Code code) {
 Status Chooser::make_all() {
   for (std::size_t place = 0; place < candidates_.makers.size(); ++place) {
     Maker& maker = *candidates_.makers[place];
-    if (is_pinned() && maker.name() != candidates_.wanted) continue;
+    if (!only_.empty() && maker.name() != only_) continue;
+    const std::size_t number = place + (only_.empty() ? 0 : candidates_.makers.size());  // each is made once
     Setting setting = setting_;
-    setting.context = exchange_context(*setting.group, candidates_.epoch, first_method_context + place);
-    setting.name = fmt::format("{}.{}", setting_.name, place);
+    setting.context = exchange_context(*setting.group, candidates_.epoch, first_method_context + number);
+    setting.name = fmt::format("{}.{}", setting_.name, number);
     auto made = maker.make(setting, talk_);
     Status own = made.status();
     if (own.ok() && !is_pinned() && (*made)->blocks()) {
@@ -241,18 +280,32 @@ Status Chooser::leave_out(std::unique_ptr<Method> method, bool in_good_order) {
   return {};
 }
 
-// All members make the same calls, whatever they find.
+// Returns what ends the freeze at this member. It then says so at once, since others may wait for it in the trial.
+Status Chooser::fatal_part(const Status& found, std::string_view name) const {
+  if (found.ok()) return {};
+  COUPLET_TRY(news_());
+  if (!is_fatal(found.code())) return {};
+  if (!found.answer()) return found;
+  return fail(Code::timeout, "interrupted in a trial of {}", name);
+}
+
+// All members make the same calls, unless one ends the freeze for all.
 Status Chooser::try_out(Tried& tried, int rounds) {
   const std::uint64_t deadline_ns = setting_.deadline_ns;
   const std::uint64_t start_ns = os::now_ns();
   Trial trial(setting_, *tried.method);
-  tried.finding.status = talk_.agree(check_contents(trial, waiting_, news_, deadline_ns));
+  const Status checked = check_contents(trial, waiting_, news_, deadline_ns);
+  COUPLET_TRY(fatal_part(checked, tried.name));
+  tried.finding.status = talk_.agree(checked);
+  if (is_fatal(tried.finding.status.code())) return tried.finding.status;
   if (tried.finding.status.ok()) {
     COUPLET_TRY_VALUE(const double check_ns, longest(talk_, static_cast<double>(os::now_ns() - start_ns)));
     const Effort effort =
         check_ns > long_check_ns ? Effort{.warm = 0, .samples = 1, .rounds = 1} : Effort{.rounds = rounds};
     auto time_ns = time_rounds(trial, waiting_, news_, effort, deadline_ns);
+    COUPLET_TRY(fatal_part(time_ns.status(), tried.name));
     tried.finding.status = talk_.agree(time_ns.status());
+    if (is_fatal(tried.finding.status.code())) return tried.finding.status;
     if (tried.finding.status.ok()) {
       COUPLET_TRY_VALUE(tried.finding.time_ns, longest(talk_, *time_ns));
     }
@@ -285,7 +338,8 @@ Status Chooser::choose() {
   const auto is_usable = [](const Tried& one) { return one.method != nullptr; };
   const auto usable = std::count_if(tried_.begin(), tried_.end(), is_usable);
   std::vector<double> times_ns(tried_.size(), 0);
-  if (usable > 1) {
+  const bool is_remembered = !only_.empty() && !is_pinned();  // it still has to deliver right contents
+  if (usable > 1 || (usable == 1 && is_remembered)) {
     std::uint64_t bytes = 0;
     for (const Port& port : setting_.ports) bytes += port.in_bytes + port.out_bytes;
     COUPLET_TRY_VALUE(const double most_bytes, longest(talk_, static_cast<double>(bytes)));
@@ -313,6 +367,7 @@ Status Chooser::choose() {
     COUPLET_TRY(leave_out(std::move(tried_[place].method), true));
   }
   choice_.method = std::move(tried_[static_cast<std::size_t>(chosen)].method);
+  choice_.time_ns = tried_[static_cast<std::size_t>(chosen)].finding.time_ns;
   return {};
 }
 
@@ -331,7 +386,25 @@ int fastest(std::span<const double> times_ns) {
 
 Status choose_method(const Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
                      const std::function<Status()>& news, Choice& choice) {
-  return Chooser(candidates, setting, talk, engine, news, choice).choose();
+  const auto choose = [&](std::string_view only) {
+    return Chooser(candidates, only, setting, talk, engine, news, choice).choose();
+  };
+  if (candidates.wanted != automatic_method) return choose(candidates.wanted);
+  if (!candidates.has_cache) return choose("");
+  COUPLET_TRY_VALUE(const Memory memory, recall(candidates, setting, talk));
+  if (!memory.choice.method.empty()) {
+    const Status chosen = choose(memory.choice.method);
+    choice.explanation +=
+        fmt::format("  remembered in {}: {:.2f} us a round\n", memory.path, memory.choice.time_ns * 1e-3);
+    if (chosen.code() != Code::unsupported) return chosen;
+  }
+  COUPLET_TRY(choose(""));
+  if (setting.rank != 0 || choice.time_ns == 0) return {};
+  const RememberedChoice found{.method = std::string(choice.method->name()), .time_ns = choice.time_ns};
+  const Status stored = candidates.cache.store(candidates.situation, found);
+  choice.explanation += stored.ok() ? fmt::format("  stored in {}\n", candidates.cache.path())
+                                    : fmt::format("  not stored: {}\n", stored.text());
+  return {};
 }
 
 }  // namespace couplet::exchange

@@ -1,6 +1,7 @@
 // The chooser: makes the methods that can be used, tries each one, and keeps the fastest. A method first has to deliver
 // right contents of the real sizes; then it is timed in a few short samples. All members come to the same choice; ties
-// go to the order of the list. Exchange uses it. Tests: tests/conformance/exchange/chooser_test.cpp.
+// go to the order of the list. If the cache of the first member remembers the fastest one, no other one is made.
+// Exchange uses it. Tests: tests/conformance/exchange/chooser_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "engine/engine.hpp"
+#include "exchange/choice_cache.hpp"
 #include "exchange/method.hpp"
 #include "exchange/waiting.hpp"
 
@@ -24,11 +26,16 @@ struct Candidates {
   std::vector<Maker*> makers;
   std::string wanted = std::string(automatic_method);  // or a name: no other one is tried
   std::uint64_t epoch = 0;                             // for the contexts of methods
+  // If the first member has a cache of choices, it looks there first, and writes there what trials have shown.
+  bool has_cache = false;
+  ChoiceCache cache{""};
+  Situation situation;
 };
 
 struct Choice {
   std::unique_ptr<Method> method;
   std::string explanation;
+  double time_ns = 0;  // that a round took in the trials; 0: there were none
   // Methods that were left out and whose memory is still referred to: they are destroyed with the exchange.
   std::vector<std::unique_ptr<Method>> leftovers;
 };

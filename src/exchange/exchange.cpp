@@ -15,6 +15,23 @@ constexpr std::uint64_t max_ending_ns = 1'000'000'000;
 // The longest sleep of this process while a method needs calls of poll().
 constexpr std::uint64_t driven_nap_ns = 200'000;
 
+// Simplifies the edges, and returns their routes.
+Result<Routes> routes_of(std::vector<Edge>& edges, std::int32_t rank) {
+  for (Edge& edge : edges) {
+    for (Region& region : edge.regions) region = simplified(region);
+  }
+  COUPLET_TRY(check_apart(edges, rank));
+  return Routes::of(edges, rank);
+}
+
+// Returns what two edges of the same name do not have in common; "" if there is nothing.
+std::string_view differing_term(const Edge& one, const Edge& other) {
+  if (one.is_variable != other.is_variable) return "kind of length";
+  if (one.every != other.every) return "`every`";
+  if (one.offset != other.offset) return "`offset`";
+  return one.title != other.title ? "title" : "";
+}
+
 }  // namespace
 
 Exchange::Exchange(const Surroundings& around, const message::Group& group, std::string name,
@@ -42,53 +59,56 @@ Result<std::unique_ptr<Exchange>> Exchange::create(const Surroundings& around, c
 Status Exchange::expect(State wanted, std::string_view what) const {
   if (state_ == wanted) return {};
   if (state_ == State::failed) return failure_;
-  constexpr const char* states[] = {"not frozen", "frozen", "in the middle of a round", "failed", "closed"};
-  return fail(Code::state, "exchange '{}': {} while it is {}", name_, what, states[static_cast<std::size_t>(state_)]);
+  constexpr const char* states[] = {"it is not frozen yet", "it is frozen, and no round is under way",
+                                    "a round is under way", "it has failed", "it is closed"};
+  return fail(Code::state, "exchange '{}': {} cannot be done, since {}", name_, what,
+              states[static_cast<std::size_t>(state_)]);
 }
 
 // ---- before it is frozen ----
 
 Result<std::uint32_t> Exchange::add(Edge edge) {
-  COUPLET_TRY(expect(State::open, "an edge is added"));
+  COUPLET_TRY(expect(State::open, "adding an edge"));
   if (Status checked = check(edge, group_.size()); !checked.ok()) {
     return checked.within(fmt::format("exchange '{}': {}", name_, describe(edge, group_.rank())));
   }
-  for (std::uint32_t place = 0; place < edges_.size(); ++place) {
-    Edge& other = edges_[place];
-    if (other.peer != edge.peer || other.direction != edge.direction || other.tag != edge.tag) continue;
-    if (other.is_variable != edge.is_variable || other.every != edge.every || other.offset != edge.offset ||
-        other.title != edge.title) {
-      return fail(Code::mismatch, "exchange '{}': {} was added before with other terms", name_,
-                  describe(edge, group_.rank()));
-    }
-    if (other.bytes() + edge.bytes() > max_edge_bytes) {
-      return fail(Code::argument, "exchange '{}': {} has more than {} bytes", name_, describe(edge, group_.rank()),
-                  max_edge_bytes);
-    }
-    std::move(edge.regions.begin(), edge.regions.end(), std::back_inserter(other.regions));
+  const EdgeName edge_name{edge.direction, edge.peer, edge.tag};
+  const std::uint64_t bytes = edge.bytes();
+  const auto found = added_.find(edge_name);
+  if (found == added_.end()) {
+    const auto place = static_cast<std::uint32_t>(edges_.size());
+    if (edges_.size() == edges_.capacity()) edges_.reserve(2 * edges_.size() + 8);
+    added_.emplace(edge_name, Added{.place = place, .bytes = bytes});
+    edges_.push_back(std::move(edge));  // finds its room, so that there is no edge without a name
     return place;
   }
-  edges_.push_back(std::move(edge));
-  return static_cast<std::uint32_t>(edges_.size() - 1);
-}
-
-Status Exchange::check_edges() {
-  for (Edge& edge : edges_) {
-    for (Region& region : edge.regions) region = simplified(region);
+  Added& added = found->second;
+  Edge& other = edges_[added.place];
+  if (const std::string_view term = differing_term(other, edge); !term.empty()) {
+    return fail(Code::mismatch, "exchange '{}': {} was added before with another {}", name_,
+                describe(other, group_.rank()), term);
   }
-  COUPLET_TRY(check_apart(edges_, group_.rank()));
-  COUPLET_TRY_VALUE(routes_, Routes::of(edges_, group_.rank()));
-  return {};
+  if (added.bytes + bytes > max_edge_bytes) {
+    return fail(Code::argument, "exchange '{}': {} has more than {} bytes", name_, describe(edge, group_.rank()),
+                max_edge_bytes);
+  }
+  std::move(edge.regions.begin(), edge.regions.end(), std::back_inserter(other.regions));
+  added.bytes += bytes;
+  return added.place;
 }
 
 Status Exchange::freeze() {
-  COUPLET_TRY(expect(State::open, "it is frozen"));
-  Status met;
-  try {
-    met = meet(os::deadline_after(options_.timeout_s));
-    if (met.ok()) rounds_ = std::make_unique<Rounds>(edges_, routes_, *choice_.method);
-  } catch (const std::bad_alloc&) {
-    met = Code::memory;
+  COUPLET_TRY(expect(State::open, "freezing"));
+  auto team = message::MessageTeam::open(*around_.messenger, group_, "exchange " + name_);
+  Status met = team.status();
+  if (met.ok()) {
+    try {
+      met = meet(**team, os::deadline_after(options_.timeout_s));
+      if (met.ok()) rounds_ = std::make_unique<Rounds>(edges_, routes_, *choice_.method);
+    } catch (const std::bad_alloc&) {
+      met = Code::memory;
+    }
+    if (!met.ok()) (*team)->leave(met);  // the others wait for what this member would say
   }
   if (!met.ok()) return fail_with(met);
   around_.engine->add(*this, engine::Rate::often);
@@ -97,49 +117,51 @@ Status Exchange::freeze() {
   return {};
 }
 
-Status Exchange::meet(std::uint64_t deadline_ns) {
-  COUPLET_TRY_VALUE(const auto team, message::MessageTeam::open(*around_.messenger, group_, "exchange " + name_));
-  const std::string title = fmt::format("exchange '{}'", name_);
-  GroupTalk talk(*around_.messenger, group_, *team, title, deadline_ns);
-  try {
-    COUPLET_TRY_VALUE(const Greeting own, greeting_of(check_edges(), routes_, around_.makers, options_.method));
-    COUPLET_TRY_VALUE(const RollCall all, call_roll(talk, own, group_.rank()));
-    notices_.open(exchange_context(group_, all.epoch, 0), all.neighbors);
-    talk.set_ports(exchange_context(group_, all.epoch, 1), all.neighbors, [this] { return notices_.look(0); });
-    const auto name_of = [this](std::int32_t rank) { return notices_.name_of(rank); };
-    COUPLET_TRY(compare_with_neighbors(talk, all.neighbors, edges_, group_.rank(), name_of));
-    Candidates candidates{.makers = {}, .wanted = options_.method, .epoch = all.epoch};
-    for (Maker* const maker : around_.makers) {
-      const bool is_common = std::find(all.methods.begin(), all.methods.end(), maker->name()) != all.methods.end();
-      if (is_common) candidates.makers.push_back(maker);
-    }
-    Setting setting;
-    setting.rank = group_.rank();
-    setting.size = group_.size();
-    setting.ports = routes_.ports;
-    setting.run_directory = around_.run_directory;
-    setting.name = name_;
-    setting.deadline_ns = deadline_ns;
-    setting.group = &group_;
-    return choose_method(
-        candidates, setting, talk, *around_.engine, [this] { return notices_.look(0); }, choice_);
-  } catch (const std::bad_alloc&) {
-    team->leave(Code::memory);  // the others wait for what this member would say
-    throw;
+Status Exchange::meet(message::Team& team, std::uint64_t deadline_ns) {
+  const auto news = [this] { return notices_.look(0); };
+  GroupTalk talk(*around_.messenger, group_, team, fmt::format("exchange '{}'", name_), deadline_ns);
+  auto routes = routes_of(edges_, group_.rank());
+  if (routes.ok()) routes_ = std::move(*routes);
+  COUPLET_TRY_VALUE(const Greeting own, greeting_of(routes.status(), routes_, around_.makers, options_.method,
+                                                    !around_.choice_cache.empty()));
+  COUPLET_TRY_VALUE(const RollCall all, call_roll(talk, own, group_.rank()));
+  notices_.open(exchange_context(group_, all.epoch, 0), all.neighbors);
+  talk.set_ports(exchange_context(group_, all.epoch, 1), all.neighbors, news);
+  const auto name_of = [this](std::int32_t rank) { return notices_.name_of(rank); };
+  COUPLET_TRY(compare_with_neighbors(talk, all.neighbors, edges_, group_.rank(), name_of));
+  const std::vector<std::string>& common = all.situation.methods;
+  Candidates candidates{.makers = {},
+                        .wanted = options_.method,
+                        .epoch = all.epoch,
+                        .has_cache = all.has_cache,
+                        .cache = ChoiceCache(around_.choice_cache),
+                        .situation = all.situation};
+  for (Maker* const maker : around_.makers) {
+    const bool is_common = std::find(common.begin(), common.end(), maker->name()) != common.end();
+    if (is_common) candidates.makers.push_back(maker);
   }
+  Setting setting;
+  setting.rank = group_.rank();
+  setting.size = group_.size();
+  setting.ports = routes_.ports;
+  setting.run_directory = around_.run_directory;
+  setting.name = name_;
+  setting.deadline_ns = deadline_ns;
+  setting.group = &group_;
+  return choose_method(candidates, setting, talk, *around_.engine, news, choice_);
 }
 
 // ---- rounds ----
 
 Status Exchange::start() {
-  COUPLET_TRY(expect(State::frozen, "a round is started"));
+  COUPLET_TRY(expect(State::frozen, "starting a round"));
   state_ = State::running;
   return rounds_->start() == Progress::failed ? end_round() : Status();
 }
 
 // What a neighbour has sent before it closed may be here by now.
 Status Exchange::news() {
-  Status why = notices_.look(rounds_->count() - 1);
+  Status why = notices_.look(rounds_->count());
   if (why.ok() || why.code() != Code::state) return why;
   return rounds_->advance() == Progress::waiting ? why : Status();
 }
@@ -147,23 +169,29 @@ Status Exchange::news() {
 // A neighbour that has failed, or closed, and has left after that, has said why before.
 Status Exchange::end_round() {
   if (rounds_->progress() == Progress::failed) {
-    const Status told = notices_.look(rounds_->count() - 1);
+    const Status told = notices_.look(rounds_->count());
     return fail_with(told.ok() || told.code() == Code::peer_lost ? rounds_->failure() : told);
   }
   state_ = State::frozen;
   return {};
 }
 
-Status Exchange::test(bool& is_done) {
-  is_done = false;
-  COUPLET_TRY(expect(State::running, "a round is tested"));
+// Does what can be done without waiting. A caller that never waits hears of a lost neighbour only here.
+Status Exchange::move() {
   if (!choice_.method->blocks()) static_cast<void>(rounds_->advance());
   if (rounds_->progress() == Progress::waiting) {
     around_.engine->poll();
-    if (notices_.has_news(rounds_->count() - 1)) {
+    if (notices_.has_news(rounds_->count())) {
       if (Status why = news(); !why.ok()) return fail_with(why);
     }
   }
+  return rounds_->progress() == Progress::failed ? end_round() : Status();
+}
+
+Status Exchange::test(bool& is_done) {
+  is_done = false;
+  COUPLET_TRY(expect(State::running, "testing a round"));
+  COUPLET_TRY(move());
   if (rounds_->progress() == Progress::waiting) return {};
   COUPLET_TRY(end_round());
   is_done = true;
@@ -171,7 +199,7 @@ Status Exchange::test(bool& is_done) {
 }
 
 Status Exchange::wait(std::uint64_t deadline_ns) {
-  COUPLET_TRY(expect(State::running, "a round is awaited"));
+  COUPLET_TRY(expect(State::running, "waiting for a round"));
   Status waited = waiting_.until([rounds = rounds_.get()] { return rounds->advance(); }, *choice_.method,
                                  [this] { return news(); }, deadline_ns, [this] { return awaited(); });
   if (waited.ok()) return end_round();
@@ -191,7 +219,7 @@ std::string Exchange::awaited() const {
 
 Status Exchange::check_edge(std::uint32_t edge) const {
   if (state_ == State::failed) return failure_;
-  if (state_ != State::frozen && state_ != State::running) return expect(State::frozen, "an edge is asked for");
+  if (state_ != State::frozen && state_ != State::running) return expect(State::frozen, "asking for an edge");
   if (edge < edges_.size()) return {};
   return fail(Code::argument, "exchange '{}': there is no edge {}; there are {}", name_, edge, edges_.size());
 }
@@ -202,13 +230,13 @@ Result<bool> Exchange::arrived(std::uint32_t edge) {
     return fail(Code::argument, "exchange '{}': {} does not receive here", name_,
                 describe(edges_[edge], group_.rank()));
   }
-  if (state_ == State::running && !choice_.method->blocks()) static_cast<void>(rounds_->advance());
+  if (state_ == State::running && !rounds_->has_arrived(edge)) COUPLET_TRY(move());
   return rounds_->has_arrived(edge);
 }
 
 Status Exchange::set_length(std::uint32_t edge, std::uint64_t bytes) {
   COUPLET_TRY(check_edge(edge));
-  COUPLET_TRY(expect(State::frozen, "a length is set"));
+  COUPLET_TRY(expect(State::frozen, "setting a length"));
   const Edge& one = edges_[edge];
   if (one.direction != Direction::out || !one.is_variable) {
     return fail(Code::argument, "exchange '{}': {} has no length that this rank gives", name_,
@@ -301,8 +329,7 @@ int Exchange::poll(std::uint64_t /*now_ns*/, int /*budget*/) {
 }
 
 bool Exchange::ready() const {
-  return state_ == State::running &&
-         (rounds_->progress() != Progress::waiting || notices_.has_news(rounds_->count() - 1));
+  return state_ == State::running && (rounds_->progress() != Progress::waiting || notices_.has_news(rounds_->count()));
 }
 
 void Exchange::tick(std::uint64_t /*now_ns*/) {

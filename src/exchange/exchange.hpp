@@ -6,10 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "engine/engine.hpp"
@@ -21,6 +22,7 @@
 #include "exchange/routes.hpp"
 #include "exchange/waiting.hpp"
 #include "message/message.hpp"
+#include "message/team.hpp"
 
 namespace couplet::exchange {
 
@@ -29,6 +31,7 @@ struct Surroundings {
   message::Messenger* messenger = nullptr;
   engine::Engine* engine = nullptr;
   std::string run_directory;   // the one that the members on this node share; empty: there is none
+  std::string choice_cache;    // the file of earlier choices; empty: there is none
   std::vector<Maker*> makers;  // in the order in which ties are decided
 };
 
@@ -81,12 +84,17 @@ class Exchange final : public engine::Source {
 
  private:
   enum class State : std::uint8_t { open, frozen, running, failed, closed };
+  using EdgeName = std::tuple<Direction, std::int32_t, std::int64_t>;  // with the peer and the tag
+  struct Added {
+    std::uint32_t place = 0;
+    std::uint64_t bytes = 0;
+  };
 
   Exchange(const Surroundings& around, const message::Group& group, std::string name, const ExchangeOptions& options);
   [[nodiscard]] Status expect(State wanted, std::string_view what) const;
-  Status check_edges();
-  Status meet(std::uint64_t deadline_ns);
+  Status meet(message::Team& team, std::uint64_t deadline_ns);
   [[nodiscard]] Status news();
+  Status move();
   Status fail_with(const Status& why);
   Status end_round();
   [[nodiscard]] Status check_edge(std::uint32_t edge) const;
@@ -98,6 +106,7 @@ class Exchange final : public engine::Source {
   ExchangeOptions options_;
   State state_ = State::open;
   std::vector<Edge> edges_;
+  std::map<EdgeName, Added> added_;
   Routes routes_;
   Notices notices_;
   Choice choice_;

@@ -1,6 +1,9 @@
 #include "exchange/meeting.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
+#include <map>
 #include <set>
 
 #include "os/host.hpp"
@@ -23,6 +26,11 @@ std::string encode(const Greeting& greeting) {
   for (const std::int32_t rank : greeting.neighbors) writer.put(rank);
   writer.put(static_cast<std::uint32_t>(greeting.methods.size()));
   for (const std::string& name : greeting.methods) writer.put_text(name.substr(0, max_name_bytes));
+  writer.put_text(greeting.machine.substr(0, max_name_bytes));
+  writer.put(greeting.node);
+  writer.put(greeting.max_bytes);
+  writer.put(std::uint8_t{greeting.is_paired});
+  writer.put(std::uint8_t{greeting.has_cache});
   return writer.take();
 }
 
@@ -43,19 +51,46 @@ Result<Greeting> decode(std::string_view text, std::size_t size) {
   for (std::size_t index = 0; index < methods; ++index) {
     greeting.methods.push_back(reader.take_text("name of a method", max_name_bytes));
   }
+  greeting.machine = reader.take_text("machine", max_name_bytes);
+  greeting.node = reader.take<std::uint64_t>("node");
+  greeting.max_bytes = reader.take<std::uint64_t>("longest message");
+  greeting.is_paired = reader.take<std::uint8_t>("paired", 0, 1) == 1;
+  greeting.has_cache = reader.take<std::uint8_t>("cache", 0, 1) == 1;
   COUPLET_TRY(reader.finish());
   return greeting;
+}
+
+// The boot id is that of the machine also in a container, whose host name may be anything.
+std::uint64_t node_number() {
+  return std::hash<std::string>()(os::boot_id() + os::host_name());
+}
+
+std::string machine_of(std::span<Maker* const> makers) {
+  std::string machine = fmt::format("{}, {} cores", os::processor_name(), os::usable_cores());
+  for (const Maker* const maker : makers) {
+    if (maker->substrate().empty()) continue;
+    machine += fmt::format(", {}", maker->substrate());
+    break;
+  }
+  return machine;
 }
 
 }  // namespace
 
 Result<Greeting> greeting_of(const Status& status, const Routes& routes, std::span<Maker* const> makers,
-                             const std::string& wanted) {
+                             const std::string& wanted, bool has_cache) {
   Greeting greeting;
   greeting.status = status;
   COUPLET_TRY_VALUE(greeting.nonce, os::random_bits());
   greeting.wanted = wanted;
-  for (const Port& port : routes.ports) greeting.neighbors.push_back(port.peer);
+  for (const Port& port : routes.ports) {
+    greeting.neighbors.push_back(port.peer);
+    greeting.max_bytes = std::max({greeting.max_bytes, port.out_bytes, port.in_bytes});
+    greeting.is_paired = greeting.is_paired && port.is_paired;
+  }
+  greeting.machine = machine_of(makers);
+  greeting.node = node_number();
+  greeting.has_cache = has_cache;
   for (const Maker* const maker : makers) greeting.methods.emplace_back(maker->name());
   return greeting;
 }
@@ -64,6 +99,9 @@ Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank) {
   COUPLET_TRY_VALUE(const auto texts, talk.gather(encode(own)));
   COUPLET_TRY(Status(own.status));
   RollCall all;
+  Situation& situation = all.situation;
+  std::uint64_t max_bytes = 0;
+  std::map<std::uint64_t, std::uint32_t> node_ranks;
   std::set<std::int32_t> neighbors(own.neighbors.begin(), own.neighbors.end());
   for (std::size_t member = 0; member < texts.size(); ++member) {
     COUPLET_TRY_VALUE(const Greeting greeting, decode(texts[member], texts.size()));
@@ -74,15 +112,22 @@ Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank) {
     }
     if (member == 0) {
       all.epoch = greeting.nonce;
-      all.methods = greeting.methods;
+      all.has_cache = greeting.has_cache;
+      situation.machine = greeting.machine;
+      situation.methods = greeting.methods;
     }
-    std::erase_if(all.methods, [&](const std::string& name) {
+    situation.node_ranks = std::max(situation.node_ranks, ++node_ranks[greeting.node]);
+    situation.neighbors = std::max(situation.neighbors, static_cast<std::uint32_t>(greeting.neighbors.size()));
+    situation.is_paired = situation.is_paired && greeting.is_paired;
+    max_bytes = std::max(max_bytes, greeting.max_bytes);
+    std::erase_if(situation.methods, [&](const std::string& name) {
       return std::find(greeting.methods.begin(), greeting.methods.end(), name) == greeting.methods.end();
     });
     const auto& theirs = greeting.neighbors;
     const bool has_edge = std::find(theirs.begin(), theirs.end(), rank) != theirs.end();
     if (has_edge && static_cast<std::int32_t>(member) != rank) neighbors.insert(static_cast<std::int32_t>(member));
   }
+  situation.size_class = static_cast<std::uint32_t>(std::bit_width(max_bytes));
   all.neighbors.assign(neighbors.begin(), neighbors.end());
   return all;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "exchange/choice_cache.hpp"
 #include "exchange/method.hpp"
 #include "exchange/plan.hpp"
 #include "exchange/routes.hpp"
@@ -22,17 +23,23 @@ struct Greeting {
   std::string wanted;       // the method
   std::vector<std::int32_t> neighbors;
   std::vector<std::string> methods;  // that it could use
+  std::string machine;               // its processor, its cores, and its MPI
+  std::uint64_t node = 0;            // a number of its node
+  std::uint64_t max_bytes = 0;       // those of its longest message
+  bool is_paired = true;             // all its ports are
+  bool has_cache = false;            // of choices
 };
 
 // What follows from the greetings of all.
 struct RollCall {
   std::uint64_t epoch = 0;
   std::vector<std::int32_t> neighbors;  // with which one of the two has an edge
-  std::vector<std::string> methods;     // that all have, in the order of the first member
+  Situation situation;                  // its methods are those that all have, in the order of the first member
+  bool has_cache = false;               // the first member has
 };
 
 [[nodiscard]] Result<Greeting> greeting_of(const Status& status, const Routes& routes, std::span<Maker* const> makers,
-                                           const std::string& wanted);
+                                           const std::string& wanted, bool has_cache);
 // Collective. Returns the first error of any member; mismatch if they want different methods.
 Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank);
 // Collective. Compares the edges with those of the neighbours, which are those of `talk`. Returns the own error, or the

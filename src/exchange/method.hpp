@@ -123,6 +123,8 @@ class Maker {
  public:
   virtual ~Maker() = default;
   [[nodiscard]] virtual std::string_view name() const noexcept = 0;
+  // Returns the library on which the method depends, for example "Open MPI v4.1.4"; "": none but Couplet.
+  [[nodiscard]] virtual std::string_view substrate() const noexcept { return {}; }
   // Collective over the group: all members call it in the same order, also those without ports. Returns unsupported,
   // with the reason, if the method cannot be used for this setting. The members agree on that (Talk::agree), so that
   // all of them get a method, or none.
@@ -130,6 +132,6 @@ class Maker {
 };
 
 // libcouplet and libcouplet_mpi_* must be of the same build, since classes pass between them.
-inline constexpr std::string_view methods_build = "methods 1, " __VERSION__;
+inline constexpr std::string_view methods_build = "methods 2, " __VERSION__;
 
 }  // namespace couplet::exchange

@@ -38,9 +38,9 @@ void Notices::tell(const wire::ExchangeNotice& notice) noexcept {
   }
 }
 
-bool Notices::has_news(std::uint64_t round) const noexcept {
-  return std::any_of(neighbors_.begin(), neighbors_.end(), [round](const Neighbor& neighbor) {
-    return (neighbor.request != nullptr && neighbor.request->done) || (neighbor.has_closed && neighbor.rounds <= round);
+bool Notices::has_news(std::uint64_t rounds) const noexcept {
+  return std::any_of(neighbors_.begin(), neighbors_.end(), [rounds](const Neighbor& neighbor) {
+    return (neighbor.request != nullptr && neighbor.request->done) || (neighbor.has_closed && neighbor.rounds < rounds);
   });
 }
 
@@ -60,13 +60,13 @@ Status Notices::take(Neighbor& neighbor) {
 }
 
 // What a neighbour has said explains more than that another one was lost.
-Status Notices::look(std::uint64_t round) noexcept {
+Status Notices::look(std::uint64_t rounds) noexcept {
   for (Neighbor& neighbor : neighbors_) {
     if (!failure_.ok() && failure_.code() != Code::peer_lost) break;
     try {
       Status news;
       if (neighbor.request != nullptr && neighbor.request->done) news = take(neighbor);
-      if (news.ok() && neighbor.has_closed && neighbor.rounds <= round) {
+      if (news.ok() && neighbor.has_closed && neighbor.rounds < rounds) {
         news = fail(Code::state, "{} has closed it after {} rounds", name_of(neighbor.rank), neighbor.rounds);
       }
       if (!news.ok()) failure_ = std::move(news);

@@ -26,10 +26,11 @@ class Notices {
   void open(std::uint32_t context, std::span<const std::int32_t> neighbors);
   // Tells all neighbours, once: later calls do nothing.
   void tell(const wire::ExchangeNotice& notice) noexcept;
-  // Returns an error if a neighbour is lost or has failed, or if one has closed the exchange before the round `round`.
-  [[nodiscard]] Status look(std::uint64_t round) noexcept;
-  // Has anything come since the last look, or has a neighbour closed the exchange before the round `round`?
-  [[nodiscard]] bool has_news(std::uint64_t round) const noexcept;
+  // Returns an error if a neighbour is lost or has failed, or if one has closed the exchange and has not begun `rounds`
+  // rounds. While the exchange is frozen, that is 0: a neighbour that has ended its freeze may close it.
+  [[nodiscard]] Status look(std::uint64_t rounds) noexcept;
+  // Has anything come since the last look, or has a neighbour closed the exchange without having begun `rounds` rounds?
+  [[nodiscard]] bool has_news(std::uint64_t rounds) const noexcept;
   // The death of a neighbour is noticed, also without a hub.
   void watch() noexcept;
   // "rank 2 (program 'ocean' rank 2 on host n03)"

@@ -81,7 +81,9 @@ Region simplified(const Region& region) {
     const auto step = static_cast<std::int64_t>(region.run_bytes);
     const auto has_gap = [step](std::int64_t one, std::int64_t next) { return next - one != step; };
     if (std::adjacent_find(offsets.begin(), offsets.end(), has_gap) != offsets.end()) return simple;
-    return {.memory = region.memory + offsets.front(), .run_bytes = region.bytes()};
+    Region run{.memory = region.memory + offsets.front(), .run_bytes = region.bytes()};
+    run.type = region.type;
+    return run;
   }
   simple.loop_count = 0;
   simple.loops = {};
@@ -101,6 +103,24 @@ Region simplified(const Region& region) {
   }
   std::reverse(simple.loops.begin(), simple.loops.begin() + simple.loop_count);
   return simple;
+}
+
+std::string contents(const Edge& edge) {
+  struct Elements {
+    const TypeInfo* type;
+    std::uint64_t count;
+  };
+  std::vector<Elements> all;
+  for (const Region& region : edge.regions) {
+    if (region.bytes() == 0) continue;
+    const TypeInfo* const type = find_type(region.type);
+    if (type == nullptr || region.type == COUPLET_BYTE) return {};
+    if (all.empty() || all.back().type != type) all.push_back({type, 0});
+    all.back().count += region.bytes() / type->element_bytes;
+  }
+  std::string text;
+  for (const Elements& one : all) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", one.count, one.type->name);
+  return text;
 }
 
 std::string describe(const Edge& edge, std::int32_t rank) {

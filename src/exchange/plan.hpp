@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "base/types.hpp"
 #include "layout/box.hpp"
 
 namespace couplet::exchange {
@@ -31,6 +32,7 @@ struct Region {
   std::array<Loop, layout::max_dimensions> loops{};
   // If it is not empty, there are no loops: the run number n begins at memory + offsets[n].
   std::vector<std::int64_t> offsets{};
+  couplet_type type = COUPLET_BYTE;  // each element has it; COUPLET_BYTE goes with every type of the other member
 
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] std::uint64_t run_count() const noexcept;
@@ -68,6 +70,8 @@ struct Edge {
   }
 };
 
+// "8 double, 4 int32": the elements of an edge, in order. "": some of them are bytes, so that any others may be meant.
+[[nodiscard]] std::string contents(const Edge& edge);
 // "edge 'face +x' (tag 3) from rank 0 to rank 1", as the member `rank` has it.
 [[nodiscard]] std::string describe(const Edge& edge, std::int32_t rank);
 // Returns argument if the edge cannot be used in a group of that size: the text names what is wrong.

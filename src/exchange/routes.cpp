@@ -73,6 +73,9 @@ Status compare_edge(const Both& both, const Ends& ends) {
   if (one.bytes != other.bytes) {
     return fail(Code::mismatch, "{}: the sender has {} bytes, and the receiver {}", edge, one.bytes, other.bytes);
   }
+  if (one.contents != other.contents && !one.contents.empty() && !other.contents.empty()) {
+    return fail(Code::mismatch, "{}: the sender has {}, and the receiver {}", edge, one.contents, other.contents);
+  }
   const auto word = [](bool is_variable) { return is_variable ? "a variable length" : "a fixed length"; };
   if (one.is_variable != other.is_variable) {
     return fail(Code::mismatch, "{}: the sender gives it {} ({} bytes), and the receiver {}", edge,
@@ -159,7 +162,8 @@ wire::ExchangeTerms terms_with(std::span<const Edge> edges, std::int32_t peer) {
                            .bytes = edge.bytes(),
                            .every = edge.every,
                            .offset = edge.offset,
-                           .title = edge.title.substr(0, wire::max_exchange_title_bytes)});
+                           .title = edge.title.substr(0, wire::max_exchange_title_bytes),
+                           .contents = contents(edge).substr(0, wire::max_exchange_contents_bytes)});
   }
   std::sort(terms.edges.begin(), terms.edges.end(), [](const ExchangeEdge& one, const ExchangeEdge& other) {
     return one.sends != other.sends ? one.sends : one.tag < other.tag;

@@ -86,8 +86,11 @@ Result<std::vector<std::string>> GroupTalk::swap(std::span<const std::string> te
 
 Result<std::vector<std::string>> GroupTalk::gather(const std::string& text) {
   auto all = team_.gather(text, deadline_ns_);
+  has_gathered_ = has_gathered_ || all.ok();
   if (all.ok()) return all;
-  return all.status().within(title_);
+  if (all.code() != Code::timeout || has_gathered_) return all.status().within(title_);
+  return fail(Code::timeout, "{}: not all ranks of the group have frozen an exchange of this name: {}", title_,
+              all.status().text());
 }
 
 Status GroupTalk::agree(const Status& own) {

@@ -44,6 +44,7 @@ class GroupTalk final : public Talk {
   std::uint64_t deadline_ns_;
   std::uint32_t context_ = 0;
   std::int32_t calls_ = 0;
+  bool has_gathered_ = false;
   std::vector<std::int32_t> peers_;
   std::function<Status()> news_;
 };

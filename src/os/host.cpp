@@ -53,6 +53,17 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? std::string(name.data()) : std::string("unknown");
 }
 
+std::string processor_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "unknown";
+}
+
 std::string boot_id() {
   std::string line = first_line("/proc/sys/kernel/random/boot_id");
   return line.empty() ? "unknown" : line;

@@ -13,6 +13,8 @@ namespace couplet::os {
 [[nodiscard]] std::string host_name();
 // Returns an id that changes with each boot, or "unknown" if the system does not say.
 [[nodiscard]] std::string boot_id();
+// Returns, for example, "AMD EPYC 7763 64-Core Processor", or "unknown" if the system does not say.
+[[nodiscard]] std::string processor_name();
 // Returns the number of cores that this process may use, which is at least 1. Its affinity limits it, and so does the
 // quota of its control group, if there is one.
 [[nodiscard]] int usable_cores();

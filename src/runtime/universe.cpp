@@ -271,6 +271,7 @@ Result<std::unique_ptr<exchange::Exchange>> Universe::create_exchange(message::G
   around.messenger = messenger_.get();
   around.engine = engine_.get();
   around.run_directory = member_->node_directory();
+  around.choice_cache = member_->setting("exchange.cache");
   around.makers = makers;
   return exchange::Exchange::create(around, group, name, options);
 }

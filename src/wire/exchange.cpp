@@ -6,7 +6,7 @@ namespace couplet::wire {
 namespace {
 
 constexpr std::size_t max_edges = 1U << 24U;
-constexpr std::size_t min_edge_bytes = 35;  // an edge without a title
+constexpr std::size_t min_edge_bytes = 37;  // an edge without texts
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 60U;
 
 constexpr std::uint8_t flag_sends = 1;
@@ -26,6 +26,7 @@ std::string encode_exchange_terms(const ExchangeTerms& terms) {
     writer.put(edge.every);
     writer.put(edge.offset);
     writer.put_text(std::string_view(edge.title).substr(0, max_exchange_title_bytes));
+    writer.put_text(std::string_view(edge.contents).substr(0, max_exchange_contents_bytes));
   }
   return writer.take();
 }
@@ -47,6 +48,7 @@ Result<ExchangeTerms> decode_exchange_terms(std::string_view image) {
     edge.every = reader.take<std::uint64_t>("every", 1);
     edge.offset = reader.take<std::uint64_t>("offset");
     edge.title = reader.take_text("title", max_exchange_title_bytes);
+    edge.contents = reader.take_text("contents", max_exchange_contents_bytes);
     terms.edges.push_back(std::move(edge));
   }
   COUPLET_TRY(reader.finish());

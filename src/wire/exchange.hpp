@@ -15,9 +15,10 @@
 
 namespace couplet::wire {
 
-inline constexpr std::uint32_t exchange_terms_magic = 0x31544345;   // "ECT1"
+inline constexpr std::uint32_t exchange_terms_magic = 0x32544345;   // "ECT2"
 inline constexpr std::uint32_t exchange_notice_magic = 0x314E4345;  // "ECN1"
 inline constexpr std::size_t max_exchange_title_bytes = 1024;
+inline constexpr std::size_t max_exchange_contents_bytes = 1024;
 inline constexpr std::size_t max_exchange_text_bytes = 4096;
 inline constexpr std::size_t exchange_length_bytes = 8;  // a length of a variable edge, at the head of a message
 
@@ -30,6 +31,7 @@ struct ExchangeEdge {
   std::uint64_t every = 1;
   std::uint64_t offset = 0;
   std::string title{};
+  std::string contents{};  // "8 double, 4 int32"; "": bytes that may be anything
 };
 
 // All edges between two members, as one of them has them, in order of direction and tag.

@@ -104,6 +104,10 @@ def _write(outcome: Outcome, output: Path | None) -> None:
     targets = [each.path if output is None else output / each.path.name for each in outcome.files]
     if len(set(targets)) < len(targets):
         raise ConvertError(f"--output {output}: two of the files have the same name; convert them one folder at a time")
+    sources = {each.path.resolve() for each in outcome.files}
+    own = next((target for target in targets if output is not None and target.resolve() in sources), None)
+    if own is not None:
+        raise ConvertError(f"--output {output}: {own} is one of the sources; --in-place changes the sources")
     try:
         if output is not None:
             output.mkdir(parents=True, exist_ok=True)

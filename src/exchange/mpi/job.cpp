@@ -1,6 +1,8 @@
 #include "exchange/mpi/job.hpp"
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 #include "exchange/mpi/call.hpp"
@@ -13,6 +15,15 @@ bool is_over() noexcept {
   int finalized = 0;
   MPI_Finalized(&finalized);
   return finalized != 0;
+}
+
+// The first line is enough: others have the date and place of the build.
+std::string library_name() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string_view all(text.data(), static_cast<std::size_t>(length));
+  return std::string(all.substr(0, all.find_first_of("\n,")));
 }
 
 }  // namespace
@@ -45,6 +56,7 @@ Result<std::shared_ptr<Job>> Job::open(MPI_Comm comm, Threads threads, std::uint
   made->threads_ = threads;
   made->identity_ = identity;
   MPI_Comm_rank(copy, &made->rank_);
+  made->library_ = library_name();
   if (identity == 0) {
     COUPLET_TRY_VALUE(made->identity_, os::random_bits());
     COUPLET_TRY(check_mpi(MPI_Bcast(&made->identity_, 1, MPI_UINT64_T, 0, copy), "MPI_Bcast"));

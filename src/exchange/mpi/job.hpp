@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <string>
 
 #include "base/status.hpp"
 
@@ -36,6 +37,8 @@ class Job {
 
   [[nodiscard]] std::uint64_t identity() const noexcept { return identity_; }
   [[nodiscard]] int rank() const noexcept { return rank_; }
+  // "Open MPI v4.1.4, ..."
+  [[nodiscard]] const std::string& library() const noexcept { return library_; }
   [[nodiscard]] MPI_Comm comm() const noexcept;
   // Returns unsupported, with the reason, if this thread may not call MPI, or not in this universe.
   [[nodiscard]] Status check_thread() const;
@@ -60,6 +63,7 @@ class Job {
   int key_ = MPI_KEYVAL_INVALID;
   std::uint64_t identity_ = 0;
   int rank_ = 0;
+  std::string library_;
   Threads threads_ = Threads::one;
 };
 

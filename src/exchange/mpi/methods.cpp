@@ -13,6 +13,7 @@ class MpiMaker final : public Maker {
  public:
   MpiMaker(const MpiKind& kind, std::shared_ptr<Job> job) : kind_(kind), job_(std::move(job)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return kind_.name; }
+  [[nodiscard]] std::string_view substrate() const noexcept override { return job_->library(); }
 
   Result<std::unique_ptr<Method>> make(const Setting& setting, Talk& talk) override {
     const Status own = kind_.check == nullptr ? Status() : kind_.check(setting.ports);

@@ -1,4 +1,6 @@
 // The choice of a method, and the mixture of two.
+#include <fstream>
+
 #include "exchange/mapped.hpp"
 #include "exchange/mixed.hpp"
 #include "exchange/two_sided.hpp"
@@ -19,12 +21,14 @@ struct Chooser {
   std::vector<Numbers> in{3, Numbers(40)};
   std::vector<std::uint32_t> edges;
 
-  Chooser(Party& party, const std::string& directory, const std::string& method, exchange::Maker* extra = nullptr)
+  Chooser(Party& party, const std::string& directory, const std::string& method, exchange::Maker* extra = nullptr,
+          const std::string& cache = "")
       : two_sided(*party.messenger) {
     exchange::Surroundings around;
     around.messenger = party.messenger.get();
     around.engine = party.engine.get();
     around.run_directory = directory;
+    around.choice_cache = cache;
     if (extra != nullptr) around.makers.push_back(extra);
     around.makers.insert(around.makers.end(), {&mapped, &two_sided, &mixed});
     auto made = Exchange::create(around, party.group(), "chosen", {.method = method, .timeout_s = 30});
@@ -186,6 +190,67 @@ TEST(ExchangeChooser, AMethodThatDeliversWrongContentsIsLeftOut) {
     EXPECT_NE(member.exchange->explanation().find("is wrong at rank"), std::string::npos)
         << member.exchange->explanation();
     member.check_rounds(party.rank(), 2);
+  });
+}
+
+// Replaces what the cache remembers by `method`.
+void remember(const std::string& path, const std::string& method) {
+  std::ifstream file(path);
+  std::string title, line;
+  std::getline(file, title);
+  std::getline(file, line);
+  file.close();
+  const std::size_t time = line.rfind('\t');
+  const std::size_t name = line.rfind('\t', time - 1);
+  ASSERT_NE(name, std::string::npos) << line;
+  std::ofstream(path) << title << '\n' << line.substr(0, name + 1) << method << "\t5000\n";
+}
+
+TEST(ExchangeChooser, RemembersAChoiceAndTriesNoOtherMethod) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/choices";
+  for (const std::string remembered : {"", "two_sided", "mapped"}) {
+    if (!remembered.empty()) remember(path, remembered);
+    Parties parties(LaneKind::shm, 3);
+    parties.run([&](Party& party) {  // only the first member has a cache
+      Chooser member(party, directory.path(), "auto", nullptr, party.rank() == 0 ? path : "");
+      MUST(member.exchange->freeze());
+      const std::string& table = member.exchange->explanation();
+      if (remembered.empty()) {
+        EXPECT_EQ(table.find("stored in " + path) != std::string::npos, party.rank() == 0) << table;
+      } else {
+        EXPECT_EQ(member.exchange->method(), remembered);
+        EXPECT_NE(table.find("remembered in " + path + ": 5.00 us"), std::string::npos) << table;
+      }
+      member.check_rounds(party.rank(), 3);
+    });
+  }
+}
+
+TEST(ExchangeChooser, ARememberedMethodThatIsWrongOrCannotBeMadeIsNotUsed) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/choices";
+  for (const std::string remembered : {"", "wrong", "mapped+two_sided", "telepathy"}) {
+    if (!remembered.empty()) remember(path, remembered);
+    Parties parties(LaneKind::shm, 2);
+    parties.run([&](Party& party) {
+      WrongMaker wrong;
+      Chooser member(party, directory.path(), "auto", &wrong, path);
+      MUST(member.exchange->freeze());
+      EXPECT_TRUE(member.exchange->method() == "mapped" || member.exchange->method() == "two_sided");
+      member.check_rounds(party.rank(), 2);
+    });
+  }
+}
+
+TEST(ExchangeChooser, ACacheThatCannotBeWrittenIsNoError) {
+  const test::TemporaryDirectory directory;
+  Parties parties(LaneKind::shm, 2);
+  parties.run([&](Party& party) {
+    Chooser member(party, directory.path(), "auto", nullptr, directory.path() + "/none/choices");
+    MUST(member.exchange->freeze());
+    if (party.rank() != 0) return;
+    EXPECT_NE(member.exchange->explanation().find("not stored: "), std::string::npos);
   });
 }
 

@@ -1,4 +1,7 @@
 // Bad plans, and members that fail, leave or die: a named error at every member concerned, within the deadline.
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
 
 #include "exchange/mapped.hpp"
@@ -127,6 +130,22 @@ TEST(ExchangeFailures, AMemberWithoutMemoryInAFreezeIsToldToAll) {
   });
 }
 
+// A program may have nothing to do: then one member closes the exchange while another one still ends its freeze.
+TEST_P(ExchangeMethod, CanBeClosedRightAfterTheFreeze) {
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    run(3, [](Member& member) {
+      std::vector<Numbers> out(3, Numbers(4)), in(3, Numbers(4));
+      for (int peer = 0; peer < 3; ++peer) {
+        if (peer == member.rank()) continue;
+        member.send(peer, 0, out[static_cast<std::size_t>(peer)]);
+        member.receive(peer, 0, in[static_cast<std::size_t>(peer)]);
+      }
+      MUST(member.exchange->freeze());
+      EXPECT_OK(member.exchange->close());
+    });
+  }
+}
+
 TEST_P(ExchangeMethod, AMemberThatNeverFreezesIsNamedByATimeout) {
   std::atomic<bool> is_over{false};
   Parties parties(LaneKind::shm, 2);
@@ -161,7 +180,7 @@ TEST_P(ExchangeMethod, MisuseIsNamed) {
     Numbers data(4);
     const int other = 1 - member.rank();
     Exchange& exchange = *member.exchange;
-    expect(exchange.start(), Code::state, {"a round is started while it is not frozen"});
+    expect(exchange.start(), Code::state, {"starting a round cannot be done", "not frozen yet"});
     expect(exchange.wait(os::never), Code::state, {"not frozen"});
     expect(exchange.add({.peer = 9}).status(), Code::argument, {"9", "0 to 1"});
     expect(exchange.add({.peer = other, .every = 0}).status(), Code::argument, {"every must be at least 1"});
@@ -184,7 +203,7 @@ TEST_P(ExchangeMethod, MisuseIsNamed) {
     expect(exchange.arrived(99).status(), Code::argument, {"no edge 99"});
     expect(exchange.set_length(sent, 8), Code::argument, {"no length"});
     MUST(exchange.start());
-    expect(exchange.start(), Code::state, {"in the middle of a round"});
+    expect(exchange.start(), Code::state, {"a round is under way"});
     MUST(exchange.wait(os::deadline_after(30)));
     expect(exchange.wait(os::deadline_after(30)), Code::state, {"frozen"});
     EXPECT_OK(exchange.close());
@@ -236,6 +255,71 @@ TEST_P(ExchangeMethod, AMemberThatClosesEndsTheWaitsOfOthers) {
   });
 }
 
+// More members than cores: then nothing spins, and a wait without time has to do what can be done all the same.
+int crowd() {
+  return static_cast<int>(std::max(3L, ::sysconf(_SC_NPROCESSORS_ONLN) + 1));
+}
+
+TEST_P(ExchangeMethod, WaitsWithoutTimeEndALongRound) {
+  run(crowd(), [](Member& member) {
+    Numbers out(200'000, member.rank()), in(200'000);
+    const int peer = member.rank() ^ 1;
+    if (member.rank() < 2) {
+      member.send(peer, 0, out);
+      member.receive(peer, 0, in);
+    }
+    MUST(member.exchange->freeze());
+    if (member.rank() > 1) return;
+    for (int round = 0; round < 3; ++round) {
+      MUST(member.exchange->start());
+      Status waited = Code::timeout;
+      while (waited.code() == Code::timeout) waited = member.exchange->wait(os::now_ns());
+      MUST(waited);
+      EXPECT_EQ(in.back(), peer);
+    }
+  });
+}
+
+// How a member may look for the end of a round without ever giving it time.
+Status look_by_waits(Exchange& exchange, std::uint32_t /*edge*/) {
+  return exchange.wait(os::now_ns());
+}
+Status look_by_arrivals(Exchange& exchange, std::uint32_t edge) {
+  const auto arrived = exchange.arrived(edge);
+  if (!arrived.ok()) return arrived.status();
+  return *arrived ? Status() : Status(Code::timeout);
+}
+
+TEST_P(ExchangeMethod, ANeighborThatEndsIsHeardOfWithoutAWait) {
+  for (const auto look : {look_by_waits, look_by_arrivals}) {
+    for (const bool dies : {false, true}) {
+      Parties parties(LaneKind::shm, crowd());
+      parties.run(
+          [&](Party& party) {
+            Member member(GetParam(), party, directory_.path());
+            Numbers out(4), in(4);
+            const int peer = party.rank() ^ 1;
+            std::uint32_t edge = 0;
+            if (party.rank() < 2) {
+              member.send(peer, 0, out);
+              edge = member.receive(peer, 0, in);
+            }
+            MUST(member.exchange->freeze());
+            if (party.rank() == 1 && dies) {
+              bury(std::move(member.exchange));
+              party.die();
+            }
+            if (party.rank() != 0) return;
+            MUST(member.exchange->start());
+            Status status = Code::timeout;
+            while (status.code() == Code::timeout) status = look(*member.exchange, edge);
+            EXPECT_EQ(status.code(), dies ? Code::peer_lost : Code::state) << status.text();
+          },
+          false);
+    }
+  }
+}
+
 TEST_P(ExchangeMethod, AMemberThatDiesEndsTheWaitsOfOthers) {
   Parties parties(LaneKind::shm, 3);
   parties.run(
@@ -263,7 +347,7 @@ TEST_P(ExchangeMethod, AMemberThatDiesEndsTheWaitsOfOthers) {
 }
 
 // A method that fails at one member after some rounds.
-class Failing final : public exchange::Method {
+class Failing : public exchange::Method {
  public:
   Failing(std::unique_ptr<exchange::Method> inner, int rounds) : inner_(std::move(inner)), rounds_(rounds) {}
   [[nodiscard]] std::string_view name() const noexcept override { return inner_->name(); }
@@ -309,6 +393,61 @@ class FailingMaker final : public exchange::Maker {
   std::unique_ptr<exchange::Maker> inner_;
   int rounds_;
 };
+
+// A method that cannot go on at one member: what a signal, or the deadline, does in a trial.
+class Stopping final : public Failing {
+ public:
+  Stopping(std::unique_ptr<exchange::Method> inner, Code code) : Failing(std::move(inner), -1), code_(code) {}
+  Status poll() override { return code_ == Code::ok ? Failing::poll() : Status(code_); }
+
+ private:
+  Code code_;
+};
+
+class StoppingMaker final : public exchange::Maker {
+ public:
+  StoppingMaker(exchange::Maker& inner, Code code) : inner_(inner), code_(code) {}
+  [[nodiscard]] std::string_view name() const noexcept override { return inner_.name(); }
+  Result<std::unique_ptr<exchange::Method>> make(const exchange::Setting& setting, exchange::Talk& talk) override {
+    COUPLET_TRY_VALUE(auto made, inner_.make(setting, talk));
+    return std::unique_ptr<exchange::Method>(std::make_unique<Stopping>(std::move(made), code_));
+  }
+
+ private:
+  exchange::Maker& inner_;
+  Code code_;
+};
+
+TEST(ExchangeFailures, AMemberThatIsStoppedInATrialEndsTheFreezeOfAll) {
+  for (const Code code : {Code::interrupted, Code::timeout, Code::memory}) {
+    const test::TemporaryDirectory directory;
+    Parties parties(LaneKind::shm, 3);
+    parties.run([&](Party& party) {
+      exchange::MappedMaker mapped;
+      exchange::TwoSidedMaker two_sided(*party.messenger);
+      StoppingMaker maker(mapped, party.rank() == 0 ? code : Code::ok);
+      exchange::Surroundings around{.messenger = party.messenger.get(),
+                                    .engine = party.engine.get(),
+                                    .run_directory = directory.path(),
+                                    .makers = {&maker, &two_sided}};
+      auto made = Exchange::create(around, party.group(), "stopped", {.method = "auto", .timeout_s = 600});
+      ASSERT_TRUE(made.ok());
+      Numbers out(4), in(4);
+      if (party.rank() != 2) {  // one has no neighbours, and waits for what the others agree on
+        Edge edge{.peer = 1 - party.rank(),
+                  .regions = {{.memory = reinterpret_cast<std::byte*>(out.data()), .run_bytes = 32}}};
+        EXPECT_OK((*made)->add(edge).status());
+        edge.direction = Direction::in;
+        edge.regions.front().memory = reinterpret_cast<std::byte*>(in.data());
+        EXPECT_OK((*made)->add(edge).status());
+      }
+      const Status frozen = (*made)->freeze();  // not after 600 s
+      EXPECT_EQ(frozen.code(), code == Code::memory ? Code::memory : Code::timeout) << frozen.text();
+      static_cast<void>((*made)->close());
+      if (!(*made)->is_idle()) bury(std::move(*made));
+    });
+  }
+}
 
 TEST_P(ExchangeMethod, AnErrorOfTheMethodAtOneMemberReachesAll) {
   ExchangeCase failing = GetParam();

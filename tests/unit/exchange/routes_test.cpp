@@ -108,6 +108,36 @@ TEST(CompareTerms, BothFindTheSameDifference) {
   }
 }
 
+Edge of_type(Edge edge, couplet_type type) {
+  for (Region& region : edge.regions) region.type = type;
+  return edge;
+}
+
+TEST(CompareTerms, OtherElementsOfTheSameSizeAreADifference) {
+  const auto verdict = compare({of_type(edge(Direction::out, 1, 0, 16), COUPLET_DOUBLE)},
+                               {of_type(edge(Direction::in, 0, 0, 16), COUPLET_FLOAT)});
+  EXPECT_EQ(verdict.lower.code(), Code::mismatch);
+  EXPECT_NE(verdict.lower.text().find("the sender has 2 double, and the receiver 4 float"), std::string::npos)
+      << verdict.lower.text();
+  EXPECT_EQ(verdict.lower.text(), verdict.higher.text());
+}
+
+TEST(CompareTerms, BytesGoWithAllElements) {
+  const auto verdict = compare({of_type(edge(Direction::out, 1, 0, 16), COUPLET_DOUBLE)},
+                               {of_type(edge(Direction::in, 0, 0, 16), COUPLET_BYTE)});
+  EXPECT_TRUE(verdict.lower.ok()) << verdict.lower.text();
+  EXPECT_TRUE(verdict.higher.ok());
+}
+
+// Only the order of the elements counts, not the regions in which they were given.
+TEST(CompareTerms, TheSameElementsInOtherRegionsAreNoDifference) {
+  const Edge whole = of_type(edge(Direction::out, 1, 0, 24), COUPLET_DOUBLE);
+  Edge parts = of_type(edge(Direction::in, 0, 0, 8), COUPLET_DOUBLE);
+  parts.regions.push_back(of_type(edge(Direction::in, 0, 0, 16), COUPLET_DOUBLE).regions.front());
+  const auto verdict = compare({whole}, {parts});
+  EXPECT_TRUE(verdict.lower.ok()) << verdict.lower.text();
+}
+
 TEST(CompareTerms, OtherByteOrdersAreUnsupported) {
   auto one = terms_with(std::vector<Edge>{edge(Direction::out, 1, 0, 8)}, 1);
   auto other = terms_with(std::vector<Edge>{edge(Direction::in, 0, 0, 8)}, 0);

@@ -13,18 +13,19 @@ std::string bytes(std::initializer_list<int> numbers) {
 
 ExchangeTerms terms() {
   ExchangeTerms made;
-  made.edges.push_back({.sends = true, .tag = 3, .bytes = 800, .every = 1, .offset = 0, .title = "ab"});
+  made.edges.push_back(
+      {.sends = true, .tag = 3, .bytes = 800, .every = 1, .offset = 0, .title = "ab", .contents = "x"});
   made.edges.push_back({.sends = false, .is_variable = true, .tag = -2, .bytes = 16, .every = 5, .offset = 2});
   return made;
 }
 
 TEST(ExchangeTerms, HaveGoldenBytes) {
   EXPECT_EQ(encode_exchange_terms(terms()),
-            bytes({'E', 'C', 'T', '1', 0, 2, 0, 0, 0}) +
+            bytes({'E', 'C', 'T', '2', 0, 2, 0, 0, 0}) +
                 bytes({1, 3, 0, 0, 0, 0, 0, 0, 0, 0x20, 3, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}) +
-                bytes({0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 'a', 'b'}) +
+                bytes({0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 'a', 'b', 1, 0, 'x'}) +
                 bytes({2, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 16, 0, 0, 0, 0, 0, 0, 0}) +
-                bytes({5, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+                bytes({5, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST(ExchangeTerms, ComeBack) {
@@ -32,6 +33,7 @@ TEST(ExchangeTerms, ComeBack) {
   ASSERT_TRUE(back.ok()) << back.status().text();
   ASSERT_EQ(back->edges.size(), 2U);
   EXPECT_EQ(back->edges[0].title, "ab");
+  EXPECT_EQ(back->edges[0].contents, "x");
   EXPECT_TRUE(back->edges[0].sends);
   EXPECT_EQ(back->edges[1].tag, -2);
   EXPECT_TRUE(back->edges[1].is_variable);
