@@ -29,7 +29,7 @@ COUPLET_API void couplet_exchange_options_init(couplet_exchange_options* options
 /* The terms of an edge. Peer, direction and tag name it; the sender and the receiver give the same terms. */
 typedef struct couplet_exchange_edge {
   size_t struct_bytes;
-  const char* title;   /* what error texts call it; NULL (default): nothing */
+  const char* title;   /* what error texts call it, the same at both sides; NULL (default): nothing */
   int64_t tag;         /* tells apart the edges between two ranks; default 0 */
   uint64_t every;      /* the edge takes part in the rounds offset, offset + every, ...; default 1 */
   uint64_t offset;     /* default 0 */
@@ -55,7 +55,7 @@ COUPLET_API couplet_status couplet_exchange_create(couplet_group* group, const c
  * Ownership: the array belongs to the caller, must not move, and outlives the exchange.
  * COUPLET_ERROR_ARGUMENT: the peer, `every` or an address is wrong.
  * COUPLET_ERROR_SHAPE: the box leaves the array.
- * COUPLET_ERROR_MISMATCH: the edge was added before with other terms.
+ * COUPLET_ERROR_MISMATCH: the edge was added before with other terms; the text says which.
  * COUPLET_ERROR_STATE: the exchange is frozen. */
 COUPLET_API couplet_status couplet_exchange_send_box(couplet_exchange* exchange, const couplet_exchange_edge* edge,
                                                      const void* data, couplet_type type, int32_t dimensions,
@@ -94,21 +94,25 @@ COUPLET_API couplet_status couplet_exchange_freeze(couplet_exchange* exchange);
  * COUPLET_ERROR_STATE: a round is under way, or the exchange is not frozen. */
 COUPLET_API couplet_status couplet_exchange_start(couplet_exchange* exchange);
 
-/* Does what can be done, and says whether the round is over: `done` gets 1 or 0. Never blocks. Methods that cannot be
- * polled make progress only in couplet_exchange_wait.
+/* Does what can be done, and says whether the round is over: `done` gets 1 or 0. Never blocks. The methods put_fence,
+ * put_pscw, put_lock and put_flag may have to wait inside of calls of MPI (couplet_exchange_explain says so): they are
+ * used only if they are asked for by name, and then make progress only in couplet_exchange_wait.
  * COUPLET_ERROR_STATE: no round is under way.
- * COUPLET_ERROR_PEER_LOST: a rank is lost; or another error that a rank has met. The exchange has failed for all. */
+ * COUPLET_ERROR_PEER_LOST: a rank is lost; or another error that a rank has met. The exchange has then failed at all
+ * ranks that could wait for it. */
 COUPLET_API couplet_status couplet_exchange_test(couplet_exchange* exchange, int32_t* done);
 
 /* Waits until the round is over.
- * Blocking: at most timeout_s.
+ * Blocking: at most timeout_s; with a method that waits inside of calls of MPI as long as these calls do.
  * COUPLET_ERROR_TIMEOUT, COUPLET_INTERRUPTED: the round is still under way; call it again.
  * COUPLET_ERROR_STATE: no round is under way, or a neighbour has closed the exchange.
- * COUPLET_ERROR_PEER_LOST: a rank is lost; or another error that a rank has met. The exchange has failed for all. */
+ * COUPLET_ERROR_PEER_LOST: a rank is lost; or another error that a rank has met. The exchange has then failed at all
+ * ranks that could wait for it. */
 COUPLET_API couplet_status couplet_exchange_wait(couplet_exchange* exchange, double timeout_s);
 
 /* Says whether what an edge receives has arrived in the round that is under way or was the last one: `arrived` gets 1
- * or 0. Then its part of the array can be read, even if the round is not over.
+ * or 0. Then its part of the array can be read, even if the round is not over. Does what can be done without waiting,
+ * and returns what couplet_exchange_test does if the exchange has failed. In a round without the edge: 0.
  * COUPLET_ERROR_ARGUMENT: this rank does not receive by the edge. */
 COUPLET_API couplet_status couplet_exchange_arrived(couplet_exchange* exchange, uint32_t edge, int32_t* arrived);
 

@@ -7,6 +7,7 @@ namespace couplet::collective {
 
 void PastCalls::clear() {
   past_.assign(min_kept, {});
+  causes_.clear();
 }
 
 // The oldest call whose place the next one takes has ended, or there are more places.
@@ -45,6 +46,16 @@ void PastCalls::fail(std::uint64_t call, const Status& why) noexcept {
 Status PastCalls::failure_in(std::uint64_t call) const noexcept {
   const Past& found = place(call);
   return found.call == call && found.failed ? found.why : Status();
+}
+
+void PastCalls::set_cause(std::uint64_t call, std::uint64_t cause) {
+  causes_[call] = cause;
+  if (causes_.size() > min_kept) causes_.erase(causes_.begin());
+}
+
+std::uint64_t PastCalls::cause_of(std::uint64_t call) const noexcept {
+  const auto found = causes_.find(call);
+  return found == causes_.end() ? call : found->second;
 }
 
 const wire::CollectiveHead* PastCalls::head_of(std::uint64_t call) const noexcept {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "base/status.hpp"
@@ -21,6 +22,11 @@ class PastCalls {
   // signature: that of the head.
   void end(std::uint64_t call, const wire::CollectiveHead& head, std::uint32_t signature) noexcept;
   void fail(std::uint64_t call, const Status& why) noexcept;
+
+  // The call fails only because the earlier call `cause` has failed elsewhere, after it had ended here. Throws bad_alloc.
+  void set_cause(std::uint64_t call, std::uint64_t cause);
+  // Returns `call` if it has no other cause.
+  [[nodiscard]] std::uint64_t cause_of(std::uint64_t call) const noexcept;
 
   [[nodiscard]] bool is_known(std::uint64_t call) const noexcept { return place(call).call == call; }
   // A call that is known: has it ended?
@@ -52,6 +58,7 @@ class PastCalls {
   [[nodiscard]] const Past& place(std::uint64_t call) const noexcept { return past_[call % past_.size()]; }
 
   std::vector<Past> past_ = std::vector<Past>(min_kept);
+  std::map<std::uint64_t, std::uint64_t> causes_;  // for the last calls
 };
 
 }  // namespace couplet::collective

@@ -60,7 +60,13 @@ void Session::revoked(const wire::CollectiveNotice& notice, std::int32_t source,
     return;
   }
   if (!is_known) return;  // too long ago
+  // If this member has failed for the same reason already, it has nothing more to tell: otherwise two members that are
+  // a call apart would fail each other's calls for ever.
+  const std::uint64_t cause = notice.cause;
+  if (cause < notice.call && (!past_.is_known(cause) || !past_.failure_in(cause).ok())) return;
+  past_.set_cause(past_.first_open(notice.call, next_call_), cause);
   past_.fail(notice.call, why);
+  if (cause < notice.call) past_.fail(cause, why);
   // The others make the next call, too, and learn from this member why it fails.
   Status next = why.within(fmt::format("call {} had ended here before it failed", notice.call));
   if (const std::uint64_t open = past_.first_open(notice.call, next_call_); open < next_call_) {
@@ -171,6 +177,7 @@ Status Session::created_again(std::uint64_t call, const std::vector<std::int32_t
 void Session::tell(std::uint64_t call, const Status& why, const std::vector<std::int32_t>& targets) noexcept {
   wire::CollectiveNotice made = notice(wire::NoticeKind::revoke, call);
   made.code = static_cast<std::int32_t>(why.error() ? why.code() : Code::timeout);
+  made.cause = past_.cause_of(call);
   try {
     made.text = why.error() ? why.text()
                             : fmt::format("call {} of group '{}' was interrupted at rank {}", call,

@@ -244,6 +244,7 @@ Status Chooser::make_all() {
     if (!only_.empty() && maker.name() != only_) continue;
     const std::size_t number = place + (only_.empty() ? 0 : candidates_.makers.size());  // each is made once
     Setting setting = setting_;
+    setting.is_pinned = is_pinned();
     setting.context = exchange_context(*setting.group, candidates_.epoch, first_method_context + number);
     setting.name = fmt::format("{}.{}", setting_.name, number);
     auto made = maker.make(setting, talk_);

@@ -103,6 +103,7 @@ struct Setting {
   std::uint64_t deadline_ns = 0;    // os::now_ns scale
   message::Group* group = nullptr;  // outlives the method
   std::uint32_t context = 0;        // for messages of Couplet; no other method has it
+  bool is_pinned = false;           // the user has asked for this method
 };
 
 // Small facts that members tell each other while a method is made, over Couplet's own messages.

@@ -141,7 +141,7 @@ Result<std::unique_ptr<Method>> MixedMaker::make(const Setting& setting, Talk& t
   auto made = mapped_.make_part(setting, talk);
   COUPLET_TRY(talk.agree(made.status()));
   MappedPart& near = *made;
-  COUPLET_TRY(check_use(talk, near.reached));
+  if (!setting.is_pinned) COUPLET_TRY(check_use(talk, near.reached));
   std::vector<Place> places(setting.ports.size());
   std::vector<std::uint32_t> far;
   std::vector<Port> far_ports;

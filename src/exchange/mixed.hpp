@@ -16,7 +16,8 @@ class MixedMaker final : public Maker {
   // rest outlives the maker. Its name is "mapped+<that of rest>".
   explicit MixedMaker(Maker& rest) : rest_(rest), name_("mapped+" + std::string(rest.name())) {}
   [[nodiscard]] std::string_view name() const noexcept override { return name_; }
-  // Returns unsupported also if one of the two has nothing to do in the whole group: then the other one is enough.
+  // Returns unsupported also if one of the two has nothing to do in the whole group, unless the method is pinned: then
+  // the other one is enough.
   Result<std::unique_ptr<Method>> make(const Setting& setting, Talk& talk) override;
 
  private:

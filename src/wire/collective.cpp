@@ -116,6 +116,7 @@ std::string encode_collective_notice(const CollectiveNotice& notice) {
   put_little(target + 24, notice.creation);
   put_little(target + 32, notice.epoch);
   put_little(target + 40, notice.code);
+  put_little(target + 48, notice.cause);
   put_little(target + 44, static_cast<std::uint32_t>(more));
   std::byte* rest = target + collective_notice_bytes;
   if (notice.kind == NoticeKind::revoke) std::copy_n(bytes_of(text), text.size(), rest);
@@ -146,10 +147,12 @@ Result<CollectiveNotice> decode_collective_notice(std::string_view image) {
   notice.creation = take_little<std::uint64_t>(source + 24);
   notice.epoch = take_little<std::uint64_t>(source + 32);
   notice.code = take_little<std::int32_t>(source + 40);
+  notice.cause = take_little<std::uint64_t>(source + 48);
   const bool is_bare = notice.kind == NoticeKind::greeting || notice.kind == NoticeKind::creation;
   if (kind < 1 || kind > 5 || more != rest.size() || (is_bare && more != 0) || notice.creation == 0 ||
       notice.creation > max_creation ||
-      (notice.kind == NoticeKind::revoke && (more > max_notice_text_bytes || notice.code >= 0)) ||
+      (notice.kind == NoticeKind::revoke &&
+       (more > max_notice_text_bytes || notice.code >= 0 || notice.cause > notice.call)) ||
       (notice.kind == NoticeKind::epoch && more % 4 != 0)) {
     return fail(Code::protocol,
                 "a notice about a collective call is malformed: kind {}, creation {}, code {}, {} bytes follow", kind,

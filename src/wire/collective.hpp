@@ -18,8 +18,8 @@ namespace couplet::wire {
 inline constexpr std::size_t collective_head_bytes = 24;
 inline constexpr std::size_t short_head_bytes = 8;
 inline constexpr std::uint32_t max_short_previous = 0xFFFFFF;
-inline constexpr std::uint32_t collective_magic = 0x334C4343;  // "CCL3"
-inline constexpr std::size_t collective_notice_bytes = 48;     // without what follows
+inline constexpr std::uint32_t collective_magic = 0x344C4343;  // "CCL4"
+inline constexpr std::size_t collective_notice_bytes = 56;     // without what follows
 inline constexpr std::uint32_t max_notice_text_bytes = 4096;
 inline constexpr std::uint64_t max_creation = UINT64_MAX / 2;
 
@@ -73,13 +73,14 @@ enum class NoticeKind : std::uint32_t {
 
 struct CollectiveNotice {
   NoticeKind kind = NoticeKind::greeting;
-  std::uint64_t identity = 0;          // hash of the group
-  std::uint64_t call = 0;              // counted from the group's first call
-  std::uint64_t creation = 1;          // the number of the creation of the group in which the sender is
-  std::uint64_t epoch = 0;             // 0: the members have not met
-  std::int32_t code = 0;               // revoke: a couplet_status
-  std::string text;                    // revoke: why
-  CollectiveHead head;                 // inquiry
+  std::uint64_t identity = 0;  // hash of the group
+  std::uint64_t call = 0;      // counted from the group's first call
+  std::uint64_t creation = 1;  // the number of the creation of the group in which the sender is
+  std::uint64_t epoch = 0;     // 0: the members have not met
+  std::int32_t code = 0;       // revoke: a couplet_status
+  std::string text;            // revoke: why
+  std::uint64_t cause = 0;     // revoke: the call that had ended at the sender when it heard of a failure, or `call`
+  CollectiveHead head;         // inquiry
   std::vector<std::uint32_t> systems;  // epoch: a number for each member, the same for members of one system
 };
 

@@ -135,6 +135,38 @@ TEST(Repeats, FindAMemberThatGivesAnotherCount) {
   });
 }
 
+// One member had ended the unlike call when the other one revoked it. Each then fails a call for it, and no more.
+TEST(Repeats, GoOnAfterOneUnlikeCall) {
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    for (const std::size_t count : {std::size_t{1}, std::size_t{1000}}) {  // short calls, and others
+      Parties parties(LaneKind::shm, 2);
+      parties.run([count](Party& party) {
+        Member member(party);
+        const auto allreduce_once = [&](std::int64_t call) {
+          const std::vector<std::int64_t> data(count, member.rank() + call * 10);
+          std::vector<std::int64_t> result(count, -1);
+          return member.run(allreduce(data, result, COUPLET_INT64));
+        };
+        for (std::int64_t call = 0; call < 200; ++call) ASSERT_TRUE(allreduce_once(call).ok());
+        std::vector<std::int64_t> data(party.rank() == 0 ? 2 : 1);
+        std::vector<std::int64_t> result(4);
+        const Arguments gather{.kind = Collective::gather,
+                               .type = COUPLET_INT64,
+                               .root = 0,
+                               .count = data.size(),
+                               .input = data.data(),
+                               .output = result.data(),
+                               .timeout_s = 30};
+        const bool was_found = !member.run(gather).ok();
+        int failures = 0;
+        for (std::int64_t call = 0; call < 2000; ++call) failures += allreduce_once(call).ok() ? 0 : 1;
+        EXPECT_TRUE(was_found || party.rank() == 1);
+        EXPECT_LE(failures, 3) << "rank " << party.rank();
+      });
+    }
+  }
+}
+
 // The root sends at once and goes on; the others hear of it in their next message.
 TEST(Repeats, FindAMemberThatHasMadeAnotherCallBefore) {
   Parties parties(LaneKind::shm, 2);

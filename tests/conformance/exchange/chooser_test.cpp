@@ -87,7 +87,7 @@ TEST(ExchangeChooser, TriesWhatCanBeUsedAndExplains) {
 
 TEST(ExchangeChooser, AMethodCanBePinned) {
   const test::TemporaryDirectory directory;
-  for (const std::string name : {"two_sided", "mapped"}) {
+  for (const std::string name : {"two_sided", "mapped", "mapped+two_sided"}) {  // one alone would be enough
     Parties parties(LaneKind::shm, 2);
     parties.run([&](Party& party) {
       Chooser member(party, directory.path(), name);

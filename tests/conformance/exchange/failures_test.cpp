@@ -187,7 +187,8 @@ TEST_P(ExchangeMethod, MisuseIsNamed) {
     expect(exchange.add({.peer = other, .regions = {{.run_bytes = 8}}}).status(), Code::argument, {"NULL"});
     member.send(other, 0, data);
     member.receive(other, 1, data);
-    expect(exchange.add({.peer = other, .tag = 0, .is_variable = true}).status(), Code::mismatch, {"other terms"});
+    expect(exchange.add({.peer = other, .tag = 0, .is_variable = true}).status(), Code::mismatch,
+           {"another kind of length"});
     const Status frozen = exchange.freeze();
     expect(frozen, Code::mismatch, {"tag"});
   });

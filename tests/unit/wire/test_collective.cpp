@@ -104,13 +104,14 @@ TEST(CollectiveNotice, HasGoldenBytes) {
   notice.identity = 0x0807060504030201;
   notice.call = 9;
   notice.creation = 1;
+  notice.cause = 7;
   notice.epoch = 0x1F;
   notice.code = -104;
   notice.text = "ab";
   EXPECT_EQ(
       encode_collective_notice(notice),
-      bytes({'C', 'C', 'L', '3', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   1,
-             0,   0,   0,   0,   0, 0, 0, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0x98, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 'a', 'b'}));
+      bytes({'C', 'C', 'L', '4', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   1,
+             0,   0,   0,   0,   0, 0, 0, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0x98, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 'a', 'b'}));
 }
 
 TEST(CollectiveNotice, OfEachKindComesBack) {
