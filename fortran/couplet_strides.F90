@@ -42,7 +42,7 @@ contains
     if (.not. layout%has_layout) return
     layout%is_empty = any(extents == 0)
     stride = int(c_type_bytes(code), int64)
-    do i = 1, size(extents)  ! of a dense array; what differs is noted later
+    do i = 1, size(extents)  ! what differs from a dense array is noted later
       layout%extents(i) = extents(i)
       layout%strides(i) = stride
       stride = stride * max(extents(i), 1_int64)

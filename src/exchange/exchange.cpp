@@ -72,7 +72,8 @@ Result<std::uint32_t> Exchange::add(Edge edge) {
   return static_cast<std::uint32_t>(edges_.size() - 1);
 }
 
-Status Exchange::check_edges() {
+Status Exchange::check_edges(const Status& own) {
+  COUPLET_TRY(Status(own));
   for (Edge& edge : edges_) {
     for (Region& region : edge.regions) region = simplified(region);
   }
@@ -81,11 +82,11 @@ Status Exchange::check_edges() {
   return {};
 }
 
-Status Exchange::freeze() {
+Status Exchange::freeze(const Status& own) {
   COUPLET_TRY(expect(State::open, "it is frozen"));
   Status met;
   try {
-    met = meet(os::deadline_after(options_.timeout_s));
+    met = meet(own, os::deadline_after(options_.timeout_s));
     if (met.ok()) rounds_ = std::make_unique<Rounds>(edges_, routes_, *choice_.method);
   } catch (const std::bad_alloc&) {
     met = Code::memory;
@@ -97,12 +98,12 @@ Status Exchange::freeze() {
   return {};
 }
 
-Status Exchange::meet(std::uint64_t deadline_ns) {
+Status Exchange::meet(const Status& own_edges, std::uint64_t deadline_ns) {
   COUPLET_TRY_VALUE(const auto team, message::MessageTeam::open(*around_.messenger, group_, "exchange " + name_));
   const std::string title = fmt::format("exchange '{}'", name_);
   GroupTalk talk(*around_.messenger, group_, *team, title, deadline_ns);
   try {
-    COUPLET_TRY_VALUE(const Greeting own, greeting_of(check_edges(), routes_, around_.makers, options_.method));
+    COUPLET_TRY_VALUE(const Greeting own, greeting_of(check_edges(own_edges), routes_, around_.makers, options_.method));
     COUPLET_TRY_VALUE(const RollCall all, call_roll(talk, own, group_.rank()));
     notices_.open(exchange_context(group_, all.epoch, 0), all.neighbors);
     talk.set_ports(exchange_context(group_, all.epoch, 1), all.neighbors, [this] { return notices_.look(0); });

@@ -35,9 +35,7 @@ def test_a_ring_of_two_programs(make_world: MakeWorld, left: str, right: str, me
         ("mpich", "none", "mapped"),
     ],
 )
-def test_a_ring_of_two_programs_in_fortran(
-    make_world: MakeWorld, left: str, right: str, method: str
-) -> None:
+def test_a_ring_of_two_programs_in_fortran(make_world: MakeWorld, left: str, right: str, method: str) -> None:
     world = make_world("left:2,right:1")
     started = [
         *start_program(world, left, 2, ["left"], "exchanging_in_fortran", COUPLET_EXCHANGE_METHOD=method),
