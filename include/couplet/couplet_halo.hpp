@@ -18,7 +18,7 @@ struct GridTerms {
   std::vector<std::int64_t> cells;             ///< the extents of the whole grid
   std::vector<std::int32_t> blocks = {};       ///< their numbers; 0, or no entry at all: chosen
   std::vector<bool> periodic = {};             ///< no entry at all: none is
-  std::vector<std::int64_t> block_cells = {};  ///< those of each block, dimension by dimension; empty: as even as possible
+  std::vector<std::int64_t> block_cells = {};  ///< those of each block, in turn; empty: as even as possible
 };
 
 /// Half open: start to stop (not included) in each dimension.

@@ -103,7 +103,8 @@ Status Exchange::meet(const Status& own_edges, std::uint64_t deadline_ns) {
   const std::string title = fmt::format("exchange '{}'", name_);
   GroupTalk talk(*around_.messenger, group_, *team, title, deadline_ns);
   try {
-    COUPLET_TRY_VALUE(const Greeting own, greeting_of(check_edges(own_edges), routes_, around_.makers, options_.method));
+    const Status checked = check_edges(own_edges);
+    COUPLET_TRY_VALUE(const Greeting own, greeting_of(checked, routes_, around_.makers, options_.method));
     COUPLET_TRY_VALUE(const RollCall all, call_roll(talk, own, group_.rank()));
     notices_.open(exchange_context(group_, all.epoch, 0), all.neighbors);
     talk.set_ports(exchange_context(group_, all.epoch, 1), all.neighbors, [this] { return notices_.look(0); });

@@ -1,7 +1,7 @@
 // halo: turns a grid that is divided into blocks, and arrays that hold a block with some cells around it, into the
 // edges of one exchange. capi is above it; exchange, layout and base are below it. Invariants: the grid and what
-// follows from it are pure functions of terms that all ranks give alike; both ends of an edge compute it from the block that
-// receives; the title of an edge has all terms, so that ranks which disagree find out when they freeze. Decision:
+// follows from it are pure functions of terms that all ranks give alike; both ends of an edge compute it from the block
+// that receives; the title of an edge has all terms, so that ranks which disagree find out when they freeze. Decision:
 // docs/decisions/0035. Tests: tests/unit/halo, tests/conformance/exchange/halo_test.cpp, tests/universe/test_halo.py.
 #pragma once
 

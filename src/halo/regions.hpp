@@ -1,7 +1,7 @@
-// The edges of one field: for each direction, which points come from which rank, and which go to which one. Pure functions. Terms: a direction has -1, 0 or 1 for each dimension, as seen by the block that receives; a point of a
-// staggered field lies between two cells. Point i of a staggered dimension is at the lower side of cell i, and belongs
-// to the block of that cell; the uppermost point of a dimension that is not periodic belongs to the last block. In a
-// periodic one it is point 0. Tests: tests/unit/halo/regions_test.cpp.
+// The edges of one field, as pure functions: for each direction, which points come from which rank, and which go to it.
+// Directions are -1, 0 or 1 in each dimension, as seen by the block that receives. Point i of a staggered dimension is
+// at the lower side of cell i, and belongs to the block of that cell. The uppermost point of a dimension that is not
+// periodic belongs to the last block; in a periodic one it is point 0. Tests: tests/unit/halo/regions_test.cpp.
 #pragma once
 
 #include <cstdint>

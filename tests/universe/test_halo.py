@@ -47,9 +47,7 @@ def test_a_method_is_chosen(make_world: MakeWorld, ranks: int) -> None:
     assert said <= set(METHODS)
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "method"), [("openmpi", "none", "mapped"), ("mpich", "none", "two_sided")]
-)
+@pytest.mark.parametrize(("left", "right", "method"), [("openmpi", "none", "mapped"), ("mpich", "none", "two_sided")])
 def test_a_grid_in_fortran(make_world: MakeWorld, left: str, right: str, method: str) -> None:
     world = make_world("left:2,right:2")
     started = [

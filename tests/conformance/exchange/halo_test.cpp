@@ -257,7 +257,7 @@ void run_member(Member& member, const Case& all, std::uint64_t seed) {
 }
 
 TEST_P(ExchangeMethod, HalosHoldWhatTheWholeGridHas) {
-  constexpr std::uint64_t seeds = 120;
+  constexpr std::uint64_t seeds = 60;
   for (std::uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) {
     const Case all = random_case(seed);
     SCOPED_TRACE(fmt::format("seed {}", seed));
