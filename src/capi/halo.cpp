@@ -75,13 +75,17 @@ Result<Grid> divided_grid(const couplet_grid* given, std::int32_t rank, const ch
 }
 
 // The distances of points in a dense array in C order, whose components are innermost.
-void make_dense(const Grid& grid, Field& field) {
-  auto distance = static_cast<std::int64_t>(field.element_bytes) * std::max<std::int64_t>(field.component_count, 1);
+Status make_dense(const Grid& grid, Field& field, const char* function) {
+  auto distance = static_cast<std::int64_t>(field.element_bytes);
+  bool is_too_large = __builtin_mul_overflow(distance, std::max<std::int64_t>(field.component_count, 1), &distance);
   for (int dimension = grid.dimensions() - 1; dimension >= 0; --dimension) {
     const auto place = static_cast<std::size_t>(dimension);
     field.stride_bytes[place] = distance;
-    distance *= std::max<std::int64_t>(field.shape[place], 1);
+    const std::int64_t points = std::max<std::int64_t>(field.shape[place], 1);
+    is_too_large = is_too_large || __builtin_mul_overflow(distance, points, &distance);
   }
+  if (!is_too_large) return {};
+  return fail(Code::shape, "{}: the array has more bytes than can be counted", function);
 }
 
 Result<Field> field_of(const Grid& grid, const couplet_halo_field* given, const char* function) {
@@ -110,7 +114,7 @@ Result<Field> field_of(const Grid& grid, const couplet_halo_field* given, const 
     field.first[place] = wanted.first[place] == -1 ? wanted.below[place] : wanted.first[place];
     is_dense = is_dense && wanted.stride_bytes[place] == 0;
   }
-  if (is_dense) make_dense(grid, field);
+  if (is_dense) COUPLET_TRY(make_dense(grid, field, function));
   return field;
 }
 

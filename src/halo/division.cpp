@@ -24,7 +24,8 @@ double cost_of(const GridTerms& terms, const Places& blocks) {
     for (int along = 0; along < terms.dimensions; ++along) {
       const auto other = static_cast<std::size_t>(along);
       if (other == place) continue;
-      face *= static_cast<double>((terms.cells[other] + blocks[other] - 1) / blocks[other]);
+      const std::int64_t extent = (terms.cells[other] + blocks[other] - 1) / blocks[other];
+      face *= static_cast<double>(extent);
     }
     cost += terms.is_periodic[place] || blocks[place] > 2 ? 2 * face : face;
   }

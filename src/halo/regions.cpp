@@ -9,7 +9,6 @@ namespace couplet::halo {
 namespace {
 
 using exchange::Direction;
-using exchange::Edge;
 using exchange::Region;
 using layout::Box;
 
@@ -62,6 +61,16 @@ void append_rest(const Box& whole, const Box& inner, std::vector<Box>& boxes) {
   }
 }
 
+// The widest width of the dimensions in which anything is received. It is at most that of a block.
+std::int64_t widest_received(const Grid& grid, const Field& field) {
+  std::int64_t width = 0;
+  for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
+    if (!grid.has_neighbors(dimension)) continue;
+    width = std::max({width, field.below[index(dimension)], field.above[index(dimension)]});
+  }
+  return width;
+}
+
 // The received points as boxes. Layered: those within width 0 first, then those that width 1 adds, and so on.
 struct Layers {
   std::vector<Box> boxes;
@@ -71,7 +80,7 @@ struct Layers {
 Layers layers_of(const Grid& grid, std::int32_t receiver, const Field& field, const Places& direction,
                  bool is_layered) {
   Layers layers;
-  const std::int64_t widest_limit = widest(grid, field);
+  const std::int64_t widest_limit = widest_received(grid, field);
   if (!is_layered) {
     const Box all = received_points(grid, receiver, field, direction, widest_limit);
     if (!all.empty()) layers.boxes.push_back(all);
@@ -167,6 +176,21 @@ Status check_widths(const Grid& grid, const Field& field) {
   return {};
 }
 
+// No distance within the array may be more than can be counted.
+Status check_extent(const Grid& grid, const Field& field) {
+  constexpr std::int64_t max_bytes = std::int64_t{1} << 60U;
+  std::int64_t extent = 0;
+  bool is_too_large = __builtin_mul_overflow(field.component_count, field.component_stride_bytes, &extent) ||
+                      extent > max_bytes || extent < -max_bytes;
+  for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
+    const std::size_t place = index(dimension);
+    is_too_large = is_too_large || __builtin_mul_overflow(field.shape[place], field.stride_bytes[place], &extent) ||
+                   extent > max_bytes || extent < -max_bytes;
+  }
+  if (!is_too_large) return {};
+  return fail(Code::shape, "field '{}': the array has more than {} bytes", field.name, max_bytes);
+}
+
 Status check(const Grid& grid, std::int32_t rank, const Field& field) {
   COUPLET_TRY(check_widths(grid, field));
   if (field.component_count < 1) {
@@ -174,6 +198,7 @@ Status check(const Grid& grid, std::int32_t rank, const Field& field) {
                 field.component_count);
   }
   if (field.memory == nullptr) return fail(Code::argument, "field '{}': the array is NULL", field.name);
+  COUPLET_TRY(check_extent(grid, field));
   const Box block = grid.box(rank);
   for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
     const std::size_t place = index(dimension);

@@ -19,8 +19,8 @@ std::string refusal(const GridTerms& terms, std::int32_t ranks) {
 
 TEST(Grid, BlocksAreAsEvenAsPossible) {
   const Grid grid = grid_of({.dimensions = 1, .cells = {10}}, 4);
-  std::vector<std::int64_t> starts;
-  for (std::int32_t rank = 0; rank < 4; ++rank) starts.push_back(grid.box(rank).start[0]);
+  std::vector<std::int64_t> starts(4);
+  for (std::int32_t rank = 0; rank < 4; ++rank) starts[static_cast<std::size_t>(rank)] = grid.box(rank).start[0];
   EXPECT_EQ(starts, (std::vector<std::int64_t>{0, 3, 6, 8}));
   EXPECT_EQ(grid.box(3).stop[0], 10);
   EXPECT_EQ(grid.smallest_block(0), 2);

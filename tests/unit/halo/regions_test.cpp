@@ -196,6 +196,9 @@ TEST(HaloEdges, RefusesAnArrayThatIsTooSmall) {
   EXPECT_EQ(edges_of(grid, 1, field, 0, false).code(), Code::shape) << "no room above";
   field.first[0] = 2;
   EXPECT_TRUE(edges_of(grid, 1, field, 0, false).ok());
+  field.stride_bytes[0] = std::int64_t{1} << 62U;
+  EXPECT_EQ(edges_of(grid, 1, field, 0, false).code(), Code::shape) << "too many bytes";
+  field.stride_bytes[0] = 1;
   field.memory = nullptr;
   EXPECT_EQ(edges_of(grid, 1, field, 0, false).code(), Code::argument);
 }
