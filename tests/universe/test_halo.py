@@ -95,3 +95,9 @@ def test_a_rank_that_is_killed_ends_the_waits_of_all_others(make_world: MakeWorl
         said = world.finish(process).check().output
         assert said.startswith("COUPLET_ERROR_PEER_LOST: ")
         assert "rank 3" in said
+
+
+def test_mistakes_are_errors_of_the_c_interface(make_world: MakeWorld) -> None:
+    world = make_world("misuse:1")
+    [process] = start_program(world, "none", 1, ["misuse"], "halo_misuse")
+    assert world.finish(process).check().output == ""
