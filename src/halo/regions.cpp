@@ -141,11 +141,18 @@ Places wrapped(const Grid& grid, std::int32_t receiver, const Places& direction)
   return shift;
 }
 
-std::string title_of(const Grid& grid, const Field& field, const Places& direction) {
+// whole: all points that the edge may move. A dimension in which there is one has no order; the distance in memory of
+// such a dimension may be anything.
+std::string title_of(const Grid& grid, const Field& field, const Places& direction, const Box& whole) {
   std::string order;
   for (const int dimension : memory_order(grid, field)) {
-    order += dimension == grid.dimensions() ? "c" : std::to_string(dimension);
+    if (dimension == grid.dimensions()) {
+      order += "c";
+    } else if (whole.extent(dimension) > 1) {
+      order += std::to_string(dimension);
+    }
   }
+  if (order.empty()) order = "any";
   std::string staggered;
   for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
     if (field.is_staggered[index(dimension)]) staggered += fmt::format(" {}", dimension);
@@ -286,7 +293,8 @@ Result<std::vector<LayeredEdge>> edges_of(const Grid& grid, std::int32_t rank, c
     made.edge.direction = end.direction;
     made.edge.peer = end.peer;
     made.edge.tag = tag_of(grid, direction, number);
-    made.edge.title = title_of(grid, field, direction);
+    made.edge.title = title_of(grid, field, direction,
+                               received_points(grid, end.receiver, field, direction, widest_received(grid, field)));
     made.edge.is_variable = is_layered;
     const Places shift = end.direction == Direction::out ? wrapped(grid, end.receiver, direction) : Places{};
     for (Box box : layers.boxes) {

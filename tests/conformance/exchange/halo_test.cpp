@@ -257,11 +257,16 @@ void run_member(Member& member, const Case& all, std::uint64_t seed) {
 }
 
 TEST_P(ExchangeMethod, HalosHoldWhatTheWholeGridHas) {
-  constexpr std::uint64_t seeds = 60;
-  for (std::uint64_t seed = 1; seed <= seeds && !HasFailure(); ++seed) {
+  std::vector<std::uint64_t> seeds(60);
+  std::iota(seeds.begin(), seeds.end(), 1);
+  seeds.push_back(2022);  // arrays with one point in a dimension seemed to have another order in memory than others
+  for (const std::uint64_t seed : seeds) {
+    if (HasFailure()) break;
     const Case all = random_case(seed);
-    SCOPED_TRACE(fmt::format("seed {}", seed));
-    run(all.ranks, [&](Member& member) { run_member(member, all, seed); });
+    run(all.ranks, [&](Member& member) {
+      SCOPED_TRACE(fmt::format("seed {}", seed));  // traces are those of a thread
+      run_member(member, all, seed);
+    });
   }
 }
 

@@ -158,6 +158,23 @@ TEST(HaloEdges, FortranOrderMovesRunsAlongItsFirstDimension) {
   EXPECT_EQ(exchange::simplified(received.regions.front()).run_bytes, 8U);
 }
 
+TEST(HaloEdges, ADimensionWithOnePointHasNoOrderInMemory) {
+  const Grid grid = grid_of({.dimensions = 3, .cells = {4, 1, 6}, .blocks = {2, 1, 1}}, 2);
+  Field field = field_of(grid, 0, 1, 1);
+  field.below = field.above = field.first = {1, 0, 0, 0};
+  field.shape = {4, 1, 6, 0};
+  field.stride_bytes = {6, 6, 1, 0};
+  const std::string title = edges(grid, 0, field).front().edge.title;
+  field.stride_bytes[1] = 1000;  // as NumPy may have it
+  EXPECT_EQ(edges(grid, 0, field).front().edge.title, title);
+  field.stride_bytes = {1, 1000, 4, 0};
+  field.below[0] = field.above[0] = 2;
+  field.first[0] = 2;
+  field.shape[0] = 6;
+  const std::string fortran = edges(grid, 0, field).front().edge.title;
+  EXPECT_NE(fortran.find("order 20"), std::string::npos) << fortran;
+}
+
 TEST(HaloEdges, EachComponentMoves) {
   const Grid grid = grid_of({.dimensions = 1, .cells = {6}}, 2);
   Field field = field_of(grid, 0, 1, 1);
