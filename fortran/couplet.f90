@@ -8,6 +8,8 @@ module couplet
   use couplet_constants
   use couplet_errors, only: couplet_error_message, couplet_status_name
   use couplet_messages, only: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
+  use couplet_exchanges_module, only: couplet_exchange
+  use couplet_halos_module, only: couplet_grid, couplet_halo
   use couplet_arrays_module, only: couplet_arrays
   use couplet_series_module, only: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, &
     couplet_slot, couplet_statistics, couplet_waits

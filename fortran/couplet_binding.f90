@@ -52,6 +52,40 @@ module couplet_binding
     integer(c_int32_t) :: is_variable
   end type
 
+  type, bind(c) :: c_grid
+    integer(c_size_t) :: struct_bytes
+    integer(c_int32_t) :: dimensions
+    integer(c_int32_t) :: reserved
+    integer(c_int64_t) :: cells(couplet_max_grid_dimensions)
+    integer(c_int32_t) :: blocks(couplet_max_grid_dimensions)
+    integer(c_int32_t) :: periodic(couplet_max_grid_dimensions)
+    type(c_ptr) :: block_cells
+  end type
+
+  type, bind(c) :: c_halo_options
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: method
+    real(c_double) :: timeout_s
+    integer(c_int32_t) :: has_widths
+    integer(c_int32_t) :: reserved
+  end type
+
+  type, bind(c) :: c_halo_field
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name
+    type(c_ptr) :: data
+    integer(c_int32_t) :: type
+    integer(c_int32_t) :: corners
+    integer(c_int64_t) :: shape(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: stride_bytes(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: first(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: below(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: above(couplet_max_grid_dimensions)
+    integer(c_int32_t) :: staggered(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: components
+    integer(c_int64_t) :: component_stride_bytes
+  end type
+
   type, bind(c) :: c_series_options
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: slots
@@ -983,6 +1017,97 @@ module couplet_binding
     function c_exchange_close(exchange) bind(c, name="couplet_exchange_close") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: exchange
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_grid_init(grid) bind(c, name="couplet_grid_init")
+      import :: c_grid
+      type(c_grid), intent(out) :: grid
+    end subroutine
+    function c_grid_divide(grid, rank_count) bind(c, name="couplet_grid_divide") result(status)
+      import :: c_grid, c_int32_t
+      type(c_grid), intent(inout) :: grid
+      integer(c_int32_t), value :: rank_count
+      integer(c_int32_t) :: status
+    end function
+    function c_grid_box(grid, rank, start, stop) bind(c, name="couplet_grid_box") result(status)
+      import :: c_grid, c_int32_t, c_int64_t
+      type(c_grid), intent(in) :: grid
+      integer(c_int32_t), value :: rank
+      integer(c_int64_t), intent(inout) :: start(*)
+      integer(c_int64_t), intent(inout) :: stop(*)
+      integer(c_int32_t) :: status
+    end function
+    function c_grid_neighbor(grid, rank, offset, neighbor) bind(c, name="couplet_grid_neighbor") result(status)
+      import :: c_grid, c_int32_t
+      type(c_grid), intent(in) :: grid
+      integer(c_int32_t), value :: rank
+      integer(c_int32_t), intent(in) :: offset(*)
+      integer(c_int32_t), intent(inout) :: neighbor
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_halo_options_init(options) bind(c, name="couplet_halo_options_init")
+      import :: c_halo_options
+      type(c_halo_options), intent(out) :: options
+    end subroutine
+    subroutine c_halo_field_init(field) bind(c, name="couplet_halo_field_init")
+      import :: c_halo_field
+      type(c_halo_field), intent(out) :: field
+    end subroutine
+    function c_halo_create(group, name, grid, options, halo) bind(c, name="couplet_halo_create") result(status)
+      import :: c_grid, c_halo_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: name
+      type(c_grid), intent(in) :: grid
+      type(c_halo_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: halo
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_add(halo, field) bind(c, name="couplet_halo_add") result(status)
+      import :: c_halo_field, c_int32_t, c_ptr
+      type(c_ptr), value :: halo
+      type(c_halo_field), intent(in) :: field
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_freeze(halo) bind(c, name="couplet_halo_freeze") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: halo
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_begin(halo, width) bind(c, name="couplet_halo_begin") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: halo
+      integer(c_int64_t), value :: width
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_test(halo, done) bind(c, name="couplet_halo_test") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: halo
+      integer(c_int32_t), intent(inout) :: done
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_end(halo, timeout_s) bind(c, name="couplet_halo_end") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: halo
+      real(c_double), value :: timeout_s
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_method(halo, method) bind(c, name="couplet_halo_method") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: halo
+      type(c_ptr), intent(inout) :: method
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_explain(halo, text, bytes, needed) bind(c, name="couplet_halo_explain") result(status)
+      import :: c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: halo
+      type(c_ptr), value :: text
+      integer(c_size_t), value :: bytes
+      integer(c_size_t), intent(inout) :: needed
+      integer(c_int32_t) :: status
+    end function
+    function c_halo_close(halo) bind(c, name="couplet_halo_close") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: halo
       integer(c_int32_t) :: status
     end function
     subroutine c_series_options_init(options) bind(c, name="couplet_series_options_init")

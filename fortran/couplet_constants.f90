@@ -92,6 +92,8 @@ module couplet_constants
   integer, parameter :: couplet_method_pairwise = 5  ! alltoall
   integer, parameter :: couplet_method_reduce_linear = 6  ! reduce_scatter
   integer, parameter :: couplet_method_systems = 7  ! barrier, broadcast, reduce, allreduce: once between each two hosts
+  ! A grid of cells, divided into blocks. All ranks give the same.
+  integer, parameter :: couplet_max_grid_dimensions = 4
   integer, parameter :: couplet_hold = 0
   integer, parameter :: couplet_follow = 1
   integer, parameter :: couplet_from_oldest = 0

@@ -7,6 +7,8 @@ module couplet_messages
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding
   use couplet_errors
+  use couplet_exchanges_module, only: couplet_exchange, open_exchange
+  use couplet_halos_module, only: couplet_grid, couplet_halo, open_halo
   use couplet_texts, only: to_c
   implicit none
   private
@@ -33,6 +35,8 @@ module couplet_messages
   contains
     procedure :: rank => group_rank
     procedure :: free => group_free
+    procedure :: create_exchange => group_create_exchange
+    procedure :: create_halo => group_create_halo
     ! call group%send(data, target, tag [, ierr])
     ! call group%recv(data, source, tag [, message] [, ierr])
     ! call group%isend(data, target, tag, request [, ierr])
@@ -73,6 +77,32 @@ contains
     status = c_group_free(group%handle)
     if (status == couplet_ok) group%handle = c_null_ptr
     call conclude(status, ierr)
+  end subroutine
+
+  ! Creates the exchange `name` among the ranks of the group. No message is sent. method: "auto", or the name of one.
+  ! timeout: limits a freeze or a close.
+  subroutine group_create_exchange(group, name, exchange, method, timeout, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: name
+    type(couplet_exchange), intent(out) :: exchange
+    character(len=*), intent(in), optional :: method
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    call open_exchange(group%handle, name, exchange, method, timeout, ierr)
+  end subroutine
+
+  ! Creates the halo `name` for a grid with one block for each rank of the group. No message is sent. widths: whether
+  ! halo%begin may be given a width. The rest is as in create_exchange.
+  subroutine group_create_halo(group, name, grid, halo, widths, method, timeout, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: name
+    type(couplet_grid), intent(in) :: grid
+    type(couplet_halo), intent(out) :: halo
+    logical, intent(in), optional :: widths
+    character(len=*), intent(in), optional :: method
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    call open_halo(group%handle, name, grid, halo, widths, method, timeout, ierr)
   end subroutine
 
 #define TEMPLATE "messages_of_kind.inc"

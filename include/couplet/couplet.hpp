@@ -11,6 +11,7 @@
 #include <couplet/couplet_collective.hpp>
 #include <couplet/couplet_exchange.hpp>
 #include <couplet/couplet_fields.hpp>
+#include <couplet/couplet_halo.hpp>
 #include <couplet/couplet_message.hpp>
 #include <couplet/couplet_series.hpp>
 #include <couplet/couplet_task.hpp>

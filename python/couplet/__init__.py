@@ -14,6 +14,7 @@ from couplet._collectives import CollectiveRequest, Operation
 from couplet._couplet import Message, version
 from couplet._exchanges import Exchange
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group, MessageArrival
+from couplet._halos import Grid, Halo
 from couplet._requests import Request, waitall, waitany
 from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Steps, Waits, Writer
 from couplet._tasks import ANY_WORKER, Coupler, Requester, Task, Work, Worker, waitany_task
@@ -74,7 +75,9 @@ __all__ = [
     "FieldInfo",
     "ForkedError",
     "Full",
+    "Grid",
     "Group",
+    "Halo",
     "HubLostError",
     "InternalError",
     "LimitError",

@@ -23,6 +23,7 @@ from couplet import _couplet
 from couplet._collectives import Collectives
 from couplet._couplet import Message
 from couplet._exchanges import Exchange
+from couplet._halos import Grid, Halo
 from couplet._requests import Request
 from couplet._waiting import Entry, Thing, ready, wake
 from couplet.errors import Error
@@ -103,6 +104,15 @@ class Group(Collectives):
         `method`: "auto" or the name of one. `timeout` bounds freezing and closing, in seconds.
         """
         return Exchange(_couplet.create_exchange(self._handle, name, method, float(timeout)))
+
+    def create_halo(
+        self, name: str, grid: Grid, *, widths: bool = False, method: str = "auto", timeout: float = 60.0
+    ) -> Halo:
+        """Creates the halo `name` for a grid with one block for each rank of the group. No message is sent.
+
+        `widths`: whether `begin` may be given a width. `method` and `timeout`: as in `create_exchange`.
+        """
+        return Halo(_couplet.create_halo(self._handle, name, grid.handle, widths, method, float(timeout)), grid)
 
     def free(self) -> None:
         """Frees a group of create_group. The other groups belong to the universe."""

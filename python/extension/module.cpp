@@ -1,4 +1,5 @@
 #include "calls.hpp"
+#include "halos.hpp"
 
 NB_MODULE(_couplet, module) {
   module.doc() = "The C interface of Couplet for Python; use the package couplet.";
@@ -6,6 +7,7 @@ NB_MODULE(_couplet, module) {
   couplet_python::bind_messages(module);
   couplet_python::bind_collectives(module);
   couplet_python::bind_exchanges(module);
+  couplet_python::bind_halos(module);
   couplet_python::bind_series(module);
   couplet_python::bind_tasks(module);
   couplet_python::bind_areas(module);

@@ -23,6 +23,7 @@
 #include "couplet/couplet.h"
 #include "engine/turn.hpp"
 #include "exchange/exchange.hpp"
+#include "halo/halo.hpp"
 #include "os/clock.hpp"
 #include "os/fork.hpp"
 #include "runtime/exchange_methods.hpp"
@@ -49,6 +50,7 @@ enum class HandleKind : std::uint32_t {
   series = 0x53435043,
   tasks = 0x54435043,
   exchange = 0x58435043,
+  halo = 0x48435043,
   area = 0x41435043,
   gone = 0
 };
@@ -150,6 +152,14 @@ struct couplet_exchange {
   couplet::Status close();
 };
 
+struct couplet_halo {
+  static constexpr auto expected_kind = couplet::capi::HandleKind::halo;
+  couplet::capi::HandleKind kind = expected_kind;
+  couplet_universe* owner = nullptr;
+  couplet_exchange* exchange = nullptr;  // one of the universe's, which nobody else uses
+  std::unique_ptr<couplet::halo::Halo> halo;
+};
+
 struct couplet_universe {
   couplet::capi::HandleKind kind = couplet::capi::HandleKind::universe;
   std::uint64_t fork_generation = couplet::os::fork_generation();
@@ -164,6 +174,7 @@ struct couplet_universe {
   std::vector<std::unique_ptr<couplet_tasks>> tasks;
   std::vector<std::unique_ptr<couplet_area>> areas;
   std::vector<std::unique_ptr<couplet_exchange>> exchanges;
+  std::vector<std::unique_ptr<couplet_halo>> halos;
   // Exchanges that were closed while messages still referred to their memory.
   std::vector<std::unique_ptr<couplet::exchange::Exchange>> ended_exchanges;
   // The handles that were closed last. They are kept only if threads take turns: a call of another thread may have
@@ -200,6 +211,7 @@ Status usable(const Handle* handle, const char* function) {
                                  : Handle::expected_kind == HandleKind::series ? "series"
                                  : Handle::expected_kind == HandleKind::tasks  ? "tasks"
                                  : Handle::expected_kind == HandleKind::area   ? "area"
+                                 : Handle::expected_kind == HandleKind::halo   ? "halo"
                                                                                : "exchange";
     return fail(Code::argument, "{}: the {} handle is NULL or was closed", function, name);
   }

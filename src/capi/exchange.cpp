@@ -1,3 +1,5 @@
+#include "capi/exchange.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
@@ -145,27 +147,28 @@ couplet_status add_list(couplet_exchange* exchange, const couplet_exchange_edge*
   });
 }
 
-Status check_name(const couplet_universe& universe, const couplet_group& group, const char* name) {
+Status check_name(const couplet_universe& universe, const couplet_group& group, const char* name,
+                  const char* function) {
   for (const auto& one : universe.exchanges) {
     if (one->group_hash == group.group->hash() && one->exchange->name() == name) {
-      return fail(Code::exists, "couplet_exchange_create: this rank has an open exchange '{}' in group '{}'", name,
+      return fail(Code::exists, "{}: this rank has an open exchange or halo '{}' in group '{}'", function, name,
                   group.group->name());
     }
   }
   return {};
 }
 
-Status create(couplet_group& group, const char* name, const couplet_exchange_options* given,
-              couplet_exchange** exchange, const char* function) {
+}  // namespace
+
+couplet::Result<couplet_exchange*> capi::make_exchange(couplet_group& group, const char* name, const char* method,
+                                                       double timeout_s, const char* function) {
   COUPLET_TRY(capi::given(name, function, "name"));
-  COUPLET_TRY(capi::given(exchange, function, "exchange"));
-  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_exchange_options_init, function));
-  COUPLET_TRY(capi::check_timeout(options.timeout_s, function));
+  COUPLET_TRY(capi::check_timeout(timeout_s, function));
   couplet_universe& universe = *group.owner;
-  COUPLET_TRY(check_name(universe, group, name));
+  COUPLET_TRY(check_name(universe, group, name, function));
   couplet::exchange::ExchangeOptions wanted;
-  wanted.timeout_s = options.timeout_s;
-  if (options.method != nullptr) wanted.method = options.method;
+  wanted.timeout_s = timeout_s;
+  if (method != nullptr) wanted.method = method;
   auto handle = std::make_unique<couplet_exchange>();
   handle->owner = &universe;
   handle->group_hash = group.group->hash();
@@ -175,11 +178,8 @@ Status create(couplet_group& group, const char* name, const couplet_exchange_opt
   const auto makers = universe.methods->all(universe.makers);
   COUPLET_TRY_VALUE(handle->exchange, universe.universe->create_exchange(*group.group, name, wanted, makers));
   universe.exchanges.push_back(std::move(handle));
-  *exchange = universe.exchanges.back().get();
-  return {};
+  return universe.exchanges.back().get();
 }
-
-}  // namespace
 
 // Messages may still refer to the memory of an exchange that has failed: then it is kept until the universe was left.
 Status couplet_exchange::close() {
@@ -207,7 +207,12 @@ void couplet_exchange_edge_init(couplet_exchange_edge* edge) {
 couplet_status couplet_exchange_create(couplet_group* group, const char* name, const couplet_exchange_options* options,
                                        couplet_exchange** exchange) {
   constexpr auto function = "couplet_exchange_create";
-  return capi::call(group, function, [&] { return create(*group, name, options, exchange, function); });
+  return capi::call(group, function, [&]() -> Status {
+    COUPLET_TRY(capi::given(exchange, function, "exchange"));
+    COUPLET_TRY_VALUE(const auto wanted, capi::complete(options, couplet_exchange_options_init, function));
+    COUPLET_TRY_VALUE(*exchange, capi::make_exchange(*group, name, wanted.method, wanted.timeout_s, function));
+    return {};
+  });
 }
 
 couplet_status couplet_exchange_send_box(couplet_exchange* exchange, const couplet_exchange_edge* edge,

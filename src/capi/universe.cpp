@@ -152,6 +152,7 @@ couplet_status couplet_leave(couplet_universe* universe) {
     const Status left = universe->universe->leave();
     empty_all(universe->tasks);
     empty_all(universe->series);
+    empty_all(universe->halos);
     empty_all(universe->exchanges);
     empty_all(universe->groups);
     universe->universe.reset();

@@ -97,13 +97,13 @@ Result<std::uint32_t> Exchange::add(Edge edge) {
   return added.place;
 }
 
-Status Exchange::freeze() {
+Status Exchange::freeze(const Status& own) {
   COUPLET_TRY(expect(State::open, "freezing"));
   auto team = message::MessageTeam::open(*around_.messenger, group_, "exchange " + name_);
   Status met = team.status();
   if (met.ok()) {
     try {
-      met = meet(**team, os::deadline_after(options_.timeout_s));
+      met = meet(**team, own, os::deadline_after(options_.timeout_s));
       if (met.ok()) rounds_ = std::make_unique<Rounds>(edges_, routes_, *choice_.method);
     } catch (const std::bad_alloc&) {
       met = Code::memory;
@@ -117,10 +117,10 @@ Status Exchange::freeze() {
   return {};
 }
 
-Status Exchange::meet(message::Team& team, std::uint64_t deadline_ns) {
+Status Exchange::meet(message::Team& team, const Status& own_edges, std::uint64_t deadline_ns) {
   const auto news = [this] { return notices_.look(0); };
   GroupTalk talk(*around_.messenger, group_, team, fmt::format("exchange '{}'", name_), deadline_ns);
-  auto routes = routes_of(edges_, group_.rank());
+  auto routes = own_edges.ok() ? routes_of(edges_, group_.rank()) : Result<Routes>(Status(own_edges));
   if (routes.ok()) routes_ = std::move(*routes);
   COUPLET_TRY_VALUE(const Greeting own, greeting_of(routes.status(), routes_, around_.makers, options_.method,
                                                     !around_.choice_cache.empty()));

@@ -53,8 +53,9 @@ class Exchange final : public engine::Source {
   // exchange is frozen.
   Result<std::uint32_t> add(Edge edge);
   // Agrees with the other members on the edges, and on the method. Collective over the group; blocks. Errors: argument,
-  // mismatch, unsupported, timeout, peer_lost. After an error, the exchange can only be closed.
-  Status freeze();
+  // mismatch, unsupported, timeout, peer_lost. After an error, the exchange can only be closed. own: an error makes it
+  // fail with that one at all members, because this member could not add an edge.
+  Status freeze(const Status& own = {});
   // Begins a round: what is sent is packed, unless a neighbour has not consumed an earlier message. Does not block.
   // state: a round is under way, or the exchange is not frozen.
   Status start();
@@ -92,7 +93,7 @@ class Exchange final : public engine::Source {
 
   Exchange(const Surroundings& around, const message::Group& group, std::string name, const ExchangeOptions& options);
   [[nodiscard]] Status expect(State wanted, std::string_view what) const;
-  Status meet(message::Team& team, std::uint64_t deadline_ns);
+  Status meet(message::Team& team, const Status& own_edges, std::uint64_t deadline_ns);
   [[nodiscard]] Status news();
   Status move();
   Status fail_with(const Status& why);

@@ -70,6 +70,9 @@ Status compare_edge(const Both& both, const Ends& ends) {
     return fail(Code::mismatch, "{}: the receiver has it, with {} bytes, and the sender has not", edge, one.bytes);
   }
   const ExchangeEdge& other = *both.receiver;
+  if (one.title != other.title) {  // it may say more than the sizes do
+    return fail(Code::mismatch, "{}: the receiver calls it '{}'", edge, other.title);
+  }
   if (one.bytes != other.bytes) {
     return fail(Code::mismatch, "{}: the sender has {} bytes, and the receiver {}", edge, one.bytes, other.bytes);
   }
@@ -84,9 +87,6 @@ Status compare_edge(const Both& both, const Ends& ends) {
   if (one.every != other.every || one.offset != other.offset) {
     return fail(Code::mismatch, "{}: the sender has every {} and offset {}, and the receiver every {} and offset {}",
                 edge, one.every, one.offset, other.every, other.offset);
-  }
-  if (one.title != other.title) {
-    return fail(Code::mismatch, "{}: the receiver calls it '{}'", edge, other.title);
   }
   return {};
 }

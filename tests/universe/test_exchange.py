@@ -26,6 +26,34 @@ def test_a_ring_of_two_programs(make_world: MakeWorld, left: str, right: str, me
     assert said == [method] * 3
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "method"),
+    [
+        ("openmpi", "none", "mapped"),
+        ("mpich", "openmpi", "two_sided"),
+        ("none", "none", "two_sided"),
+        ("mpich", "none", "mapped"),
+    ],
+)
+def test_a_ring_of_two_programs_in_fortran(make_world: MakeWorld, left: str, right: str, method: str) -> None:
+    world = make_world("left:2,right:1")
+    started = [
+        *start_program(world, left, 2, ["left"], "exchanging_in_fortran", COUPLET_EXCHANGE_METHOD=method),
+        *start_program(world, right, 1, ["right"], "exchanging_in_fortran", COUPLET_EXCHANGE_METHOD=method),
+    ]
+    said = [line for process in started for line in world.finish(process).check().output.splitlines()]
+    assert said == [method] * 3
+
+
+@pytest.mark.parametrize(("kind", "ranks"), [("openmpi", 3), ("mpich", 2)])
+def test_a_ring_over_mpi_in_fortran(make_world: MakeWorld, kind: str, ranks: int) -> None:
+    """Sections with gaps go through MPI's methods, too."""
+    world = make_world(f"left:{ranks}")
+    started = start_program(world, kind, ranks, ["left"], "exchanging_in_fortran", COUPLET_EXCHANGE_METHOD="persistent")
+    said = [line for process in started for line in world.finish(process).check().output.splitlines()]
+    assert said == ["persistent"] * ranks
+
+
 MPI_METHODS = ["put_flag", "persistent", "isend", "neighbor", "put_lock", "put_fence", "put_pscw"]
 
 

@@ -22,6 +22,7 @@ RENAMED = {"couplet_float": "couplet_real32", "couplet_double": "couplet_real64"
 RENAMED |= {"couplet_complex_float": "couplet_complex32", "couplet_complex_double": "couplet_complex64"}
 # Outputs that are arrays, and an output that may be NULL and is therefore passed as an address.
 ARRAYS = {"couplet_waitall": {"requests", "statuses", "messages"}, "couplet_waitany": {"requests"}}
+ARRAYS |= {"couplet_grid_box": {"start", "stop"}}
 ARRAYS |= {"couplet_task_waitany": {"tasks"}, "couplet_series_claim_arrays": {"data"}}
 NULLABLE = {("couplet_task_submit", "task"), ("couplet_series_read_at", "outs")}
 NULLABLE |= {(f"couplet_exchange_{way}_box", "stride_bytes") for way in ("send", "receive")}

@@ -13,6 +13,7 @@ TITLES |= {
     "message": "Messages",
     "collective": "Collective calls",
     "exchange": "Exchanges",
+    "halo": "Halos",
     "series": "Series",
     "task": "Tasks",
     "area": "Areas",

@@ -1,0 +1,196 @@
+"""Grids that are divided into blocks, and the cells around the block of this rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from couplet import _couplet
+from couplet._closing import Closing
+from couplet.errors import ArgumentError, ShapeError
+
+MAX_DIMENSIONS = 4
+
+
+class Grid:
+    """A grid of cells that is divided into one block for each rank. All ranks give the same.
+
+    Ranks are numbered with the last dimension fastest.
+
+    Parameters
+    ----------
+    cells : of the whole grid, in each dimension.
+    ranks : how many ranks there are.
+    blocks : their number in each dimension; 0 where it is to be chosen, so that blocks have few cells at their faces.
+    periodic : True in dimensions in which what is beyond one end is at the other.
+    block_cells : the cells of each block, for each dimension; by default they are as even as possible.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[int],
+        ranks: int,
+        *,
+        blocks: Sequence[int] | None = None,
+        periodic: Sequence[bool] | None = None,
+        block_cells: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        dimensions = len(cells)
+        if not 1 <= dimensions <= MAX_DIMENSIONS:
+            raise ArgumentError(f"a grid must have 1 to {MAX_DIMENSIONS} dimensions, not {dimensions}")
+        given = [] if block_cells is None else [[int(each) for each in one] for one in block_cells]
+        if blocks is None:
+            blocks = [len(one) for one in given] if given else [0] * dimensions
+        around = [False] * dimensions if periodic is None else [bool(each) for each in periodic]
+        if len(blocks) != dimensions or len(around) != dimensions or (given and len(given) != dimensions):
+            raise ArgumentError(f"blocks, periodic and block_cells must have {dimensions} entries, as cells has")
+        if given and [len(one) for one in given] != list(blocks):
+            raise ArgumentError("block_cells must have an entry for each block of each dimension")
+        flat = [each for one in given for each in one]
+        self._cells = tuple(int(each) for each in cells)
+        self._periodic = tuple(around)
+        self._handle = _couplet.Grid(self._cells, [int(each) for each in blocks], around, flat)
+        self._handle.divide(int(ranks))
+
+    @property
+    def handle(self) -> _couplet.Grid:
+        """The grid of the extension."""
+        return self._handle
+
+    @property
+    def cells(self) -> tuple[int, ...]:
+        """The cells of the whole grid."""
+        return self._cells
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Whether what is beyond one end is at the other."""
+        return self._periodic
+
+    @property
+    def blocks(self) -> tuple[int, ...]:
+        """The number of blocks in each dimension."""
+        return tuple(self._handle.blocks)
+
+    def box(self, rank: int) -> list[tuple[int, int]]:
+        """Returns the cells of a block: start and stop (not included) in each dimension."""
+        start, stop = self._handle.box(int(rank))
+        return list(zip(start, stop, strict=True))
+
+    def shape(self, rank: int, width: int = 0) -> tuple[int, ...]:
+        """Returns the shape of an array that holds a block, and `width` cells at each of its sides."""
+        return tuple(stop - start + 2 * width for start, stop in self.box(rank))
+
+    def neighbor(self, rank: int, offset: Sequence[int]) -> int | None:
+        """Returns the rank whose block is so many blocks away, or None if that is beyond the grid."""
+        if len(offset) != len(self._cells):
+            raise ArgumentError(f"offset must have {len(self._cells)} entries, not {len(offset)}")
+        found = self._handle.neighbor(int(rank), [int(each) for each in offset])
+        return None if found < 0 else found
+
+
+class Halo(Closing):
+    """The cells around the block of this rank. `Group.create_halo` makes it. Use it in a `with` block, or call close.
+
+    Add the arrays, call `freeze` on all ranks, and then `begin` and `end` in each round. Arrays are read and written in
+    place, in any order and with gaps.
+    """
+
+    def __init__(self, handle: _couplet.Halo, grid: Grid) -> None:
+        self._handle = handle
+        self._grid = grid
+
+    def add(
+        self,
+        array: NDArray[Any],
+        width: int | Sequence[int] = 0,
+        *,
+        below: Sequence[int] | None = None,
+        above: Sequence[int] | None = None,
+        first: Sequence[int] | None = None,
+        staggered: Sequence[bool] | None = None,
+        corners: bool = False,
+        component_axis: int | None = None,
+        name: str = "",
+    ) -> None:
+        """Adds a field: an array that holds the block of this rank and some points around it.
+
+        Parameters
+        ----------
+        array : with the dimensions of the grid, or with one more for the components of a point.
+        width : how many points come from each side; one number, or one for each dimension.
+        below, above : the same for the lower and for the upper sides, in place of `width`.
+        first : where the block begins in the array; by default behind `below`.
+        staggered : True in dimensions in which points lie between cells. The array then has one point more there.
+        corners : whether points come also from blocks that share only an edge or a corner with this one.
+        component_axis : the axis of the components; by default the last one, if the array has one more than the grid.
+        name : what error texts call the field.
+        """
+        dimensions = len(self._grid.cells)
+        axis = component_axis
+        if axis is None and array.ndim == dimensions + 1:
+            axis = -1
+        if axis is not None and -array.ndim <= axis < array.ndim:
+            axis %= array.ndim
+        if array.ndim != dimensions + (axis is not None) or (axis is not None and not 0 <= axis < array.ndim):
+            raise ShapeError(
+                f"add: the array has {array.ndim} dimensions, and the grid {dimensions}; only an array with components "
+                "has one more"
+            )
+        terms = _couplet.HaloTerms(
+            name,
+            entries(below, width, dimensions, "below"),
+            entries(above, width, dimensions, "above"),
+            entries(first, -1, dimensions, "first"),
+            [bool(each) for each in entries(staggered, 0, dimensions, "staggered")],
+            corners,
+            -1 if axis is None else axis,
+        )
+        self._handle.add(array, terms)
+
+    def freeze(self) -> None:
+        """Agrees with the other ranks on the fields and on the method. Collective over the group.
+
+        Raises MismatchError if two ranks disagree on the grid or on a field.
+        """
+        self._handle.freeze()
+
+    def begin(self, width: int | None = None) -> None:
+        """Begins a round. Until it has ended, the block may only be read, and what is around it not be used.
+
+        `width`: how far the halos reach in this round, the same at all ranks; None: as far as the fields say.
+        """
+        self._handle.begin(-1 if width is None else width if width >= 0 else -2)
+
+    def test(self) -> bool:
+        """Returns whether the round is over. Never blocks."""
+        return self._handle.test()
+
+    def end(self, timeout: float | None = None) -> None:
+        """Waits until the round is over. After DeadlineError it is still under way."""
+        self._handle.end(-1.0 if timeout is None else float(timeout))
+
+    @property
+    def method(self) -> str:
+        """The name of the method, or "" before the halo is frozen."""
+        return self._handle.method()
+
+    def explain(self) -> str:
+        """Returns a table of the methods, their times in the trials, and why others were left out."""
+        return self._handle.explain()
+
+    def close(self) -> None:
+        """Closes the halo. Ranks that wait for a round which this one has not begun get StateError."""
+        self._handle.close()
+
+
+def entries(given: Sequence[int] | None, default: int | Sequence[int], dimensions: int, name: str) -> list[int]:
+    """Returns one number for each dimension."""
+    if given is None:
+        given = [int(default)] * dimensions if isinstance(default, int | np.integer) else default
+    if len(given) != dimensions:
+        raise ArgumentError(f"{name} must have {dimensions} entries, as many as the grid has dimensions")
+    return [int(each) for each in given]
