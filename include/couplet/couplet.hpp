@@ -9,6 +9,7 @@
 #define COUPLET_COUPLET_HPP
 
 #include <couplet/couplet_collective.hpp>
+#include <couplet/couplet_coalesce.hpp>
 #include <couplet/couplet_exchange.hpp>
 #include <couplet/couplet_fields.hpp>
 #include <couplet/couplet_message.hpp>

@@ -13,6 +13,7 @@ from couplet._areas import Area, AreaInfo
 from couplet._collectives import CollectiveRequest, Operation
 from couplet._couplet import Message, version
 from couplet._exchanges import Exchange
+from couplet._coalesce import Client, Moment, StepManager
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group, MessageArrival
 from couplet._requests import Request, waitall, waitany
 from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Steps, Waits, Writer
@@ -69,7 +70,10 @@ __all__ = [
     "ElementTypeError",
     "Error",
     "EvictedError",
+    "Client",
     "Exchange",
+    "Moment",
+    "StepManager",
     "ExistsError",
     "FieldInfo",
     "ForkedError",

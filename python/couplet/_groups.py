@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._coalesce import StepManager
 from couplet._collectives import Collectives
 from couplet._couplet import Message
 from couplet._exchanges import Exchange
@@ -103,6 +104,25 @@ class Group(Collectives):
         `method`: "auto" or the name of one. `timeout` bounds freezing and closing, in seconds.
         """
         return Exchange(_couplet.create_exchange(self._handle, name, method, float(timeout)))
+
+    def create_step_manager(
+        self,
+        name: str,
+        *,
+        method: str = "auto",
+        timeout: float = 60.0,
+        phases: int = 1,
+        merge_waits: bool = True,
+        merge_messages: bool = True,
+        max_events: int = 0,
+    ) -> StepManager:
+        """Creates the manager `name` of coalesced rounds among the ranks of the group. No message is sent.
+
+        `timeout` bounds freezing, amending and closing, in seconds. `max_events` bounds the timeline of this rank; with
+        0 there is none. All ranks give the same phases and merges.
+        """
+        options = _couplet.CoalesceOptions(method, float(timeout), phases, merge_waits, merge_messages, max_events)
+        return StepManager(_couplet.create_coalesce(self._handle, name, options))
 
     def free(self) -> None:
         """Frees a group of create_group. The other groups belong to the universe."""

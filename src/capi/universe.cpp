@@ -134,6 +134,9 @@ couplet_status couplet_private_use_methods(couplet_universe* universe, const cha
 couplet_status couplet_leave(couplet_universe* universe) {
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::usable(universe, "couplet_leave"));
+    for (const auto& one : universe->coalesces) {
+      if (one->manager->is_inside()) return fail(Code::state, "couplet_leave: called by a callback of '{}'", one->name);
+    }
     COUPLET_TRY(universe->turn.begin());
     std::unique_ptr<couplet_universe> owned(universe);
     if (!universe->turn.close(couplet::os::deadline_after(threads_timeout_s))) {
@@ -143,6 +146,7 @@ couplet_status couplet_leave(couplet_universe* universe) {
     Status first;
     close_all(universe->series, first);
     close_all(universe->tasks, first);
+    close_all(universe->coalesces, first);
     close_all(universe->exchanges, first);
     empty_all(universe->areas);
     if (universe->collectives != nullptr) {
@@ -152,6 +156,7 @@ couplet_status couplet_leave(couplet_universe* universe) {
     const Status left = universe->universe->leave();
     empty_all(universe->tasks);
     empty_all(universe->series);
+    empty_all(universe->coalesces);
     empty_all(universe->exchanges);
     empty_all(universe->groups);
     universe->universe.reset();

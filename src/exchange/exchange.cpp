@@ -14,6 +14,17 @@ namespace {
 constexpr std::uint64_t max_ending_ns = 1'000'000'000;
 // The longest sleep of this process while a method needs calls of poll().
 constexpr std::uint64_t driven_nap_ns = 200'000;
+// How the texts of coalesce begin, which fails exchanges for what its clients have met.
+constexpr std::string_view layer_above = "coalesce '";
+
+Status check_edges(std::vector<Edge>& edges, std::int32_t rank, Routes& routes) {
+  for (Edge& edge : edges) {
+    for (Region& region : edge.regions) region = simplified(region);
+  }
+  COUPLET_TRY(check_apart(edges, rank));
+  COUPLET_TRY_VALUE(routes, Routes::of(edges, rank));
+  return {};
+}
 
 }  // namespace
 
@@ -72,15 +83,6 @@ Result<std::uint32_t> Exchange::add(Edge edge) {
   return static_cast<std::uint32_t>(edges_.size() - 1);
 }
 
-Status Exchange::check_edges() {
-  for (Edge& edge : edges_) {
-    for (Region& region : edge.regions) region = simplified(region);
-  }
-  COUPLET_TRY(check_apart(edges_, group_.rank()));
-  COUPLET_TRY_VALUE(routes_, Routes::of(edges_, group_.rank()));
-  return {};
-}
-
 Status Exchange::freeze() {
   COUPLET_TRY(expect(State::open, "it is frozen"));
   Status met;
@@ -90,7 +92,7 @@ Status Exchange::freeze() {
   } catch (const std::bad_alloc&) {
     met = Code::memory;
   }
-  if (!met.ok()) return fail_with(met);
+  if (!met.ok()) return give_up(met);
   around_.engine->add(*this, engine::Rate::often);
   if (choice_.method->is_driven()) around_.engine->limit_sleep(driven_nap_ns);
   state_ = State::frozen;
@@ -102,7 +104,8 @@ Status Exchange::meet(std::uint64_t deadline_ns) {
   const std::string title = fmt::format("exchange '{}'", name_);
   GroupTalk talk(*around_.messenger, group_, *team, title, deadline_ns);
   try {
-    COUPLET_TRY_VALUE(const Greeting own, greeting_of(check_edges(), routes_, around_.makers, options_.method));
+    COUPLET_TRY_VALUE(const Greeting own, greeting_of(check_edges(edges_, group_.rank(), routes_), routes_,
+                                                      around_.makers, options_.method));
     COUPLET_TRY_VALUE(const RollCall all, call_roll(talk, own, group_.rank()));
     notices_.open(exchange_context(group_, all.epoch, 0), all.neighbors);
     talk.set_ports(exchange_context(group_, all.epoch, 1), all.neighbors, [this] { return notices_.look(0); });
@@ -135,7 +138,7 @@ Status Exchange::start() {
   COUPLET_TRY(expect(State::frozen, "a round is started"));
   state_ = State::running;
   Status started = rounds_->start();
-  return started.ok() ? started : fail_with(started);
+  return started.ok() ? started : give_up(started);
 }
 
 // What a neighbour has sent before it closed may be here by now.
@@ -149,7 +152,7 @@ Status Exchange::news() {
 Status Exchange::end_round() {
   if (rounds_->progress() == Progress::failed) {
     const Status told = notices_.look(rounds_->count() - 1);
-    return fail_with(told.ok() || told.code() == Code::peer_lost ? rounds_->failure() : told);
+    return give_up(told.ok() || told.code() == Code::peer_lost ? rounds_->failure() : told);
   }
   state_ = State::frozen;
   return {};
@@ -162,7 +165,7 @@ Status Exchange::test(bool& is_done) {
   if (rounds_->progress() == Progress::waiting) {
     around_.engine->poll();
     if (notices_.has_news(rounds_->count() - 1)) {
-      if (Status why = news(); !why.ok()) return fail_with(why);
+      if (Status why = news(); !why.ok()) return give_up(why);
     }
   }
   if (rounds_->progress() == Progress::waiting) return {};
@@ -171,15 +174,26 @@ Status Exchange::test(bool& is_done) {
   return {};
 }
 
-Status Exchange::wait(std::uint64_t deadline_ns) {
+Status Exchange::wait(std::uint64_t deadline_ns, Partial* partial) {
   COUPLET_TRY(expect(State::running, "a round is awaited"));
-  Status waited = waiting_.until([rounds = rounds_.get()] { return rounds->advance(); }, *choice_.method,
-                                 [this] { return news(); }, deadline_ns, [this] { return awaited(); });
-  if (waited.ok()) return end_round();
-  // The round is still under way.
-  const bool goes_on = waited.code() == Code::timeout || waited.code() == Code::interrupted;
-  if (!goes_on) return fail_with(waited);
-  return waited.error() ? waited.within(fmt::format("exchange '{}', round {}", name_, rounds_->count() - 1)) : waited;
+  const std::size_t enough = partial == nullptr ? SIZE_MAX : partial->arrived_count;
+  const auto advance = [rounds = rounds_.get(), enough] {
+    const Progress progress = rounds->advance();
+    return progress == Progress::waiting && rounds->arrived_count() > enough ? Progress::done : progress;
+  };
+  Status waited = waiting_.until(
+      advance, *choice_.method, [this] { return news(); }, deadline_ns, [this] { return awaited(); });
+  if (!waited.ok()) {  // after a timeout or an interruption, the round is still under way
+    const bool goes_on = waited.code() == Code::timeout || waited.code() == Code::interrupted;
+    if (!goes_on) return give_up(waited);
+    return waited.error() ? waited.within(fmt::format("exchange '{}', round {}", name_, rounds_->count() - 1)) : waited;
+  }
+  if (partial != nullptr) {
+    partial->arrived_count = rounds_->arrived_count();
+    partial->is_over = rounds_->progress() != Progress::waiting;
+    if (!partial->is_over) return {};
+  }
+  return end_round();
 }
 
 std::string Exchange::awaited() const {
@@ -232,12 +246,18 @@ std::string_view Exchange::method() const noexcept {
   return choice_.method == nullptr ? std::string_view() : choice_.method->name();
 }
 
+std::span<const Traffic> Exchange::traffic() const noexcept {
+  return rounds_ == nullptr ? std::span<const Traffic>() : rounds_->traffic();
+}
+
 // ---- the end ----
 
 // The neighbours hear of what this member has found out; what it has heard of has a name in front already.
-Status Exchange::fail_with(const Status& why) {
+Status Exchange::give_up(const Status& why) {
+  if (state_ == State::failed || state_ == State::closed) return failure_;
   failure_ = why;
-  if (!why.text().starts_with("exchange '")) {
+  const std::string text = why.text();
+  if (!text.starts_with("exchange '") && !text.starts_with(layer_above)) {
     const std::string round = rounds_ == nullptr ? "" : fmt::format(", round {}", rounds_->count() - 1);
     failure_ = why.within(fmt::format("exchange '{}'{}", name_, round));
   }
