@@ -8,8 +8,8 @@
 #ifndef COUPLET_COUPLET_HPP
 #define COUPLET_COUPLET_HPP
 
-#include <couplet/couplet_collective.hpp>
 #include <couplet/couplet_coalesce.hpp>
+#include <couplet/couplet_collective.hpp>
 #include <couplet/couplet_exchange.hpp>
 #include <couplet/couplet_fields.hpp>
 #include <couplet/couplet_message.hpp>

@@ -4,6 +4,7 @@
 #define COUPLET_COUPLET_COALESCE_HPP
 
 #include <couplet/couplet_coalesce.h>
+
 #include <couplet/couplet_exchange.hpp>
 #include <cstdint>
 #include <exception>

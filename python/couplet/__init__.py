@@ -10,10 +10,10 @@ exceptions of couplet.errors. Guide: docs/guide/python.md.
 """
 
 from couplet._areas import Area, AreaInfo
+from couplet._coalesce import Client, Moment, StepManager
 from couplet._collectives import CollectiveRequest, Operation
 from couplet._couplet import Message, version
 from couplet._exchanges import Exchange
-from couplet._coalesce import Client, Moment, StepManager
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group, MessageArrival
 from couplet._requests import Request, waitall, waitany
 from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Steps, Waits, Writer

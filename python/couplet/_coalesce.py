@@ -167,9 +167,7 @@ class StepManager(Closing):
 
         terms = _couplet.PhasedTerms(name, every, phase, root, arity)
         like = np.zeros(count, kind)
-        return self._handle.add_reduction(
-            terms, _OPERATIONS[operation], like, to_all, _giver(give, kind), take_bytes
-        )
+        return self._handle.add_reduction(terms, _OPERATIONS[operation], like, to_all, _giver(give, kind), take_bytes)
 
     def freeze(self) -> None:
         """Agrees with the other ranks on clients and requests. Collective over the group.

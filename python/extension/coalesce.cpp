@@ -130,12 +130,12 @@ couplet_status give(uint64_t round, void* data, uint64_t* bytes, int32_t* given,
 
 couplet_status take(uint64_t began, uint64_t givers, const void* data, uint64_t bytes, void* context) {
   const Entry& entry = *static_cast<const Entry*>(context);
-  return guarded(*entry.owner,
-                 [&] { entry.second(began, givers, nb::bytes(static_cast<const char*>(data), bytes)); });
+  return guarded(*entry.owner, [&] { entry.second(began, givers, nb::bytes(static_cast<const char*>(data), bytes)); });
 }
 
 /// stages: which of fill, overlap, arrived, use and end_round the client has.
-int32_t add_client(Coalesce& coalesce, const std::string& name, nb::object call_client, const std::vector<bool>& stages) {
+int32_t add_client(Coalesce& coalesce, const std::string& name, nb::object call_client,
+                   const std::vector<bool>& stages) {
   couplet_coalesce_client client;
   couplet_coalesce_client_init(&client);
   client.name = name.c_str();
@@ -174,11 +174,11 @@ uint32_t declare(Coalesce& coalesce, int32_t client, nb::handle array, const Req
   request.is_optional = terms.is_optional ? 1 : 0;
   uint32_t number = 0;
   coalesce.make(verb, [&](couplet_coalesce* open) {
-    return sends ? couplet_coalesce_send_box(open, client, &request, loose.memory.data, loose.memory.type, dimensions,
-                                             shape.data(), strides.data(), start.data(), shape.data(), &number)
-                 : couplet_coalesce_receive_box(open, client, &request, loose.memory.data, loose.memory.type,
-                                                dimensions, shape.data(), strides.data(), start.data(), shape.data(),
-                                                &number);
+    return sends
+               ? couplet_coalesce_send_box(open, client, &request, loose.memory.data, loose.memory.type, dimensions,
+                                           shape.data(), strides.data(), start.data(), shape.data(), &number)
+               : couplet_coalesce_receive_box(open, client, &request, loose.memory.data, loose.memory.type, dimensions,
+                                              shape.data(), strides.data(), start.data(), shape.data(), &number);
   });
   coalesce.state->exposed.push_back(nb::borrow(array));
   coalesce.arrays.push_back(nb::borrow(array));
@@ -286,7 +286,8 @@ void close(Coalesce& coalesce) {
   coalesce.handle = nullptr;
   std::vector<nb::object>& exposed = coalesce.state->exposed;
   for (const nb::object& array : coalesce.arrays) {
-    const auto found = std::find_if(exposed.begin(), exposed.end(), [&](const nb::object& one) { return one.is(array); });
+    const auto found =
+        std::find_if(exposed.begin(), exposed.end(), [&](const nb::object& one) { return one.is(array); });
     if (found != exposed.end()) exposed.erase(found);
   }
   coalesce.arrays.clear();
@@ -318,8 +319,8 @@ std::unique_ptr<Coalesce> create_coalesce(const Group& group, const std::string&
 void bind_coalesce(nb::module_& module) {
   nb::class_<RequestTerms>(module, "RequestTerms")
       .def(nb::init<int32_t, int64_t, std::string, uint64_t, uint64_t, int32_t, bool, bool>(), nb::arg("peer"),
-           nb::arg("tag"), nb::arg("title"), nb::arg("every"), nb::arg("offset"), nb::arg("phase"),
-           nb::arg("variable"), nb::arg("optional"));
+           nb::arg("tag"), nb::arg("title"), nb::arg("every"), nb::arg("offset"), nb::arg("phase"), nb::arg("variable"),
+           nb::arg("optional"));
   nb::class_<PhasedTerms>(module, "PhasedTerms")
       .def(nb::init<std::string, uint64_t, int32_t, int32_t, int32_t>(), nb::arg("name"), nb::arg("every"),
            nb::arg("phase"), nb::arg("root"), nb::arg("arity"));
@@ -329,11 +330,12 @@ void bind_coalesce(nb::module_& module) {
   nb::class_<Coalesce>(module, "Coalesce")
       .def_prop_ro("closed", [](const Coalesce& coalesce) { return coalesce.handle == nullptr; })
       .def("add", &add_client, nb::arg("name"), nb::arg("call"), nb::arg("stages"), Stays())
-      .def("remove",
-           [](const Coalesce& coalesce, int32_t client) {
-             coalesce.make("remove", [&](couplet_coalesce* open) { return couplet_coalesce_remove(open, client); });
-           },
-           nb::arg("client"), Stays())
+      .def(
+          "remove",
+          [](const Coalesce& coalesce, int32_t client) {
+            coalesce.make("remove", [&](couplet_coalesce* open) { return couplet_coalesce_remove(open, client); });
+          },
+          nb::arg("client"), Stays())
       .def("declare", &declare, nb::arg("client"), nb::arg("array"), nb::arg("terms"), nb::arg("sends"), Stays())
       .def("add_broadcast", &add_broadcast, nb::arg("terms"), nb::arg("capacity"), nb::arg("give"), nb::arg("take"),
            Stays())
@@ -343,13 +345,13 @@ void bind_coalesce(nb::module_& module) {
       .def("amend", &amend, nb::arg("from_round"), Stays())
       .def("round", &run_round, nb::arg("timeout"), Stays())
       .def("round_number", &round_number, Stays())
-      .def("set_length",
-           [](const Coalesce& coalesce, uint32_t request, uint64_t bytes) {
-             coalesce.make("set_length", [&](couplet_coalesce* open) {
-               return couplet_coalesce_set_length(open, request, bytes);
-             });
-           },
-           nb::arg("request"), nb::arg("bytes"), Stays())
+      .def(
+          "set_length",
+          [](const Coalesce& coalesce, uint32_t request, uint64_t bytes) {
+            coalesce.make("set_length",
+                          [&](couplet_coalesce* open) { return couplet_coalesce_set_length(open, request, bytes); });
+          },
+          nb::arg("request"), nb::arg("bytes"), Stays())
       .def("length", &length, nb::arg("request"), Stays())
       .def("report", &report, nb::arg("form"), Stays())
       .def("close", &close, Stays());

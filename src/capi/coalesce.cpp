@@ -8,9 +8,9 @@
 #include "capi/call.hpp"
 #include "capi/options.hpp"
 #include "capi/regions.hpp"
-#include "couplet/couplet_coalesce.h"
 #include "coalesce/meeting.hpp"
 #include "coalesce/phased.hpp"
+#include "couplet/couplet_coalesce.h"
 
 namespace {
 

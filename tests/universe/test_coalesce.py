@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from launching import World
@@ -67,3 +69,12 @@ def test_callbacks_may_call_couplet_but_not_their_own_rounds(make_world: MakeWor
     started = start_program(world, "none", 1, ["left", "inside"], "coalescing")
     output = world.finish(started[0]).check().output
     assert output.split() == ["COUPLET_ERROR_STATE"] * 4 + ["COUPLET_OK"]
+
+
+def test_clients_in_python(make_world: MakeWorld) -> None:
+    world = make_world("clients:2")
+    program = str(Path(__file__).parent / "programs" / "coalesce_clients.py")
+    started = [world.start([sys.executable, program, str(rank)]) for rank in range(2)]
+    outputs = [world.finish(process).check().output for process in started]
+    assert outputs[1] == "rank 1: raised 'no such site' in use, round 30\n"
+    assert outputs[0] == "rank 0: StateError: KeyError: 'no such site'\n"

@@ -13,6 +13,7 @@ TITLES |= {
     "message": "Messages",
     "collective": "Collective calls",
     "exchange": "Exchanges",
+    "coalesce": "Coalesced communication",
     "series": "Series",
     "task": "Tasks",
     "area": "Areas",
