@@ -1041,9 +1041,9 @@ module couplet_binding
       import :: c_coalesce_options
       type(c_coalesce_options), intent(out) :: options
     end subroutine
-    function c_coalesce_fail(status, text) bind(c, name="couplet_coalesce_fail") result(status)
+    function c_coalesce_fail(error, text) bind(c, name="couplet_coalesce_fail") result(status)
       import :: c_int32_t, c_ptr
-      integer(c_int32_t), value :: status
+      integer(c_int32_t), value :: error
       type(c_ptr), value :: text
       integer(c_int32_t) :: status
     end function

@@ -43,9 +43,9 @@ typedef struct couplet_coalesce_moment {
  * client, the stage, the round and the rank; its text is that of the last error of Couplet in this thread. */
 typedef couplet_status (*couplet_coalesce_callback)(const couplet_coalesce_moment* moment, void* context);
 
-/* Remembers the text of an error with which a callback ends, and returns `status`: COUPLET_ERROR_*. NULL is an empty
+/* Remembers the text of an error with which a callback ends, and returns `error`: COUPLET_ERROR_*. NULL is an empty
  * text. */
-COUPLET_API couplet_status couplet_coalesce_fail(couplet_status status, const char* text);
+COUPLET_API couplet_status couplet_coalesce_fail(couplet_status error, const char* text);
 
 /* A client. A stage that is NULL does nothing. */
 typedef struct couplet_coalesce_client {

@@ -276,11 +276,16 @@ std::string report(const Coalesce& coalesce, int32_t form) {
 }
 
 void close(Coalesce& coalesce) {
-  if (coalesce.handle == nullptr || coalesce.state->handle == nullptr) return;
+  if (coalesce.handle == nullptr) return;
+  if (coalesce.state->handle == nullptr) {  // leave has closed it
+    coalesce.handle = nullptr;
+    coalesce.entries.clear();
+    return;
+  }
   const Use use(coalesce.state, "close");
   couplet_coalesce* const open = coalesce.handle;
   const Outcome outcome = unlocked([&] { return couplet_coalesce_close(open); });
-  if (outcome.status == COUPLET_ERROR_STATE && outcome.text.find("called by a callback") != std::string::npos) {
+  if (outcome.status == COUPLET_ERROR_STATE && outcome.text.find("a callback of") != std::string::npos) {
     check_open(outcome, *coalesce.state, true, "close", "step manager");
   }
   coalesce.handle = nullptr;

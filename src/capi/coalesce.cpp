@@ -279,9 +279,9 @@ void couplet_coalesce_phased_init(couplet_coalesce_phased* phased) {
   phased->arity = 2;
 }
 
-couplet_status couplet_coalesce_fail(couplet_status status, const char* text) {
-  const bool is_error = status < 0 && std::string_view(couplet::code_name(status)) != "unknown";
-  return capi::finish(Status(is_error ? static_cast<Code>(status) : Code::state, text == nullptr ? "" : text));
+couplet_status couplet_coalesce_fail(couplet_status error, const char* text) {
+  const bool is_error = error < 0 && std::string_view(couplet::code_name(error)) != "unknown";
+  return capi::finish(Status(is_error ? static_cast<Code>(error) : Code::state, text == nullptr ? "" : text));
 }
 
 couplet_status couplet_coalesce_create(couplet_group* group, const char* name, const couplet_coalesce_options* options,
@@ -414,9 +414,11 @@ couplet_status couplet_coalesce_report(couplet_coalesce* coalesce, int32_t form,
 
 couplet_status couplet_coalesce_close(couplet_coalesce* coalesce) {
   constexpr auto function = "couplet_coalesce_close";
-  if (capi::is_usable(coalesce) && coalesce->manager->is_inside()) {
-    return capi::finish(fail(Code::state, "{}: called by a callback of '{}'", function, coalesce->name));
-  }
+  const couplet_status free = capi::call(coalesce, function, [&]() -> Status {
+    if (!coalesce->manager->is_inside()) return {};
+    return fail(Code::state, "{}: a callback of '{}' is running", function, coalesce->name);
+  });
+  if (free != COUPLET_OK) return free;
   return capi::close(coalesce, &couplet_universe::coalesces, function, [&] { return coalesce->close(); });
 }
 

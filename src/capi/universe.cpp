@@ -76,6 +76,14 @@ void empty_all(const std::vector<std::unique_ptr<Handle>>& all) {
   }
 }
 
+// A callback of coalesced rounds runs without the turn, and must not leave the universe that its round needs.
+Status check_callbacks(const couplet_universe& universe) {
+  for (const auto& one : universe.coalesces) {
+    if (one->manager->is_inside()) return fail(Code::state, "couplet_leave: a callback of '{}' is running", one->name);
+  }
+  return {};
+}
+
 // Keeps the universe that was left last, empty, since calls of other threads may have looked at its handles just before.
 // In a program with several, those of the one before have long ended.
 void keep_left(std::unique_ptr<couplet_universe> left) {
@@ -134,10 +142,11 @@ couplet_status couplet_private_use_methods(couplet_universe* universe, const cha
 couplet_status couplet_leave(couplet_universe* universe) {
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::usable(universe, "couplet_leave"));
-    for (const auto& one : universe->coalesces) {
-      if (one->manager->is_inside()) return fail(Code::state, "couplet_leave: called by a callback of '{}'", one->name);
-    }
     COUPLET_TRY(universe->turn.begin());
+    if (Status free = check_callbacks(*universe); !free.ok()) {
+      universe->turn.end();
+      return free;
+    }
     std::unique_ptr<couplet_universe> owned(universe);
     if (!universe->turn.close(couplet::os::deadline_after(threads_timeout_s))) {
       universe->universe->abandon();  // sends that other threads wait for, and that nobody takes
