@@ -61,7 +61,11 @@ class StepManager(Closing):
     def add(self, name: str, client: Client) -> int:
         """Registers a client, and returns its number."""
         stages = [getattr(client, stage) for stage in _STAGES]
-        has = [getattr(type(client), stage) is not getattr(Client, stage) for stage in _STAGES]
+        has = sum(
+            1 << place
+            for place, stage in enumerate(_STAGES)
+            if getattr(type(client), stage) is not getattr(Client, stage)
+        )
 
         def call(stage: int, number: int, phase: int, peer: int) -> None:
             stages[stage](Moment(number, phase, peer))

@@ -66,6 +66,10 @@ struct Coalesce {
   nb::object thrown{};
   nb::object thrown_trace{};
 
+  Coalesce() = default;
+  Coalesce(const Coalesce&) = delete;
+  Coalesce& operator=(const Coalesce&) = delete;
+
   couplet_coalesce* open_handle(const char* verb) const {
     if (handle == nullptr) raise(COUPLET_ERROR_STATE, std::string(verb) + ": the step manager is closed");
     return handle;
@@ -133,17 +137,16 @@ couplet_status take(uint64_t began, uint64_t givers, const void* data, uint64_t 
   return guarded(*entry.owner, [&] { entry.second(began, givers, nb::bytes(static_cast<const char*>(data), bytes)); });
 }
 
-/// stages: which of fill, overlap, arrived, use and end_round the client has.
-int32_t add_client(Coalesce& coalesce, const std::string& name, nb::object call_client,
-                   const std::vector<bool>& stages) {
+/// stages: a bit for each of fill, overlap, arrived, use and end_round that the client has.
+int32_t add_client(Coalesce& coalesce, const std::string& name, nb::object call_client, uint32_t stages) {
   couplet_coalesce_client client;
   couplet_coalesce_client_init(&client);
   client.name = name.c_str();
-  if (stages.at(0)) client.fill = call<0>;
-  if (stages.at(1)) client.overlap = call<1>;
-  if (stages.at(2)) client.arrived = call<2>;
-  if (stages.at(3)) client.use = call<3>;
-  if (stages.at(4)) client.end_round = call<4>;
+  if ((stages & 1U) != 0) client.fill = call<0>;
+  if ((stages & 2U) != 0) client.overlap = call<1>;
+  if ((stages & 4U) != 0) client.arrived = call<2>;
+  if ((stages & 8U) != 0) client.use = call<3>;
+  if ((stages & 16U) != 0) client.end_round = call<4>;
   client.context = &coalesce.add_entry(std::move(call_client), nb::none());
   int32_t number = 0;
   coalesce.make("add", [&](couplet_coalesce* open) { return couplet_coalesce_register(open, &client, &number); });

@@ -230,7 +230,7 @@ Status add_reduction(couplet_coalesce& coalesce, const couplet_coalesce_phased* 
                      const couplet::coalesce::PhasedReduction::Values& values, std::int32_t* client,
                      const char* function) {
   COUPLET_TRY_VALUE(Phased phased, phased_of(*coalesce.owner, given, function));
-  COUPLET_TRY(capi::given(reinterpret_cast<const void*>(given->give), function, "give"));
+  if (given->give == nullptr) return fail(Code::argument, "{}: give is NULL", function);
   COUPLET_TRY_VALUE(const std::size_t place,
                     couplet::coalesce::add_reduction(*coalesce.manager, phased.options, values, std::move(phased.give),
                                                      std::move(phased.take)));

@@ -8,7 +8,8 @@
 
 namespace couplet::coalesce {
 
-StepManager::StepManager(Surroundings around, const message::Group& group, std::string name, const Options& options)
+StepManager::StepManager(const Surroundings& around, const message::Group& group, std::string name,
+                         const Options& options)
     : communications_(around, group, std::move(name), options),
       messenger_(*around.messenger),
       phase_count_(options.phase_count),
@@ -166,6 +167,7 @@ Status StepManager::fail_with(Status why) {
 
 std::string StepManager::timeline() const {
   std::vector<std::string> names;
+  names.reserve(clients_.size());
   for (const auto& client : clients_) names.emplace_back(client->name());
   return timeline_.json(names);
 }

@@ -20,7 +20,7 @@ namespace couplet::coalesce {
 
 class StepManager {
  public:
-  StepManager(Surroundings around, const message::Group& group, std::string name, const Options& options);
+  StepManager(const Surroundings& around, const message::Group& group, std::string name, const Options& options);
   StepManager(const StepManager&) = delete;
   StepManager& operator=(const StepManager&) = delete;
 
