@@ -134,10 +134,10 @@ class OneWait final : public Contender {
   std::vector<MPI_Request> requests_;
 };
 
-// The distinct neighbours, and for each the sides on which it is.
-std::vector<std::vector<int>> sides_of(const World& world) {
-  if (world.peers[0] == world.peers[1]) return {{0, 1}};
-  return {{0}, {1}};
+// The parts of a neighbour are packed for each side on which it is, as a program does that does not look whether both
+// neighbours are the same rank. tag_of_side: what one sends to its right comes from the left.
+int tag_of_side(int side_of_sender) {
+  return 1000 + side_of_sender;
 }
 
 // One derived type for each peer, made in each round.
@@ -145,11 +145,11 @@ class Derived final : public Contender {
  public:
   explicit Derived(World& world) : Contender("by hand: derived type rebuilt"), world_(world) {}
   void round() override {
-    for (const std::vector<int>& sides : sides_of(world_)) {
-      const int peer = world_.peers[sides.front()];
-      // The sender lists its sides in order, and the receiver those that they are for it.
-      MPI_Irecv(MPI_BOTTOM, 1, make(sides, false), peer, 1000, MPI_COMM_WORLD, &requests_.emplace_back());
-      MPI_Isend(MPI_BOTTOM, 1, make(sides, true), peer, 1000, MPI_COMM_WORLD, &requests_.emplace_back());
+    for (int side = 0; side < 2; ++side) {
+      const int peer = world_.peers[side];
+      MPI_Irecv(MPI_BOTTOM, 1, make(side, false), peer, tag_of_side(1 - side), MPI_COMM_WORLD,
+                &requests_.emplace_back());
+      MPI_Isend(MPI_BOTTOM, 1, make(side, true), peer, tag_of_side(side), MPI_COMM_WORLD, &requests_.emplace_back());
     }
     wait_all(requests_);
     for (MPI_Datatype& type : types_) MPI_Type_free(&type);
@@ -157,13 +157,10 @@ class Derived final : public Contender {
   }
 
  private:
-  MPI_Datatype make(const std::vector<int>& sides, bool sends) {
+  MPI_Datatype make(int side, bool sends) {
     std::vector<MPI_Aint> places;
     for (Part& part : world_.parts) {
-      for (std::size_t index = 0; index < sides.size(); ++index) {
-        const int side = sends ? sides[index] : sides[sides.size() - 1 - index];
-        MPI_Get_address(sends ? part.out[side].data() : part.in[side].data(), &places.emplace_back());
-      }
+      MPI_Get_address(sends ? part.out[side].data() : part.in[side].data(), &places.emplace_back());
     }
     MPI_Type_create_hindexed_block(static_cast<int>(places.size()), numbers, places.data(), MPI_DOUBLE,
                                    &types_.emplace_back());
@@ -178,42 +175,41 @@ class Derived final : public Contender {
 class Packed final : public Contender {
  public:
   explicit Packed(World& world) : Contender("by hand: packed"), world_(world) {
-    for (const std::vector<int>& sides : sides_of(world)) {
-      const std::size_t count = sides.size() * world.parts.size() * numbers;
-      buffers_.push_back({sides, std::vector<double>(count), std::vector<double>(count)});
+    for (Buffer& one : buffers_) {
+      one.out.resize(world.parts.size() * numbers);
+      one.in.resize(world.parts.size() * numbers);
     }
   }
   void round() override {
-    for (Buffer& one : buffers_) {
-      const int peer = world_.peers[one.sides.front()];
-      MPI_Irecv(one.in.data(), static_cast<int>(one.in.size()), MPI_DOUBLE, peer, 1001, MPI_COMM_WORLD,
-                &requests_.emplace_back());
+    for (int side = 0; side < 2; ++side) {
+      Buffer& one = buffers_[side];
+      MPI_Irecv(one.in.data(), static_cast<int>(one.in.size()), MPI_DOUBLE, world_.peers[side], tag_of_side(1 - side),
+                MPI_COMM_WORLD, &requests_.emplace_back());
+    }
+    for (int side = 0; side < 2; ++side) {
+      Buffer& one = buffers_[side];
       double* place = one.out.data();
-      for (const Part& part : world_.parts) {
-        for (const int side : one.sides) place = std::copy(part.out[side].begin(), part.out[side].end(), place);
-      }
-      MPI_Isend(one.out.data(), static_cast<int>(one.out.size()), MPI_DOUBLE, peer, 1001, MPI_COMM_WORLD,
-                &requests_.emplace_back());
+      for (const Part& part : world_.parts) place = std::copy(part.out[side].begin(), part.out[side].end(), place);
+      MPI_Isend(one.out.data(), static_cast<int>(one.out.size()), MPI_DOUBLE, world_.peers[side], tag_of_side(side),
+                MPI_COMM_WORLD, &requests_.emplace_back());
     }
     wait_all(requests_);
-    for (Buffer& one : buffers_) {
-      const double* place = one.in.data();
+    for (int side = 0; side < 2; ++side) {
+      const double* place = buffers_[side].in.data();
       for (Part& part : world_.parts) {
-        for (std::size_t index = one.sides.size(); index-- > 0; place += numbers) {
-          std::copy(place, place + numbers, part.in[one.sides[index]].begin());
-        }
+        std::copy(place, place + numbers, part.in[side].begin());
+        place += numbers;
       }
     }
   }
 
  private:
   struct Buffer {
-    std::vector<int> sides;
     std::vector<double> out;
     std::vector<double> in;
   };
   World& world_;
-  std::vector<Buffer> buffers_;
+  Buffer buffers_[2];
   std::vector<MPI_Request> requests_;
 };
 

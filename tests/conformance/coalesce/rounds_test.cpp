@@ -172,7 +172,7 @@ RandomRun random_run(unsigned seed) {
   RandomRun run{.size = 2 + below(3), .clients = 1 + below(5), .phases = 1 + below(2), .edges = {}};
   const int edges = 1 + below(30);
   for (int number = 0; number < edges; ++number) {
-    const auto every = static_cast<std::uint64_t>(1 + below(4));
+    const std::uint64_t every = 1 + random() % 4;
     run.edges.push_back({.client = below(static_cast<unsigned>(run.clients)),
                          .from = below(static_cast<unsigned>(run.size)),
                          .to = below(static_cast<unsigned>(run.size)),
@@ -252,19 +252,20 @@ class Mixing {
 
 std::vector<double> outcome_of(const RandomRun& run, const coalesce::Switches& switches) {
   const test::TemporaryDirectory directory;
-  std::vector<double> sums(static_cast<std::size_t>(run.size * run.clients));
+  std::vector<double> sums(static_cast<std::size_t>(run.size) * static_cast<std::size_t>(run.clients));
   Parties parties(LaneKind::shm, run.size);
   parties.run([&](Party& party) {
     Rank rank(party, directory.path(), {.phase_count = run.phases, .switches = switches});
     std::vector<std::unique_ptr<Mixing>> clients;
+    clients.reserve(static_cast<std::size_t>(run.clients));
     for (int client = 0; client < run.clients; ++client) {
       clients.push_back(std::make_unique<Mixing>(run, rank, client));
     }
     COALESCE_MUST(rank.manager->freeze());
     for (int round = 0; round < 25; ++round) COALESCE_MUST(rank.round());
     for (int client = 0; client < run.clients; ++client) {
-      sums[static_cast<std::size_t>(party.rank() * run.clients + client)] =
-          clients[static_cast<std::size_t>(client)]->sum();
+      const std::size_t first = static_cast<std::size_t>(party.rank()) * static_cast<std::size_t>(run.clients);
+      sums[first + static_cast<std::size_t>(client)] = clients[static_cast<std::size_t>(client)]->sum();
     }
     COALESCE_MUST(rank.manager->close());
   });

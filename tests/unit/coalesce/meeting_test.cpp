@@ -9,6 +9,7 @@ using Names = std::vector<std::string>;
 
 Result<Names> order_of(const std::vector<Names>& lists) {
   std::vector<Registration> all;
+  all.reserve(lists.size());
   for (const Names& clients : lists) all.push_back({.clients = clients});
   return common_order(all);
 }
