@@ -1,5 +1,5 @@
-// Part of couplet.hpp, which programs include: coalesced communication, in which many clients share one message for each
-// neighbour and one wait for each phase. Tests: tests/universe.
+// Part of couplet.hpp, which programs include: coalesced communication, in which many clients share one message for
+// each neighbour and one wait for each phase. Tests: tests/universe.
 #ifndef COUPLET_COUPLET_COALESCE_HPP
 #define COUPLET_COUPLET_COALESCE_HPP
 
@@ -57,8 +57,8 @@ struct CoalesceOptions {
 
 class StepManager;
 
-/// A part of a program that communicates in rounds. An exception that leaves one of its functions ends the rounds of all
-/// ranks, and leaves StepManager::round here.
+/// A part of a program that communicates in rounds. An exception that leaves one of its functions ends the rounds of
+/// all ranks, and leaves StepManager::round here.
 class Client {
  public:
   Client() = default;
@@ -160,8 +160,8 @@ class StepManager {
     return number;
   }
 
-  /// Registers a broadcast of at most `capacity` elements. give: called at the root; writes a value, and returns how many
-  /// elements it has, or nothing. take: called with the round in which it was given, and the value.
+  /// Registers a broadcast of at most `capacity` elements. give: called at the root; writes a value, and returns how
+  /// many elements it has, or nothing. take: called with the round in which it was given, and the value.
   template <Element T>
   std::int32_t add_broadcast(const PhasedTerms& terms, std::uint64_t capacity,
                              std::function<std::optional<std::size_t>(std::uint64_t, std::span<T>)> give,
@@ -180,8 +180,8 @@ class StepManager {
     detail::check(couplet_coalesce_add_broadcast(handle(), &c, capacity * sizeof(T), &number));
     return number;
   }
-  /// Registers a reduction of arrays of `count` elements. give: writes this rank's value, and returns true; or false, if
-  /// it has none. take: called at the root, or at all ranks with to_all: the round, how many have given, the result.
+  /// Registers a reduction of arrays of `count` elements. give: writes this rank's value, and returns true; or false,
+  /// if it has none. take: called at the root, or at all ranks with to_all: the round, how many have given, the result.
   template <Element T>
   std::int32_t add_reduction(const PhasedTerms& terms, couplet_operation operation, std::uint64_t count, bool to_all,
                              std::function<bool(std::uint64_t, std::span<T>)> give,
@@ -204,8 +204,8 @@ class StepManager {
   void freeze() { detail::check(couplet_coalesce_freeze(handle())); }
   /// Does the same for what has changed since; it takes effect when the round `from_round` begins. Collective.
   void amend(std::uint64_t from_round) { detail::check(couplet_coalesce_amend(handle(), from_round)); }
-  /// Runs a round. After Error(COUPLET_ERROR_TIMEOUT) it is still under way: call it again. Throws what a client of this
-  /// rank has thrown.
+  /// Runs a round. After Error(COUPLET_ERROR_TIMEOUT) it is still under way: call it again. Throws what a client of
+  /// this rank has thrown.
   void round(double timeout_s = for_ever) {
     const couplet_status status = couplet_coalesce_round(handle(), timeout_s);
     if (state_->thrown) std::rethrow_exception(std::exchange(state_->thrown, nullptr));
