@@ -86,6 +86,58 @@ module couplet_binding
     integer(c_int64_t) :: component_stride_bytes
   end type
 
+  type, bind(c) :: c_coalesce_options
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: method
+    real(c_double) :: timeout_s
+    integer(c_int32_t) :: phase_count
+    integer(c_int32_t) :: merge_waits
+    integer(c_int32_t) :: merge_messages
+    integer(c_int64_t) :: max_events
+  end type
+
+  type, bind(c) :: c_coalesce_moment
+    integer(c_size_t) :: struct_bytes
+    integer(c_int64_t) :: round
+    integer(c_int32_t) :: phase
+    integer(c_int32_t) :: peer
+  end type
+
+  type, bind(c) :: c_coalesce_client
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name
+    type(c_funptr) :: fill
+    type(c_funptr) :: overlap
+    type(c_funptr) :: arrived
+    type(c_funptr) :: use
+    type(c_funptr) :: end_round
+    type(c_ptr) :: context
+  end type
+
+  type, bind(c) :: c_coalesce_request
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: title
+    integer(c_int64_t) :: tag
+    integer(c_int64_t) :: every
+    integer(c_int64_t) :: offset
+    integer(c_int32_t) :: peer
+    integer(c_int32_t) :: phase
+    integer(c_int32_t) :: is_variable
+    integer(c_int32_t) :: is_optional
+  end type
+
+  type, bind(c) :: c_coalesce_phased
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: name
+    type(c_funptr) :: give
+    type(c_funptr) :: take
+    type(c_ptr) :: context
+    integer(c_int64_t) :: every
+    integer(c_int32_t) :: phase
+    integer(c_int32_t) :: root
+    integer(c_int32_t) :: arity
+  end type
+
   type, bind(c) :: c_series_options
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: slots
@@ -1108,6 +1160,183 @@ module couplet_binding
     function c_halo_close(halo) bind(c, name="couplet_halo_close") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: halo
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_coalesce_options_init(options) bind(c, name="couplet_coalesce_options_init")
+      import :: c_coalesce_options
+      type(c_coalesce_options), intent(out) :: options
+    end subroutine
+    function c_coalesce_fail(error, text) bind(c, name="couplet_coalesce_fail") result(status)
+      import :: c_int32_t, c_ptr
+      integer(c_int32_t), value :: error
+      type(c_ptr), value :: text
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_coalesce_client_init(client) bind(c, name="couplet_coalesce_client_init")
+      import :: c_coalesce_client
+      type(c_coalesce_client), intent(out) :: client
+    end subroutine
+    subroutine c_coalesce_request_init(request) bind(c, name="couplet_coalesce_request_init")
+      import :: c_coalesce_request
+      type(c_coalesce_request), intent(out) :: request
+    end subroutine
+    function c_coalesce_create(group, name, options, coalesce) bind(c, name="couplet_coalesce_create") result(status)
+      import :: c_coalesce_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: name
+      type(c_coalesce_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: coalesce
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_register(coalesce, client, number) bind(c, name="couplet_coalesce_register") result(status)
+      import :: c_coalesce_client, c_int32_t, c_ptr
+      type(c_ptr), value :: coalesce
+      type(c_coalesce_client), intent(in) :: client
+      integer(c_int32_t), intent(inout) :: number
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_remove(coalesce, client) bind(c, name="couplet_coalesce_remove") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: client
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_send_box(coalesce, client, terms, data, type, dimensions, shape, stride_bytes, start, stop, request) &
+        bind(c, name="couplet_coalesce_send_box") result(status)
+      import :: c_coalesce_request, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: client
+      type(c_coalesce_request), intent(in) :: terms
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: dimensions
+      integer(c_int64_t), intent(in) :: shape(*)
+      type(c_ptr), value :: stride_bytes
+      integer(c_int64_t), intent(in) :: start(*)
+      integer(c_int64_t), intent(in) :: stop(*)
+      integer(c_int32_t), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_receive_box(coalesce, client, terms, data, type, dimensions, shape, stride_bytes, start, stop, request) &
+        bind(c, name="couplet_coalesce_receive_box") result(status)
+      import :: c_coalesce_request, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: client
+      type(c_coalesce_request), intent(in) :: terms
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int32_t), value :: dimensions
+      integer(c_int64_t), intent(in) :: shape(*)
+      type(c_ptr), value :: stride_bytes
+      integer(c_int64_t), intent(in) :: start(*)
+      integer(c_int64_t), intent(in) :: stop(*)
+      integer(c_int32_t), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_send_list(coalesce, client, terms, data, type, block, indices, index_count, request) &
+        bind(c, name="couplet_coalesce_send_list") result(status)
+      import :: c_coalesce_request, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: client
+      type(c_coalesce_request), intent(in) :: terms
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int64_t), value :: block
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int64_t), value :: index_count
+      integer(c_int32_t), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_receive_list(coalesce, client, terms, data, type, block, indices, index_count, request) &
+        bind(c, name="couplet_coalesce_receive_list") result(status)
+      import :: c_coalesce_request, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: client
+      type(c_coalesce_request), intent(in) :: terms
+      type(c_ptr), value :: data
+      integer(c_int32_t), value :: type
+      integer(c_int64_t), value :: block
+      integer(c_int64_t), intent(in) :: indices(*)
+      integer(c_int64_t), value :: index_count
+      integer(c_int32_t), intent(inout) :: request
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_coalesce_phased_init(phased) bind(c, name="couplet_coalesce_phased_init")
+      import :: c_coalesce_phased
+      type(c_coalesce_phased), intent(out) :: phased
+    end subroutine
+    function c_coalesce_add_broadcast(coalesce, phased, capacity_bytes, client) &
+        bind(c, name="couplet_coalesce_add_broadcast") result(status)
+      import :: c_coalesce_phased, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      type(c_coalesce_phased), intent(in) :: phased
+      integer(c_int64_t), value :: capacity_bytes
+      integer(c_int32_t), intent(inout) :: client
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_add_reduction(coalesce, phased, operation, type, count, to_all, client) &
+        bind(c, name="couplet_coalesce_add_reduction") result(status)
+      import :: c_coalesce_phased, c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      type(c_coalesce_phased), intent(in) :: phased
+      integer(c_int32_t), value :: operation
+      integer(c_int32_t), value :: type
+      integer(c_int64_t), value :: count
+      integer(c_int32_t), value :: to_all
+      integer(c_int32_t), intent(inout) :: client
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_freeze(coalesce) bind(c, name="couplet_coalesce_freeze") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_amend(coalesce, from_round) bind(c, name="couplet_coalesce_amend") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int64_t), value :: from_round
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_round(coalesce, timeout_s) bind(c, name="couplet_coalesce_round") result(status)
+      import :: c_double, c_int32_t, c_ptr
+      type(c_ptr), value :: coalesce
+      real(c_double), value :: timeout_s
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_round_number(coalesce, round) bind(c, name="couplet_coalesce_round_number") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int64_t), intent(inout) :: round
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_set_length(coalesce, request, bytes) bind(c, name="couplet_coalesce_set_length") &
+        result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: request
+      integer(c_int64_t), value :: bytes
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_length(coalesce, request, bytes) bind(c, name="couplet_coalesce_length") result(status)
+      import :: c_int32_t, c_int64_t, c_ptr
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: request
+      integer(c_int64_t), intent(inout) :: bytes
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_report(coalesce, form, text, bytes, needed) bind(c, name="couplet_coalesce_report") &
+        result(status)
+      import :: c_int32_t, c_ptr, c_size_t
+      type(c_ptr), value :: coalesce
+      integer(c_int32_t), value :: form
+      type(c_ptr), value :: text
+      integer(c_size_t), value :: bytes
+      integer(c_size_t), intent(inout) :: needed
+      integer(c_int32_t) :: status
+    end function
+    function c_coalesce_close(coalesce) bind(c, name="couplet_coalesce_close") result(status)
+      import :: c_int32_t, c_ptr
+      type(c_ptr), value :: coalesce
       integer(c_int32_t) :: status
     end function
     subroutine c_series_options_init(options) bind(c, name="couplet_series_options_init")

@@ -7,6 +7,7 @@
 #define COUPLET_COUPLET_H
 
 #include <couplet/couplet_area.h>
+#include <couplet/couplet_coalesce.h>
 #include <couplet/couplet_collective.h>
 #include <couplet/couplet_exchange.h>
 #include <couplet/couplet_halo.h>

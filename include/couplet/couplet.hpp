@@ -8,6 +8,7 @@
 #ifndef COUPLET_COUPLET_HPP
 #define COUPLET_COUPLET_HPP
 
+#include <couplet/couplet_coalesce.hpp>
 #include <couplet/couplet_collective.hpp>
 #include <couplet/couplet_exchange.hpp>
 #include <couplet/couplet_fields.hpp>

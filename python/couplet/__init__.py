@@ -10,6 +10,7 @@ exceptions of couplet.errors. Guide: docs/guide/python.md.
 """
 
 from couplet._areas import Area, AreaInfo
+from couplet._coalesce import Client, Moment, StepManager
 from couplet._collectives import CollectiveRequest, Operation
 from couplet._couplet import Message, version
 from couplet._exchanges import Exchange
@@ -70,7 +71,10 @@ __all__ = [
     "ElementTypeError",
     "Error",
     "EvictedError",
+    "Client",
     "Exchange",
+    "Moment",
+    "StepManager",
     "ExistsError",
     "FieldInfo",
     "ForkedError",

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
+from couplet._coalesce import StepManager
 from couplet._collectives import Collectives
 from couplet._couplet import Message
 from couplet._exchanges import Exchange
@@ -113,6 +114,25 @@ class Group(Collectives):
         `widths`: whether `begin` may be given a width. `method` and `timeout`: as in `create_exchange`.
         """
         return Halo(_couplet.create_halo(self._handle, name, grid.handle, widths, method, float(timeout)), grid)
+
+    def create_step_manager(
+        self,
+        name: str,
+        *,
+        method: str = "auto",
+        timeout: float = 60.0,
+        phases: int = 1,
+        merge_waits: bool = True,
+        merge_messages: bool = True,
+        max_events: int = 0,
+    ) -> StepManager:
+        """Creates the manager `name` of coalesced rounds among the ranks of the group. No message is sent.
+
+        `timeout` bounds freezing, amending and closing, in seconds. `max_events` bounds the timeline of this rank; with
+        0 there is none. All ranks give the same phases and merges.
+        """
+        options = _couplet.CoalesceOptions(method, float(timeout), phases, merge_waits, merge_messages, max_events)
+        return StepManager(_couplet.create_coalesce(self._handle, name, options))
 
     def free(self) -> None:
         """Frees a group of create_group. The other groups belong to the universe."""

@@ -247,6 +247,7 @@ nb::dlpack::dtype element_type(couplet_type type);
 
 void bind_messages(nb::module_& module);
 void bind_collectives(nb::module_& module);
+void bind_coalesce(nb::module_& module);
 void bind_exchanges(nb::module_& module);
 void bind_series(nb::module_& module);
 void bind_tasks(nb::module_& module);

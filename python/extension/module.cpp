@@ -6,6 +6,7 @@ NB_MODULE(_couplet, module) {
   couplet_python::remember_main_thread();
   couplet_python::bind_messages(module);
   couplet_python::bind_collectives(module);
+  couplet_python::bind_coalesce(module);
   couplet_python::bind_exchanges(module);
   couplet_python::bind_halos(module);
   couplet_python::bind_series(module);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/status.hpp"
+#include "coalesce/step_manager.hpp"
 #include "collective/collective.hpp"
 #include "couplet/couplet.h"
 #include "engine/turn.hpp"
@@ -40,6 +41,8 @@ namespace couplet::capi {
 couplet_status finish(const Status& status) noexcept;
 // Calls the calling thread's interrupt check.
 [[nodiscard]] bool interrupted();
+// How often this thread has finished a call with an error or an answer.
+[[nodiscard]] std::uint64_t finished_count() noexcept;
 // Lets the calling thread's taker (couplet_private_set_taker) copy the outputs of a call.
 void take_outputs();
 
@@ -52,6 +55,7 @@ enum class HandleKind : std::uint32_t {
   exchange = 0x58435043,
   halo = 0x48435043,
   area = 0x41435043,
+  coalesce = 0x4C435043,
   gone = 0
 };
 
@@ -160,6 +164,18 @@ struct couplet_halo {
   std::unique_ptr<couplet::halo::Halo> halo;
 };
 
+struct couplet_coalesce {
+  static constexpr auto expected_kind = couplet::capi::HandleKind::coalesce;
+  couplet::capi::HandleKind kind = expected_kind;
+  couplet_universe* owner = nullptr;
+  std::uint64_t group_hash = 0;
+  std::string name;
+  std::unique_ptr<couplet::message::Group> group;  // a copy, for exchanges that are made later
+  std::unique_ptr<couplet::coalesce::StepManager> manager;
+
+  couplet::Status close();
+};
+
 struct couplet_universe {
   couplet::capi::HandleKind kind = couplet::capi::HandleKind::universe;
   std::uint64_t fork_generation = couplet::os::fork_generation();
@@ -175,6 +191,7 @@ struct couplet_universe {
   std::vector<std::unique_ptr<couplet_area>> areas;
   std::vector<std::unique_ptr<couplet_exchange>> exchanges;
   std::vector<std::unique_ptr<couplet_halo>> halos;
+  std::vector<std::unique_ptr<couplet_coalesce>> coalesces;
   // Exchanges that were closed while messages still referred to their memory.
   std::vector<std::unique_ptr<couplet::exchange::Exchange>> ended_exchanges;
   // The handles that were closed last. They are kept only if threads take turns: a call of another thread may have
@@ -207,12 +224,13 @@ inline Status usable(const couplet_universe* handle, const char* function) {
 template <typename Handle>
 Status usable(const Handle* handle, const char* function) {
   if (handle == nullptr || handle->kind != Handle::expected_kind) [[unlikely]] {
-    constexpr const char* name = Handle::expected_kind == HandleKind::group    ? "group"
-                                 : Handle::expected_kind == HandleKind::series ? "series"
-                                 : Handle::expected_kind == HandleKind::tasks  ? "tasks"
-                                 : Handle::expected_kind == HandleKind::area   ? "area"
-                                 : Handle::expected_kind == HandleKind::halo   ? "halo"
-                                                                               : "exchange";
+    constexpr const char* name = Handle::expected_kind == HandleKind::group      ? "group"
+                                 : Handle::expected_kind == HandleKind::series   ? "series"
+                                 : Handle::expected_kind == HandleKind::tasks    ? "tasks"
+                                 : Handle::expected_kind == HandleKind::area     ? "area"
+                                 : Handle::expected_kind == HandleKind::halo     ? "halo"
+                                 : Handle::expected_kind == HandleKind::coalesce ? "coalesce"
+                                                                                 : "exchange";
     return fail(Code::argument, "{}: the {} handle is NULL or was closed", function, name);
   }
   return usable(handle->owner, function);

@@ -17,6 +17,7 @@ struct Taker {
   void* context = nullptr;
 };
 thread_local std::string last_text;
+thread_local std::uint64_t finished = 0;
 thread_local Taker taker;
 thread_local InterruptCheck interrupt_check;
 }  // namespace
@@ -31,7 +32,12 @@ void take_outputs() {
   }
 }
 
+std::uint64_t finished_count() noexcept {
+  return finished;
+}
+
 couplet_status finish(const Status& status) noexcept {
+  ++finished;
   try {
     last_text = status.text();
   } catch (...) {

@@ -76,6 +76,14 @@ void empty_all(const std::vector<std::unique_ptr<Handle>>& all) {
   }
 }
 
+// A callback of coalesced rounds runs without the turn, and must not leave the universe that its round needs.
+Status check_callbacks(const couplet_universe& universe) {
+  for (const auto& one : universe.coalesces) {
+    if (one->manager->is_inside()) return fail(Code::state, "couplet_leave: a callback of '{}' is running", one->name);
+  }
+  return {};
+}
+
 // Keeps the universe that was left last, empty, since calls of other threads may have looked at its handles just before.
 // In a program with several, those of the one before have long ended.
 void keep_left(std::unique_ptr<couplet_universe> left) {
@@ -135,6 +143,10 @@ couplet_status couplet_leave(couplet_universe* universe) {
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::usable(universe, "couplet_leave"));
     COUPLET_TRY(universe->turn.begin());
+    if (Status free = check_callbacks(*universe); !free.ok()) {
+      universe->turn.end();
+      return free;
+    }
     std::unique_ptr<couplet_universe> owned(universe);
     if (!universe->turn.close(couplet::os::deadline_after(threads_timeout_s))) {
       universe->universe->abandon();  // sends that other threads wait for, and that nobody takes
@@ -143,6 +155,7 @@ couplet_status couplet_leave(couplet_universe* universe) {
     Status first;
     close_all(universe->series, first);
     close_all(universe->tasks, first);
+    close_all(universe->coalesces, first);
     close_all(universe->exchanges, first);
     empty_all(universe->areas);
     if (universe->collectives != nullptr) {
@@ -153,6 +166,7 @@ couplet_status couplet_leave(couplet_universe* universe) {
     empty_all(universe->tasks);
     empty_all(universe->series);
     empty_all(universe->halos);
+    empty_all(universe->coalesces);
     empty_all(universe->exchanges);
     empty_all(universe->groups);
     universe->universe.reset();

@@ -23,7 +23,8 @@ class PastCalls {
   void end(std::uint64_t call, const wire::CollectiveHead& head, std::uint32_t signature) noexcept;
   void fail(std::uint64_t call, const Status& why) noexcept;
 
-  // The call fails only because the earlier call `cause` has failed elsewhere, after it had ended here. Throws bad_alloc.
+  // The call fails only because the earlier call `cause` has failed elsewhere, after that one had ended here. Throws
+  // bad_alloc.
   void set_cause(std::uint64_t call, std::uint64_t cause);
   // Returns `call` if it has no other cause.
   [[nodiscard]] std::uint64_t cause_of(std::uint64_t call) const noexcept;

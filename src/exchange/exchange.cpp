@@ -14,6 +14,8 @@ namespace {
 constexpr std::uint64_t max_ending_ns = 1'000'000'000;
 // The longest sleep of this process while a method needs calls of poll().
 constexpr std::uint64_t driven_nap_ns = 200'000;
+// How the texts of coalesce begin, which fails exchanges for what its clients have met.
+constexpr std::string_view layer_above = "coalesce '";
 
 // Simplifies the edges, and returns their routes.
 Result<Routes> routes_of(std::vector<Edge>& edges, std::int32_t rank) {
@@ -30,6 +32,15 @@ std::string_view differing_term(const Edge& one, const Edge& other) {
   if (one.every != other.every) return "`every`";
   if (one.offset != other.offset) return "`offset`";
   return one.title != other.title ? "title" : "";
+}
+
+// For which ranks the round waits.
+std::string awaited(const Rounds& rounds, const Routes& routes, const Notices& notices) {
+  std::string names;
+  for (const std::uint32_t port : rounds.awaited_ports()) {
+    names += (names.empty() ? "" : ", ") + notices.name_of(routes.ports[port].peer);
+  }
+  return names.empty() ? "what was sent to be taken" : names;
 }
 
 }  // namespace
@@ -110,7 +121,7 @@ Status Exchange::freeze(const Status& own) {
     }
     if (!met.ok()) (*team)->leave(met);  // the others wait for what this member would say
   }
-  if (!met.ok()) return fail_with(met);
+  if (!met.ok()) return give_up(met);
   around_.engine->add(*this, engine::Rate::often);
   if (choice_.method->is_driven()) around_.engine->limit_sleep(driven_nap_ns);
   state_ = State::frozen;
@@ -170,7 +181,7 @@ Status Exchange::news() {
 Status Exchange::end_round() {
   if (rounds_->progress() == Progress::failed) {
     const Status told = notices_.look(rounds_->count());
-    return fail_with(told.ok() || told.code() == Code::peer_lost ? rounds_->failure() : told);
+    return give_up(told.ok() || told.code() == Code::peer_lost ? rounds_->failure() : told);
   }
   state_ = State::frozen;
   return {};
@@ -182,7 +193,7 @@ Status Exchange::move() {
   if (rounds_->progress() == Progress::waiting) {
     around_.engine->poll();
     if (notices_.has_news(rounds_->count())) {
-      if (Status why = news(); !why.ok()) return fail_with(why);
+      if (Status why = news(); !why.ok()) return give_up(why);
     }
   }
   return rounds_->progress() == Progress::failed ? end_round() : Status();
@@ -198,23 +209,27 @@ Status Exchange::test(bool& is_done) {
   return {};
 }
 
-Status Exchange::wait(std::uint64_t deadline_ns) {
+Status Exchange::wait(std::uint64_t deadline_ns, Partial* partial) {
   COUPLET_TRY(expect(State::running, "waiting for a round"));
-  Status waited = waiting_.until([rounds = rounds_.get()] { return rounds->advance(); }, *choice_.method,
-                                 [this] { return news(); }, deadline_ns, [this] { return awaited(); });
-  if (waited.ok()) return end_round();
-  // The round is still under way.
-  const bool goes_on = waited.code() == Code::timeout || waited.code() == Code::interrupted;
-  if (!goes_on) return fail_with(waited);
-  return waited.error() ? waited.within(fmt::format("exchange '{}', round {}", name_, rounds_->count() - 1)) : waited;
-}
-
-std::string Exchange::awaited() const {
-  std::string names;
-  for (const std::uint32_t port : rounds_->awaited_ports()) {
-    names += (names.empty() ? "" : ", ") + notices_.name_of(routes_.ports[port].peer);
+  const std::size_t enough = partial == nullptr ? SIZE_MAX : partial->arrived_count;
+  const auto advance = [rounds = rounds_.get(), enough] {
+    const Progress progress = rounds->advance();
+    return progress == Progress::waiting && rounds->arrived_count() > enough ? Progress::done : progress;
+  };
+  Status waited = waiting_.until(
+      advance, *choice_.method, [this] { return news(); }, deadline_ns,
+      [this] { return awaited(*rounds_, routes_, notices_); });
+  if (!waited.ok()) {  // after a timeout or an interruption, the round is still under way
+    const bool goes_on = waited.code() == Code::timeout || waited.code() == Code::interrupted;
+    if (!goes_on) return give_up(waited);
+    return waited.error() ? waited.within(fmt::format("exchange '{}', round {}", name_, rounds_->count() - 1)) : waited;
   }
-  return names.empty() ? "what was sent to be taken" : names;
+  if (partial != nullptr) {
+    partial->arrived_count = rounds_->arrived_count();
+    partial->is_over = rounds_->progress() != Progress::waiting;
+    if (!partial->is_over) return {};
+  }
+  return end_round();
 }
 
 Status Exchange::check_edge(std::uint32_t edge) const {
@@ -259,12 +274,18 @@ std::string_view Exchange::method() const noexcept {
   return choice_.method == nullptr ? std::string_view() : choice_.method->name();
 }
 
+std::span<const Traffic> Exchange::traffic() const noexcept {
+  return rounds_ == nullptr ? std::span<const Traffic>() : rounds_->traffic();
+}
+
 // ---- the end ----
 
 // The neighbours hear of what this member has found out; what it has heard of has a name in front already.
-Status Exchange::fail_with(const Status& why) {
+Status Exchange::give_up(const Status& why) {
+  if (state_ == State::failed || state_ == State::closed) return failure_;
   failure_ = why;
-  if (!why.text().starts_with("exchange '")) {
+  const std::string text = why.text();
+  if (!text.starts_with("exchange '") && !text.starts_with(layer_above)) {
     const std::string round = rounds_ == nullptr ? "" : fmt::format(", round {}", rounds_->count() - 1);
     failure_ = why.within(fmt::format("exchange '{}'{}", name_, round));
   }

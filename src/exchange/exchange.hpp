@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -40,6 +41,12 @@ struct ExchangeOptions {
   double timeout_s = 60;        // the longest freeze or close; < 0: no limit
 };
 
+// How far a round is.
+struct Partial {
+  std::size_t arrived_count = 0;  // messages that have arrived
+  bool is_over = false;           // the round is
+};
+
 class Exchange final : public engine::Source {
  public:
   // No message is sent. Returns state if this process is no member of the group; argument if the name is empty.
@@ -62,7 +69,9 @@ class Exchange final : public engine::Source {
   // Does what can be done, and says whether the round is over. state: none was started.
   Status test(bool& is_done);
   // Blocks until the round is over. timeout: it is still under way, and the text says for which ranks it waits.
-  Status wait(std::uint64_t deadline_ns);
+  // partial: also ends as soon as more than partial->arrived_count messages of the round have arrived, and says how far
+  // it is: for a caller that uses what comes from one neighbour while it waits for others.
+  Status wait(std::uint64_t deadline_ns, Partial* partial = nullptr);
   // Has what edge `edge` receives arrived in this round? argument: it does not receive, or there is no such edge.
   Result<bool> arrived(std::uint32_t edge);
   // The bytes that the edge moves in a round. limit: more than it has; state: a round is under way.
@@ -73,6 +82,11 @@ class Exchange final : public engine::Source {
   // A table of the methods, why some were left out, and what trials have shown.
   [[nodiscard]] const std::string& explanation() const noexcept { return choice_.explanation; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // What has moved to and from each neighbour; empty before it is frozen.
+  [[nodiscard]] std::span<const Traffic> traffic() const noexcept;
+  // Fails it for all members that could wait for it, with an error that the caller has met. Returns the error with
+  // which it has failed, which is an earlier one if there was one.
+  Status give_up(const Status& why);
   // Ends the exchange. The neighbours are told; one that waits for a round which this member has not begun gets state.
   // Blocks while messages refer to memory of the exchange, at most until the timeout. Safe to call twice.
   Status close();
@@ -96,10 +110,8 @@ class Exchange final : public engine::Source {
   Status meet(message::Team& team, const Status& own_edges, std::uint64_t deadline_ns);
   [[nodiscard]] Status news();
   Status move();
-  Status fail_with(const Status& why);
   Status end_round();
   [[nodiscard]] Status check_edge(std::uint32_t edge) const;
-  [[nodiscard]] std::string awaited() const;
 
   Surroundings around_;
   message::Group group_;  // a copy, so that its requests are none of the user's

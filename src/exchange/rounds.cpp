@@ -20,9 +20,11 @@ Rounds::Rounds(std::span<const Edge> edges, const Routes& routes, Method& method
   sending_.reserve(routes.ports.size());
   receiving_.reserve(routes.ports.size());
   arrivals_.resize(routes.ports.size(), Arrival::none);
+  traffic_.resize(routes.ports.size());
   for (std::uint32_t port = 0; port < routes.ports.size(); ++port) {
     for (const std::uint32_t edge : routes.out[port].edges) port_of_[edge] = port;
     for (const std::uint32_t edge : routes.in[port].edges) port_of_[edge] = port;
+    traffic_[port].peer = routes.ports[port].peer;
     if (routes.ports[port].sends) sending_.push_back(port);
     if (routes.ports[port].receives) receiving_.push_back(port);
   }
@@ -63,9 +65,10 @@ bool Rounds::send_some() {
     const std::uint32_t port = sending_[sent_];
     std::byte* const target = method_.outgoing(port);
     if (target == nullptr) return true;
-    if (Status sent = method_.send(port, pack_route(routes_.out[port], target)); !sent.ok()) {
-      return fail_with(std::move(sent)) != Progress::failed;
-    }
+    const std::uint64_t bytes = pack_route(routes_.out[port], target);
+    if (Status sent = method_.send(port, bytes); !sent.ok()) return fail_with(std::move(sent)) != Progress::failed;
+    ++traffic_[port].sent_messages;
+    traffic_[port].sent_bytes += bytes;
   }
   ++sent_;  // all_sent() is called once
   if (Status all = method_.all_sent(); !all.ok()) return fail_with(std::move(all)) != Progress::failed;
@@ -170,8 +173,13 @@ Status Rounds::unpack_route(const Route& route, std::span<const std::byte> messa
 }
 
 Status Rounds::take(std::uint32_t port) {
-  Status taken = unpack_route(routes_.in[port], method_.incoming(port));
-  if (taken.ok()) return taken;
+  const std::span<const std::byte> message = method_.incoming(port);
+  Status taken = unpack_route(routes_.in[port], message);
+  if (taken.ok()) {
+    ++traffic_[port].received_messages;
+    traffic_[port].received_bytes += message.size();
+    return taken;
+  }
   return taken.within(fmt::format("from rank {} by {}", routes_.ports[port].peer, method_.name()));
 }
 

@@ -18,6 +18,15 @@ namespace couplet::exchange {
 
 enum class Progress : std::uint8_t { waiting, done, failed };
 
+// What has moved to and from one neighbour since the plan was frozen.
+struct Traffic {
+  std::int32_t peer = -1;
+  std::uint64_t sent_messages = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t received_messages = 0;
+  std::uint64_t received_bytes = 0;
+};
+
 class Rounds {
  public:
   // The edges are simplified and checked, and have these routes. All of it outlives the object.
@@ -38,6 +47,10 @@ class Rounds {
   // The bytes that the edge moves: as given last by the sender, or as arrived last.
   [[nodiscard]] std::uint64_t length(std::uint32_t edge) const noexcept { return lengths_[edge]; }
   void set_length(std::uint32_t edge, std::uint64_t bytes) noexcept { lengths_[edge] = bytes; }
+  // How many messages of the round have arrived.
+  [[nodiscard]] std::size_t arrived_count() const noexcept { return taken_; }
+  // One for each port.
+  [[nodiscard]] std::span<const Traffic> traffic() const noexcept { return traffic_; }
   // The ports to which nothing could be sent yet, or from which nothing has come.
   [[nodiscard]] std::vector<std::uint32_t> awaited_ports() const;
 
@@ -64,6 +77,7 @@ class Rounds {
   std::size_t sent_ = 0;
   std::size_t taken_ = 0;
   std::vector<Arrival> arrivals_;       // one for each port
+  std::vector<Traffic> traffic_;        // one for each port
   std::vector<std::uint32_t> port_of_;  // one for each edge
   std::uint64_t count_ = 0;
   Progress progress_ = Progress::done;

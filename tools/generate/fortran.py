@@ -25,11 +25,15 @@ ARRAYS = {"couplet_waitall": {"requests", "statuses", "messages"}, "couplet_wait
 ARRAYS |= {"couplet_grid_box": {"start", "stop"}}
 ARRAYS |= {"couplet_task_waitany": {"tasks"}, "couplet_series_claim_arrays": {"data"}}
 NULLABLE = {("couplet_task_submit", "task"), ("couplet_series_read_at", "outs")}
-NULLABLE |= {(f"couplet_exchange_{way}_box", "stride_bytes") for way in ("send", "receive")}
+NULLABLE |= {
+    (f"couplet_{what}_{way}_box", "stride_bytes") for what in ("exchange", "coalesce") for way in ("send", "receive")
+}
 # Arrays of collective calls that some members do not need.
 NULLABLE_NAMES = {"counts", "offsets", "result_counts", "result_offsets"}
 # Functions that take a C function: Fortran has no use for them.
 LEFT_OUT = {"couplet_set_interrupt_check", "couplet_operation_create", "couplet_group_create_filtered"}
+# Members that are C functions.
+CALLBACKS = {f"couplet_coalesce_{name}" for name in ("callback", "give", "take")}
 
 
 def constants(headers: list[Header]) -> str:
@@ -102,6 +106,8 @@ def derived_type(struct: Struct) -> Iterator[str]:
 
 
 def member_type(member: Variable) -> str:
+    if member.base in CALLBACKS:
+        return "type(c_funptr)"
     return "type(c_ptr)" if member.stars else scalar(member.base)
 
 

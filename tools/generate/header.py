@@ -14,7 +14,20 @@ import tree_sitter_cpp
 from tree_sitter import Language, Node, Parser
 
 # The order in which a reader wants them; couplet_mpi.h belongs to the libraries for each MPI.
-HEADERS = ("types", "status", "universe", "message", "collective", "exchange", "halo", "series", "task", "area", "wait")
+HEADERS = (
+    "types",
+    "status",
+    "universe",
+    "message",
+    "collective",
+    "exchange",
+    "halo",
+    "coalesce",
+    "series",
+    "task",
+    "area",
+    "wait",
+)
 DEFINED = re.compile(r"^#define (COUPLET_\w+) \(?(-?\d+)\)?(?:\s*/\*\s*(.*?)\s*\*/)?$", re.MULTILINE)
 
 

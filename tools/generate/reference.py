@@ -14,6 +14,7 @@ TITLES |= {
     "collective": "Collective calls",
     "exchange": "Exchanges",
     "halo": "Halos",
+    "coalesce": "Coalesced communication",
     "series": "Series",
     "task": "Tasks",
     "area": "Areas",

@@ -135,7 +135,7 @@ TEST(Repeats, FindAMemberThatGivesAnotherCount) {
   });
 }
 
-// One member had ended the unlike call when the other one revoked it. Each then fails a call for it, and no more.
+// One member had ended the unlike call when the other one revoked it. Each fails one call for it.
 TEST(Repeats, GoOnAfterOneUnlikeCall) {
   for (int attempt = 0; attempt < 3; ++attempt) {
     for (const std::size_t count : {std::size_t{1}, std::size_t{1000}}) {  // short calls, and others

@@ -108,10 +108,10 @@ TEST(CollectiveNotice, HasGoldenBytes) {
   notice.epoch = 0x1F;
   notice.code = -104;
   notice.text = "ab";
-  EXPECT_EQ(
-      encode_collective_notice(notice),
-      bytes({'C', 'C', 'L', '4', 3, 0, 0, 0,    1, 2, 3, 4, 5, 6, 7, 8,    9,    0,    0,    0, 0, 0, 0, 0,   1,
-             0,   0,   0,   0,   0, 0, 0, 0x1F, 0, 0, 0, 0, 0, 0, 0, 0x98, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 'a', 'b'}));
+  EXPECT_EQ(encode_collective_notice(notice),
+            bytes({'C',  'C',  'L',  '4',  3, 0, 0, 0, 1, 2, 3, 4, 5,    6, 7, 8, 9,   0,  0, 0,
+                   0,    0,    0,    0,    1, 0, 0, 0, 0, 0, 0, 0, 0x1F, 0, 0, 0, 0,   0,  0, 0,
+                   0x98, 0xFF, 0xFF, 0xFF, 2, 0, 0, 0, 7, 0, 0, 0, 0,    0, 0, 0, 'a', 'b'}));
 }
 
 TEST(CollectiveNotice, OfEachKindComesBack) {
