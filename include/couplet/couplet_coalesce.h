@@ -116,7 +116,7 @@ COUPLET_API couplet_status couplet_coalesce_send_box(couplet_coalesce* coalesce,
                                                      const int64_t* stride_bytes, const int64_t* start,
                                                      const int64_t* stop, uint32_t* request);
 
-/* Does the same for what a client receives. What the clients of a rank receive in a phase must not overlap. */
+/* Does the same for what a client receives. It must overlap nothing that a client receives or sends in that phase. */
 COUPLET_API couplet_status couplet_coalesce_receive_box(couplet_coalesce* coalesce, int32_t client,
                                                         const couplet_coalesce_request* terms, void* data,
                                                         couplet_type type, int32_t dimensions, const int64_t* shape,

@@ -62,7 +62,7 @@ COUPLET_API couplet_status couplet_exchange_send_box(couplet_exchange* exchange,
                                                      const int64_t* shape, const int64_t* stride_bytes,
                                                      const int64_t* start, const int64_t* stop, uint32_t* number);
 
-/* Does the same for what is received. The boxes that a rank receives must not overlap. */
+/* Does the same for what is received. It must overlap nothing else that this rank receives or sends. */
 COUPLET_API couplet_status couplet_exchange_receive_box(couplet_exchange* exchange, const couplet_exchange_edge* edge,
                                                         void* data, couplet_type type, int32_t dimensions,
                                                         const int64_t* shape, const int64_t* stride_bytes,
@@ -84,7 +84,7 @@ COUPLET_API couplet_status couplet_exchange_receive_list(couplet_exchange* excha
 /* Agrees with the other ranks on the edges and on the method. After an error, the exchange can only be closed.
  * Collective over the group.
  * Blocking: until all ranks have called it, at most the timeout of the options.
- * COUPLET_ERROR_ARGUMENT: regions that a rank receives overlap.
+ * COUPLET_ERROR_ARGUMENT: regions overlap, of which this rank receives one.
  * COUPLET_ERROR_MISMATCH: two ranks disagree on an edge; the text names the edge, both ranks and what differs.
  * COUPLET_ERROR_UNSUPPORTED: no method can be used, or not the one that was asked for.
  * COUPLET_ERROR_TIMEOUT, COUPLET_ERROR_PEER_LOST: a rank has not come; the text names it. */

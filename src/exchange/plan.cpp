@@ -5,7 +5,7 @@
 namespace couplet::exchange {
 namespace {
 
-// A run of an edge that receives.
+// A run of an edge.
 struct Run {
   const std::byte* first = nullptr;
   const std::byte* last = nullptr;  // the byte after it
@@ -27,6 +27,21 @@ bool is_folded(const Region& region) {
     }
   }
   return region.bytes() > span;
+}
+
+// The error of two runs that have bytes in common, of which one receives.
+Status both_use(std::span<const Edge> edges, const Run& before, const Run& after, std::int32_t rank) {
+  const auto bytes = before.last - after.first;
+  const std::string one = describe(edges[before.edge], rank);
+  if (before.edge == after.edge) {
+    return fail(Code::argument, "{} receives {} bytes twice into the same memory", one, bytes);
+  }
+  const std::string other = describe(edges[after.edge], rank);
+  if (edges[before.edge].direction == edges[after.edge].direction) {
+    return fail(Code::argument, "{} and {} receive into the same memory: {} bytes", one, other, bytes);
+  }
+  return fail(Code::argument, "{} and {} use the same memory, and one of them receives into it: {} bytes", one, other,
+              bytes);
 }
 
 // Returns argument if the region is malformed. bytes: gets its size.
@@ -147,31 +162,30 @@ Status check(const Edge& edge, std::int32_t group_size) {
 }
 
 Status check_apart(std::span<const Edge> edges, std::int32_t rank) {
-  for (const Edge& edge : edges) {
-    if (edge.direction == Direction::out || std::none_of(edge.regions.begin(), edge.regions.end(), is_folded)) continue;
-    return fail(Code::argument, "{} receives twice into the same memory: an array has fewer bytes than the edge",
-                describe(edge, rank));
-  }
   std::vector<Run> runs;
   for (std::size_t index = 0; index < edges.size(); ++index) {
-    if (edges[index].direction != Direction::in) continue;
-    for (const Region& region : edges[index].regions) {
+    const Edge& edge = edges[index];
+    const bool receives = edge.direction == Direction::in;
+    for (const Region& region : edge.regions) {
+      if (is_folded(region)) {  // it has fewer bytes than runs
+        if (!receives) continue;
+        return fail(Code::argument, "{} receives twice into the same memory: an array has fewer bytes than the edge",
+                    describe(edge, rank));
+      }
       for_each_run(region, [&](const std::byte* first) {
         runs.push_back({.first = first, .last = first + region.run_bytes, .edge = index});
       });
     }
   }
   std::sort(runs.begin(), runs.end(), [](const Run& one, const Run& other) { return one.first < other.first; });
-  for (std::size_t index = 1; index < runs.size(); ++index) {
-    const Run& before = runs[index - 1];
-    if (before.last <= runs[index].first) continue;
-    const std::string one = describe(edges[before.edge], rank);
-    if (before.edge == runs[index].edge) {
-      return fail(Code::argument, "{} receives {} bytes twice into the same memory", one,
-                  before.last - runs[index].first);
-    }
-    return fail(Code::argument, "{} and {} receive into the same memory: {} bytes", one,
-                describe(edges[runs[index].edge], rank), before.last - runs[index].first);
+  Run received{};  // of those before, the one that ends last; in each direction
+  Run sent{};
+  for (const Run& run : runs) {
+    const bool receives = edges[run.edge].direction == Direction::in;
+    if (received.last > run.first) return both_use(edges, received, run, rank);
+    if (receives && sent.last > run.first) return both_use(edges, sent, run, rank);
+    Run& furthest = receives ? received : sent;
+    if (run.last > furthest.last) furthest = run;
   }
   return {};
 }

@@ -76,7 +76,7 @@ struct Edge {
 [[nodiscard]] std::string describe(const Edge& edge, std::int32_t rank);
 // Returns argument if the edge cannot be used in a group of that size: the text names what is wrong.
 [[nodiscard]] Status check(const Edge& edge, std::int32_t group_size);
-// Returns argument, with both names, if two runs of the edges that receive have a byte in common. `rank`: the own one.
+// Returns argument, with both names, if two runs of which one receives have a byte in common. `rank`: the own one.
 [[nodiscard]] Status check_apart(std::span<const Edge> edges, std::int32_t rank);
 
 template <typename Visit>

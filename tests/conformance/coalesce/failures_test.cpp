@@ -170,7 +170,7 @@ TEST(CoalescedFailures, ARoundThatTimesOutGoesOnInTheNextCall) {
 
 TEST(CoalescedFailures, MisuseIsNamed) {
   run(2, [](Rank& rank) {
-    Numbers data(4), empty, other(4);
+    Numbers data(4), from_other(4), empty, other(4);
     auto& manager = rank.manager->communications();
     expect_error(rank.round(), Code::state, {"a round is run while it is not frozen"});
     Status inner;
@@ -201,7 +201,7 @@ TEST(CoalescedFailures, MisuseIsNamed) {
     Request twice;
     twice.edge.peer = 1 - rank.rank();
     expect_error(manager.add(one, twice).status(), Code::exists, {"declared it already"});
-    rank.receive(one, 1 - rank.rank(), 0, data);
+    rank.receive(one, 1 - rank.rank(), 0, from_other);
     COALESCE_MUST(rank.manager->freeze());
     COALESCE_MUST(rank.round());
     expect_error(inner, Code::state, {"within a callback"});

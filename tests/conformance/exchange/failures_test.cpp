@@ -177,7 +177,7 @@ TEST_P(ExchangeMethod, AnErrorInThePlanOfOneMemberIsToldToAll) {
 
 TEST_P(ExchangeMethod, MisuseIsNamed) {
   run(2, [](Member& member) {
-    Numbers data(4);
+    Numbers data(4), received(4);
     const int other = 1 - member.rank();
     Exchange& exchange = *member.exchange;
     expect(exchange.start(), Code::state, {"starting a round cannot be done", "not frozen yet"});
@@ -186,7 +186,7 @@ TEST_P(ExchangeMethod, MisuseIsNamed) {
     expect(exchange.add({.peer = other, .every = 0}).status(), Code::argument, {"every must be at least 1"});
     expect(exchange.add({.peer = other, .regions = {{.run_bytes = 8}}}).status(), Code::argument, {"NULL"});
     member.send(other, 0, data);
-    member.receive(other, 1, data);
+    member.receive(other, 1, received);
     expect(exchange.add({.peer = other, .tag = 0, .is_variable = true}).status(), Code::mismatch,
            {"another kind of length"});
     const Status frozen = exchange.freeze();

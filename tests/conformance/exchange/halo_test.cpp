@@ -216,7 +216,7 @@ class Array {
     for (int dimension = 0; dimension < grid_.dimensions(); ++dimension) {
       seed = seed * 1009 + static_cast<std::uint64_t>(point[index(dimension)]);
     }
-    Random random(seed * 31 + field.name.back());
+    Random random(seed * 31 + static_cast<unsigned char>(field.name.back()));
     for (std::uint64_t byte = 0; byte < field.element_bytes; ++byte) {
       element[byte] = static_cast<std::byte>(random.below(0xEE));  // never what says "untouched"
     }
@@ -391,7 +391,7 @@ TEST_P(ExchangeMethod, CallsOutOfOrderAreErrors) {
     expect(line.around.test(is_done), Code::state, {"frozen"});
     expect(line.around.add(line.field).status(), Code::state, {"frozen"});
     MUST(line.around.begin({}));
-    expect(line.around.begin({}), Code::state, {"middle of a round"});
+    expect(line.around.begin({}), Code::state, {"a round is under way"});
     MUST(line.around.end(os::deadline_after(30)));
     expect(line.around.end(os::deadline_after(30)), Code::state, {"frozen"});
   });

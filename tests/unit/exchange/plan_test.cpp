@@ -82,13 +82,32 @@ TEST(CheckApart, FindsBytesThatAreReceivedTwice) {
   Region between = first;
   between.memory += 8;
   EXPECT_TRUE(check_apart(std::vector<Edge>{edge(Direction::in, 0, first), edge(Direction::in, 1, between)}, 0).ok());
-  EXPECT_TRUE(check_apart(std::vector<Edge>{edge(Direction::in, 0, first), edge(Direction::out, 1, first)}, 0).ok());
+  EXPECT_TRUE(check_apart(std::vector<Edge>{edge(Direction::out, 0, first), edge(Direction::out, 1, first)}, 0).ok());
   between.memory -= 1;
   const Status overlap =
       check_apart(std::vector<Edge>{edge(Direction::in, 0, first), edge(Direction::in, 1, between)}, 0);
   EXPECT_EQ(overlap.code(), Code::argument);
   EXPECT_NE(overlap.text().find("tag 1"), std::string::npos) << overlap.text();
   EXPECT_FALSE(check_apart(std::vector<Edge>{edge(Direction::in, 0, boxes(8, {{2, 0}}))}, 0).ok());
+}
+
+// What is sent may be packed when another message of the round has been unpacked already.
+TEST(CheckApart, FindsBytesThatAreSentAndReceived) {
+  Region all = boxes(8, {{8, 8}});
+  Region last = boxes(8, {{1, 8}});
+  last.memory = all.memory + 56;
+  for (const bool sends_all : {true, false}) {
+    const Edge one{.direction = Direction::out, .peer = 1, .tag = 0, .regions = {sends_all ? all : last}};
+    const Edge other{.direction = Direction::in, .peer = 1, .tag = 1, .regions = {sends_all ? last : all}};
+    const Status overlap = check_apart(std::vector<Edge>{one, other}, 0);
+    EXPECT_EQ(overlap.code(), Code::argument);
+    EXPECT_NE(overlap.text().find("one of them receives into it: 8 bytes"), std::string::npos) << overlap.text();
+  }
+  last.memory += 8;
+  EXPECT_TRUE(check_apart(std::vector<Edge>{{.direction = Direction::out, .peer = 1, .regions = {all}},
+                                            {.direction = Direction::in, .peer = 1, .regions = {last}}},
+                          0)
+                  .ok());
 }
 
 // It would be a list of 2^40 runs.
