@@ -10,8 +10,8 @@ if(support_sources)
   target_link_libraries(couplet_test_support_objects PUBLIC couplet_test_support)
 endif()
 
-# The only test that reads a page. Every other one is compiled without a path of this tree, so that ccache knows it again
-# in another tree.
+# The only test that reads a page. Every other one is compiled without a path of this tree, so that ccache knows it in
+# another tree.
 set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/unit/counters/test_counters.cpp" PROPERTIES
   COMPILE_DEFINITIONS "COUPLET_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
 

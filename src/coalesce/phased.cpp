@@ -34,6 +34,7 @@ Status declare_parcel(CommunicationsManager& manager, std::size_t place, const P
   request.edge.direction = direction;
   request.edge.peer = peer;
   request.edge.tag = tag;
+  request.edge.title = options.terms;
   request.edge.regions = {{.memory = parcel.bytes.data(), .run_bytes = parcel.bytes.size()}};
   request.edge.is_variable = true;
   request.edge.every = options.every;
@@ -185,8 +186,11 @@ Result<std::unique_ptr<PhasedReduction>> PhasedReduction::make(CommunicationsMan
   }
   const collective::Operations operations;
   COUPLET_TRY(operations.check(values.operation, values.type, values.count));
+  PhasedOptions named = options;
+  named.terms = fmt::format("{} of {} {}{}", operations.name_of(values.operation), values.count,
+                            find_type(values.type)->name, values.to_all ? " for all" : "");
   return std::unique_ptr<PhasedReduction>(
-      new PhasedReduction(manager, options, values, std::move(give), std::move(take)));
+      new PhasedReduction(manager, named, values, std::move(give), std::move(take)));
 }
 
 Status PhasedReduction::declare(std::size_t place) {

@@ -27,7 +27,8 @@ struct PhasedOptions {
   int phase = 0;            // that carries the parts
   std::uint64_t every = 1;  // one may begin in the rounds 0, every, 2 x every, ...
   std::int32_t root = 0;
-  int arity = 2;  // children of a rank in the tree
+  int arity = 2;        // children of a rank in the tree
+  std::string terms{};  // what all ranks have to give alike besides: "sum of 3 double"
 };
 
 // Called in a round in which one may begin. `data` has room for the value; returns whether it gives one.

@@ -130,7 +130,8 @@ Status check_apart(std::span<const Declared> requests, int phase_count, std::int
     std::vector<exchange::Edge> edges;
     for (const Declared& one : requests) {
       if (one.is_gone || one.request.phase != phase) continue;
-      edges.push_back(one.request.edge);
+      exchange::Edge& edge = edges.emplace_back(one.request.edge);
+      for (exchange::Region& region : edge.regions) region = exchange::simplified(region);
     }
     COUPLET_TRY(exchange::check_apart(edges, rank));
   }

@@ -134,6 +134,10 @@ Status StepManager::call(std::size_t client, std::string_view stage, const Body&
     done = body();
   } catch (const std::bad_alloc&) {
     done = Code::memory;
+  } catch (const std::exception& thrown) {
+    done = fail(Code::state, "exception: {}", thrown.what());
+  } catch (...) {
+    done = fail(Code::state, "an exception that is no std::exception");
   }
   is_inside_ = false;
   if (timeline_.is_on()) {

@@ -1,6 +1,7 @@
 // Bad registrations, and clients that fail: a named error at every rank concerned, within the deadline.
 #include <atomic>
 
+#include "coalesce/phased.hpp"
 #include "coalesce_case.hpp"
 
 namespace couplet::conformance {
@@ -166,6 +167,46 @@ TEST(CoalescedFailures, ARoundThatTimesOutGoesOnInTheNextCall) {
     EXPECT_EQ(rank.manager->round(), 1U);
     EXPECT_EQ(in, out);
   });
+}
+
+TEST(CoalescedFailures, AnExceptionInACallbackEndsTheRoundsOfAll) {
+  run(2, [](Rank& rank) {
+    const std::size_t one = rank.add("one", {.use = [&](const Moment&) -> Status {
+                                       if (rank.rank() == 0) throw std::runtime_error("no such site");
+                                       return {};
+                                     }});
+    Numbers out(2), in(2);
+    rank.send(one, 1 - rank.rank(), 0, out);
+    rank.receive(one, 1 - rank.rank(), 0, in);
+    COALESCE_MUST(rank.manager->freeze());
+    Status status;
+    for (int round = 0; round < 3 && status.ok(); ++round) status = rank.round();
+    expect_error(status, Code::state, {"client 'one' has failed in use", "at rank 0", "no such site"});
+    expect_error(rank.round(), Code::state, {"no such site"});
+    COALESCE_MUST(rank.manager->close());
+  });
+}
+
+// What they send has the same size.
+TEST(CoalescedFailures, AReductionWithAnotherOperationOrTypeAtOneRankIsNamed) {
+  for (const bool other_type : {true, false}) {
+    run(2, [&](Rank& rank) {
+      coalesce::PhasedReduction::Values values;
+      if (rank.rank() == 1 && other_type) values.type = COUPLET_INT64;
+      if (rank.rank() == 1 && !other_type) values.operation = COUPLET_OPERATION_MAX;
+      auto client = coalesce::PhasedReduction::make(
+          rank.manager->communications(), {.name = "watch"}, values,
+          [](std::uint64_t, std::byte*, std::uint64_t&) { return Result<bool>(false); },
+          [](std::uint64_t, std::uint64_t, const std::byte*, std::uint64_t) { return Status(); });
+      ASSERT_TRUE(client.ok()) << client.status().text();
+      auto& phased = **client;
+      const auto place = rank.manager->add(std::move(*client));
+      ASSERT_TRUE(place.ok()) << place.status().text();
+      ASSERT_TRUE(phased.declare(*place).ok());
+      expect_error(rank.manager->freeze(), Code::mismatch,
+                   {"client 'watch'", "sum of 1 double", other_type ? "sum of 1 int64" : "max of 1 double"});
+    });
+  }
 }
 
 TEST(CoalescedFailures, MisuseIsNamed) {
