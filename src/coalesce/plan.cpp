@@ -1,6 +1,7 @@
 #include "coalesce/plan.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace couplet::coalesce {
@@ -85,8 +86,8 @@ Status make_wave(const PlanSource& source, int phase, std::span<const std::size_
 
 Status make_phase(const PlanSource& source, int phase, Plan& plan) {
   std::vector<Sync>& syncs = plan.phases.emplace_back();
-  std::vector<std::size_t> numbers;
-  for (std::size_t number = 0; number < source.order.size(); ++number) numbers.push_back(number);
+  std::vector<std::size_t> numbers(source.order.size());
+  std::iota(numbers.begin(), numbers.end(), std::size_t{0});
   if (source.switches.merges_waits) {
     Sync& all = syncs.emplace_back();
     for (const std::string& name : source.order) {

@@ -175,6 +175,7 @@ Result<std::unique_ptr<Lane>> Connections::reconnect(channel::PeerId id, const S
 
 void Connections::begin_walk(channel::PeerId id, Peer& peer, Purpose purpose) {
   std::vector<std::string> names;
+  names.reserve(TransportSet::count());
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
     names.emplace_back(at(index).name());
   }

@@ -198,6 +198,33 @@ Status check_extent(const Grid& grid, const Field& field) {
   return fail(Code::shape, "field '{}': the array has more than {} bytes", field.name, max_bytes);
 }
 
+// Each element has bytes of its own: from the shortest distance to the longest, one is at least as long as all that the
+// shorter ones reach.
+Status check_strides(const Grid& grid, const Field& field) {
+  struct Step {
+    std::int64_t count;
+    std::int64_t bytes;
+  };
+  std::vector<Step> steps;
+  if (field.component_count > 1) steps.push_back({field.component_count, std::abs(field.component_stride_bytes)});
+  for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
+    const std::size_t place = index(dimension);
+    if (field.shape[place] > 1) steps.push_back({field.shape[place], std::abs(field.stride_bytes[place])});
+  }
+  std::sort(steps.begin(), steps.end(), [](const Step& one, const Step& other) { return one.bytes < other.bytes; });
+  auto reach = static_cast<std::int64_t>(field.element_bytes);
+  for (const Step& step : steps) {
+    if (step.bytes < reach) {
+      return fail(Code::shape,
+                  "field '{}': a stride of {} bytes puts several elements at one place, since it must be at least {}; "
+                  "strides are given in bytes",
+                  field.name, step.bytes, reach);
+    }
+    reach += step.bytes * (step.count - 1);
+  }
+  return {};
+}
+
 Status check(const Grid& grid, std::int32_t rank, const Field& field) {
   COUPLET_TRY(check_widths(grid, field));
   if (field.component_count < 1) {
@@ -206,6 +233,7 @@ Status check(const Grid& grid, std::int32_t rank, const Field& field) {
   }
   if (field.memory == nullptr) return fail(Code::argument, "field '{}': the array is NULL", field.name);
   COUPLET_TRY(check_extent(grid, field));
+  COUPLET_TRY(check_strides(grid, field));
   const Box block = grid.box(rank);
   for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
     const std::size_t place = index(dimension);

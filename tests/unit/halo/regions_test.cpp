@@ -167,7 +167,7 @@ TEST(HaloEdges, ADimensionWithOnePointHasNoOrderInMemory) {
   const std::string title = edges(grid, 0, field).front().edge.title;
   field.stride_bytes[1] = 1000;  // as NumPy may have it
   EXPECT_EQ(edges(grid, 0, field).front().edge.title, title);
-  field.stride_bytes = {1, 1000, 4, 0};
+  field.stride_bytes = {1, 1000, 6, 0};
   field.below[0] = field.above[0] = 2;
   field.first[0] = 2;
   field.shape[0] = 6;
@@ -197,6 +197,22 @@ TEST(HaloEdges, RefusesWidthsThatTheSmallestBlockHasNot) {
   EXPECT_EQ(edges_of(grid, 0, staggered, 0, false).code(), Code::argument);
   const Grid alone = grid_of({.dimensions = 1, .cells = {2}}, 1);
   EXPECT_TRUE(edges_of(alone, 0, field_of(alone, 0, 5, 5), 0, false).ok()) << "nothing is received";
+}
+
+TEST(HaloEdges, RefusesStridesThatPutSeveralElementsAtOnePlace) {
+  const Grid grid = grid_of({.dimensions = 2, .cells = {8, 6}, .blocks = {2, 1}}, 2);
+  Field field = field_of(grid, 0, 1, 1);
+  EXPECT_TRUE(edges_of(grid, 0, field, 0, false).ok());
+  const std::int64_t bytes = field.stride_bytes[1];
+  for (const Places& strides :
+       {Places{bytes * field.shape[1], bytes / 2}, Places{0, bytes}, Places{2 * bytes, bytes}}) {
+    field.stride_bytes = strides;
+    const auto made = edges_of(grid, 0, field, 0, false);
+    EXPECT_EQ(made.code(), Code::shape);
+    EXPECT_NE(made.status().text().find("several elements at one place"), std::string::npos) << made.status().text();
+  }
+  field.stride_bytes = {bytes, bytes * field.shape[0]};  // in Fortran order
+  EXPECT_TRUE(edges_of(grid, 0, field, 0, false).ok());
 }
 
 TEST(HaloEdges, RefusesAnArrayThatIsTooSmall) {
