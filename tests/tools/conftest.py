@@ -19,7 +19,7 @@ from tree import Tree  # noqa: E402
 def make_tree(tmp_path: Path) -> Callable[[dict[str, str]], Tree]:
     """Makes a checkout with the given files, and the project's own settings."""
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
-    for name in (".clang-format", ".clang-tidy", "src/layers.toml", "pyproject.toml"):
+    for name in (".clang-format", ".clang-tidy", "src/layers.toml", "pyproject.toml", "tools/requirements.txt"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((PROJECT / name).read_text())
 

@@ -18,7 +18,7 @@ import documents
 import layers
 import sizes
 import style
-from tree import Tree, find_llvm
+from tree import Tree
 
 MakeTree = Callable[[dict[str, str]], Tree]
 GOOD_HEADER = "// link: moves bytes.\n#pragma once\n"
@@ -177,7 +177,6 @@ def test_clang_format(make_tree: MakeTree) -> None:
     assert style.check_clang_format(make_tree({"src/base/a.cpp": "int x;\n"})) == []
 
 
-@pytest.mark.skipif(find_llvm("clang-tidy") is None, reason="clang-tidy is not installed")
 def test_clang_tidy(make_tree: MakeTree) -> None:
     bad = "namespace couplet {\nint WrongName() { return 1; }\n}  // namespace couplet\n"
     tree = make_tree({"src/base/a.cpp": bad, "build/release/compile_commands.json": ""})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from functools import partial
 from pathlib import Path
 
@@ -28,15 +29,15 @@ def check_clang_format(tree: Tree) -> list[str]:
 
 
 def check_clang_tidy(tree: Tree) -> list[str]:
-    program = tree.root / ".venv" / "bin" / "clang-tidy"
-    if not program.exists():
-        return ["tools/requirements.txt:1: clang-tidy is not in .venv (tools/bootstrap check)"]
+    program = shutil.which("clang-tidy", path=str(Path(sys.executable).parent))
+    if program is None:
+        return ["tools/requirements.txt:1: clang-tidy is not beside Python in .venv (tools/bootstrap check)"]
     database = tree.root / "build" / "release" / "compile_commands.json"
     compiled = {os.path.relpath(entry["file"], tree.root) for entry in json.loads(database.read_text())}
 
     def job(path: Path) -> list[str]:
         options = ["--quiet", "--warnings-as-errors=*", "--extra-arg=-w"]
-        code, output = run([str(program), *options, f"-p={database.parent}", str(path)], tree.root)
+        code, output = run([program, *options, f"-p={database.parent}", str(path)], tree.root)
         problems = [line.replace(f"{tree.root}/", "") for line in output.splitlines() if ": error: " in line]
         return problems or [f"{path}:1: clang-tidy failed: {output[-300:]}"] if code else []
 

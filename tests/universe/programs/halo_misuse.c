@@ -78,7 +78,7 @@ static void check_fields(couplet_group* group) {
   expect("width", couplet_halo_begin(halo, 1), COUPLET_ERROR_STATE, "not created with widths");
   for (int place = 0; place < 14; ++place) data[place] = place;
   expect("begin", couplet_halo_begin(halo, -1), COUPLET_OK, "");
-  expect("begin again", couplet_halo_begin(halo, -1), COUPLET_ERROR_STATE, "middle of a round");
+  expect("begin again", couplet_halo_begin(halo, -1), COUPLET_ERROR_STATE, "a round is under way");
   expect("no flag", couplet_halo_test(halo, NULL), COUPLET_ERROR_ARGUMENT, "done is NULL");
   expect("NaN", couplet_halo_end(halo, nan("")), COUPLET_ERROR_ARGUMENT, "not NaN");
   expect("end", couplet_halo_end(halo, 60), COUPLET_OK, "");
