@@ -167,6 +167,7 @@ def test_nothing_is_half_done(tmp_path: Path) -> None:
         (["p.f90", "--group", "all"], '--group "all" is not known; it is program or universe'),
         (["p.f90", "--in-place", "-o", "x"], "--in-place and --output exclude each other"),
         (["p.f90", "d/p.f90", "-o", "x"], "two of the files have the same name"),
+        (["p.f90", "-o", "."], "p.f90 is one of the sources; --in-place changes the sources"),
         (["p.f90", "./p.f90"], "p.f90 is given twice"),
         (["p.f90", "--program", 'a"b'], '--program "a"b" cannot be the name of a program: it has 1 to 63 letters'),
         (["p.f90", "--program", ""], '--program "" cannot be the name of a program'),
