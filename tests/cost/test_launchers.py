@@ -40,8 +40,15 @@ def run(command: list[str], folder: Path, **extra: str) -> str:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OMPI_MCA_", "PRTE_MCA_"))}
     environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", **extra}
     done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120
-    )  # fmt: skip
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,  # MPICH's launcher dies of SIGPIPE if it forwards input to a program that has ended
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
     return done.stdout
 
