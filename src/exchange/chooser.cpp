@@ -259,8 +259,8 @@ Status Chooser::make_all() {
     tried.finding.status = agreed;
     if (agreed.ok()) {
       tried.method = std::move(*made);
-    } else if (made.ok()) {
-      COUPLET_TRY(leave_out(std::move(*made), false));
+    } else if (made.ok()) {  // all members have made it: only together can they free what an MPI has given
+      COUPLET_TRY(leave_out(std::move(*made), true));
     }
   }
   return {};
