@@ -29,14 +29,14 @@ void greet(couplet_universe* universe, const char* program, int rank) {
   std::int32_t count = 0;
   check(couplet_universe_program(universe, &count, nullptr, nullptr, nullptr), "program");
   std::int32_t left = 0;
-  check(couplet_find_rank(universe, "left", 0, &left), "left");
+  check(couplet_universe_find_rank(universe, "left", 0, &left), "left");
   std::int32_t others = 0;
   std::int32_t first = 0;
   for (std::int32_t id = 0; id < count; ++id) {
     const char* name = nullptr;
     std::int32_t size = 0;
     std::int32_t first_rank = 0;
-    check(couplet_program_info(universe, id, &name, &size, &first_rank), "info");
+    check(couplet_universe_describe_program(universe, id, &name, &size, &first_rank), "info");
     if (std::strcmp(name, "others") == 0) {
       others = size;
       first = first_rank;
@@ -77,7 +77,7 @@ int main(int count, char** arguments) {
     std::fclose(in);
   } else {
     const int role = std::strcmp(program, "left") == 0 ? 0 : 1;
-    check(couplet_find_rank(universe, role == 0 ? "right" : "left", 0, &peer), "peer");
+    check(couplet_universe_find_rank(universe, role == 0 ? "right" : "left", 0, &peer), "peer");
     const bench_transport transport = {send, receive};
     bench_serve(arguments[4], role, &transport);
   }

@@ -5,21 +5,21 @@
 ! couplet_*_module. Programs with MPI use couplet_mpi in place of this module; it has everything that is here.
 ! Guide: docs/guide/fortran.md. Tests: tests/languages.
 module couplet
-  use couplet_constants
-  use couplet_errors, only: couplet_error_message, couplet_status_name
-  use couplet_messages, only: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
+  use couplet_constants_module
+  use couplet_errors_module, only: couplet_error_message, couplet_status_name
+  use couplet_messages_module, only: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
   use couplet_exchanges_module, only: couplet_exchange
   use couplet_halos_module, only: couplet_grid, couplet_halo
   use couplet_arrays_module, only: couplet_arrays
-  use couplet_series_module, only: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, &
+  use couplet_series_module, only: couplet_series, couplet_series_batch, couplet_series_info, couplet_series_field_info, &
     couplet_slot, couplet_statistics, couplet_waits
-  use couplet_weights_module, only: couplet_weights
+  use couplet_weights_module, only: couplet_series_weights
   use couplet_tasks_module, only: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
   use couplet_areas_module, only: couplet_area, couplet_area_info
-  use couplet_universes, only: couplet_universe, couplet_join, couplet_version
-  use couplet_groups, only: couplet_heads_group, couplet_program_group_of, couplet_filter_group
+  use couplet_universes_module, only: couplet_universe, couplet_join, couplet_version
+  use couplet_groups_module, only: couplet_heads_group, couplet_program_group_of, couplet_filter_group
   use couplet_waiting_module, only: couplet_awaited, couplet_wait_any, couplet_arm_any
-  use couplet_fields_module, only: couplet_field, couplet_choice, couplet_create_fields, couplet_open_fields
+  use couplet_fields_module, only: couplet_series_field, couplet_series_choice, couplet_create_fields, couplet_open_fields
   implicit none
   public
 end module

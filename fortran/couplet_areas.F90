@@ -6,8 +6,8 @@
 ! Tests: tests/languages.
 module couplet_areas_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
+  use couplet_binding_module
+  use couplet_errors_module
   implicit none
   private
   public :: couplet_area, couplet_area_info

@@ -5,8 +5,8 @@
 ! Tests: tests/languages.
 module couplet_arrays_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
+  use couplet_binding_module
+  use couplet_errors_module
   implicit none
   private
   public :: couplet_arrays, array_entry, c_list
@@ -93,13 +93,13 @@ contains
   function c_list(entries, strides) result(list)
     type(array_entry), intent(in) :: entries(:)
     integer(c_int64_t), allocatable, target, intent(inout) :: strides(:, :)
-    type(c_array), allocatable :: list(:)
+    type(c_series_array), allocatable :: list(:)
     integer :: i
     allocate (list(size(entries)), strides(couplet_max_dimensions + 1, size(entries)))
     do i = 1, size(entries)
       strides(:size(entries(i)%strides), i) = entries(i)%strides
       ! There is no bound to pass: the extents of the caller's array were checked before.
-      list(i) = c_array(entries(i)%address, c_loc(strides(1, i)), 0_int64)
+      list(i) = c_series_array(entries(i)%address, c_loc(strides(1, i)), 0_int64)
     end do
   end function
 end module

@@ -1,9 +1,9 @@
 ! The structs and functions of the C interface, one to one, for the modules here. User code uses couplet.
 ! Only pointers and scalars cross: no array descriptor of a compiler reaches C. Tests: tests/languages.
 ! Written by tools/generate from the headers in include/couplet: do not edit (make generate).
-module couplet_binding
+module couplet_binding_module
   use, intrinsic :: iso_c_binding
-  use couplet_constants
+  use couplet_constants_module
   use couplet_texts
   implicit none
   public
@@ -56,9 +56,9 @@ module couplet_binding
     integer(c_size_t) :: struct_bytes
     integer(c_int32_t) :: dimensions
     integer(c_int32_t) :: reserved
-    integer(c_int64_t) :: cells(couplet_max_grid_dimensions)
-    integer(c_int32_t) :: blocks(couplet_max_grid_dimensions)
-    integer(c_int32_t) :: periodic(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: cells(couplet_grid_max_dimensions)
+    integer(c_int32_t) :: blocks(couplet_grid_max_dimensions)
+    integer(c_int32_t) :: periodic(couplet_grid_max_dimensions)
     type(c_ptr) :: block_cells
   end type
 
@@ -76,12 +76,12 @@ module couplet_binding
     type(c_ptr) :: data
     integer(c_int32_t) :: type
     integer(c_int32_t) :: corners
-    integer(c_int64_t) :: shape(couplet_max_grid_dimensions)
-    integer(c_int64_t) :: stride_bytes(couplet_max_grid_dimensions)
-    integer(c_int64_t) :: first(couplet_max_grid_dimensions)
-    integer(c_int64_t) :: below(couplet_max_grid_dimensions)
-    integer(c_int64_t) :: above(couplet_max_grid_dimensions)
-    integer(c_int32_t) :: staggered(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: shape(couplet_grid_max_dimensions)
+    integer(c_int64_t) :: stride_bytes(couplet_grid_max_dimensions)
+    integer(c_int64_t) :: first(couplet_grid_max_dimensions)
+    integer(c_int64_t) :: below(couplet_grid_max_dimensions)
+    integer(c_int64_t) :: above(couplet_grid_max_dimensions)
+    integer(c_int32_t) :: staggered(couplet_grid_max_dimensions)
     integer(c_int64_t) :: components
     integer(c_int64_t) :: component_stride_bytes
   end type
@@ -138,7 +138,7 @@ module couplet_binding
     integer(c_int32_t) :: arity
   end type
 
-  type, bind(c) :: c_series_options
+  type, bind(c) :: c_series_create_options
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: slots
     integer(c_int64_t) :: memory_bytes
@@ -152,7 +152,7 @@ module couplet_binding
     integer(c_int32_t) :: reserved
   end type
 
-  type, bind(c) :: c_field
+  type, bind(c) :: c_series_field
     integer(c_size_t) :: struct_bytes
     type(c_ptr) :: name
     integer(c_int32_t) :: type
@@ -164,13 +164,13 @@ module couplet_binding
     integer(c_int32_t) :: reserved
   end type
 
-  type, bind(c) :: c_array
+  type, bind(c) :: c_series_array
     type(c_ptr) :: data
     type(c_ptr) :: strides
     integer(c_int64_t) :: bytes
   end type
 
-  type, bind(c) :: c_choice
+  type, bind(c) :: c_series_choice
     integer(c_size_t) :: struct_bytes
     type(c_ptr) :: name
     type(c_ptr) :: start
@@ -179,7 +179,7 @@ module couplet_binding
     integer(c_int32_t) :: type
   end type
 
-  type, bind(c) :: c_weights
+  type, bind(c) :: c_series_weights
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: rows
     integer(c_int64_t) :: source_points
@@ -190,7 +190,7 @@ module couplet_binding
     real(c_double) :: fill
   end type
 
-  type, bind(c) :: c_open_options
+  type, bind(c) :: c_series_open_options
     integer(c_size_t) :: struct_bytes
     type(c_ptr) :: start
     type(c_ptr) :: stop
@@ -216,12 +216,12 @@ module couplet_binding
     integer(c_int32_t) :: reserved3
   end type
 
-  type, bind(c) :: c_field_data
+  type, bind(c) :: c_series_field_data
     type(c_ptr) :: data
     integer(c_int64_t) :: step_bytes
   end type
 
-  type, bind(c) :: c_batch
+  type, bind(c) :: c_series_batch
     integer(c_size_t) :: struct_bytes
     integer(c_int64_t) :: count
     type(c_ptr) :: data
@@ -252,7 +252,7 @@ module couplet_binding
     integer(c_int32_t) :: field_count
   end type
 
-  type, bind(c) :: c_field_info
+  type, bind(c) :: c_series_field_info
     integer(c_size_t) :: struct_bytes
     type(c_ptr) :: name
     integer(c_int32_t) :: type
@@ -295,7 +295,7 @@ module couplet_binding
     integer(c_int32_t) :: longest_rank
   end type
 
-  type, bind(c) :: c_task_options
+  type, bind(c) :: c_tasks_options
     integer(c_size_t) :: struct_bytes
     integer(c_int32_t) :: role
     integer(c_int32_t) :: worker_id
@@ -411,8 +411,8 @@ module couplet_binding
       integer(c_int32_t), intent(inout) :: size
       integer(c_int32_t) :: status
     end function
-    function c_program_info(universe, program, name, size, first_rank) bind(c, name="couplet_program_info") &
-        result(status)
+    function c_universe_describe_program(universe, program, name, size, first_rank) &
+        bind(c, name="couplet_universe_describe_program") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       integer(c_int32_t), value :: program
@@ -421,7 +421,8 @@ module couplet_binding
       integer(c_int32_t), intent(inout) :: first_rank
       integer(c_int32_t) :: status
     end function
-    function c_find_rank(universe, name, rank, universe_rank) bind(c, name="couplet_find_rank") result(status)
+    function c_universe_find_rank(universe, name, rank, universe_rank) bind(c, name="couplet_universe_find_rank") &
+        result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       type(c_ptr), value :: name
@@ -429,12 +430,13 @@ module couplet_binding
       integer(c_int32_t), intent(inout) :: universe_rank
       integer(c_int32_t) :: status
     end function
-    function c_progress(universe) bind(c, name="couplet_progress") result(status)
+    function c_universe_progress(universe) bind(c, name="couplet_universe_progress") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       integer(c_int32_t) :: status
     end function
-    function c_explain(universe, text, bytes, needed) bind(c, name="couplet_explain") result(status)
+    function c_universe_explain(universe, text, bytes, needed) bind(c, name="couplet_universe_explain") &
+        result(status)
       import :: c_int32_t, c_ptr, c_size_t
       type(c_ptr), value :: universe
       type(c_ptr), value :: text
@@ -448,7 +450,7 @@ module couplet_binding
       type(c_ptr), intent(inout) :: group
       integer(c_int32_t) :: status
     end function
-    function c_program_group(universe, group) bind(c, name="couplet_program_group") result(status)
+    function c_universe_program_group(universe, group) bind(c, name="couplet_universe_program_group") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: universe
       type(c_ptr), intent(inout) :: group
@@ -1339,13 +1341,13 @@ module couplet_binding
       type(c_ptr), value :: coalesce
       integer(c_int32_t) :: status
     end function
-    subroutine c_series_options_init(options) bind(c, name="couplet_series_options_init")
-      import :: c_series_options
-      type(c_series_options), intent(out) :: options
+    subroutine c_series_create_options_init(options) bind(c, name="couplet_series_create_options_init")
+      import :: c_series_create_options
+      type(c_series_create_options), intent(out) :: options
     end subroutine
     function c_series_create(universe, name, type, dimensions, shape, start, stop, options, series) &
         bind(c, name="couplet_series_create") result(status)
-      import :: c_int32_t, c_int64_t, c_ptr, c_series_options
+      import :: c_int32_t, c_int64_t, c_ptr, c_series_create_options
       type(c_ptr), value :: universe
       type(c_ptr), value :: name
       integer(c_int32_t), value :: type
@@ -1353,7 +1355,7 @@ module couplet_binding
       integer(c_int64_t), intent(in) :: shape(*)
       integer(c_int64_t), intent(in) :: start(*)
       integer(c_int64_t), intent(in) :: stop(*)
-      type(c_series_options), intent(in) :: options
+      type(c_series_create_options), intent(in) :: options
       type(c_ptr), intent(inout) :: series
       integer(c_int32_t) :: status
     end function
@@ -1381,26 +1383,26 @@ module couplet_binding
       type(c_ptr), value :: series
       integer(c_int32_t) :: status
     end function
-    subroutine c_field_init(field) bind(c, name="couplet_field_init")
-      import :: c_field
-      type(c_field), intent(out) :: field
+    subroutine c_series_field_init(field) bind(c, name="couplet_series_field_init")
+      import :: c_series_field
+      type(c_series_field), intent(out) :: field
     end subroutine
     function c_series_create_fields(universe, name, fields, field_count, options, series) &
         bind(c, name="couplet_series_create_fields") result(status)
-      import :: c_field, c_int32_t, c_ptr, c_series_options
+      import :: c_int32_t, c_ptr, c_series_create_options, c_series_field
       type(c_ptr), value :: universe
       type(c_ptr), value :: name
-      type(c_field), intent(in) :: fields(*)
+      type(c_series_field), intent(in) :: fields(*)
       integer(c_int32_t), value :: field_count
-      type(c_series_options), intent(in) :: options
+      type(c_series_create_options), intent(in) :: options
       type(c_ptr), intent(inout) :: series
       integer(c_int32_t) :: status
     end function
     function c_series_put_arrays(series, arrays, array_count, step) bind(c, name="couplet_series_put_arrays") &
         result(status)
-      import :: c_array, c_int32_t, c_int64_t, c_ptr
+      import :: c_int32_t, c_int64_t, c_ptr, c_series_array
       type(c_ptr), value :: series
-      type(c_array), intent(in) :: arrays(*)
+      type(c_series_array), intent(in) :: arrays(*)
       integer(c_int32_t), value :: array_count
       integer(c_int64_t), value :: step
       integer(c_int32_t) :: status
@@ -1420,60 +1422,60 @@ module couplet_binding
       real(c_double), value :: time
       integer(c_int32_t) :: status
     end function
-    subroutine c_choice_init(choice) bind(c, name="couplet_choice_init")
-      import :: c_choice
-      type(c_choice), intent(out) :: choice
+    subroutine c_series_choice_init(choice) bind(c, name="couplet_series_choice_init")
+      import :: c_series_choice
+      type(c_series_choice), intent(out) :: choice
     end subroutine
-    subroutine c_weights_init(weights) bind(c, name="couplet_weights_init")
-      import :: c_weights
-      type(c_weights), intent(out) :: weights
+    subroutine c_series_weights_init(weights) bind(c, name="couplet_series_weights_init")
+      import :: c_series_weights
+      type(c_series_weights), intent(out) :: weights
     end subroutine
-    subroutine c_open_options_init(options) bind(c, name="couplet_open_options_init")
-      import :: c_open_options
-      type(c_open_options), intent(out) :: options
+    subroutine c_series_open_options_init(options) bind(c, name="couplet_series_open_options_init")
+      import :: c_series_open_options
+      type(c_series_open_options), intent(out) :: options
     end subroutine
     function c_series_open(universe, name, options, series) bind(c, name="couplet_series_open") result(status)
-      import :: c_int32_t, c_open_options, c_ptr
+      import :: c_int32_t, c_ptr, c_series_open_options
       type(c_ptr), value :: universe
       type(c_ptr), value :: name
-      type(c_open_options), intent(in) :: options
+      type(c_series_open_options), intent(in) :: options
       type(c_ptr), intent(inout) :: series
       integer(c_int32_t) :: status
     end function
     function c_series_read(series, at_least, up_to, timeout_s, out, out_bytes, batch) &
         bind(c, name="couplet_series_read") result(status)
-      import :: c_batch, c_double, c_int32_t, c_int64_t, c_ptr
+      import :: c_double, c_int32_t, c_int64_t, c_ptr, c_series_batch
       type(c_ptr), value :: series
       integer(c_int64_t), value :: at_least
       integer(c_int64_t), value :: up_to
       real(c_double), value :: timeout_s
       type(c_ptr), value :: out
       integer(c_int64_t), value :: out_bytes
-      type(c_batch), intent(inout) :: batch
+      type(c_series_batch), intent(inout) :: batch
       integer(c_int32_t) :: status
     end function
     function c_series_read_arrays(series, at_least, up_to, timeout_s, outs, out_count, batch) &
         bind(c, name="couplet_series_read_arrays") result(status)
-      import :: c_array, c_batch, c_double, c_int32_t, c_int64_t, c_ptr
+      import :: c_double, c_int32_t, c_int64_t, c_ptr, c_series_array, c_series_batch
       type(c_ptr), value :: series
       integer(c_int64_t), value :: at_least
       integer(c_int64_t), value :: up_to
       real(c_double), value :: timeout_s
-      type(c_array), intent(in) :: outs(*)
+      type(c_series_array), intent(in) :: outs(*)
       integer(c_int32_t), value :: out_count
-      type(c_batch), intent(inout) :: batch
+      type(c_series_batch), intent(inout) :: batch
       integer(c_int32_t) :: status
     end function
     function c_series_read_at(series, times, time_count, timeout_s, outs, out_count, batch) &
         bind(c, name="couplet_series_read_at") result(status)
-      import :: c_batch, c_double, c_int32_t, c_ptr
+      import :: c_double, c_int32_t, c_ptr, c_series_batch
       type(c_ptr), value :: series
       real(c_double), intent(in) :: times(*)
       integer(c_int32_t), value :: time_count
       real(c_double), value :: timeout_s
       type(c_ptr), value :: outs
       integer(c_int32_t), value :: out_count
-      type(c_batch), intent(inout) :: batch
+      type(c_series_batch), intent(inout) :: batch
       integer(c_int32_t) :: status
     end function
     function c_series_describe(series, info) bind(c, name="couplet_series_describe") result(status)
@@ -1484,19 +1486,19 @@ module couplet_binding
     end function
     function c_series_describe_field(series, field, info) bind(c, name="couplet_series_describe_field") &
         result(status)
-      import :: c_field_info, c_int32_t, c_ptr
+      import :: c_int32_t, c_ptr, c_series_field_info
       type(c_ptr), value :: series
       integer(c_int32_t), value :: field
-      type(c_field_info), intent(inout) :: info
+      type(c_series_field_info), intent(inout) :: info
       integer(c_int32_t) :: status
     end function
-    function c_series_count(series, statistics) bind(c, name="couplet_series_count") result(status)
+    function c_series_get_statistics(series, statistics) bind(c, name="couplet_series_get_statistics") result(status)
       import :: c_int32_t, c_ptr, c_series_statistics
       type(c_ptr), value :: series
       type(c_series_statistics), intent(inout) :: statistics
       integer(c_int32_t) :: status
     end function
-    function c_series_waited(series, waits) bind(c, name="couplet_series_waited") result(status)
+    function c_series_get_waits(series, waits) bind(c, name="couplet_series_get_waits") result(status)
       import :: c_int32_t, c_ptr, c_series_waits
       type(c_ptr), value :: series
       type(c_series_waits), intent(inout) :: waits
@@ -1516,25 +1518,25 @@ module couplet_binding
       type(c_ptr), value :: series
       integer(c_int32_t) :: status
     end function
-    subroutine c_task_options_init(options) bind(c, name="couplet_task_options_init")
-      import :: c_task_options
-      type(c_task_options), intent(out) :: options
+    subroutine c_tasks_options_init(options) bind(c, name="couplet_tasks_options_init")
+      import :: c_tasks_options
+      type(c_tasks_options), intent(out) :: options
     end subroutine
-    function c_task_open(universe, name, options, tasks) bind(c, name="couplet_task_open") result(status)
-      import :: c_int32_t, c_ptr, c_task_options
+    function c_tasks_open(universe, name, options, tasks) bind(c, name="couplet_tasks_open") result(status)
+      import :: c_int32_t, c_ptr, c_tasks_options
       type(c_ptr), value :: universe
       type(c_ptr), value :: name
-      type(c_task_options), intent(in) :: options
+      type(c_tasks_options), intent(in) :: options
       type(c_ptr), intent(inout) :: tasks
       integer(c_int32_t) :: status
     end function
-    function c_task_close(tasks) bind(c, name="couplet_task_close") result(status)
+    function c_tasks_close(tasks) bind(c, name="couplet_tasks_close") result(status)
       import :: c_int32_t, c_ptr
       type(c_ptr), value :: tasks
       integer(c_int32_t) :: status
     end function
-    function c_task_submit(tasks, worker, parameters, parameter_count, payload, payload_count, type, timeout_s, task) &
-        bind(c, name="couplet_task_submit") result(status)
+    function c_tasks_submit(tasks, worker, parameters, parameter_count, payload, payload_count, type, timeout_s, task) &
+        bind(c, name="couplet_tasks_submit") result(status)
       import :: c_double, c_int32_t, c_int64_t, c_ptr
       type(c_ptr), value :: tasks
       integer(c_int32_t), value :: worker
@@ -1571,7 +1573,7 @@ module couplet_binding
       import :: c_task_expectation
       type(c_task_expectation), intent(out) :: expectation
     end subroutine
-    function c_task_next(tasks, expected, timeout_s, info) bind(c, name="couplet_task_next") result(status)
+    function c_tasks_next(tasks, expected, timeout_s, info) bind(c, name="couplet_tasks_next") result(status)
       import :: c_double, c_int32_t, c_ptr, c_task_expectation, c_task_info
       type(c_ptr), value :: tasks
       type(c_task_expectation), intent(in) :: expected
@@ -1579,7 +1581,7 @@ module couplet_binding
       type(c_task_info), intent(inout) :: info
       integer(c_int32_t) :: status
     end function
-    function c_task_complete(tasks, id, outcome, text) bind(c, name="couplet_task_complete") result(status)
+    function c_tasks_complete(tasks, id, outcome, text) bind(c, name="couplet_tasks_complete") result(status)
       import :: c_int32_t, c_int64_t, c_ptr
       type(c_ptr), value :: tasks
       integer(c_int64_t), value :: id
@@ -1587,8 +1589,8 @@ module couplet_binding
       type(c_ptr), value :: text
       integer(c_int32_t) :: status
     end function
-    function c_task_dispatch(tasks, id, worker, parameters, parameter_count, payload, payload_count, type) &
-        bind(c, name="couplet_task_dispatch") result(status)
+    function c_tasks_dispatch(tasks, id, worker, parameters, parameter_count, payload, payload_count, type) &
+        bind(c, name="couplet_tasks_dispatch") result(status)
       import :: c_int32_t, c_int64_t, c_ptr
       type(c_ptr), value :: tasks
       integer(c_int64_t), value :: id
@@ -1600,7 +1602,7 @@ module couplet_binding
       integer(c_int32_t), value :: type
       integer(c_int32_t) :: status
     end function
-    function c_task_run(tasks, timeout_s) bind(c, name="couplet_task_run") result(status)
+    function c_tasks_run(tasks, timeout_s) bind(c, name="couplet_tasks_run") result(status)
       import :: c_double, c_int32_t, c_ptr
       type(c_ptr), value :: tasks
       real(c_double), value :: timeout_s

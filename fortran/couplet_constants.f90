@@ -1,6 +1,6 @@
 ! The constants of the C interface: status codes, element types, modes. Every other module here uses them.
 ! Written by tools/generate from the headers in include/couplet: do not edit (make generate).
-module couplet_constants
+module couplet_constants_module
   use, intrinsic :: iso_c_binding, only: c_int32_t
   implicit none
   public
@@ -84,33 +84,35 @@ module couplet_constants
   integer, parameter :: couplet_operation_maxloc = 10
   integer, parameter :: couplet_operation_minloc = 11
   integer, parameter :: couplet_operation_user = 1000
-  integer, parameter :: couplet_method_automatic = 0  ! the library chooses by the size of the message and by the group
-  integer, parameter :: couplet_method_linear = 1  ! gather, scatter, scan
-  integer, parameter :: couplet_method_binomial = 2  ! broadcast, reduce, gather, scatter
-  integer, parameter :: couplet_method_doubling = 3  ! barrier, allreduce, allgather, scan
-  integer, parameter :: couplet_method_ring = 4  ! broadcast, allreduce, allgather, reduce_scatter
-  integer, parameter :: couplet_method_pairwise = 5  ! alltoall
-  integer, parameter :: couplet_method_reduce_linear = 6  ! reduce_scatter
-  integer, parameter :: couplet_method_systems = 7  ! barrier, broadcast, reduce, allreduce: once between each two hosts
+  ! the library chooses by the size of the message and by the group
+  integer, parameter :: couplet_collective_automatic = 0
+  integer, parameter :: couplet_collective_linear = 1  ! gather, scatter, scan
+  integer, parameter :: couplet_collective_binomial = 2  ! broadcast, reduce, gather, scatter
+  integer, parameter :: couplet_collective_doubling = 3  ! barrier, allreduce, allgather, scan
+  integer, parameter :: couplet_collective_ring = 4  ! broadcast, allreduce, allgather, reduce_scatter
+  integer, parameter :: couplet_collective_pairwise = 5  ! alltoall
+  integer, parameter :: couplet_collective_reduce_linear = 6  ! reduce_scatter
+  ! barrier, broadcast, reduce, allreduce: once between each two hosts
+  integer, parameter :: couplet_collective_systems = 7
   ! A grid of cells, divided into blocks. All ranks give the same.
-  integer, parameter :: couplet_max_grid_dimensions = 4
+  integer, parameter :: couplet_grid_max_dimensions = 4
   integer, parameter :: couplet_coalesce_table = 0  ! messages, bytes and waits of this rank, as a table for people
   integer, parameter :: couplet_coalesce_json = 1  ! the same, as one line of JSON
   integer, parameter :: couplet_coalesce_timeline = 2  ! what this rank did when: JSON in the Chrome trace format
-  integer, parameter :: couplet_hold = 0
-  integer, parameter :: couplet_follow = 1
-  integer, parameter :: couplet_from_oldest = 0
-  integer, parameter :: couplet_from_newest = 1
-  integer, parameter :: couplet_from_next = 2
-  integer, parameter :: couplet_from_step = 3
-  integer, parameter :: couplet_beyond_wait = 0
-  integer, parameter :: couplet_beyond_error = 1
-  integer, parameter :: couplet_any_worker = -1
-  integer, parameter :: couplet_requester = 0
-  integer, parameter :: couplet_worker = 1
-  integer, parameter :: couplet_coupler = 2
-  integer, parameter :: couplet_task_fail = 0
-  integer, parameter :: couplet_task_retry = 1
-  integer, parameter :: couplet_first_idle = 0
-  integer, parameter :: couplet_round_robin = 1
+  integer, parameter :: couplet_series_hold = 0
+  integer, parameter :: couplet_series_follow = 1
+  integer, parameter :: couplet_series_from_oldest = 0
+  integer, parameter :: couplet_series_from_newest = 1
+  integer, parameter :: couplet_series_from_next = 2
+  integer, parameter :: couplet_series_from_step = 3
+  integer, parameter :: couplet_series_beyond_wait = 0
+  integer, parameter :: couplet_series_beyond_error = 1
+  integer, parameter :: couplet_tasks_any_worker = -1
+  integer, parameter :: couplet_tasks_requester = 0
+  integer, parameter :: couplet_tasks_worker = 1
+  integer, parameter :: couplet_tasks_coupler = 2
+  integer, parameter :: couplet_tasks_fail = 0
+  integer, parameter :: couplet_tasks_retry = 1
+  integer, parameter :: couplet_tasks_first_idle = 0
+  integer, parameter :: couplet_tasks_round_robin = 1
 end module

@@ -2,9 +2,9 @@
 ! run. It is built on couplet_binding, and every other module is built on it.
 ! Invariant: no error passes unnoticed. couplet_mpi replaces the way in which the run is stopped (MPI_Abort).
 ! Tests: tests/languages/test_errors.py.
-module couplet_errors
+module couplet_errors_module
   use, intrinsic :: iso_fortran_env, only: error_unit
-  use couplet_binding
+  use couplet_binding_module
   implicit none
   private
   public :: couplet_error_message, couplet_status_name, conclude, conclude_answer, refuse, stop_everything, stop_handler

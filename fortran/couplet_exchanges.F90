@@ -6,10 +6,10 @@
 ! Tests: tests/languages/test_exchange.py.
 module couplet_exchanges_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
+  use couplet_binding_module
+  use couplet_errors_module
   use couplet_strides_module
-  use couplet_texts, only: from_c, to_c
+  use couplet_texts_module, only: from_c, to_c
   implicit none
   private
   public :: couplet_exchange, open_exchange

@@ -4,31 +4,31 @@
 ! Tests: tests/languages.
 module couplet_fields_module
   use, intrinsic :: iso_fortran_env, only: int32, int64, real64
-  use couplet_binding
-  use couplet_errors
-  use couplet_messages, only: couplet_group
+  use couplet_binding_module
+  use couplet_errors_module
+  use couplet_messages_module, only: couplet_group
   use couplet_series_module
-  use couplet_universes
+  use couplet_universes_module
   implicit none
   private
-  public :: couplet_field, couplet_choice, couplet_create_fields, couplet_open_fields
+  public :: couplet_series_field, couplet_series_choice, couplet_create_fields, couplet_open_fields
 
-  type :: couplet_field  ! one of several arrays that belong to one step
+  type :: couplet_series_field  ! one of several arrays that belong to one step
     character(len=:), allocatable :: name
     integer(c_int32_t) :: type = couplet_real64
     integer(int64), allocatable :: shape(:)
     ! The boxes of this rank. Not allocated: the whole array, if one rank writes it alone.
     integer(int64), allocatable :: boxes(:, :, :)
   end type
-  interface couplet_field
+  interface couplet_series_field
     module procedure make_field_int32
   end interface
 
-  type :: couplet_choice  ! a field that a reader chooses
+  type :: couplet_series_choice  ! a field that a reader chooses
     character(len=:), allocatable :: name
     integer(int64), allocatable :: box(:, :)  ! not allocated: the whole array
   end type
-  interface couplet_choice
+  interface couplet_series_choice
     module procedure make_choice_int32
   end interface
 
@@ -38,25 +38,25 @@ module couplet_fields_module
 
 contains
 
-  ! couplet_field(name, type, shape [, boxes]): boxes(2, dimensions, number of boxes). With no box, this rank writes
+  ! couplet_series_field(name, type, shape [, boxes]): boxes(2, dimensions, number of boxes). With no box, this rank writes
   ! nothing.
   function make_field_int32(name, type, shape, boxes) result(field)
     character(len=*), intent(in) :: name
     integer(c_int32_t), intent(in) :: type
     integer(int32), intent(in) :: shape(:)
     integer(int32), intent(in), optional :: boxes(:, :, :)
-    type(couplet_field) :: field
+    type(couplet_series_field) :: field
     field%name = name
     field%type = type
     allocate (field%shape(size(shape)), source=int(shape, int64))
     if (present(boxes)) field%boxes = int(boxes, int64)
   end function
 
-  ! couplet_choice(name [, box])
+  ! couplet_series_choice(name [, box])
   function make_choice_int32(name, box) result(choice)
     character(len=*), intent(in) :: name
     integer(int32), intent(in), optional :: box(:, :)
-    type(couplet_choice) :: choice
+    type(couplet_series_choice) :: choice
     choice%name = name
     if (present(box)) choice%box = int(box, int64)
   end function
@@ -67,7 +67,7 @@ contains
                                    ierr)
     type(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
-    type(couplet_field), intent(in) :: fields(:)
+    type(couplet_series_field), intent(in) :: fields(:)
     type(couplet_series), intent(out) :: series
     integer, intent(in), optional :: slots
     integer(int64), intent(in), optional :: memory_bytes
@@ -77,10 +77,10 @@ contains
     integer, intent(in), optional :: holders
     logical, intent(in), optional :: collective
     integer, intent(out), optional :: ierr
-    type(c_series_options) :: options
+    type(c_series_create_options) :: options
     type(c_string), target :: texts(size(fields) + 2)
     type(corners), target :: places(size(fields))
-    type(c_field) :: list(size(fields))
+    type(c_series_field) :: list(size(fields))
     type(c_ptr) :: handle
     integer(c_int32_t) :: status
     integer :: i
@@ -106,7 +106,7 @@ contains
 
   logical function fits(name, field)
     character(len=*), intent(in) :: name
-    type(couplet_field), intent(in) :: field
+    type(couplet_series_field), intent(in) :: field
     fits = len(name) > 0 .and. allocated(field%shape) .and. allocated(field%name)
     if (fits .and. allocated(field%boxes)) fits = size(field%boxes, 1) == 2 .and. &
       size(field%boxes, 2) == size(field%shape)
@@ -120,13 +120,13 @@ contains
   end function
 
   ! Returns the field as the C interface takes it. Its pointers point into `text` and `place`.
-  type(c_field) function c_field_of(field, text, place) result(one)
-    type(couplet_field), intent(in) :: field
+  type(c_series_field) function c_field_of(field, text, place) result(one)
+    type(couplet_series_field), intent(in) :: field
     type(c_string), intent(inout), target :: text
     type(corners), intent(inout), target :: place
     integer :: n
     n = size(field%shape)
-    call c_field_init(one)
+    call c_series_field_init(one)
     one%name = to_c(text%letters, field%name)
     one%type = field%type
     one%dimensions = n
@@ -147,7 +147,7 @@ contains
                                  buffer_bytes, every, latest, torn, interval, ierr)
     type(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
-    type(couplet_choice), intent(in) :: fields(:)
+    type(couplet_series_choice), intent(in) :: fields(:)
     type(couplet_series), intent(out) :: series
     integer, intent(in), optional :: mode, from
     integer(int64), intent(in), optional :: from_step
@@ -161,12 +161,12 @@ contains
     integer, intent(out), optional :: ierr
     type(c_string), target :: texts(size(fields))
     type(corners), target :: places(size(fields))
-    type(c_choice), target :: list(size(fields))
+    type(c_series_choice), target :: list(size(fields))
     integer(c_int64_t) :: none(0)
     logical :: good
     integer :: i
     do i = 1, size(fields)
-      call c_choice_init(list(i))
+      call c_series_choice_init(list(i))
       list(i)%name = to_c(texts(i)%letters, fields(i)%name)
       if (.not. allocated(fields(i)%box)) cycle
       call turn_box(name, size(fields(i)%box, 2), fields(i)%box, places(i)%start, places(i)%stop, good, ierr)

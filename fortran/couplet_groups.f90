@@ -1,11 +1,11 @@
 ! Groups that are made from what each process knows of the programs. It is built on couplet_universes and
 ! couplet_messages; module couplet, which programs use, is built on it. Tests: tests/languages.
-module couplet_groups
-  use couplet_binding
-  use couplet_errors
-  use couplet_messages, only: couplet_group
-  use couplet_texts, only: to_c
-  use couplet_universes, only: couplet_universe
+module couplet_groups_module
+  use couplet_binding_module
+  use couplet_errors_module
+  use couplet_messages_module, only: couplet_group
+  use couplet_texts_module, only: to_c
+  use couplet_universes_module, only: couplet_universe
   implicit none
   private
   public :: couplet_heads_group, couplet_program_group_of, couplet_filter_group

@@ -6,10 +6,10 @@
 ! the halo is closed. Tests: tests/universe/test_halo.py.
 module couplet_halos_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
+  use couplet_binding_module
+  use couplet_errors_module
   use couplet_strides_module
-  use couplet_texts, only: from_c, to_c
+  use couplet_texts_module, only: from_c, to_c
   implicit none
   private
   public :: couplet_grid, couplet_halo, open_halo
@@ -47,10 +47,10 @@ module couplet_halos_module
 
   ! Widths and places of a field, in the order of C. is_right: each list has an entry for each dimension.
   type :: widths_of_field
-    integer(c_int64_t) :: below(couplet_max_grid_dimensions) = 0
-    integer(c_int64_t) :: above(couplet_max_grid_dimensions) = 0
-    integer(c_int64_t) :: first(couplet_max_grid_dimensions) = -1
-    integer(c_int32_t) :: staggered(couplet_max_grid_dimensions) = 0
+    integer(c_int64_t) :: below(couplet_grid_max_dimensions) = 0
+    integer(c_int64_t) :: above(couplet_grid_max_dimensions) = 0
+    integer(c_int64_t) :: first(couplet_grid_max_dimensions) = -1
+    integer(c_int32_t) :: staggered(couplet_grid_max_dimensions) = 0
     logical :: is_right = .true.
   end type
 
@@ -72,7 +72,7 @@ contains
     integer(c_int32_t) :: status
     integer :: n
     n = size(cells)
-    if (n > couplet_max_grid_dimensions .or. wrong_size(blocks, n) .or. wrong_flags(periodic, n)) then
+    if (n > couplet_grid_max_dimensions .or. wrong_size(blocks, n) .or. wrong_flags(periodic, n)) then
       call refuse(couplet_error_argument, "divide: cells must have 1 to 4 entries, and blocks and periodic as many", &
                   ierr)
       return
@@ -131,7 +131,7 @@ contains
     integer, intent(in) :: rank
     integer, intent(out) :: first(:), last(:)
     integer, intent(out), optional :: ierr
-    integer(c_int64_t) :: start(couplet_max_grid_dimensions), stop(couplet_max_grid_dimensions)
+    integer(c_int64_t) :: start(couplet_grid_max_dimensions), stop(couplet_grid_max_dimensions)
     integer(c_int32_t) :: status
     integer :: n
     n = dimensions_of(grid)

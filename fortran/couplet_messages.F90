@@ -3,13 +3,13 @@
 ! call copies an array with gaps, a non-blocking one refuses it. The array of a non-blocking call must stay in place
 ! until the call is complete: declare it as target or asynchronous.
 ! Tests: tests/languages.
-module couplet_messages
+module couplet_messages_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
+  use couplet_binding_module
+  use couplet_errors_module
   use couplet_exchanges_module, only: couplet_exchange, open_exchange
   use couplet_halos_module, only: couplet_grid, couplet_halo, open_halo
-  use couplet_texts, only: to_c
+  use couplet_texts_module, only: to_c
   implicit none
   private
   public :: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany

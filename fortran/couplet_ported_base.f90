@@ -7,8 +7,8 @@ module couplet_ported_base
   use, intrinsic :: iso_c_binding
   use, intrinsic :: iso_fortran_env, only: int64, real64, output_unit
   use couplet
-  use couplet_binding, only: c_type_bytes, c_collective_options, c_collective_options_init
-  use couplet_errors, only: conclude, refuse
+  use couplet_binding_module, only: c_type_bytes, c_collective_options, c_collective_options_init
+  use couplet_errors_module, only: conclude, refuse
   implicit none
   private
   public :: couplet_ported_init, couplet_ported_init_thread, couplet_ported_join, couplet_ported_leave, &

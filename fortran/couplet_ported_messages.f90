@@ -5,9 +5,9 @@
 module couplet_ported_messages
   use, intrinsic :: iso_c_binding
   use couplet
-  use couplet_binding, only: c_awaited, c_message, c_send, c_recv, c_isend, c_irecv, c_wait, c_test, c_waitall, &
+  use couplet_binding_module, only: c_awaited, c_message, c_send, c_recv, c_isend, c_irecv, c_wait, c_test, c_waitall, &
     c_waitany, c_wait_any
-  use couplet_messages, only: fill_message, no_message
+  use couplet_messages_module, only: fill_message, no_message
   use couplet_ported_base
   implicit none
   private

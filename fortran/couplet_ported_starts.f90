@@ -4,7 +4,7 @@
 module couplet_ported_starts
   use, intrinsic :: iso_c_binding
   use couplet
-  use couplet_binding
+  use couplet_binding_module
   use couplet_ported_base
   implicit none
   private

@@ -5,16 +5,16 @@
 ! Tests: tests/languages.
 module couplet_series_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
+  use couplet_binding_module
+  use couplet_errors_module
   use couplet_arrays_module
   implicit none
   private
-  public :: couplet_series, couplet_batch, couplet_series_info, couplet_field_info, couplet_slot, couplet_statistics, &
+  public :: couplet_series, couplet_series_batch, couplet_series_info, couplet_series_field_info, couplet_slot, couplet_statistics, &
     couplet_waits
   public :: learn_series
 
-  type :: couplet_field_info
+  type :: couplet_series_field_info
     character(len=:), allocatable :: name
     integer :: type = -1
     integer(int64), allocatable :: shape(:)        ! in Fortran's order
@@ -22,7 +22,7 @@ module couplet_series_module
     integer(int64) :: step_bytes = 0               ! size of all boxes of this rank
   end type
 
-  type :: couplet_batch
+  type :: couplet_series_batch
     integer :: status = couplet_not_yet          ! couplet_ok, couplet_not_yet, couplet_end or couplet_restarted
     integer(int64) :: count = 0                  ! number of steps
     integer(int64), allocatable :: steps(:)      ! step numbers
@@ -32,7 +32,7 @@ module couplet_series_module
     integer(int64) :: lost = 0                   ! steps that were lost since the last read
     integer(int64) :: incarnation = 0            ! which start of the writer this is: 0, 1, ...
     type(c_ptr), allocatable, private :: addresses(:)
-    type(couplet_field_info), allocatable, private :: fields(:)
+    type(couplet_series_field_info), allocatable, private :: fields(:)
     character(len=:), allocatable, private :: name
   contains
     ! call batch%data(pointer [, ierr, field]): pointer(i, j, ..., step), which is valid until the next read or close
@@ -48,7 +48,7 @@ module couplet_series_module
     integer(int64) :: step_bytes = 0, slots = 0
     integer :: writers = 0
     ! The fields. type, shape, box and step_bytes above are those of the first field and its first box.
-    type(couplet_field_info), allocatable :: fields(:)
+    type(couplet_series_field_info), allocatable :: fields(:)
   end type
 
   type :: couplet_waits  ! how long put and claim have waited for holding readers
@@ -60,7 +60,7 @@ module couplet_series_module
 
   type :: couplet_slot  ! the claimed memory of all fields
     type(c_ptr), allocatable, private :: addresses(:)
-    type(couplet_field_info), allocatable, private :: fields(:)
+    type(couplet_series_field_info), allocatable, private :: fields(:)
     character(len=:), allocatable, private :: name
   contains
     ! call slot%get(field, pointer [, box, ierr]): memory for computation in place until publish.
@@ -80,7 +80,7 @@ module couplet_series_module
     character(len=:), allocatable, private :: name
     integer(c_int32_t), private :: type = -1
     integer(int64), allocatable, private :: extents(:)  ! extents of this rank's box
-    type(couplet_field_info), allocatable, private :: fields(:)
+    type(couplet_series_field_info), allocatable, private :: fields(:)
   contains
     procedure :: set_time => series_set_time
     procedure :: waits => series_waits
@@ -128,10 +128,10 @@ contains
   subroutine series_read_at(series, times, batch, timeout, ierr)
     class(couplet_series), intent(in) :: series
     real(real64), intent(in), contiguous :: times(:)
-    type(couplet_batch), intent(out) :: batch
+    type(couplet_series_batch), intent(out) :: batch
     real(real64), intent(in), optional :: timeout
     integer, intent(out), optional :: ierr
-    type(c_batch) :: got
+    type(c_series_batch) :: got
     integer(c_int32_t) :: status
     real(c_double) :: timeout_s
     timeout_s = -1
@@ -150,7 +150,7 @@ contains
     type(c_series_waits) :: got
     integer(c_int32_t) :: status
     got%struct_bytes = c_sizeof(got)
-    status = c_series_waited(series%handle, got)
+    status = c_series_get_waits(series%handle, got)
     if (status == couplet_ok) then
       waits = couplet_waits(got%count, got%total_ns, got%last_ns, got%longest_ns, from_c(got%last_for), &
                             from_c(got%longest_for), got%last_rank, got%longest_rank)
@@ -175,7 +175,7 @@ contains
   ! timeout in seconds; absent or negative: for ever. Answers are in batch%status and ierr, and stop nothing.
   subroutine series_read(series, batch, at_least, up_to, timeout, ierr)
     class(couplet_series), intent(in) :: series
-    type(couplet_batch), intent(out) :: batch
+    type(couplet_series_batch), intent(out) :: batch
     integer, intent(in), optional :: at_least, up_to
     real(real64), intent(in), optional :: timeout
     integer, intent(out), optional :: ierr
@@ -188,15 +188,15 @@ contains
 
   subroutine read_steps(series, batch, at_least, up_to, timeout, out, out_bytes, ierr)
     type(couplet_series), intent(in) :: series
-    type(couplet_batch), intent(inout) :: batch
+    type(couplet_series_batch), intent(inout) :: batch
     integer, intent(in), optional :: at_least
     integer, intent(in) :: up_to
     real(real64), intent(in), optional :: timeout
     type(c_ptr), intent(in) :: out
     integer(int64), intent(in) :: out_bytes
     integer, intent(out), optional :: ierr
-    type(c_array) :: list(1)
-    list(1) = c_array(out, c_null_ptr, out_bytes)
+    type(c_series_array) :: list(1)
+    list(1) = c_series_array(out, c_null_ptr, out_bytes)
     if (c_associated(out)) then
       call read_lists(series, batch, at_least, up_to, timeout, list, ierr)
     else
@@ -206,13 +206,13 @@ contains
 
   subroutine read_lists(series, batch, at_least, up_to, timeout, outs, ierr)
     class(couplet_series), intent(in) :: series
-    type(couplet_batch), intent(inout) :: batch
+    type(couplet_series_batch), intent(inout) :: batch
     integer, intent(in), optional :: at_least
     integer, intent(in) :: up_to
     real(real64), intent(in), optional :: timeout
-    type(c_array), intent(in) :: outs(:)
+    type(c_series_array), intent(in) :: outs(:)
     integer, intent(out), optional :: ierr
-    type(c_batch) :: got
+    type(c_series_batch) :: got
     integer(c_int32_t) :: status
     integer(c_int64_t) :: wanted
     real(c_double) :: timeout_s
@@ -229,9 +229,9 @@ contains
   ! What a read has answered.
   subroutine take_batch(series, batch, status, got, ierr)
     class(couplet_series), intent(in) :: series
-    type(couplet_batch), intent(inout) :: batch
+    type(couplet_series_batch), intent(inout) :: batch
     integer(c_int32_t), intent(in) :: status
-    type(c_batch), intent(in) :: got
+    type(c_series_batch), intent(in) :: got
     integer, intent(out), optional :: ierr
     batch%status = int(status)
     allocate (batch%steps(0), batch%ordinals(0), batch%torn(0), batch%times(0))
@@ -246,12 +246,12 @@ contains
   end subroutine
 
   subroutine take_steps(batch, got)
-    type(couplet_batch), intent(inout) :: batch
-    type(c_batch), intent(in) :: got
+    type(couplet_series_batch), intent(inout) :: batch
+    type(c_series_batch), intent(in) :: got
     integer(int64), pointer :: numbers(:)
     integer(int8), pointer :: marks(:)
     real(real64), pointer :: times(:)
-    type(c_field_data), pointer :: fields(:)
+    type(c_series_field_data), pointer :: fields(:)
     integer :: i
     batch%count = got%count
     call c_f_pointer(got%steps, numbers, [got%count])
@@ -269,7 +269,7 @@ contains
     end do
   end subroutine
 
-  type(c_batch) function empty_batch() result(batch)
+  type(c_series_batch) function empty_batch() result(batch)
     batch%struct_bytes = c_sizeof(batch)
     batch%count = 0
     batch%data = c_null_ptr
@@ -317,8 +317,8 @@ contains
   integer(c_int32_t) function describe_field(series, number, info) result(status)
     class(couplet_series), intent(in) :: series
     integer, intent(in) :: number
-    type(couplet_field_info), intent(inout) :: info
-    type(c_field_info) :: got
+    type(couplet_series_field_info), intent(inout) :: info
+    type(c_series_field_info) :: got
     integer(int64), pointer :: extents(:), starts(:, :), stops(:, :)
     integer :: n
     got%struct_bytes = c_sizeof(got)
@@ -346,7 +346,7 @@ contains
     type(c_series_statistics) :: got
     integer(c_int32_t) :: status
     got%struct_bytes = c_sizeof(got)
-    status = c_series_count(series%handle, got)
+    status = c_series_get_statistics(series%handle, got)
     if (status == couplet_ok) then
       statistics = couplet_statistics(got%published, got%first, got%delivered, got%lost, got%lost_torn, got%skipped, &
                                       got%pending, got%delivered_torn, got%calls, got%largest_batch, got%bytes, &
@@ -511,7 +511,7 @@ contains
   end subroutine
 
   subroutine check_batch(batch, code, array_rank, field, address, extents, mistake, text)
-    type(couplet_batch), intent(in) :: batch
+    type(couplet_series_batch), intent(in) :: batch
     integer(c_int32_t), intent(in) :: code
     integer, intent(in) :: array_rank
     character(len=*), intent(in), optional :: field

@@ -5,7 +5,7 @@
 ! Tests: tests/languages (exchange_fortran, halo_fortran).
 module couplet_strides_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
+  use couplet_binding_module
   implicit none
   private
   public :: array_layout, find_layout, part_of

@@ -4,8 +4,8 @@
 ! Tests: tests/languages.
 module couplet_tasks_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
+  use couplet_binding_module
+  use couplet_errors_module
   implicit none
   private
   public :: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
@@ -61,7 +61,7 @@ contains
 #define TEMPLATE "work_of_kind.inc"
 #include "for_each_kind.inc"
 
-  ! Submits a task to the workers with the id `worker`, or to couplet_any_worker. Blocking: until a coupler has taken
+  ! Submits a task to the workers with the id `worker`, or to couplet_tasks_any_worker. Blocking: until a coupler has taken
   ! it, at most `timeout` seconds; absent: for ever. ierr is couplet_full if the coupler's queue is full and stays full.
   ! Without `task`, close gives the first error.
   subroutine submit_bare(tasks, worker, parameters, task, timeout, ierr)
@@ -87,7 +87,7 @@ contains
     type(c_ptr) :: handle
     handle = c_null_ptr
     if (present(task)) handle = c_loc(task%handle)
-    call conclude(c_task_submit(tasks%handle, int(worker, c_int32_t), parameters, size(parameters, kind=c_int32_t), &
+    call conclude(c_tasks_submit(tasks%handle, int(worker, c_int32_t), parameters, size(parameters, kind=c_int32_t), &
                                 payload, count, code, timeout_of(timeout), handle), ierr)
   end subroutine
 
@@ -157,7 +157,7 @@ contains
     if (present(count)) expected%payload_count = count
     if (present(type)) expected%type = type
     info%struct_bytes = c_sizeof(info)
-    status = c_task_next(tasks%handle, expected, timeout_of(timeout), info)
+    status = c_tasks_next(tasks%handle, expected, timeout_of(timeout), info)
     work%status = int(status)
     allocate (work%parameters(0))
     if (status == couplet_ok) then
@@ -185,7 +185,7 @@ contains
     integer(c_int32_t) :: how
     how = couplet_ok
     if (present(outcome)) how = int(outcome, c_int32_t)
-    call conclude(c_task_complete(tasks%handle, work%id, how, to_c(letters, text)), ierr)
+    call conclude(c_tasks_complete(tasks%handle, work%id, how, to_c(letters, text)), ierr)
   end subroutine
 
   ! Dispatches the task unchanged.
@@ -217,7 +217,7 @@ contains
     integer(int64), intent(in) :: count
     integer(c_int32_t), intent(in) :: code
     integer, intent(out), optional :: ierr
-    call conclude(c_task_dispatch(tasks%handle, work%id, int(worker, c_int32_t), parameters, &
+    call conclude(c_tasks_dispatch(tasks%handle, work%id, int(worker, c_int32_t), parameters, &
                                   size(parameters, kind=c_int32_t), payload, count, code), ierr)
   end subroutine
 
@@ -227,7 +227,7 @@ contains
     class(couplet_tasks), intent(in) :: tasks
     real(real64), intent(in), optional :: timeout
     integer, intent(out), optional :: ierr
-    call conclude(c_task_run(tasks%handle, timeout_of(timeout)), ierr)
+    call conclude(c_tasks_run(tasks%handle, timeout_of(timeout)), ierr)
   end subroutine
 
   ! Closes this process's part. ierr is the first error of a task that was submitted without a handle.
@@ -235,7 +235,7 @@ contains
     class(couplet_tasks), intent(inout) :: tasks
     integer, intent(out), optional :: ierr
     integer(c_int32_t) :: status
-    status = c_task_close(tasks%handle)
+    status = c_tasks_close(tasks%handle)
     tasks%handle = c_null_ptr
     call conclude(status, ierr)
   end subroutine

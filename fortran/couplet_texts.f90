@@ -1,5 +1,5 @@
 ! Strings between Fortran and C. Neighbours: couplet_binding is above, the C library below. Tests: tests/languages.
-module couplet_texts
+module couplet_texts_module
   use, intrinsic :: iso_c_binding
   implicit none
   private

@@ -2,11 +2,11 @@
 ! built on the modules of those; module couplet, which programs use, and couplet_mpi are built on it. It turns Fortran's
 ! dimensions and 1-based inclusive boxes into those of the C interface.
 ! Tests: tests/languages.
-module couplet_universes
+module couplet_universes_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
-  use couplet_binding
-  use couplet_errors
-  use couplet_messages
+  use couplet_binding_module
+  use couplet_errors_module
+  use couplet_messages_module
   use couplet_series_module
   use couplet_weights_module
   use couplet_tasks_module
@@ -145,7 +145,7 @@ contains
     integer, intent(out), optional :: ierr
     type(c_ptr) :: text
     integer(c_int32_t) :: ranks, first, status
-    status = c_program_info(universe%handle, int(program, c_int32_t), text, ranks, first)
+    status = c_universe_describe_program(universe%handle, int(program, c_int32_t), text, ranks, first)
     if (status == couplet_ok) then
       if (present(name)) name = from_c(text)
       if (present(size)) size = ranks
@@ -164,7 +164,7 @@ contains
     type(c_string), target :: text
     integer(c_int32_t) :: found
     found = -1
-    call conclude(c_find_rank(universe%handle, to_c(text%letters, name), int(rank, c_int32_t), found), ierr)
+    call conclude(c_universe_find_rank(universe%handle, to_c(text%letters, name), int(rank, c_int32_t), found), ierr)
     universe_rank = found
   end subroutine
 
@@ -172,7 +172,7 @@ contains
   subroutine universe_progress(universe, ierr)
     class(couplet_universe), intent(in) :: universe
     integer, intent(out), optional :: ierr
-    call conclude(c_progress(universe%handle), ierr)
+    call conclude(c_universe_progress(universe%handle), ierr)
   end subroutine
 
   ! Gives the descriptor for event loops, which couplet_arm_any arms. It belongs to the universe.
@@ -199,7 +199,7 @@ contains
     allocate (letters(4096))
     do attempt = 1, 8  ! the text may grow between two calls
       needed = 0
-      status = c_explain(universe%handle, c_loc(letters), size(letters, kind=c_size_t), needed)
+      status = c_universe_explain(universe%handle, c_loc(letters), size(letters, kind=c_size_t), needed)
       if (status /= couplet_error_limit .or. needed <= size(letters)) exit
       deallocate (letters)
       allocate (letters(needed))
@@ -222,7 +222,7 @@ contains
     class(couplet_universe), intent(in) :: universe
     type(couplet_group), intent(out) :: group
     integer, intent(out), optional :: ierr
-    call conclude(c_program_group(universe%handle, group%handle), ierr)
+    call conclude(c_universe_program_group(universe%handle, group%handle), ierr)
   end subroutine
 
   ! Creates the group `name` of these universe ranks, in this order. Every member makes the same call.
@@ -261,7 +261,7 @@ contains
     integer, intent(in), optional :: holders
     logical, intent(in), optional :: collective
     integer, intent(out), optional :: ierr
-    type(c_series_options) :: options
+    type(c_series_create_options) :: options
     type(c_string), target :: texts(2)
     type(c_ptr) :: handle
     integer(c_int64_t), allocatable :: start(:), stop(:)
@@ -285,7 +285,7 @@ contains
   ! Sets the options of the C call, also for couplet_fields. The text must outlive the options.
   subroutine fill_series_options(options, text, slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
                                  evict_after_held, group, holders, collective)
-    type(c_series_options), intent(out) :: options
+    type(c_series_create_options), intent(out) :: options
     type(c_string), intent(inout), target :: text
     integer, intent(in), optional :: slots
     integer(int64), intent(in), optional :: memory_bytes
@@ -294,7 +294,7 @@ contains
     type(couplet_group), intent(in), optional :: group
     integer, intent(in), optional :: holders
     logical, intent(in), optional :: collective
-    call c_series_options_init(options)
+    call c_series_create_options_init(options)
     if (present(slots)) options%slots = slots
     if (present(memory_bytes)) options%memory_bytes = memory_bytes
     options%required_readers = to_c(text%letters, required_readers)
@@ -329,8 +329,8 @@ contains
 
   ! Opens the series `name` to read the box box(1,:) to box(2,:), 1-based and inclusive.
   ! Blocking: until the series exists, at most `timeout` seconds. Collective over the readers, unless `local`.
-  ! mode: couplet_hold (default; the writer waits for this reader) or couplet_follow (it never does).
-  ! from: couplet_from_oldest (default), couplet_from_newest, couplet_from_next or couplet_from_step.
+  ! mode: couplet_series_hold (default; the writer waits for this reader) or couplet_series_follow (it never does).
+  ! from: couplet_series_from_oldest (default), couplet_series_from_newest, couplet_series_from_next or couplet_series_from_step.
   ! type: the expected element type; absent: any. every: the first step and then every n-th is delivered.
   ! latest: a read gives the at_least newest steps. torn: torn steps are delivered with a mark.
   ! interval: of physical time; the first step of each is delivered.
@@ -397,7 +397,7 @@ contains
     logical, intent(in), optional :: latest, torn
     real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
-    type(couplet_weights), intent(in), optional :: weights
+    type(couplet_series_weights), intent(in), optional :: weights
     integer, intent(in), optional :: beyond_newest
     integer(c_int64_t) :: none(0)
     call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, &
@@ -421,16 +421,16 @@ contains
     logical, intent(in), optional :: latest, torn
     real(real64), intent(in), optional :: interval
     integer, intent(out), optional :: ierr
-    type(c_choice), intent(in), optional, target :: choices(:)
-    type(couplet_weights), intent(in), optional :: weights
+    type(c_series_choice), intent(in), optional, target :: choices(:)
+    type(couplet_series_weights), intent(in), optional :: weights
     integer, intent(in), optional :: beyond_newest
     type(c_weights_memory), target :: memory
     character(len=:), allocatable :: mistake
-    type(c_open_options) :: options
+    type(c_series_open_options) :: options
     type(c_string), target :: text
     type(c_ptr) :: handle
     integer(c_int32_t) :: status
-    call c_open_options_init(options)
+    call c_series_open_options_init(options)
     if (size(start) > 0) then
       options%start = c_loc(start)
       options%stop = c_loc(stop)
@@ -470,12 +470,12 @@ contains
   end subroutine
 
   ! Opens the tasks `name`.
-  ! role: couplet_requester, couplet_worker or couplet_coupler. couplers: the program whose ranks dispatch, default
+  ! role: couplet_tasks_requester, couplet_tasks_worker or couplet_tasks_coupler. couplers: the program whose ranks dispatch, default
   ! "coupler".
   ! Worker: worker_id (default: the id of its program), group_size (default: all ranks of the program do a task
   ! together).
   ! Coupler: requesters and workers are program names, separated by commas; one of them must be given. on_lost is
-  ! couplet_task_fail (default) or couplet_task_retry; policy is couplet_first_idle (default) or couplet_round_robin;
+  ! couplet_tasks_fail (default) or couplet_tasks_retry; policy is couplet_tasks_first_idle (default) or couplet_tasks_round_robin;
   ! queue_limit (default: none) is the largest number of waiting tasks.
   subroutine universe_open_tasks(universe, name, role, tasks, couplers, worker_id, group_size, requesters, workers, &
                                  on_lost, policy, queue_limit, ierr)
@@ -487,9 +487,9 @@ contains
     integer, intent(in), optional :: worker_id, group_size, on_lost, policy
     integer(int64), intent(in), optional :: queue_limit
     integer, intent(out), optional :: ierr
-    type(c_task_options) :: options
+    type(c_tasks_options) :: options
     type(c_string), target :: texts(4)
-    call c_task_options_init(options)
+    call c_tasks_options_init(options)
     options%role = int(role, c_int32_t)
     if (present(couplers)) options%couplers = to_c(texts(1)%letters, couplers)
     options%requesters = to_c(texts(2)%letters, requesters)
@@ -499,7 +499,7 @@ contains
     if (present(on_lost)) options%on_lost = on_lost
     if (present(policy)) options%policy = policy
     if (present(queue_limit)) options%queue_limit = queue_limit
-    call conclude(c_task_open(universe%handle, to_c(texts(4)%letters, name), options, tasks%handle), ierr)
+    call conclude(c_tasks_open(universe%handle, to_c(texts(4)%letters, name), options, tasks%handle), ierr)
   end subroutine
 
   ! Opens the area `name` of universe rank `owner`. Blocking: until the owner has created it, at most `timeout` seconds.

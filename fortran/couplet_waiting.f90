@@ -7,9 +7,9 @@
 ! Tests: tests/languages.
 module couplet_waiting_module
   use, intrinsic :: iso_fortran_env, only: int64, real64
-  use couplet_binding
-  use couplet_errors
-  use couplet_messages
+  use couplet_binding_module
+  use couplet_errors_module
+  use couplet_messages_module
   use couplet_series_module
   use couplet_tasks_module
   implicit none

@@ -2,16 +2,16 @@
 ! couplet_universes, which opens series with them. Tests: tests/languages.
 module couplet_weights_module
   use, intrinsic :: iso_fortran_env, only: int64, real64
-  use couplet_binding
+  use couplet_binding_module
   implicit none
   private
-  public :: couplet_weights, c_weights_memory, turn_weights
+  public :: couplet_series_weights, c_weights_memory, turn_weights
 
   ! Row r has the entries row_offsets(r) to row_offsets(r+1) - 1. A source is the number of an element of the whole
   ! array in array element order, from 1 on. For eta(i,j) with shape [ni, nj] it is i + (j-1) * ni. This is the flat
   ! index of the C interface plus 1, since eta(i,j) is C's eta[j][i]. A row without entries, or with a masked source,
   ! gets `fill`, which is NaN unless it is set.
-  type :: couplet_weights
+  type :: couplet_series_weights
     integer(int64) :: source_points = 0            ! elements of the whole array
     integer(int64), allocatable :: row_offsets(:)  ! one more than there are rows, from 1 on
     integer(int64), allocatable :: sources(:)      ! for each entry the number of its source
@@ -25,14 +25,14 @@ module couplet_weights_module
     integer(c_int64_t), allocatable :: row_offsets(:), sources(:)
     real(c_double), allocatable :: weights(:)
     integer(c_int8_t), allocatable :: source_mask(:)
-    type(c_weights) :: image
+    type(c_series_weights) :: image
   end type
 
 contains
 
   ! text: what is wrong with the lengths; not allocated: nothing.
   subroutine turn_weights(weights, memory, text)
-    type(couplet_weights), intent(in) :: weights
+    type(couplet_series_weights), intent(in) :: weights
     type(c_weights_memory), intent(inout), target :: memory
     character(len=:), allocatable, intent(out) :: text
     if (.not. (allocated(weights%row_offsets) .and. allocated(weights%sources) .and. allocated(weights%weights))) then
@@ -48,7 +48,7 @@ contains
       end if
     end if
     if (allocated(text)) return
-    call c_weights_init(memory%image)
+    call c_series_weights_init(memory%image)
     memory%row_offsets = weights%row_offsets - 1
     memory%sources = weights%sources - 1
     memory%weights = weights%weights

@@ -38,8 +38,8 @@ couplet_universe* join_as(const char* program, std::int32_t rank, std::int32_t s
 
 couplet_series* create(couplet_universe* universe, const std::string& name, std::int64_t elements) {
   const std::int64_t start = 0;
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = slots;
   couplet_series* series = nullptr;
   must(couplet_series_create(universe, name.c_str(), COUPLET_INT32, 1, &elements, &start, &elements, &options, &series),
@@ -51,21 +51,21 @@ couplet_series* create(couplet_universe* universe, const std::string& name, std:
 void follow(couplet_universe* universe, couplet_group* group, const std::string& name) {
   const std::int64_t start = 0;
   const std::int64_t stop = 1;
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.start = &start;
   options.stop = &stop;
   options.dimensions = 1;
-  options.mode = COUPLET_FOLLOW;
-  options.from = COUPLET_FROM_NEXT;
+  options.mode = COUPLET_SERIES_FOLLOW;
+  options.from = COUPLET_SERIES_FROM_NEXT;
   couplet_series* series = nullptr;
   must(couplet_series_open(universe, name.c_str(), &options, &series), "open");
   std::int32_t ocean = 0;
-  must(couplet_find_rank(universe, "ocean", 0, &ocean), "find_rank");
+  must(couplet_universe_find_rank(universe, "ocean", 0, &ocean), "find_rank");
   must(couplet_send(group, &ocean, 1, COUPLET_INT32, ocean, 0), "send");
   couplet_status status = COUPLET_OK;
   while (status == COUPLET_OK) {
-    couplet_batch batch;
+    couplet_series_batch batch;
     batch.struct_bytes = sizeof batch;
     status = couplet_series_read(series, 1, slots, -1, nullptr, 0, &batch);
   }

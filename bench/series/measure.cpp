@@ -49,8 +49,8 @@ couplet_universe* join(const char* program) {
 couplet_series* create_series(couplet_universe* universe, const char* name, std::uint64_t slots) {
   const std::int64_t shape[2] = {extent, extent};
   const std::int64_t start[2] = {0, 0};
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = slots;
   couplet_series* series = nullptr;
   must(couplet_series_create(universe, name, COUPLET_INT32, 2, shape, start, shape, &options, &series), "create");
@@ -60,8 +60,8 @@ couplet_series* create_series(couplet_universe* universe, const char* name, std:
 couplet_series* open_series(couplet_universe* universe, const char* name, int mode, std::uint64_t buffer_bytes) {
   const std::int64_t start[2] = {box_start, box_start};
   const std::int64_t stop[2] = {box_start + box_extent, box_start + box_extent};
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.start = start;
   options.stop = stop;
   options.dimensions = 2;
@@ -73,7 +73,7 @@ couplet_series* open_series(couplet_universe* universe, const char* name, int mo
 }
 
 void read_series(couplet_series* series, std::uint64_t count, std::byte* out) {
-  couplet_batch batch;
+  couplet_series_batch batch;
   batch.struct_bytes = sizeof batch;
   must(couplet_series_read(series, count, count, -1, out, count * box_bytes, &batch), "read");
   if (batch.count != count) {

@@ -23,7 +23,7 @@ enum class Order : std::int32_t { read, stream, end };  // tells a reader what t
 couplet_group* group = nullptr;
 std::int32_t rank_of(couplet_universe* universe, const char* program) {
   std::int32_t rank = 0;
-  must(couplet_find_rank(universe, program, 0, &rank), "find_rank");
+  must(couplet_universe_find_rank(universe, program, 0, &rank), "find_rank");
   return rank;
 }
 void tell(std::int32_t rank, std::int32_t word) {
@@ -79,7 +79,7 @@ int connect_to(std::int32_t rank) {
 
 void read_bursts(couplet_universe* universe, const char* name, bool streams) {
   const std::int32_t ocean = rank_of(universe, "ocean");
-  couplet_series* series = open_series(universe, name, COUPLET_HOLD, slots * box_bytes);
+  couplet_series* series = open_series(universe, name, COUPLET_SERIES_HOLD, slots * box_bytes);
   const int connection = streams ? connect_to(ocean) : -1;
   Destinations destinations(slots);
   tell(ocean, 0);

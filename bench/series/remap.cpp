@@ -60,9 +60,9 @@ void multiply(const Matrix& matrix, const std::vector<std::int32_t>& columns, co
   }
 }
 
-couplet_series* open(couplet_universe* universe, const couplet_weights* weights) {
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+couplet_series* open(couplet_universe* universe, const couplet_series_weights* weights) {
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.weights = weights;
   couplet_series* series = nullptr;
   must(couplet_series_open(universe, "eta", &options, &series), "open");
@@ -71,7 +71,7 @@ couplet_series* open(couplet_universe* universe, const couplet_weights* weights)
 
 // Milliseconds a step.
 double read_burst(couplet_series* series, std::byte* out, std::uint64_t bytes) {
-  couplet_batch batch{};
+  couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   const double time = timed([&] { must(couplet_series_read(series, burst, burst, -1, out, bytes, &batch), "read"); });
   return 1e3 * time / double(burst);
@@ -80,8 +80,8 @@ double read_burst(couplet_series* series, std::byte* out, std::uint64_t bytes) {
 void read_all(couplet_universe* universe, couplet_group* group, std::int32_t ocean) {
   const Matrix matrix = conservative();
   const std::vector<std::int32_t> columns(matrix.sources.begin(), matrix.sources.end());
-  couplet_weights weights;
-  couplet_weights_init(&weights);
+  couplet_series_weights weights;
+  couplet_series_weights_init(&weights);
   weights.rows = target_extent * target_extent;
   weights.source_points = extent * extent;
   weights.row_offsets = matrix.row_offsets.data();
@@ -126,8 +126,8 @@ void read_all(couplet_universe* universe, couplet_group* group, std::int32_t oce
 
 void write_all(couplet_universe* universe, couplet_group* group, std::int32_t nowcast) {
   const std::int64_t shape[2] = {extent, extent};
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = slots;
   couplet_series* series = nullptr;
   must(couplet_series_create(universe, "eta", COUPLET_FLOAT, 2, shape, nullptr, nullptr, &options, &series), "create");
@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
   couplet_group* group = nullptr;
   must(couplet_universe_group(universe, &group), "group");
   std::int32_t other = 0;
-  must(couplet_find_rank(universe, program == "ocean" ? "nowcast" : "ocean", 0, &other), "find_rank");
+  must(couplet_universe_find_rank(universe, program == "ocean" ? "nowcast" : "ocean", 0, &other), "find_rank");
   if (program == "ocean") {
     write_all(universe, group, other);
   } else {

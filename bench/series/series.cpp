@@ -148,7 +148,7 @@ class SeriesRing {
   }
 
  private:
-  void open() { series_ = open_series(universe_, "eta", COUPLET_FOLLOW, 0); }
+  void open() { series_ = open_series(universe_, "eta", COUPLET_SERIES_FOLLOW, 0); }
   couplet_universe* universe_;
   couplet_series* series_ = nullptr;
 };

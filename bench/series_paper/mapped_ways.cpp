@@ -110,8 +110,9 @@ class RingByHand final : public Way {
 class OurSeries {
  public:
   OurSeries(const char* name, const Setting& setting, couplet_universe* universe)
-      : series_(setting.rank == 0 ? create_series(universe, name, setting.slots)
-                                  : open_series(universe, name, setting.waits ? COUPLET_HOLD : COUPLET_FOLLOW, 0)) {}
+      : series_(setting.rank == 0
+                    ? create_series(universe, name, setting.slots)
+                    : open_series(universe, name, setting.waits ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW, 0)) {}
   ~OurSeries() { must(couplet_series_close(series_), "close"); }
   OurSeries(const OurSeries&) = delete;
   OurSeries& operator=(const OurSeries&) = delete;

@@ -20,7 +20,7 @@ class Side {
       put();
     }
     other_ = left ? "right" : "left";
-    reader_ = open_series(universe_, other_, COUPLET_FOLLOW, 0);
+    reader_ = open_series(universe_, other_, COUPLET_SERIES_FOLLOW, 0);
   }
   ~Side() {
     must(couplet_series_close(reader_), "close");
@@ -72,7 +72,7 @@ class Side {
   double read(std::uint64_t steps) {
     if (at_ + steps > slots) {
       must(couplet_series_close(reader_), "close");
-      reader_ = open_series(universe_, other_, COUPLET_FOLLOW, 0);
+      reader_ = open_series(universe_, other_, COUPLET_SERIES_FOLLOW, 0);
       at_ = 0;
     }
     at_ += steps;

@@ -23,7 +23,8 @@ void check(couplet_status status, const char* what) {
 
 void submit(const void* data, std::size_t bytes) {
   couplet_task* task = nullptr;
-  check(couplet_task_submit(tasks, COUPLET_ANY_WORKER, nullptr, 0, data, bytes, COUPLET_BYTE, -1, &task), "submit");
+  check(couplet_tasks_submit(tasks, COUPLET_TASKS_ANY_WORKER, nullptr, 0, data, bytes, COUPLET_BYTE, -1, &task),
+        "submit");
   handles.push_back(task);
 }
 void wait_for_all(void* /*data*/, std::size_t /*bytes*/) {
@@ -33,14 +34,14 @@ void wait_for_all(void* /*data*/, std::size_t /*bytes*/) {
 }
 
 void complete(const void* /*data*/, std::size_t /*bytes*/) {
-  check(couplet_task_complete(tasks, 0, COUPLET_OK, nullptr), "complete");
+  check(couplet_tasks_complete(tasks, 0, COUPLET_OK, nullptr), "complete");
   working = false;
 }
 void take(void* data, std::size_t bytes) {
   if (working) complete(data, bytes);
   couplet_task_info info{};
   info.struct_bytes = sizeof info;
-  check(couplet_task_next(tasks, nullptr, -1, &info), "next");
+  check(couplet_tasks_next(tasks, nullptr, -1, &info), "next");
   if (info.payload_count != bytes) {
     std::fprintf(stderr, "next: %llu bytes\n", static_cast<unsigned long long>(info.payload_count));
     std::exit(1);
@@ -58,21 +59,21 @@ int main(int count, char** arguments) {
   const char* program = arguments[1];
   couplet_universe* universe = nullptr;
   check(couplet_join(program, nullptr, &universe), "join");
-  couplet_task_options options;
-  couplet_task_options_init(&options);
+  couplet_tasks_options options;
+  couplet_tasks_options_init(&options);
   const bool left = std::strcmp(program, "left") == 0;
   const bool coupler = std::strcmp(program, "coupler") == 0;
-  options.role = coupler ? COUPLET_COUPLER : left ? COUPLET_REQUESTER : COUPLET_WORKER;
+  options.role = coupler ? COUPLET_TASKS_COUPLER : left ? COUPLET_TASKS_REQUESTER : COUPLET_TASKS_WORKER;
   options.workers = coupler ? "right" : nullptr;
-  check(couplet_task_open(universe, "bench", &options, &tasks), "open");
+  check(couplet_tasks_open(universe, "bench", &options, &tasks), "open");
   if (coupler) {
-    check(couplet_task_run(tasks, -1), "run");
+    check(couplet_tasks_run(tasks, -1), "run");
   } else {
     const bench_transport requester = {submit, wait_for_all};
     const bench_transport worker = {complete, take};
     bench_serve(arguments[2], left ? 0 : 1, left ? &requester : &worker);
   }
-  check(couplet_task_close(tasks), "close");
+  check(couplet_tasks_close(tasks), "close");
   check(couplet_leave(universe), "leave");
   return 0;
 }

@@ -135,8 +135,8 @@ void Buffer::open_as_requester(Session& session, const char* function, int gigab
   const auto answers = session.collect(function, Together::make_buffer, BufferAnswer{type, 0});
   const Readers readers =
       session.spread(function, session.root() ? required_readers(session, function, made->offer_, answers) : Readers());
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.memory_bytes = static_cast<std::uint64_t>(gigabytes) << 30;
   options.required_readers = readers.required.data();
   check(function, couplet_series_create(session.universe(), made->name().c_str(), type, shape.dimensions,
@@ -170,12 +170,12 @@ void Buffer::open_as_worker(Session& session, const char* function, couplet_type
   made->place(function, shape, rank, size);
   session.collect(function, Together::make_buffer, BufferAnswer{type, static_cast<std::int32_t>(chosen)});
   session.spread(function, Readers());
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.start = made->start_.data();
   options.stop = made->stop_.data();
   options.dimensions = made->offer_.dimensions;
-  options.mode = chosen == Method::wait ? COUPLET_HOLD : COUPLET_FOLLOW;
+  options.mode = chosen == Method::wait ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW;
   options.torn = chosen == Method::wait ? 0 : 1;
   options.local = 1;
   options.type = made->offer_.type;
@@ -210,7 +210,7 @@ void Buffer::over(const char* function) {
 
 int Buffer::read(Session& session, const char* function, couplet_type type, void* data) {
   check_type(function, type);
-  couplet_batch batch{};
+  couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   const couplet_status status = couplet_series_read(series_, 1, 1, -1, data, data == nullptr ? 0 : step_bytes_, &batch);
   check(function, status);

@@ -47,8 +47,8 @@ void Session::send_request(const char* function, const Letter& letter, std::int6
   const auto parameters = widened(function, letter);
   couplet_task* task = nullptr;
   const couplet_status status =
-      couplet_task_submit(tasks_, COUPLET_ANY_WORKER, parameters.data(), letter.parameter_count, letter.data,
-                          letter.data_count, letter.type, patience_s_, handle == nullptr ? nullptr : &task);
+      couplet_tasks_submit(tasks_, COUPLET_TASKS_ANY_WORKER, parameters.data(), letter.parameter_count, letter.data,
+                           letter.data_count, letter.type, patience_s_, handle == nullptr ? nullptr : &task);
   if (status == COUPLET_ERROR_TIMEOUT) {
     fatal(function, fmt::format("the coupler has not taken the request within {} s (does it call CTCAC_pollreq?): {}",
                                 patience_s_, couplet_error_text()));
@@ -170,14 +170,14 @@ void Session::poll_as_coupler(const char* function, int* info, int* source, cons
   }
   couplet_task_info task{};
   task.struct_bytes = sizeof task;
-  couplet_status status = couplet_task_next(tasks_, nullptr, -1, &task);
+  couplet_status status = couplet_tasks_next(tasks_, nullptr, -1, &task);
   if (status == COUPLET_ERROR_STATE && !in_hand_.empty()) {
     // Everything else is done. These requests were polled and never enqueued, so the coupler has handled them itself.
     for (const std::int64_t id : in_hand_) {
-      check(function, couplet_task_complete(tasks_, static_cast<std::uint64_t>(id), COUPLET_OK, nullptr));
+      check(function, couplet_tasks_complete(tasks_, static_cast<std::uint64_t>(id), COUPLET_OK, nullptr));
     }
     in_hand_.clear();
-    status = couplet_task_next(tasks_, nullptr, -1, &task);
+    status = couplet_tasks_next(tasks_, nullptr, -1, &task);
   }
   check(function, status);
   if (status == COUPLET_END) {
@@ -208,8 +208,8 @@ void Session::enqueue(const char* function, const int* info, int worker, const L
   if (worker < 0) {
     fatal(function, fmt::format("{} is no program id", worker));
   }
-  check(function, couplet_task_dispatch(tasks_, static_cast<std::uint64_t>(id), worker, parameters.data(),
-                                        letter.parameter_count, letter.data, letter.data_count, letter.type));
+  check(function, couplet_tasks_dispatch(tasks_, static_cast<std::uint64_t>(id), worker, parameters.data(),
+                                         letter.parameter_count, letter.data, letter.data_count, letter.type));
   in_hand_.erase(id);
   profile_.count_bytes(letter.data_count * couplet_type_bytes(letter.type));
 }
@@ -228,7 +228,7 @@ void Session::poll_as_worker(const char* function, int* source, const Letter& wa
   expected.type = wanted.data_count > 0 ? wanted.type : -1;
   couplet_task_info task{};
   task.struct_bytes = sizeof task;
-  const couplet_status status = couplet_task_next(tasks_, &expected, -1, &task);
+  const couplet_status status = couplet_tasks_next(tasks_, &expected, -1, &task);
   check(function, status);
   if (status == COUPLET_END) {
     end_polling(function);
@@ -238,7 +238,7 @@ void Session::poll_as_worker(const char* function, int* source, const Letter& wa
 }
 
 void Session::complete(const char* function) {
-  check(function, couplet_task_complete(tasks_, 0, COUPLET_OK, nullptr));
+  check(function, couplet_tasks_complete(tasks_, 0, COUPLET_OK, nullptr));
 }
 
 }  // namespace ctca

@@ -131,7 +131,7 @@ void Session::learn_roles(const char* function) {
   for (std::int32_t index = 0; index < count; ++index) {
     const char* name = nullptr;
     UniverseProgram& program = programs_.emplace_back();
-    check(function, couplet_program_info(universe_, index, &name, &program.size, &program.first_rank));
+    check(function, couplet_universe_describe_program(universe_, index, &name, &program.size, &program.first_rank));
     program.name = name;
   }
   std::vector<RoleRecord> roles(programs_.size());
@@ -217,22 +217,22 @@ void Session::open_tasks(const char* function) {
   const std::string requesters = names_of(Role::requester);
   const std::string couplers = names_of(Role::coupler);
   const std::string workers = names_of(Role::worker);
-  couplet_task_options options;
-  couplet_task_options_init(&options);
+  couplet_tasks_options options;
+  couplet_tasks_options_init(&options);
   options.couplers = couplers.c_str();
   if (role() == Role::requester) {
-    options.role = COUPLET_REQUESTER;
+    options.role = COUPLET_TASKS_REQUESTER;
   } else if (role() == Role::worker) {
-    options.role = COUPLET_WORKER;
+    options.role = COUPLET_TASKS_WORKER;
     options.worker_id = self_.id;
     options.group_size = self_.group_size;
   } else {
-    options.role = COUPLET_COUPLER;
+    options.role = COUPLET_TASKS_COUPLER;
     options.requesters = requesters.c_str();
     options.workers = workers.empty() ? nullptr : workers.c_str();
-    options.on_lost = retry_ != 0 ? COUPLET_TASK_RETRY : COUPLET_TASK_FAIL;
+    options.on_lost = retry_ != 0 ? COUPLET_TASKS_RETRY : COUPLET_TASKS_FAIL;
   }
-  check(function, couplet_task_open(universe_, "cotocoa", &options, &tasks_));
+  check(function, couplet_tasks_open(universe_, "cotocoa", &options, &tasks_));
   if (role() == Role::coupler) {
     make_poll_counts(function);
   }
@@ -362,7 +362,7 @@ void Session::finalize(const char* function) {
   } else if (role() == Role::coupler) {
     say_closing(function, Role::worker);
   }
-  check(function, couplet_task_close(tasks_));
+  check(function, couplet_tasks_close(tasks_));
   ProfileRow row = profile_.row();
   row.role = self_.role;
   row.program_id = self_.id;

@@ -211,7 +211,7 @@ void Meeting::find_blocks() {
   for (std::int32_t index = 0; index < count; ++index) {
     const char* name = nullptr;
     Block block;
-    check(couplet_program_info(universe_, index, &name, &block.size, &block.first_rank));
+    check(couplet_universe_describe_program(universe_, index, &name, &block.size, &block.first_rank));
     programs.emplace_back(name, block);
   }
   // The hub may also serve programs that do not use WaitIO: they have other names.

@@ -31,7 +31,7 @@ contains
     observer = place(2) >= p%first_row .and. place(2) <= p%last_row
     call universe%expose_area("turns", turns, turns_area)
     call universe%expose_area("sheets", sheets, sheets_area)
-    call universe%open_tasks("spacecraft", couplet_requester, tasks)
+    call universe%open_tasks("spacecraft", couplet_tasks_requester, tasks)
   end subroutine
 
   ! Records the field at the spacecraft, and submits a request if the field is worth one.
@@ -61,7 +61,7 @@ contains
     if (events > most_events) error stop "more events than expected"
     asked_at(events) = step
     kinds(events) = kind
-    call tasks%submit(couplet_any_worker, int([kind, events - 1, step - past + 1, past, place - 1], int64), &
+    call tasks%submit(couplet_tasks_any_worker, int([kind, events - 1, step - past + 1, past, place - 1], int64), &
       asked(events))
   end subroutine
 

@@ -21,7 +21,7 @@ static double current_at(const double* a, int row, int column) {
 }
 
 /* answer: the largest current at the spacecraft, its step, and the largest current in the box. */
-static void look_back(const couplet_batch* batch, double answer[3]) {
+static void look_back(const couplet_series_batch* batch, double answer[3]) {
   answer[0] = answer[2] = 0;
   for (uint64_t step = 0; step < batch->count; step++) {
     const double* a = (const double*)batch->data + step * WIDTH * WIDTH;
@@ -38,11 +38,11 @@ static void read_past(couplet_universe* universe, const int64_t* parameters, dou
   const int64_t start[] = {parameters[5] - REACH, parameters[4] - REACH};
   const int64_t stop[] = {parameters[5] + REACH + 1, parameters[4] + REACH + 1};
   couplet_series* potential;
-  couplet_batch batch = {.struct_bytes = sizeof batch};
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.start = start, options.stop = stop, options.dimensions = 2;
-  options.from = COUPLET_FROM_STEP, options.from_step = parameters[2];
+  options.from = COUPLET_SERIES_FROM_STEP, options.from_step = parameters[2];
   options.type = COUPLET_DOUBLE;
   require(couplet_series_open(universe, "potential", &options, &potential));
   require(couplet_series_read(potential, count, count, 60, NULL, 0, &batch));
@@ -57,24 +57,24 @@ static void read_past(couplet_universe* universe, const int64_t* parameters, dou
 int main(void) {
   couplet_universe* universe;
   couplet_tasks* tasks;
-  couplet_task_options options;
+  couplet_tasks_options options;
   couplet_task_info task = {.struct_bytes = sizeof task};
   couplet_status status;
-  couplet_task_options_init(&options);
-  options.role = COUPLET_WORKER, options.worker_id = WORKER;
+  couplet_tasks_options_init(&options);
+  options.role = COUPLET_TASKS_WORKER, options.worker_id = WORKER;
   require(couplet_join("sheets", NULL, &universe));
-  require(couplet_task_open(universe, "spacecraft", &options, &tasks));
-  while ((status = couplet_task_next(tasks, NULL, -1, &task)) == COUPLET_OK) {
+  require(couplet_tasks_open(universe, "spacecraft", &options, &tasks));
+  while ((status = couplet_tasks_next(tasks, NULL, -1, &task)) == COUPLET_OK) {
     double answer[3];
     couplet_area* sheets;
     read_past(universe, task.parameters, answer);
     require(couplet_area_open(universe, "sheets", task.source, 60, &sheets));
     require(couplet_area_write(sheets, 3 * (uint64_t)task.parameters[1], 3, answer, 60, NULL));
     require(couplet_area_close(sheets));
-    require(couplet_task_complete(tasks, task.id, COUPLET_OK, NULL));
+    require(couplet_tasks_complete(tasks, task.id, COUPLET_OK, NULL));
   }
   if (status != COUPLET_END) require(status);
-  require(couplet_task_close(tasks));
+  require(couplet_tasks_close(tasks));
   require(couplet_leave(universe));
   return 0;
 }

@@ -25,11 +25,13 @@ with couplet.join("turns") as universe, universe.worker("spacecraft", worker_id=
         kind, event, first, count, column, row = work.parameters
         box = [(row - 1, row + 2), (column - 1, column + 2)]
         # It holds, so nothing is overwritten while it is read.
-        with universe.series("potential", box=box, start=first) as potential:
+        with universe.open_series("potential", box=box, start=first) as potential:
             batch = potential.read(at_least=count, up_to=count)
             assert list(batch.steps) == list(range(first, first + count)), batch.steps
             normal = normal_of(np.array(batch.data))
-        with universe.series("potential", start=first + count - 1) as potential:  # the whole plane, for the picture
+        with universe.open_series(
+            "potential", start=first + count - 1
+        ) as potential:  # the whole plane, for the picture
             np.savez("output/plane.npz", step=first + count - 1, potential=potential.read().data[0])
         with universe.open_area("turns", work.source) as area:
             area.write_elements(np.array(normal), 3 * event)

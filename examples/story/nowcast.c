@@ -3,10 +3,10 @@
 
 int main(void) {
   const int64_t start[] = {50, 100}, stop[] = {150, 200};
-  couplet_open_options box;
-  couplet_open_options_init(&box);
+  couplet_series_open_options box;
+  couplet_series_open_options_init(&box);
   box.start = start, box.stop = stop, box.dimensions = 2;
-  couplet_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
   couplet_universe* universe;
   couplet_series* eta;
   double highest = -1e300;

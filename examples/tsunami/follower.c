@@ -55,7 +55,7 @@ static void analyse_slowly(void) {
 /* Reads until the ocean has ended, and writes pairs of a step and its check sum. */
 static void follow(couplet_series* eta, FILE* sums) {
   for (;;) {
-    couplet_batch batch = {.struct_bytes = sizeof batch};
+    couplet_series_batch batch = {.struct_bytes = sizeof batch};
     const couplet_status status = couplet_series_read(eta, 1, STEPS_PER_CALL, 120.0, NULL, 0, &batch);
     demand(status, "read");
     if (status == COUPLET_END) {
@@ -76,7 +76,7 @@ static void follow(couplet_series* eta, FILE* sums) {
 
 static void report(couplet_series* eta, FILE* file) {
   couplet_series_statistics counts = {.struct_bytes = sizeof counts};
-  demand(couplet_series_count(eta, &counts), "count");
+  demand(couplet_series_get_statistics(eta, &counts), "count");
   fprintf(file, "{\"name\": \"follower\", \"ranks\": 1, \"mpi\": \"none\", \"published\": %" PRIu64, counts.published);
   fprintf(file, ", \"first\": %" PRIu64 ", \"delivered\": %" PRIu64, counts.first, counts.delivered);
   fprintf(file, ", \"lost\": %" PRIu64 ", \"lost_torn\": %" PRIu64, counts.lost, counts.lost_torn);
@@ -92,9 +92,9 @@ int main(int argc, char** argv) {
   couplet_universe* universe = NULL;
   demand(couplet_join("follower", NULL, &universe), "join");
 
-  couplet_open_options options;
-  couplet_open_options_init(&options);
-  options.mode = COUPLET_FOLLOW;
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
+  options.mode = COUPLET_SERIES_FOLLOW;
   options.start = box_start;
   options.stop = box_stop;
   options.dimensions = 2;

@@ -39,7 +39,7 @@ def main(folder: Path) -> None:
         checksum = checksums.Checksum(north - south, east - west)
         steps: list[int] = []
         sums: list[int] = []
-        with universe.series("eta", box=geography.BOX) as eta:
+        with universe.open_series("eta", box=geography.BOX) as eta:
             for batch in eta.batches(at_least=16, up_to=64, reuse=True):
                 record.add(batch.steps, batch.data)
                 steps.extend(batch.steps)

@@ -90,27 +90,27 @@ class Universe {
   [[nodiscard]] ProgramInfo program(std::int32_t id) const {
     const char* name = "";
     ProgramInfo info{};
-    detail::check(couplet_program_info(handle(), id, &name, &info.size, &info.first_rank));
+    detail::check(couplet_universe_describe_program(handle(), id, &name, &info.size, &info.first_rank));
     info.name = name;
     return info;
   }
   /// Returns the universe rank of rank `rank` of the program `name`.
   [[nodiscard]] std::int32_t find_rank(const std::string& name, std::int32_t rank) const {
     std::int32_t found = -1;
-    detail::check(couplet_find_rank(handle(), name.c_str(), rank, &found));
+    detail::check(couplet_universe_find_rank(handle(), name.c_str(), rank, &found));
     return found;
   }
   /// Lets the library do pending work. Never blocks.
-  void progress() { detail::check(couplet_progress(handle())); }
+  void progress() { detail::check(couplet_universe_progress(handle())); }
   /// Returns a JSON text that describes links, limits and choices.
   [[nodiscard]] std::string explain() {
     std::string text(4096, '\0');
     std::size_t needed = 0;
-    couplet_status status = couplet_explain(handle(), text.data(), text.size(), &needed);
+    couplet_status status = couplet_universe_explain(handle(), text.data(), text.size(), &needed);
     // The text may grow between two calls.
     while (status == COUPLET_ERROR_LIMIT && needed > text.size()) {
       text.resize(needed);
-      status = couplet_explain(handle(), text.data(), text.size(), &needed);
+      status = couplet_universe_explain(handle(), text.data(), text.size(), &needed);
     }
     detail::check(status);
     text.resize(needed - 1);
@@ -126,7 +126,7 @@ class Universe {
   /// Returns the group of all ranks of this program.
   [[nodiscard]] Group program_group() const {
     couplet_group* group = nullptr;
-    detail::check(couplet_program_group(handle(), &group));
+    detail::check(couplet_universe_program_group(handle(), &group));
     return Group(group);
   }
   /// Creates the group `name` of the universe ranks `ranks`, in this order. Every member makes the same call.
@@ -146,7 +146,7 @@ class Universe {
       throw Error(COUPLET_ERROR_SHAPE,
                   "create_series: the box of series '" + name + "' has not as many dimensions as its shape");
     }
-    const couplet_series_options c = series_options(options);
+    const couplet_series_create_options c = series_options(options);
     couplet_series* series = nullptr;
     detail::check(couplet_series_create(handle(), name.c_str(), type_of<T>, static_cast<std::int32_t>(shape.size()),
                                         shape.data(), box.start.data(), box.stop.data(), &c, &series));
@@ -156,8 +156,8 @@ class Universe {
   /// OpenOptions::timeout_s. Errors: as couplet_series_open.
   template <Element T>
   [[nodiscard]] Reader<T> open_series(const std::string& name, const OpenOptions& options = {}) {
-    couplet_weights weights;
-    couplet_open_options c = open_options(name, options, weights);
+    couplet_series_weights weights;
+    couplet_series_open_options c = open_options(name, options, weights);
     c.type = type_of<T>;
     couplet_series* series = nullptr;
     detail::check(couplet_series_open(handle(), name.c_str(), &c, &series));
@@ -167,13 +167,13 @@ class Universe {
   /// writers. Errors: as couplet_series_create_fields.
   [[nodiscard]] FieldsWriter create_series(const std::string& name, const std::vector<Field>& fields,
                                            const SeriesOptions& options = {}) {
-    std::vector<couplet_field> list;
+    std::vector<couplet_series_field> list;
     std::vector<std::vector<std::int64_t>> starts(fields.size());
     std::vector<std::vector<std::int64_t>> stops(fields.size());
     for (std::size_t index = 0; index < fields.size(); ++index) {
       const Field& given = fields[index];
-      couplet_field& one = list.emplace_back();
-      couplet_field_init(&one);
+      couplet_series_field& one = list.emplace_back();
+      couplet_series_field_init(&one);
       one.name = given.name.c_str();
       one.type = given.type;
       one.dimensions = static_cast<std::int32_t>(given.shape.size());
@@ -192,7 +192,7 @@ class Universe {
         one.stop = stops[index].data();
       }
     }
-    const couplet_series_options c = series_options(options);
+    const couplet_series_create_options c = series_options(options);
     couplet_series* series = nullptr;
     detail::check(couplet_series_create_fields(handle(), name.c_str(), list.data(),
                                                static_cast<std::int32_t>(list.size()), &c, &series));
@@ -202,12 +202,12 @@ class Universe {
   /// couplet_series_open.
   [[nodiscard]] FieldsReader open_fields(const std::string& name, const std::vector<Choice>& choices = {},
                                          const OpenOptions& options = {}) {
-    couplet_weights weights;
-    couplet_open_options c = open_options(name, options, weights);
-    std::vector<couplet_choice> list;
+    couplet_series_weights weights;
+    couplet_series_open_options c = open_options(name, options, weights);
+    std::vector<couplet_series_choice> list;
     for (const Choice& given : choices) {
-      couplet_choice& one = list.emplace_back();
-      couplet_choice_init(&one);
+      couplet_series_choice& one = list.emplace_back();
+      couplet_series_choice_init(&one);
       one.name = given.name.c_str();
       if (given.box) {
         check_corners(*given.box, name);
@@ -226,19 +226,19 @@ class Universe {
   }
   /// Opens the tasks `name` to submit requests. `couplers` is the program whose ranks dispatch them.
   [[nodiscard]] Requester open_requester(const std::string& name, const std::string& couplers = "coupler") {
-    couplet_task_options c = task_options(COUPLET_REQUESTER, couplers);
+    couplet_tasks_options c = task_options(COUPLET_TASKS_REQUESTER, couplers);
     return Requester(open_tasks(name, c));
   }
   /// Opens the tasks `name` to work on them. Every rank of the program makes the same call.
   [[nodiscard]] Worker open_worker(const std::string& name, const WorkerOptions& options = {}) {
-    couplet_task_options c = task_options(COUPLET_WORKER, options.couplers);
+    couplet_tasks_options c = task_options(COUPLET_TASKS_WORKER, options.couplers);
     c.worker_id = options.worker_id;
     c.group_size = options.group_size;
     return Worker(open_tasks(name, c));
   }
   /// Opens the tasks `name` to dispatch them.
   [[nodiscard]] Coupler open_coupler(const std::string& name, const CouplerOptions& options) {
-    couplet_task_options c = task_options(COUPLET_COUPLER, options.couplers);
+    couplet_tasks_options c = task_options(COUPLET_TASKS_COUPLER, options.couplers);
     c.on_lost = static_cast<std::int32_t>(options.on_lost);
     c.policy = static_cast<std::int32_t>(options.policy);
     c.queue_limit = options.queue_limit;
@@ -286,9 +286,9 @@ class Universe {
     }
   }
   /// Returns the options of the C call. Its pointers point into `options`.
-  [[nodiscard]] static couplet_series_options series_options(const SeriesOptions& options) {
-    couplet_series_options c;
-    couplet_series_options_init(&c);
+  [[nodiscard]] static couplet_series_create_options series_options(const SeriesOptions& options) {
+    couplet_series_create_options c;
+    couplet_series_create_options_init(&c);
     c.slots = options.slots;
     if (options.memory_bytes != 0) {
       c.memory_bytes = options.memory_bytes;
@@ -303,10 +303,10 @@ class Universe {
     return c;
   }
   /// Points into the options and to `weights`.
-  [[nodiscard]] static couplet_open_options open_options(const std::string& name, const OpenOptions& options,
-                                                         couplet_weights& weights) {
-    couplet_open_options c;
-    couplet_open_options_init(&c);
+  [[nodiscard]] static couplet_series_open_options open_options(const std::string& name, const OpenOptions& options,
+                                                                couplet_series_weights& weights) {
+    couplet_series_open_options c;
+    couplet_series_open_options_init(&c);
     if (options.box) {
       check_corners(*options.box, name);
       c.start = options.box->start.data();
@@ -331,16 +331,16 @@ class Universe {
     }
     return c;
   }
-  [[nodiscard]] static couplet_task_options task_options(std::int32_t role, const std::string& couplers) {
-    couplet_task_options c;
-    couplet_task_options_init(&c);
+  [[nodiscard]] static couplet_tasks_options task_options(std::int32_t role, const std::string& couplers) {
+    couplet_tasks_options c;
+    couplet_tasks_options_init(&c);
     c.role = role;
     c.couplers = couplers.c_str();
     return c;
   }
-  [[nodiscard]] couplet_tasks* open_tasks(const std::string& name, const couplet_task_options& options) {
+  [[nodiscard]] couplet_tasks* open_tasks(const std::string& name, const couplet_tasks_options& options) {
     couplet_tasks* tasks = nullptr;
-    detail::check(couplet_task_open(handle(), name.c_str(), &options, &tasks));
+    detail::check(couplet_tasks_open(handle(), name.c_str(), &options, &tasks));
     return tasks;
   }
   [[nodiscard]] std::pair<std::int32_t, std::int32_t> rank_and_size() const {

@@ -41,20 +41,20 @@ enum {
 
 /* Methods of collective calls. */
 enum {
-  COUPLET_METHOD_AUTOMATIC = 0,     /* the library chooses by the size of the message and by the group */
-  COUPLET_METHOD_LINEAR = 1,        /* gather, scatter, scan */
-  COUPLET_METHOD_BINOMIAL = 2,      /* broadcast, reduce, gather, scatter */
-  COUPLET_METHOD_DOUBLING = 3,      /* barrier, allreduce, allgather, scan */
-  COUPLET_METHOD_RING = 4,          /* broadcast, allreduce, allgather, reduce_scatter */
-  COUPLET_METHOD_PAIRWISE = 5,      /* alltoall */
-  COUPLET_METHOD_REDUCE_LINEAR = 6, /* reduce_scatter */
-  COUPLET_METHOD_SYSTEMS = 7        /* barrier, broadcast, reduce, allreduce: once between each two hosts */
+  COUPLET_COLLECTIVE_AUTOMATIC = 0,     /* the library chooses by the size of the message and by the group */
+  COUPLET_COLLECTIVE_LINEAR = 1,        /* gather, scatter, scan */
+  COUPLET_COLLECTIVE_BINOMIAL = 2,      /* broadcast, reduce, gather, scatter */
+  COUPLET_COLLECTIVE_DOUBLING = 3,      /* barrier, allreduce, allgather, scan */
+  COUPLET_COLLECTIVE_RING = 4,          /* broadcast, allreduce, allgather, reduce_scatter */
+  COUPLET_COLLECTIVE_PAIRWISE = 5,      /* alltoall */
+  COUPLET_COLLECTIVE_REDUCE_LINEAR = 6, /* reduce_scatter */
+  COUPLET_COLLECTIVE_SYSTEMS = 7        /* barrier, broadcast, reduce, allreduce: once between each two hosts */
 };
 
 typedef struct couplet_collective_options {
   size_t struct_bytes;
   double timeout_s; /* after which this member revokes the call; default -1: never */
-  int32_t method;   /* COUPLET_METHOD_*; default COUPLET_METHOD_AUTOMATIC */
+  int32_t method;   /* COUPLET_COLLECTIVE_*; default COUPLET_COLLECTIVE_AUTOMATIC */
   int32_t reserved;
   /* How many elements `data` and `result` have, and how many entries each array of counts or offsets. A call that needs
    * more is refused. Default UINT64_MAX: not known. For broadcast, result_size is that of `data`. */

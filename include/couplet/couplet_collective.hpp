@@ -35,8 +35,8 @@ enum class Operation : couplet_operation {
 
 /// What can be set for one call.
 struct CollectiveOptions {
-  double timeout_s = for_ever;                     ///< after which this member revokes the call for all
-  std::int32_t method = COUPLET_METHOD_AUTOMATIC;  ///< COUPLET_METHOD_*
+  double timeout_s = for_ever;                         ///< after which this member revokes the call for all
+  std::int32_t method = COUPLET_COLLECTIVE_AUTOMATIC;  ///< COUPLET_COLLECTIVE_*
 };
 
 /// The counts of the members' blocks, and where the blocks begin (empty: one after the other).

@@ -51,7 +51,7 @@ inline std::vector<FieldInfo> describe_fields(const Series& series) {
   check(couplet_series_describe(series.handle(), &whole));
   std::vector<FieldInfo> fields;
   for (std::int32_t index = 0; index < whole.field_count; ++index) {
-    couplet_field_info info{};
+    couplet_series_field_info info{};
     info.struct_bytes = sizeof info;
     check(couplet_series_describe_field(series.handle(), index, &info));
     FieldInfo& made = fields.emplace_back();
@@ -136,7 +136,7 @@ class FieldsWriter : public detail::WritingEnd {
   /// Puts one array for each box of each field, in the order of creation. Returns false if nothing was written because
   /// a holding reader still needs the oldest slot (COUPLET_FULL; only if wait_timeout_s is 0).
   [[nodiscard]] bool put(const std::vector<Array>& arrays, std::int64_t step) {
-    std::vector<couplet_array> list;
+    std::vector<couplet_series_array> list;
     std::size_t at = 0;
     for (const FieldInfo& field : fields_) {
       for (const Box& box : field.boxes) {
@@ -174,7 +174,7 @@ class FieldsWriter : public detail::WritingEnd {
 /// or close, or to the caller's arrays.
 class FieldsBatch : public detail::BatchBase {
  public:
-  FieldsBatch(couplet_status status, const couplet_batch& batch, const std::vector<FieldInfo>& fields)
+  FieldsBatch(couplet_status status, const couplet_series_batch& batch, const std::vector<FieldInfo>& fields)
       : BatchBase(status, batch), fields_(&fields) {}
 
   /// Returns all steps of a field, one after the other. The field must be in the library's memory, or in an array
@@ -190,7 +190,7 @@ class FieldsBatch : public detail::BatchBase {
     if (empty()) {
       return {};
     }
-    const couplet_field_data& data = batch_.fields[index];
+    const couplet_series_field_data& data = batch_.fields[index];
     return {static_cast<const T*>(data.data), size() * data.step_bytes / sizeof(T)};
   }
   /// Returns the box of the i-th step of the batch.
@@ -215,7 +215,7 @@ class FieldsReader : public detail::Series {
   /// it has one array for each field: without gaps and with room for up_to boxes, or with strides, of which the first
   /// is that from step to step. Blocking and answers: as Reader::read.
   [[nodiscard]] FieldsBatch read(const ReadOptions& options = {}, const std::vector<Array>& outs = {}) {
-    std::vector<couplet_array> list;
+    std::vector<couplet_series_array> list;
     for (std::size_t index = 0; index < outs.size(); ++index) {
       if (index < fields_.size()) {
         const FieldInfo& field = fields_[index];
@@ -225,7 +225,7 @@ class FieldsReader : public detail::Series {
       }
       list.push_back(outs[index].c_array());
     }
-    couplet_batch batch{};
+    couplet_series_batch batch{};
     batch.struct_bytes = sizeof batch;
     const couplet_status status =
         detail::check(couplet_series_read_arrays(handle(), options.at_least, options.up_to, options.timeout_s,

@@ -18,16 +18,16 @@ extern "C" {
 #endif
 
 /* The largest number of dimensions of a grid. */
-#define COUPLET_MAX_GRID_DIMENSIONS 4
+#define COUPLET_GRID_MAX_DIMENSIONS 4
 
 /* A grid of cells, divided into blocks. All ranks give the same. */
 typedef struct couplet_grid {
   size_t struct_bytes;
   int32_t dimensions; /* 1 to 4 */
   int32_t reserved;
-  int64_t cells[COUPLET_MAX_GRID_DIMENSIONS];    /* the extents of the whole grid */
-  int32_t blocks[COUPLET_MAX_GRID_DIMENSIONS];   /* their number in each dimension; 0 (default): chosen */
-  int32_t periodic[COUPLET_MAX_GRID_DIMENSIONS]; /* 1: what is beyond one end is at the other; default 0 */
+  int64_t cells[COUPLET_GRID_MAX_DIMENSIONS];    /* the extents of the whole grid */
+  int32_t blocks[COUPLET_GRID_MAX_DIMENSIONS];   /* their number in each dimension; 0 (default): chosen */
+  int32_t periodic[COUPLET_GRID_MAX_DIMENSIONS]; /* 1: what is beyond one end is at the other; default 0 */
   const int64_t* block_cells; /* the cells of each block, dimension by dimension; NULL (default): as even as possible */
 } couplet_grid;
 
@@ -70,12 +70,12 @@ typedef struct couplet_halo_field {
   void* data;       /* the first element of the array */
   couplet_type type;
   int32_t corners; /* 1: also from blocks that share only an edge or a corner with this one; default 0 */
-  int64_t shape[COUPLET_MAX_GRID_DIMENSIONS];        /* the extents of the array, in points */
-  int64_t stride_bytes[COUPLET_MAX_GRID_DIMENSIONS]; /* distances of points; all 0 (default): dense, in C order */
-  int64_t first[COUPLET_MAX_GRID_DIMENSIONS];        /* where the block begins in the array; -1 (default): at `below` */
-  int64_t below[COUPLET_MAX_GRID_DIMENSIONS];        /* how many points come from below, in each dimension; default 0 */
-  int64_t above[COUPLET_MAX_GRID_DIMENSIONS];        /* and from above, besides the one that a staggered field shares */
-  int32_t staggered[COUPLET_MAX_GRID_DIMENSIONS];    /* 1: points lie between cells; default 0 */
+  int64_t shape[COUPLET_GRID_MAX_DIMENSIONS];        /* the extents of the array, in points */
+  int64_t stride_bytes[COUPLET_GRID_MAX_DIMENSIONS]; /* distances of points; all 0 (default): dense, in C order */
+  int64_t first[COUPLET_GRID_MAX_DIMENSIONS];        /* where the block begins in the array; -1 (default): at `below` */
+  int64_t below[COUPLET_GRID_MAX_DIMENSIONS];        /* how many points come from below, in each dimension; default 0 */
+  int64_t above[COUPLET_GRID_MAX_DIMENSIONS];        /* and from above, besides the one that a staggered field shares */
+  int32_t staggered[COUPLET_GRID_MAX_DIMENSIONS];    /* 1: points lie between cells; default 0 */
   int64_t components;                                /* the elements of a point; default 1 */
   int64_t component_stride_bytes;                    /* their distance; 0 (default): they are next to each other */
 } couplet_halo_field;

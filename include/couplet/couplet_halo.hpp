@@ -35,7 +35,7 @@ class Grid {
   Grid(const GridTerms& terms, std::int32_t rank_count) : terms_(terms) {
     const std::size_t dimensions = terms_.cells.size();
     const auto fits = [&](std::size_t entries) { return entries == 0 || entries == dimensions; };
-    if (dimensions > COUPLET_MAX_GRID_DIMENSIONS || !fits(terms_.blocks.size()) || !fits(terms_.periodic.size())) {
+    if (dimensions > COUPLET_GRID_MAX_DIMENSIONS || !fits(terms_.blocks.size()) || !fits(terms_.periodic.size())) {
       throw Error(COUPLET_ERROR_ARGUMENT, "a grid has " + std::to_string(dimensions) + " dimensions, " +
                                               std::to_string(terms_.blocks.size()) + " numbers of blocks and " +
                                               std::to_string(terms_.periodic.size()) + " periodic");

@@ -70,7 +70,7 @@ COUPLET_PORTED int couplet_ported_join(const char* program, int whole_universe, 
   couplet_ported_need(couplet_join(program, &options, &couplet_ported_universe), "join");
   if (whole_universe)
     return couplet_ported_need(couplet_universe_group(couplet_ported_universe, &couplet_world), "join");
-  return couplet_ported_need(couplet_program_group(couplet_ported_universe, &couplet_world), "join");
+  return couplet_ported_need(couplet_universe_program_group(couplet_ported_universe, &couplet_world), "join");
 }
 
 /* Leaves the universe in good order: what was sent is delivered. Without a join it does nothing. */

@@ -20,7 +20,7 @@ typedef struct couplet_series couplet_series;
 
 /* ---- writing ---- */
 
-typedef struct couplet_series_options {
+typedef struct couplet_series_create_options {
   size_t struct_bytes;
   uint64_t slots;               /* steps that are kept; 0 (default): as many as fit into memory_bytes, 2 to 4096 */
   uint64_t memory_bytes;        /* size for each writer rank, used if slots is 0; default 256 MiB */
@@ -32,10 +32,10 @@ typedef struct couplet_series_options {
   uint64_t holders;          /* readers that can hold at the same time, on each writer rank; 0 (default): 64 */
   int32_t collective;        /* 1: put and claim are collective: all writer ranks get the slot, or none; 0 (default) */
   int32_t reserved;
-} couplet_series_options;
+} couplet_series_create_options;
 
 /* Sets the options to their defaults. */
-COUPLET_API void couplet_series_options_init(couplet_series_options* options);
+COUPLET_API void couplet_series_create_options_init(couplet_series_create_options* options);
 
 /* Creates the series `name`: an array of `dimensions` dimensions with the extents `shape`, of which this rank
  * writes the box [start, stop). The box may be empty. start and stop may both be NULL if there is one writer rank:
@@ -48,7 +48,7 @@ COUPLET_API void couplet_series_options_init(couplet_series_options* options);
  * COUPLET_ERROR_NO_SPACE: the slots do not fit into the shared memory of the node. */
 COUPLET_API couplet_status couplet_series_create(couplet_universe* universe, const char* name, couplet_type type,
                                                  int32_t dimensions, const int64_t* shape, const int64_t* start,
-                                                 const int64_t* stop, const couplet_series_options* options,
+                                                 const int64_t* stop, const couplet_series_create_options* options,
                                                  couplet_series** series);
 
 /* Copies this rank's box of step `step` into the next slot and publishes it. It involves no other rank, unless the
@@ -75,8 +75,8 @@ COUPLET_API couplet_status couplet_series_publish(couplet_series* series);
 COUPLET_API couplet_status couplet_series_abandon(couplet_series* series);
 
 /* One of several arrays that belong to one step, and the part of it that this rank writes. */
-typedef struct couplet_field {
-  size_t struct_bytes; /* sizeof(couplet_field): also the distance between the fields of a list */
+typedef struct couplet_series_field {
+  size_t struct_bytes; /* sizeof(couplet_series_field): also the distance between the fields of a list */
   const char* name;    /* 1 to 63 bytes; may be "" if it is the only field */
   couplet_type type;
   int32_t dimensions; /* of shape and of each box */
@@ -85,32 +85,33 @@ typedef struct couplet_field {
   const int64_t* stop;
   int32_t box_count; /* default 1; 0: this rank writes nothing of the field */
   int32_t reserved;
-} couplet_field;
+} couplet_series_field;
 
 /* Sets the field to its defaults. */
-COUPLET_API void couplet_field_init(couplet_field* field);
+COUPLET_API void couplet_series_field_init(couplet_series_field* field);
 
 /* Creates a series of several fields (at most 64), each with any number of boxes (at most 4096 of all fields
  * together). The boxes of a field must not overlap, neither on one rank nor on several. Otherwise it is as
  * couplet_series_create.
  * COUPLET_ERROR_ARGUMENT: a field has no name, or the name of another one. */
 COUPLET_API couplet_status couplet_series_create_fields(couplet_universe* universe, const char* name,
-                                                        const couplet_field* fields, int32_t field_count,
-                                                        const couplet_series_options* options, couplet_series** series);
+                                                        const couplet_series_field* fields, int32_t field_count,
+                                                        const couplet_series_create_options* options,
+                                                        couplet_series** series);
 
 /* Where a box is in the caller's memory: its first element, and the distance in bytes from one element to the next
  * in each dimension, which may be negative. strides NULL means an array without gaps in C order. A part of a larger
  * array, such as an array without its ghost cells, is the address of its first element and the strides of the
  * larger array. */
-typedef struct couplet_array {
+typedef struct couplet_series_array {
   void* data;             /* put only reads it */
   const int64_t* strides; /* read: the distance of the steps first, then one for each dimension; put: the latter only */
   uint64_t bytes;         /* read: size of the memory; with strides: from its lowest to its highest byte, or 0 */
-} couplet_array;
+} couplet_series_array;
 
 /* Puts one array for each box of each field, in the order of creation. Each is copied once, whatever its strides are.
  * Blocking and results: as couplet_series_put. */
-COUPLET_API couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_array* arrays,
+COUPLET_API couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_series_array* arrays,
                                                      int32_t array_count, int64_t step);
 
 /* Claims as couplet_series_claim. `data` gets the memory of each box of each field, in the order of creation; each is
@@ -126,25 +127,30 @@ COUPLET_API couplet_status couplet_series_set_time(couplet_series* series, doubl
 
 /* ---- reading ---- */
 
-enum { COUPLET_HOLD = 0, COUPLET_FOLLOW = 1 };
-enum { COUPLET_FROM_OLDEST = 0, COUPLET_FROM_NEWEST = 1, COUPLET_FROM_NEXT = 2, COUPLET_FROM_STEP = 3 };
+enum { COUPLET_SERIES_HOLD = 0, COUPLET_SERIES_FOLLOW = 1 };
+enum {
+  COUPLET_SERIES_FROM_OLDEST = 0,
+  COUPLET_SERIES_FROM_NEWEST = 1,
+  COUPLET_SERIES_FROM_NEXT = 2,
+  COUPLET_SERIES_FROM_STEP = 3
+};
 
 /* A field that a reader chooses, with the box that it reads. */
-typedef struct couplet_choice {
-  size_t struct_bytes; /* sizeof(couplet_choice): also the distance between the choices of a list */
+typedef struct couplet_series_choice {
+  size_t struct_bytes; /* sizeof(couplet_series_choice): also the distance between the choices of a list */
   const char* name;
   const int64_t* start; /* this rank's box; start and stop NULL: the whole array */
   const int64_t* stop;
   int32_t dimensions; /* length of start and stop */
   couplet_type type;  /* the expected type; -1 (default): any */
-} couplet_choice;
+} couplet_series_choice;
 
 /* Sets the choice to its defaults. */
-COUPLET_API void couplet_choice_init(couplet_choice* choice);
+COUPLET_API void couplet_series_choice_init(couplet_series_choice* choice);
 
 /* A sparse matrix of weights in compressed rows. While a step is read, it turns points of the series' whole array into
  * the target points of this rank. Row r is element r of an array of one dimension, which is what the read delivers. */
-typedef struct couplet_weights {
+typedef struct couplet_series_weights {
   size_t struct_bytes;
   int64_t rows;               /* target points of this rank; 0 is possible */
   int64_t source_points;      /* elements of the whole array */
@@ -153,42 +159,45 @@ typedef struct couplet_weights {
   const double* weights;  /* for each entry its weight, which is finite */
   const uint8_t* source_mask; /* source_points marks, 0: the point is masked; NULL (default): no point is */
   double fill;                /* value of a row that has no entries or a masked source; default NaN */
-} couplet_weights;
+} couplet_series_weights;
 
 /* Sets the weights to their defaults. */
-COUPLET_API void couplet_weights_init(couplet_weights* weights);
+COUPLET_API void couplet_series_weights_init(couplet_series_weights* weights);
 
 /* What a read at physical times does about a time past the newest step: it waits for a later step, or is an error. */
-enum { COUPLET_BEYOND_WAIT = 0, COUPLET_BEYOND_ERROR = 1 };
+enum { COUPLET_SERIES_BEYOND_WAIT = 0, COUPLET_SERIES_BEYOND_ERROR = 1 };
 
-typedef struct couplet_open_options {
+typedef struct couplet_series_open_options {
   size_t struct_bytes;
   const int64_t* start; /* this rank's box, for fields without one; start and stop NULL: the whole array */
   const int64_t* stop;
   int32_t dimensions; /* length of start and stop; 0: not checked */
-  int32_t mode;       /* COUPLET_HOLD (default): the writer waits for this reader; COUPLET_FOLLOW: it never does */
-  int32_t from;       /* the first step: COUPLET_FROM_OLDEST (default) retained one, ..._NEWEST, ..._NEXT, ..._STEP */
-  int32_t local;      /* 0 (default): reads are collective over the group; 1: every rank reads for itself */
-  int64_t from_step;  /* with COUPLET_FROM_STEP: begin with the first step that is at least this */
-  couplet_type type;  /* the expected element type; -1 (default): any */
+  int32_t
+      mode; /* COUPLET_SERIES_HOLD (default): the writer waits for this reader; COUPLET_SERIES_FOLLOW: it never does */
+  int32_t from;  /* the first step: COUPLET_SERIES_FROM_OLDEST (default) retained one, ..._NEWEST, ..._NEXT, ..._STEP */
+  int32_t local; /* 0 (default): reads are collective over the group; 1: every rank reads for itself */
+  int64_t from_step; /* with COUPLET_SERIES_FROM_STEP: begin with the first step that is at least this */
+  couplet_type type; /* the expected element type; -1 (default): any */
   int32_t reserved;
   couplet_group* group;  /* the readers; NULL (default): all ranks of the program */
   double timeout_s;      /* how long the series may take to exist; default 60; 0: it has to exist */
   uint64_t buffer_bytes; /* size of the local slots for a series of another node; 0 (default): 256 MiB */
   uint64_t every;        /* n: the first step and then every n-th is delivered, the others are skipped; default 1 */
-  int32_t latest; /* 1: a read gives the at_least newest steps and skips older ones; needs COUPLET_FOLLOW; default 0 */
-  int32_t torn;   /* 1: torn steps are delivered with a mark; 0 (default): they are withheld and count as lost */
-  const couplet_choice* fields; /* the fields to read, in this order; NULL (default): all */
+  int32_t
+      latest; /* 1: a read gives the at_least newest steps and skips older ones; needs COUPLET_SERIES_FOLLOW; default 0 */
+  int32_t torn; /* 1: torn steps are delivered with a mark; 0 (default): they are withheld and count as lost */
+  const couplet_series_choice* fields; /* the fields to read, in this order; NULL (default): all */
   int32_t field_count;
   int32_t reserved2;
   double interval; /* of physical time: the first step of each is delivered, the others are skipped; 0 (default): all */
-  const couplet_weights* weights; /* used instead of boxes, for float and double; copied; NULL (default): none */
-  int32_t beyond_newest; /* for couplet_series_read_at: COUPLET_BEYOND_WAIT (default) or COUPLET_BEYOND_ERROR */
+  const couplet_series_weights* weights; /* used instead of boxes, for float and double; copied; NULL (default): none */
+  int32_t
+      beyond_newest; /* for couplet_series_read_at: COUPLET_SERIES_BEYOND_WAIT (default) or COUPLET_SERIES_BEYOND_ERROR */
   int32_t reserved3;
-} couplet_open_options;
+} couplet_series_open_options;
 
 /* Sets the options to their defaults. */
-COUPLET_API void couplet_open_options_init(couplet_open_options* options);
+COUPLET_API void couplet_series_open_options_init(couplet_series_open_options* options);
 
 /* Opens the series `name` for reading.
  * Blocking: until the series exists, at most timeout_s; even if that is 0, it waits for one answer of the hub, at most
@@ -203,29 +212,29 @@ COUPLET_API void couplet_open_options_init(couplet_open_options* options);
  * COUPLET_ERROR_MISMATCH: the ranks of a collective open do not agree on the options.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
 COUPLET_API couplet_status couplet_series_open(couplet_universe* universe, const char* name,
-                                               const couplet_open_options* options, couplet_series** series);
+                                               const couplet_series_open_options* options, couplet_series** series);
 
 /* The steps of one field. */
-typedef struct couplet_field_data {
+typedef struct couplet_series_field_data {
   const void* data;    /* count x box in C order: the caller's array, else the library's until the next read or close */
   uint64_t step_bytes; /* size of one step's box */
-} couplet_field_data;
+} couplet_series_field_data;
 
 /* What one read has delivered. The arrays are the library's, until the next read or close. */
-typedef struct couplet_batch {
-  size_t struct_bytes;              /* set by the caller: sizeof(couplet_batch) */
-  uint64_t count;                   /* number of steps */
-  const void* data;                 /* the steps of the first field, as in couplet_field_data */
-  uint64_t step_bytes;              /* size of one step's box of the first field */
-  const int64_t* steps;             /* count step numbers */
-  const uint64_t* ordinals;         /* count ordinals */
-  uint64_t lost;                    /* steps that were lost since the last read */
-  uint64_t incarnation;             /* which start of the writer this is: 0, 1, ... */
-  const uint8_t* torn;              /* count marks, 1: the step was replaced while it was copied */
-  const double* times;              /* count physical times, NaN if the writer gave none */
-  const couplet_field_data* fields; /* the steps of each field that is read */
+typedef struct couplet_series_batch {
+  size_t struct_bytes;                     /* set by the caller: sizeof(couplet_series_batch) */
+  uint64_t count;                          /* number of steps */
+  const void* data;                        /* the steps of the first field, as in couplet_series_field_data */
+  uint64_t step_bytes;                     /* size of one step's box of the first field */
+  const int64_t* steps;                    /* count step numbers */
+  const uint64_t* ordinals;                /* count ordinals */
+  uint64_t lost;                           /* steps that were lost since the last read */
+  uint64_t incarnation;                    /* which start of the writer this is: 0, 1, ... */
+  const uint8_t* torn;                     /* count marks, 1: the step was replaced while it was copied */
+  const double* times;                     /* count physical times, NaN if the writer gave none */
+  const couplet_series_field_data* fields; /* the steps of each field that is read */
   uint64_t field_count;
-} couplet_batch;
+} couplet_series_batch;
 
 /* Reads this rank's box of at least `at_least` and at most `up_to` steps, in order. If the series ends during the
  * wait, it gives what is left.
@@ -244,13 +253,14 @@ typedef struct couplet_batch {
  * COUPLET_ERROR_PEER_LOST: the writer died before it closed the series, and everything that it published was read.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
 COUPLET_API couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, uint64_t up_to,
-                                               double timeout_s, void* out, uint64_t out_bytes, couplet_batch* batch);
+                                               double timeout_s, void* out, uint64_t out_bytes,
+                                               couplet_series_batch* batch);
 
 /* Reads as couplet_series_read, into one array for each field that is read, in the order of the choice. An array
  * whose data is NULL is replaced by the library's own memory. */
 COUPLET_API couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_least, uint64_t up_to,
-                                                      double timeout_s, const couplet_array* outs, int32_t out_count,
-                                                      couplet_batch* batch);
+                                                      double timeout_s, const couplet_series_array* outs,
+                                                      int32_t out_count, couplet_series_batch* batch);
 
 /* Delivers values at `time_count` physical times, which do not descend: linear between the steps around each time,
  * for elements of type float or double. The batch has one array for each time; its times are the given ones, its
@@ -260,10 +270,10 @@ COUPLET_API couplet_status couplet_series_read_arrays(couplet_series* series, ui
  * Blocking: until the step after each time is there, at most timeout_s.
  * Collective over the group, unless opened with `local`; all ranks give the same times.
  * COUPLET_ERROR_ARGUMENT: a time is before the oldest retained step, or past the newest one with
- * COUPLET_BEYOND_ERROR, or a step has no time. Otherwise it is as couplet_series_read. */
+ * COUPLET_SERIES_BEYOND_ERROR, or a step has no time. Otherwise it is as couplet_series_read. */
 COUPLET_API couplet_status couplet_series_read_at(couplet_series* series, const double* times, int32_t time_count,
-                                                  double timeout_s, const couplet_array* outs, int32_t out_count,
-                                                  couplet_batch* batch);
+                                                  double timeout_s, const couplet_series_array* outs, int32_t out_count,
+                                                  couplet_series_batch* batch);
 
 /* ---- both sides ---- */
 
@@ -288,7 +298,7 @@ typedef struct couplet_series_info {
 COUPLET_API couplet_status couplet_series_describe(const couplet_series* series, couplet_series_info* info);
 
 /* What a field is. Texts and arrays are the library's and are valid until close. */
-typedef struct couplet_field_info {
+typedef struct couplet_series_field_info {
   size_t struct_bytes; /* set by the caller */
   const char* name;    /* "" in a series that was created without fields */
   couplet_type type;
@@ -299,12 +309,12 @@ typedef struct couplet_field_info {
   int32_t box_count;
   int32_t reserved;
   uint64_t step_bytes; /* size of all boxes of this rank */
-} couplet_field_info;
+} couplet_series_field_info;
 
 /* Describes field number `field`, counted from 0 in the order of creation or of the reader's choice.
  * COUPLET_ERROR_NOT_FOUND: the series has fewer fields. */
 COUPLET_API couplet_status couplet_series_describe_field(const couplet_series* series, int32_t field,
-                                                         couplet_field_info* info);
+                                                         couplet_series_field_info* info);
 
 /* The accounting of one rank. For a reader: published - first = delivered + lost + skipped + pending. */
 typedef struct couplet_series_statistics {
@@ -326,7 +336,7 @@ typedef struct couplet_series_statistics {
 } couplet_series_statistics;
 
 /* Gives the accounting of this rank. */
-COUPLET_API couplet_status couplet_series_count(couplet_series* series, couplet_series_statistics* statistics);
+COUPLET_API couplet_status couplet_series_get_statistics(couplet_series* series, couplet_series_statistics* statistics);
 
 /* How long a writer rank has waited for holders in put and claim, and for which of them. */
 typedef struct couplet_series_waits {
@@ -343,7 +353,7 @@ typedef struct couplet_series_waits {
 
 /* Gives the waits of this writer rank.
  * COUPLET_ERROR_STATE: the series was opened for reading. */
-COUPLET_API couplet_status couplet_series_waited(couplet_series* series, couplet_series_waits* waits);
+COUPLET_API couplet_status couplet_series_get_waits(couplet_series* series, couplet_series_waits* waits);
 
 /* Gives the ordinals [first, end) that are still there, and the newest step.
  * COUPLET_NOT_YET: there is no step yet. */

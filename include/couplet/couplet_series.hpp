@@ -77,7 +77,7 @@ class Array {
   /// Returns the strides in bytes; none if the array has no gaps.
   [[nodiscard]] const std::vector<std::int64_t>& strides() const noexcept { return strides_; }
   /// Returns the array of the C call. Its pointers point into this object.
-  [[nodiscard]] couplet_array c_array() const noexcept {
+  [[nodiscard]] couplet_series_array c_array() const noexcept {
     return {data_, strides_.empty() ? nullptr : strides_.data(), elements_ * couplet_type_bytes(type_)};
   }
 
@@ -118,7 +118,7 @@ class Series {
   [[nodiscard]] Statistics statistics() const {
     Statistics statistics{};
     statistics.struct_bytes = sizeof statistics;
-    check(couplet_series_count(owner_.get(), &statistics));
+    check(couplet_series_get_statistics(owner_.get(), &statistics));
     return statistics;
   }
   /// Returns the ordinals that are still there, or nothing before the first step.
@@ -156,7 +156,7 @@ class WritingEnd : public Series {
   [[nodiscard]] Waits waits() const {
     couplet_series_waits waits{};
     waits.struct_bytes = sizeof waits;
-    check(couplet_series_waited(handle(), &waits));
+    check(couplet_series_get_waits(handle(), &waits));
     return {waits.count,    waits.total_ns,    waits.last_ns,   waits.longest_ns,
             waits.last_for, waits.longest_for, waits.last_rank, waits.longest_rank};
   }
@@ -186,9 +186,9 @@ class BatchBase {
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return batch_.incarnation; }
 
  protected:
-  BatchBase(couplet_status status, const couplet_batch& batch) : status_(status), batch_(batch) {}
+  BatchBase(couplet_status status, const couplet_series_batch& batch) : status_(status), batch_(batch) {}
   couplet_status status_;
-  couplet_batch batch_;
+  couplet_series_batch batch_;
 };
 
 /// Returns the number of elements of this rank's box. Throws Error(COUPLET_ERROR_TYPE) if they are not of type T.
@@ -232,7 +232,7 @@ class Writer : public detail::WritingEnd {
                                            std::to_string(strides.size()) + " strides");
     }
     const Array array(first, strides);
-    const couplet_array one = array.c_array();
+    const couplet_series_array one = array.c_array();
     return detail::check(couplet_series_put_arrays(handle(), &one, 1, step)) == COUPLET_OK;
   }
   /// Gives the memory of the next slot, for computation in place until publish(). Its old contents are undefined.
@@ -254,7 +254,7 @@ class Writer : public detail::WritingEnd {
 template <Element T>
 class Batch : public detail::BatchBase {
  public:
-  Batch(couplet_status status, const couplet_batch& batch) : BatchBase(status, batch) {}
+  Batch(couplet_status status, const couplet_series_batch& batch) : BatchBase(status, batch) {}
 
   /// Returns all steps, one after the other.
   [[nodiscard]] std::span<const T> data() const noexcept {
@@ -288,7 +288,7 @@ class Reader : public detail::Series {
   /// is empty: the steps are then in the library's memory. Blocking: until at_least steps are there, at most timeout_s.
   /// Answers are in Batch::status(). Errors: as couplet_series_read.
   [[nodiscard]] Batch<T> read(const ReadOptions& options = {}, std::span<T> out = {}) {
-    couplet_batch batch{};
+    couplet_series_batch batch{};
     batch.struct_bytes = sizeof batch;
     const couplet_status status = detail::check(couplet_series_read(
         handle(), options.at_least, options.up_to, options.timeout_s, out.data(), out.size_bytes(), &batch));
@@ -298,9 +298,9 @@ class Reader : public detail::Series {
   /// are delivered if something prevents the others. out: empty (the library's buffer), or room for a box for each
   /// time.
   [[nodiscard]] Batch<T> read_at(std::span<const double> times, double timeout_s = for_ever, std::span<T> out = {}) {
-    couplet_batch batch{};
+    couplet_series_batch batch{};
     batch.struct_bytes = sizeof batch;
-    const couplet_array array{out.data(), nullptr, out.size_bytes()};
+    const couplet_series_array array{out.data(), nullptr, out.size_bytes()};
     const couplet_status status =
         detail::check(couplet_series_read_at(handle(), times.data(), static_cast<std::int32_t>(times.size()), timeout_s,
                                              &array, out.empty() ? 0 : 1, &batch));
@@ -311,7 +311,7 @@ class Reader : public detail::Series {
   std::size_t elements_;
 };
 
-/// Says how a series is created. The members are those of couplet_series_options.
+/// Says how a series is created. The members are those of couplet_series_create_options.
 struct SeriesOptions {
   std::uint64_t slots = 0;            ///< steps that are kept; 0: as many as fit into memory_bytes, 2 to 4096
   std::uint64_t memory_bytes = 0;     ///< 0: the library's default
@@ -324,12 +324,12 @@ struct SeriesOptions {
   bool collective = false;    ///< put and claim are collective over the writers; all ranks get the slot, or none
 };
 
-enum class Mode : std::int32_t { hold = COUPLET_HOLD, follow = COUPLET_FOLLOW };
+enum class Mode : std::int32_t { hold = COUPLET_SERIES_HOLD, follow = COUPLET_SERIES_FOLLOW };
 enum class From : std::int32_t {
-  oldest = COUPLET_FROM_OLDEST,
-  newest = COUPLET_FROM_NEWEST,
-  next = COUPLET_FROM_NEXT,
-  step = COUPLET_FROM_STEP
+  oldest = COUPLET_SERIES_FROM_OLDEST,
+  newest = COUPLET_SERIES_FROM_NEWEST,
+  next = COUPLET_SERIES_FROM_NEXT,
+  step = COUPLET_SERIES_FROM_STEP
 };
 
 /// A sparse matrix of weights in compressed rows, which turns points of the whole array into target points of this rank
@@ -343,7 +343,7 @@ struct Weights {
   double fill = std::numeric_limits<double>::quiet_NaN();  ///< value of a row without entries or with a masked source
 
   /// Returns the struct of the C call, which points into this object. Throws Error if the lengths do not fit.
-  [[nodiscard]] couplet_weights c_weights() const {
+  [[nodiscard]] couplet_series_weights c_weights() const {
     const bool fits = !row_offsets.empty() && sources.size() == weights.size() && row_offsets.back() >= 0 &&
                       static_cast<std::size_t>(row_offsets.back()) == sources.size() &&
                       (source_mask.empty() || source_mask.size() == static_cast<std::size_t>(source_points));
@@ -353,8 +353,8 @@ struct Weights {
                                               std::to_string(weights.size()) +
                                               " weights), and source_mask must be empty or have source_points marks");
     }
-    couplet_weights c;
-    couplet_weights_init(&c);
+    couplet_series_weights c;
+    couplet_series_weights_init(&c);
     c.rows = static_cast<std::int64_t>(row_offsets.size()) - 1;
     c.source_points = source_points;
     c.row_offsets = row_offsets.data();
@@ -367,7 +367,7 @@ struct Weights {
 };
 
 /// What a read at physical times does about a time past the newest step.
-enum class BeyondNewest : std::int32_t { wait = COUPLET_BEYOND_WAIT, error = COUPLET_BEYOND_ERROR };
+enum class BeyondNewest : std::int32_t { wait = COUPLET_SERIES_BEYOND_WAIT, error = COUPLET_SERIES_BEYOND_ERROR };
 
 struct OpenOptions {
   std::optional<Box> box = std::nullopt;  ///< none: the whole array

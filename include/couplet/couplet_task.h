@@ -14,41 +14,42 @@ extern "C" {
 typedef struct couplet_tasks couplet_tasks; /* one process's part in the tasks of one name */
 typedef struct couplet_task couplet_task;   /* one task, as its requester sees it */
 
-enum { COUPLET_REQUESTER = 0, COUPLET_WORKER = 1, COUPLET_COUPLER = 2 };
-enum { COUPLET_TASK_FAIL = 0, COUPLET_TASK_RETRY = 1 };
-enum { COUPLET_FIRST_IDLE = 0, COUPLET_ROUND_ROBIN = 1 };
-#define COUPLET_ANY_WORKER (-1)
+enum { COUPLET_TASKS_REQUESTER = 0, COUPLET_TASKS_WORKER = 1, COUPLET_TASKS_COUPLER = 2 };
+enum { COUPLET_TASKS_FAIL = 0, COUPLET_TASKS_RETRY = 1 };
+enum { COUPLET_TASKS_FIRST_IDLE = 0, COUPLET_TASKS_ROUND_ROBIN = 1 };
+#define COUPLET_TASKS_ANY_WORKER (-1)
 
-typedef struct couplet_task_options {
+typedef struct couplet_tasks_options {
   size_t struct_bytes;
-  int32_t role;       /* COUPLET_REQUESTER (default), COUPLET_WORKER or COUPLET_COUPLER */
+  int32_t role;       /* COUPLET_TASKS_REQUESTER (default), COUPLET_TASKS_WORKER or COUPLET_TASKS_COUPLER */
   int32_t worker_id;  /* worker: the id by which requests find it; -1 (default): the id of its program */
   int32_t group_size; /* worker: how many consecutive ranks do a task together; 0 (default): all of the program */
-  int32_t on_lost;    /* coupler: a lost worker's task fails (COUPLET_TASK_FAIL) or is given to others (..._RETRY) */
-  int32_t policy;     /* coupler, for COUPLET_ANY_WORKER: COUPLET_FIRST_IDLE, or COUPLET_ROUND_ROBIN over the ids */
+  int32_t on_lost;    /* coupler: a lost worker's task fails (COUPLET_TASKS_FAIL) or is given to others (..._RETRY) */
+  int32_t
+      policy; /* coupler, for COUPLET_TASKS_ANY_WORKER: COUPLET_TASKS_FIRST_IDLE, or COUPLET_TASKS_ROUND_ROBIN over the ids */
   int32_t reserved;
   uint64_t queue_limit;   /* coupler: the largest number of waiting tasks; 0 (default): as many as memory holds */
   const char* couplers;   /* the program whose ranks dispatch; default "coupler" */
   const char* requesters; /* coupler: the programs that submit, comma separated; NULL: all that are not workers */
   const char* workers;    /* coupler: the programs that work; NULL: all that are not requesters. Not both may be NULL */
-} couplet_task_options;
+} couplet_tasks_options;
 
 /* Sets the options to their defaults. */
-COUPLET_API void couplet_task_options_init(couplet_task_options* options);
+COUPLET_API void couplet_tasks_options_init(couplet_tasks_options* options);
 
 /* Opens the tasks `name`. It waits for no message. Every rank of a worker program makes the same call.
  * COUPLET_ERROR_NOT_FOUND: there is no program of the couplers' name.
  * COUPLET_ERROR_EXISTS: this process has opened these tasks already. */
-COUPLET_API couplet_status couplet_task_open(couplet_universe* universe, const char* name,
-                                             const couplet_task_options* options, couplet_tasks** tasks);
+COUPLET_API couplet_status couplet_tasks_open(couplet_universe* universe, const char* name,
+                                              const couplet_tasks_options* options, couplet_tasks** tasks);
 
 /* Closes this process's part. A requester submits nothing further; what is under way goes on. A worker's tasks that
  * were not begun are given back. A coupler ends all tasks.
  * Ownership: the handle, and handles of tasks that are not done, are invalid afterwards. A requester's call returns
  * the first error of a task that was submitted without a handle. */
-COUPLET_API couplet_status couplet_task_close(couplet_tasks* tasks);
+COUPLET_API couplet_status couplet_tasks_close(couplet_tasks* tasks);
 
-/* Submits a task to the workers with the id `worker`, or to COUPLET_ANY_WORKER; a coupler of the user may choose
+/* Submits a task to the workers with the id `worker`, or to COUPLET_TASKS_ANY_WORKER; a coupler of the user may choose
  * otherwise. Requesters only. `task` may be NULL.
  * Blocking: until a coupler has taken the task, at most timeout_s. Then parameters and payload may be changed.
  * COUPLET_FULL: the coupler's queue is full, and stayed full within the timeout.
@@ -56,9 +57,9 @@ COUPLET_API couplet_status couplet_task_close(couplet_tasks* tasks);
  * COUPLET_ERROR_NOT_FOUND: no workers have this id.
  * COUPLET_ERROR_PEER_LOST: the coupler has died or left.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait, and the task was not submitted. */
-COUPLET_API couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
-                                               int32_t parameter_count, const void* payload, uint64_t payload_count,
-                                               couplet_type type, double timeout_s, couplet_task** task);
+COUPLET_API couplet_status couplet_tasks_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
+                                                int32_t parameter_count, const void* payload, uint64_t payload_count,
+                                                couplet_type type, double timeout_s, couplet_task** task);
 
 /* Waits until the task is done, and returns how it ended: COUPLET_OK, the error that a worker or coupler gave, or
  * COUPLET_ERROR_PEER_LOST. The task is freed and its handle becomes NULL.
@@ -107,27 +108,27 @@ COUPLET_API void couplet_task_expectation_init(couplet_task_expectation* expecta
  * COUPLET_END: all requesters have closed, and everything is done.
  * COUPLET_ERROR_ARGUMENT, COUPLET_ERROR_TYPE, COUPLET_ERROR_SHAPE: the number of parameters, or the type or
  * size of the payload, is not the expected one. The task is handed back to its requester with this error. */
-COUPLET_API couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expectation* expected,
-                                             double timeout_s, couplet_task_info* info);
+COUPLET_API couplet_status couplet_tasks_next(couplet_tasks* tasks, const couplet_task_expectation* expected,
+                                              double timeout_s, couplet_task_info* info);
 
 /* Ends a task. Workers: the task in hand is done, with COUPLET_OK or with an error code and its sentence `text`
  * (may be NULL), which the requester gets; collective over the group; `id` is ignored. Couplers: task `id` ends
  * without a worker. */
-COUPLET_API couplet_status couplet_task_complete(couplet_tasks* tasks, uint64_t id, couplet_status outcome,
-                                                 const char* text);
+COUPLET_API couplet_status couplet_tasks_complete(couplet_tasks* tasks, uint64_t id, couplet_status outcome,
+                                                  const char* text);
 
 /* Gives the task `id` to workers, with these parameters and this payload, which may be those of its info. Couplers
  * only.
  * COUPLET_ERROR_NOT_FOUND: no workers have this id; the task stays in hand. */
-COUPLET_API couplet_status couplet_task_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker,
-                                                 const int64_t* parameters, int32_t parameter_count,
-                                                 const void* payload, uint64_t payload_count, couplet_type type);
+COUPLET_API couplet_status couplet_tasks_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker,
+                                                  const int64_t* parameters, int32_t parameter_count,
+                                                  const void* payload, uint64_t payload_count, couplet_type type);
 
 /* Runs the built-in coupler, which dispatches every request as it asks for. Couplers only.
  * COUPLET_OK: all requesters have closed, and everything is done.
  * COUPLET_NOT_YET: the timeout has passed.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait. */
-COUPLET_API couplet_status couplet_task_run(couplet_tasks* tasks, double timeout_s);
+COUPLET_API couplet_status couplet_tasks_run(couplet_tasks* tasks, double timeout_s);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,7 @@ namespace couplet {
 
 // ---- tasks ----------------------------------------------------------------------------------------------------------
 
-inline constexpr std::int32_t any_worker = COUPLET_ANY_WORKER;
+inline constexpr std::int32_t any_worker = COUPLET_TASKS_ANY_WORKER;
 
 /// The parameters and the payload of a request. It points to the caller's memory, which must outlive the call that uses
 /// it.
@@ -132,7 +132,7 @@ namespace detail {
 class Tasks {
  public:
   /// Closes this process's part, and throws the errors that the destructor would ignore.
-  void close() { check(couplet_task_close(owner_.release())); }
+  void close() { check(couplet_tasks_close(owner_.release())); }
   [[nodiscard]] couplet_tasks* handle() const noexcept { return owner_.get(); }
 
  protected:
@@ -145,12 +145,12 @@ class Tasks {
   [[nodiscard]] Taken take(const couplet_task_expectation* expected, double timeout_s) {
     Taken taken{COUPLET_OK, {}};
     taken.info.struct_bytes = sizeof taken.info;
-    taken.status = check(couplet_task_next(handle(), expected, timeout_s, &taken.info));
+    taken.status = check(couplet_tasks_next(handle(), expected, timeout_s, &taken.info));
     return taken;
   }
 
  private:
-  Owner<couplet_tasks, couplet_task_close> owner_;
+  Owner<couplet_tasks, couplet_tasks_close> owner_;
 };
 
 }  // namespace detail
@@ -178,7 +178,7 @@ class Requester : public detail::Tasks {
   /// most timeout_s. Returns nothing if the coupler's queue is full and stays full (COUPLET_FULL).
   [[nodiscard]] std::optional<Task> submit(std::int32_t worker, const Content& content, double timeout_s = for_ever) {
     couplet_task* task = nullptr;
-    const couplet_status status = detail::check(couplet_task_submit(
+    const couplet_status status = detail::check(couplet_tasks_submit(
         handle(), worker, content.parameters.data(), static_cast<std::int32_t>(content.parameters.size()),
         content.payload, content.payload_count, content.type, timeout_s, &task));
     return status == COUPLET_OK ? std::optional<Task>(Task(task)) : std::nullopt;
@@ -186,9 +186,9 @@ class Requester : public detail::Tasks {
   /// Submits a task without a handle: close() throws the first error of such tasks. Returns false if the coupler's
   /// queue is full and stays full (COUPLET_FULL).
   [[nodiscard]] bool post(std::int32_t worker, const Content& content, double timeout_s = for_ever) {
-    return detail::check(couplet_task_submit(handle(), worker, content.parameters.data(),
-                                             static_cast<std::int32_t>(content.parameters.size()), content.payload,
-                                             content.payload_count, content.type, timeout_s, nullptr)) == COUPLET_OK;
+    return detail::check(couplet_tasks_submit(handle(), worker, content.parameters.data(),
+                                              static_cast<std::int32_t>(content.parameters.size()), content.payload,
+                                              content.payload_count, content.type, timeout_s, nullptr)) == COUPLET_OK;
   }
 };
 
@@ -217,7 +217,7 @@ class Worker : public detail::Tasks {
   /// Completes the task in hand with COUPLET_OK, or with an error code and its sentence `text`, which the requester
   /// gets. Collective over the group.
   void complete(couplet_status outcome = COUPLET_OK, const std::string& text = {}) {
-    detail::check(couplet_task_complete(handle(), 0, outcome, detail::text_or_null(text)));
+    detail::check(couplet_tasks_complete(handle(), 0, outcome, detail::text_or_null(text)));
   }
 };
 
@@ -234,26 +234,26 @@ class Coupler : public detail::Tasks {
   /// Error(COUPLET_ERROR_NOT_FOUND) if no workers have this id; the task then stays in hand.
   void dispatch(const Work& work, std::int32_t worker) { dispatch(work, worker, work.content()); }
   void dispatch(const Work& work, std::int32_t worker, const Content& content) {
-    detail::check(couplet_task_dispatch(handle(), work.id(), worker, content.parameters.data(),
-                                        static_cast<std::int32_t>(content.parameters.size()), content.payload,
-                                        content.payload_count, content.type));
+    detail::check(couplet_tasks_dispatch(handle(), work.id(), worker, content.parameters.data(),
+                                         static_cast<std::int32_t>(content.parameters.size()), content.payload,
+                                         content.payload_count, content.type));
   }
   /// Ends the task without a worker. The requester gets `outcome` and `text`.
   void complete(const Work& work, couplet_status outcome = COUPLET_OK, const std::string& text = {}) {
-    detail::check(couplet_task_complete(handle(), work.id(), outcome, detail::text_or_null(text)));
+    detail::check(couplet_tasks_complete(handle(), work.id(), outcome, detail::text_or_null(text)));
   }
   /// Runs the built-in coupler until all requesters have closed. Returns false if timeout_s has passed before that.
   [[nodiscard]] bool run(double timeout_s = for_ever) {
-    return detail::check(couplet_task_run(handle(), timeout_s)) == COUPLET_OK;
+    return detail::check(couplet_tasks_run(handle(), timeout_s)) == COUPLET_OK;
   }
 };
 
 /// Says what becomes of a task whose worker is lost: it fails, or it is given to other workers.
-enum class OnLost : std::int32_t { fail = COUPLET_TASK_FAIL, retry = COUPLET_TASK_RETRY };
+enum class OnLost : std::int32_t { fail = COUPLET_TASKS_FAIL, retry = COUPLET_TASKS_RETRY };
 /// Says how the workers for any_worker are chosen: the first idle ones, or each id in turn.
-enum class Policy : std::int32_t { first_idle = COUPLET_FIRST_IDLE, round_robin = COUPLET_ROUND_ROBIN };
+enum class Policy : std::int32_t { first_idle = COUPLET_TASKS_FIRST_IDLE, round_robin = COUPLET_TASKS_ROUND_ROBIN };
 
-/// Says how a worker takes part. The members are those of couplet_task_options.
+/// Says how a worker takes part. The members are those of couplet_tasks_options.
 struct WorkerOptions {
   std::int32_t worker_id = -1;  ///< the id by which requests find this worker; -1: the id of its program
   /// Number of consecutive ranks that do a task together; 0: all ranks of the program.
@@ -261,7 +261,7 @@ struct WorkerOptions {
   std::string couplers = "coupler";  ///< the program whose ranks dispatch
 };
 
-/// Says how a coupler dispatches. The members are those of couplet_task_options.
+/// Says how a coupler dispatches. The members are those of couplet_tasks_options.
 struct CouplerOptions {
   OnLost on_lost = OnLost::fail;  ///< a lost worker's task fails, or is given to others
   Policy policy = Policy::first_idle;

@@ -54,21 +54,22 @@ COUPLET_API couplet_status couplet_universe_program(const couplet_universe* univ
 
 /* Gives the name, the size and the first universe rank of the program with the id `program`.
  * Ownership: the name is the library's and is valid until leave. */
-COUPLET_API couplet_status couplet_program_info(const couplet_universe* universe, int32_t program, const char** name,
-                                                int32_t* size, int32_t* first_rank);
+COUPLET_API couplet_status couplet_universe_describe_program(const couplet_universe* universe, int32_t program,
+                                                             const char** name, int32_t* size, int32_t* first_rank);
 
 /* Gives the universe rank of rank `rank` of the program called `name`.
  * COUPLET_ERROR_NOT_FOUND: there is no such program, or it has fewer ranks. */
-COUPLET_API couplet_status couplet_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
-                                             int32_t* universe_rank);
+COUPLET_API couplet_status couplet_universe_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
+                                                      int32_t* universe_rank);
 
 /* Lets the library do pending work: it moves data of all requests. Never blocks. */
-COUPLET_API couplet_status couplet_progress(couplet_universe* universe);
+COUPLET_API couplet_status couplet_universe_progress(couplet_universe* universe);
 
 /* Writes a JSON text about links, limits and choices into `text`, at most `bytes` with the final 0. `needed` may be
  * NULL and gets the full length with the final 0.
  * COUPLET_ERROR_LIMIT: the text did not fit; `needed` is set. */
-COUPLET_API couplet_status couplet_explain(couplet_universe* universe, char* text, size_t bytes, size_t* needed);
+COUPLET_API couplet_status couplet_universe_explain(couplet_universe* universe, char* text, size_t bytes,
+                                                    size_t* needed);
 
 /* ---- groups ---- */
 
@@ -76,7 +77,7 @@ COUPLET_API couplet_status couplet_explain(couplet_universe* universe, char* tex
 COUPLET_API couplet_status couplet_universe_group(couplet_universe* universe, couplet_group** group);
 
 /* Gives the group of all ranks of this program. Ownership: it belongs to the universe and need not be freed. */
-COUPLET_API couplet_status couplet_program_group(couplet_universe* universe, couplet_group** group);
+COUPLET_API couplet_status couplet_universe_program_group(couplet_universe* universe, couplet_group** group);
 
 /* Makes an ordered set of `count` universe ranks under a name. Every member makes the same call with the same
  * arguments; no message is sent. Messages of groups that differ in name or members never match.

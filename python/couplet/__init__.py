@@ -1,7 +1,7 @@
 """Couplet lets separately started parallel programs work as one: they share time series and exchange messages.
 
     with couplet.join("nowcast") as universe:
-        eta = universe.series("eta", box=[(150, 750), (100, 500)])
+        eta = universe.open_series("eta", box=[(150, 750), (100, 500)])
         for batch in eta.batches(up_to=64):    # each is one read of many steps
             batch.data                         # (steps, 600, 400)
 

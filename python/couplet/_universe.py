@@ -284,7 +284,7 @@ class Universe(Closing):
             )
         )
 
-    def series(
+    def open_series(
         self,
         name: str,
         *,

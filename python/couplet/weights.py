@@ -1,7 +1,7 @@
 """Weights that turn the points of a series into points of another grid while it is read.
 
 weights = couplet.weights.from_file("ocean-to-air.nc")          # SCRIP or ESMF
-air = universe.series("sst", weights=weights.rows_of(first, last))
+air = universe.open_series("sst", weights=weights.rows_of(first, last))
 for batch in air.batches():
     batch.data                                                  # (steps, last - first)
 """

@@ -98,7 +98,7 @@ struct Batch {
   std::vector<uint8_t> torn;
   std::vector<double> times;
 
-  explicit Batch(const couplet_batch& batch)
+  explicit Batch(const couplet_series_batch& batch)
       : count(batch.count),
         steps(batch.steps, batch.steps + count),
         ordinals(batch.ordinals, batch.ordinals + count),
@@ -136,7 +136,7 @@ couplet_status copy_description(couplet_series* series, Description& copy) {
   };
   couplet_status status = taken([&] { return couplet_series_describe(series, &info); }, take_series);
   for (int32_t index = 0; index < count && status == COUPLET_OK; ++index) {
-    couplet_field_info field{};
+    couplet_series_field_info field{};
     field.struct_bytes = sizeof field;
     const auto take_field = [&] {
       const std::ptrdiff_t corners = std::ptrdiff_t{field.box_count} * field.dimensions;
@@ -164,7 +164,7 @@ std::shared_ptr<const Description> Series::described(couplet_series* series, con
 /// Lets `call` fill a batch without the interpreter's lock, and turns it into what Series::read returns.
 template <typename Call>
 nb::tuple Series::read_batch(const char* verb, const Call& call) const {
-  couplet_batch batch{};
+  couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   Batch copy;
   const Outcome outcome = blocking([&] { return taken([&] { return call(&batch); }, [&] { copy = Batch(batch); }); });
@@ -209,7 +209,7 @@ nb::dict Series::waits() const {
     last_for = waits.last_for;
     longest_for = waits.longest_for;
   };
-  check(unlocked([&] { return taken([&] { return couplet_series_waited(series, &waits); }, take); }), "waits");
+  check(unlocked([&] { return taken([&] { return couplet_series_get_waits(series, &waits); }, take); }), "waits");
   nb::dict result;
   result["count"] = waits.count;
   result["total_ns"] = waits.total_ns;
@@ -227,7 +227,7 @@ nb::dict Series::statistics() const {
   couplet_series* const series = open_handle("statistics");
   couplet_series_statistics counts{};
   counts.struct_bytes = sizeof counts;
-  check(unlocked([&] { return couplet_series_count(series, &counts); }), "statistics");
+  check(unlocked([&] { return couplet_series_get_statistics(series, &counts); }), "statistics");
   nb::dict result;
   result["published"] = counts.published;
   result["first"] = counts.first;
@@ -284,7 +284,7 @@ bool Series::put_arrays(const nb::list& arrays, int64_t step) const {
   const auto known = described(series, "put");
   const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
-  std::vector<couplet_array> list;
+  std::vector<couplet_series_array> list;
   // The list points into this memory, which must not move.
   memory.reserve(arrays.size());
   std::size_t field = 0;
@@ -360,7 +360,7 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
   const auto known = described(series, "read");
   const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
-  std::vector<couplet_array> list;
+  std::vector<couplet_series_array> list;
   memory.reserve(outs.size());
   for (const nb::handle out : outs) {
     memory.push_back(loose_memory(out, true, "read"));
@@ -371,7 +371,7 @@ nb::tuple Series::read(uint64_t at_least, uint64_t up_to, double timeout_s, cons
     // Strided memory spans more than its own bytes. check_steps has checked that all elements are there.
     list.push_back({given.memory.data, given.strides.data(), given.strides.empty() ? given.memory.bytes : 0});
   }
-  return read_batch("read", [&](couplet_batch* batch) {
+  return read_batch("read", [&](couplet_series_batch* batch) {
     return couplet_series_read_arrays(series, at_least, up_to, timeout_s, list.data(),
                                       static_cast<int32_t>(list.size()), batch);
   });
@@ -383,7 +383,7 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
   const auto known = described(series, "read_at");
   const std::vector<Field>& fields = known->fields;
   std::vector<LooseMemory> memory;
-  std::vector<couplet_array> list;
+  std::vector<couplet_series_array> list;
   memory.reserve(outs.size());  // the arrays point to the strides
   for (const nb::handle out : outs) {
     memory.push_back(loose_memory(out, true, "read_at"));
@@ -393,7 +393,7 @@ nb::tuple Series::read_at(const std::vector<double>& times, double timeout_s, co
     }
     list.push_back({given.memory.data, is_dense(given) ? nullptr : given.strides.data(), given.memory.bytes});
   }
-  return read_batch("read_at", [&](couplet_batch* batch) {
+  return read_batch("read_at", [&](couplet_series_batch* batch) {
     return couplet_series_read_at(series, times.data(), static_cast<int32_t>(times.size()), timeout_s, list.data(),
                                   static_cast<int32_t>(list.size()), batch);
   });
@@ -416,8 +416,8 @@ void Series::close() {
 std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                       const std::vector<FieldTuple>& fields, const CreateOptions& options) {
   Use use(state, "create_series");
-  couplet_series_options c;
-  couplet_series_options_init(&c);
+  couplet_series_create_options c;
+  couplet_series_create_options_init(&c);
   c.slots = options.slots;
   if (options.memory_bytes != 0) {
     c.memory_bytes = options.memory_bytes;
@@ -441,10 +441,10 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
       return couplet_series_create(universe, name.c_str(), type, static_cast<int32_t>(shape.size()), shape.data(),
                                    start.data(), stop.data(), &c, series.get());
     }
-    std::vector<couplet_field> list;
+    std::vector<couplet_series_field> list;
     for (const auto& [field, type, shape, start, stop, boxes] : fields) {
-      couplet_field& one = list.emplace_back();
-      couplet_field_init(&one);
+      couplet_series_field& one = list.emplace_back();
+      couplet_series_field_init(&one);
       one.name = field.c_str();
       one.type = type;
       one.dimensions = static_cast<int32_t>(shape.size());
@@ -470,8 +470,8 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
 std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                     const OpenOptions& options) {
   Use use(state, "open_series");
-  couplet_open_options c;
-  couplet_open_options_init(&c);
+  couplet_series_open_options c;
+  couplet_series_open_options_init(&c);
   c.mode = options.mode;
   c.from = options.from;
   c.from_step = options.from_step;
@@ -490,10 +490,10 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
   auto series = std::make_shared<couplet_series*>(nullptr);
   const auto call = [=, start = options.start, stop = options.stop, choices = options.choices,
                      weights = options.weights]() mutable {
-    std::vector<couplet_choice> list;
+    std::vector<couplet_series_choice> list;
     for (const auto& [field, first, last] : choices) {
-      couplet_choice& one = list.emplace_back();
-      couplet_choice_init(&one);
+      couplet_series_choice& one = list.emplace_back();
+      couplet_series_choice_init(&one);
       one.name = field.c_str();
       if (first && last) {
         one.start = first->data();
@@ -505,9 +505,9 @@ std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state,
       c.fields = list.data();
       c.field_count = static_cast<int32_t>(list.size());
     }
-    couplet_weights matrix;
+    couplet_series_weights matrix;
     if (weights) {
-      couplet_weights_init(&matrix);
+      couplet_series_weights_init(&matrix);
       const auto& [points, offsets, sources, values, mask, fill] = *weights;
       matrix.rows = static_cast<int64_t>(offsets.size()) - 1;
       matrix.source_points = points;

@@ -191,8 +191,8 @@ nb::object Tasks::submit(int32_t worker, const std::vector<int64_t>& parameters,
   Use use(state, "submit");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   const auto call = [tasks, copy, worker, timeout_s] {
-    return couplet_task_submit(tasks, worker, copy->parameters.data(), static_cast<int32_t>(copy->parameters.size()),
-                               copy->payload.data(), copy->count, copy->type, timeout_s, &copy->task);
+    return couplet_tasks_submit(tasks, worker, copy->parameters.data(), static_cast<int32_t>(copy->parameters.size()),
+                                copy->payload.data(), copy->count, copy->type, timeout_s, &copy->task);
   };
   const auto give_back = [lent](couplet_status) { lent->in_use = false; };
   const Outcome outcome = interruptible(call, give_back);
@@ -217,7 +217,7 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
   const auto take = [&] { received.take(info); };
   const Outcome outcome = sliced(
       timeout_s,
-      [&](double slice) { return taken([&] { return couplet_task_next(tasks, &expected, slice, &info); }, take); },
+      [&](double slice) { return taken([&] { return couplet_tasks_next(tasks, &expected, slice, &info); }, take); },
       nothing_yet);
   const couplet_status status = check(outcome, "next");
   if (status != COUPLET_OK) {
@@ -233,7 +233,7 @@ nb::tuple Tasks::next(int64_t parameters, int64_t count, couplet_type type, doub
 void Tasks::complete(uint64_t id, couplet_status outcome, const std::string& text) const {
   couplet_tasks* const tasks = open_handle("complete");
   const Use use(state, "complete");
-  check(unlocked([&] { return couplet_task_complete(tasks, id, outcome, text_or_null(text)); }), "complete");
+  check(unlocked([&] { return couplet_tasks_complete(tasks, id, outcome, text_or_null(text)); }), "complete");
 }
 
 void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& parameters, nb::handle payload) const {
@@ -241,8 +241,8 @@ void Tasks::dispatch(uint64_t id, int32_t worker, const std::vector<int64_t>& pa
   couplet_tasks* const tasks = open_handle("dispatch");
   const Use use(state, "dispatch");
   const Outcome outcome = unlocked([&] {
-    return couplet_task_dispatch(tasks, id, worker, parameters.data(), static_cast<int32_t>(parameters.size()),
-                                 copy->payload.data(), copy->count, copy->type);
+    return couplet_tasks_dispatch(tasks, id, worker, parameters.data(), static_cast<int32_t>(parameters.size()),
+                                  copy->payload.data(), copy->count, copy->type);
   });
   check(outcome, "dispatch");
 }
@@ -251,7 +251,7 @@ bool Tasks::run(double timeout_s) const {
   couplet_tasks* const tasks = open_handle("run");
   const Use use(state, "run");
   const Outcome outcome = sliced(
-      timeout_s, [&](double slice) { return couplet_task_run(tasks, slice); }, nothing_yet);
+      timeout_s, [&](double slice) { return couplet_tasks_run(tasks, slice); }, nothing_yet);
   return check(outcome, "run") == COUPLET_OK;
 }
 
@@ -262,14 +262,14 @@ void Tasks::close() {
   const Use use(state, "close");
   couplet_tasks* const tasks = std::exchange(handle, nullptr);
   *are_closed = true;
-  check_open(unlocked([&] { return couplet_task_close(tasks); }), *state, true, "close", "handle of the tasks");
+  check_open(unlocked([&] { return couplet_tasks_close(tasks); }), *state, true, "close", "handle of the tasks");
 }
 
 std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                   const TaskOptions& options) {
   const Use use(state, "open_tasks");
-  couplet_task_options c;
-  couplet_task_options_init(&c);
+  couplet_tasks_options c;
+  couplet_tasks_options_init(&c);
   c.role = options.role;
   c.worker_id = options.worker_id;
   c.group_size = options.group_size;
@@ -280,7 +280,8 @@ std::unique_ptr<Tasks> open_tasks(const std::shared_ptr<UniverseState>& state, c
   c.requesters = text_or_null(options.requesters);
   c.workers = text_or_null(options.workers);
   auto tasks = std::make_unique<Tasks>(Tasks{state, nullptr});
-  const Outcome outcome = unlocked([&] { return couplet_task_open(use.universe(), name.c_str(), &c, &tasks->handle); });
+  const Outcome outcome =
+      unlocked([&] { return couplet_tasks_open(use.universe(), name.c_str(), &c, &tasks->handle); });
   check_open(outcome, *state, true, "open_tasks", "handle of the tasks");
   return tasks;
 }

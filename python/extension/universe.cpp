@@ -155,20 +155,20 @@ nb::tuple program_info(const Universe& universe, int32_t program) {
   const char* name = "";
   int32_t size = 0;
   int32_t first_rank = 0;
-  check(outcome_of(couplet_program_info(use.universe(), program, &name, &size, &first_rank)));
+  check(outcome_of(couplet_universe_describe_program(use.universe(), program, &name, &size, &first_rank)));
   return nb::make_tuple(name, size, first_rank);
 }
 
 int32_t find_rank(const Universe& universe, const std::string& name, int32_t rank) {
   const Use use(universe.state, "find_rank");
   int32_t found = -1;
-  check(outcome_of(couplet_find_rank(use.universe(), name.c_str(), rank, &found)));
+  check(outcome_of(couplet_universe_find_rank(use.universe(), name.c_str(), rank, &found)));
   return found;
 }
 
 void progress(const Universe& universe) {
   const Use use(universe.state, "progress");
-  check_joined(unlocked([&] { return couplet_progress(use.universe()); }), universe, "progress");
+  check_joined(unlocked([&] { return couplet_universe_progress(use.universe()); }), universe, "progress");
 }
 
 int32_t descriptor(const Universe& universe) {
@@ -183,7 +183,7 @@ std::string explain(const Universe& universe) {
   std::string text(4096, '\0');
   std::size_t needed = 0;
   const auto ask = [&] {
-    return unlocked([&] { return couplet_explain(use.universe(), text.data(), text.size(), &needed); });
+    return unlocked([&] { return couplet_universe_explain(use.universe(), text.data(), text.size(), &needed); });
   };
   Outcome outcome = ask();
   // The text may grow between two calls.
@@ -205,7 +205,7 @@ std::unique_ptr<Group> universe_group(const Universe& universe) {
 std::unique_ptr<Group> program_group(const Universe& universe) {
   const Use use(universe.state, "program_group");
   auto group = std::make_unique<Group>(Group{universe.state, nullptr});
-  check_joined(unlocked([&] { return couplet_program_group(use.universe(), &group->handle); }), universe,
+  check_joined(unlocked([&] { return couplet_universe_program_group(use.universe(), &group->handle); }), universe,
                "program_group");
   return group;
 }

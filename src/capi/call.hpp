@@ -119,8 +119,8 @@ struct couplet_series {
   std::unique_ptr<couplet::series::TimeInterpolation> interpolation;  // for couplet_series_read_at
   std::optional<couplet::series::Description> description;            // holds what describe gave out
   std::vector<std::vector<std::int64_t>> corners;  // for each field, those of its boxes: starts, then stops
-  std::vector<couplet_field_data> data;            // what the last batch points to
-  std::string last_for;                            // what couplet_series_waited gave out
+  std::vector<couplet_series_field_data> data;     // what the last batch points to
+  std::string last_for;                            // what couplet_series_get_waits gave out
   std::string longest_for;
 
   couplet::Status close();

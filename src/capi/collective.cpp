@@ -28,8 +28,9 @@ Status take_options(const couplet_collective_options* given, Arguments& argument
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_collective_options_init, function));
   COUPLET_TRY(capi::check_timeout(options.timeout_s, function));
   if (options.method < 0 || options.method >= couplet::cost::method_count) {
-    return fail(Code::argument, "{}: method is {}; COUPLET_METHOD_AUTOMATIC to COUPLET_METHOD_SYSTEMS are 0 to {}",
-                function, options.method, couplet::cost::method_count - 1);
+    return fail(Code::argument,
+                "{}: method is {}; COUPLET_COLLECTIVE_AUTOMATIC to COUPLET_COLLECTIVE_SYSTEMS are 0 to {}", function,
+                options.method, couplet::cost::method_count - 1);
   }
   arguments.timeout_s = options.timeout_s;
   arguments.sizes.input = options.data_size;
@@ -205,7 +206,7 @@ void couplet_collective_options_init(couplet_collective_options* options) {
   *options = couplet_collective_options{};
   options->struct_bytes = sizeof *options;
   options->timeout_s = -1;
-  options->method = COUPLET_METHOD_AUTOMATIC;
+  options->method = COUPLET_COLLECTIVE_AUTOMATIC;
   options->data_size = options->result_size = options->counts_size = UINT64_MAX;
 }
 

@@ -57,9 +57,9 @@ couplet_status couplet_universe_group(couplet_universe* universe, couplet_group*
   });
 }
 
-couplet_status couplet_program_group(couplet_universe* universe, couplet_group** group) {
-  return capi::call(universe, "couplet_program_group", [&]() -> Status {
-    COUPLET_TRY(capi::given(group, "couplet_program_group", "group"));
+couplet_status couplet_universe_program_group(couplet_universe* universe, couplet_group** group) {
+  return capi::call(universe, "couplet_universe_program_group", [&]() -> Status {
+    COUPLET_TRY(capi::given(group, "couplet_universe_program_group", "group"));
     *group = universe->groups[1].get();
     return {};
   });

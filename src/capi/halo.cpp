@@ -20,7 +20,7 @@ using couplet::halo::GridTerms;
 using couplet::halo::Places;
 namespace capi = couplet::capi;
 
-static_assert(couplet::halo::max_grid_dimensions == COUPLET_MAX_GRID_DIMENSIONS);
+static_assert(couplet::halo::max_grid_dimensions == COUPLET_GRID_MAX_DIMENSIONS);
 
 Status check_flag(std::int32_t value, const char* name, const char* function) {
   if (value == 0 || value == 1) return {};
@@ -33,7 +33,7 @@ Result<GridTerms> terms_of(const couplet_grid* given, const char* function) {
   GridTerms terms;
   terms.dimensions = grid.dimensions;
   std::int64_t blocks = 0;
-  const int dimensions = std::clamp(grid.dimensions, 0, COUPLET_MAX_GRID_DIMENSIONS);
+  const int dimensions = std::clamp(grid.dimensions, 0, COUPLET_GRID_MAX_DIMENSIONS);
   for (std::size_t place = 0; place < static_cast<std::size_t>(dimensions); ++place) {
     COUPLET_TRY(check_flag(grid.periodic[place], "periodic", function));
     terms.cells[place] = grid.cells[place];
@@ -61,7 +61,7 @@ Result<Grid> grid_of(const couplet_grid* given, std::int32_t rank_count, const c
 Result<Grid> divided_grid(const couplet_grid* given, std::int32_t rank, const char* function) {
   COUPLET_TRY_VALUE(const GridTerms terms, terms_of(given, function));
   std::int64_t ranks = 1;
-  for (int dimension = 0; dimension < std::min(terms.dimensions, COUPLET_MAX_GRID_DIMENSIONS); ++dimension) {
+  for (int dimension = 0; dimension < std::min(terms.dimensions, COUPLET_GRID_MAX_DIMENSIONS); ++dimension) {
     const std::int64_t blocks = terms.blocks[static_cast<std::size_t>(dimension)];
     if (blocks < 1 || __builtin_mul_overflow(ranks, blocks, &ranks) || ranks > INT32_MAX) {
       return fail(Code::argument, "{}: the grid has {} blocks in dimension {}; couplet_grid_divide sets these numbers",

@@ -22,10 +22,10 @@ constexpr double close_timeout_s = 10;
 
 Status create(couplet_universe* universe, const char* name, couplet_type type, std::int32_t dimensions,
               const std::int64_t* shape, const std::int64_t* start, const std::int64_t* stop,
-              const couplet_series_options* given, couplet_series** out) {
+              const couplet_series_create_options* given, couplet_series** out) {
   constexpr auto function = "couplet_series_create";
   COUPLET_TRY(capi::given(name, function, "name"));
-  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_options_init, function));
+  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_create_options_init, function));
   COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
   const auto specify = [&]() -> couplet::Result<series::WriterSpecification> {
     COUPLET_TRY(capi::given(shape, function, "shape"));
@@ -36,7 +36,8 @@ Status create(couplet_universe* universe, const char* name, couplet_type type, s
   return capi::create_series(universe, *group, name, specify(), options, out);
 }
 
-couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options& options, const char* function) {
+couplet::Result<series::ReaderOptions> reader_options(const couplet_series_open_options& options,
+                                                      const char* function) {
   series::ReaderOptions wanted;
   COUPLET_TRY(capi::check_timeout(options.timeout_s, function));
   if ((options.start == nullptr) != (options.stop == nullptr)) {
@@ -45,11 +46,12 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
   if (options.start != nullptr) {
     COUPLET_TRY_VALUE(wanted.box, capi::make_box(options.dimensions, options.start, options.stop, function));
   }
-  if (options.mode != COUPLET_HOLD && options.mode != COUPLET_FOLLOW) {
-    return fail(Code::argument, "{}: mode is {}; it must be COUPLET_HOLD or COUPLET_FOLLOW", function, options.mode);
+  if (options.mode != COUPLET_SERIES_HOLD && options.mode != COUPLET_SERIES_FOLLOW) {
+    return fail(Code::argument, "{}: mode is {}; it must be COUPLET_SERIES_HOLD or COUPLET_SERIES_FOLLOW", function,
+                options.mode);
   }
-  if (options.from < COUPLET_FROM_OLDEST || options.from > COUPLET_FROM_STEP) {
-    return fail(Code::argument, "{}: from is {}, which is not one of COUPLET_FROM_*", function, options.from);
+  if (options.from < COUPLET_SERIES_FROM_OLDEST || options.from > COUPLET_SERIES_FROM_STEP) {
+    return fail(Code::argument, "{}: from is {}, which is not one of COUPLET_SERIES_FROM_*", function, options.from);
   }
   wanted.mode = static_cast<series::Mode>(options.mode);
   wanted.from = static_cast<series::From>(options.from);
@@ -60,8 +62,9 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
   wanted.latest = options.latest != 0;
   wanted.torn = options.torn != 0;
   wanted.interval = options.interval;
-  if (options.beyond_newest != COUPLET_BEYOND_WAIT && options.beyond_newest != COUPLET_BEYOND_ERROR) {
-    return fail(Code::argument, "{}: beyond_newest is COUPLET_BEYOND_WAIT or COUPLET_BEYOND_ERROR, not {}", function,
+  if (options.beyond_newest != COUPLET_SERIES_BEYOND_WAIT && options.beyond_newest != COUPLET_SERIES_BEYOND_ERROR) {
+    return fail(Code::argument,
+                "{}: beyond_newest is COUPLET_SERIES_BEYOND_WAIT or COUPLET_SERIES_BEYOND_ERROR, not {}", function,
                 options.beyond_newest);
   }
   COUPLET_TRY_VALUE(wanted.weights, capi::weights_of(options, function));
@@ -69,11 +72,12 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_open_options
   return wanted;
 }
 
-Status open(couplet_universe* universe, const char* name, const couplet_open_options* given, couplet_series** out) {
+Status open(couplet_universe* universe, const char* name, const couplet_series_open_options* given,
+            couplet_series** out) {
   constexpr auto function = "couplet_series_open";
   COUPLET_TRY(capi::given(name, function, "name"));
   COUPLET_TRY(capi::given(out, function, "series"));
-  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_open_options_init, function));
+  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_series_open_options_init, function));
   COUPLET_TRY_VALUE(auto* group, capi::group_of(universe, options.group, function));
   auto made = std::make_unique<couplet_series>();
   COUPLET_TRY_VALUE(made->team, universe->universe->reading_team(*group, name, options.local != 0));
@@ -102,7 +106,7 @@ Status open(couplet_universe* universe, const char* name, const couplet_open_opt
   made->data.reserve(made->reader->describe().fields.size());  // a read that has consumed steps has to give them
   made->interpolation = std::make_unique<series::TimeInterpolation>(
       *made->reader, *made->team, universe->universe->environment(),
-      options.beyond_newest == COUPLET_BEYOND_ERROR ? series::BeyondNewest::refuse : series::BeyondNewest::wait);
+      options.beyond_newest == COUPLET_SERIES_BEYOND_ERROR ? series::BeyondNewest::refuse : series::BeyondNewest::wait);
   capi::keep(universe, std::move(made), out);
   told.done = true;
   return {};
@@ -136,16 +140,16 @@ couplet::Status couplet_series::close() {
 
 extern "C" {
 
-void couplet_series_options_init(couplet_series_options* options) {
-  *options = couplet_series_options{};
+void couplet_series_create_options_init(couplet_series_create_options* options) {
+  *options = couplet_series_create_options{};
   options->struct_bytes = sizeof *options;
   options->required_timeout_s = -1;
   options->wait_timeout_s = -1;
   options->evict_after_held_s = -1;
 }
 
-void couplet_open_options_init(couplet_open_options* options) {
-  *options = couplet_open_options{};
+void couplet_series_open_options_init(couplet_series_open_options* options) {
+  *options = couplet_series_open_options{};
   options->struct_bytes = sizeof *options;
   options->type = -1;
   options->timeout_s = 60;
@@ -154,7 +158,7 @@ void couplet_open_options_init(couplet_open_options* options) {
 
 couplet_status couplet_series_create(couplet_universe* universe, const char* name, couplet_type type,
                                      int32_t dimensions, const int64_t* shape, const int64_t* start,
-                                     const int64_t* stop, const couplet_series_options* options,
+                                     const int64_t* stop, const couplet_series_create_options* options,
                                      couplet_series** series) {
   return capi::call(universe, "couplet_series_create",
                     [&] { return create(universe, name, type, dimensions, shape, start, stop, options, series); });
@@ -208,13 +212,13 @@ couplet_status couplet_series_abandon(couplet_series* series) {
   });
 }
 
-couplet_status couplet_series_open(couplet_universe* universe, const char* name, const couplet_open_options* options,
-                                   couplet_series** series) {
+couplet_status couplet_series_open(couplet_universe* universe, const char* name,
+                                   const couplet_series_open_options* options, couplet_series** series) {
   return capi::call(universe, "couplet_series_open", [&] { return open(universe, name, options, series); });
 }
 
 couplet_status couplet_series_read(couplet_series* series, uint64_t at_least, uint64_t up_to, double timeout_s,
-                                   void* out, uint64_t out_bytes, couplet_batch* batch) {
+                                   void* out, uint64_t out_bytes, couplet_series_batch* batch) {
   return capi::call(series, "couplet_series_read", [&]() -> Status {
     if (!series->reader) {
       return capi::wrong_end("couplet_series_read", "writing");
@@ -253,10 +257,10 @@ couplet_status couplet_series_describe(const couplet_series* handle, couplet_ser
   });
 }
 
-couplet_status couplet_series_count(couplet_series* series, couplet_series_statistics* statistics) {
-  return capi::call(series, "couplet_series_count", [&] {
+couplet_status couplet_series_get_statistics(couplet_series* series, couplet_series_statistics* statistics) {
+  return capi::call(series, "couplet_series_get_statistics", [&] {
     return capi::give(statistics, to_c(series->writer ? series->writer->count() : series->reader->count()),
-                      "couplet_series_count");
+                      "couplet_series_get_statistics");
   });
 }
 

@@ -68,7 +68,7 @@ Result<layout::Box> written_box(std::int32_t dimensions, const std::int64_t* sha
 }
 
 namespace {
-Status check_timeouts(const couplet_series_options& options) {
+Status check_timeouts(const couplet_series_create_options& options) {
   constexpr auto function = "couplet_series_create";
   COUPLET_TRY(capi::check_timeout(options.required_timeout_s, function, "required_timeout_s"));
   COUPLET_TRY(capi::check_timeout(options.wait_timeout_s, function, "wait_timeout_s"));
@@ -77,8 +77,8 @@ Status check_timeouts(const couplet_series_options& options) {
 }  // namespace
 
 Status create_series(couplet_universe* universe, message::Group& group, const char* name,
-                     const Result<series::WriterSpecification>& specification, const couplet_series_options& options,
-                     couplet_series** out) {
+                     const Result<series::WriterSpecification>& specification,
+                     const couplet_series_create_options& options, couplet_series** out) {
   const Status refusal = specification.ok() ? check_timeouts(options) : specification.status();
   series::WriterSpecification nothing;
   nothing.name = name;
@@ -124,12 +124,12 @@ const series::Description& description_of(couplet_series& series) {
   return *series.description;
 }
 
-Status give_batch(couplet_series& series, const series::Batch& got, couplet_batch* batch, const char* function) {
+Status give_batch(couplet_series& series, const series::Batch& got, couplet_series_batch* batch, const char* function) {
   series.data.resize(got.field_count);
   for (std::uint64_t index = 0; index < got.field_count; ++index) {
     series.data[index] = {got.fields[index].data, got.fields[index].step_bytes};
   }
-  couplet_batch result{};
+  couplet_series_batch result{};
   result.count = got.count;
   result.data = got.data;
   result.step_bytes = got.step_bytes;
@@ -165,7 +165,7 @@ Result<Struct> element_of(const Struct* list, std::int32_t index, void (*init)(S
   return element;
 }
 
-Result<series::FieldSpecification> field_of(const couplet_field& field, const message::Group& group,
+Result<series::FieldSpecification> field_of(const couplet_series_field& field, const message::Group& group,
                                             const char* function) {
   COUPLET_TRY(given(field.name, function, "the name of a field"));
   COUPLET_TRY(given(field.shape, function, "the shape of a field"));
@@ -191,7 +191,7 @@ Result<series::FieldSpecification> field_of(const couplet_field& field, const me
   return specification;
 }
 
-Result<series::WriterSpecification> specification_of(const char* name, const couplet_field* fields,
+Result<series::WriterSpecification> specification_of(const char* name, const couplet_series_field* fields,
                                                      std::int32_t field_count, const message::Group& group,
                                                      couplet_series* const* out) {
   constexpr auto function = "couplet_series_create_fields";
@@ -200,18 +200,19 @@ Result<series::WriterSpecification> specification_of(const char* name, const cou
   series::WriterSpecification specification;
   specification.name = name;
   for (std::int32_t index = 0; index < field_count; ++index) {
-    COUPLET_TRY_VALUE(const auto field, element_of(fields, index, couplet_field_init, function));
+    COUPLET_TRY_VALUE(const auto field, element_of(fields, index, couplet_series_field_init, function));
     COUPLET_TRY_VALUE(auto made, field_of(field, group, function));
     specification.fields.push_back(std::move(made));
   }
   return specification;
 }
 
-Status create_fields(couplet_universe* universe, const char* name, const couplet_field* fields,
-                     std::int32_t field_count, const couplet_series_options* given_options, couplet_series** out) {
+Status create_fields(couplet_universe* universe, const char* name, const couplet_series_field* fields,
+                     std::int32_t field_count, const couplet_series_create_options* given_options,
+                     couplet_series** out) {
   constexpr auto function = "couplet_series_create_fields";
   COUPLET_TRY(given(name, function, "name"));
-  COUPLET_TRY_VALUE(const auto options, complete(given_options, couplet_series_options_init, function));
+  COUPLET_TRY_VALUE(const auto options, complete(given_options, couplet_series_create_options_init, function));
   COUPLET_TRY_VALUE(auto* group, group_of(universe, options.group, function));
   const auto specification = specification_of(name, fields, field_count, *group, out);
   return create_series(universe, *group, name, specification, options, out);
@@ -237,13 +238,13 @@ Status make_room(std::vector<Element>& list, std::int32_t count, const char* fun
 
 }  // namespace
 
-Status check_read(const couplet_batch* batch, double timeout_s, const char* function) {
+Status check_read(const couplet_series_batch* batch, double timeout_s, const char* function) {
   COUPLET_TRY(given(batch, function, "batch"));
   COUPLET_TRY(check_result(batch, function));
   return check_timeout(timeout_s, function);
 }
 
-Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& options, const char* function) {
+Result<std::vector<series::FieldChoice>> choices_of(const couplet_series_open_options& options, const char* function) {
   std::vector<series::FieldChoice> choices;
   if (options.fields == nullptr) {
     return choices;
@@ -253,7 +254,7 @@ Result<std::vector<series::FieldChoice>> choices_of(const couplet_open_options& 
                 options.field_count);
   }
   for (std::int32_t index = 0; index < options.field_count; ++index) {
-    COUPLET_TRY_VALUE(const auto choice, element_of(options.fields, index, couplet_choice_init, function));
+    COUPLET_TRY_VALUE(const auto choice, element_of(options.fields, index, couplet_series_choice_init, function));
     COUPLET_TRY(given(choice.name, function, "the name of a field"));
     auto& wanted = choices.emplace_back();
     wanted.name = choice.name;
@@ -279,27 +280,27 @@ namespace series = couplet::series;
 
 extern "C" {
 
-void couplet_field_init(couplet_field* field) {
-  *field = couplet_field{};
+void couplet_series_field_init(couplet_series_field* field) {
+  *field = couplet_series_field{};
   field->struct_bytes = sizeof *field;
   field->box_count = 1;
 }
 
-void couplet_choice_init(couplet_choice* choice) {
-  *choice = couplet_choice{};
+void couplet_series_choice_init(couplet_series_choice* choice) {
+  *choice = couplet_series_choice{};
   choice->struct_bytes = sizeof *choice;
   choice->type = -1;
 }
 
-couplet_status couplet_series_create_fields(couplet_universe* universe, const char* name, const couplet_field* fields,
-                                            int32_t field_count, const couplet_series_options* options,
-                                            couplet_series** series) {
+couplet_status couplet_series_create_fields(couplet_universe* universe, const char* name,
+                                            const couplet_series_field* fields, int32_t field_count,
+                                            const couplet_series_create_options* options, couplet_series** series) {
   return capi::call(universe, "couplet_series_create_fields",
                     [&] { return capi::create_fields(universe, name, fields, field_count, options, series); });
 }
 
-couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_array* arrays, int32_t array_count,
-                                         int64_t step) {
+couplet_status couplet_series_put_arrays(couplet_series* series, const couplet_series_array* arrays,
+                                         int32_t array_count, int64_t step) {
   constexpr auto function = "couplet_series_put_arrays";
   return capi::call(series, function, [&]() -> Status {
     if (!series->writer) {
@@ -352,7 +353,8 @@ couplet_status couplet_series_set_time(couplet_series* series, double time) {
 }
 
 couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_least, uint64_t up_to, double timeout_s,
-                                          const couplet_array* outs, int32_t out_count, couplet_batch* batch) {
+                                          const couplet_series_array* outs, int32_t out_count,
+                                          couplet_series_batch* batch) {
   constexpr auto function = "couplet_series_read_arrays";
   return capi::call(series, function, [&]() -> Status {
     if (!series->reader) {
@@ -377,7 +379,8 @@ couplet_status couplet_series_read_arrays(couplet_series* series, uint64_t at_le
   });
 }
 
-couplet_status couplet_series_describe_field(const couplet_series* handle, int32_t field, couplet_field_info* info) {
+couplet_status couplet_series_describe_field(const couplet_series* handle, int32_t field,
+                                             couplet_series_field_info* info) {
   auto* series = const_cast<couplet_series*>(handle);
   constexpr auto function = "couplet_series_describe_field";
   return capi::call(series, function, [&]() -> Status {
@@ -388,7 +391,7 @@ couplet_status couplet_series_describe_field(const couplet_series* handle, int32
     }
     const auto& described = description.fields[static_cast<std::size_t>(field)];
     const auto& corners = series->corners[static_cast<std::size_t>(field)];
-    couplet_field_info result{};
+    couplet_series_field_info result{};
     result.name = described.name.c_str();
     result.type = described.type;
     result.dimensions = static_cast<std::int32_t>(described.shape.size());
@@ -401,8 +404,8 @@ couplet_status couplet_series_describe_field(const couplet_series* handle, int32
   });
 }
 
-couplet_status couplet_series_waited(couplet_series* series, couplet_series_waits* waits) {
-  constexpr auto function = "couplet_series_waited";
+couplet_status couplet_series_get_waits(couplet_series* series, couplet_series_waits* waits) {
+  constexpr auto function = "couplet_series_get_waits";
   return capi::call(series, function, [&]() -> Status {
     if (!series->writer) {
       return capi::wrong_end(function, "reading");

@@ -11,11 +11,12 @@
 
 namespace couplet::capi {
 
-Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_open_options& options, const char* function) {
+Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_series_open_options& options,
+                                                          const char* function) {
   if (options.weights == nullptr) {
     return std::shared_ptr<const series::Weights>();
   }
-  COUPLET_TRY_VALUE(const auto given_weights, complete(options.weights, couplet_weights_init, function));
+  COUPLET_TRY_VALUE(const auto given_weights, complete(options.weights, couplet_series_weights_init, function));
   if (given_weights.rows < 0 || given_weights.source_points < 1) {
     return fail(Code::argument, "{}: weights with {} rows and {} source points; at least 0 and 1 are needed", function,
                 given_weights.rows, given_weights.source_points);
@@ -49,8 +50,8 @@ Result<std::shared_ptr<const series::Weights>> weights_of(const couplet_open_opt
 
 namespace {
 
-Status read_at(couplet_series& series, std::span<const double> times, double timeout_s, const couplet_array* outs,
-               std::int32_t out_count, couplet_batch* batch) {
+Status read_at(couplet_series& series, std::span<const double> times, double timeout_s,
+               const couplet_series_array* outs, std::int32_t out_count, couplet_series_batch* batch) {
   constexpr auto function = "couplet_series_read_at";
   std::vector<series::Out> arrays;
   Status room;
@@ -75,14 +76,15 @@ namespace capi = couplet::capi;
 
 extern "C" {
 
-void couplet_weights_init(couplet_weights* weights) {
-  *weights = couplet_weights{};
+void couplet_series_weights_init(couplet_series_weights* weights) {
+  *weights = couplet_series_weights{};
   weights->struct_bytes = sizeof *weights;
   weights->fill = std::numeric_limits<double>::quiet_NaN();
 }
 
 couplet_status couplet_series_read_at(couplet_series* series, const double* times, int32_t time_count, double timeout_s,
-                                      const couplet_array* outs, int32_t out_count, couplet_batch* batch) {
+                                      const couplet_series_array* outs, int32_t out_count,
+                                      couplet_series_batch* batch) {
   constexpr auto function = "couplet_series_read_at";
   return capi::call(series, function, [&]() -> couplet::Status {
     if (!series->reader) {

@@ -31,25 +31,26 @@ Status other_role(const char* function, const char* role) {
   return fail(Code::state, "{}: only a {} may call it; these tasks were opened in another role", function, role);
 }
 
-Status open_role(couplet_tasks& made, task::Post& post, const char* name, const couplet_task_options& options) {
+Status open_role(couplet_tasks& made, task::Post& post, const char* name, const couplet_tasks_options& options) {
   const std::string couplers = options.couplers == nullptr ? "coupler" : options.couplers;
-  if (options.role == COUPLET_REQUESTER) {
+  if (options.role == COUPLET_TASKS_REQUESTER) {
     COUPLET_TRY_VALUE(made.requester, task::Requester::open(post, name, couplers));
     made.requester->owner = &made;
     return {};
   }
-  if (options.role == COUPLET_WORKER) {
+  if (options.role == COUPLET_TASKS_WORKER) {
     COUPLET_TRY_VALUE(made.worker, task::Worker::open(post, name, couplers, {options.worker_id, options.group_size}));
     return {};
   }
-  if (options.role != COUPLET_COUPLER || options.on_lost < COUPLET_TASK_FAIL || options.on_lost > COUPLET_TASK_RETRY ||
-      options.policy < COUPLET_FIRST_IDLE || options.policy > COUPLET_ROUND_ROBIN) {
-    return fail(Code::argument, "couplet_task_open: role {}, on_lost {} or policy {} does not exist", options.role,
+  if (options.role != COUPLET_TASKS_COUPLER || options.on_lost < COUPLET_TASKS_FAIL ||
+      options.on_lost > COUPLET_TASKS_RETRY || options.policy < COUPLET_TASKS_FIRST_IDLE ||
+      options.policy > COUPLET_TASKS_ROUND_ROBIN) {
+    return fail(Code::argument, "couplet_tasks_open: role {}, on_lost {} or policy {} does not exist", options.role,
                 options.on_lost, options.policy);
   }
   task::CouplerOptions wanted;
-  wanted.on_lost = options.on_lost == COUPLET_TASK_RETRY ? task::OnLost::retry : task::OnLost::fail;
-  wanted.policy = options.policy == COUPLET_ROUND_ROBIN ? task::Policy::round_robin : task::Policy::first_idle;
+  wanted.on_lost = options.on_lost == COUPLET_TASKS_RETRY ? task::OnLost::retry : task::OnLost::fail;
+  wanted.policy = options.policy == COUPLET_TASKS_ROUND_ROBIN ? task::Policy::round_robin : task::Policy::first_idle;
   wanted.queue_limit = options.queue_limit;
   wanted.requesters = capi::split_names(options.requesters == nullptr ? "" : options.requesters);
   wanted.workers = capi::split_names(options.workers == nullptr ? "" : options.workers);
@@ -111,7 +112,7 @@ Status give_info(couplet_task_info* info, const task::Incoming& incoming) {
   result.payload_count = incoming.count;
   result.parameter_count = static_cast<int32_t>(incoming.parameters.size());
   result.type = incoming.type;
-  return capi::give(info, result, "couplet_task_next");
+  return capi::give(info, result, "couplet_tasks_next");
 }
 
 }  // namespace
@@ -125,8 +126,8 @@ couplet::Status couplet_tasks::close() {
 
 extern "C" {
 
-void couplet_task_options_init(couplet_task_options* options) {
-  *options = couplet_task_options{};
+void couplet_tasks_options_init(couplet_tasks_options* options) {
+  *options = couplet_tasks_options{};
   options->struct_bytes = sizeof *options;
   options->worker_id = -1;
   options->couplers = "coupler";
@@ -136,12 +137,12 @@ void couplet_task_expectation_init(couplet_task_expectation* expectation) {
   *expectation = couplet_task_expectation{sizeof(couplet_task_expectation), -1, -1, -1, 0};
 }
 
-couplet_status couplet_task_open(couplet_universe* universe, const char* name, const couplet_task_options* options,
-                                 couplet_tasks** tasks) {
-  return capi::call(universe, "couplet_task_open", [&]() -> Status {
-    COUPLET_TRY(capi::given(name, "couplet_task_open", "name"));
-    COUPLET_TRY(capi::given(tasks, "couplet_task_open", "tasks"));
-    COUPLET_TRY_VALUE(const auto wanted, capi::complete(options, couplet_task_options_init, "couplet_task_open"));
+couplet_status couplet_tasks_open(couplet_universe* universe, const char* name, const couplet_tasks_options* options,
+                                  couplet_tasks** tasks) {
+  return capi::call(universe, "couplet_tasks_open", [&]() -> Status {
+    COUPLET_TRY(capi::given(name, "couplet_tasks_open", "name"));
+    COUPLET_TRY(capi::given(tasks, "couplet_tasks_open", "tasks"));
+    COUPLET_TRY_VALUE(const auto wanted, capi::complete(options, couplet_tasks_options_init, "couplet_tasks_open"));
     auto made = std::make_unique<couplet_tasks>();
     made->owner = universe;
     COUPLET_TRY(open_role(*made, universe->universe->post(), name, wanted));
@@ -151,14 +152,14 @@ couplet_status couplet_task_open(couplet_universe* universe, const char* name, c
   });
 }
 
-couplet_status couplet_task_close(couplet_tasks* tasks) {
-  return capi::close(tasks, &couplet_universe::tasks, "couplet_task_close", [&] { return tasks->close(); });
+couplet_status couplet_tasks_close(couplet_tasks* tasks) {
+  return capi::close(tasks, &couplet_universe::tasks, "couplet_tasks_close", [&] { return tasks->close(); });
 }
 
-couplet_status couplet_task_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
-                                   int32_t parameter_count, const void* payload, uint64_t payload_count,
-                                   couplet_type type, double timeout_s, couplet_task** one) {
-  constexpr auto function = "couplet_task_submit";
+couplet_status couplet_tasks_submit(couplet_tasks* tasks, int32_t worker, const int64_t* parameters,
+                                    int32_t parameter_count, const void* payload, uint64_t payload_count,
+                                    couplet_type type, double timeout_s, couplet_task** one) {
+  constexpr auto function = "couplet_tasks_submit";
   return capi::call(tasks, function, [&]() -> Status {
     if (!tasks->requester) {
       return other_role(function, "requester");
@@ -200,9 +201,9 @@ couplet_status couplet_task_waitany(int32_t count, couplet_task** tasks, double 
   });
 }
 
-couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expectation* expected, double timeout_s,
-                                 couplet_task_info* info) {
-  constexpr auto function = "couplet_task_next";
+couplet_status couplet_tasks_next(couplet_tasks* tasks, const couplet_task_expectation* expected, double timeout_s,
+                                  couplet_task_info* info) {
+  constexpr auto function = "couplet_tasks_next";
   return capi::call(tasks, function, [&]() -> Status {
     COUPLET_TRY(capi::given(info, function, "info"));
     COUPLET_TRY(capi::check_timeout(timeout_s, function));
@@ -223,8 +224,8 @@ couplet_status couplet_task_next(couplet_tasks* tasks, const couplet_task_expect
   });
 }
 
-couplet_status couplet_task_complete(couplet_tasks* tasks, uint64_t id, couplet_status outcome, const char* text) {
-  constexpr auto function = "couplet_task_complete";
+couplet_status couplet_tasks_complete(couplet_tasks* tasks, uint64_t id, couplet_status outcome, const char* text) {
+  constexpr auto function = "couplet_tasks_complete";
   return capi::call(tasks, function, [&]() -> Status {
     if (outcome > 0 || std::string_view(couplet_status_name(outcome)) == "unknown") {
       return fail(Code::argument, "{}: {} is neither COUPLET_OK nor an error", function, outcome);
@@ -239,10 +240,10 @@ couplet_status couplet_task_complete(couplet_tasks* tasks, uint64_t id, couplet_
   });
 }
 
-couplet_status couplet_task_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker, const int64_t* parameters,
-                                     int32_t parameter_count, const void* payload, uint64_t payload_count,
-                                     couplet_type type) {
-  constexpr auto function = "couplet_task_dispatch";
+couplet_status couplet_tasks_dispatch(couplet_tasks* tasks, uint64_t id, int32_t worker, const int64_t* parameters,
+                                      int32_t parameter_count, const void* payload, uint64_t payload_count,
+                                      couplet_type type) {
+  constexpr auto function = "couplet_tasks_dispatch";
   return capi::call(tasks, function, [&]() -> Status {
     if (!tasks->coupler) {
       return other_role(function, "coupler");
@@ -253,11 +254,11 @@ couplet_status couplet_task_dispatch(couplet_tasks* tasks, uint64_t id, int32_t 
   });
 }
 
-couplet_status couplet_task_run(couplet_tasks* tasks, double timeout_s) {
-  return capi::call(tasks, "couplet_task_run", [&]() -> Status {
-    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_task_run"));
+couplet_status couplet_tasks_run(couplet_tasks* tasks, double timeout_s) {
+  return capi::call(tasks, "couplet_tasks_run", [&]() -> Status {
+    COUPLET_TRY(capi::check_timeout(timeout_s, "couplet_tasks_run"));
     return tasks->coupler ? tasks->coupler->run(couplet::os::deadline_after(timeout_s))
-                          : other_role("couplet_task_run", "coupler");
+                          : other_role("couplet_tasks_run", "coupler");
   });
 }
 

@@ -27,7 +27,8 @@ Result<std::int32_t> find_program(const couplet::runtime::Universe& universe, co
     }
     known += (id == 0 ? "'" : ", '") + programs[id].name + "'";
   }
-  return fail(Code::not_found, "couplet_find_rank: no program '{}' in this universe; there are {}", name, known);
+  return fail(Code::not_found, "couplet_universe_find_rank: no program '{}' in this universe; there are {}", name,
+              known);
 }
 
 // What other threads have begun may end before the universe is left.
@@ -213,12 +214,12 @@ couplet_status couplet_universe_program(const couplet_universe* universe, int32_
   });
 }
 
-couplet_status couplet_program_info(const couplet_universe* universe, int32_t program, const char** name, int32_t* size,
-                                    int32_t* first_rank) {
-  return capi::look(universe, "couplet_program_info", [&]() -> Status {
+couplet_status couplet_universe_describe_program(const couplet_universe* universe, int32_t program, const char** name,
+                                                 int32_t* size, int32_t* first_rank) {
+  return capi::look(universe, "couplet_universe_describe_program", [&]() -> Status {
     const auto& programs = universe->universe->membership().programs();
     if (program < 0 || static_cast<std::size_t>(program) >= programs.size()) {
-      return fail(Code::not_found, "couplet_program_info: no program {}; ids are 0 to {}", program,
+      return fail(Code::not_found, "couplet_universe_describe_program: no program {}; ids are 0 to {}", program,
                   programs.size() - 1);
     }
     const auto& info = programs[static_cast<std::size_t>(program)];
@@ -235,29 +236,29 @@ couplet_status couplet_program_info(const couplet_universe* universe, int32_t pr
   });
 }
 
-couplet_status couplet_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
-                                 int32_t* universe_rank) {
-  return capi::look(universe, "couplet_find_rank", [&]() -> Status {
-    COUPLET_TRY(capi::given(name, "couplet_find_rank", "name"));
-    COUPLET_TRY(capi::given(universe_rank, "couplet_find_rank", "universe_rank"));
+couplet_status couplet_universe_find_rank(const couplet_universe* universe, const char* name, int32_t rank,
+                                          int32_t* universe_rank) {
+  return capi::look(universe, "couplet_universe_find_rank", [&]() -> Status {
+    COUPLET_TRY(capi::given(name, "couplet_universe_find_rank", "name"));
+    COUPLET_TRY(capi::given(universe_rank, "couplet_universe_find_rank", "universe_rank"));
     COUPLET_TRY_VALUE(const std::int32_t id, find_program(*universe->universe, name));
     const auto& info = universe->universe->membership().programs()[static_cast<std::size_t>(id)];
     if (rank < 0 || rank >= info.size) {
-      return fail(Code::not_found, "couplet_find_rank: program '{}' has ranks 0 to {}, not {}", name, info.size - 1,
-                  rank);
+      return fail(Code::not_found, "couplet_universe_find_rank: program '{}' has ranks 0 to {}, not {}", name,
+                  info.size - 1, rank);
     }
     *universe_rank = info.first_rank + rank;
     return {};
   });
 }
 
-couplet_status couplet_progress(couplet_universe* universe) {
-  return capi::call(universe, "couplet_progress", [&] { return universe->universe->progress(); });
+couplet_status couplet_universe_progress(couplet_universe* universe) {
+  return capi::call(universe, "couplet_universe_progress", [&] { return universe->universe->progress(); });
 }
 
-couplet_status couplet_explain(couplet_universe* universe, char* text, size_t bytes, size_t* needed) {
-  return capi::call(universe, "couplet_explain", [&]() -> Status {
-    return capi::give_text(universe->universe->explain(), text, bytes, needed, "couplet_explain");
+couplet_status couplet_universe_explain(couplet_universe* universe, char* text, size_t bytes, size_t* needed) {
+  return capi::call(universe, "couplet_universe_explain", [&]() -> Status {
+    return capi::give_text(universe->universe->explain(), text, bytes, needed, "couplet_universe_explain");
   });
 }
 

@@ -21,7 +21,7 @@ enum class Collective : std::uint8_t {
   scan,
 };
 
-// The values are those of COUPLET_METHOD_* in couplet_collective.h.
+// The values are those of COUPLET_COLLECTIVE_* in couplet_collective.h.
 enum class Method : std::uint8_t {
   automatic = 0,
   linear = 1,         // the root, or the neighbor, one after the other

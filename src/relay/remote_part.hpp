@@ -74,7 +74,7 @@ class RemotePart final : public series::Part {
   // Subscribes over a new channel: for the first time, or to continue where a lost relay has stopped.
   void ask();
   void send_credit();
-  [[nodiscard]] bool holds() const noexcept { return source_.wish.mode == COUPLET_HOLD; }
+  [[nodiscard]] bool holds() const noexcept { return source_.wish.mode == COUPLET_SERIES_HOLD; }
   [[nodiscard]] std::uint64_t arrived_end() const;
   // Checks that this is the next piece of what is being received.
   [[nodiscard]] Status check_piece(const wire::FrameHeader& header, std::uint64_t offset, std::uint64_t bytes) const;

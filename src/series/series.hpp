@@ -26,12 +26,12 @@ class Part;
 class Window;
 enum class AgreementPoint : std::uint8_t;  // series/collective.hpp
 
-enum class Mode : std::uint8_t { hold = COUPLET_HOLD, follow = COUPLET_FOLLOW };
+enum class Mode : std::uint8_t { hold = COUPLET_SERIES_HOLD, follow = COUPLET_SERIES_FOLLOW };
 enum class From : std::uint8_t {
-  oldest = COUPLET_FROM_OLDEST,
-  newest = COUPLET_FROM_NEWEST,
-  next = COUPLET_FROM_NEXT,
-  step = COUPLET_FROM_STEP
+  oldest = COUPLET_SERIES_FROM_OLDEST,
+  newest = COUPLET_SERIES_FROM_NEWEST,
+  next = COUPLET_SERIES_FROM_NEXT,
+  step = COUPLET_SERIES_FROM_STEP
 };
 
 // The field and the boxes of it that a reader rank wants.

@@ -76,8 +76,8 @@ struct SubscribedField {
 
 struct Subscribe {
   std::uint16_t incarnation = 0;  // incarnation of the reader's process
-  std::uint8_t mode = 0;          // COUPLET_HOLD or COUPLET_FOLLOW
-  std::uint8_t from = 0;          // one of COUPLET_FROM_*
+  std::uint8_t mode = 0;          // COUPLET_SERIES_HOLD or COUPLET_SERIES_FOLLOW
+  std::uint8_t from = 0;          // one of COUPLET_SERIES_FROM_*
   // The reader continues with `next` after another relay was lost, and `from` is not used.
   bool again = false;
   bool latest = false;  // the reader follows, and wants only the newest step

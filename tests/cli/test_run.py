@@ -28,7 +28,7 @@ with couplet.join("ocean") as universe:
 READER = """\
 import couplet
 with couplet.join("nowcast") as universe:
-    steps = sum(len(batch) for batch in universe.series("eta").batches(up_to=8))
+    steps = sum(len(batch) for batch in universe.open_series("eta").batches(up_to=8))
 print("steps", steps)
 """
 STUBBORN = """\
@@ -107,7 +107,7 @@ LOOKING_READER = """\
 import couplet, os, subprocess
 wide = dict(os.environ, COLUMNS="200")
 with couplet.join("nowcast") as universe:
-    series = universe.series("eta")
+    series = universe.open_series("eta")
     seen, looked = [], ""
     for batch in series.batches(up_to=8):
         seen += batch.steps.tolist()
@@ -251,7 +251,7 @@ def waiting_with(published):
                 return view
         time.sleep(0.01)
 with couplet.join("nowcast") as universe:
-    series = universe.series("eta")
+    series = universe.open_series("eta")
     waiting_with(published=4)  # perhaps still for this program to open the series
     steps = len(series.read(up_to=1))
     longest_s = waiting_with(published=5).longest_s  # certainly for this reader

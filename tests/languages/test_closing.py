@@ -50,12 +50,12 @@ SCENE = (
     + """
 def series(universe, number, wait):
     writer = universe.create_series(f"eta{number}", (4,), slots=2)
-    reader = universe.series(f"eta{number}", local=True)
+    reader = universe.open_series(f"eta{number}", local=True)
     return (lambda: wait(reader)), reader.close
 
 def put(universe, number):
     writer = universe.create_series(f"eta{number}", (4,), slots=2, required_readers="waiter")
-    reader = universe.series(f"eta{number}", local=True)
+    reader = universe.open_series(f"eta{number}", local=True)
     writer.put(np.zeros(4), 1)
     writer.put(np.zeros(4), 2)
     return (lambda: writer.put(np.zeros(4), 3)), writer.close
@@ -111,7 +111,7 @@ TOGETHER = (
     TOOLS
     + """
 with couplet.join("waiter", multiple_threads=True) as universe:
-    eta = universe.series("eta")
+    eta = universe.open_series("eta")
     eta.read()
     if universe.program_rank == 0:
         print(*close_while_it_waits(eta.read, eta.close), sep="\\n", flush=True)

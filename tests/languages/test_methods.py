@@ -26,7 +26,7 @@ def test_a_series_describes_itself(solo: couplet.Universe) -> None:
         retained = writer.retained
         assert retained is not None
         assert (retained.first, retained.end, retained.newest_step, writer.newest) == (0, 3, 30, 30)
-        with solo.series("eta", box=(slice(1, 3), slice(2, 6)), dtype=np.float32, buffer_bytes=1 << 20) as reader:
+        with solo.open_series("eta", box=(slice(1, 3), slice(2, 6)), dtype=np.float32, buffer_bytes=1 << 20) as reader:
             info = reader.describe()
             assert (info.name, info.program, info.writers, info.box_shape) == ("eta", "solo", 1, (2, 4))
             assert info.step_bytes == info.fields[""].step_bytes == 2 * 4 * 4
@@ -39,11 +39,11 @@ def test_a_series_describes_itself(solo: couplet.Universe) -> None:
             assert (statistics.lost_torn, statistics.delivered_torn, statistics.bytes) == (0, 0, 3 * 32)
             assert min(statistics.copy_ns, statistics.held_ns, statistics.library_ns) >= 0
         with pytest.raises(couplet.ElementTypeError):
-            solo.series("eta", dtype=np.float64)
+            solo.open_series("eta", dtype=np.float64)
 
 
 def test_a_series_of_single_values(solo: couplet.Universe) -> None:
-    with solo.create_series("level", (1,)) as writer, solo.series("level") as reader:
+    with solo.create_series("level", (1,)) as writer, solo.open_series("level") as reader:
         writer.put([2.5], 1)
         assert reader.read().data.tolist() == [[2.5]]
 
@@ -52,7 +52,7 @@ def test_starts_of_a_reader(solo: couplet.Universe) -> None:
     with solo.create_series("eta", (2,), slots=8) as writer:
         for step in (10, 20, 30):
             writer.put(np.full(2, float(step)), step)
-        first = {start: solo.series("eta", start=start) for start in ("oldest", "newest", "next", 15, 20)}
+        first = {start: solo.open_series("eta", start=start) for start in ("oldest", "newest", "next", 15, 20)}
         writer.put(np.full(2, 40.0), 40)
         steps = {start: int(reader.read(up_to=1).steps[0]) for start, reader in first.items()}
         assert steps == {"oldest": 10, "newest": 30, "next": 40, 15: 20, 20: 20}
@@ -63,7 +63,7 @@ def test_starts_of_a_reader(solo: couplet.Universe) -> None:
 def test_writer_says_for_whom_it_has_waited(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (2,), slots=2, wait_timeout=0.01, holders=3)
     assert (writer.waits.count, writer.waits.last_for, writer.waits.last_rank) == (0, "", -1)
-    with solo.series("eta"):
+    with solo.open_series("eta"):
         for step in (1, 2):
             writer.put(np.zeros(2), step)
         with pytest.raises(couplet.DeadlineError):
@@ -76,7 +76,7 @@ def test_writer_says_for_whom_it_has_waited(solo: couplet.Universe) -> None:
 
 def test_full_is_told_by_put_and_claim(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (2,), slots=2, wait_timeout=0)
-    with solo.series("eta") as reader:
+    with solo.open_series("eta") as reader:
         for step in (1, 2):
             writer.put(np.zeros(2), step)
         with pytest.raises(couplet.Full, match="step 3"):
@@ -95,7 +95,7 @@ def test_full_is_told_by_put_and_claim(solo: couplet.Universe) -> None:
 
 def test_a_batch_gives_fields_by_name(solo: couplet.Universe) -> None:
     fields = {"u": (np.float64, (2,), ((0, 2),)), "v": (np.int32, (3,))}
-    with solo.create_series("flow", fields=fields) as writer, solo.series("flow", fields={"v": None}) as reader:
+    with solo.create_series("flow", fields=fields) as writer, solo.open_series("flow", fields={"v": None}) as reader:
         writer.put({"u": np.zeros(2), "v": np.arange(3, dtype=np.int32)}, 1)
         batch = reader.read()
         assert batch["v"].tolist() == [[0, 1, 2]] and list(batch.fields) == ["v"]
@@ -122,7 +122,7 @@ def test_reading_in_coroutines(solo: couplet.Universe, reuse: bool) -> None:
         return found
 
     async def play() -> None:
-        reader = solo.series("eta")
+        reader = solo.open_series("eta")
         assert (await reader.read_async(timeout=0.01)).status == "not yet"
         found, _ = await asyncio.gather(read(reader), write(writer))
         assert found == [1, 2, 3, 4, 5, 6]
@@ -133,7 +133,7 @@ def test_reading_in_coroutines(solo: couplet.Universe, reuse: bool) -> None:
 
 
 def test_an_event_loop_of_ones_own(solo: couplet.Universe) -> None:
-    with solo.create_series("eta", (3,)) as writer, solo.series("eta") as reader:
+    with solo.create_series("eta", (3,)) as writer, solo.open_series("eta") as reader:
         two = reader.steps(2)
         assert solo.descriptor >= 0
         assert couplet.arm_any([two]) is None

@@ -39,7 +39,7 @@ def test_blocked_calls_release_the_gil(join_here: Callable[..., World]) -> None:
                         series.put(np.full((2, 3), float(step)), step)
                 seen["answer"] = universe.group.recv(tag=1)
             else:
-                with universe.series("eta") as series:
+                with universe.open_series("eta") as series:
                     seen["steps"] = [step for batch in series.batches(up_to=1) for step, _ in batch]
                 universe.group.send("thanks", universe.find_rank("left"), 1)
 
@@ -89,7 +89,7 @@ def test_a_timeout_without_end_does_not_end_at_once(join_here: Callable[..., Wor
     join_here("solo:1")
     with couplet.join("solo", multiple_threads=True) as universe:
         writer = universe.create_series("eta", (3,), slots=2)
-        reader = universe.series("eta", timeout=timeout)
+        reader = universe.open_series("eta", timeout=timeout)
         read: list[couplet.Batch] = []
         received = np.zeros(1)
 
@@ -112,10 +112,10 @@ def test_a_timeout_that_is_no_number_is_refused(solo: couplet.Universe) -> None:
     nan = float("nan")
     writer = solo.create_series("eta", (3,), slots=2)
     writer.put(np.ones(3), 1)
-    reader = solo.series("eta")
+    reader = solo.open_series("eta")
     for call in (
         lambda: reader.read(timeout=nan),
-        lambda: solo.series("eta", timeout=nan),
+        lambda: solo.open_series("eta", timeout=nan),
         lambda: solo.create_series("zeta", (3,), wait_timeout=nan),
         lambda: solo.group.Irecv(np.zeros(1), 0, 1).wait(nan),
         lambda: solo.group.Send(np.zeros(1), 0, 2, timeout=nan),
@@ -141,7 +141,7 @@ def test_a_dropped_request_keeps_its_buffer(solo: couplet.Universe) -> None:
 
 def test_data_outlives_the_next_read(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (50, 40), slots=4)
-    reader = solo.series("eta")
+    reader = solo.open_series("eta")
     batches = []
     for step in range(1, 4):
         writer.put(np.full((50, 40), float(step)), step)
@@ -154,7 +154,7 @@ def test_data_outlives_the_next_read(solo: couplet.Universe) -> None:
 
 def test_reuse_reads_into_one_array(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (2, 2), np.int16, slots=8)
-    reader = solo.series("eta")
+    reader = solo.open_series("eta")
     for step in range(1, 6):
         writer.put(np.full((2, 2), step, np.int16), step)
     writer.close()
@@ -164,8 +164,8 @@ def test_reuse_reads_into_one_array(solo: couplet.Universe) -> None:
 
 def test_every_third_step_and_the_latest(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (4,), slots=16)
-    third = solo.series("eta", every=3)
-    latest = solo.series("eta", mode="follow", latest=True, torn=True)
+    third = solo.open_series("eta", every=3)
+    latest = solo.open_series("eta", mode="follow", latest=True, torn=True)
     for step in range(11):
         writer.put(np.full(4, float(step)), step)
     assert third.read(at_least=3).steps.tolist() == [0, 3, 6, 9]
@@ -176,7 +176,7 @@ def test_every_third_step_and_the_latest(solo: couplet.Universe) -> None:
     assert third.statistics.skipped == 6 and latest.statistics.skipped == 10
     assert third.statistics.balanced and latest.statistics.balanced
     with pytest.raises(couplet.ArgumentError, match="latest"):
-        solo.series("eta", latest=True)
+        solo.open_series("eta", latest=True)
     for end in (third, latest, writer):
         end.close()
 
@@ -189,7 +189,7 @@ def test_a_claim_that_fails_is_not_published(solo: couplet.Universe) -> None:
     with writer.claim(1) as slot:
         slot[...] = 7
     assert writer.newest == 1
-    assert solo.series("eta").read().data.tolist() == [[7, 7, 7]]
+    assert solo.open_series("eta").read().data.tolist() == [[7, 7, 7]]
     with pytest.raises(ValueError, match="read-only"):
         slot[0] = 8
 
@@ -216,7 +216,7 @@ class Foreign:
 
 def test_dlpack(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (2, 3), np.float32, slots=4)
-    reader = solo.series("eta")
+    reader = solo.open_series("eta")
     writer.put(Foreign(np.full((2, 3), 4, np.float32)), 1)
     out = np.zeros((1, 2, 3), np.float32)
     reader.read(out=Foreign(out))
@@ -236,7 +236,7 @@ def test_what_cannot_be_sent(solo: couplet.Universe, what: Any) -> None:
 
 def test_waiting_for_holders_has_an_end(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (3,), slots=2, wait_timeout=0.25)
-    reader = solo.series("eta")
+    reader = solo.open_series("eta")
     writer.put(np.zeros(3), 1)
     writer.put(np.zeros(3), 2)
     with pytest.raises(couplet.DeadlineError, match=r"'eta'.* 0\.25 s: program 'solo'") as raised:
@@ -254,7 +254,7 @@ def test_the_environment_says_how_long_to_wait_for_holders(
     monkeypatch.setenv("COUPLET_SERIES_ETA_WAIT_TIMEOUT_S", "0.25")
     with couplet.join("solo") as universe:
         writer = universe.create_series("eta", (3,), slots=2)
-        reader = universe.series("eta")
+        reader = universe.open_series("eta")
         writer.put(np.zeros(3), 1)
         writer.put(np.zeros(3), 2)
         with pytest.raises(couplet.DeadlineError, match=r"'eta'.* 0\.25 s: program 'solo'"):
@@ -289,7 +289,7 @@ def test_a_required_reader_that_does_not_come_is_told(join_here: Callable[..., W
 
 def test_objects_know_that_they_have_ended(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (3,), slots=4)
-    reader = solo.series("eta")
+    reader = solo.open_series("eta")
     group = solo.group
     with writer, reader:
         writer.put(np.zeros(3), 1)

@@ -21,7 +21,7 @@ import couplet
 ROUNDS = 60
 
 def reader(universe, number):
-    return universe.series("sky", local=True, mode="follow", start="newest")
+    return universe.open_series("sky", local=True, mode="follow", start="newest")
 
 def writer(universe, number):
     made = universe.create_series(f"own{number}", (4,), slots=4)
@@ -190,13 +190,13 @@ import couplet
 
 universe = couplet.join("ender", multiple_threads=True)
 eta = universe.create_series("eta", (4,), slots=4)
-reader = universe.series("eta", local=True, mode="follow")
+reader = universe.open_series("eta", local=True, mode="follow")
 group = universe.group
 lock = threading.Lock()
 
 def reopen():
     with lock:
-        universe.series("eta", local=True, mode="follow").close()
+        universe.open_series("eta", local=True, mode="follow").close()
 
 CALLS = {
     "a long wait": lambda: reader.read(timeout=60),

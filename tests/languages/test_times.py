@@ -39,14 +39,14 @@ def check(batch: couplet.Batch, times: list[float] = TIMES) -> None:
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_times_without_an_array(solo: couplet.Universe, dtype: Any) -> None:
-    with write(solo, dtype), solo.series("eta") as reader:
+    with write(solo, dtype), solo.open_series("eta") as reader:
         batch = reader.read_at(TIMES)
         check(batch)
         assert batch.data.dtype == dtype
 
 
 def test_times_into_an_array(solo: couplet.Universe) -> None:
-    with write(solo), solo.series("eta") as reader:
+    with write(solo), solo.open_series("eta") as reader:
         out = np.full((5, *SHAPE), -1.0)
         batch = reader.read_at(TIMES, out=out)
         check(batch)
@@ -55,14 +55,14 @@ def test_times_into_an_array(solo: couplet.Universe) -> None:
 
 
 def test_one_time(solo: couplet.Universe) -> None:
-    with write(solo), solo.series("eta") as reader:
+    with write(solo), solo.open_series("eta") as reader:
         check(reader.read_at(1.5), [1.5])
         check(reader.read_at(np.float32(2.5)), [2.5])
 
 
 def test_times_of_a_box_of_one_column(solo: couplet.Universe) -> None:
     """A dimension of one element may have any stride."""
-    with write(solo), solo.series("eta", box=((1, 3), (2, 3))) as reader:
+    with write(solo), solo.open_series("eta", box=((1, 3), (2, 3))) as reader:
         out = np.zeros((3, 2, 4))[:, :, :1]
         with pytest.raises(couplet.ArgumentError, match="C order"):
             reader.read_at(TIMES, out=out)
@@ -73,14 +73,14 @@ def test_times_of_a_box_of_one_column(solo: couplet.Universe) -> None:
 
 @pytest.mark.parametrize("out", [np.zeros((3, 3, 4)).transpose(0, 2, 1), np.zeros((6, 4, 3))[::2]])
 def test_an_array_with_gaps_or_in_another_order_is_refused(solo: couplet.Universe, out: np.ndarray) -> None:
-    with write(solo), solo.series("eta") as reader:
+    with write(solo), solo.open_series("eta") as reader:
         with pytest.raises(couplet.ArgumentError, match="without gaps, in C order"):
             reader.read_at(TIMES, out=out)
         check(reader.read_at(TIMES))
 
 
 def test_an_array_that_does_not_fit_is_refused(solo: couplet.Universe) -> None:
-    with write(solo), solo.series("eta") as reader:
+    with write(solo), solo.open_series("eta") as reader:
         with pytest.raises(couplet.ShapeError, match="out has shape"):
             reader.read_at(TIMES, out=np.zeros((2, *SHAPE)))
         with pytest.raises(couplet.ElementTypeError, match="float32"):
@@ -93,11 +93,11 @@ def test_times_of_several_fields(solo: couplet.Universe) -> None:
     with solo.create_series("flow", fields={"u": (np.float32, (3,)), "v": (np.float64, (2, 2))}, slots=8) as writer:
         for step in range(3):
             writer.put({"u": np.full(3, step, np.float32), "v": np.full((2, 2), 10.0 * step)}, step, time=step)
-        with solo.series("flow") as reader:
+        with solo.open_series("flow") as reader:
             batch = reader.read_at([0.25, 1.5])
             assert batch["u"].tolist() == [[0.25] * 3, [1.5] * 3]
             assert batch["v"].tolist() == [[[2.5] * 2] * 2, [[15.0] * 2] * 2]
-        with solo.series("flow") as reader:
+        with solo.open_series("flow") as reader:
             out = {"u": np.zeros((1, 3), np.float32), "v": np.zeros((1, 2, 2))}
             reader.read_at(0.5, out=out)
             assert out["u"].tolist() == [[0.5] * 3] and out["v"].tolist() == [[[5.0] * 2] * 2]
@@ -108,12 +108,12 @@ WEIGHTS = couplet.Weights(12, np.array([0, 2, 3]), np.array([0, 11, 5]), np.arra
 
 def test_remapped_times(solo: couplet.Universe) -> None:
     expected = [[0.25 * field[0] + 0.75 * field[11], field[5]] for field in (values_at(time).ravel() for time in TIMES)]
-    with write(solo), solo.series("eta", weights=WEIGHTS) as reader:
+    with write(solo), solo.open_series("eta", weights=WEIGHTS) as reader:
         assert np.allclose(reader.read_at(TIMES).data, expected)
 
 
 def test_remapped_times_into_an_array(solo: couplet.Universe) -> None:
-    with write(solo), solo.series("eta", weights=WEIGHTS) as reader:
+    with write(solo), solo.open_series("eta", weights=WEIGHTS) as reader:
         out = np.zeros((1, 2))
         for time in TIMES:
             field = values_at(time).ravel()
@@ -123,7 +123,7 @@ def test_remapped_times_into_an_array(solo: couplet.Universe) -> None:
 
 def test_times_that_do_not_come(solo: couplet.Universe) -> None:
     writer = write(solo)
-    with solo.series("eta") as reader, solo.series("eta", beyond_newest="error") as strict:
+    with solo.open_series("eta") as reader, solo.open_series("eta", beyond_newest="error") as strict:
         check(reader.read_at([2.5, 9.0], timeout=0.05), [2.5])  # the earlier ones are delivered
         assert reader.read_at(9.0, timeout=0).status == "not yet"
         with pytest.raises(couplet.Error, match="9"):

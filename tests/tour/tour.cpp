@@ -101,7 +101,7 @@ void series_right(couplet_universe* universe, const Baton& there, const Baton& /
   couplet_series* series = nullptr;
   must(couplet_series_open(universe, "eta", nullptr, &series));
   double data[24];
-  couplet_batch batch{};
+  couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   must(couplet_series_read(series, 1, 1, -1, data, sizeof data, &batch));
   tour::start();
@@ -117,7 +117,7 @@ void relay_left(couplet_universe* universe, const Baton& there, const Baton& bac
   const double data[24] = {};
   must(couplet_series_put(series, data, 1));
   while (!back.passed()) {  // the reader opens, and reads the first step
-    must(couplet_progress(universe));
+    must(couplet_universe_progress(universe));
   }
   back.take();
   tour::start();
@@ -132,7 +132,7 @@ void relay_right(couplet_universe* universe, const Baton& there, const Baton& ba
   couplet_series* series = nullptr;
   must(couplet_series_open(universe, "eta", nullptr, &series));
   double data[24];
-  couplet_batch batch{};
+  couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
   must(couplet_series_read(series, 1, 1, -1, data, sizeof data, &batch));
   back.pass();

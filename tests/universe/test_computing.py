@@ -23,7 +23,7 @@ def test_a_reader_on_another_node(make_world: Callable[..., World], protection: 
     ocean.ready()
     nowcast.ready()
     ocean.get(f"series = universe.create_series('eta', (1 << 20,), 'f8', slots={STEPS})")
-    nowcast.get(f"reader = universe.series('eta', mode='hold', buffer_bytes={STEPS} << 23)")
+    nowcast.get(f"reader = universe.open_series('eta', mode='hold', buffer_bytes={STEPS} << 23)")
     ocean.get(f"[series.put(np.full(1 << 20, step + 0.5), step) for step in range({STEPS})]")
     nowcast.get(COMPUTES.format(5))
     for step in range(STEPS):

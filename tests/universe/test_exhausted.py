@@ -96,12 +96,12 @@ def test_no_file_is_left_for_a_guest(make_world: MakeWorld, links: str) -> None:
         guest = Guest(world, "guest", 0, 1, COUPLET_LINKS=links).ready()
         pid = guest.process.pid
         before = limit_files(pid, files(pid))
-        guest.refused("universe.series('eta', start='next')", "LIMIT", "'eta'", "Too many open files")
+        guest.refused("universe.open_series('eta', start='next')", "LIMIT", "'eta'", "Too many open files")
         guest.refused("universe.create_series('own', (4,), 'i8')", "LIMIT", "'own'", "Too many open files")
         guest.refused("universe.group.Send(np.zeros(4), 3, timeout=100)", "LIMIT", "'pong'", "Too many open files")
         four.go_on()
         limit_files(pid, before[0])
-        guest.get("eta = universe.series('eta', start='next')")
+        guest.get("eta = universe.open_series('eta', start='next')")
         assert int(guest.get("len(eta.read(timeout=100))")) > 0
         guest.get("own = universe.create_series('own', (4,), 'i8')")
         guest.get("[each.close() for each in (eta, own)]")
@@ -166,7 +166,7 @@ def test_memory_is_refused(make_world: MakeWorld) -> None:
         create = "universe.create_series('{}', (1 << 20,), 'f8', slots=4)"
         guest.get(f"own = {create.format('own')}")
         guest.get("[own.put(np.full(1 << 20, float(step)), step) for step in range(4)]")
-        guest.get("reader = universe.series('own')")
+        guest.get("reader = universe.open_series('own')")
         guest.get("allow_more_memory(24 << 20)")
         assert guest.ask("reader.read(at_least=4)").startswith("error MemoryError Unable to allocate")
         guest.refused(create.format("another"), "MEMORY", "'another'", "bytes")
@@ -194,7 +194,7 @@ def test_the_relay_needs_no_thread_for_a_writer_that_it_serves(make_world: MakeW
         before = resource.prlimit(relay.pid, resource.RLIMIT_AS)
         room = pages * resource.getpagesize() + 2 * MEGABYTE  # for the slots, not for another stack
         resource.prlimit(relay.pid, resource.RLIMIT_AS, (room, before[1]))
-        guest.get("eta = universe.series('eta', mode='follow', start='next')")
+        guest.get("eta = universe.open_series('eta', mode='follow', start='next')")
         four.go_on()
         resource.prlimit(relay.pid, resource.RLIMIT_AS, before)
         assert int(guest.get("len(eta.read(timeout=100))")) > 0
@@ -218,7 +218,7 @@ def test_a_relay_is_started_once_there_are_descriptors_again(make_world: MakeWor
     assert not world.relays()
     ocean.ask("[os.close(each) for each in held]")
     ocean.get("series.put(np.zeros(4), 0)")
-    nowcast.say("reader = universe.series('eta', mode='hold', timeout=100)")
+    nowcast.say("reader = universe.open_series('eta', mode='hold', timeout=100)")
     step = 0
     while not world.relays():  # each put lets the process look again
         step += 1

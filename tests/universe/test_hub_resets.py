@@ -131,7 +131,7 @@ def test_a_relay_that_nobody_uses_yet_waits_for_the_hub(make_world: MakeWorld) -
     nowcast.ready()
     ocean.get("series = universe.create_series('eta', (4,), 'f8', slots=4)")
     ocean.get("[series.put(np.zeros(4), step) for step in range(3)]")
-    nowcast.get("universe.series('eta', mode='follow').close()")  # the relay is there, and nobody uses it
+    nowcast.get("universe.open_series('eta', mode='follow').close()")  # the relay is there, and nobody uses it
     world.hub.send_signal(signal.SIGSTOP)
     try:
         reset_hub_connections(world)
@@ -140,7 +140,7 @@ def test_a_relay_that_nobody_uses_yet_waits_for_the_hub(make_world: MakeWorld) -
         time.sleep(1)  # the fault took less
     finally:
         world.hub.send_signal(signal.SIGCONT)
-    nowcast.get("reader = universe.series('eta', mode='follow', timeout=30)")
+    nowcast.get("reader = universe.open_series('eta', mode='follow', timeout=30)")
     assert nowcast.get("[step for step, _ in reader.read(3, 3, timeout=30)]") == "[0, 1, 2]"
     nowcast.leave()
     world.wait_for_relays()

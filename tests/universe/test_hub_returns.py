@@ -188,7 +188,7 @@ import couplet, sys
 universe = couplet.join("nowcast")
 print("joined", flush=True)
 sys.stdin.readline()
-for batch in universe.series("eta").batches(up_to=1):
+for batch in universe.open_series("eta").batches(up_to=1):
     for step, array in batch:
         print(step, array, flush=True)
 """

@@ -20,7 +20,7 @@ WAITS = {
     "series": (
         "reader.read(1, 1)",
         "series = universe.create_series('eta', (4,), 'f8')",
-        "reader = universe.series('eta', mode='hold')",
+        "reader = universe.open_series('eta', mode='hold')",
     ),
     "area": (
         "all(area.read() is not None for _ in iter(int, 1))",
@@ -89,7 +89,7 @@ def test_the_hold_of_a_reader_that_is_killed_on_another_node_ends(make_world: Ma
         "series = universe.create_series('eta', (4,), 'f8', slots=2, required_readers=['nowcast'], wait_timeout=100)"
     )
     ocean.say("[series.put(np.zeros(4), step) for step in range(3)]")
-    nowcast.get("reader = universe.series('eta', mode='hold')")
+    nowcast.get("reader = universe.open_series('eta', mode='hold')")
     nowcast.get("reader.read(1, 1, timeout=100)")
     ocean.hear()
     world.kill_hub()

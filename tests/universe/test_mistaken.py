@@ -141,13 +141,13 @@ def test_a_member_that_makes_every_mistake(make_world: MakeWorld) -> None:
     world = make_world(f"{PROGRAMS},guest:1?")
     with quartet(world) as four:
         guest = Guest(world, "guest", 0, 1).ready()
-        series = "universe.series('eta', timeout=100, mode='follow'"
+        series = "universe.open_series('eta', timeout=100, mode='follow'"
         guest.refused("universe.create_series('eta', (4,), 'i8')", "EXISTS", "'eta'", "'ocean'")
         guest.refused(f"{series}, box=[(0, 5000)])", "SHAPE", "'eta'", "5000", "4096")
         guest.refused(f"{series}, box=[(0, 5), (0, 5)])", "SHAPE", "'eta'", "2", "1")
         guest.refused(f"{series}, dtype='f4')", "TYPE", "'eta'", "int64")
-        guest.refused("universe.series('zeta', timeout=0.1)", "TIMEOUT", "'zeta'")
-        guest.get("eta = universe.series('eta', start='next')")
+        guest.refused("universe.open_series('zeta', timeout=0.1)", "TIMEOUT", "'zeta'")
+        guest.get("eta = universe.open_series('eta', start='next')")
         guest.refused("eta.read(at_least=9, up_to=9)", "LIMIT", "'eta'", "9", "8")
         guest.get("eta.close()")
         guest.refused("universe.create_series('own', (4,), 'i8', box=[(2, 7)])", "SHAPE", "'own'", "7", "4")
@@ -170,7 +170,7 @@ def test_a_full_table_of_readers_is_a_limit_and_has_room_again(make_world: MakeW
     with quartet(world) as four:
         guest = Guest(world, "guest", 0, 1).ready()
         entries = 64 - 1  # nowcast has one; followers need none
-        one = "universe.series('eta', start='next')"
+        one = "universe.open_series('eta', start='next')"
         guest.get(f"many = [{one} for n in range({entries})]")
         guest.refused(one, "LIMIT", "'eta'", "64")
         guest.get("many.pop().close()")

@@ -96,7 +96,7 @@ async def loop(universe, eta):
     take(eta)
 
 universe = couplet.join("waiter")
-eta = universe.series("eta")
+eta = universe.open_series("eta")
 eta.read()
 if sys.argv[1:] == ["loop"]:
     asyncio.run(loop(universe, eta))
@@ -173,7 +173,7 @@ async def main(universe, eta):
     assert [batch async for batch in eta] == []
     ticking.cancel()
     assert len(ticks) > 2
-    closed = universe.series("eta", mode="follow", start="oldest")
+    closed = universe.open_series("eta", mode="follow", start="oldest")
     closed.close()
     try:
         await universe.ready(closed)
@@ -183,7 +183,7 @@ async def main(universe, eta):
         raise AssertionError("a closed series is waited for")
 
 universe = couplet.join("waiter")
-eta = universe.series("eta")
+eta = universe.open_series("eta")
 asyncio.run(main(universe, eta))
 eta.close()
 universe.leave()
@@ -217,7 +217,7 @@ async def count(eta):
     return steps
 
 with couplet.join("waiter") as universe:
-    with universe.series("eta") as eta:
+    with universe.open_series("eta") as eta:
         print(asyncio.run(count(eta)))
 """
 
@@ -249,7 +249,7 @@ async def read(eta):
     return (await eta.read_async()).steps.tolist()
 
 with couplet.join("waiter", multiple_threads=True) as universe:
-    eta = universe.series("eta")
+    eta = universe.open_series("eta")
     got = []
     receiver = threading.Thread(target=receive, args=(universe, got))
     receiver.start()
@@ -279,7 +279,7 @@ INTERRUPTED = """
 import couplet
 
 with couplet.join("waiter") as universe:
-    eta = universe.series("eta")
+    eta = universe.open_series("eta")
     eta.read()
     try:
         print("waits", flush=True)

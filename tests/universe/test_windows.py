@@ -32,7 +32,7 @@ def test_holders_lose_nothing(make_world: MakeWorld, flavour: str, direct: str, 
     for each in found:
         assert each["delivered"] == each["published"] == 300
         assert each["lost"] == each["mixed"] == 0
-    if direct == "1":  # the output of couplet_explain
+    if direct == "1":  # the output of couplet_universe_explain
         assert f"the {writers[0] * writers[1] + len(found)} ranks of this node map each other's memory" in ended.errors
         assert '"calls": "none was measured"' in ended.errors
     else:

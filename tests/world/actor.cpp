@@ -52,7 +52,7 @@ class Actor {
   void put(const Action& action);
   void open(const Action& action);
   void read(const Action& action);
-  void note_batch(Call& call, const couplet_batch& batch, const std::string& name) const;
+  void note_batch(Call& call, const couplet_series_batch& batch, const std::string& name) const;
   void count(const std::string& name, couplet_series* series);
   void close(const Action& action);
   void send(const Action& action);
@@ -122,8 +122,8 @@ void Actor::create(const Action& action) {
   Written written;
   written.first = elements * role_.rank / role_.size;
   written.stop = elements * (role_.rank + 1) / role_.size;
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = static_cast<std::uint64_t>(action.whole("slots", 4));
   const std::string required = action.text("required");
   options.required_readers = required.empty() ? nullptr : required.c_str();
@@ -186,11 +186,13 @@ void Actor::put(const Action& action) {
 }
 
 void Actor::open(const Action& action) {
-  couplet_open_options options;
-  couplet_open_options_init(&options);
-  options.mode = action.text("mode", "hold") == "hold" ? COUPLET_HOLD : COUPLET_FOLLOW;
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
+  options.mode = action.text("mode", "hold") == "hold" ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW;
   const std::string from = action.text("from", "oldest");
-  options.from = from == "newest" ? COUPLET_FROM_NEWEST : from == "next" ? COUPLET_FROM_NEXT : COUPLET_FROM_OLDEST;
+  options.from = from == "newest" ? COUPLET_SERIES_FROM_NEWEST
+                 : from == "next" ? COUPLET_SERIES_FROM_NEXT
+                                  : COUPLET_SERIES_FROM_OLDEST;
   options.every = static_cast<std::uint64_t>(action.whole("every", 1));
   options.local = static_cast<std::int32_t>(action.whole("local", 0));
   options.timeout_s = action.real("timeout", 10);
@@ -201,7 +203,7 @@ void Actor::open(const Action& action) {
   }
 }
 
-void Actor::note_batch(Call& call, const couplet_batch& batch, const std::string& name) const {
+void Actor::note_batch(Call& call, const couplet_series_batch& batch, const std::string& name) const {
   const auto contents_of = contents(name);
   call.lost = batch.lost;
   for (std::uint64_t index = 0; index < batch.count; ++index) {
@@ -224,7 +226,7 @@ void Actor::read(const Action& action) {
   const double timeout_s = action.real("timeout", 1);
   Nanoseconds progress = kernel->now();
   for (std::int64_t index = 0; index < action.whole("reads", 100'000); ++index) {
-    couplet_batch batch{};
+    couplet_series_batch batch{};
     batch.struct_bytes = sizeof batch;
     Call& call = begin("read", action.object, timeout_s);
     const auto status =
@@ -257,7 +259,7 @@ void Actor::count(const std::string& name, couplet_series* series) {
   couplet_series_statistics found{};
   found.struct_bytes = sizeof found;
   Call& call = begin("count", name, -1);
-  end(call, couplet_series_count(series, &found));
+  end(call, couplet_series_get_statistics(series, &found));
   call.statistics = {found.published, found.first, found.delivered, found.lost, found.skipped, found.pending};
 }
 
@@ -303,7 +305,7 @@ void Actor::send(const Action& action) {
   Flow& flow = flows_[">" + action.object];
   const auto slash = action.object.find('/');
   const auto rank = static_cast<std::int32_t>(std::atoi(action.object.c_str() + slash + 1));
-  if (couplet_find_rank(universe_, action.object.substr(0, slash).c_str(), rank, &peer) != COUPLET_OK ||
+  if (couplet_universe_find_rank(universe_, action.object.substr(0, slash).c_str(), rank, &peer) != COUPLET_OK ||
       (flow.request != nullptr && !wait_for(flow, action, "sent", nullptr))) {
     return;
   }
@@ -333,7 +335,7 @@ void Actor::receive(const Action& action) {
   Flow& flow = flows_["<" + action.object];
   const auto slash = action.object.find('/');
   const auto rank = static_cast<std::int32_t>(std::atoi(action.object.c_str() + slash + 1));
-  if (couplet_find_rank(universe_, action.object.substr(0, slash).c_str(), rank, &peer) != COUPLET_OK) {
+  if (couplet_universe_find_rank(universe_, action.object.substr(0, slash).c_str(), rank, &peer) != COUPLET_OK) {
     return;
   }
   flow.buffer.resize(max_message_words);

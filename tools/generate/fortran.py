@@ -24,7 +24,7 @@ RENAMED |= {"couplet_complex_float": "couplet_complex32", "couplet_complex_doubl
 ARRAYS = {"couplet_waitall": {"requests", "statuses", "messages"}, "couplet_waitany": {"requests"}}
 ARRAYS |= {"couplet_grid_box": {"start", "stop"}}
 ARRAYS |= {"couplet_task_waitany": {"tasks"}, "couplet_series_claim_arrays": {"data"}}
-NULLABLE = {("couplet_task_submit", "task"), ("couplet_series_read_at", "outs")}
+NULLABLE = {("couplet_tasks_submit", "task"), ("couplet_series_read_at", "outs")}
 NULLABLE |= {
     (f"couplet_{what}_{way}_box", "stride_bytes") for what in ("exchange", "coalesce") for way in ("send", "receive")
 }
@@ -43,7 +43,7 @@ def constants(headers: list[Header]) -> str:
     lines = [
         "! The constants of the C interface: status codes, element types, modes. Every other module here uses them.",
         NOTE,
-        "module couplet_constants",
+        "module couplet_constants_module",
         "  use, intrinsic :: iso_c_binding, only: c_int32_t",
         "  implicit none",
         "  public",
@@ -78,9 +78,9 @@ def binding(headers: list[Header]) -> str:
         "! The structs and functions of the C interface, one to one, for the modules here. User code uses couplet.",
         "! Only pointers and scalars cross: no array descriptor of a compiler reaches C. Tests: tests/languages.",
         NOTE,
-        "module couplet_binding",
+        "module couplet_binding_module",
         "  use, intrinsic :: iso_c_binding",
-        "  use couplet_constants",
+        "  use couplet_constants_module",
         "  use couplet_texts",
         "  implicit none",
         "  public",

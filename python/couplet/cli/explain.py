@@ -53,7 +53,7 @@ def _cores(processes: int) -> str:
 
 
 def explain(console: Console, run_dir: Path | None) -> int:
-    """Prints what a program that joins here would find. For a running program, couplet_explain reports the links in
+    """Prints what a program that joins here would find. For a running program, couplet_universe_explain reports the links in
     use.
     """
     base = run_directory(run_dir)

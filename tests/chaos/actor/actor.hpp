@@ -65,7 +65,7 @@ class Actor {
   void fill(const Written& written, std::int64_t step, std::uint64_t* data) const;
   void open(const Action& action);
   void read(const Action& action);
-  std::string describe_batch(const Opened& opened, const couplet_batch& batch) const;
+  std::string describe_batch(const Opened& opened, const couplet_series_batch& batch) const;
   std::string check_step(const Opened& opened, const std::uint64_t* data, std::int64_t step) const;
   void count(const std::string& handle, couplet_series* series);
   void close(const Action& action);

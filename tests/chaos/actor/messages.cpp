@@ -19,8 +19,8 @@ std::string flow_key(const Action& action, const char* direction) {
 
 bool Actor::find_peer(const Action& action, std::int32_t& peer) {
   const std::string program = action.text("peer");
-  return couplet_find_rank(universe_, program.c_str(), static_cast<std::int32_t>(action.whole("rank", 0)), &peer) ==
-         COUPLET_OK;
+  return couplet_universe_find_rank(universe_, program.c_str(), static_cast<std::int32_t>(action.whole("rank", 0)),
+                                    &peer) == COUPLET_OK;
 }
 
 // Waits for the flow's request in slices. False: it is still pending when the patience has passed.
@@ -187,15 +187,17 @@ void Actor::open_tasks(const Action& action) {
   const std::string role = action.text("role");
   const std::string couplers = action.text("couplers", "coupler");
   const std::string requesters = action.text("requesters");
-  couplet_task_options options;
-  couplet_task_options_init(&options);
-  options.role = role == "worker" ? COUPLET_WORKER : role == "coupler" ? COUPLET_COUPLER : COUPLET_REQUESTER;
+  couplet_tasks_options options;
+  couplet_tasks_options_init(&options);
+  options.role = role == "worker"    ? COUPLET_TASKS_WORKER
+                 : role == "coupler" ? COUPLET_TASKS_COUPLER
+                                     : COUPLET_TASKS_REQUESTER;
   options.couplers = couplers.c_str();
   options.requesters = requesters.empty() ? nullptr : requesters.c_str();
-  options.on_lost = action.whole("retry", 0) != 0 ? COUPLET_TASK_RETRY : COUPLET_TASK_FAIL;
+  options.on_lost = action.whole("retry", 0) != 0 ? COUPLET_TASKS_RETRY : COUPLET_TASKS_FAIL;
   history_.begin("open_tasks", piece(",\"k\":\"%s\",\"role\":\"%s\"", name.c_str(), role.c_str()));
   couplet_tasks* tasks = nullptr;
-  if (history_.end(couplet_task_open(universe_, name.c_str(), &options, &tasks)) == COUPLET_OK) {
+  if (history_.end(couplet_tasks_open(universe_, name.c_str(), &options, &tasks)) == COUPLET_OK) {
     tasks_[name] = tasks;
   }
 }
@@ -215,8 +217,8 @@ void Actor::submit(const Action& action) {
     const auto parameter = static_cast<std::int64_t>(index);
     couplet_task* task = nullptr;
     history_.begin("submit", piece(",\"timeout\":%.3f,\"seq\":%lld", timeout_s, static_cast<long long>(parameter)));
-    if (history_.end(couplet_task_submit(found->second, COUPLET_ANY_WORKER, &parameter, 1, payload.data(),
-                                         payload.size(), COUPLET_UINT64, timeout_s, &task)) != COUPLET_OK) {
+    if (history_.end(couplet_tasks_submit(found->second, COUPLET_TASKS_ANY_WORKER, &parameter, 1, payload.data(),
+                                          payload.size(), COUPLET_UINT64, timeout_s, &task)) != COUPLET_OK) {
       continue;
     }
     for (int slice = 0; task != nullptr && slice < action.whole("slices", 6); ++slice) {
@@ -239,7 +241,7 @@ void Actor::work(const Action& action) {
     info.struct_bytes = sizeof info;
     history_.begin(coupler ? "task_run" : "task_next", ",\"timeout\":1.0");
     const couplet_status status =
-        coupler ? couplet_task_run(found->second, 1) : couplet_task_next(found->second, nullptr, 1, &info);
+        coupler ? couplet_tasks_run(found->second, 1) : couplet_tasks_next(found->second, nullptr, 1, &info);
     if (coupler || status != COUPLET_OK) {
       history_.end(status);
     } else {
@@ -252,7 +254,7 @@ void Actor::work(const Action& action) {
                                  static_cast<unsigned long long>(info.id), static_cast<long long>(info.parameters[0])));
       std::this_thread::sleep_for(std::chrono::microseconds(action.whole("pause_us", 0)));
       history_.begin("task_complete", "");
-      history_.end(couplet_task_complete(found->second, info.id, COUPLET_OK, nullptr));
+      history_.end(couplet_tasks_complete(found->second, info.id, COUPLET_OK, nullptr));
     }
     if (status == COUPLET_END || (coupler && status == COUPLET_OK) || status < 0) {
       return;
@@ -264,7 +266,7 @@ void Actor::close_tasks(const Action& action) {
   const auto found = tasks_.find(action.text("tasks", "jobs"));
   if (found != tasks_.end()) {
     history_.begin("close_tasks", "");
-    history_.end(couplet_task_close(found->second));
+    history_.end(couplet_tasks_close(found->second));
     tasks_.erase(found);
   }
 }

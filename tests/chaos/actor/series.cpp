@@ -37,8 +37,8 @@ void Actor::create(const Action& action) {
   written.stop = elements * (self_.rank + 1) / self_.size;
   written.grain = action.whole("grain", 1);
   written.data.resize(static_cast<std::size_t>(written.stop - written.first));
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = action.count("slots", 4);
   const std::string required = action.text("required");
   options.required_readers = required.empty() ? nullptr : required.c_str();
@@ -119,11 +119,13 @@ void Actor::open(const Action& action) {
   opened.grain = action.whole("grain", 1);
   opened.first = action.whole("start", 0);
   opened.stop = action.whole("stop", 0);
-  couplet_open_options options;
-  couplet_open_options_init(&options);
-  options.mode = action.text("mode", "hold") == "hold" ? COUPLET_HOLD : COUPLET_FOLLOW;
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
+  options.mode = action.text("mode", "hold") == "hold" ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW;
   const std::string from = action.text("from", "oldest");
-  options.from = from == "newest" ? COUPLET_FROM_NEWEST : from == "next" ? COUPLET_FROM_NEXT : COUPLET_FROM_OLDEST;
+  options.from = from == "newest" ? COUPLET_SERIES_FROM_NEWEST
+                 : from == "next" ? COUPLET_SERIES_FROM_NEXT
+                                  : COUPLET_SERIES_FROM_OLDEST;
   options.every = action.count("every", 1);
   options.latest = static_cast<std::int32_t>(action.whole("latest", 0));
   options.local = static_cast<std::int32_t>(action.whole("local", 0));
@@ -180,7 +182,7 @@ std::string Actor::check_step(const Opened& opened, const std::uint64_t* data, s
   return piece(",\"life\":%llu", static_cast<unsigned long long>(life));
 }
 
-std::string Actor::describe_batch(const Opened& opened, const couplet_batch& batch) const {
+std::string Actor::describe_batch(const Opened& opened, const couplet_series_batch& batch) const {
   std::string text =
       piece(",\"count\":%llu,\"lost\":%llu,\"inc\":%llu,\"steps\":[", static_cast<unsigned long long>(batch.count),
             static_cast<unsigned long long>(batch.lost), static_cast<unsigned long long>(batch.incarnation));
@@ -205,7 +207,7 @@ void Actor::read(const Action& action) {
   const std::uint64_t begun = nanoseconds(CLOCK_MONOTONIC);
   std::uint64_t last_progress = begun;
   for (std::int64_t index = 0; index < action.whole("reads", 1'000'000'000); ++index) {
-    couplet_batch batch{};
+    couplet_series_batch batch{};
     batch.struct_bytes = sizeof batch;
     history_.begin("read",
                    piece(",\"h\":\"%s\",\"timeout\":%.6g,\"at_least\":%llu", handle.c_str(),
@@ -239,7 +241,7 @@ void Actor::count(const std::string& handle, couplet_series* series) {
   couplet_series_statistics found{};
   found.struct_bytes = sizeof found;
   history_.begin("count", piece(",\"h\":\"%s\"", handle.c_str()));
-  const couplet_status status = couplet_series_count(series, &found);
+  const couplet_status status = couplet_series_get_statistics(series, &found);
   history_.end(status,
                piece(",\"published\":%llu,\"first\":%llu,\"delivered\":%llu,\"lost\":%llu,\"skipped\":%llu,"
                      "\"pending\":%llu",

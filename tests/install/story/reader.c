@@ -1,7 +1,7 @@
 /* Program "reader_c": built by pkg-config, without MPI; reads rows 1 and 2 of every step. */
 #include "story.h"
 
-static int check(const couplet_batch* batch, const int64_t start[2], const int64_t stop[2]) {
+static int check(const couplet_series_batch* batch, const int64_t start[2], const int64_t stop[2]) {
   const double* value = batch->data;
   for (uint64_t index = 0; index < batch->count; ++index) {
     for (int64_t row = start[0]; row < stop[0]; ++row) {
@@ -18,8 +18,8 @@ int main(void) {
   must(couplet_join("reader_c", NULL, &universe));
 
   const int64_t start[2] = {1, 0}, stop[2] = {3, COLUMNS};
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.start = start;
   options.stop = stop;
   options.dimensions = 2;
@@ -28,7 +28,7 @@ int main(void) {
 
   uint64_t steps = 0;
   for (;;) {
-    couplet_batch batch = {.struct_bytes = sizeof(batch)};
+    couplet_series_batch batch = {.struct_bytes = sizeof(batch)};
     couplet_status status = couplet_series_read(eta, 1, 8, 30.0, NULL, 0, &batch);
     if (status == COUPLET_END) break;
     must(status);

@@ -7,7 +7,7 @@ program reader
   integer, parameter :: first_column = 3, last_column = 5, rows = 4
   type(couplet_universe) :: universe
   type(couplet_series) :: eta
-  type(couplet_batch) :: batch
+  type(couplet_series_batch) :: batch
   real(real64), pointer :: data(:, :, :)
   integer :: answer, steps, index, row, column
   integer(int64) :: box(2, 2)

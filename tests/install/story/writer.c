@@ -6,8 +6,8 @@ int main(void) {
   must(couplet_join("writer", NULL, &universe));
 
   const int64_t shape[2] = {ROWS, COLUMNS}, start[2] = {0, 0};
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = 8;
   options.required_readers = "reader_c,reader_fortran,reader_python";
   couplet_series* eta = NULL;

@@ -45,8 +45,8 @@ static void* call(void* own_rounds) {
 
 static couplet_series* open_reader(void) {
   couplet_series* series = NULL;
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.local = 1;
   check(couplet_series_open(universe, "eta", &options, &series), "open");
   return series;

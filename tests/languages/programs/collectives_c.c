@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
 
   couplet_collective_options options;
   couplet_collective_options_init(&options);
-  options.method = COUPLET_METHOD_LINEAR;
+  options.method = COUPLET_COLLECTIVE_LINEAR;
   expect(couplet_allreduce(group, data, result, 2, COUPLET_INT64, COUPLET_OPERATION_SUM, &options) ==
              COUPLET_ERROR_ARGUMENT,
          "a method that is not possible");

@@ -139,7 +139,7 @@ program collectives_fortran
 
   call group%allreduce(three(1:2 + rank), result, couplet_operation_sum, ierr=ierr)
   call expect(ierr == couplet_error_mismatch, "mismatch")
-  call group%allreduce(data, result, couplet_operation_sum, method=couplet_method_linear, ierr=ierr)
+  call group%allreduce(data, result, couplet_operation_sum, method=couplet_collective_linear, ierr=ierr)
   call expect(ierr == couplet_error_argument, "a method that is not possible")
   call expect(index(couplet_error_message(), "the method linear is not possible") > 0, couplet_error_message())
   call refuse_alone(group, rank)

@@ -39,8 +39,8 @@ static couplet_status try_join(const char* program, const char* hub, const char*
 
 static couplet_status try_create(couplet_universe* universe, const char* name, const int64_t* extents, uint64_t slots,
                                  couplet_series** series) {
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = slots;
   options.wait_timeout_s = 0;
   return couplet_series_create(universe, name, COUPLET_DOUBLE, 2, extents, zero, extents, &options, series);
@@ -49,8 +49,8 @@ static couplet_status try_create(couplet_universe* universe, const char* name, c
 static couplet_status try_open(couplet_universe* universe, const char* name, couplet_type type, int64_t rows,
                                couplet_series** series) {
   const int64_t stop[2] = {rows, 3};
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.start = zero;
   options.stop = stop;
   options.dimensions = 2;
@@ -62,7 +62,7 @@ static couplet_status try_open(couplet_universe* universe, const char* name, cou
 static void provoke_series(couplet_universe* universe) {
   const int64_t enormous[2] = {1000000000, 1000000};
   couplet_series *writer, *reader, *other;
-  couplet_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
   NEED(try_create(universe, "eta", shape, 2, &writer));
   print("exists", try_create(universe, "eta", shape, 2, &other));
   print("no_space", try_create(universe, "ocean", enormous, 2, &other));
@@ -93,9 +93,9 @@ static void provoke_series(couplet_universe* universe) {
 
 static void provoke_eviction(couplet_universe* universe) {
   couplet_series *writer, *reader;
-  couplet_batch batch = {.struct_bytes = sizeof batch};
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = 2;
   options.evict_after_held_s = 0.05;
   NEED(couplet_series_create(universe, "tides", COUPLET_DOUBLE, 2, shape, NULL, NULL, &options, &writer));
@@ -146,7 +146,7 @@ static void provoke_thread(couplet_universe* universe) {
   NEED(couplet_irecv(group, &never, 1, COUPLET_DOUBLE, 0, 99, &request));
   pthread_create(&thread, NULL, receive_what_never_comes, &request);
   while (!is_waiting) sched_yield();
-  print("thread", couplet_progress(universe));
+  print("thread", couplet_universe_progress(universe));
   is_enough = 1;
   pthread_join(thread, NULL);
 }

@@ -73,7 +73,7 @@ contains
     integer(int64), parameter :: enormous(2) = [1000000_int64, 1000000000_int64]
     integer(int64) :: enormous_box(2, 2)
     type(couplet_series) :: writer, reader, other
-    type(couplet_batch) :: batch
+    type(couplet_series_batch) :: batch
     real(real64) :: eta(3, 4)
     eta = 0
     enormous_box(1, :) = 1
@@ -128,7 +128,7 @@ contains
   subroutine provoke_eviction()
     integer :: ierr, step
     type(couplet_series) :: writer, reader
-    type(couplet_batch) :: batch
+    type(couplet_series_batch) :: batch
     real(real64) :: eta(3, 4)
     eta = 0
     call universe%create_series("tides", [3, 4], reshape([1, 3, 1, 4], [2, 2]), writer, slots=2, &

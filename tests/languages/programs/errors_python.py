@@ -52,12 +52,12 @@ def provoke_series(universe: couplet.Universe) -> None:
     provoke("exists", lambda: universe.create_series("eta", shape, slots=2))
     provoke("no_space", lambda: universe.create_series("ocean", (1_000_000_000, 1_000_000), slots=2))
     provoke("state", lambda: writer._handle.publish())
-    provoke("type", lambda: universe.series("eta", dtype=np.int32))
+    provoke("type", lambda: universe.open_series("eta", dtype=np.int32))
     provoke("type", lambda: writer.put(eta.astype(np.float32), 10))
-    provoke("shape", lambda: universe.series("eta", box=[(0, 5), (0, 3)]))
+    provoke("shape", lambda: universe.open_series("eta", box=[(0, 5), (0, 3)]))
     provoke("shape", lambda: writer.put(eta[:3], 10))
-    provoke("timeout", lambda: universe.series("never", timeout=0.2))
-    reader = universe.series("eta")
+    provoke("timeout", lambda: universe.open_series("never", timeout=0.2))
+    reader = universe.open_series("eta")
     provoke("argument", lambda: reader.read(at_least=5, up_to=2, timeout=0))
     provoke("limit", lambda: reader.read(at_least=3, up_to=3, timeout=0))
     print("not_yet", ANSWERS[reader.read(timeout=0).status], "", sep="\t")
@@ -78,7 +78,7 @@ def provoke_series(universe: couplet.Universe) -> None:
 def provoke_eviction(universe: couplet.Universe) -> None:
     with (
         universe.create_series("tides", (4, 3), slots=2, evict_after_held=0.05) as writer,
-        universe.series("tides") as reader,
+        universe.open_series("tides") as reader,
     ):
         for step in (1, 2, 3):
             writer.put(np.zeros((4, 3)), step)

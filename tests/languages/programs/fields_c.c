@@ -28,7 +28,7 @@ static void fill(double* data, int64_t stride, int64_t first_column, int64_t las
   }
 }
 
-static void mistakes_of_writing(couplet_series* series, couplet_array* arrays) {
+static void mistakes_of_writing(couplet_series* series, couplet_series_array* arrays) {
   const double before = 1;
   void* data[2];
   REQUIRE(couplet_series_put_arrays(series, arrays, 2, 70) == COUPLET_ERROR_ARGUMENT);
@@ -39,7 +39,7 @@ static void mistakes_of_writing(couplet_series* series, couplet_array* arrays) {
   REQUIRE(couplet_series_set_time(series, 29.5) == COUPLET_ERROR_STEP);
   REQUIRE(couplet_series_set_time(series, NAN) == COUPLET_ERROR_ARGUMENT);
   const int64_t far[2] = {INT64_MAX / 2, 8};
-  couplet_array wrong[3] = {{arrays[0].data, far, 0}, arrays[1], arrays[2]};
+  couplet_series_array wrong[3] = {{arrays[0].data, far, 0}, arrays[1], arrays[2]};
   REQUIRE(couplet_series_put_arrays(series, wrong, 3, 70) == COUPLET_ERROR_ARGUMENT);
   REQUIRE(strstr(couplet_error_text(), "'density'") != NULL);
 }
@@ -49,11 +49,11 @@ static void write_series(couplet_universe* universe) {
   const int64_t level_shape[1] = {levels};
   const int64_t start[4] = {0, 0, 0, 2};
   const int64_t stop[4] = {rows, 2, rows, columns};
-  couplet_field fields[2];
-  couplet_series_options options;
+  couplet_series_field fields[2];
+  couplet_series_create_options options;
   couplet_series* series = NULL;
-  couplet_field_init(&fields[0]);
-  couplet_field_init(&fields[1]);
+  couplet_series_field_init(&fields[0]);
+  couplet_series_field_init(&fields[1]);
   fields[0].name = "density";
   fields[0].type = COUPLET_DOUBLE;
   fields[0].dimensions = 2;
@@ -65,7 +65,7 @@ static void write_series(couplet_universe* universe) {
   fields[1].type = COUPLET_INT32;
   fields[1].dimensions = 1;
   fields[1].shape = level_shape;
-  couplet_series_options_init(&options);
+  couplet_series_create_options_init(&options);
   options.slots = 4;
   options.required_readers = "reader";
   REQUIRE(couplet_series_create_fields(universe, "sky", fields, 2, &options, &series) == COUPLET_ERROR_ARGUMENT);
@@ -75,7 +75,8 @@ static void write_series(couplet_universe* universe) {
   double with_ghosts[rows + 2][wide];
   int32_t level[levels];
   const int64_t strides[2] = {wide * 8, 8};
-  couplet_array arrays[3] = {{&with_ghosts[1][1], strides, 0}, {&with_ghosts[1][3], strides, 0}, {level, NULL, 0}};
+  couplet_series_array arrays[3] = {
+      {&with_ghosts[1][1], strides, 0}, {&with_ghosts[1][3], strides, 0}, {level, NULL, 0}};
   for (int64_t step = 10; step <= 10 * steps; step += 10) {
     REQUIRE(couplet_series_set_time(series, 0.5 * (double)step) == COUPLET_OK);
     if (step % 20 == 0) {
@@ -92,12 +93,12 @@ static void write_series(couplet_universe* universe) {
     REQUIRE(couplet_series_publish(series) == COUPLET_OK);
   }
   mistakes_of_writing(series, arrays);
-  couplet_field_info info = {.struct_bytes = sizeof info};
+  couplet_series_field_info info = {.struct_bytes = sizeof info};
   REQUIRE(couplet_series_describe_field(series, 0, &info) == COUPLET_OK);
   REQUIRE(info.box_count == 2 && info.start[3] == 2 && info.step_bytes == rows * columns * 8);
   REQUIRE(couplet_series_describe_field(series, 2, &info) == COUPLET_ERROR_NOT_FOUND);
   couplet_series_waits waits = {.struct_bytes = sizeof waits};
-  REQUIRE(couplet_series_waited(series, &waits) == COUPLET_OK);
+  REQUIRE(couplet_series_get_waits(series, &waits) == COUPLET_OK);
   REQUIRE(waits.count == 0 ? *waits.longest_for == 0 : strstr(waits.longest_for, "'reader'") != NULL);
   REQUIRE(waits.longest_ns <= waits.total_ns);
   REQUIRE(couplet_series_close(series) == COUPLET_OK);
@@ -117,11 +118,11 @@ static void read_series(couplet_universe* universe) {
   const int64_t stop[2] = {3, 5};
   const int64_t low[1] = {1};
   const int64_t high[1] = {4};
-  couplet_choice fields[2];
-  couplet_open_options options;
+  couplet_series_choice fields[2];
+  couplet_series_open_options options;
   couplet_series* series = NULL;
-  couplet_choice_init(&fields[0]);
-  couplet_choice_init(&fields[1]);
+  couplet_series_choice_init(&fields[0]);
+  couplet_series_choice_init(&fields[1]);
   fields[0].name = "level";
   fields[0].start = low;
   fields[0].stop = high;
@@ -130,29 +131,30 @@ static void read_series(couplet_universe* universe) {
   fields[1].start = start;
   fields[1].stop = stop;
   fields[1].dimensions = 2;
-  couplet_open_options_init(&options);
+  couplet_series_open_options_init(&options);
   options.fields = fields;
   options.field_count = 2;
   REQUIRE(couplet_series_open(universe, "sky", &options, &series) == COUPLET_ERROR_NOT_FOUND);
   REQUIRE(strstr(couplet_error_text(), "it has 'density', 'level'") != NULL);
   fields[1].name = "density";
   REQUIRE(couplet_series_open(universe, "sky", &options, &series) == COUPLET_OK);
-  couplet_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
   double turned[2][4][2]; /* the last dimension is the rows */
   int32_t level[2][3];
   const int64_t out_strides[3] = {sizeof turned[0], 8, 16};
-  const couplet_array outs[2] = {{level, NULL, sizeof level}, {turned, out_strides, 0}};
+  const couplet_series_array outs[2] = {{level, NULL, sizeof level}, {turned, out_strides, 0}};
   const int64_t turned_strides[2] = {1, 2};
   const int64_t plain_strides[2] = {4, 1};
   REQUIRE(couplet_series_read_arrays(series, 1, 2, -1, outs, 1, &batch) == COUPLET_ERROR_ARGUMENT);
-  couplet_batch unset = {.struct_bytes = 0}; /* a read that cannot give its batch consumed the steps all the same */
+  couplet_series_batch unset = {.struct_bytes =
+                                    0}; /* a read that cannot give its batch consumed the steps all the same */
   const double time = 5;
   REQUIRE(couplet_series_read(series, 1, 2, -1, NULL, 0, &unset) == COUPLET_ERROR_ARGUMENT);
   REQUIRE(couplet_series_read_arrays(series, 1, 2, -1, outs, 2, &unset) == COUPLET_ERROR_ARGUMENT);
   REQUIRE(couplet_series_read_at(series, &time, 1, -1, NULL, 0, &unset) == COUPLET_ERROR_ARGUMENT);
   REQUIRE(strstr(couplet_error_text(), "couplet_series_read_at: set struct_bytes of the result") != NULL);
   couplet_series_statistics statistics = {.struct_bytes = sizeof statistics};
-  REQUIRE(couplet_series_count(series, &statistics) == COUPLET_OK && statistics.delivered == 0);
+  REQUIRE(couplet_series_get_statistics(series, &statistics) == COUPLET_OK && statistics.delivered == 0);
   int64_t got = 0;
   for (int turn = 0;; ++turn) {
     const couplet_status status = couplet_series_read_arrays(series, 1, 2, -1, outs, turn % 2 == 0 ? 2 : 0, &batch);
@@ -172,23 +174,23 @@ static void read_series(couplet_universe* universe) {
   }
   REQUIRE(got == steps);
   couplet_series_waits waits = {.struct_bytes = sizeof waits};
-  REQUIRE(couplet_series_waited(series, &waits) == COUPLET_ERROR_STATE);
+  REQUIRE(couplet_series_get_waits(series, &waits) == COUPLET_ERROR_STATE);
   REQUIRE(couplet_series_set_time(series, 1) == COUPLET_ERROR_STATE);
   REQUIRE(couplet_series_close(series) == COUPLET_OK);
 }
 
 static void read_by_time(couplet_universe* universe) {
-  couplet_open_options options;
+  couplet_series_open_options options;
   couplet_series* series = NULL;
-  couplet_batch batch = {.struct_bytes = sizeof batch};
-  couplet_open_options_init(&options);
-  options.mode = COUPLET_FOLLOW;
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_open_options_init(&options);
+  options.mode = COUPLET_SERIES_FOLLOW;
   options.interval = -1;
   REQUIRE(couplet_series_open(universe, "sky", &options, &series) == COUPLET_ERROR_ARGUMENT);
   options.interval = 0;
   const int64_t offsets[1] = {0};
-  couplet_weights weights;
-  couplet_weights_init(&weights);
+  couplet_series_weights weights;
+  couplet_series_weights_init(&weights);
   weights.rows = INT64_MAX;
   weights.source_points = 1;
   weights.row_offsets = offsets;
@@ -209,13 +211,13 @@ static void read_between(couplet_universe* universe) {
   const double values[2][2] = {{1, 2}, {5, 10}};
   const double times[2] = {0.5, 0.75};
   double read[2][2];
-  const couplet_array out = {read, NULL, sizeof read};
-  const couplet_array small = {read, NULL, sizeof read - 8};
-  couplet_batch batch = {.struct_bytes = sizeof batch};
-  couplet_open_options options;
+  const couplet_series_array out = {read, NULL, sizeof read};
+  const couplet_series_array small = {read, NULL, sizeof read - 8};
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_open_options options;
   couplet_series* writer = NULL;
   couplet_series* reader = NULL;
-  couplet_open_options_init(&options);
+  couplet_series_open_options_init(&options);
   options.local = 1;
   REQUIRE(couplet_series_create(universe, "pair", COUPLET_DOUBLE, 1, shape, NULL, NULL, NULL, &writer) == COUPLET_OK);
   REQUIRE(couplet_series_open(universe, "pair", &options, &reader) == COUPLET_OK);

@@ -79,8 +79,8 @@ contains
     real(real64), pointer :: left(:, :), right(:, :)
     integer(int32), pointer :: claimed(:)
     integer :: step, k, ierr
-    call couplet_create_fields(universe, "sky", [couplet_field("density", couplet_real64, [columns, rows], &
-      reshape([1, 2, 1, 4, 3, 6, 1, 4], [2, 2, 2])), couplet_field("level", couplet_int32, [levels])], series, &
+    call couplet_create_fields(universe, "sky", [couplet_series_field("density", couplet_real64, [columns, rows], &
+      reshape([1, 2, 1, 4, 3, 6, 1, 4], [2, 2, 2])), couplet_series_field("level", couplet_int32, [levels])], series, &
       slots=4, required_readers="reader")
     do step = 10, 10*steps, 10
       level = [(step + k, k = 0, levels - 1)]
@@ -134,7 +134,7 @@ contains
 
   subroutine read_series()
     type(couplet_series) :: series
-    type(couplet_batch) :: batch
+    type(couplet_series_batch) :: batch
     type(couplet_arrays) :: outs
     real(real64), target :: larger(6, 3, 2)
     integer(int32), target :: own(3, 2)
@@ -142,10 +142,10 @@ contains
     integer(int32), pointer :: level(:, :)
     real(real32), pointer :: wrong(:, :, :)
     integer :: got, turn, i, ierr
-    call couplet_open_fields(universe, "sky", [couplet_choice("vapour")], series, ierr=ierr)
+    call couplet_open_fields(universe, "sky", [couplet_series_choice("vapour")], series, ierr=ierr)
     call refused(ierr, couplet_error_not_found, "it has 'density', 'level'")
-    call couplet_open_fields(universe, "sky", [couplet_choice("level", reshape([2, 4], [2, 1])), &
-                                               couplet_choice("density", reshape([2, 5, 2, 3], [2, 2]))], series)
+    call couplet_open_fields(universe, "sky", [couplet_series_choice("level", reshape([2, 4], [2, 1])), &
+                                               couplet_series_choice("density", reshape([2, 5, 2, 3], [2, 2]))], series)
     call outs%add(own)
     call series%read_into(outs, batch, ierr=ierr)
     call refused(ierr, couplet_error_argument, "1 arrays")
@@ -180,7 +180,7 @@ contains
     end do
     call require(got == steps, "all steps")
     call series%close()
-    call couplet_open_fields(universe, "sky", [couplet_choice ::], series, mode=couplet_follow, interval=20.0_real64)
+    call couplet_open_fields(universe, "sky", [couplet_series_choice ::], series, mode=couplet_series_follow, interval=20.0_real64)
     call series%read(batch, up_to=8)
     call require(all(batch%steps == [30, 40]), "by time")
     call series%close()
@@ -189,7 +189,7 @@ contains
   ! Puts a part of an array of one field.
   subroutine one_field()
     type(couplet_series) :: writer, reader
-    type(couplet_batch) :: batch
+    type(couplet_series_batch) :: batch
     real(real64) :: larger(5, 4)
     real(real64), pointer :: part(:, :, :)
     integer :: i, j, ierr

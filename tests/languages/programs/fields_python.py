@@ -76,11 +76,11 @@ def write_series(universe: couplet.Universe) -> None:
 
 
 def read_series(universe: couplet.Universe) -> None:
-    refused(couplet.NotFoundError, "it has 'density', 'level'", lambda: universe.series("sky", fields=["vapour"]))
-    refused(couplet.ArgumentError, "list of names", lambda: universe.series("sky", fields="level"))
-    refused(couplet.ArgumentError, "no fields", lambda: universe.series("sky", fields=[]))
+    refused(couplet.NotFoundError, "it has 'density', 'level'", lambda: universe.open_series("sky", fields=["vapour"]))
+    refused(couplet.ArgumentError, "list of names", lambda: universe.open_series("sky", fields="level"))
+    refused(couplet.ArgumentError, "no fields", lambda: universe.open_series("sky", fields=[]))
     wanted = {"level": [(1, 4)], "density": [(1, 3), (1, 5)]}
-    with universe.series("sky", fields=wanted) as series:
+    with universe.open_series("sky", fields=wanted) as series:
         out = {"level": np.empty((2, 6), np.int32)[:, ::2], "density": np.empty((2, 2, 4), order="F")}
         refused(couplet.ArgumentError, "'level', 'density'", lambda: series.read(out=out["level"]))
         refused(couplet.ShapeError, "'density'", lambda: series.read(out={**out, "density": np.empty((2, 3, 4))}))
@@ -97,7 +97,7 @@ def read_series(universe: couplet.Universe) -> None:
             np.testing.assert_array_equal(batch.times, 0.5 * batch.steps)
             refused(couplet.NotFoundError, "'vapour'", lambda read=batch: read["vapour"])
         assert got == STEPS
-    with universe.series("sky", mode="follow", interval=20) as series:
+    with universe.open_series("sky", mode="follow", interval=20) as series:
         batch = series.read(up_to=8)
         assert batch.steps.tolist() == [30, 40] and batch.times.tolist() == [15, 20]
         assert set(batch.fields) == {"density", "level"}
@@ -107,7 +107,7 @@ def one_field(universe: couplet.Universe) -> None:
     """Several boxes, and arrays with gaps, of a series without named fields."""
     boxes = [[(0, 2), (0, 3)], [(0, 2), (3, 5)]]
     writer = universe.create_series("parts", (2, 5), box=boxes, slots=2)
-    reader = universe.series("parts", local=True)
+    reader = universe.open_series("parts", local=True)
     whole = np.arange(40.0).reshape(4, 10)[::2, ::2]
     writer.put([whole[:, :3], whole[:, 3:]], 1)
     with writer.claim(2) as (left, right):
@@ -117,7 +117,7 @@ def one_field(universe: couplet.Universe) -> None:
     np.testing.assert_array_equal(first, whole)
     assert second.tolist() == [[1, 1, 1, 2, 2]] * 2
     writer.close()
-    with universe.create_series("one", (2, 5), slots=2) as one, universe.series("one", local=True) as reader:
+    with universe.create_series("one", (2, 5), slots=2) as one, universe.open_series("one", local=True) as reader:
         one.put(whole, 1)
         one.put(whole.T.copy().T, 2, time=3)
         batch = reader.read(at_least=2)

@@ -18,11 +18,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have sta
 
 def blocked_calls(universe: couplet.Universe) -> dict[str, Callable[[], object]]:
     writer = universe.create_series("full", (3,), slots=2)
-    holder = universe.series("full")
+    holder = universe.open_series("full")
     writer.put(np.zeros(3), 1)
     writer.put(np.zeros(3), 2)
     empty = universe.create_series("empty", (3,), slots=2)
-    reader = universe.series("empty")
+    reader = universe.open_series("empty")
     request = universe.group.Irecv(np.zeros(3), 0, 99)
     keep = [holder, empty]
     return {
@@ -31,7 +31,7 @@ def blocked_calls(universe: couplet.Universe) -> dict[str, Callable[[], object]]
         "claim": lambda: writer.claim(3).__enter__(),
         "read": lambda: (reader.read(), keep),
         "batches": lambda: list(reader.batches(reuse=True)),
-        "open": lambda: universe.series("never"),
+        "open": lambda: universe.open_series("never"),
         "recv": lambda: universe.group.recv(),
         "Recv": lambda: universe.group.Recv(np.zeros(3)),
         "wait": lambda: request.wait(),
@@ -88,7 +88,7 @@ def use(universe: couplet.Universe) -> None:
     sent = group.isend("a word", 0)
     assert group.recv(timeout=100) == "a word"
     sent.wait(100)
-    with universe.create_series("after", (3,), slots=2) as series, universe.series("after") as reader:
+    with universe.create_series("after", (3,), slots=2) as series, universe.open_series("after") as reader:
         series.put(got, 1)
         assert reader.read(timeout=100).steps.tolist() == [1]
 

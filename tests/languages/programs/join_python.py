@@ -11,7 +11,7 @@ with couplet.join("team", comm) as universe:
     rows, columns = slice(2 * comm.rank, 2 * comm.rank + 2), slice(3 * comm.rank, 3 * comm.rank + 3)
     with (
         universe.create_series("eta", (4, 6), box=[rows, (0, 6)], slots=4) as writer,
-        universe.series("eta", box=[(0, 4), columns]) as reader,
+        universe.open_series("eta", box=[(0, 4), columns]) as reader,
     ):
         for step in (5, 10):
             with writer.claim(step) as slot:

@@ -16,7 +16,7 @@ NUMBERS = (
 def try_type(universe: couplet.Universe, name: str) -> None:
     values = np.arange(1, 25).reshape(4, 3, 2).astype(name)
     writer = universe.create_series(name, values.shape, name, slots=4)
-    reader = universe.series(name, box=[(1, 3), slice(0, 3), (1, 2)])
+    reader = universe.open_series(name, box=[(1, 3), slice(0, 3), (1, 2)])
     writer.put(values, 7)
     writer.put(np.asfortranarray(values), 8)  # another layout costs a copy, and has no other effect
     with writer.claim(9) as slot:

@@ -38,8 +38,8 @@ static void fill(double* eta, int64_t step) {
 
 static void write_series(couplet_universe* universe) {
   const int64_t start[3] = {0, 0, 0};
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = 6;
   options.required_readers = "reader";
   options.holders = 3;
@@ -65,7 +65,7 @@ static void write_series(couplet_universe* universe) {
   CHECK(couplet_series_close(series));
 }
 
-static void check_batch(const couplet_batch* batch, int64_t already) {
+static void check_batch(const couplet_series_batch* batch, int64_t already) {
   const double* data = batch->data;
   for (uint64_t s = 0; s < batch->count; ++s) {
     REQUIRE(batch->ordinals[s] == (uint64_t)already + s);
@@ -77,15 +77,15 @@ static void check_batch(const couplet_batch* batch, int64_t already) {
 }
 
 static void read_series(couplet_universe* universe) {
-  couplet_open_options options;
-  couplet_open_options_init(&options);
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
   options.start = box_start;
   options.stop = box_stop;
   options.dimensions = 3;
   options.type = COUPLET_DOUBLE;
   couplet_series* series;
   CHECK(couplet_series_open(universe, "eta", &options, &series));
-  couplet_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
   int64_t steps = 0;
   for (;;) {
     const couplet_status status = couplet_series_read(series, 1, 4, -1, NULL, 0, &batch);
@@ -97,7 +97,7 @@ static void read_series(couplet_universe* universe) {
   }
   REQUIRE(steps == STEPS);
   couplet_series_statistics counts = {.struct_bytes = sizeof counts};
-  CHECK(couplet_series_count(series, &counts));
+  CHECK(couplet_series_get_statistics(series, &counts));
   REQUIRE(counts.delivered == STEPS && counts.lost == 0);
   REQUIRE(counts.published - counts.first == counts.delivered + counts.lost + counts.skipped + counts.pending);
   CHECK(couplet_series_close(series));
@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
   int32_t rank, size, peer;
   CHECK(couplet_universe_rank(universe, &rank, &size));
   REQUIRE(size == 2 && rank == (writer ? 0 : 1));
-  CHECK(couplet_find_rank(universe, writer ? "reader" : "writer", 0, &peer));
+  CHECK(couplet_universe_find_rank(universe, writer ? "reader" : "writer", 0, &peer));
   REQUIRE(peer == 1 - rank);
   if (writer)
     write_series(universe);

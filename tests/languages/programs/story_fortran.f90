@@ -69,7 +69,7 @@ contains
   ! library's memory and an own array.
   subroutine read_series()
     type(couplet_series) :: series
-    type(couplet_batch) :: batch
+    type(couplet_series_batch) :: batch
     type(couplet_statistics) :: counts
     real(real64), pointer :: eta(:, :, :, :) => null()
     real(real64), target :: own(3, 2, 3, 4)
@@ -99,7 +99,7 @@ contains
   end subroutine
 
   subroutine check_batch(batch, eta, got)
-    type(couplet_batch), intent(in) :: batch
+    type(couplet_series_batch), intent(in) :: batch
     real(real64), intent(in) :: eta(:, :, :, :)
     integer, intent(inout) :: got
     integer :: s, i, j, k

@@ -37,7 +37,7 @@ def write_series(universe: couplet.Universe) -> None:
 
 
 def read_series(universe: couplet.Universe) -> None:
-    with universe.series("eta", box=BOX, dtype=np.float64) as series:
+    with universe.open_series("eta", box=BOX, dtype=np.float64) as series:
         got = 0
         for batch in series.batches(up_to=4):
             assert batch.status == "ok" and batch.lost == 0

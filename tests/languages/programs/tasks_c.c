@@ -28,13 +28,13 @@ enum { REQUESTS = 12 };
 static couplet_universe* universe;
 
 static couplet_tasks* open_tasks(int32_t role) {
-  couplet_task_options options;
-  couplet_task_options_init(&options);
+  couplet_tasks_options options;
+  couplet_tasks_options_init(&options);
   options.role = role;
-  options.worker_id = role == COUPLET_WORKER ? 40 : -1;
-  options.workers = role == COUPLET_COUPLER ? "worker" : NULL;
+  options.worker_id = role == COUPLET_TASKS_WORKER ? 40 : -1;
+  options.workers = role == COUPLET_TASKS_COUPLER ? "worker" : NULL;
   couplet_tasks* tasks;
-  CHECK(couplet_task_open(universe, "analysis", &options, &tasks));
+  CHECK(couplet_tasks_open(universe, "analysis", &options, &tasks));
   return tasks;
 }
 
@@ -42,20 +42,20 @@ static void misuse(couplet_tasks* tasks) {
   const double payload[1] = {0};
   couplet_task_info info = {.struct_bytes = sizeof info};
   couplet_tasks* again;
-  couplet_task_options options;
-  couplet_task_options_init(&options);
-  REQUIRE(couplet_task_open(universe, "analysis", &options, &again) == COUPLET_ERROR_EXISTS);
+  couplet_tasks_options options;
+  couplet_tasks_options_init(&options);
+  REQUIRE(couplet_tasks_open(universe, "analysis", &options, &again) == COUPLET_ERROR_EXISTS);
   options.couplers = "nobody";
-  REQUIRE(couplet_task_open(universe, "other", &options, &again) == COUPLET_ERROR_NOT_FOUND);
+  REQUIRE(couplet_tasks_open(universe, "other", &options, &again) == COUPLET_ERROR_NOT_FOUND);
   REQUIRE(strstr(couplet_error_text(), "nobody") != NULL);
-  REQUIRE(couplet_task_submit(tasks, -7, NULL, 0, NULL, 0, COUPLET_BYTE, -1, NULL) == COUPLET_ERROR_ARGUMENT);
-  REQUIRE(couplet_task_submit(tasks, 40, NULL, 1, NULL, 0, COUPLET_BYTE, -1, NULL) == COUPLET_ERROR_ARGUMENT);
-  REQUIRE(couplet_task_submit(tasks, 40, NULL, 0, NULL, 1, COUPLET_DOUBLE, -1, NULL) == COUPLET_ERROR_ARGUMENT);
-  REQUIRE(couplet_task_submit(tasks, 40, NULL, 0, payload, 1, 99, -1, NULL) == COUPLET_ERROR_TYPE);
-  REQUIRE(couplet_task_next(tasks, NULL, 0, &info) == COUPLET_ERROR_STATE);
-  REQUIRE(couplet_task_complete(tasks, 0, COUPLET_OK, NULL) == COUPLET_ERROR_STATE);
-  REQUIRE(couplet_task_run(tasks, 0) == COUPLET_ERROR_STATE);
-  REQUIRE(couplet_task_close(NULL) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_tasks_submit(tasks, -7, NULL, 0, NULL, 0, COUPLET_BYTE, -1, NULL) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_tasks_submit(tasks, 40, NULL, 1, NULL, 0, COUPLET_BYTE, -1, NULL) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_tasks_submit(tasks, 40, NULL, 0, NULL, 1, COUPLET_DOUBLE, -1, NULL) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_tasks_submit(tasks, 40, NULL, 0, payload, 1, 99, -1, NULL) == COUPLET_ERROR_TYPE);
+  REQUIRE(couplet_tasks_next(tasks, NULL, 0, &info) == COUPLET_ERROR_STATE);
+  REQUIRE(couplet_tasks_complete(tasks, 0, COUPLET_OK, NULL) == COUPLET_ERROR_STATE);
+  REQUIRE(couplet_tasks_run(tasks, 0) == COUPLET_ERROR_STATE);
+  REQUIRE(couplet_tasks_close(NULL) == COUPLET_ERROR_ARGUMENT);
 }
 
 static void check_area(couplet_area* area, const double* memory) {
@@ -78,13 +78,13 @@ static void request(void) {
   options.stamped = 1;
   couplet_area* area;
   CHECK(couplet_area_create(universe, "field", COUPLET_DOUBLE, 2, shape, &options, &area));
-  couplet_tasks* tasks = open_tasks(COUPLET_REQUESTER);
+  couplet_tasks* tasks = open_tasks(COUPLET_TASKS_REQUESTER);
   misuse(tasks);
   couplet_task* handles[REQUESTS];
   for (int64_t n = 0; n < REQUESTS; ++n) {
     const int64_t parameters[3] = {n, 2 * n, 0};
     const double payload[3] = {(double)n, (double)n + 1, (double)n + 2};
-    CHECK(couplet_task_submit(tasks, 40, parameters, n == 11 ? 3 : 2, payload, 3, COUPLET_DOUBLE, 30, &handles[n]));
+    CHECK(couplet_tasks_submit(tasks, 40, parameters, n == 11 ? 3 : 2, payload, 3, COUPLET_DOUBLE, 30, &handles[n]));
   }
   int left = REQUESTS;
   while (left > 0) {
@@ -102,7 +102,7 @@ static void request(void) {
   CHECK(couplet_area_begin(area, 30));
   check_area(area, memory);
   CHECK(couplet_area_end(area));
-  CHECK(couplet_task_close(tasks));
+  CHECK(couplet_tasks_close(tasks));
   CHECK(couplet_area_close(area));
 }
 
@@ -111,27 +111,27 @@ static void dispatch(couplet_tasks* tasks, const couplet_task_info* info) {
   const double payload[3] = {7, 8, 9};
   switch (info->parameters[0]) {
     case 5:
-      CHECK(couplet_task_complete(tasks, info->id, COUPLET_ERROR_LIMIT, "five is refused"));
+      CHECK(couplet_tasks_complete(tasks, info->id, COUPLET_ERROR_LIMIT, "five is refused"));
       break;
     case 7:
-      CHECK(couplet_task_dispatch(tasks, info->id, 40, changed, 2, payload, 3, COUPLET_DOUBLE));
+      CHECK(couplet_tasks_dispatch(tasks, info->id, 40, changed, 2, payload, 3, COUPLET_DOUBLE));
       break;
     case 9:
-      CHECK(couplet_task_complete(tasks, info->id, COUPLET_OK, NULL));
+      CHECK(couplet_tasks_complete(tasks, info->id, COUPLET_OK, NULL));
       break;
     default:
-      CHECK(couplet_task_dispatch(tasks, info->id, info->worker, info->parameters, info->parameter_count, info->payload,
-                                  info->payload_count, info->type));
+      CHECK(couplet_tasks_dispatch(tasks, info->id, info->worker, info->parameters, info->parameter_count,
+                                   info->payload, info->payload_count, info->type));
   }
 }
 
 static void couple(void) {
-  couplet_tasks* tasks = open_tasks(COUPLET_COUPLER);
+  couplet_tasks* tasks = open_tasks(COUPLET_TASKS_COUPLER);
   couplet_task_info info = {.struct_bytes = sizeof info};
-  REQUIRE(couplet_task_dispatch(tasks, 99, 40, NULL, 0, NULL, 0, COUPLET_BYTE) == COUPLET_ERROR_ARGUMENT);
+  REQUIRE(couplet_tasks_dispatch(tasks, 99, 40, NULL, 0, NULL, 0, COUPLET_BYTE) == COUPLET_ERROR_ARGUMENT);
   int taken = 0;
   for (;;) {
-    const couplet_status status = couplet_task_next(tasks, NULL, 30, &info);
+    const couplet_status status = couplet_tasks_next(tasks, NULL, 30, &info);
     CHECK(status);
     if (status == COUPLET_END) break;
     REQUIRE(status == COUPLET_OK && info.source == 0 && info.worker == 40 && info.payload_count == 3);
@@ -140,7 +140,7 @@ static void couple(void) {
     ++taken;
   }
   REQUIRE(taken == REQUESTS);
-  CHECK(couplet_task_close(tasks));
+  CHECK(couplet_tasks_close(tasks));
 }
 
 static void do_task(couplet_area* area, const couplet_task_info* info) {
@@ -157,7 +157,7 @@ static void do_task(couplet_area* area, const couplet_task_info* info) {
 }
 
 static void work(void) {
-  couplet_tasks* tasks = open_tasks(COUPLET_WORKER);
+  couplet_tasks* tasks = open_tasks(COUPLET_TASKS_WORKER);
   couplet_area* area;
   double one;
   REQUIRE(couplet_area_open(universe, "fields", 0, 0.2, &area) == COUPLET_ERROR_NOT_FOUND);
@@ -172,7 +172,7 @@ static void work(void) {
   expected.type = COUPLET_DOUBLE;
   int done = 0, refused = 0;
   for (;;) {
-    const couplet_status status = couplet_task_next(tasks, &expected, 30, &info);
+    const couplet_status status = couplet_tasks_next(tasks, &expected, 30, &info);
     if (status == COUPLET_END) break;
     if (status == COUPLET_ERROR_ARGUMENT) {
       ++refused;
@@ -182,15 +182,15 @@ static void work(void) {
     REQUIRE(status == COUPLET_OK);
     ++done;
     if (info.parameters[0] == 3) {
-      CHECK(couplet_task_complete(tasks, info.id, COUPLET_ERROR_UNSUPPORTED, "three is too much"));
+      CHECK(couplet_tasks_complete(tasks, info.id, COUPLET_ERROR_UNSUPPORTED, "three is too much"));
       continue;
     }
     do_task(area, &info);
-    CHECK(couplet_task_complete(tasks, info.id, COUPLET_OK, NULL));
+    CHECK(couplet_tasks_complete(tasks, info.id, COUPLET_OK, NULL));
   }
   REQUIRE(done == REQUESTS - 3 && refused == 1);
   CHECK(couplet_area_close(area));
-  CHECK(couplet_task_close(tasks));
+  CHECK(couplet_tasks_close(tasks));
 }
 
 int main(int argc, char** argv) {

@@ -34,8 +34,8 @@ contains
     call require(associated(same, field), "the area is the array")
     call universe%create_area("field", [12, 3], other, ierr=ierr)
     call require(ierr == couplet_error_exists, "exists")
-    call universe%open_tasks("analysis", couplet_requester, tasks)
-    call universe%open_tasks("other", couplet_requester, others, couplers="nobody", ierr=ierr)
+    call universe%open_tasks("analysis", couplet_tasks_requester, tasks)
+    call universe%open_tasks("other", couplet_tasks_requester, others, couplers="nobody", ierr=ierr)
     call require(ierr == couplet_error_not_found, "not found")
     do n = 0, requests - 1
       parameters = [n, 2*n, 0]
@@ -80,7 +80,7 @@ contains
     type(couplet_tasks) :: tasks
     type(couplet_work) :: work
     integer :: taken
-    call universe%open_tasks("analysis", couplet_coupler, tasks, workers="worker")
+    call universe%open_tasks("analysis", couplet_tasks_coupler, tasks, workers="worker")
     taken = 0
     do
       call tasks%next(work, timeout=30.0_real64)
@@ -112,7 +112,7 @@ contains
     real(real64) :: box(2, 2), total(1)
     integer(int64) :: stamp
     integer :: n, done, refused, ierr
-    call universe%open_tasks("analysis", couplet_worker, tasks, worker_id=40)
+    call universe%open_tasks("analysis", couplet_tasks_worker, tasks, worker_id=40)
     call universe%open_area("fields", 0, area, 0.2_real64, ierr)
     call require(ierr == couplet_error_not_found .and. said("'field'"), "no such area")
     call universe%open_area("field", 0, area)

@@ -34,8 +34,8 @@ static void refused(couplet_status status, couplet_status expected, const char* 
 
 static couplet_series* create(const char* name) {
   const int64_t start[1] = {0};
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = 8;
   options.required_readers = "waiter";
   couplet_series* series;
@@ -104,7 +104,7 @@ static int32_t look(const couplet_awaited* awaited, int32_t count, int descripto
 
 /* Returns the number of steps, or -1 at the end. */
 static int64_t take_steps(couplet_series* series, int64_t* newest) {
-  couplet_batch batch = {.struct_bytes = sizeof batch};
+  couplet_series_batch batch = {.struct_bytes = sizeof batch};
   const couplet_status status = couplet_series_read(series, 1, 3, 0, NULL, 0, &batch);
   CHECK(status);
   if (status == COUPLET_END) return -1;

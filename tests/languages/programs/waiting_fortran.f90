@@ -106,7 +106,7 @@ contains
     logical, intent(in) :: loop
     type(couplet_series) :: series(2)
     type(couplet_awaited) :: awaited(4)
-    type(couplet_batch) :: batch
+    type(couplet_series_batch) :: batch
     type(couplet_message) :: message
     type(couplet_request) :: request
     integer(int64), target :: last(1)

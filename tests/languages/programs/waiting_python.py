@@ -46,7 +46,7 @@ def make_mistakes(universe: couplet.Universe, fast: couplet.Reader) -> None:
     refused(lambda: couplet.wait_any([fast], float("nan")), "NaN")
     refused(lambda: couplet.wait_any([fast, fast.steps(2)]), "entry 1 of 2 is the same as entry 0")
     refused(lambda: couplet.wait_any([universe.group.Arrival(7)]), "source 7 is outside group")
-    with universe.series("fast") as closed:
+    with universe.open_series("fast") as closed:
         pass
     refused(lambda: couplet.wait_any([fast, closed]), "entry 1 of 2 is closed")
     assert couplet.wait_any([universe.group.Arrival(0, 77)], 0.01) is None
@@ -57,7 +57,7 @@ class Waiter:
 
     def __init__(self, universe: couplet.Universe) -> None:
         self.universe = universe
-        self.readers = [universe.series(name) for name in ("fast", "slow")]
+        self.readers = [universe.open_series(name) for name in ("fast", "slow")]
         self.counts = dict.fromkeys(("fast", "slow"), 0)
         self.numbers = 0
         self.last = np.zeros(1, np.int64)

@@ -1,5 +1,5 @@
 // Sends one message of more than 2^31 bytes between two ranks, each of which checks what it can. usage: big RANK BYTES.
-// Prints "whole BYTES" and the output of couplet_explain.
+// Prints "whole BYTES" and the output of couplet_universe_explain.
 #include <couplet/couplet.hpp>
 #include <cstring>
 #include <iostream>

@@ -166,7 +166,7 @@ inline void misuse(couplet::Universe& universe, const couplet::Group& group) {
     attempt([&] { return couplet_coalesce_amend(manager.handle(), 9); });
     attempt([&] { return couplet_coalesce_close(manager.handle()); });
     attempt([&] { return couplet_leave(universe.handle()); });
-    attempt([&] { return couplet_progress(universe.handle()); });
+    attempt([&] { return couplet_universe_progress(universe.handle()); });
   });
   manager.add("troubled", troubled);
   manager.freeze();

@@ -71,8 +71,8 @@ void write(couplet_universe* universe, int rank, int size, const Wishes& wishes)
   const std::int64_t shape[2] = {number(wishes, "rows", 60), number(wishes, "columns", 40)};
   const std::int64_t begin[2] = {shape[0] * rank / size, 0};
   const std::int64_t end[2] = {shape[0] * (rank + 1) / size, shape[1]};
-  couplet_series_options options;
-  couplet_series_options_init(&options);
+  couplet_series_create_options options;
+  couplet_series_create_options_init(&options);
   options.slots = static_cast<std::uint64_t>(number(wishes, "slots", 8));
   const std::string required = word(wishes, "required", "");
   options.required_readers = required.empty() ? nullptr : required.c_str();
@@ -98,7 +98,7 @@ void write(couplet_universe* universe, int rank, int size, const Wishes& wishes)
     pause(wishes);
   }
   auto counts = sized<couplet_series_statistics>();
-  demand("count", couplet_series_count(series, &counts));
+  demand("count", couplet_series_get_statistics(series, &counts));
   demand("close", couplet_series_close(series));
   std::printf("written %llu held_ms %llu library_us %llu\n", static_cast<unsigned long long>(counts.published),
               static_cast<unsigned long long>(counts.held_ns / 1000000),
@@ -113,7 +113,7 @@ void take(const Wishes& wishes, const char* key, std::int64_t* pair) {
 }
 
 // Checks that every element of the batch belongs to its step.
-bool whole(const couplet_batch& batch, const couplet_series_info& info) {
+bool whole(const couplet_series_batch& batch, const couplet_series_info& info) {
   const auto* value = static_cast<const std::int32_t*>(batch.data);
   for (std::uint64_t index = 0; index < batch.count; ++index) {
     for (std::int64_t row = info.start[0]; row < info.stop[0]; ++row) {
@@ -131,7 +131,7 @@ bool whole(const couplet_batch& batch, const couplet_series_info& info) {
 class Gaps {
  public:
   explicit Gaps(std::int64_t every) : every_(every) {}
-  void note(const couplet_batch& batch) {
+  void note(const couplet_series_batch& batch) {
     for (std::uint64_t index = 0; index < batch.count; ++index) {
       const std::int64_t step = batch.steps[index];
       if (before_ >= 0 && step != before_ + every_ && count_++ < max_printed) {
@@ -155,11 +155,13 @@ class Gaps {
 };
 
 couplet_series* open(couplet_universe* universe, const Wishes& wishes) {
-  couplet_open_options options;
-  couplet_open_options_init(&options);
-  options.mode = word(wishes, "mode", "hold") == "follow" ? COUPLET_FOLLOW : COUPLET_HOLD;
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
+  options.mode = word(wishes, "mode", "hold") == "follow" ? COUPLET_SERIES_FOLLOW : COUPLET_SERIES_HOLD;
   const std::string from = word(wishes, "from", "oldest");
-  options.from = from == "newest" ? COUPLET_FROM_NEWEST : from == "next" ? COUPLET_FROM_NEXT : COUPLET_FROM_OLDEST;
+  options.from = from == "newest" ? COUPLET_SERIES_FROM_NEWEST
+                 : from == "next" ? COUPLET_SERIES_FROM_NEXT
+                                  : COUPLET_SERIES_FROM_OLDEST;
   options.buffer_bytes = static_cast<std::uint64_t>(number(wishes, "buffer", 0));
   options.timeout_s = static_cast<double>(number(wishes, "open_s", 30));
   options.every = static_cast<std::uint64_t>(number(wishes, "every", 1));
@@ -190,7 +192,7 @@ void read(couplet_universe* universe, const Wishes& wishes) {
   long beyond = 0;
   couplet_status status = COUPLET_OK;
   for (;;) {
-    auto batch = sized<couplet_batch>();
+    auto batch = sized<couplet_series_batch>();
     const auto began = std::chrono::steady_clock::now();
     status = couplet_series_read(series, 1, up_to, timeout_s, nullptr, 0, &batch);
     const std::chrono::duration<double, std::micro> taken = std::chrono::steady_clock::now() - began;
@@ -216,7 +218,7 @@ void read(couplet_universe* universe, const Wishes& wishes) {
     }
     gaps.note(batch);
     auto counts = sized<couplet_series_statistics>();
-    demand("count", couplet_series_count(series, &counts));
+    demand("count", couplet_series_get_statistics(series, &counts));
     holds =
         holds && counts.published - counts.first == counts.delivered + counts.lost + counts.skipped + counts.pending;
     pause(wishes);
@@ -224,7 +226,7 @@ void read(couplet_universe* universe, const Wishes& wishes) {
   gaps.print();
   std::printf("ended %s: %s\n", couplet_status_name(status), status < 0 ? couplet_error_text() : "");
   auto counts = sized<couplet_series_statistics>();
-  demand("count", couplet_series_count(series, &counts));
+  demand("count", couplet_series_get_statistics(series, &counts));
   std::printf(
       "route %s published %llu first %llu delivered %llu lost %llu skipped %llu pending %llu reads %ld beyond %ld "
       "equation %s\n",

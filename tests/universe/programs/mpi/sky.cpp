@@ -5,7 +5,7 @@
 // ROWS, COLUMNS: grid of the ranks. EXTENT: extent of the first dimension, the other is 22 more; the slots are a
 // setting. PAUSE_US: after about every eighth step the writer lets the library work, and sleeps, for a random time up
 // to this; 0: never. AT_ONCE: steps of each read; 0: one to five at random. A reader prints what it has counted, and
-// the first one prints the output of couplet_explain to stderr. Any error ends the job.
+// the first one prints the output of couplet_universe_explain to stderr. Any error ends the job.
 #include <couplet/couplet_mpi.h>
 #include <mpi.h>
 #include <unistd.h>
@@ -66,7 +66,7 @@ void pause(couplet_universe* universe, std::minstd_rand& random, unsigned longes
   if (longest_us == 0 || random() % 8 != 0) return;
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(random() % longest_us);
   do {
-    must(couplet_progress(universe), "progress");
+    must(couplet_universe_progress(universe), "progress");
     usleep(static_cast<useconds_t>(random() % 20));
   } while (std::chrono::steady_clock::now() < end);
 }
@@ -107,9 +107,9 @@ struct Wish {
 };
 
 couplet_series* open(couplet_universe* universe, const Box& box, const Wish& wish) {
-  couplet_open_options options;
-  couplet_open_options_init(&options);
-  options.mode = wish.hold ? COUPLET_HOLD : COUPLET_FOLLOW;
+  couplet_series_open_options options;
+  couplet_series_open_options_init(&options);
+  options.mode = wish.hold ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW;
   options.start = box.start;
   options.stop = box.stop;
   options.dimensions = 2;
@@ -134,7 +134,7 @@ struct Seen {
   std::int64_t last = -1;
 };
 
-void look(const couplet_batch& batch, const Box& box, Seen& seen) {
+void look(const couplet_series_batch& batch, const Box& box, Seen& seen) {
   const auto* data = static_cast<const std::int32_t*>(batch.data);
   for (std::uint64_t number = 0; number < batch.count; ++number, data += box.elements()) {
     const std::int64_t step = batch.steps[number];
@@ -152,7 +152,7 @@ void look(const couplet_batch& batch, const Box& box, Seen& seen) {
 void report(couplet_series* series, int rank, const Seen& seen) {
   couplet_series_statistics counted{};
   counted.struct_bytes = sizeof counted;
-  must(couplet_series_count(series, &counted), "count");
+  must(couplet_series_get_statistics(series, &counted), "count");
   if (counted.delivered != seen.steps) give_up("delivered is not the number of steps that came");
   const auto number = [](std::uint64_t value) { return static_cast<unsigned long long>(value); };
   std::printf(
@@ -169,7 +169,7 @@ void read(couplet_universe* universe, const Box& box, const Wish& wish, int rank
   std::minstd_rand random(static_cast<unsigned>(rank + 1));
   Seen seen;
   for (;;) {
-    couplet_batch batch{};
+    couplet_series_batch batch{};
     batch.struct_bytes = sizeof batch;
     const std::uint64_t least = wish.at_once > 0 ? wish.at_once : 1;
     const std::uint64_t most = wish.at_once > 0 ? wish.at_once : 1 + random() % 5;
@@ -185,7 +185,7 @@ void read(couplet_universe* universe, const Box& box, const Wish& wish, int rank
 void explain(couplet_universe* universe) {
   std::string text(1 << 16, '\0');
   std::size_t needed = 0;
-  must(couplet_explain(universe, text.data(), text.size(), &needed), "explain");
+  must(couplet_universe_explain(universe, text.data(), text.size(), &needed), "explain");
   std::fprintf(stderr, "%s\n", text.c_str());
 }
 
