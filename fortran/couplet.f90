@@ -12,14 +12,14 @@ module couplet
   use couplet_halos_module, only: couplet_grid, couplet_halo
   use couplet_arrays_module, only: couplet_arrays
   use couplet_series_module, only: couplet_series, couplet_series_batch, couplet_series_info, couplet_series_field_info, &
-    couplet_slot, couplet_statistics, couplet_waits
+    couplet_series_slot, couplet_series_statistics, couplet_series_waits
   use couplet_weights_module, only: couplet_series_weights
   use couplet_tasks_module, only: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
   use couplet_areas_module, only: couplet_area, couplet_area_info
   use couplet_universes_module, only: couplet_universe, couplet_join, couplet_version
-  use couplet_groups_module, only: couplet_heads_group, couplet_program_group_of, couplet_filter_group
   use couplet_waiting_module, only: couplet_awaited, couplet_wait_any, couplet_arm_any
-  use couplet_fields_module, only: couplet_series_field, couplet_series_choice, couplet_create_fields, couplet_open_fields
+  use couplet_boxes_module, only: couplet_box
+  use couplet_fields_module, only: couplet_series_field, couplet_series_choice
   implicit none
   public
 end module

@@ -1,12 +1,12 @@
 ! Areas: an array in the memory of its owner, which other processes read and write (docs/guide/tasks.md). It is built on
 ! couplet_binding and couplet_errors; couplet_universes creates and opens areas. Arrays are in Fortran's order:
-! area(i,j) is area[j,i] in Python. A box has its first index in box(1,:) and its last in box(2,:), 1-based and
-! inclusive; positions in an area are 1-based.
+! area(i,j) is area[j,i] in Python. Boxes and positions in an area are 1-based.
 ! Invariant: the kind and the extents of every array are checked here, since the C interface sees only addresses.
 ! Tests: tests/languages.
 module couplet_areas_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding_module
+  use couplet_boxes_module
   use couplet_errors_module
   implicit none
   private
@@ -106,30 +106,29 @@ contains
     end if
   end subroutine
 
-  ! Turns 1-based inclusive bounds, first dimension fastest, into half-open 0-based ones, last dimension fastest, and
-  ! checks that the array fits them.
-  subroutine turn_box(info, verb, box, extents, start, stop, status, text)
+  ! Turns the box, and checks that the array has its extents.
+  subroutine fit_box(info, verb, box, extents, corners, status, text)
     type(couplet_area_info), intent(in) :: info
     character(len=*), intent(in) :: verb
-    integer, intent(in) :: box(:, :)
+    type(couplet_box), intent(in) :: box
     integer(int64), intent(in) :: extents(:)
-    integer(c_int64_t), allocatable, intent(out) :: start(:), stop(:)
+    type(c_corners), intent(out) :: corners
     integer, intent(out) :: status
     character(len=:), allocatable, intent(out) :: text
-    integer :: n
-    n = size(info%shape)
+    character(len=:), allocatable :: mistake
     status = couplet_error_shape
-    text = verb//": area '"//info%name//"': the array has not the extents of the box"
-    if (size(box, 1) /= 2 .or. size(box, 2) /= n) then
-      text = verb//": area '"//info%name//"': the box has not as many dimensions: box(1,:) = first, box(2,:) = last"
-      return
+    call turn_box(size(info%shape), corners, mistake, box)
+    if (.not. allocated(mistake)) then
+      if (size(extents) /= size(info%shape)) then
+        mistake = "the array and the box have not the same number of dimensions"
+      else if (any(extents /= max(0_int64, box%last - box%first + 1))) then
+        mistake = "the array has not the extents of the box"
+      else
+        status = couplet_ok
+        mistake = ""
+      end if
     end if
-    start = int(box(1, n:1:-1), c_int64_t) - 1
-    stop = int(box(2, n:1:-1), c_int64_t)
-    if (size(extents) /= n) return
-    if (any(extents /= max(0, box(2, :) - box(1, :) + 1))) return
-    status = couplet_ok
-    text = ""
+    text = verb//": area '"//info%name//"': "//mistake
   end subroutine
 
   subroutine give_stamp(status, got, stamp)

@@ -4,7 +4,7 @@
 module couplet_binding_module
   use, intrinsic :: iso_c_binding
   use couplet_constants_module
-  use couplet_texts
+  use couplet_texts_module
   implicit none
   public
 
@@ -1353,8 +1353,8 @@ module couplet_binding_module
       integer(c_int32_t), value :: type
       integer(c_int32_t), value :: dimensions
       integer(c_int64_t), intent(in) :: shape(*)
-      integer(c_int64_t), intent(in) :: start(*)
-      integer(c_int64_t), intent(in) :: stop(*)
+      type(c_ptr), value :: start
+      type(c_ptr), value :: stop
       type(c_series_create_options), intent(in) :: options
       type(c_ptr), intent(inout) :: series
       integer(c_int32_t) :: status

@@ -9,7 +9,7 @@ module couplet_mpi
   use couplet
   use couplet_binding_module, only: c_join_options, from_c, to_c
   use couplet_errors_module, only: conclude, stop_everything
-  use couplet_universes_module, only: c_string, fill_join_options
+  use couplet_universes_module, only: fill_join_options
   implicit none
   private :: real64, c_int, c_int32_t, c_ptr, c_null_ptr, MPI_Comm, MPI_COMM_WORLD, MPI_Abort, MPI_Initialized, &
     MPI_Finalized

@@ -5,8 +5,8 @@
 module couplet_ported_collectives
   use, intrinsic :: iso_c_binding
   use couplet
-  use couplet_binding_module, only: c_barrier, c_ibarrier, c_broadcast, c_ibroadcast, c_reduce, c_ireduce, c_allreduce, &
-    c_iallreduce, c_scan, c_iscan
+  use couplet_binding_module, only: c_barrier, c_ibarrier, c_broadcast, c_ibroadcast, c_reduce, c_ireduce, &
+    c_allreduce, c_iallreduce, c_scan, c_iscan
   use couplet_ported_base
   use couplet_ported_messages, only: couplet_ported_wait
   use couplet_ported_starts

@@ -10,8 +10,8 @@ module couplet_series_module
   use couplet_arrays_module
   implicit none
   private
-  public :: couplet_series, couplet_series_batch, couplet_series_info, couplet_series_field_info, couplet_slot, couplet_statistics, &
-    couplet_waits
+  public :: couplet_series, couplet_series_batch, couplet_series_info, couplet_series_field_info, &
+    couplet_series_slot, couplet_series_statistics, couplet_series_waits
   public :: learn_series
 
   type :: couplet_series_field_info
@@ -35,7 +35,7 @@ module couplet_series_module
     type(couplet_series_field_info), allocatable, private :: fields(:)
     character(len=:), allocatable, private :: name
   contains
-    ! call batch%data(pointer [, ierr, field]): pointer(i, j, ..., step), which is valid until the next read or close
+    ! call batch%data(pointer [, field, ierr]): pointer(i, j, ..., step), which is valid until the next read or close
 #define TEMPLATE "batch_bindings.inc"
 #include "for_each_kind.inc"
   end type
@@ -51,14 +51,14 @@ module couplet_series_module
     type(couplet_series_field_info), allocatable :: fields(:)
   end type
 
-  type :: couplet_waits  ! how long put and claim have waited for holding readers
+  type :: couplet_series_waits  ! how long put and claim have waited for holding readers
     integer(int64) :: count = 0, total_ns = 0, last_ns = 0, longest_ns = 0
     character(len=:), allocatable :: last_for, longest_for  ! "program 'nowcast' rank 3 on host n02"
     ! Ranks in the universe. -1: a program that has not opened, or no wait.
     integer :: last_rank = -1, longest_rank = -1
   end type
 
-  type :: couplet_slot  ! the claimed memory of all fields
+  type :: couplet_series_slot  ! the claimed memory of all fields
     type(c_ptr), allocatable, private :: addresses(:)
     type(couplet_series_field_info), allocatable, private :: fields(:)
     character(len=:), allocatable, private :: name
@@ -69,7 +69,7 @@ module couplet_series_module
 #include "for_each_kind.inc"
   end type
 
-  type :: couplet_statistics  ! published - first = delivered + lost + skipped + pending
+  type :: couplet_series_statistics  ! published - first = delivered + lost + skipped + pending
     integer(int64) :: published = 0, first = 0, delivered = 0, lost = 0, lost_torn = 0, skipped = 0, pending = 0
     integer(int64) :: delivered_torn = 0, calls = 0, largest_batch = 0, bytes = 0, copy_ns = 0, held_ns = 0, &
       library_ns = 0
@@ -104,7 +104,7 @@ module couplet_series_module
     procedure :: retained => series_retained
     procedure :: newest => series_newest
     procedure :: close => series_close
-    ! call series%put(data, step [, ierr, first, last, time]): copies the array, or that part of it, and publishes it
+    ! call series%put(data, step [, first, last, time, ierr]): copies the array, or that part of it, and publishes it
     ! call series%claim(step, pointer [, ierr]): the next slot, for computation in place. Then call series%publish().
     ! call series%read_into(out, batch [, at_least, up_to, timeout, ierr]): into out(i, j, ..., step)
 #define TEMPLATE "series_bindings.inc"
@@ -145,14 +145,14 @@ contains
   ! Says how long put and claim have waited for holders, and for which of them.
   subroutine series_waits(series, waits, ierr)
     class(couplet_series), intent(in) :: series
-    type(couplet_waits), intent(out) :: waits
+    type(couplet_series_waits), intent(out) :: waits
     integer, intent(out), optional :: ierr
     type(c_series_waits) :: got
     integer(c_int32_t) :: status
     got%struct_bytes = c_sizeof(got)
     status = c_series_get_waits(series%handle, got)
     if (status == couplet_ok) then
-      waits = couplet_waits(got%count, got%total_ns, got%last_ns, got%longest_ns, from_c(got%last_for), &
+      waits = couplet_series_waits(got%count, got%total_ns, got%last_ns, got%longest_ns, from_c(got%last_for), &
                             from_c(got%longest_for), got%last_rank, got%longest_rank)
     end if
     call conclude(status, ierr)
@@ -341,14 +341,14 @@ contains
 
   subroutine series_statistics(series, statistics, ierr)
     class(couplet_series), intent(in) :: series
-    type(couplet_statistics), intent(out) :: statistics
+    type(couplet_series_statistics), intent(out) :: statistics
     integer, intent(out), optional :: ierr
     type(c_series_statistics) :: got
     integer(c_int32_t) :: status
     got%struct_bytes = c_sizeof(got)
     status = c_series_get_statistics(series%handle, got)
     if (status == couplet_ok) then
-      statistics = couplet_statistics(got%published, got%first, got%delivered, got%lost, got%lost_torn, got%skipped, &
+      statistics = couplet_series_statistics(got%published, got%first, got%delivered, got%lost, got%lost_torn, got%skipped, &
                                       got%pending, got%delivered_torn, got%calls, got%largest_batch, got%bytes, &
                                       got%copy_ns, got%held_ns, got%library_ns)
     end if

@@ -3,7 +3,12 @@ module couplet_texts_module
   use, intrinsic :: iso_c_binding
   implicit none
   private
-  public :: from_c, to_c
+  public :: c_string, from_c, to_c
+
+  ! The memory of a C string.
+  type :: c_string
+    character(kind=c_char), allocatable :: letters(:)
+  end type
 
   interface
     function c_strlen(text) bind(c, name="strlen") result(length)

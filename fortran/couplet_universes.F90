@@ -7,18 +7,15 @@ module couplet_universes_module
   use couplet_binding_module
   use couplet_errors_module
   use couplet_messages_module
+  use couplet_boxes_module
+  use couplet_fields_module
   use couplet_series_module
   use couplet_weights_module
   use couplet_tasks_module
   use couplet_areas_module
   implicit none
   private
-  public :: couplet_universe, couplet_join, couplet_version, fill_join_options, fill_series_options, open_box, &
-    turn_box, c_string
-
-  type :: c_string
-    character(kind=c_char), allocatable :: letters(:)
-  end type
+  public :: couplet_universe, couplet_join, couplet_version, fill_join_options
 
   type :: couplet_universe
     type(c_ptr) :: handle = c_null_ptr
@@ -34,15 +31,15 @@ module couplet_universes_module
     procedure :: group => universe_group
     procedure :: program_group => universe_program_group
     procedure :: create_group => universe_create_group
-    procedure, private :: create_series_int32, create_series_int64
-    procedure, private :: open_series_int32, open_series_int64, open_series_whole
-    ! call universe%create_series(name, shape, box, series [, type, slots, memory_bytes, required_readers,
+    procedure :: heads_group => universe_heads_group
+    procedure :: program_group_of => universe_program_group_of
+    procedure :: filter_group => universe_filter_group
+    procedure, private :: create_series_int32, create_series_int64, create_series_fields
+    ! call universe%create_series(name, shape, series [, box, type, slots, memory_bytes, required_readers,
     !      required_timeout, wait_timeout, evict_after_held, group, holders, collective, ierr])
-    generic :: create_series => create_series_int32, create_series_int64
-    ! call universe%open_series(name [, box], series [, mode, from, from_step, local, type, group, timeout,
-    !      buffer_bytes, every, latest, torn, interval, weights, beyond_newest, ierr]);
-    !      weights and beyond_newest only without a box
-    generic :: open_series => open_series_int32, open_series_int64, open_series_whole
+    ! call universe%create_series(name, fields, series [, slots and so on])
+    generic :: create_series => create_series_int32, create_series_int64, create_series_fields
+    procedure :: open_series
     procedure :: open_tasks => universe_open_tasks
     procedure :: open_area => universe_open_area
     procedure, private :: create_area_int32, create_area_int64
@@ -240,18 +237,71 @@ contains
     call conclude(status, ierr)
   end subroutine
 
-  ! Creates the series `name`: an array with the extents `shape`, of which this rank writes the elements from box(1,:)
-  ! to box(2,:) (1-based, inclusive; nothing if the last is below the first). Collective over the writers. type: the
-  ! type of the elements, by default couplet_real64. Timeouts are in seconds; negative: for ever. holders: the number
-  ! of readers that can hold at the same time. collective: put and claim are collective, and all ranks get the slot, or
-  ! none.
-  subroutine create_series_int64(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
-                                 required_timeout, wait_timeout, evict_after_held, group, holders, &
-                                 collective, ierr)
+  ! Creates the group of the ranks 0 of all programs. name: by default "heads".
+  subroutine universe_heads_group(universe, group, name, ierr)
+    class(couplet_universe), intent(in) :: universe
+    type(couplet_group), intent(out) :: group
+    character(len=*), intent(in), optional :: name
+    integer, intent(out), optional :: ierr
+    type(c_string), target :: text
+    type(c_ptr) :: chosen
+    chosen = to_c(text%letters, name)
+    if (.not. present(name)) chosen = to_c(text%letters, "heads")
+    call conclude(c_group_create_heads(universe%handle, chosen, group%handle), ierr)
+  end subroutine
+
+  ! Creates the group of all ranks of one program. Ranks of other programs are no members.
+  subroutine universe_program_group_of(universe, program, group, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: program
+    type(couplet_group), intent(out) :: group
+    integer, intent(out), optional :: ierr
+    type(c_string), target :: text
+    call conclude(c_group_create_program(universe%handle, to_c(text%letters, program), group%handle), ierr)
+  end subroutine
+
+  ! Creates the group of the universe ranks for which keep(rank, program id) is true, in their order. Every process
+  ! calls it with a function that decides alike.
+  subroutine universe_filter_group(universe, name, keep, group, ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
-    integer(int64), intent(in) :: shape(:), box(:, :)
+    interface
+      logical function keep(rank, program)
+        integer, intent(in) :: rank, program
+      end function
+    end interface
+    type(couplet_group), intent(out) :: group
+    integer, intent(out), optional :: ierr
+    integer, allocatable :: ranks(:)
+    integer :: program, programs, first, members, rank, status
+    call universe%program(program_count=programs, ierr=status)
+    allocate (ranks(0))
+    do program = 0, programs - 1
+      if (status /= couplet_ok) exit
+      call universe%program_info(program, size=members, first_rank=first, ierr=status)
+      do rank = first, first + members - 1
+        if (keep(rank, program)) ranks = [ranks, rank]
+      end do
+    end do
+    if (status /= couplet_ok) then
+      call conclude(int(status, c_int32_t), ierr)
+    else
+      call universe%create_group(name, ranks, group, ierr)
+    end if
+  end subroutine
+
+  ! Creates the series `name`: an array with the extents `shape`, of which this rank writes `box` (nothing if a last index
+  ! is below the first one). box: by default the whole array, if one rank writes it. Collective over the writers. type:
+  ! the type of the elements, by default couplet_real64. Timeouts are in seconds; negative: for ever. holders: the number
+  ! of readers that can hold at the same time. collective: put and claim are collective, and all ranks get the slot, or
+  ! none.
+  subroutine create_series_int64(universe, name, shape, series, box, type, slots, memory_bytes, required_readers, &
+                                 required_timeout, wait_timeout, evict_after_held, group, holders, collective, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int64), intent(in) :: shape(:)
     type(couplet_series), intent(out) :: series
+    type(couplet_box), intent(in), optional :: box
     integer(c_int32_t), intent(in), optional :: type
     integer, intent(in), optional :: slots
     integer(int64), intent(in), optional :: memory_bytes
@@ -263,27 +313,82 @@ contains
     integer, intent(out), optional :: ierr
     type(c_series_create_options) :: options
     type(c_string), target :: texts(2)
+    type(c_corners), target :: corners
+    character(len=:), allocatable :: mistake
+    integer(c_int32_t) :: element
     type(c_ptr) :: handle
-    integer(c_int64_t), allocatable :: start(:), stop(:)
-    integer(c_int32_t) :: element, status
-    logical :: fits
-    call fill_series_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
+    call fill_create_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
                              evict_after_held, group, holders, collective)
     element = couplet_real64
     if (present(type)) element = type
-    call turn_box(name, size(shape), box, start, stop, fits, ierr)
-    if (.not. fits) return
-    status = c_series_create(universe%handle, to_c(texts(2)%letters, name), element, size(shape, kind=c_int32_t), &
-                             shape(size(shape):1:-1), start, stop, options, handle)
-    if (status == couplet_ok) then
-      call learn_series(series, handle, ierr)
-    else
-      call conclude(status, ierr)
+    call turn_box(size(shape), corners, mistake, box)
+    if (allocated(mistake)) then
+      call refuse(couplet_error_shape, "series '"//trim(name)//"': "//mistake, ierr)
+      return
     end if
+    call take_series(series, c_series_create(universe%handle, to_c(texts(2)%letters, name), element, &
+                                             size(shape, kind=c_int32_t), shape(size(shape):1:-1), &
+                                             start_of(corners), stop_of(corners), options, handle), handle, ierr)
   end subroutine
 
-  ! Sets the options of the C call, also for couplet_fields. The text must outlive the options.
-  subroutine fill_series_options(options, text, slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
+  subroutine create_series_int32(universe, name, shape, series, box, type, slots, memory_bytes, required_readers, &
+                                 required_timeout, wait_timeout, evict_after_held, group, holders, collective, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    integer(int32), intent(in) :: shape(:)
+    type(couplet_series), intent(out) :: series
+    type(couplet_box), intent(in), optional :: box
+    integer(c_int32_t), intent(in), optional :: type
+    integer, intent(in), optional :: slots
+    integer(int64), intent(in), optional :: memory_bytes
+    character(len=*), intent(in), optional :: required_readers
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
+    type(couplet_group), intent(in), optional :: group
+    integer, intent(in), optional :: holders
+    logical, intent(in), optional :: collective
+    integer, intent(out), optional :: ierr
+    call create_series_int64(universe, name, int(shape, int64), series, box, type, slots, memory_bytes, &
+                             required_readers, required_timeout, wait_timeout, evict_after_held, group, holders, &
+                             collective, ierr)
+  end subroutine
+
+  ! Creates the series `name` of several fields. The other arguments are those of a series of one array.
+  subroutine create_series_fields(universe, name, fields, series, slots, memory_bytes, required_readers, &
+                                  required_timeout, wait_timeout, evict_after_held, group, holders, collective, ierr)
+    class(couplet_universe), intent(in) :: universe
+    character(len=*), intent(in) :: name
+    type(couplet_series_field), intent(in) :: fields(:)
+    type(couplet_series), intent(out) :: series
+    integer, intent(in), optional :: slots
+    integer(int64), intent(in), optional :: memory_bytes
+    character(len=*), intent(in), optional :: required_readers
+    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
+    type(couplet_group), intent(in), optional :: group
+    integer, intent(in), optional :: holders
+    logical, intent(in), optional :: collective
+    integer, intent(out), optional :: ierr
+    type(c_series_create_options) :: options
+    type(c_string), target :: texts(2)
+    type(c_field_memory), target :: memory(size(fields))
+    type(c_series_field) :: list(size(fields))
+    character(len=:), allocatable :: mistake
+    type(c_ptr) :: handle
+    integer :: i
+    call fill_create_options(options, texts(1), slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
+                             evict_after_held, group, holders, collective)
+    do i = 1, size(fields)
+      call turn_field(fields(i), list(i), memory(i), mistake)
+      if (allocated(mistake)) then
+        call refuse(couplet_error_shape, "series '"//trim(name)//"', "//mistake, ierr)
+        return
+      end if
+    end do
+    call take_series(series, c_series_create_fields(universe%handle, to_c(texts(2)%letters, name), list, &
+                                                    size(fields, kind=c_int32_t), options, handle), handle, ierr)
+  end subroutine
+
+  ! Sets the options of the C call. The text must outlive the options.
+  subroutine fill_create_options(options, text, slots, memory_bytes, required_readers, required_timeout, wait_timeout, &
                                  evict_after_held, group, holders, collective)
     type(c_series_create_options), intent(out) :: options
     type(c_string), intent(inout), target :: text
@@ -306,162 +411,69 @@ contains
     if (present(collective)) options%collective = merge(1, 0, collective)
   end subroutine
 
-  subroutine create_series_int32(universe, name, shape, box, series, type, slots, memory_bytes, required_readers, &
-                                 required_timeout, wait_timeout, evict_after_held, group, holders, &
-                                 collective, ierr)
-    class(couplet_universe), intent(in) :: universe
-    character(len=*), intent(in) :: name
-    integer(int32), intent(in) :: shape(:), box(:, :)
-    type(couplet_series), intent(out) :: series
-    integer(c_int32_t), intent(in), optional :: type
-    integer, intent(in), optional :: slots
-    integer(int64), intent(in), optional :: memory_bytes
-    character(len=*), intent(in), optional :: required_readers
-    real(real64), intent(in), optional :: required_timeout, wait_timeout, evict_after_held
-    type(couplet_group), intent(in), optional :: group
-    integer, intent(in), optional :: holders
-    logical, intent(in), optional :: collective
-    integer, intent(out), optional :: ierr
-    call create_series_int64(universe, name, int(shape, int64), int(box, int64), series, type, slots, memory_bytes, &
-                             required_readers, required_timeout, wait_timeout, evict_after_held, group, holders, &
-                             collective, ierr)
-  end subroutine
-
-  ! Opens the series `name` to read the box box(1,:) to box(2,:), 1-based and inclusive.
+  ! Opens the series `name` to read `box` (by default the whole array), or `fields`, each with a box of its own, or, with
+  ! `weights`, what they make of the whole array.
   ! Blocking: until the series exists, at most `timeout` seconds. Collective over the readers, unless `local`.
-  ! mode: couplet_series_hold (default; the writer waits for this reader) or couplet_series_follow (it never does).
-  ! from: couplet_series_from_oldest (default), couplet_series_from_newest, couplet_series_from_next or couplet_series_from_step.
-  ! type: the expected element type; absent: any. every: the first step and then every n-th is delivered.
-  ! latest: a read gives the at_least newest steps. torn: torn steps are delivered with a mark.
-  ! interval: of physical time; the first step of each is delivered.
-  subroutine open_series_int64(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, every, latest, torn, interval, ierr)
-    class(couplet_universe), intent(in) :: universe
-    character(len=*), intent(in) :: name
-    integer(int64), intent(in) :: box(:, :)
-    type(couplet_series), intent(out) :: series
-    integer, intent(in), optional :: mode, from
-    integer(int64), intent(in), optional :: from_step
-    logical, intent(in), optional :: local
-    integer(c_int32_t), intent(in), optional :: type
-    type(couplet_group), intent(in), optional :: group
-    real(real64), intent(in), optional :: timeout
-    integer(int64), intent(in), optional :: buffer_bytes
-    integer, intent(in), optional :: every
-    logical, intent(in), optional :: latest, torn
-    real(real64), intent(in), optional :: interval
-    integer, intent(out), optional :: ierr
-    integer(c_int64_t), allocatable :: start(:), stop(:)
-    logical :: fits
-    call turn_box(name, size(box, 2), box, start, stop, fits, ierr)
-    if (.not. fits) return
-    call open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
-                  buffer_bytes, every, latest, torn, interval, ierr)
-  end subroutine
-
-  subroutine open_series_int32(universe, name, box, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, every, latest, torn, interval, ierr)
-    class(couplet_universe), intent(in) :: universe
-    character(len=*), intent(in) :: name
-    integer(int32), intent(in) :: box(:, :)
-    type(couplet_series), intent(out) :: series
-    integer, intent(in), optional :: mode, from
-    integer(int64), intent(in), optional :: from_step
-    logical, intent(in), optional :: local
-    integer(c_int32_t), intent(in), optional :: type
-    type(couplet_group), intent(in), optional :: group
-    real(real64), intent(in), optional :: timeout
-    integer(int64), intent(in), optional :: buffer_bytes
-    integer, intent(in), optional :: every
-    logical, intent(in), optional :: latest, torn
-    real(real64), intent(in), optional :: interval
-    integer, intent(out), optional :: ierr
-    call open_series_int64(universe, name, int(box, int64), series, mode, from, from_step, local, type, group, &
-                           timeout, buffer_bytes, every, latest, torn, interval, ierr)
-  end subroutine
-
-  ! Opens the series to read the whole array.
-  subroutine open_series_whole(universe, name, series, mode, from, from_step, local, type, group, timeout, &
-                               buffer_bytes, every, latest, torn, interval, weights, beyond_newest, ierr)
+  ! The other arguments are the members of couplet_series_open_options (docs/reference/c.md).
+  subroutine open_series(universe, name, series, box, fields, weights, group, &
+#include "open_options_names.inc"
+                         ierr)
     class(couplet_universe), intent(in) :: universe
     character(len=*), intent(in) :: name
     type(couplet_series), intent(out) :: series
-    integer, intent(in), optional :: mode, from
-    integer(int64), intent(in), optional :: from_step
-    logical, intent(in), optional :: local
-    integer(c_int32_t), intent(in), optional :: type
-    type(couplet_group), intent(in), optional :: group
-    real(real64), intent(in), optional :: timeout
-    integer(int64), intent(in), optional :: buffer_bytes
-    integer, intent(in), optional :: every
-    logical, intent(in), optional :: latest, torn
-    real(real64), intent(in), optional :: interval
-    integer, intent(out), optional :: ierr
+    type(couplet_box), intent(in), optional :: box
+    type(couplet_series_choice), intent(in), optional :: fields(:)
     type(couplet_series_weights), intent(in), optional :: weights
-    integer, intent(in), optional :: beyond_newest
-    integer(c_int64_t) :: none(0)
-    call open_box(universe, name, none, none, series, mode, from, from_step, local, type, group, timeout, &
-                  buffer_bytes, every, latest, torn, interval, ierr, weights=weights, beyond_newest=beyond_newest)
-  end subroutine
-
-  subroutine open_box(universe, name, start, stop, series, mode, from, from_step, local, type, group, timeout, &
-                      buffer_bytes, every, latest, torn, interval, ierr, choices, weights, beyond_newest)
-    type(couplet_universe), intent(in) :: universe
-    character(len=*), intent(in) :: name
-    integer(c_int64_t), intent(in), target, contiguous :: start(:), stop(:)
-    type(couplet_series), intent(inout) :: series
-    integer, intent(in), optional :: mode, from
-    integer(int64), intent(in), optional :: from_step
-    logical, intent(in), optional :: local
-    integer(c_int32_t), intent(in), optional :: type
     type(couplet_group), intent(in), optional :: group
-    real(real64), intent(in), optional :: timeout
-    integer(int64), intent(in), optional :: buffer_bytes
-    integer, intent(in), optional :: every
-    logical, intent(in), optional :: latest, torn
-    real(real64), intent(in), optional :: interval
+#include "open_options_declarations.inc"
     integer, intent(out), optional :: ierr
-    type(c_series_choice), intent(in), optional, target :: choices(:)
-    type(couplet_series_weights), intent(in), optional :: weights
-    integer, intent(in), optional :: beyond_newest
-    type(c_weights_memory), target :: memory
-    character(len=:), allocatable :: mistake
     type(c_series_open_options) :: options
+    type(c_series_choice), allocatable, target :: choices(:)
+    type(c_field_memory), allocatable, target :: memory(:)
+    type(c_weights_memory), target :: weights_memory
+    type(c_corners), target :: corners
     type(c_string), target :: text
+    character(len=:), allocatable :: mistake
     type(c_ptr) :: handle
-    integer(c_int32_t) :: status
+    integer :: i
     call c_series_open_options_init(options)
-    if (size(start) > 0) then
-      options%start = c_loc(start)
-      options%stop = c_loc(stop)
-      options%dimensions = size(start, kind=c_int32_t)
-    end if
-    if (present(mode)) options%mode = mode
-    if (present(from)) options%from = from
-    if (present(from_step)) options%from_step = from_step
-    if (present(local)) options%local = merge(1, 0, local)
-    if (present(type)) options%type = type
+#include "open_options_values.inc"
     if (present(group)) options%group = group%handle
-    if (present(timeout)) options%timeout_s = timeout
-    if (present(buffer_bytes)) options%buffer_bytes = buffer_bytes
-    if (present(every)) options%every = every
-    if (present(latest)) options%latest = merge(1, 0, latest)
-    if (present(torn)) options%torn = merge(1, 0, torn)
-    if (present(interval)) options%interval = interval
-    if (present(beyond_newest)) options%beyond_newest = beyond_newest
+    if (present(box)) then
+      call turn_box(box_dimensions(box), corners, mistake, box)
+      options%start = start_of(corners)
+      options%stop = stop_of(corners)
+      options%dimensions = box_dimensions(box)
+    end if
+    if (present(fields)) then
+      allocate (choices(size(fields)), memory(size(fields)))
+      do i = 1, size(fields)
+        if (.not. allocated(mistake)) call turn_choice(fields(i), choices(i), memory(i), mistake)
+      end do
+      options%field_count = size(fields, kind=c_int32_t)
+      if (size(fields) > 0) options%fields = c_loc(choices)
+    end if
+    if (allocated(mistake)) then
+      call refuse(couplet_error_shape, "series '"//trim(name)//"': "//mistake, ierr)
+      return
+    end if
     if (present(weights)) then
-      call turn_weights(weights, memory, mistake)
+      call turn_weights(weights, weights_memory, mistake)
       if (allocated(mistake)) then
         call refuse(couplet_error_argument, "open_series '"//name//"': "//mistake, ierr)
         return
       end if
-      options%weights = c_loc(memory%image)
+      options%weights = c_loc(weights_memory%image)
     end if
-    if (present(choices)) then
-      options%fields = c_loc(choices)
-      options%field_count = size(choices, kind=c_int32_t)
-    end if
-    status = c_series_open(universe%handle, to_c(text%letters, name), options, handle)
+    call take_series(series, c_series_open(universe%handle, to_c(text%letters, name), options, handle), handle, ierr)
+  end subroutine
+
+  ! Concludes a call that has made a series.
+  subroutine take_series(series, status, handle, ierr)
+    type(couplet_series), intent(inout) :: series
+    integer(c_int32_t), intent(in) :: status
+    type(c_ptr), intent(in) :: handle
+    integer, intent(out), optional :: ierr
     if (status == couplet_ok) then
       call learn_series(series, handle, ierr)
     else
@@ -565,25 +577,4 @@ contains
 
 #define TEMPLATE "universes_of_kind.inc"
 #include "for_each_kind.inc"
-
-  ! Turns 1-based inclusive bounds, first dimension fastest, into half-open 0-based ones, last dimension fastest.
-  subroutine turn_box(name, dimensions, box, start, stop, fits, ierr)
-    character(len=*), intent(in) :: name
-    integer, intent(in) :: dimensions
-    integer(int64), intent(in) :: box(:, :)
-    integer(c_int64_t), allocatable, intent(out) :: start(:), stop(:)
-    logical, intent(out) :: fits
-    integer, intent(inout), optional :: ierr
-    character(len=80) :: sizes
-    fits = size(box, 1) == 2 .and. size(box, 2) == dimensions
-    if (.not. fits) then
-      write (sizes, "(a,i0,a,i0,a,i0,a)") "the box is an array (", size(box, 1), ",", size(box, 2), "), not (2,", &
-        dimensions, ")"
-      call refuse(couplet_error_shape, "series '"//trim(name)//"': "//trim(sizes)// &
-        ": box(1,:) = first, box(2,:) = last", ierr)
-      return
-    end if
-    start = box(1, dimensions:1:-1) - 1
-    stop = box(2, dimensions:1:-1)
-  end subroutine
 end module

@@ -13,8 +13,8 @@ program magnetosphere
   call MPI_Init()
   call set_up(p, MPI_COMM_WORLD)
   call couplet_join("magnetosphere", MPI_COMM_WORLD, universe)
-  call universe%create_series("potential", [columns, rows], reshape([1, columns, p%first_row, p%last_row], [2, 2]), &
-                              series, slots=slots)
+  call universe%create_series("potential", [columns, rows], series, slots=slots, &
+                              box=couplet_box([1, p%first_row], [columns, p%last_row]))
   call begin_observation(universe, p)
   do step = 1, steps
     call advance(p)

@@ -28,7 +28,7 @@ program ocean
   call couplet_join("ocean", MPI_COMM_WORLD, universe)                                                     !c
   call announce()
   call universe%create_series("eta", shape=[run%columns, run%rows], type=couplet_real32, series=series, &  !c
-      box=reshape([1, s%columns, s%first_row, s%first_row + s%rows - 1], [2, 2]))                          !c
+      box=couplet_box([1, s%first_row], [s%columns, s%first_row + s%rows - 1]))                            !c
 
   allocate (own(s%columns, s%rows), sums(run%steps), coupling(run%steps))
   computing = 0

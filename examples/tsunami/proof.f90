@@ -2,7 +2,7 @@
 module proof
   use, intrinsic :: iso_fortran_env, only: int64, real64
   use mpi_f08
-  use couplet_mpi, only: couplet_mpi_version, couplet_series, couplet_series_info, couplet_statistics
+  use couplet_mpi, only: couplet_mpi_version, couplet_series, couplet_series_info, couplet_series_statistics
   use checksums, only: checksum_modulus
   implicit none
   private
@@ -29,7 +29,7 @@ contains
     type(couplet_series), intent(in) :: series
     integer(int64), intent(in) :: sums(:)
     real(real64), intent(in) :: coupling(:), computing
-    type(couplet_statistics) :: counts
+    type(couplet_series_statistics) :: counts
     type(couplet_series_info) :: info
     real(real64) :: held, most(2), least, longest(size(coupling))
     integer(int64) :: bytes, all_sums(size(sums))

@@ -313,18 +313,8 @@ class Universe {
       c.stop = options.box->stop.data();
       c.dimensions = static_cast<std::int32_t>(options.box->start.size());
     }
-    c.mode = static_cast<std::int32_t>(options.mode);
-    c.from = static_cast<std::int32_t>(options.from);
-    c.from_step = options.from_step;
-    c.local = options.local ? 1 : 0;
+    detail::set_plain(c, options);
     c.group = options.group.handle();
-    c.timeout_s = options.timeout_s;
-    c.buffer_bytes = options.buffer_bytes;
-    c.every = options.every;
-    c.latest = options.latest ? 1 : 0;
-    c.torn = options.torn ? 1 : 0;
-    c.interval = options.interval;
-    c.beyond_newest = static_cast<std::int32_t>(options.beyond_newest);
     if (options.weights) {
       weights = options.weights->c_weights();
       c.weights = &weights;

@@ -183,16 +183,14 @@ typedef struct couplet_series_open_options {
   double timeout_s;      /* how long the series may take to exist; default 60; 0: it has to exist */
   uint64_t buffer_bytes; /* size of the local slots for a series of another node; 0 (default): 256 MiB */
   uint64_t every;        /* n: the first step and then every n-th is delivered, the others are skipped; default 1 */
-  int32_t
-      latest; /* 1: a read gives the at_least newest steps and skips older ones; needs COUPLET_SERIES_FOLLOW; default 0 */
-  int32_t torn; /* 1: torn steps are delivered with a mark; 0 (default): they are withheld and count as lost */
+  int32_t latest; /* 1: a read gives the at_least newest steps, skips older ones; only with COUPLET_SERIES_FOLLOW */
+  int32_t torn;   /* 1: torn steps are delivered with a mark; 0 (default): they are withheld and count as lost */
   const couplet_series_choice* fields; /* the fields to read, in this order; NULL (default): all */
   int32_t field_count;
   int32_t reserved2;
   double interval; /* of physical time: the first step of each is delivered, the others are skipped; 0 (default): all */
   const couplet_series_weights* weights; /* used instead of boxes, for float and double; copied; NULL (default): none */
-  int32_t
-      beyond_newest; /* for couplet_series_read_at: COUPLET_SERIES_BEYOND_WAIT (default) or COUPLET_SERIES_BEYOND_ERROR */
+  int32_t beyond_newest; /* of couplet_series_read_at: COUPLET_SERIES_BEYOND_WAIT (default), ..._BEYOND_ERROR */
   int32_t reserved3;
 } couplet_series_open_options;
 

@@ -25,8 +25,7 @@ typedef struct couplet_tasks_options {
   int32_t worker_id;  /* worker: the id by which requests find it; -1 (default): the id of its program */
   int32_t group_size; /* worker: how many consecutive ranks do a task together; 0 (default): all of the program */
   int32_t on_lost;    /* coupler: a lost worker's task fails (COUPLET_TASKS_FAIL) or is given to others (..._RETRY) */
-  int32_t
-      policy; /* coupler, for COUPLET_TASKS_ANY_WORKER: COUPLET_TASKS_FIRST_IDLE, or COUPLET_TASKS_ROUND_ROBIN over the ids */
+  int32_t policy;     /* coupler, for COUPLET_TASKS_ANY_WORKER: COUPLET_TASKS_FIRST_IDLE or ..._ROUND_ROBIN over ids */
   int32_t reserved;
   uint64_t queue_limit;   /* coupler: the largest number of waiting tasks; 0 (default): as many as memory holds */
   const char* couplers;   /* the program whose ranks dispatch; default "coupler" */

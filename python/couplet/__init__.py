@@ -16,6 +16,7 @@ from couplet._couplet import Message, version
 from couplet._exchanges import Exchange
 from couplet._groups import ANY_SOURCE, ANY_TAG, Group, MessageArrival
 from couplet._halos import Grid, Halo
+from couplet._open_options import OpenOptions
 from couplet._requests import Request, waitall, waitany
 from couplet._series import Batch, FieldInfo, Reader, Retained, SeriesInfo, Statistics, Steps, Waits, Writer
 from couplet._tasks import ANY_WORKER, Coupler, Requester, Task, Work, Worker, waitany_task
@@ -91,6 +92,7 @@ __all__ = [
     "MpiError",
     "NoSpaceError",
     "NotFoundError",
+    "OpenOptions",
     "Operation",
     "OutOfMemoryError",
     "PeerLostError",

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -21,17 +21,15 @@ from couplet._closing import Closing
 from couplet._collectives import Operation
 from couplet._elements import type_of
 from couplet._groups import Group, Objects
+from couplet._open_options import OpenOptions, members_of
 from couplet._series import Reader, Writer
 from couplet._tasks import Coupler, Requester, Worker
 from couplet._waiting import Thing, forget, ready
 from couplet.errors import ArgumentError, MismatchError, NotFoundError
 from couplet.weights import Weights
 
-Mode = Literal["hold", "follow"]
-_MODES = {"hold": 0, "follow": 1}
 _STARTS = {"oldest": 0, "newest": 1, "next": 2}
 _FROM_STEP = 3
-_BEYOND = {"wait": 0, "error": 1}
 _ON_LOST = {"fail": 0, "retry": 1}
 _POLICIES = {"first idle": 0, "round robin": 1}
 # A field is described as (dtype, shape), (dtype, shape, box) or (dtype, shape, boxes).
@@ -290,19 +288,11 @@ class Universe(Closing):
         *,
         box: Box | None = None,
         fields: Iterable[str] | Mapping[str, Box | None] | None = None,
-        mode: Mode = "hold",
         start: Literal["oldest", "newest", "next"] | int = "oldest",
         dtype: DTypeLike | None = None,
-        local: bool = False,
         group: Group | None = None,
-        timeout: float = 60.0,
-        buffer_bytes: int = 0,
-        every: int = 1,
-        latest: bool = False,
-        torn: bool = False,
-        interval: float = 0.0,
         weights: Weights | None = None,
-        beyond_newest: Literal["wait", "error"] = "wait",
+        **options: Unpack[OpenOptions],
     ) -> Reader:
         """Opens the series `name` to read `box` (default: the whole array). Collective over `group`, unless `local`.
 
@@ -312,45 +302,31 @@ class Universe(Closing):
             The fields to read, in this order (default: all; a dict gives each its own box), and the expected element
             type (default: any). Weights turn points of the whole array into points of this rank while a step is read,
             instead of a box; each step is then an array of one dimension (see `couplet.weights`).
-        mode, start
-            "hold": the writer waits for this reader; "follow": it never does, and steps may be lost. The first step is
-            the oldest retained one, the newest, the next that is published, or the first that is at least a number.
-        local, group, timeout, buffer_bytes
-            Every rank reads for itself; the readers (default: all ranks of the program); seconds for the series to be
-            created; size of the local slots for a series of another node (0: 256 MiB).
-        every, latest, interval, torn
-            The first step and then every n-th one are delivered; only the `at_least` newest ones in each read (mode
-            "follow"); the first one of each interval of physical time; torn steps, too, marked in `Batch.torn`.
-        beyond_newest
-            What `Reader.read_at` does about a time past the newest step: it waits for a later one, or raises an error.
+        start
+            The first step: the oldest retained one, the newest, the next that is published, or the first that is at
+            least a number.
+        group
+            The readers (default: all ranks of the program).
+        options
+            The keyword options of `couplet.OpenOptions`: mode ("hold" or "follow"), local, timeout, buffer_bytes, every,
+            latest, torn, interval and others.
         """
-        if beyond_newest not in _BEYOND:
-            raise ArgumentError(f"series '{name}': beyond_newest is 'wait' or 'error', not {beyond_newest!r}")
-        if mode not in _MODES:
-            raise ArgumentError(f"series '{name}': mode is 'hold' or 'follow', not {mode!r}")
         if isinstance(start, str) and start not in _STARTS:
             raise ArgumentError(f"series '{name}': start is 'oldest', 'newest', 'next' or a step, not {start!r}")
         first, last = split_box(box, name) if box is not None else (None, None)
+        members = members_of(name, options)
+        members["from"] = _STARTS[start] if isinstance(start, str) else _FROM_STEP
+        members["from_step"] = 0 if isinstance(start, str) else int(start)
+        members["type"] = -1 if dtype is None else type_of(dtype)
         return Reader(
             self._handle.open_series(
                 name,
                 first,
                 last,
-                _MODES[mode],
-                _STARTS[start] if isinstance(start, str) else _FROM_STEP,
-                0 if isinstance(start, str) else int(start),
-                local,
-                -1 if dtype is None else type_of(dtype),
                 group._handle if group is not None else None,
-                float(timeout),
-                buffer_bytes,
-                every,
-                latest,
-                torn,
-                float(interval),
                 _choices(name, fields),
                 None if weights is None else weights.arrays(),
-                _BEYOND[beyond_newest],
+                members,
             )
         )
 

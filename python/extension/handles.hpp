@@ -254,21 +254,10 @@ struct CreateOptions {
 struct OpenOptions {
   std::optional<std::vector<int64_t>> start;
   std::optional<std::vector<int64_t>> stop;
-  int32_t mode;
-  int32_t from;
-  int64_t from_step;
-  bool local;
-  couplet_type type;
   const Group* group;
-  double timeout_s;
-  uint64_t buffer_bytes;
-  uint64_t every;
-  bool latest;
-  bool torn;
-  double interval;
   std::vector<ChoiceTuple> choices;
   std::optional<WeightsTuple> weights;
-  int32_t beyond_newest;
+  couplet_series_open_options plain;  // with those options that are plain values
 };
 
 [[nodiscard]] std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& state,

@@ -470,21 +470,8 @@ std::unique_ptr<Series> create_series(const std::shared_ptr<UniverseState>& stat
 std::unique_ptr<Series> open_series(const std::shared_ptr<UniverseState>& state, const std::string& name,
                                     const OpenOptions& options) {
   Use use(state, "open_series");
-  couplet_series_open_options c;
-  couplet_series_open_options_init(&c);
-  c.mode = options.mode;
-  c.from = options.from;
-  c.from_step = options.from_step;
-  c.local = options.local ? 1 : 0;
-  c.type = options.type;
+  couplet_series_open_options c = options.plain;
   c.group = options.group != nullptr ? options.group->open_handle("series") : nullptr;
-  c.timeout_s = options.timeout_s;
-  c.buffer_bytes = options.buffer_bytes;
-  c.every = options.every;
-  c.latest = options.latest ? 1 : 0;
-  c.torn = options.torn ? 1 : 0;
-  c.interval = options.interval;
-  c.beyond_newest = options.beyond_newest;
   couplet_universe* const universe = use.universe();
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   auto series = std::make_shared<couplet_series*>(nullptr);

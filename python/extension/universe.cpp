@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "handles.hpp"
+#include "open_options.hpp"
 
 namespace couplet_python {
 namespace {
@@ -251,14 +252,12 @@ std::optional<WeightsTuple> copy_weights(const std::optional<WeightArrays>& weig
 
 std::unique_ptr<Series> open(const Universe& universe, const std::string& name,
                              std::optional<std::vector<int64_t>> start, std::optional<std::vector<int64_t>> stop,
-                             int32_t mode, int32_t from, int64_t from_step, bool local, couplet_type type,
-                             const Group* group, double timeout, uint64_t buffer_bytes, uint64_t every, bool latest,
-                             bool torn, double interval, std::vector<ChoiceTuple> choices,
-                             const std::optional<WeightArrays>& weights, int32_t beyond_newest) {
-  return open_series(
-      universe.state, name,
-      {std::move(start), std::move(stop), mode, from, from_step, local, type, group, timeout, buffer_bytes, every,
-       latest, torn, interval, std::move(choices), copy_weights(weights), beyond_newest});
+                             const Group* group, std::vector<ChoiceTuple> choices,
+                             const std::optional<WeightArrays>& weights, const nb::dict& plain) {
+  OpenOptions options{std::move(start), std::move(stop), group, std::move(choices), copy_weights(weights), {}};
+  couplet_series_open_options_init(&options.plain);
+  set_plain(options.plain, plain);
+  return open_series(universe.state, name, options);
 }
 
 std::unique_ptr<Tasks> tasks(const Universe& universe, const std::string& name, int32_t role, int32_t worker_id,
@@ -312,10 +311,8 @@ void bind_universe(nb::module_& module) {
       .def("create_series", &create, nb::arg("name"), nb::arg("fields"), nb::arg("slots"), nb::arg("memory_bytes"),
            nb::arg("required_readers"), nb::arg("required_timeout"), nb::arg("wait_timeout"),
            nb::arg("evict_after_held"), nb::arg("group").none(), nb::arg("holders"), nb::arg("collective"), Stays())
-      .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(), nb::arg("mode"),
-           nb::arg("from_"), nb::arg("from_step"), nb::arg("local"), nb::arg("type"), nb::arg("group").none(),
-           nb::arg("timeout"), nb::arg("buffer_bytes"), nb::arg("every"), nb::arg("latest"), nb::arg("torn"),
-           nb::arg("interval"), nb::arg("choices"), nb::arg("weights").none(), nb::arg("beyond_newest"), Stays())
+      .def("open_series", &open, nb::arg("name"), nb::arg("start").none(), nb::arg("stop").none(),
+           nb::arg("group").none(), nb::arg("choices"), nb::arg("weights").none(), nb::arg("plain"), Stays())
       .def("open_tasks", &tasks, nb::arg("name"), nb::arg("role"), nb::arg("worker_id"), nb::arg("group_size"),
            nb::arg("on_lost"), nb::arg("policy"), nb::arg("queue_limit"), nb::arg("couplers"), nb::arg("requesters"),
            nb::arg("workers"), Stays())

@@ -25,6 +25,7 @@ ARRAYS = {"couplet_waitall": {"requests", "statuses", "messages"}, "couplet_wait
 ARRAYS |= {"couplet_grid_box": {"start", "stop"}}
 ARRAYS |= {"couplet_task_waitany": {"tasks"}, "couplet_series_claim_arrays": {"data"}}
 NULLABLE = {("couplet_tasks_submit", "task"), ("couplet_series_read_at", "outs")}
+NULLABLE |= {("couplet_series_create", "start"), ("couplet_series_create", "stop")}
 NULLABLE |= {
     (f"couplet_{what}_{way}_box", "stride_bytes") for what in ("exchange", "coalesce") for way in ("send", "receive")
 }
@@ -81,7 +82,7 @@ def binding(headers: list[Header]) -> str:
         "module couplet_binding_module",
         "  use, intrinsic :: iso_c_binding",
         "  use couplet_constants_module",
-        "  use couplet_texts",
+        "  use couplet_texts_module",
         "  implicit none",
         "  public",
     ]

@@ -12,6 +12,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import fortran
+import options
 import python_errors
 import reference
 from header import Header, read_headers
@@ -22,6 +23,12 @@ FILES: dict[str, Callable[[list[Header]], str]] = {
     "fortran/couplet_binding.f90": fortran.binding,
     "python/couplet/errors.py": python_errors.errors,
     "docs/reference/c.md": reference.c_reference,
+    "fortran/open_options_names.inc": options.fortran_names,
+    "fortran/open_options_declarations.inc": options.fortran_declarations,
+    "fortran/open_options_values.inc": options.fortran_values,
+    "include/couplet/couplet_open_options.hpp": options.cpp,
+    "python/couplet/_open_options.py": options.python,
+    "python/extension/open_options.hpp": options.extension,
 }
 
 

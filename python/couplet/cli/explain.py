@@ -53,8 +53,8 @@ def _cores(processes: int) -> str:
 
 
 def explain(console: Console, run_dir: Path | None) -> int:
-    """Prints what a program that joins here would find. For a running program, couplet_universe_explain reports the links in
-    use.
+    """Prints what a program that joins here would find. For a running program, couplet_universe_explain reports the
+    links in use.
     """
     base = run_directory(run_dir)
     table = Table(box=None, show_header=False, padding=(0, 2))

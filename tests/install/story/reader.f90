@@ -10,12 +10,9 @@ program reader
   type(couplet_series_batch) :: batch
   real(real64), pointer :: data(:, :, :)
   integer :: answer, steps, index, row, column
-  integer(int64) :: box(2, 2)
 
   call couplet_join("reader_fortran", universe)
-  box(:, 1) = [first_column, last_column]
-  box(:, 2) = [1, rows]
-  call universe%open_series("eta", box, eta)
+  call universe%open_series("eta", eta, box=couplet_box([first_column, 1], [last_column, rows]))
   steps = 0
   do
     call eta%read(batch, up_to=8, timeout=30.0_real64, ierr=answer)

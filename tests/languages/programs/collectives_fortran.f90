@@ -47,14 +47,14 @@ contains
     integer, intent(in) :: rank
     type(couplet_group) :: heads, left, last, backwards, first
     integer :: own, count
-    call couplet_heads_group(universe, heads)
+    call universe%heads_group(heads)
     call heads%rank(own, count)
     call expect(own == rank .and. count == 2, "heads")
     call heads%barrier()
-    call couplet_program_group_of(universe, "left", left)
+    call universe%program_group_of("left", left)
     call left%rank(own, count)
     call expect(own == merge(0, -1, rank == 0) .and. count == 1, "the group of a program")
-    call couplet_filter_group(universe, "last", is_last, last)
+    call universe%filter_group("last", is_last, last)
     call last%rank(own, count)
     call expect(own == merge(0, -1, rank == 1) .and. count == 1, "filter")
     call group%split("backwards", 0, backwards, key=-rank)

@@ -69,31 +69,28 @@ contains
 
   subroutine provoke_series()
     integer :: ierr, attempt
-    integer, parameter :: extents(2) = [3, 4], whole(2, 2) = reshape([1, 3, 1, 4], [2, 2])
+    integer, parameter :: extents(2) = [3, 4]
     integer(int64), parameter :: enormous(2) = [1000000_int64, 1000000000_int64]
-    integer(int64) :: enormous_box(2, 2)
     type(couplet_series) :: writer, reader, other
     type(couplet_series_batch) :: batch
     real(real64) :: eta(3, 4)
     eta = 0
-    enormous_box(1, :) = 1
-    enormous_box(2, :) = enormous
-    call universe%create_series("eta", extents, whole, writer, slots=2, wait_timeout=0.0_real64)
-    call universe%create_series("eta", extents, whole, other, slots=2, ierr=ierr)
+    call universe%create_series("eta", extents, writer, slots=2, wait_timeout=0.0_real64)
+    call universe%create_series("eta", extents, other, slots=2, ierr=ierr)
     call show("exists", ierr)
-    call universe%create_series("ocean", enormous, enormous_box, other, slots=2, ierr=ierr)
+    call universe%create_series("ocean", enormous, other, slots=2, ierr=ierr)
     call show("no_space", ierr)
     call writer%publish(ierr)
     call show("state", ierr)
     call universe%open_series("eta", other, type=couplet_int32, ierr=ierr)
     call show("type", ierr)
-    call writer%put(real(eta, real32), 10, ierr)
+    call writer%put(real(eta, real32), 10, ierr=ierr)
     call show("type", ierr)
-    call universe%open_series("eta", reshape([1, 3, 1, 5], [2, 2]), other, ierr=ierr)
+    call universe%open_series("eta", other, box=couplet_box([1, 1], [3, 5]), ierr=ierr)
     call show("shape", ierr)
-    call writer%put(eta(:2, :), 10, ierr)
+    call writer%put(eta(:2, :), 10, ierr=ierr)
     call show("shape", ierr)
-    call universe%open_series("eta", reshape([1, 3, 1], [1, 3]), other, ierr=ierr)
+    call universe%open_series("eta", other, box=couplet_box([1, 1], [3]), ierr=ierr)
     call show("shape", ierr)
     call universe%open_series("never", other, timeout=0.2_real64, ierr=ierr)
     call show("timeout", ierr)
@@ -105,17 +102,17 @@ contains
     call reader%read(batch, timeout=0.0_real64)
     call show("not_yet", batch%status)
     call writer%put(eta, 10)
-    call writer%put(eta, 10, ierr)
+    call writer%put(eta, 10, ierr=ierr)
     call show("step", ierr)
     call writer%put(eta, 20)
-    call writer%put(eta, 30, ierr)
+    call writer%put(eta, 30, ierr=ierr)
     call show("full", ierr)
     call writer%close()
     call reader%read(batch, timeout=0.0_real64)
     if (batch%count /= 2) error stop "the steps that were put are not there"
     call reader%read(batch, timeout=0.0_real64, ierr=ierr)
     call show("end", ierr)
-    call universe%create_series("eta", extents, whole, writer, slots=2)
+    call universe%create_series("eta", extents, writer, slots=2)
     do attempt = 1, 100  ! each look for the new series lasts for at most 0.2 s
       call reader%read(batch, timeout=20.0_real64, ierr=ierr)
       if (ierr /= couplet_end) exit
@@ -131,7 +128,7 @@ contains
     type(couplet_series_batch) :: batch
     real(real64) :: eta(3, 4)
     eta = 0
-    call universe%create_series("tides", [3, 4], reshape([1, 3, 1, 4], [2, 2]), writer, slots=2, &
+    call universe%create_series("tides", [3, 4], writer, box=couplet_box([1, 1], [3, 4]), slots=2, &
       evict_after_held=0.05_real64)
     call universe%open_series("tides", reader)
     do step = 1, 3
@@ -154,7 +151,7 @@ contains
     close (unit)
     done = c_getrlimit(address_space, before)
     done = c_setrlimit(address_space, [pages * c_getpagesize() + 16_c_long * 1024 * 1024, before(2)])
-    call universe%create_series("ocean", [1024, 2048], reshape([1, 1024, 1, 2048], [2, 2]), writer, slots=2, ierr=ierr)
+    call universe%create_series("ocean", [1024, 2048], writer, box=couplet_box([1, 1], [1024, 2048]), slots=2, ierr=ierr)
     done = c_setrlimit(address_space, before)
     call show("memory", ierr)
   end subroutine

@@ -71,16 +71,17 @@ contains
   subroutine write_series()
     type(couplet_series) :: series
     type(couplet_arrays) :: arrays
-    type(couplet_slot) :: slot
-    type(couplet_waits) :: waits
+    type(couplet_series_slot) :: slot
+    type(couplet_series_waits) :: waits
     type(couplet_series_info) :: info
     real(real64), target :: with_ghosts(columns + 2, rows + 2)
     integer(int32), target :: level(levels)
     real(real64), pointer :: left(:, :), right(:, :)
     integer(int32), pointer :: claimed(:)
     integer :: step, k, ierr
-    call couplet_create_fields(universe, "sky", [couplet_series_field("density", couplet_real64, [columns, rows], &
-      reshape([1, 2, 1, 4, 3, 6, 1, 4], [2, 2, 2])), couplet_series_field("level", couplet_int32, [levels])], series, &
+    call universe%create_series("sky", [couplet_series_field("density", couplet_real64, [columns, rows], &
+      [couplet_box([1, 1], [2, 4]), couplet_box([3, 1], [6, 4])]), &
+      couplet_series_field("level", couplet_int32, [levels])], series, &
       slots=4, required_readers="reader")
     do step = 10, 10*steps, 10
       level = [(step + k, k = 0, levels - 1)]
@@ -142,10 +143,10 @@ contains
     integer(int32), pointer :: level(:, :)
     real(real32), pointer :: wrong(:, :, :)
     integer :: got, turn, i, ierr
-    call couplet_open_fields(universe, "sky", [couplet_series_choice("vapour")], series, ierr=ierr)
+    call universe%open_series("sky", series, fields=[couplet_series_choice("vapour")], ierr=ierr)
     call refused(ierr, couplet_error_not_found, "it has 'density', 'level'")
-    call couplet_open_fields(universe, "sky", [couplet_series_choice("level", reshape([2, 4], [2, 1])), &
-                                               couplet_series_choice("density", reshape([2, 5, 2, 3], [2, 2]))], series)
+    call universe%open_series("sky", series, fields=[couplet_series_choice("level", couplet_box(2, 4)), &
+      couplet_series_choice("density", couplet_box([2, 2], [5, 3]))])
     call outs%add(own)
     call series%read_into(outs, batch, ierr=ierr)
     call refused(ierr, couplet_error_argument, "1 arrays")
@@ -163,9 +164,9 @@ contains
       if (mod(turn, 2) == 0) then
         call batch%data(density, field="density")
         call batch%data(level, field="level")
-        call batch%data(wrong, ierr, field="density")
+        call batch%data(wrong, ierr=ierr, field="density")
         call refused(ierr, couplet_error_type, "real64")
-        call batch%data(wrong, ierr, field="vapour")
+        call batch%data(wrong, ierr=ierr, field="vapour")
         call refused(ierr, couplet_error_not_found, "vapour")
       end if
       do i = 1, int(batch%count)
@@ -180,7 +181,7 @@ contains
     end do
     call require(got == steps, "all steps")
     call series%close()
-    call couplet_open_fields(universe, "sky", [couplet_series_choice ::], series, mode=couplet_series_follow, interval=20.0_real64)
+    call universe%open_series("sky", series, mode=couplet_series_follow, interval=20.0_real64)
     call series%read(batch, up_to=8)
     call require(all(batch%steps == [30, 40]), "by time")
     call series%close()
@@ -196,7 +197,7 @@ contains
     do j = 1, 4
       larger(:, j) = [(real(10*j + i, real64), i = 1, 5)]
     end do
-    call universe%create_series("part", [3, 2], reshape([1, 3, 1, 2], [2, 2]), writer, slots=2)
+    call universe%create_series("part", [3, 2], writer, box=couplet_box([1, 1], [3, 2]), slots=2)
     call universe%open_series("part", reader, local=.true.)
     call writer%put(larger, 1, first=[2, 2], last=[4, 3], time=2.5_real64)
     call writer%put(larger, 2, ierr, first=[2, 2], last=[4, 4])

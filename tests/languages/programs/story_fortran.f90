@@ -45,7 +45,7 @@ contains
     real(real64), pointer :: slot(:, :, :) => null()
     integer(int64) :: newest
     integer :: step
-    call universe%create_series("eta", shape_of_eta, reshape([1, 5, 1, 3, 1, 4], [2, 3]), series, slots=6, &
+    call universe%create_series("eta", shape_of_eta, series, box=couplet_box([1, 1, 1], [5, 3, 4]), slots=6, &
                                 required_readers="reader", holders=3, collective=.true.)
     do step = 10, 10*steps, 10
       if (mod(step, 20) == 0) then
@@ -70,11 +70,11 @@ contains
   subroutine read_series()
     type(couplet_series) :: series
     type(couplet_series_batch) :: batch
-    type(couplet_statistics) :: counts
+    type(couplet_series_statistics) :: counts
     real(real64), pointer :: eta(:, :, :, :) => null()
     real(real64), target :: own(3, 2, 3, 4)
     integer :: got, calls
-    call universe%open_series("eta", reshape([3, 5, 1, 2, 2, 4], [2, 3]), series, type=couplet_real64)
+    call universe%open_series("eta", series, box=couplet_box([3, 1, 2], [5, 2, 4]), type=couplet_real64)
     got = 0
     calls = 0
     do

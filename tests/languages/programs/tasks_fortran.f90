@@ -138,7 +138,7 @@ contains
       end if
       call work%payload(payload)
       call require(work%parameters(2) == 2*n .and. all(payload == [n, n + 1, n + 2]), "content")
-      call area%read_box(box, reshape([3, 4, 2, 3], [2, 2]))
+      call area%read_box(box, couplet_box([3, 2], [4, 3]))
       total = sum(box) + n
       call area%write(total, n + 1_int64, stamp)
       call require(stamp >= 1, "stamp")

@@ -43,7 +43,7 @@ contains
   subroutine create(name, series)
     character(len=*), intent(in) :: name
     type(couplet_series), intent(out) :: series
-    call universe%create_series(name, [4], reshape([1, 4], [2, 1]), series, type=couplet_int32, slots=8, &
+    call universe%create_series(name, [4], series, box=couplet_box(1, 4), type=couplet_int32, slots=8, &
                                 required_readers="waiter")
   end subroutine
 
