@@ -214,6 +214,7 @@ module couplet_binding_module
     type(c_ptr) :: weights
     integer(c_int32_t) :: beyond_newest
     integer(c_int32_t) :: reserved3
+    integer(c_int64_t) :: up_to_bytes
   end type
 
   type, bind(c) :: c_series_field_data

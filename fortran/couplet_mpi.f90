@@ -7,7 +7,7 @@ module couplet_mpi
   use, intrinsic :: iso_fortran_env, only: real64
   use mpi_f08, only: MPI_Comm, MPI_COMM_WORLD, MPI_Abort, MPI_Initialized, MPI_Finalized
   use couplet
-  use couplet_binding_module, only: c_join_options, from_c, to_c
+  use couplet_binding_module, only: c_join_options, c_string, from_c, to_c
   use couplet_errors_module, only: conclude, stop_everything
   use couplet_universes_module, only: fill_join_options
   implicit none

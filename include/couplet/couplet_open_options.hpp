@@ -35,6 +35,8 @@ struct OpenOptions {
   double interval = 0;
   /// Of couplet_series_read_at: COUPLET_SERIES_BEYOND_WAIT (default), ..._BEYOND_ERROR.
   BeyondNewest beyond_newest = BeyondNewest::wait;
+  /// Size of a batch, all fields together, but at least one step; 0 (default): any size.
+  std::uint64_t up_to_bytes = 0;
   /// The readers; empty: all ranks of the program.
   Group group = {};
   /// Used instead of a box; for float and double; copied.
@@ -56,6 +58,7 @@ inline void set_plain(couplet_series_open_options& c, const OpenOptions& options
   c.torn = options.torn ? 1 : 0;
   c.interval = options.interval;
   c.beyond_newest = static_cast<std::int32_t>(options.beyond_newest);
+  c.up_to_bytes = options.up_to_bytes;
 }
 
 }  // namespace detail

@@ -192,6 +192,7 @@ typedef struct couplet_series_open_options {
   const couplet_series_weights* weights; /* used instead of boxes, for float and double; copied; NULL (default): none */
   int32_t beyond_newest; /* of couplet_series_read_at: COUPLET_SERIES_BEYOND_WAIT (default), ..._BEYOND_ERROR */
   int32_t reserved3;
+  uint64_t up_to_bytes; /* size of a batch, all fields together, but at least one step; 0 (default): any size */
 } couplet_series_open_options;
 
 /* Sets the options to their defaults. */
@@ -246,7 +247,7 @@ typedef struct couplet_series_batch {
  * COUPLET_END: the writer has closed the series, and everything was read.
  * COUPLET_RESTARTED: the writer is a new incarnation; the next read begins with its first retained step.
  * COUPLET_ERROR_TIMEOUT: another rank has not made its call 60 s after the timeout has passed; nothing is delivered.
- * COUPLET_ERROR_LIMIT: at_least is greater than the number of slots.
+ * COUPLET_ERROR_LIMIT: at_least is greater than the number of slots, or of the steps that fit into up_to_bytes.
  * COUPLET_ERROR_EVICTED: the writer has released this reader's hold.
  * COUPLET_ERROR_PEER_LOST: the writer died before it closed the series, and everything that it published was read.
  * COUPLET_INTERRUPTED: the interrupt check ended the wait. */

@@ -34,6 +34,8 @@ class OpenOptions(TypedDict, total=False):
         Of physical time: the first step of each is delivered, the others are skipped; 0 (default): all.
     beyond_newest : Literal["wait", "error"]
         Of Reader.read_at: "wait" (default), "error".
+    up_to_bytes : int
+        Size of a batch, all fields together, but at least one step; 0 (default): any size.
     """
 
     mode: Literal["hold", "follow"]
@@ -45,6 +47,7 @@ class OpenOptions(TypedDict, total=False):
     torn: bool
     interval: float
     beyond_newest: Literal["wait", "error"]
+    up_to_bytes: int
 
 
 # The name of the C member for each option, and the words that stand for constants.
@@ -58,6 +61,7 @@ _MEMBERS = {
     "torn": "torn",
     "interval": "interval",
     "beyond_newest": "beyond_newest",
+    "up_to_bytes": "up_to_bytes",
 }
 _WORDS: dict[str, dict[str, int]] = {
     "mode": {"hold": 0, "follow": 1},
@@ -72,8 +76,8 @@ def members_of(name: str, options: Mapping[str, Any]) -> dict[str, Any]:
         if option not in _MEMBERS:
             known = ", ".join(_MEMBERS)
             raise TypeError(
-                f"open_series() got an unexpected keyword argument '{option}'; besides box, fields, start, dtype, group "
-                f"and weights there are {known}"
+                f"open_series() got an unexpected keyword argument '{option}'; "
+                f"besides box, fields, start, dtype, group and weights there are {known}"
             )
         if option in _WORDS:
             if value not in _WORDS[option]:

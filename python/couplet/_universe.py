@@ -308,8 +308,8 @@ class Universe(Closing):
         group
             The readers (default: all ranks of the program).
         options
-            The keyword options of `couplet.OpenOptions`: mode ("hold" or "follow"), local, timeout, buffer_bytes, every,
-            latest, torn, interval and others.
+            The keyword options of `couplet.OpenOptions`: mode ("hold" or "follow"), local, timeout, buffer_bytes,
+            every, latest, torn, interval and others.
         """
         if isinstance(start, str) and start not in _STARTS:
             raise ArgumentError(f"series '{name}': start is 'oldest', 'newest', 'next' or a step, not {start!r}")

@@ -17,7 +17,8 @@ void set_member(const nanobind::dict& given, const char* name, Member& member) {
   }
   T value{};
   if (!nanobind::try_cast(nanobind::object(given[name]), value)) {
-    throw nanobind::type_error(("open_series: " + std::string(name) + " has a value of the wrong type").c_str());
+    const std::string text = "open_series: " + std::string(name) + " has a value of the wrong type";
+    throw nanobind::type_error(text.c_str());
   }
   member = static_cast<Member>(value);
 }
@@ -35,6 +36,7 @@ inline void set_plain(couplet_series_open_options& c, const nanobind::dict& give
   set_member<bool>(given, "torn", c.torn);
   set_member<double>(given, "interval", c.interval);
   set_member<int32_t>(given, "beyond_newest", c.beyond_newest);
+  set_member<uint64_t>(given, "up_to_bytes", c.up_to_bytes);
 }
 
 }  // namespace couplet_python

@@ -62,6 +62,7 @@ couplet::Result<series::ReaderOptions> reader_options(const couplet_series_open_
   wanted.latest = options.latest != 0;
   wanted.torn = options.torn != 0;
   wanted.interval = options.interval;
+  wanted.up_to_bytes = options.up_to_bytes;
   if (options.beyond_newest != COUPLET_SERIES_BEYOND_WAIT && options.beyond_newest != COUPLET_SERIES_BEYOND_ERROR) {
     return fail(Code::argument,
                 "{}: beyond_newest is COUPLET_SERIES_BEYOND_WAIT or COUPLET_SERIES_BEYOND_ERROR, not {}", function,

@@ -45,6 +45,10 @@ Status Reader::check_read(const Request& request) const {
     return fail(Code::argument, "series '{}': at_least is {} and up_to is {}; 1 <= at_least <= up_to is needed", name_,
                 at_least, up_to);
   }
+  if (at_least > max_batch()) {
+    return fail(Code::limit, "series '{}': at_least is {}, but only {} steps of {} bytes fit into up_to_bytes ({})",
+                name_, at_least, max_batch(), attachment_->step_bytes(), options_.up_to_bytes);
+  }
   const std::uint64_t slots = attachment_->record().slots;
   const std::string distance = options_.every > 1 ? fmt::format(" (one of {} steps)", options_.every) : "";
   if (at_least - 1 > (slots - 1) / options_.every) {
@@ -65,6 +69,15 @@ Status Reader::check_read(const Request& request) const {
   }
   COUPLET_TRY(attachment_->check_holds());
   return BatchCopy::check(*attachment_, up_to, request.outs);
+}
+
+// Returns the largest number of steps that up_to_bytes allows in a batch.
+std::uint64_t Reader::max_batch() const {
+  const std::uint64_t step_bytes = attachment_ == nullptr ? 0 : attachment_->step_bytes();
+  if (options_.up_to_bytes == 0 || step_bytes == 0) {
+    return UINT64_MAX;
+  }
+  return std::max<std::uint64_t>(options_.up_to_bytes / step_bytes, 1);
 }
 
 // Notes what this rank sees now. Accounts for the steps that are lost or below the first wanted one.
@@ -311,7 +324,7 @@ Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept
       auto over = limit.reached();
       view->over = !over || *over;
     }
-    const auto plan = agree_on_plan(view, request.at_least - kept, request.up_to - kept);
+    const auto plan = agree_on_plan(view, request.at_least - kept, std::min(request.up_to, max_batch()) - kept);
     if (!plan) {
       return kept > 0 ? Status() : plan.status();
     }

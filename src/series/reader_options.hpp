@@ -43,6 +43,7 @@ struct ReaderOptions {
   double interval = 0;             // the first step of each interval of physical time is delivered; 0: all steps
   bool latest = false;             // a read gives the at_least newest steps and skips older ones; followers only
   bool torn = false;               // torn steps are delivered, with a mark
+  std::uint64_t up_to_bytes = 0;   // the size of a batch, which has at least one step; 0: any size
   // The number of ranks of this program that each read for themselves: the reservation for a required program ends when
   // that many have opened. 0: the team's size.
   std::int32_t openers = 0;

@@ -181,6 +181,22 @@ def test_every_third_step_and_the_latest(solo: couplet.Universe) -> None:
         end.close()
 
 
+def test_a_batch_is_bounded_in_bytes(solo: couplet.Universe) -> None:
+    writer = solo.create_series("eta", (4,), slots=16)
+    reader = solo.open_series("eta", up_to_bytes=100)  # three steps of 32 bytes
+    for step in range(7):
+        writer.put(np.full(4, float(step)), step)
+    assert [len(reader.read(up_to=16)) for _ in range(3)] == [3, 3, 1]
+    with pytest.raises(couplet.LimitError, match="only 3 steps of 32 bytes fit into up_to_bytes"):
+        reader.read(at_least=4)
+    with pytest.raises(TypeError, match="open_series: up_to_bytes has a value of the wrong type"):
+        solo.open_series("eta", up_to_bytes="many")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'up_to_byte'; .* up_to_bytes"):
+        solo.open_series("eta", up_to_byte=100)  # type: ignore[call-arg]
+    reader.close()
+    writer.close()
+
+
 def test_a_claim_that_fails_is_not_published(solo: couplet.Universe) -> None:
     writer = solo.create_series("eta", (3,), slots=4)
     with pytest.raises(ZeroDivisionError), writer.claim(1) as slot:

@@ -1,4 +1,4 @@
-"""Writes what follows from the public C headers, or says what is not up to date.
+"""Writes what follows from the public interface, or says what is not up to date.
 
 Usage: generate.py [--check]
 """
@@ -15,7 +15,12 @@ import fortran
 import options
 import python_errors
 import reference
+import reference_cpp
+import reference_fortran
+import reference_python
 from header import Header, read_headers
+
+ROOT = Path(__file__).resolve().parent.parent.parent
 
 # Each generated file, and what writes it.
 FILES: dict[str, Callable[[list[Header]], str]] = {
@@ -23,6 +28,9 @@ FILES: dict[str, Callable[[list[Header]], str]] = {
     "fortran/couplet_binding.f90": fortran.binding,
     "python/couplet/errors.py": python_errors.errors,
     "docs/reference/c.md": reference.c_reference,
+    "docs/reference/cpp.md": lambda headers: reference_cpp.cpp_reference(ROOT),
+    "docs/reference/fortran.md": lambda headers: reference_fortran.fortran_reference(ROOT, headers),
+    "docs/reference/python.md": lambda headers: reference_python.python_reference(ROOT),
     "fortran/open_options_names.inc": options.fortran_names,
     "fortran/open_options_declarations.inc": options.fortran_declarations,
     "fortran/open_options_values.inc": options.fortran_values,
@@ -43,7 +51,7 @@ def is_file(path: Path, text: str) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    root = Path(__file__).resolve().parent.parent.parent
+    root = ROOT
     changed = outdated(root)
     if arguments == ["--check"]:
         for name in changed:

@@ -16,7 +16,8 @@ from header import Header, Variable
 
 STRUCT = "couplet_series_open_options"
 BY_HAND = {"struct_bytes", "start", "stop", "dimensions", "group", "fields", "field_count", "weights"}
-# Python combines `from` and `from_step` to start, and calls the type dtype. C++ takes the type from the template argument.
+# Python combines `from` and `from_step` to start, and calls the type dtype. C++ takes the type from the template
+# argument.
 BY_HAND_IN_PYTHON = {"from", "from_step", "type"}
 BY_HAND_IN_CPP = {"type"}
 CPP_ENUMS = {"mode": "Mode", "from": "From", "beyond_newest": "BeyondNewest"}
@@ -227,8 +228,8 @@ def python(headers: list[Header]) -> str:
         "        if option not in _MEMBERS:",
         '            known = ", ".join(_MEMBERS)',
         "            raise TypeError(",
-        "                f\"open_series() got an unexpected keyword argument '{option}'; besides box, fields, start, dtype, group \"",
-        '                f"and weights there are {known}"',
+        "                f\"open_series() got an unexpected keyword argument '{option}'; \"",
+        '                f"besides box, fields, start, dtype, group and weights there are {known}"',
         "            )",
         "        if option in _WORDS:",
         "            if value not in _WORDS[option]:",
@@ -281,7 +282,8 @@ def extension(headers: list[Header]) -> str:
         "  }",
         "  T value{};",
         "  if (!nanobind::try_cast(nanobind::object(given[name]), value)) {",
-        '    throw nanobind::type_error(("open_series: " + std::string(name) + " has a value of the wrong type").c_str());',
+        '    const std::string text = "open_series: " + std::string(name) + " has a value of the wrong type";',
+        "    throw nanobind::type_error(text.c_str());",
         "  }",
         "  member = static_cast<Member>(value);",
         "}",

@@ -42,6 +42,33 @@ TEST_F(Series, DeliversManyStepsInOneCallAndThenTheEnd) {
   expect_equation(statistics);
 }
 
+TEST_F(Series, ABatchIsBoundedInBytes) {
+  auto writer = create(8);
+  ReaderOptions options;
+  options.box = box_of(2, 6, 3, 9);
+  const std::uint64_t step_bytes = 4U * 6 * 4;
+  options.up_to_bytes = 3 * step_bytes + step_bytes / 2;
+  auto reader = open(options);
+  options.up_to_bytes = 1;
+  auto narrow = open(options);
+  for (std::int64_t step = 10; step <= 60; step += 10) {
+    put(*writer, step);
+  }
+  Batch batch;
+  ASSERT_TRUE(read(*reader, 1, 100, batch).ok());
+  EXPECT_EQ(batch.count, 3U);
+  EXPECT_EQ(batch.steps[2], 30);
+  ASSERT_TRUE(read(*reader, 3, 100, batch).ok());
+  EXPECT_EQ(batch.steps[2], 60);
+  expect_content(batch, *options.box);
+  const Status refused = read(*reader, 4, 100, batch);
+  EXPECT_EQ(refused.code(), Code::limit);
+  EXPECT_THAT(refused.text(), testing::HasSubstr("only 3 steps of 96 bytes fit into up_to_bytes (336)"));
+  ASSERT_TRUE(read(*narrow, 1, 100, batch).ok());
+  EXPECT_EQ(batch.count, 1U);
+  expect_equation(reader->count());
+}
+
 TEST_F(Series, WriterAndReaderCountIntoTheProcess) {
   using counters::Counter;
   auto writer = create(4);
