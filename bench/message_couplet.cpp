@@ -1,5 +1,6 @@
 // Couplet's side of bench/run message. The programs `left` and `right` measure. The programs of `others` send hello to
-// left and keep their connection open.   usage: message_couplet PROGRAM RANK SIZE PIPES
+// left and keep their connection open. If left and right have several ranks, those of the same number are a pair.
+// usage: message_couplet PROGRAM RANK SIZE PIPES
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -47,7 +48,7 @@ void greet(couplet_universe* universe, const char* program, int rank) {
     check(couplet_send(group, &number, 1, COUPLET_INT32, left, 7), "hello");
     check(couplet_recv(group, &number, 1, COUPLET_INT32, left, 7, nullptr), "hello");
   } else if (std::strcmp(program, "left") == 0) {
-    for (std::int32_t other = 0; other < others; ++other) {
+    for (std::int32_t other = 0; rank == 0 && other < others; ++other) {
       check(couplet_recv(group, &number, 1, COUPLET_INT32, first + other, 7, nullptr), "hello");
       check(couplet_send(group, &number, 1, COUPLET_INT32, first + other, 7), "hello");
     }
@@ -77,9 +78,9 @@ int main(int count, char** arguments) {
     std::fclose(in);
   } else {
     const int role = std::strcmp(program, "left") == 0 ? 0 : 1;
-    check(couplet_universe_find_rank(universe, role == 0 ? "right" : "left", 0, &peer), "peer");
+    check(couplet_universe_find_rank(universe, role == 0 ? "right" : "left", options.rank, &peer), "peer");
     const bench_transport transport = {send, receive};
-    bench_serve(arguments[4], role, &transport);
+    bench_serve(arguments[4], 2 * options.rank + role, &transport);
   }
   check(couplet_leave(universe), "leave");
   return 0;

@@ -1,5 +1,5 @@
 /* MPI's side of bench/run message.
- * usage: message_mpi PIPES            two ranks of one job
+ * usage: message_mpi PIPES            two ranks of one job, or several pairs of ranks
  *        message_mpi PIPES ROLE NAME  one rank each of two jobs, by MPI_Comm_connect */
 #include <mpi.h>
 
@@ -37,7 +37,7 @@ int main(int count, char** arguments) {
   MPI_Init(&count, &arguments);
   int role = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &role);
-  peer = 1 - role;
+  peer = role ^ 1;
   if (count == 4) {
     role = atoi(arguments[2]);
     peer = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import socket
@@ -12,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from common.contender import Contender, ContenderError
+from common.slow_cable import SlowCable
 
 MPI_ROOT_OK = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
@@ -25,11 +27,13 @@ class Arena:
         self.directory = directory
         self.log = (directory / "log").open("w")
         self.running: dict[str, Contender | None] = {}
+        self._cable: SlowCable | None = None
+        self.memory_directory = Path(tempfile.mkdtemp(prefix="couplet-bench-", dir="/dev/shm"))
 
-    def get(self, name: str, start: Callable[[Contender], None]) -> Contender | None:
+    def get(self, name: str, start: Callable[[Contender], None], pairs: int = 1) -> Contender | None:
         """Returns the contender, or None if it cannot be started here."""
         if name not in self.running:
-            contender = Contender(name, self.directory, self.log)
+            contender = Contender(name, self.directory, self.log, pairs)
             try:
                 start(contender)
                 contender.wait_ready()
@@ -43,30 +47,50 @@ class Arena:
         return self.running[name]
 
     def couplet(
-        self, name: str, *, others: int = 0, encrypt: bool = False, other_node: bool = False, **environment: str
+        self,
+        name: str,
+        *,
+        others: int = 0,
+        pairs: int = 1,
+        encrypt: bool = False,
+        other_node: bool = False,
+        cable: SlowCable | None = None,
+        **environment: str,
     ) -> Contender:
+        """others: processes that sleep beside the pair. cable: joins the two sides, each a host of its own."""
+
         def start(contender: Contender) -> None:
             run_directory = Path(tempfile.mkdtemp(prefix="couplet-bench-", dir="/dev/shm"))
             contender.at_end.append(lambda: shutil.rmtree(run_directory, ignore_errors=True))
             secret = self.directory / "secret"
             common = {"COUPLET_RUN_DIR": str(run_directory), "COUPLET_SECRET_FILE": str(secret), **environment}
-            programs = "left:1,right:1" + (f",others:{others}" if others else "")
-            command = [str(self.hub), "--programs", programs, "--listen", "127.0.0.1:0", "--secret-file", str(secret)]
+            programs = f"left:{pairs},right:{pairs}" + (f",others:{others}" if others else "")
+            address = cable.address("left") if cable else "127.0.0.1"
+            command = [*(cable.prefix("left") if cable else []), str(self.hub), "--programs", programs]
+            command += ["--listen", f"{address}:0", "--secret-file", str(secret)]
             common["COUPLET_HUB"] = self.start_hub(contender, [*command, *(["--encrypt"] if encrypt else [])], common)
             program = str(self.programs / "message_couplet")
-            for side in ("left", "right"):
-                contender.start([program, side, "0", "1", str(contender.stem)], **common)
+            for side, rank in itertools.product(("left", "right"), range(pairs)):
+                before = cable.prefix(side) if cable else []
+                node = {"COUPLET_NODE": side} if cable else {}
+                contender.start([*before, program, side, str(rank), str(pairs), str(contender.stem)], **common, **node)
             for rank in range(others):
                 contender.add_role(2 + rank, answers=False)
                 node = {"COUPLET_NODE": "elsewhere"} if other_node else {}
                 contender.start([program, "others", str(rank), str(others), str(contender.stem)], **common, **node)
 
-        contender = self.get(name, start)
+        contender = self.get(name, start, pairs)
         if contender is None:
             raise SystemExit(
                 f"bench: {name} did not start; see {self.log.name}:\n" + Path(self.log.name).read_text()[-2000:]
             )
         return contender
+
+    def slow_cable(self) -> SlowCable:
+        """Returns two hosts with a slow cable between them. Raises LeftOutError if they cannot be made here."""
+        if self._cable is None:
+            self._cable = SlowCable()
+        return self._cable
 
     def programs_of(self, folder: str, programs: Sequence[str]) -> Contender:
         """Starts a hub and one rank of each program, all from bench/<folder>/<folder>, in a run directory of their own.
@@ -100,7 +124,7 @@ class Arena:
             line = stream.readline()
         return line.strip().removeprefix("COUPLET_HUB=")
 
-    def openmpi(self, links: str) -> Contender | None:
+    def openmpi(self, links: str, pairs: int = 1) -> Contender | None:
         program = self.programs / "message_mpi.openmpi"
 
         def start(contender: Contender) -> None:
@@ -109,7 +133,7 @@ class Arena:
                 [
                     "mpirun.openmpi",
                     "-np",
-                    "2",
+                    str(2 * pairs),
                     "--bind-to",
                     "none",
                     "--oversubscribe",
@@ -120,16 +144,17 @@ class Arena:
                 **MPI_ROOT_OK,
             )
 
-        return self.get(f"openmpi-{links}", start) if program.exists() else None
+        return self.get(f"openmpi-{links}-{pairs}", start, pairs) if program.exists() else None
 
-    def mpich(self, links: str) -> Contender | None:
+    def mpich(self, links: str, pairs: int = 1) -> Contender | None:
         program = self.programs / "message_mpi.mpich"
         environment = {} if links == "shm" else {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self"}
 
         def start(contender: Contender) -> None:
-            contender.start(["mpirun.mpich", "-np", "2", str(program), str(contender.stem)], **environment)
+            command = ["mpirun.mpich", "-np", str(2 * pairs), str(program), str(contender.stem)]
+            contender.start(command, **environment)
 
-        return self.get(f"mpich-{links}", start) if program.exists() else None
+        return self.get(f"mpich-{links}-{pairs}", start, pairs) if program.exists() else None
 
     def openmpi_connect(self) -> Contender | None:
         program = self.programs / "message_mpi.openmpi"
@@ -181,6 +206,9 @@ class Arena:
         for contender in self.running.values():
             if contender is not None:
                 contender.stop()
+        if self._cable is not None:
+            self._cable.close()
+        shutil.rmtree(self.memory_directory, ignore_errors=True)
         self.log.close()
 
 

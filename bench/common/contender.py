@@ -16,9 +16,12 @@ class ContenderError(RuntimeError):
 
 
 class Contender:
-    """Programs with two roles, each controlled through a pair of named pipes."""
+    """Programs with two roles, each controlled through a pair of named pipes.
 
-    def __init__(self, name: str, directory: Path, log: IO[str]) -> None:
+    If there are several pairs, the numbers of their roles are 2, 3; 4, 5; and so on.
+    """
+
+    def __init__(self, name: str, directory: Path, log: IO[str], pairs: int = 1) -> None:
         self.name = name
         self.stem = directory / name.replace("/", "_").replace(" ", "_").replace("+", "_")
         self.log = log
@@ -27,7 +30,7 @@ class Contender:
         self.outputs: dict[int, int] = {}
         self.rest: dict[int, bytes] = {}
         self.at_end: list[Callable[[], None]] = []
-        for role in (0, 1):
+        for role in range(2 * pairs):
             self.add_role(role, answers=True)
 
     def add_role(self, role: int, *, answers: bool) -> None:
@@ -66,20 +69,20 @@ class Contender:
 
     def wait_ready(self) -> None:
         timeout_s = 40.0 + len(self.processes)
-        for role in (0, 1):
+        for role in self.outputs:
             if self.line(role, timeout_s) != "ready":
                 raise ContenderError(f"{self.name}: unexpected answer")
 
     def sample(self, command: str, size: int, count: int) -> float:
-        """Returns the seconds that `count` operations of `size` bytes took."""
-        for role in (1, 0):
+        """Returns the seconds that `count` operations of `size` bytes took; the longest time of all pairs."""
+        for role in sorted(self.outputs, key=lambda role: -(role % 2)):
             os.write(self.inputs[role], f"{command} {size} {count}\n".encode())
-        seconds = [float(self.line(role, 60)) for role in (0, 1)]
-        return seconds[0]
+        seconds = {role: float(self.line(role, 60)) for role in self.outputs}
+        return max(time for role, time in seconds.items() if role % 2 == 0)
 
     def stop(self) -> None:
         for role, descriptor in self.inputs.items():
-            if role < 2:
+            if role in self.outputs:
                 os.write(descriptor, b"Q\n")
         for descriptor in [*self.inputs.values()]:
             os.close(descriptor)  # programs that only wait for the end of their pipe end now

@@ -80,10 +80,12 @@ static inline double bench_stream(const bench_transport* transport, int role, ch
   return bench_seconds() - begin;
 }
 
-/* stem: the beginning of the names of the pipes, <stem>.<role>.in and <stem>.<role>.out. */
-static inline void bench_serve(const char* stem, int role, const bench_transport* transport) {
-  FILE* in = bench_pipe(stem, role, "in", "r");
-  FILE* out = bench_pipe(stem, role, "out", "w");
+/* stem: the beginning of the names of the pipes, <stem>.<number>.in and <stem>.<number>.out. number: the role, and
+ * twice the number of the pair, if several pairs are measured at the same time. */
+static inline void bench_serve(const char* stem, int number, const bench_transport* transport) {
+  const int role = number % 2;
+  FILE* in = bench_pipe(stem, number, "in", "r");
+  FILE* out = bench_pipe(stem, number, "out", "w");
   char* buffer = NULL;
   if (posix_memalign((void**)&buffer, 4096, BENCH_BUFFERS * bench_most_bytes) != 0) bench_die("memory");
   memset(buffer, 1 + role, BENCH_BUFFERS * bench_most_bytes);

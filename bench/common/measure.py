@@ -20,10 +20,13 @@ class Case:
     ours: Contender
     baselines: dict[str, Contender] = field(default_factory=dict)
     limit: Contender | None = None
+    pairs: int = 1  # that are measured at the same time; GB/s is the sum of all of them
 
     def value(self, seconds: float, count: int) -> float:
         messages = count * (2 if self.command == "P" else 1)
-        return seconds / messages * 1e6 if self.unit == "us" else self.size * messages / seconds / 1e9
+        if self.unit == "us":
+            return seconds / messages * 1e6
+        return self.size * messages * self.pairs / seconds / 1e9
 
     @property
     def contenders(self) -> dict[str, Contender]:

@@ -22,6 +22,7 @@ namespace {
 
 constexpr int max_blocks = 256;  // Couplet's limit of programs
 constexpr std::int64_t default_port = 7100;
+constexpr std::int64_t default_threshold = 524288;
 constexpr std::array<const char*, 5> type_names = {"", "socket", "file", "hybrid", "verbs"};
 
 std::string variable(const char* name) {
@@ -160,7 +161,8 @@ Settings read_settings() {
   settings.patience_s = read_patience();
   read_place(settings);
   settings.type = read_type(settings.given_hub != 0);
-  number("WAITIO_HYBRID_THRESHOULD", 0, INT64_MAX, "the length from which messages go by files");
+  settings.threshold = number("WAITIO_HYBRID_THRESHOULD", 0, INT64_MAX, "the length from which messages go by files")
+                           .value_or(default_threshold);
   number("WAITIO_MAXFILE_SIZE_PER_PROC", 0, INT64_MAX, "a number of bytes");
   const std::int64_t port =
       number("WAITIO_MASTER_PORT", 1, 65535, "the port of parallel block 0").value_or(default_port);
@@ -186,22 +188,28 @@ LinkVariables::LinkVariables(const Settings& settings) {
   const char* links = settings.type == CommType::file     ? "self,shm,file"
                       : settings.type == CommType::hybrid ? "self,shm,tcp,file"
                                                           : "self,shm,tcp";
-  if (variable("COUPLET_LINKS").empty()) {
-    ::setenv("COUPLET_LINKS", links, 1);
-    set_links_ = true;
+  const bool own_links = variable("COUPLET_LINKS").empty();
+  set("COUPLET_LINKS", links);
+  if (settings.directory[0] != '\0') {
+    set("COUPLET_FILE_DIRECTORY", settings.directory.data());
   }
-  if (settings.directory[0] != '\0' && variable("COUPLET_FILE_DIRECTORY").empty()) {
-    ::setenv("COUPLET_FILE_DIRECTORY", settings.directory.data(), 1);
-    set_directory_ = true;
+  // With links that the user has chosen, a hybrid connection may be impossible.
+  if (settings.type == CommType::hybrid && own_links && variable("COUPLET_HYBRID").empty()) {
+    set("COUPLET_HYBRID", "tcp+file");
+    set("COUPLET_HYBRID_THRESHOLD", fmt::format("{}", std::max<std::int64_t>(settings.threshold - 1, 0)));
+  }
+}
+
+void LinkVariables::set(const char* name, const std::string& value) {
+  if (variable(name).empty()) {
+    ::setenv(name, value.c_str(), 1);
+    set_.push_back(name);
   }
 }
 
 LinkVariables::~LinkVariables() {
-  if (set_links_) {
-    ::unsetenv("COUPLET_LINKS");
-  }
-  if (set_directory_) {
-    ::unsetenv("COUPLET_FILE_DIRECTORY");
+  for (const char* const name : set_) {
+    ::unsetenv(name);
   }
 }
 

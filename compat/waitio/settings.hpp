@@ -4,7 +4,9 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace waitio {
 
@@ -20,6 +22,8 @@ struct Settings {
   double patience_s = 600;             // for the start of the other PBs
   std::array<char, 4096> hub{};        // its address, for couplet_join
   std::array<char, 4096> directory{};  // through which files are exchanged, or ""
+  // WAITIO_HYBRID_THRESHOLD: messages of at least so many bytes go through files.
+  std::int64_t threshold = 0;
 };
 
 // Throws Error with a sentence that names the variable and says what would be right.
@@ -35,8 +39,8 @@ class LinkVariables {
   LinkVariables& operator=(const LinkVariables&) = delete;
 
  private:
-  bool set_links_ = false;
-  bool set_directory_ = false;
+  void set(const char* name, const std::string& value);
+  std::vector<const char*> set_;  // the names of those that the destructor removes
 };
 
 }  // namespace waitio

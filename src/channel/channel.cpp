@@ -107,21 +107,19 @@ void Channel::lose_lane(LaneSlot& slot, const Status& why) {
   broken_why_ = why.within(fmt::format("{} over {}", peer_name_, slot.lane->traits().name));
   sender_.lose(slot);
   lanes_changed();
-  if (live_lanes_ == 0) {
-    state_ = ChannelState::broken;
-  }
+  state_ = live_lanes_ == 0 ? ChannelState::broken : state_;
   if (placement_.lane == slot.id) {
     placement_.lane = Retention::no_lane;
     handlers_[placement_.header.kind >> 4]->unplaced(*this, placement_.header);
   }
 }
 
-void Channel::break_lanes(const Status& why) {
+void Channel::break_lanes(const Status& why, const link::Lane* only) {
   if (state_ != ChannelState::open || polling_) {
     return;
   }
   for (const auto& slot : sender_.slots()) {
-    if (slot->session && slot->stage != LaneStage::lost) {
+    if (slot->session && slot->stage != LaneStage::lost && (only == nullptr || slot->lane == only)) {
       lose_lane(*slot, why);
     }
   }
@@ -414,7 +412,7 @@ Status Channel::take_session(std::span<const std::byte> payload) {
   }
   peer_session_ = notice.session;
   slot.stage = LaneStage::working;
-  sender_.stage_changed();
+  sender_.update();
   receipts_.resumed();
   return sender_.acknowledged(notice.received);
 }
@@ -458,8 +456,10 @@ bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<co
     }
     polled_ = &slot;
     const int taken = slot.lane->poll(*this, budget);
-    work += std::max(taken, 0);
-    if (taken <= 0 && (taken < 0 || slot.push_failed) && state_ == ChannelState::open) {
+    if (taken > 0) {
+      work += taken;
+      let_others_look(slots, slot);
+    } else if ((taken < 0 || slot.push_failed) && state_ == ChannelState::open) {
       lane_ended(slot);
       ++work;
     }

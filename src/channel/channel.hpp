@@ -112,7 +112,8 @@ class Channel final : private link::FrameReceiver {
   void attach(std::unique_ptr<link::Lane> lane);
   // The peer has lost the lanes of this channel, although they seem whole here: the channel breaks. Does nothing if the
   // channel cannot resume.
-  void break_lanes(const Status& why);
+  // only: this lane alone is lost.
+  void break_lanes(const Status& why, const link::Lane* only = nullptr);
   [[nodiscard]] bool may_resume() const noexcept { return session_ != 0; }
   // The channel is open, but the peer has not yet said over the new lane which frames it has received.
   [[nodiscard]] bool resuming() const noexcept;

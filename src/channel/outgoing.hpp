@@ -22,12 +22,14 @@ struct Outgoing {
   // be used again, also from inside this call.
   void (*finished)(Outgoing& outgoing, const Status& status) = nullptr;
   void* owner = nullptr;
-  // The channel sets the following members.
+  // The channel sets the following members, except for the last two.
   std::uint64_t number = 0;
   std::uint32_t lane = 0;
   // The payload is never copied. On a lane that may break, finished() is called when the peer has acknowledged the
   // frame.
   bool until_acknowledged = false;
+  // The frame is a part of a message that is longer than what the channel's policy takes for short.
+  bool of_long_message = false;
 };
 
 // Memory is moved. Returns where the payload is now.

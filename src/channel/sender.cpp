@@ -47,11 +47,16 @@ LaneSlot& Sender::add_lane(link::Lane& lane, LaneStage stage, bool session) {
   slot->stage = stage;
   slot->session = session;
   slot->retains = session;
+  slot->use = lane_use(policy_, lane.traits().name);
   // The memory is not touched before it is needed. If there is none, frames are sent through the queue.
   if (!session && !rest_copy_) {
     rest_copy_.reset(new (std::nothrow) std::byte[max_try_send_bytes]);
   }
-  slots_.push_back(std::move(slot));
+  const auto behind = slot->use == LaneUse::long_ones
+                          ? slots_.end()
+                          : std::find_if(slots_.begin(), slots_.end(),
+                                         [](const auto& other) { return other->use == LaneUse::long_ones; });
+  LaneSlot& added = **slots_.insert(behind, std::move(slot));
   if (std::count_if(slots_.begin(), slots_.end(), [](const auto& other) { return other->stage != LaneStage::lost; }) >
       1) {
     several_ = true;
@@ -62,7 +67,7 @@ LaneSlot& Sender::add_lane(link::Lane& lane, LaneStage stage, bool session) {
     }
   }
   update();
-  return *slots_.back();
+  return added;
 }
 
 void Sender::remove_lost_lanes() noexcept {
@@ -134,7 +139,7 @@ void Sender::relocate(const link::Relocation& memory) noexcept {
   }
 }
 
-LaneSlot* Sender::choose(std::uint64_t payload_bytes) const noexcept {
+LaneSlot* Sender::choose(const FrameSize& frame) const noexcept {
   if (slots_.size() == 1) [[likely]] {
     LaneSlot& slot = *slots_.front();
     return slot.works() && slot.idle() && !slot.full ? &slot : nullptr;
@@ -145,9 +150,10 @@ LaneSlot* Sender::choose(std::uint64_t payload_bytes) const noexcept {
     loads[index] = {.works = slot.works(),
                     .free = slot.idle() && !slot.full,
                     .largest_payload = slot.lane->traits().largest_payload,
-                    .given_bytes = slot.given_bytes};
+                    .given_bytes = slot.given_bytes,
+                    .use = slot.use};
   }
-  const std::size_t index = choose_lane(policy_, payload_bytes, std::span(loads).first(slots_.size()));
+  const std::size_t index = choose_lane(policy_, frame, std::span(loads).first(slots_.size()));
   return index == no_lane_now ? nullptr : slots_[index].get();
 }
 
@@ -183,7 +189,7 @@ bool Sender::try_send(wire::FrameHeader& header, std::span<const std::byte> payl
   if (busy_ || closed_ || payload.size() > max_try_send_bytes || window_is_full(payload.size())) {
     return false;
   }
-  LaneSlot* const possible = choose(payload.size());
+  LaneSlot* const possible = choose({.payload_bytes = payload.size()});
   if (possible == nullptr || !possible->retains || !retention_.make_room(payload.size())) {
     return false;
   }
@@ -205,15 +211,19 @@ bool Sender::try_send(wire::FrameHeader& header, std::span<const std::byte> payl
 // Gives the frame to the lane that the policy chooses, or to another one if that lane takes nothing. Returns the lane
 // that has taken something, or nullptr if the frame cannot be sent now.
 LaneSlot* Sender::begin(wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t number,
-                        std::uint8_t flags, std::uint64_t& taken) {
+                        std::uint8_t flags, std::uint64_t& taken, bool of_long_message) {
+  const FrameSize frame{.payload_bytes = payload.size(), .of_long_message = of_long_message};
   LaneSlot* refused = nullptr;
-  LaneSlot* slot = choose(payload.size());
-  for (; slot != nullptr; slot = choose(payload.size())) {
+  LaneSlot* slot = choose(frame);
+  for (; slot != nullptr; slot = choose(frame)) {
     fill_for(*slot, header, payload, number, flags);
     const std::int64_t answer = slot->lane->push(header, payload, 0);
     if (answer > 0) {
       taken = static_cast<std::uint64_t>(answer);
       slot->given_bytes += frame_bytes(payload);
+      if (slots_.size() > 1) {
+        let_others_look(slots_, *slot);
+      }
       break;
     }
     slot->push_failed = answer < 0;
@@ -298,7 +308,8 @@ bool Sender::send_next() {
   if (outgoing == nullptr || window_is_full(outgoing->payload.size())) {
     return false;
   }
-  const LaneSlot* const possible = choose(outgoing->payload.size());
+  const LaneSlot* const possible =
+      choose({.payload_bytes = outgoing->payload.size(), .of_long_message = outgoing->of_long_message});
   if (possible == nullptr) {
     return false;
   }
@@ -306,7 +317,8 @@ bool Sender::send_next() {
   const bool copied = retained && !outgoing->until_acknowledged && retention_.make_room(outgoing->payload.size());
   std::uint64_t taken = 0;
   LaneSlot* const slot = begin(outgoing->header, outgoing->payload, next_number_,
-                               retained && !copied ? std::uint8_t{wire::frame_acknowledge} : std::uint8_t{0}, taken);
+                               retained && !copied ? std::uint8_t{wire::frame_acknowledge} : std::uint8_t{0}, taken,
+                               outgoing->of_long_message);
   if (slot == nullptr) {
     return false;
   }

@@ -61,6 +61,7 @@ struct LaneSlot {
   bool retains = false;      // its frames are kept until they are acknowledged
   bool push_failed = false;  // it takes no further frame, but what has arrived is still read from it
   bool full = false;         // it has refused a frame in this round
+  LaneUse use = LaneUse::all;
   std::uint64_t given_bytes = 0;
   Push push;
   Notice notice;
@@ -71,10 +72,20 @@ struct LaneSlot {
   [[nodiscard]] bool idle() const noexcept { return push.header == nullptr && !notice.pending; }
 };
 
+using LaneSlots = std::vector<std::unique_ptr<LaneSlot>>;
+
+// Something has moved over a lane, and the peer may answer over any: the others look soon.
+inline void let_others_look(const LaneSlots& slots, const LaneSlot& used) noexcept {
+  for (const auto& other : slots) {
+    if (other.get() != &used && other->stage != LaneStage::lost) {
+      other->lane->look_soon();
+    }
+  }
+}
+
 class Sender {
  public:
-  Sender(RetentionPool& pool, const LanePolicy& policy) noexcept
-      : several_(policy.rule != LaneRule::first), retention_(pool), policy_(policy) {}
+  Sender(RetentionPool& pool, const LanePolicy& policy) noexcept : retention_(pool), policy_(policy) {}
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
@@ -110,13 +121,15 @@ class Sender {
   static void fill_for(const LaneSlot& slot, wire::FrameHeader& header, std::span<const std::byte> payload,
                        std::uint64_t number, std::uint8_t flags) noexcept;
 
+  [[nodiscard]] const LanePolicy& policy() const noexcept { return policy_; }
+  // Lanes for long payloads come after the others.
   LaneSlot& add_lane(link::Lane& lane, LaneStage stage, bool session);
   // Removes the lanes that have broken.
   void remove_lost_lanes() noexcept;
-  [[nodiscard]] const std::vector<std::unique_ptr<LaneSlot>>& slots() const noexcept { return slots_; }
+  [[nodiscard]] const LaneSlots& slots() const noexcept { return slots_; }
   [[nodiscard]] bool several() const noexcept { return several_; }
   // To be called when the stage of a slot has changed.
-  void stage_changed() noexcept { update(); }
+  void update() noexcept;
   // Memory that payloads use is moved.
   void relocate(const link::Relocation& memory) noexcept;
   // The lane has broken: its frames will be sent again over another lane.
@@ -147,16 +160,15 @@ class Sender {
       header.check = 0;
     }
   }
-  [[nodiscard]] LaneSlot* choose(std::uint64_t payload_bytes) const noexcept;
+  [[nodiscard]] LaneSlot* choose(const FrameSize& frame) const noexcept;
   [[nodiscard]] bool window_is_full(std::uint64_t payload_bytes) const noexcept;
   LaneSlot* begin(wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t number,
-                  std::uint8_t flags, std::uint64_t& taken);
+                  std::uint8_t flags, std::uint64_t& taken, bool of_long_message = false);
   bool send_again();
   bool send_next();
   int push_notice(LaneSlot& slot);
   int continue_push(LaneSlot& slot);
   void apply_acknowledged();
-  void update() noexcept;
 
   link::Lane* plain_lane_ = nullptr;
   std::uint64_t next_number_ = 0;
@@ -165,7 +177,7 @@ class Sender {
   bool busy_ = false;
   bool draining_ = false;
   bool closed_ = false;
-  bool several_ = false;  // the channel may have several lanes, so all frames are retained
+  bool several_ = false;  // the channel has or had several lanes, so all frames are retained
   std::uint64_t acknowledged_ = 0;
   std::uint64_t claimed_ =
       0;  // what the peer says that it has; more than acknowledged_ while a lane reads such a frame
@@ -173,7 +185,7 @@ class Sender {
   OutgoingQueue queue_;
   Retention retention_;
   LanePolicy policy_;
-  std::vector<std::unique_ptr<LaneSlot>> slots_;
+  LaneSlots slots_;
   Outgoing rest_;                           // the rest of a frame of which a plain lane took a part
   std::unique_ptr<std::byte[]> rest_copy_;  // the payload of that rest
 };

@@ -66,7 +66,7 @@ ChannelTable::Entry& ChannelTable::make(PeerId peer) {
   auto entry = std::make_unique<Entry>(*this);
   entry->channel = std::make_unique<Channel>(peer, connector_.peer_name(peer), handlers_,
                                              ChannelOptions{.session = options_.resume ? new_session() : 0,
-                                                            .policy = {},
+                                                            .policy = options_.policy,
                                                             .retention = &retention_,
                                                             .attention = entry.get()});
   entries_.push_back(std::move(entry));

@@ -49,6 +49,7 @@ struct TableOptions {
   std::uint64_t patience_ns = 60'000'000'000;
   // Bounds the copies of unacknowledged frames of all channels together.
   std::uint64_t max_retained_bytes = RetentionPool::default_max_bytes;
+  LanePolicy policy;  // each channel has it
 };
 
 class ChannelTable {

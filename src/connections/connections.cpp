@@ -66,8 +66,9 @@ Connections::Connections(universe::Membership& membership, engine::Engine& engin
       engine_(engine),
       options_(options),
       counters_(counters),
-      table_(*this, {}, {.resume = true, .patience_ns = os::never}),
-      sources_(engine, table_) {
+      table_(*this, {}, {.resume = true, .patience_ns = os::never, .policy = options.policy}),
+      sources_(engine, table_),
+      more_(membership, *this, table_, options.lanes) {
   engine_.add(ticks_, engine::Rate::often);
   membership_.on_call_back([this](channel::PeerId peer) { call_back(peer); });
 }
@@ -124,9 +125,7 @@ void Connections::retire(channel::PeerId peer) {
     table_.forget(peer, fail(Code::peer_lost, "{} was started again", old->peer_name()));
     old->poll(1);
   }
-  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
-    at(index).cancel(peer);
-  }
+  more_.forget(peer);
   peers_.erase(peer);
 }
 
@@ -179,6 +178,7 @@ void Connections::begin_walk(channel::PeerId id, Peer& peer, Purpose purpose) {
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
     names.emplace_back(at(index).name());
   }
+  more_.cancel(id);  // there is one dial over each transport, and the walk needs it
   peer.purpose = purpose;
   peer.walk.emplace(std::move(names), options_.walk, (std::uint64_t{membership_.id()} << 32U) + id);
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
@@ -257,6 +257,7 @@ void Connections::dial_once_more(channel::PeerId id) {
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
     const auto address = address_of(at(index), id);
     if (in_use(index) && at(index).may_break() && address.ok()) {
+      more_.cancel(id);
       at(index).cancel(id);
       static_cast<void>(at(index).dial(*address, Purpose::again));
       return;
@@ -310,6 +311,9 @@ Status Connections::consider(Transport& transport, const Offer& offer) {
     return fail(Code::unsupported, "{} is switched off in {}", transport.name(),
                 membership_.peer_name(membership_.id()));
   }
+  if (offer.purpose == Purpose::more && state != ChannelState::broken) {
+    return more_.consider(transport, id);
+  }
   const bool goes_on = transport.may_break() && (state == ChannelState::broken || offer.purpose == Purpose::again);
   if (state != ChannelState::opening && !goes_on) {
     return fail(Code::exists, "there is a connection already");
@@ -323,11 +327,12 @@ void Connections::connected(Transport& transport, const Offer& offer, std::uniqu
     retire(id);
     peers_[id].incarnation = offer.peer.incarnation;
   }
-  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
-    at(index).cancel(id);
-  }
   const channel::Channel* const known = table_.find(id);
   const bool open = known != nullptr && known->state() == ChannelState::open;
+  if (open && offer.purpose == Purpose::more) {
+    return more_.add(transport, id, std::move(lane));
+  }
+  more_.cancel_all(id);
   const auto adopted = open ? table_.replace(id, std::move(lane)) : table_.adopt(id, std::move(lane));
   if (!adopted.ok()) {
     return;
@@ -337,15 +342,21 @@ void Connections::connected(Transport& transport, const Offer& offer, std::uniqu
   peer.why = fmt::format("{} {}", transport.name(), origin == Origin::dialed ? "was dialed" : "was dialed by the peer");
   peer.not_taken = peer.walk ? peer.walk->reasons() : "";
   peer.walk.reset();
+  more_.begin(id, transport.name());
   if (gone(membership_.peer(id))) {  // the peer has ended, and this lane contains what it sent before
     drain(id);
     table_.fail(id, fail(Code::peer_lost, "{} has ended", membership_.peer_name(id)));
+  } else {
+    more_.dial_missing(id);
   }
 }
 
 void Connections::not_connected(Transport& transport, const Party& party, const Status& why) {
   const auto found = peers_.find(party.id);
-  if (found == peers_.end() || !found->second.walk || found->second.incarnation != party.incarnation) {
+  if (found == peers_.end() || found->second.incarnation != party.incarnation) {
+    return;
+  }
+  if (more_.failed(transport, party.id, why) || !found->second.walk) {
     return;
   }
   note_failure(party.id, found->second, index_of(transport), why);
@@ -382,6 +393,7 @@ void Connections::tick(std::uint64_t /*now_ns*/) {
       go_on_and_tell(id);
     }
   }
+  more_.dial_missing();
   look_for_returned();
   update_counters(table_, counters_);
 }
@@ -448,9 +460,7 @@ void Connections::drain(channel::PeerId id) {
 void Connections::lost(channel::PeerId peer, const Status& why) {
   lost_[peer] = membership_.peer(peer).incarnation;
   drain(peer);
-  for (std::size_t index = 0; index < TransportSet::count(); ++index) {
-    at(index).cancel(peer);
-  }
+  more_.cancel_all(peer);
   table_.fail(peer, why);
 }
 
@@ -484,6 +494,8 @@ std::vector<ConnectionReport> Connections::report() const {
         .peer = id, .name = channel->peer_name(), .link = {}, .why = peer.why, .not_taken = peer.not_taken};
     if (channel->state() == ChannelState::open) {
       entry.link = channel->traits().name;
+      entry.lanes = more_.report(id, *channel);
+      entry.link = entry.lanes.lanes.empty() ? entry.link : entry.lanes.lanes.front().link;
     } else if (channel->state() == ChannelState::failed) {
       entry.why = channel->failure().text();
     } else if (peer.walk) {

@@ -20,6 +20,7 @@
 #include "base/status.hpp"
 #include "channel/channels.hpp"
 #include "channel/table.hpp"
+#include "connections/lane_dialer.hpp"
 #include "connections/transport_set.hpp"
 #include "connections/walk.hpp"
 #include "counters/counters.hpp"
@@ -30,6 +31,8 @@ namespace couplet::connections {
 
 struct ConnectionsOptions {
   WalkOptions walk;
+  LanePlan lanes;
+  channel::LanePolicy policy;  // each channel has it
   // Returns the contact at which the named transport dials a peer. If it is empty, this transport does not dial the
   // peer.
   std::function<link::Contact(std::string_view transport, channel::PeerId id, const universe::PeerInfo& peer)>
@@ -43,6 +46,7 @@ struct ConnectionReport {
   std::string link;       // empty: there is no connection
   std::string why;        // why this link was taken, or why there is no connection
   std::string not_taken;  // why the links before it were not taken
+  LanesReport lanes;
 };
 
 class Connections final : public channel::Channels, private channel::Connector, private TransportSet {
@@ -126,6 +130,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   std::map<channel::PeerId, std::uint16_t> lost_;  // the incarnation that was lost
   channel::ChannelTable table_;
   engine::ChannelSources sources_;
+  LaneDialer more_;        // the lanes of connections beside their first one
   LookedTime hub_missed_;  // by receives whose sources have no channel
   Ticks ticks_{*this};
 };

@@ -55,8 +55,9 @@ struct Address {
   Contact contact;
 };
 
-// first: the dialing side has had no connection to this incarnation. again: it has lost its connection.
-enum class Purpose : std::uint8_t { first, again };
+// first: the dialing side has had no connection to this incarnation. again: it has lost its connection. more: it has
+// one, and adds a lane to it.
+enum class Purpose : std::uint8_t { first, again, more };
 
 struct Offer {
   Party peer;

@@ -276,6 +276,7 @@ void Messenger::pump(Request& request) noexcept {
     header.first = request.moved;
     header.second = request.peer_cookie;
     outgoing->payload = view(request, request.moved, piece);
+    outgoing->of_long_message = channel::is_long(flow.channel->sender().policy(), request.total);
     request.moved += piece;
     hand_over(flow, *outgoing);
   }

@@ -14,8 +14,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "os/error.hpp"
 #include "os/reset.hpp"
@@ -115,6 +117,73 @@ Result<Endpoint> own_endpoint(const Descriptor& socket, bool peer) {
   return from_address(address.get());
 }
 
+// Returns the address that the text is, or nothing.
+std::optional<Endpoint> numeric_address(const std::string& text) {
+  Endpoint endpoint;
+  if (::inet_pton(AF_INET, text.c_str(), endpoint.address.data() + ipv4_prefix.size()) == 1) {
+    std::copy(ipv4_prefix.begin(), ipv4_prefix.end(), endpoint.address.begin());
+    return endpoint;
+  }
+  if (::inet_pton(AF_INET6, text.c_str(), endpoint.address.data()) == 1) {
+    return endpoint;
+  }
+  return std::nullopt;
+}
+
+struct Subnet {
+  Endpoint base;
+  unsigned prefix_bits = 0;  // counted in the 128 bits of an endpoint's address
+};
+
+Result<Subnet> parse_subnet(const std::string& text, std::size_t slash) {
+  const auto base = numeric_address(text.substr(0, slash));
+  const std::string length = text.substr(slash + 1);
+  const unsigned max_bits = base && is_ipv4(*base) ? 32 : 128;
+  unsigned bits = 0;
+  const auto [end, error] = std::from_chars(length.data(), length.data() + length.size(), bits);
+  if (!base || error != std::errc() || end != length.data() + length.size() || bits > max_bits) {
+    return fail(Code::config, "'{}' is no subnet; it has to be an address and the length of its prefix, such as {}",
+                text, "10.1.0.0/16 or fd00:1::/64");
+  }
+  return Subnet{*base, bits + (128 - max_bits)};
+}
+
+bool is_inside(const Endpoint& endpoint, const Subnet& subnet) noexcept {
+  for (unsigned bit = 0; bit < subnet.prefix_bits; ++bit) {
+    const unsigned mask = 0x80U >> (bit % 8);
+    if (((endpoint.address[bit / 8] ^ subnet.base.address[bit / 8]) & mask) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool is_link_local(const Endpoint& endpoint) noexcept {
+  return endpoint.address[0] == 0xFE && (endpoint.address[1] & 0xC0U) == 0x80;
+}
+
+// Returns the first address of an interface for which `fits` holds, IPv4 before IPv6, with port 0; or nothing.
+template <typename Fits>
+Result<std::optional<Endpoint>> own_address(const Fits& fits) {
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) {
+    return system_failure(errno, "cannot list network interfaces");
+  }
+  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> keeper(first, &::freeifaddrs);
+  for (const int family : {AF_INET, AF_INET6}) {
+    for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
+      if (entry->ifa_addr == nullptr || entry->ifa_addr->sa_family != family) {
+        continue;
+      }
+      COUPLET_TRY_VALUE(const Endpoint own, from_address(entry->ifa_addr));
+      if (!is_link_local(own) && fits(entry->ifa_name, own)) {
+        return std::optional<Endpoint>(own);
+      }
+    }
+  }
+  return std::optional<Endpoint>();
+}
+
 // socket_failure() writes the words of the system at the end; others only put theirs before.
 bool ends_with_one_of(const Status& failure, std::initializer_list<int> errors) noexcept {
   const std::string text = failure.text();
@@ -167,28 +236,26 @@ Result<Endpoint> resolve(std::string_view host_and_port) {
   return from_address(found->ai_addr);
 }
 
-Result<Endpoint> interface_endpoint(const std::string& name_or_address) {
-  Endpoint endpoint;
-  if (::inet_pton(AF_INET, name_or_address.c_str(), endpoint.address.data() + ipv4_prefix.size()) == 1) {
-    std::copy(ipv4_prefix.begin(), ipv4_prefix.end(), endpoint.address.begin());
-    return endpoint;
+Result<Endpoint> interface_endpoint(const std::string& text) {
+  if (const auto address = numeric_address(text)) {
+    return *address;
   }
-  if (::inet_pton(AF_INET6, name_or_address.c_str(), endpoint.address.data()) == 1) {
-    return endpoint;
-  }
-  ifaddrs* first = nullptr;
-  if (::getifaddrs(&first) != 0) {
-    return system_failure(errno, "cannot list network interfaces");
-  }
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> keeper(first, &::freeifaddrs);
-  for (const int family : {AF_INET, AF_INET6}) {
-    for (const ifaddrs* entry = first; entry != nullptr; entry = entry->ifa_next) {
-      if (entry->ifa_addr != nullptr && entry->ifa_addr->sa_family == family && name_or_address == entry->ifa_name) {
-        return from_address(entry->ifa_addr);
-      }
+  const auto slash = text.find('/');
+  if (slash != std::string::npos) {
+    COUPLET_TRY_VALUE(const Subnet subnet, parse_subnet(text, slash));
+    const auto inside = [&subnet](const char* /*name*/, const Endpoint& own) { return is_inside(own, subnet); };
+    COUPLET_TRY_VALUE(const auto found, own_address(inside));
+    if (!found) {
+      return fail(Code::not_found, "this host has no address in the subnet {}", text);
     }
+    return *found;
   }
-  return fail(Code::not_found, "there is no network interface '{}' with an address", name_or_address);
+  COUPLET_TRY_VALUE(const auto found,
+                    own_address([&text](const char* name, const Endpoint& /*own*/) { return text == name; }));
+  if (!found) {
+    return fail(Code::not_found, "there is no network interface '{}' with an address that other hosts reach", text);
+  }
+  return *found;
 }
 
 Result<Endpoint> source_towards(const Endpoint& target) {

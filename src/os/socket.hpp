@@ -36,9 +36,11 @@ struct SocketOptions {
 // Resolves "host:port", "10.0.0.1:0" or "[::1]:4711". Returns config if it is none of these, and not_found if the host
 // is unknown. May wait for a name server.
 Result<Endpoint> resolve(std::string_view host_and_port);
-// Returns the first address of the interface of that name (IPv4 before IPv6), or the address itself, with port 0; or
-// not_found.
-Result<Endpoint> interface_endpoint(const std::string& name_or_address);
+// Returns an address of this host, with port 0. `text` is the name of an interface (IPv4 comes before IPv6), an address
+// (returned as it is), or a subnet such as 10.1.0.0/16 or fd00:1::/64 (the first own address in it). Link-local
+// addresses of IPv6 are left out, since another host cannot tell by which of its interfaces it reaches them. Returns
+// not_found if there is no such address, and config if what follows a '/' is no length of a prefix.
+Result<Endpoint> interface_endpoint(const std::string& text);
 // Returns the address by which this host would reach `target`, with port 0.
 Result<Endpoint> source_towards(const Endpoint& target);
 

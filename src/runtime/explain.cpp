@@ -40,6 +40,12 @@ std::string Universe::explain() const {
     if (!contact.not_taken.empty()) {
       peer["not_taken"] = contact.not_taken;
     }
+    for (const auto& lane : contact.lanes.lanes) {
+      peer["lanes"].push_back({{"link", lane.link}, {"carries", lane.carries}});
+    }
+    if (!contact.lanes.missing.empty()) {
+      peer["lanes_missing"] = contact.lanes.missing;
+    }
     for (const auto& flow : flows) {
       if (flow.peer == contact.peer) {
         peer["eager_bytes"] = flow.eager_bytes;

@@ -7,6 +7,7 @@
 #include "base/retry.hpp"
 #include "channel/handshake_socket.hpp"
 #include "link/file/file_lane.hpp"
+#include "runtime/dial_purpose.hpp"
 #include "runtime/session_keys.hpp"
 
 namespace couplet::runtime {
@@ -126,9 +127,7 @@ Status FileTransport::connect(Meeting& meeting) {
   meeting.connection = std::move(*connection);
   meeting.connection->watch_beat(address.beat_path());
   channel::HandshakeSelf self = self_;
-  if (meeting.purpose == Purpose::again) {
-    self.features |= channel::feature_again;
-  }
+  self.features |= purpose_features(meeting.purpose);
   meeting.handshake.emplace(channel::Handshake::initiate(secret_, self, {meeting.peer.id, meeting.peer.incarnation},
                                                          host_.name_of(meeting.peer.id)));
   return {};
@@ -234,7 +233,7 @@ bool FileTransport::drive(Meeting& meeting, std::uint64_t now_ns) {
 
 void FileTransport::decide(Meeting& meeting) {
   const auto& proven = meeting.handshake->peer();
-  meeting.purpose = (proven.features & channel::feature_again) != 0 ? Purpose::again : Purpose::first;
+  meeting.purpose = purpose_of(proven.features);
   Status may = host_.consider(*this, {{proven.id, proven.incarnation}, meeting.purpose});
   if (may.code() == Code::not_yet) {
     return;

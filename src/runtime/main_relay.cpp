@@ -25,6 +25,7 @@
 #include "runtime/control_lanes.hpp"
 #include "runtime/file_hub.hpp"
 #include "runtime/hub_absence.hpp"
+#include "runtime/listening.hpp"
 #include "runtime/node_relay.hpp"
 #include "runtime/settings.hpp"
 #include "runtime/transports.hpp"
@@ -91,14 +92,8 @@ Result<std::unique_ptr<universe::Membership>> join(std::unique_ptr<link::TcpList
   runtime::allow_file_hub(options);
   const bool by_files = static_cast<bool>(options.dial);
   options.listen = [&listener, by_files](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
-    os::Endpoint local = towards_hub;
-    if (const std::string wanted = runtime::environment_text("COUPLET_INTERFACE"); !wanted.empty()) {
-      COUPLET_TRY_VALUE(local, os::interface_endpoint(wanted));
-    } else if (by_files) {
-      return os::Endpoint();  // no network leads to the hub, so perhaps none leads to the members
-    }
-    COUPLET_TRY_VALUE(listener, link::TcpListener::open(local));
-    return listener->endpoint();
+    COUPLET_TRY_VALUE(listener, runtime::listen_for_members(towards_hub, by_files));
+    return listener ? listener->endpoint() : os::Endpoint();
   };
   return universe::join(std::move(options));
 }

@@ -26,6 +26,9 @@ Result<bool> yes_or_no(const std::string& text, std::string_view key) {
   return fail(Code::config, "setting '{}' is '{}'; it has to be 1 or 0", key, text);
 }
 
+// A channel has at most so many lanes.
+constexpr std::uint64_t max_tcp_streams = channel::max_lanes;
+
 constexpr std::array<std::string_view, 4> link_names = {"self", "shm", "tcp", "file"};
 
 // Puts the named links first, in their order. self is always in use.
@@ -72,6 +75,68 @@ Status take_directory(const std::string& directory, const std::string& links, Tr
   return {};
 }
 
+// Returns the name of a link whose lanes may break, so that it may be one of several in a connection.
+Result<std::string_view> part_of_hybrid(std::string_view name, const std::string& pair,
+                                        const TransportOptions& options) {
+  const auto wish = std::find_if(options.links.begin(), options.links.end(),
+                                 [&](const LinkWish& candidate) { return candidate.name == name; });
+  if (wish == options.links.end() || name == "self" || name == "shm") {
+    return fail(Code::config,
+                "setting 'hybrid' is '{}'; it has to be two links that reach other nodes, the one for short messages "
+                "first, such as tcp+file",
+                pair);
+  }
+  if (!wish->in_use) {
+    return fail(Code::config, "setting 'hybrid' is '{}', but the setting 'links' does not name '{}'", pair, name);
+  }
+  return wish->name;
+}
+
+// Takes hybrid, hybrid_threshold and tcp_streams.
+Status take_lanes(const universe::Membership& membership, TransportOptions& options) {
+  const std::string pair = membership.setting("hybrid");
+  const std::string threshold = membership.setting("hybrid_threshold");
+  const std::string streams = membership.setting("tcp_streams");
+  if (!pair.empty()) {
+    const auto plus = std::min(pair.find('+'), pair.size());
+    const std::string_view whole(pair);
+    COUPLET_TRY_VALUE(options.lanes.short_link, part_of_hybrid(whole.substr(0, plus), pair, options));
+    COUPLET_TRY_VALUE(options.lanes.long_link,
+                      part_of_hybrid(whole.substr(std::min(plus + 1, pair.size())), pair, options));
+    if (options.lanes.short_link == options.lanes.long_link) {
+      return fail(Code::config, "setting 'hybrid' is '{}'; it has to be two links, such as tcp+file", pair);
+    }
+    if ((options.lanes.short_link == "file" || options.lanes.long_link == "file") && options.file_directory.empty()) {
+      return fail(Code::config,
+                  "setting 'hybrid' is '{}', and the link 'file' needs the setting 'file_directory' "
+                  "(COUPLET_FILE_DIRECTORY): a directory that all processes share",
+                  pair);
+    }
+  }
+  if (!threshold.empty() && pair.empty()) {
+    return fail(Code::config, "setting 'hybrid_threshold' is '{}', but the setting 'hybrid' is not set", threshold);
+  }
+  if (!streams.empty()) {
+    const auto count = number(streams, "tcp_streams");
+    if (!count.ok() || *count < 1 || *count > max_tcp_streams) {
+      return fail(Code::config, "setting 'tcp_streams' is '{}'; it has to be a number from 1 to {}", streams,
+                  max_tcp_streams);
+    }
+    options.lanes.tcp_streams = static_cast<unsigned>(*count);
+  }
+  if (pair.empty() && options.lanes.tcp_streams == 1) {
+    return {};
+  }
+  options.policy = {.rule = channel::LaneRule::by_size,
+                    .max_short_bytes = channel::default_threshold(options.lanes.short_link, options.lanes.long_link),
+                    .short_link = options.lanes.short_link,
+                    .long_link = options.lanes.long_link};
+  if (!threshold.empty()) {
+    COUPLET_TRY_VALUE(options.policy.max_short_bytes, number(threshold, "hybrid_threshold"));
+  }
+  return {};
+}
+
 Result<std::uint64_t> duration_ns(const std::string& text, std::string_view key) {
   if (text == "inf") {
     return os::never;
@@ -103,6 +168,7 @@ Result<TransportOptions> transport_options(const universe::Membership& membershi
   const bool own = hub_directory.empty() || !environment_text("COUPLET_FILE_DIRECTORY").empty();
   COUPLET_TRY(
       take_directory(own ? membership.setting("file_directory") : hub_directory, membership.setting("links"), options));
+  COUPLET_TRY(take_lanes(membership, options));
   if (const std::string check = membership.setting("check"); check == "full") {
     options.tcp.lane.checked_payload_bytes = UINT32_MAX;
   } else if (!check.empty() && check != "header") {

@@ -8,6 +8,7 @@
 #include "base/retry.hpp"
 #include "channel/handshake_socket.hpp"
 #include "os/clock.hpp"
+#include "runtime/dial_purpose.hpp"
 #include "runtime/session_keys.hpp"
 
 namespace couplet::runtime {
@@ -144,9 +145,7 @@ Status TcpTransport::connect(Meeting& meeting) {
   COUPLET_TRY(host_.watch(*this, meeting.socket.number(), false));
   meeting.watched = meeting.socket.number();
   channel::HandshakeSelf self = self_;
-  if (meeting.purpose == Purpose::again) {
-    self.features |= channel::feature_again;
-  }
+  self.features |= purpose_features(meeting.purpose);
   meeting.handshake.emplace(channel::Handshake::initiate(secret_, self, {meeting.peer.id, meeting.peer.incarnation},
                                                          host_.name_of(meeting.peer.id)));
   return {};
@@ -336,7 +335,7 @@ void TcpTransport::note_progress(Meeting& meeting) {
 
 void TcpTransport::decide(Meeting& meeting) {
   const auto& proven = meeting.handshake->peer();
-  meeting.purpose = (proven.features & channel::feature_again) != 0 ? Purpose::again : Purpose::first;
+  meeting.purpose = purpose_of(proven.features);
   Status may = host_.consider(*this, {{proven.id, proven.incarnation}, meeting.purpose});
   if (may.code() == Code::not_yet) {
     return;

@@ -76,6 +76,8 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
                                                                    counters::Counters& counters) {
   connections::ConnectionsOptions how;
   how.walk = options.walk;
+  how.lanes = options.lanes;
+  how.policy = options.policy;
   how.contact_of = [&membership](std::string_view transport, channel::PeerId id, const universe::PeerInfo& peer) {
     return contact_of(membership, transport, id, peer);
   };

@@ -29,6 +29,8 @@ struct TransportOptions {
   std::string file_directory;  // the directory of the transport file; empty: it is not made
   FileTransportOptions file;
   connections::WalkOptions walk;
+  connections::LanePlan lanes;
+  channel::LanePolicy policy;  // which of the lanes takes a frame
 };
 
 // Returns the connections over all transports. `listener` is where this process is dialed by tcp; nullptr: it cannot be

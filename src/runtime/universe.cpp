@@ -8,6 +8,7 @@
 #include "os/descriptor_limit.hpp"
 #include "runtime/control_lanes.hpp"
 #include "runtime/file_hub.hpp"
+#include "runtime/listening.hpp"
 #include "runtime/node_load.hpp"
 #include "runtime/settings.hpp"
 
@@ -50,14 +51,8 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   const std::string hub_directory = directory_of_hub(options.hub);
   const bool by_files = static_cast<bool>(options.dial);
   options.listen = [&listener, by_files](const os::Endpoint& towards_hub) -> Result<os::Endpoint> {
-    os::Endpoint local = towards_hub;
-    if (const std::string wanted = environment_text("COUPLET_INTERFACE"); !wanted.empty()) {
-      COUPLET_TRY_VALUE(local, os::interface_endpoint(wanted));
-    } else if (by_files) {
-      return os::Endpoint();  // no network leads to the hub, so perhaps none leads to the members
-    }
-    COUPLET_TRY_VALUE(listener, link::TcpListener::open(local));
-    return listener->endpoint();
+    COUPLET_TRY_VALUE(listener, listen_for_members(towards_hub, by_files));
+    return listener ? listener->endpoint() : os::Endpoint();
   };
   COUPLET_TRY_VALUE(member_, universe::join(std::move(options)));
   counters_ = std::make_unique<counters::Counters>(member_->page().counters());

@@ -1,4 +1,5 @@
-// Seeds that break and heal the lanes of channels which may resume, one lane or several with unlike delays. Whatever
+// Seeds that break and heal the lanes of channels which may resume: one lane, several with unlike delays, and hybrid
+// ones (short frames over one link, long ones over another), each also under `fault` (delays and deaths). Whatever
 // breaks: everything arrives, once, unchanged and in order, in both directions, and both sides end in good order. To
 // run one seed alone: COUPLET_SIM_SEED=<seed> test_sim --gtest_filter=BreakingLanes.*
 #include <gtest/gtest.h>
@@ -7,6 +8,7 @@
 #include <deque>
 
 #include "channel/channel.hpp"
+#include "link/fault/fault_lane.hpp"
 #include "link/sim/network.hpp"
 #include "support/recorder.hpp"
 
@@ -30,8 +32,9 @@ std::string text_of(std::uint64_t seed, std::size_t size) {
 }
 
 // Each lane belongs to a network of its own, so that their delays differ.
-link::SimOptions options_of(Random& random) {
-  return {.delay_ns = random.between(0, random.chance(0.3) ? 2'000'000 : 50'000),
+link::SimOptions options_of(Random& random, std::string_view name) {
+  return {.name = name,
+          .delay_ns = random.between(0, random.chance(0.3) ? 2'000'000 : 50'000),
           .jitter_ns = random.between(0, 50'000),
           .bytes_per_us = random.between(0, 2000),
           .buffer_bytes = random.between(200, 300'000),
@@ -53,9 +56,14 @@ class Story {
   explicit Story(std::uint64_t seed) : random_(seed), lane_count_(random_.chance(0.5) ? 1 : random_.between(2, 4)) {
     const LaneRule rules[] = {LaneRule::first, LaneRule::by_size, LaneRule::round_robin};
     const channel::LanePolicy policy{.rule = lane_count_ == 1 ? LaneRule::first : rules[random_.below(3)],
-                                     .max_short_bytes = static_cast<std::uint32_t>(random_.below(2000))};
+                                     .max_short_bytes = random_.below(2000),
+                                     .short_link = "short",
+                                     .long_link = "long"};
+    hybrid_ = policy.rule == LaneRule::by_size && random_.chance(0.7);
+    faulty_ = random_.chance(0.3);
     for (std::size_t lane = 0; lane < lane_count_; ++lane) {
-      networks_.emplace_back(seed * 100 + lane, options_of(random_));
+      names_.push_back(!hybrid_ ? "sim" : lane % 2 == 0 ? "short" : "long");
+      networks_.emplace_back(seed * 100 + lane, options_of(random_, names_.back()));
     }
     for (const std::uint32_t index : {0U, 1U}) {
       sides_[index].channel =
@@ -68,7 +76,7 @@ class Story {
 
   // False: it does not come to its end.
   bool go() {
-    for (int round = 0; round < 200'000; ++round) {
+    for (int round = 0; round < 1'000'000; ++round) {
       const bool over = left_[0] == 0 && left_[1] == 0 && arrived(0) && arrived(1);
       if (over && !sides_[0].channel->shutting()) {
         sides_[0].channel->shut();
@@ -105,22 +113,46 @@ class Story {
   }
   [[nodiscard]] int cuts() const { return cuts_; }
   [[nodiscard]] bool several() const { return lane_count_ > 1; }
+  [[nodiscard]] bool hybrid() const { return hybrid_; }
+  [[nodiscard]] bool under_fault() const { return faulty_; }
   [[nodiscard]] std::string state() const {
     return fmt::format("{} lanes; arrived {} of {} and {} of {}; states {} and {}: {}; {}", lane_count_,
                        sides_[1].recorder.frames.size(), sides_[0].texts.size(), sides_[0].recorder.frames.size(),
                        sides_[1].texts.size(), static_cast<int>(sides_[0].channel->state()),
                        static_cast<int>(sides_[1].channel->state()), sides_[0].channel->failure().text(),
-                       sides_[1].channel->failure().text());
+                       sides_[1].channel->failure().text()) +
+           lanes(0) + lanes(1);
   }
 
  private:
+  [[nodiscard]] std::string lanes(int side) const {
+    std::string text;
+    for (const auto& slot : sides_[side].channel->sender().slots()) {
+      text += fmt::format("; side {} lane {} over {}: stage {}, {}{}{}", side, slot->id, slot->lane->traits().name,
+                          static_cast<int>(slot->stage), slot->push_failed ? "push failed, " : "",
+                          slot->notice.pending ? "notice waits, " : "", slot->idle() ? "idle" : "sending");
+    }
+    return text;
+  }
+  static constexpr int max_cuts = 40;
   [[nodiscard]] bool arrived(int side) const {
     return sides_[side].recorder.frames.size() == sides_[1 - side].texts.size();
   }
   void join(std::size_t network) {
     auto lanes = networks_[network].connect(0, 1);
+    if (faulty_) {
+      lanes.first = faulty(std::move(lanes.first), names_[network]);
+      lanes.second = faulty(std::move(lanes.second), names_[network]);
+    }
     sides_[0].channel->attach(std::move(lanes.first));
     sides_[1].channel->attach(std::move(lanes.second));
+  }
+  std::unique_ptr<link::Lane> faulty(std::unique_ptr<link::Lane> lane, std::string_view name) {
+    const bool dies = cuts_ < max_cuts && random_.chance(0.3);
+    cuts_ += dies ? 1 : 0;
+    return link::make_fault_lane(
+        std::move(lane), {.delay = 0.1, .die_after_frames = dies ? random_.below(30) : UINT64_MAX, .name = name},
+        random_.next());
   }
   void join_all() {
     for (std::size_t network = 0; network < lane_count_; ++network) {
@@ -144,7 +176,7 @@ class Story {
     channel.send(sides_[side].queued.emplace_back(text, number));
   }
   void disturb() {
-    if (cuts_ < 40 && random_.chance(0.01)) {
+    if (cuts_ < max_cuts && random_.chance(0.01)) {
       networks_[random_.below(lane_count_)].cut(0, 1);
       ++cuts_;
     }
@@ -185,7 +217,10 @@ class Story {
 
   Random random_;
   std::uint64_t lane_count_;
+  std::vector<std::string_view> names_;  // the links' names
   std::deque<link::SimNetwork> networks_;
+  bool hybrid_ = false;
+  bool faulty_ = false;
   Side sides_[2];
   int left_[2] = {0, 0};
   int cuts_ = 0;
@@ -197,6 +232,8 @@ TEST(BreakingLanes, two_thousand_seeds) {
   const std::uint64_t count = chosen != nullptr ? 1 : 2000;
   int cuts = 0;
   int several = 0;
+  int hybrid = 0;
+  int hybrid_under_fault = 0;
   for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
     SCOPED_TRACE(fmt::format("seed {}", seed));
     Story run(seed);
@@ -204,10 +241,14 @@ TEST(BreakingLanes, two_thousand_seeds) {
     ASSERT_NO_FATAL_FAILURE(run.check()) << run.state();
     cuts += run.cuts();
     several += run.several() ? 1 : 0;
+    hybrid += run.hybrid() ? 1 : 0;
+    hybrid_under_fault += run.hybrid() && run.under_fault() ? 1 : 0;
   }
   if (chosen == nullptr && !HasFailure()) {
     EXPECT_GT(cuts, 2000);
     EXPECT_GT(several, 500);
+    EXPECT_GT(hybrid, 150);
+    EXPECT_GT(hybrid_under_fault, 30);
   }
 }
 

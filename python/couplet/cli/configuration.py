@@ -78,6 +78,7 @@ class Configuration:
     listen: str = "127.0.0.1:0"
     links: list[str] = field(default_factory=list)
     interface: str | None = None
+    ports: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
 
     def hub_programs(self) -> str:
@@ -109,7 +110,8 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "authenticate": ((bool,), "true or false"),
         "listen": ((str,), '"host:port"'),
         "links": ((list,), 'a list such as ["self", "shm", "tcp"]'),
-        "interface": ((str,), "a network interface or address"),
+        "interface": ((str,), "a network interface, address or subnet"),
+        "ports": ((str,), 'a port or a range of ports, such as "40000-40099"'),
     },
     "program": {
         "name": ((str,), "a string"),
@@ -330,5 +332,6 @@ def load(path: Path) -> Configuration:
         listen=universe.get("listen", "127.0.0.1:0"),
         links=universe.get("links", []),
         interface=universe.get("interface"),
+        ports=universe.get("ports"),
         settings=settings,
     )

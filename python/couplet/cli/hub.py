@@ -60,6 +60,8 @@ class Hub:
             self.environment["COUPLET_LINKS"] = ",".join(configuration.links)
         if configuration.interface:
             self.environment["COUPLET_INTERFACE"] = configuration.interface
+        if configuration.ports:
+            self.environment["COUPLET_PORTS"] = configuration.ports
 
     def _start(self, command: list[str]) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, start_new_session=True, bufsize=0)

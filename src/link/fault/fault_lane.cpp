@@ -22,7 +22,7 @@ class FaultLane final : public Lane, private FrameReceiver {
   FaultLane(std::unique_ptr<Lane> lane, const FaultOptions& options, std::uint64_t seed, FaultCounts* counts)
       : lane_(std::move(lane)), options_(options), random_(seed), counts_(counts == nullptr ? &own_counts_ : counts) {
     traits_ = lane_->traits();
-    traits_.name = "fault";
+    traits_.name = options_.name;
     traits_.checked = true;
     traits_.checked_payload_bytes = UINT32_MAX;
     traits_.same_memory = false;
@@ -45,6 +45,11 @@ class FaultLane final : public Lane, private FrameReceiver {
   void take_back(const TakeBack& take) override {
     if (lane_) {
       lane_->take_back(take);
+    }
+  }
+  void look_soon() noexcept override {
+    if (lane_) {
+      lane_->look_soon();
     }
   }
   void shut() noexcept override {

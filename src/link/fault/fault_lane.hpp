@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "link/link.hpp"
 
@@ -25,6 +26,7 @@ struct FaultOptions {
   std::uint32_t longest_delay_polls = 8;
   // Number of delivered frames after which this end is gone. The peer then sees its lane end.
   std::uint64_t die_after_frames = UINT64_MAX;
+  std::string_view name = "fault";  // the name of the link in the lane's traits
 };
 
 // Counts the damage. If it is given, it outlives the lane.

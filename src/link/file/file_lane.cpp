@@ -42,6 +42,7 @@ class FileLane final : public Lane {
   [[nodiscard]] int descriptor() const noexcept override { return connection_->descriptor(); }
   [[nodiscard]] bool want_write() const noexcept override { return blocked_; }
   [[nodiscard]] bool writable() const noexcept override { return plain_room() != 0; }
+  void look_soon() noexcept override { connection_->expect_answer(os::now_ns()); }
   void shut() noexcept override {
     if (send_failure_.ok()) {
       send_failure_ = Status(Code::state, "file: this side has shut the lane");
@@ -55,6 +56,9 @@ class FileLane final : public Lane {
 
   // Returns false if the lane can no longer send.
   bool set_sent(const Status& sent);
+  // Takes bytes of the frame, beginning with byte `offset`, into one record. Returns how many; 0: there is no room.
+  Result<std::size_t> push_record(const wire::FrameHeader& header, std::span<const std::byte> payload,
+                                  std::uint64_t offset);
   [[nodiscard]] std::size_t plain_room() const noexcept;
   Result<std::span<const std::byte>> receive_plain();
   Step take(FrameReceiver& receiver, std::span<const std::byte> bytes);
@@ -114,10 +118,31 @@ std::int64_t FileLane::push(const wire::FrameHeader& header, std::span<const std
   if (!set_sent(connection_->flush())) {
     return -1;
   }
+  const std::uint64_t frame_bytes = wire::frame_header_bytes + payload.size();
+  std::uint64_t taken = 0;
+  // Several records, so that the reader is at work on the first one while the last one is written.
+  while (offset + taken < frame_bytes) {
+    const auto pushed = push_record(header, payload, offset + taken);
+    if (!set_sent(pushed.status())) {
+      return -1;
+    }
+    if (*pushed == 0) {
+      break;
+    }
+    taken += *pushed;
+  }
+  blocked_ = taken == 0;
+  if (taken > 0) {
+    connection_->expect_answer(os::now_ns());
+  }
+  return static_cast<std::int64_t>(taken);
+}
+
+Result<std::size_t> FileLane::push_record(const wire::FrameHeader& header, std::span<const std::byte> payload,
+                                          std::uint64_t offset) {
   const std::uint64_t left = wire::frame_header_bytes + payload.size() - offset;
   const std::size_t count = static_cast<std::size_t>(std::min<std::uint64_t>(left, plain_room()));
-  blocked_ = count == 0;
-  if (blocked_) {
+  if (count == 0) {
     return 0;
   }
   const std::size_t body_bytes = send_seal_ ? count + seal_added_bytes : count;
@@ -136,11 +161,8 @@ std::int64_t FileLane::push(const wire::FrameHeader& header, std::span<const std
   if (send_seal_) {
     COUPLET_ASSERT(send_seal_->seal(std::span(plain_).first(count), body) == body_bytes);
   }
-  if (!set_sent(connection_->send(body_bytes))) {
-    return -1;
-  }
-  connection_->expect_answer(os::now_ns());
-  return static_cast<std::int64_t>(count);
+  COUPLET_TRY(connection_->send(body_bytes));
+  return count;
 }
 
 int FileLane::poll(FrameReceiver& receiver, int budget) {

@@ -25,23 +25,28 @@ std::size_t FileWriter::room() const noexcept {
   return static_cast<std::size_t>(std::min<std::uint64_t>(options_.max_body_bytes, options_.max_unread_bytes - unread));
 }
 
+void FileWriter::make_record(std::size_t body_bytes) {
+  record_.bytes = body_bytes + wire::file_record_added_bytes;
+  record_.memory.resize(std::max(record_.memory.size(), record_.bytes));
+}
+
 std::byte* FileWriter::body(std::size_t bytes) {
   COUPLET_ASSERT(idle());
-  record_.resize(bytes + wire::file_record_added_bytes);
-  written_ = record_.size();  // nothing waits until it is appended
-  return record_.data() + wire::file_header_bytes;
+  make_record(bytes);
+  record_.written = record_.bytes;  // nothing waits until it is appended
+  return record_.memory.data() + wire::file_header_bytes;
 }
 
 void FileWriter::stage(FileRecordKind kind, std::size_t body_bytes, std::uint64_t read_bytes) {
-  record_.resize(body_bytes + wire::file_record_added_bytes);
-  const std::span<std::byte> image(record_);
+  make_record(body_bytes);
+  const auto image = std::span(record_.memory).first(record_.bytes);
   wire::encode_file_record({.kind = kind,
                             .incarnation = origin_.incarnation,
                             .sequence = sequence_++,
                             .run_id = origin_.run_id,
                             .read_bytes = read_bytes},
                            image.subspan(wire::file_header_bytes, body_bytes), image);
-  written_ = 0;
+  record_.written = 0;
 }
 
 Status FileWriter::append_data(std::size_t bytes, std::uint64_t read_bytes) {
@@ -92,9 +97,9 @@ Status FileWriter::make_next_file() {
 }
 
 Status FileWriter::write_record() {
-  while (written_ < record_.size()) {
-    const std::byte* const bytes = record_.data() + written_;
-    const std::size_t count = record_.size() - written_;
+  while (record_.written < record_.bytes) {
+    const std::byte* const bytes = record_.memory.data() + record_.written;
+    const std::size_t count = record_.bytes - record_.written;
     const auto offset = static_cast<off_t>(offset_);
     const ssize_t wrote = os::retry_interrupted([&] {
       return options_.write ? options_.write(file_.number(), bytes, count, offset)
@@ -106,7 +111,7 @@ Status FileWriter::write_record() {
     if (wrote == 0) {
       return waits_for_room({Code::no_space, fmt::format("{} takes no bytes", directory_.path())});
     }
-    written_ += static_cast<std::size_t>(wrote);
+    record_.written += static_cast<std::size_t>(wrote);
     offset_ += static_cast<std::uint64_t>(wrote);
     full_ = {};
   }

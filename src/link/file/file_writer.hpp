@@ -28,7 +28,7 @@ class FileWriter {
       : directory_(directory), letter_(letter), origin_(origin), options_(options) {}
 
   // Is nothing waiting to be written?
-  [[nodiscard]] bool idle() const noexcept { return written_ == record_.size() && !next_file_; }
+  [[nodiscard]] bool idle() const noexcept { return record_.written == record_.bytes && !next_file_; }
   // Returns the largest body of a record of data that may be appended now. 0: none.
   [[nodiscard]] std::size_t room() const noexcept;
   // Returns the memory for the body of the next record of data. REQUIRES: 1 to room() bytes.
@@ -51,6 +51,14 @@ class FileWriter {
   }
 
  private:
+  // The record that is written, or was written last. Its memory only grows, since a vector that grows again is filled
+  // with zeros again.
+  struct Record {
+    std::vector<std::byte> memory;
+    std::size_t bytes = 0;
+    std::size_t written = 0;
+  };
+  void make_record(std::size_t body_bytes);
   void stage(wire::FileRecordKind kind, std::size_t body_bytes, std::uint64_t read_bytes);
   Status write_record();
   Status make_next_file();
@@ -65,8 +73,7 @@ class FileWriter {
   os::Descriptor next_file_;  // while the record that leads to it is being written
   std::uint64_t number_ = 0;  // the number of the file
   std::uint64_t offset_ = 0;  // the place in the file
-  std::vector<std::byte> record_;
-  std::size_t written_ = 0;  // how many bytes of the record
+  Record record_;
   std::uint64_t sequence_ = 0;
   std::uint64_t data_bytes_ = 0;  // the bytes of all bodies so far
   std::uint64_t read_bytes_ = 0;  // those that the reader has read

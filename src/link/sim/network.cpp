@@ -105,7 +105,7 @@ class SimLane final : public Lane {
  public:
   SimLane(std::shared_ptr<SimNetwork::State> network, std::shared_ptr<Stream> out, std::shared_ptr<Stream> in)
       : network_(std::move(network)), out_(std::move(out)), in_(std::move(in)) {
-    traits_ = {.name = "sim",
+    traits_ = {.name = network_->options.name,
                .checked = true,
                .checked_payload_bytes = UINT32_MAX,
                .same_memory = false,

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,7 @@
 namespace couplet::link {
 
 struct SimOptions {
+  std::string_view name = "sim";  // the name of the link in the lane's traits
   std::uint64_t delay_ns = 10'000;
   std::uint64_t jitter_ns = 5'000;     // added to the delay of each piece, without changing the order
   std::uint64_t bytes_per_us = 1'000;  // for each direction of each lane; 0: no limit

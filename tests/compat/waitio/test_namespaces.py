@@ -14,6 +14,7 @@ MakeWorld = Callable[..., World]
 PORT = 7100  # as in every script: the namespaces are new, so it is free
 SIDES = ("left", "right")
 BYTES = 1_000_000
+ROUNDS = 15  # in each of which pingpong sends so many bytes there and back
 
 
 @pytest.fixture
@@ -39,11 +40,13 @@ def run_blocks(
 
 
 @pytest.mark.parametrize("program", ["convert", "talk", "second", "module"])
-@pytest.mark.parametrize("kind", ["socket", "file"])
+@pytest.mark.parametrize("kind", ["socket", "file", "hybrid"])
 def test_clients(make_world: MakeWorld, spaces: Namespaces, kind: str, program: str) -> None:
     """In C, in fixed and free form, and with the module; each under both MPIs."""
     world = make_world("")
-    extra = file_variables(world) if kind == "file" else {}
+    extra = {} if kind == "socket" else file_variables(world) | {"WAITIO_COMM_TYPE": kind}
+    if kind == "hybrid":
+        extra["WAITIO_HYBRID_THRESHOULD"] = "64"  # so that both ways are used
     first = "openmpi" if program in ("convert", "module") else "mpich"
     lines, _ = run_blocks(world, spaces, program, [], extra, first)
     assert len(lines) == 3
@@ -55,12 +58,14 @@ def test_clients(make_world: MakeWorld, spaces: Namespaces, kind: str, program: 
 def test_which_way_the_bytes_go(make_world: MakeWorld, spaces: Namespaces, kind: str) -> None:
     world = make_world("")
     extra = (file_variables(world) if kind in ("file", "hybrid") else {}) | {"WAITIO_COMM_TYPE": kind}
-    lines, bytes_on_cable = run_blocks(world, spaces, "pingpong", [BYTES], extra)
+    lines, bytes_on_cable = run_blocks(world, spaces, "pingpong", [BYTES] * (ROUNDS // 3), extra)
     assert lines == ["PB 0 of 2 rank 0: right", "PB 1 of 2 rank 0: right", "PB 1 of 2 rank 1: right"]
     if kind == "file":
         assert bytes_on_cable < 0.1 * BYTES  # what the kernel itself says to its neighbours
+    elif kind == "hybrid":
+        assert bytes_on_cable < ROUNDS * BYTES, "messages that are longer than the threshold go by files"
     else:
-        assert bytes_on_cable > 2 * BYTES
+        assert bytes_on_cable > 2 * ROUNDS * BYTES
     nothing_left(world)
 
 

@@ -264,6 +264,23 @@ TEST_P(Connecting, WhoHasLostItsConnectionSaysSoWhenItDialsAgain) {
   EXPECT_TRUE(both.carries(*both.first().connections[0].lane, *both.second().connections[0].lane, 7));
 }
 
+TEST_P(Connecting, OneMoreLaneIsOfferedAsOneBesideTheFirst) {
+  TwoProcesses both(GetParam());
+  if (!both.first().transport->may_break()) {
+    GTEST_SKIP() << "a connection over this transport has one lane";
+  }
+  both.first().dial(both.second().address());
+  ASSERT_TRUE(both.until([&] { return both.first().settled() && !both.second().connections.empty(); }));
+  both.second().dial(both.first().address(), Purpose::more);
+  ASSERT_TRUE(
+      both.until([&] { return both.second().connections.size() == 2 && both.first().connections.size() == 2; }));
+  EXPECT_EQ(both.first().connections[1].offer.purpose, Purpose::more);
+  EXPECT_EQ(both.second().connections[1].offer.purpose, Purpose::more);
+  for (const std::size_t lane : {0U, 1U}) {
+    EXPECT_TRUE(both.carries(*both.first().connections[lane].lane, *both.second().connections[lane].lane, 7));
+  }
+}
+
 // One end of a channel over what the transport of a process has made.
 struct End {
   explicit End(Process& where, std::uint64_t session) : process(where) {

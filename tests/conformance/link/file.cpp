@@ -46,10 +46,6 @@ std::unique_ptr<Connection> connect_file(const link::FileOptions& options,
   return connection;
 }
 
-std::unique_ptr<Connection> connect_plain() {
-  return connect_file({});
-}
-
 std::unique_ptr<Connection> connect_small_files() {
   return connect_file({.max_body_bytes = 4096, .max_file_bytes = 10'000, .max_unread_bytes = 30'000});
 }
@@ -71,7 +67,11 @@ std::unique_ptr<Connection> connect_encrypted() {
 
 }  // namespace
 
-COUPLET_LINK_CONFORMS(file, connect_plain);
+std::unique_ptr<Connection> connect_files() {
+  return connect_file({});
+}
+
+COUPLET_LINK_CONFORMS(file, connect_files);
 COUPLET_LINK_CONFORMS(file_small_files, connect_small_files);
 COUPLET_LINK_CONFORMS(file_short_writes, connect_short_writes);
 COUPLET_LINK_CONFORMS(file_encrypted, connect_encrypted);

@@ -7,7 +7,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "channel/lane_policy.hpp"
 #include "link/fault/fault_lane.hpp"
 #include "link/link.hpp"
 
@@ -22,6 +24,9 @@ struct Connection {
   std::unique_ptr<link::Lane> first;
   // Empty: what `first` pushes arrives at `first`.
   std::unique_ptr<link::Lane> second;
+  // The other lanes of a channel with several, and how it chooses among them.
+  std::vector<std::unique_ptr<Connection>> more;
+  channel::LanePolicy policy;
   [[nodiscard]] bool loopback() const { return second == nullptr; }
   [[nodiscard]] link::Lane& other() const { return loopback() ? *first : *second; }
 };
@@ -30,6 +35,10 @@ struct LinkCase {
   std::string name;
   std::function<std::unique_ptr<Connection>()> make;
 };
+
+// Lanes over files in a fresh directory, and over sockets of the loopback interface.
+[[nodiscard]] std::unique_ptr<Connection> connect_files();
+[[nodiscard]] std::unique_ptr<Connection> connect_tcp();
 
 // The same link with something around both lanes.
 [[nodiscard]] LinkCase with_faults(const LinkCase& link, const std::string& name, const link::FaultOptions& options,

@@ -44,13 +44,13 @@ std::unique_ptr<Connection> connect_authenticated() {
   return connect_sealed(available ? wire::Cipher::aes256_gmac : wire::Cipher::chacha20_poly1305);
 }
 
-std::unique_ptr<Connection> connect_plain() {
+}  // namespace
+
+std::unique_ptr<Connection> connect_tcp() {
   return connect({});
 }
 
-}  // namespace
-
-COUPLET_LINK_CONFORMS(tcp, connect_plain);
+COUPLET_LINK_CONFORMS(tcp, connect_tcp);
 COUPLET_LINK_CONFORMS(tcp_encrypted, connect_encrypted);
 COUPLET_LINK_CONFORMS(tcp_authenticated, connect_authenticated);
 

@@ -65,6 +65,13 @@ TEST(Endpoint, Interfaces) {
   EXPECT_EQ(*interface_endpoint("127.0.0.1"), *loopback);
   EXPECT_EQ(endpoint_text(*interface_endpoint("::1")), "[::1]:0");
   EXPECT_EQ(interface_endpoint("no-such-interface").code(), Code::not_found);
+  EXPECT_EQ(*interface_endpoint("127.0.0.0/8"), *loopback);
+  EXPECT_EQ(*interface_endpoint("127.0.0.1/32"), *loopback);
+  EXPECT_EQ(interface_endpoint("127.0.0.2/32").code(), Code::not_found);
+  EXPECT_EQ(interface_endpoint("203.0.113.0/24").code(), Code::not_found);
+  for (const char* text : {"127.0.0.0/33", "127.0.0/8", "127.0.0.0/", "127.0.0.0/8x", "::1/129", "lo/8", "/8"}) {
+    EXPECT_EQ(interface_endpoint(text).code(), Code::config) << text;
+  }
   EXPECT_EQ(*source_towards(*resolve("127.0.0.1:9")), *loopback);
 }
 
