@@ -153,3 +153,15 @@ def test_a_page_of_the_other_byte_order_is_refused(make_world: Callable[..., Wor
     ]
     told = [world.finish(process, TIMEOUT_S).check() for process in started]
     check_links(told, "the process of this page has the other byte order")
+
+
+@pytest.mark.parametrize("other", UNLIKE, ids=name_of)
+def test_slots_of_the_other_byte_order_are_refused(make_world: Callable[..., World], other: Machine) -> None:
+    """The same name, and a series: its file says that its numbers have the other byte order."""
+    world = make_world("writer:1,reader:1")
+    here = {"COUPLET_NODE": "big-endian"}
+    world.start(NATIVE.command("story_c", "writer"), **NATIVE.environment(world.directory), **here)
+    reader = world.start(other.command("story_c", "reader"), **other.environment(world.directory))
+    ended = world.finish(reader, TIMEOUT_S)
+    assert ended.status == 1
+    assert "the series file was made by a process with the other byte order" in ended.errors

@@ -28,9 +28,10 @@ enum { ROWS = 6, COLUMNS = 5 };
 static couplet_universe* universe;
 static couplet_group* group; /* all ranks */
 static int32_t rank, size;
-static char* given;  /* MOST elements of the largest type for each rank */
-static char* gotten; /* the same */
-static char* right;  /* the same: what should have come */
+static char* given;       /* MOST elements of the largest type for each rank */
+static char* gotten;      /* the same */
+static char* right;       /* the same: what should have come */
+static char* part_of_sum; /* the same */
 
 static int is_big_endian(void) {
   const uint16_t one = 1;
@@ -201,47 +202,51 @@ static void check_moving_calls(couplet_type type, uint64_t count) {
   }
 }
 
-/* Sums numbers in the type of `type`, which are the values of the ranks 0 to `ranks` - 1. */
+/* Adds number i of `part` to that of `sum`. */
+#define ADD(number) ((number*)sum)[i] = (number)(((number*)sum)[i] + ((const number*)part)[i])
+
+static void add(couplet_type type, void* sum, const void* part, uint64_t i) {
+  switch (type) {
+    case COUPLET_INT8:
+      ADD(int8_t);
+      return;
+    case COUPLET_UINT8:
+      ADD(uint8_t);
+      return;
+    case COUPLET_INT16:
+      ADD(int16_t);
+      return;
+    case COUPLET_UINT16:
+      ADD(uint16_t);
+      return;
+    case COUPLET_INT32:
+      ADD(int32_t);
+      return;
+    case COUPLET_UINT32:
+      ADD(uint32_t);
+      return;
+    case COUPLET_INT64:
+      ADD(int64_t);
+      return;
+    case COUPLET_UINT64:
+      ADD(uint64_t);
+      return;
+    case COUPLET_FLOAT:
+    case COUPLET_COMPLEX_FLOAT:
+      ADD(float);
+      return;
+    default:
+      ADD(double);
+  }
+}
+
+/* Puts the sums of the values of the ranks 0 to `ranks` - 1 into `right`. */
 static void sum_up(couplet_type type, uint64_t count, int32_t ranks) {
-  static char one[16 * MOST];
-  memset(right, 0, (size_t)count * couplet_type_bytes(type));
   const uint64_t numbers = type >= COUPLET_COMPLEX_FLOAT ? 2 * count : count;
+  memset(right, 0, (size_t)count * couplet_type_bytes(type));
   for (int32_t from = 0; from < ranks; ++from) {
-    fill(type, one, count, from, 0);
-    for (uint64_t i = 0; i < numbers; ++i) {
-      switch (type) {
-        case COUPLET_INT8:
-          ((int8_t*)right)[i] = (int8_t)(((int8_t*)right)[i] + ((int8_t*)one)[i]);
-          break;
-        case COUPLET_UINT8:
-          ((uint8_t*)right)[i] = (uint8_t)(((uint8_t*)right)[i] + ((uint8_t*)one)[i]);
-          break;
-        case COUPLET_INT16:
-          ((int16_t*)right)[i] = (int16_t)(((int16_t*)right)[i] + ((int16_t*)one)[i]);
-          break;
-        case COUPLET_UINT16:
-          ((uint16_t*)right)[i] = (uint16_t)(((uint16_t*)right)[i] + ((uint16_t*)one)[i]);
-          break;
-        case COUPLET_INT32:
-          ((int32_t*)right)[i] += ((int32_t*)one)[i];
-          break;
-        case COUPLET_UINT32:
-          ((uint32_t*)right)[i] += ((uint32_t*)one)[i];
-          break;
-        case COUPLET_INT64:
-          ((int64_t*)right)[i] += ((int64_t*)one)[i];
-          break;
-        case COUPLET_UINT64:
-          ((uint64_t*)right)[i] += ((uint64_t*)one)[i];
-          break;
-        case COUPLET_FLOAT:
-        case COUPLET_COMPLEX_FLOAT:
-          ((float*)right)[i] += ((float*)one)[i];
-          break;
-        default:
-          ((double*)right)[i] += ((double*)one)[i];
-      }
-    }
+    fill(type, part_of_sum, count, from, 0);
+    for (uint64_t i = 0; i < numbers; ++i) add(type, right, part_of_sum, i);
   }
 }
 
@@ -516,6 +521,7 @@ int main(int argc, char** argv) {
   given = room();
   gotten = room();
   right = room();
+  part_of_sum = room();
   for (couplet_type type = 0; type < TYPES; ++type) {
     exchange_messages(type, 1);
     exchange_messages(type, 1000);
@@ -541,5 +547,6 @@ int main(int argc, char** argv) {
   free(given);
   free(gotten);
   free(right);
+  free(part_of_sum);
   return 0;
 }

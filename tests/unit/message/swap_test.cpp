@@ -12,8 +12,8 @@ namespace couplet::message {
 namespace {
 
 std::vector<std::byte> swapped(std::size_t bytes, std::size_t swap_bytes) {
-  std::vector<std::byte> data;
-  for (std::size_t index = 0; index < bytes; ++index) data.push_back(static_cast<std::byte>(index));
+  std::vector<std::byte> data(bytes);
+  for (std::size_t index = 0; index < bytes; ++index) data[index] = static_cast<std::byte>(index);
   swap_numbers(data.data(), bytes, swap_bytes);
   return data;
 }
