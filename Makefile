@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
+.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -74,6 +74,11 @@ check:         ## formatting, layers, sizes, linters, types, symbols, headers, d
 check-model:   ## the protocols of slots and of halves, every state of a model, and mutants that must fail
 	@tools/bootstrap check-model
 	@tools/check-model
+
+test-cross:    ## programs of s390x (big-endian) and arm64, in qemu-user, coupled with those of this machine; ARCH=s390x
+	@tools/bootstrap test
+	@tools/bootstrap test-cross
+	@tools/cross/test $(ARCH)
 
 fuzz:          ## each fuzz target for a minute
 	@tools/bootstrap test

@@ -21,9 +21,13 @@ endforeach()
 # ccache, with paths relative to the checkout, so that several checkouts share their results.
 find_program(COUPLET_CCACHE ccache)
 if(COUPLET_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(ccache_environment CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1)
+  if(COUPLET_PRECOMPILE)
+    list(APPEND ccache_environment CCACHE_SLOPPINESS=pch_defines,time_macros)
+    add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>")
+  endif()
   foreach(language C CXX)
-    set(CMAKE_${language}_COMPILER_LAUNCHER
-        ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${COUPLET_CCACHE})
+    set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env ${ccache_environment} ${COUPLET_CCACHE})
   endforeach()
 endif()
 

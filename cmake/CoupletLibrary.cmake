@@ -37,6 +37,14 @@ target_compile_definitions(couplet_objects PRIVATE
   COUPLET_VERSION_STRING="${PROJECT_VERSION}"
   COUPLET_LIBEXEC_FROM_LIB="${COUPLET_LIBEXEC_FROM_LIB}")
 
+# Most of the time of a cold build goes into the headers of the standard library, fmt and nlohmann-json. The trees of
+# other architectures, which are compiled from scratch and seldom again, read them once.
+if(COUPLET_PRECOMPILE)
+  target_precompile_headers(couplet_objects PRIVATE
+    <algorithm> <array> <atomic> <cstring> <functional> <map> <memory> <optional> <set> <span> <string> <unordered_map>
+    <variant> <vector> <fmt/format.h> <nlohmann/json.hpp>)
+endif()
+
 # libcouplet.a: for unit tests of internals, and for the helper programs.
 add_library(couplet_core STATIC $<TARGET_OBJECTS:couplet_objects>)
 set_target_properties(couplet_core PROPERTIES OUTPUT_NAME couplet)

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <optional>
@@ -21,6 +22,9 @@ namespace couplet::universe {
 namespace {
 
 constexpr std::size_t run_id_digits = 16;
+// Processes of unlike byte orders on one host, of which some run in an emulator, map no memory of each other: each byte
+// order is a node of its own.
+constexpr const char* byte_order_suffix = std::endian::native == std::endian::big ? "-big-endian" : "";
 // How long leaving waits for others to release the lock of the base.
 constexpr std::uint64_t max_tidy_wait_ns = 5'000'000'000;
 
@@ -183,7 +187,7 @@ Result<std::unique_ptr<NodeDirectory>> NodeDirectory::enter(const std::string& b
   }
   COUPLET_TRY_VALUE(const auto lock, BaseLock::take(base, wait));
   clean_locked(base, false, {.enters_run = run_id, .leaves = {}});
-  auto path = fmt::format("{}/{:016x}{}{}", base, run_id, name.empty() ? "" : "-", name);
+  auto path = fmt::format("{}/{:016x}{}{}{}", base, run_id, name.empty() ? "" : "-", name, byte_order_suffix);
   COUPLET_TRY(os::make_private_directory(path));
   COUPLET_TRY_VALUE(auto facts, facts_for(path, run_id, name));
   if (facts.boot_id != os::boot_id()) {  // a file system that hosts share: another host has this directory of the run

@@ -3,6 +3,11 @@
 #include <cstring>
 
 namespace couplet::wire {
+namespace {
+
+constexpr std::uint32_t other_byte_order = __builtin_bswap32(page_byte_order);
+
+}  // namespace
 
 Result<PageHeader> decode_page_header(std::span<const std::byte> page) {
   PageHeader header;
@@ -12,6 +17,9 @@ Result<PageHeader> decode_page_header(std::span<const std::byte> page) {
   std::memcpy(&header, page.data(), sizeof header);
   if (header.magic != page_magic) {
     return fail(Code::protocol, "the file is not a process page");
+  }
+  if (header.byte_order == other_byte_order) {
+    return fail(Code::version, "the process of this page has the other byte order");
   }
   if (header.byte_order != page_byte_order || header.version != page_version) {
     return fail(Code::version, "process page of version {} (byte order {:#x}), this library reads version {}",

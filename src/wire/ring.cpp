@@ -71,6 +71,9 @@ Result<RingMap> RingMap::inspect(std::span<std::byte> memory) {
   }
   const RingMap map(memory.data());
   const RingHeader& header = map.header();
+  if (header.magic == __builtin_bswap64(ring_magic)) {
+    return fail(Code::version, "the ring was made by a process with the other byte order");
+  }
   if (header.magic != ring_magic) {
     return fail(Code::protocol, "not a ring: it begins with {:#018x}", header.magic);
   }

@@ -65,11 +65,11 @@ template <typename Image>
 }
 
 Status decode_identity(const SeriesHeaderImage& image, std::uint64_t there, std::uint64_t file_bytes) {
-  if (image.magic != series_magic) {
-    return broken("wrong magic number");
+  if (image.magic == __builtin_bswap64(series_magic)) {
+    return fail(Code::version, "the series file was made by a process with the other byte order");
   }
-  if (image.byte_order != series_byte_order) {
-    return fail(Code::version, "the series file was made on a host with another byte order");
+  if (image.magic != series_magic || image.byte_order != series_byte_order) {
+    return broken("wrong magic number");
   }
   if (image.version != series_version) {
     return fail(Code::version, "the series file has format version {}, this library reads {}", image.version,

@@ -55,9 +55,16 @@ class World:
     hub_command: list[str] = field(default_factory=list)
     run: str = ""  # the number of the run, as the hub has printed it
 
-    def start_hub(self, programs: str, *options: str, address: str = "127.0.0.1", prefix: Sequence[str] = ()) -> None:
+    def start_hub(
+        self,
+        programs: str,
+        *options: str,
+        address: str = "127.0.0.1",
+        prefix: Sequence[str] = (),
+        libexec: Path = BUILD / "libexec" / "couplet",
+    ) -> None:
         """Starts couplet-hub for programs like "writer:1,reader:1". prefix: words before its command."""
-        hub = BUILD / "libexec" / "couplet" / "couplet-hub"
+        hub = libexec / "couplet-hub"
         command = [*prefix, str(hub), "--programs", programs, "--listen", f"{address}:0"]
         self.hub_command = [*command, "--secret-file", self.environment["COUPLET_SECRET_FILE"], *options]
         self._start_hub(self.hub_command)

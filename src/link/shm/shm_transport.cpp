@@ -11,7 +11,7 @@ constexpr std::uint32_t first_relay_peer = 0x80000000;
 Result<ShmPeer> shm_peer(const Address& peer) {
   ShmPeer result{.peer = peer.party.id, .incarnation = peer.party.incarnation};
   if (peer.contact.bytes().size() != sizeof result.memory_nonce) {
-    return fail(Code::unsupported, "it is on another node");
+    return fail(Code::unsupported, "it is on another node, or has another byte order");
   }
   std::memcpy(&result.memory_nonce, peer.contact.bytes().data(), sizeof result.memory_nonce);
   return result;
