@@ -8,8 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
-from cluster import WATCHDOG_S, Cluster
-from coupled import Site
+from cluster import OPENMPI, UCX, WATCHDOG_S, Cluster
+from coupled import MPI, Site
+from launching import mpi_environment
 
 
 def test_nodes_share_the_file_system_but_no_memory_address_or_name(site: Site) -> None:
@@ -24,20 +25,14 @@ def test_nodes_share_the_file_system_but_no_memory_address_or_name(site: Site) -
 
 
 @pytest.mark.cluster
-@pytest.mark.parametrize(
-    ("flavour", "mpi"), [("openmpi", "pmix"), ("mpich", "pmi2")]
-)  # fmt: skip
-def test_srun_starts_a_program_of_each_mpi(site: Site, flavour: str, mpi: str) -> None:
-    from cluster import OPENMPI, UCX
-    from launching import mpi_environment
-
+@pytest.mark.parametrize(("flavour", "ranks"), [("openmpi", 4), ("mpich", 2)])
+def test_srun_starts_a_program_of_each_mpi(site: Site, flavour: str, ranks: int) -> None:
+    """With more than two ranks, MPI_Finalize of MPICH 4.0.2 with UCX over TCP may hang on a busy machine."""
     program = "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(c.rank), MPI.Get_processor_name())"
-    extra = {**mpi_environment(flavour), **UCX, **OPENMPI}
-    status, output = site.run("srun", f"--mpi={mpi}", "-N2", "-n4", sys.executable, "-c", program, **extra)
-    assert status == 0, output
-    lines = output.split("\n")[:-1]
-    assert [line.split()[0] for line in lines] == ["6"] * 4, output
-    assert len({line.split()[1] for line in lines}) == 2, output
+    words = ["srun", f"--mpi={MPI[flavour]}", "-N2", f"-n{ranks}", sys.executable, "-c", program]
+    lines = site.cluster.check(*words, **mpi_environment(flavour), **UCX, **OPENMPI).splitlines()
+    assert [line.split()[0] for line in lines] == [str(sum(range(ranks)))] * ranks, lines
+    assert len({line.split()[1] for line in lines}) == 2, lines
 
 
 def facts() -> tuple[set[str], set[str], set[str]]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from coupled import Site, on_slurm
-from test_run import check_coupled
+from coupled import Site, check_coupled, on_slurm
 
 
 def submitted(output: str) -> str:
@@ -16,7 +15,7 @@ def submitted(output: str) -> str:
 
 
 def test_a_heterogeneous_job_with_a_component_for_each_program(site: Site) -> None:
-    site.ocean_and_nowcast()
+    site.ocean_and_nowcast("--exclusive")
     status, output = site.couplet("run", "--submit")
     assert status == 0, output
     job = submitted(output)
@@ -30,7 +29,7 @@ def test_a_heterogeneous_job_with_a_component_for_each_program(site: Site) -> No
 
 @pytest.mark.cluster
 def test_a_job_for_each_program(site: Site) -> None:
-    site.ocean_and_nowcast()
+    site.ocean_and_nowcast("--exclusive")
     status, output = site.couplet("run", "--submit", "--separate-jobs")
     assert status == 0, output
     job = submitted(output)

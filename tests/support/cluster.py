@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -134,7 +135,7 @@ class Cluster:
         try:
             output, _ = process.communicate(timeout=WATCHDOG_S)
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             output, _ = process.communicate()
             raise AssertionError(f"{' '.join(command)} did not end within {WATCHDOG_S} s:\n{output}") from None
         return process.returncode, output

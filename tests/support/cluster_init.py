@@ -66,6 +66,7 @@ SchedulerParameters=bf_interval=1,sched_interval=5
 SlurmdParameters=config_overrides
 MpiDefault=none
 KillWait=2
+EnforcePartLimits=ALL
 ReturnToService=2
 NodeName=node[1-{nodes}] NodeAddr={prefix}.[1-{nodes}] CPUs={cores} State=UNKNOWN
 PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=YES State=UP

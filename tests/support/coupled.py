@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
 from dataclasses import dataclass, field
@@ -77,6 +78,16 @@ def on_slurm(name: str, file: str, ranks: int, flavour: str | None = None, *opti
     )
 
 
+def check_coupled(output: str) -> tuple[set[str], set[str]]:
+    """Checks what the ocean and the nowcast print. Returns their nodes."""
+    ocean = re.search(r"ocean on ((?:\S+ )+)told (\d+) by (\S+)\n", output)
+    nowcast = re.search(r"nowcast on ((?:\S+ )+)steps (\d+) lost (\d+) by (\S+)\n", output)
+    assert ocean and nowcast, output
+    assert (ocean[2], ocean[3]) == (str(STEPS), "tcp"), output
+    assert (nowcast[2], nowcast[3], nowcast[4]) == (str(STEPS), "0", "relay"), output
+    return set(ocean[1].split()), set(nowcast[1].split())
+
+
 @dataclass
 class Site:
     """A folder that all nodes of the cluster share, with programs and a coupled.toml."""
@@ -92,13 +103,13 @@ class Site:
         """Writes coupled.toml."""
         self.write("coupled.toml", "\n".join(tables))
 
-    def ocean_and_nowcast(self) -> None:
+    def ocean_and_nowcast(self, *options: str) -> None:
         """Two ranks of each, on two nodes of each; one under Open MPI, the other under MPICH."""
         self.write("ocean.py", OCEAN.format(steps=STEPS))
         self.write("nowcast.py", NOWCAST)
         self.describe(
-            on_slurm("ocean", "ocean.py", 2, "openmpi", nodes=2),
-            on_slurm("nowcast", "nowcast.py", 2, "mpich", nodes=2),
+            on_slurm("ocean", "ocean.py", 2, "openmpi", *options, nodes=2),
+            on_slurm("nowcast", "nowcast.py", 2, "mpich", *options, nodes=2),
         )
 
     def run(self, *command: str, **extra: str) -> tuple[int, str]:

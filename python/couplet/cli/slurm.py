@@ -35,6 +35,7 @@ ALLOCATION_OPTIONS = {
     *("--cluster-constraint", "-M", "--clusters", "--mincpus", "--deadline", "--mail-type", "--mail-user", "--wckey"),
     *("--priority", "--hint", "--sockets-per-node", "--cores-per-socket", "--threads-per-core", "-B"),
 }
+_NAMES_NODES = ("-w", "--nodelist", "-r", "--relative", "-x", "--exclude", "-m", "--distribution")
 _JOB_LINE = re.compile(r"couplet-job (\d+) (\d+) (\S+)")
 
 
@@ -213,7 +214,8 @@ def places_inside(programs: list[Program]) -> list[Place]:
         ]
     nodes, node_list = int(os.environ["SLURM_JOB_NUM_NODES"]), os.environ["SLURM_JOB_NODELIST"]
     wanted = [program.nodes or 0 for program in programs]
-    if all(wanted) and sum(wanted) <= nodes:
+    named = any(word.startswith(_NAMES_NODES) for program in programs for word in program.launcher_options)
+    if not named and all(wanted) and sum(wanted) <= nodes:
         starts = [sum(wanted[:index]) for index in range(len(wanted))]
         return [Place(("--exact", f"--relative={start}"), nodes, node_list) for start in starts]
     return [Place(("--exact",), nodes, node_list) for _ in programs]
@@ -271,7 +273,9 @@ class Site:
         if program.launcher != "slurm":
             return program
         self._step_suffix = f".{run}"
-        step = program.launcher_options if self._inside else split_options(program.launcher_options)[1]
+        step = split_options(program.launcher_options)[1]
+        if self._inside:  # whole nodes are the affair of the job
+            step = [word for word in program.launcher_options if not word.startswith("--exclusive")]
         words = [*self._places[program.name].words, f"--job-name={program.name}{self._step_suffix}"]
         ours = {"COUPLET_RELAY": "external"} if self._starts_relays(program) else {}
         return replace(program, launcher_options=[*words, *step], environment={**ours, **program.environment})
