@@ -23,7 +23,7 @@ def test_the_page(site: Site) -> None:
         if kind == "save":
             (folder / name).write_text(text)
         elif kind == "output":
-            expected[name] = text.replace("/home/me/coupled", str(folder)).replace("/opt/couplet/bin/couplet", COUPLET)
+            expected[name] = text.replace("/scratch/coupled", str(folder)).replace("/opt/couplet/bin/couplet", COUPLET)
         else:
             printed[name] = site.cluster.check("bash", "-euc", text, directory=folder)
     assert printed["print"] == expected["print"]

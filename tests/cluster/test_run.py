@@ -174,6 +174,3 @@ def test_what_slurm_refuses_is_told_in_its_words(site: Site) -> None:
     site.describe(on_slurm("nowcast", "nowcast.py", 1, None, "--mpi=nothing"))
     status, output = site.couplet("run")
     assert status != 0 and 'program "nowcast" ended with exit status' in output and "srun: error" in output, output
-    site.describe(on_slurm("nowcast", "nowcast.py", 1))
-    status, output = site.couplet("run", SLURM_CONF="/nowhere/slurm.conf")
-    assert status == 1 and 'no nodes for program "nowcast"' in output, output

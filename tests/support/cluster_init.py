@@ -21,7 +21,7 @@ from pathlib import Path
 
 PREFIX = "10.78.0"
 LOGIN = f"{PREFIX}.254"
-CORES = 4  # of a node, as Slurm is told; the machine may have fewer
+CORES = 4  # Slurm believes that each node has so many; the machine may have fewer
 EXIT_NOT_ALLOWED = 3
 START_S = 90.0  # bounds the start on a loaded machine
 PROJECT = Path(__file__).resolve().parents[2]
