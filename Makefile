@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean
+.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean test-cluster
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -37,6 +37,10 @@ demo-heat-cube: ## three heat codes coupled by files, by messages, and by couple
 test:          ## all tests but those of the targets below
 	@tools/bootstrap test
 	@tools/test
+
+test-cluster:  ## coupled runs, the probe and placements on a Slurm cluster of eight nodes, in namespaces of this machine (root)
+	@tools/bootstrap test
+	@tools/test-cluster
 
 stress:        ## the long versions of tests: 100,000 steps under both MPIs, 200 kills at random moments, messages beyond 2 GB
 	@tools/bootstrap test

@@ -176,6 +176,9 @@ void add_mapped_ways(const Setting& setting, couplet_universe* universe, Ways& w
   const auto series = std::make_shared<OurSeries>("eta", setting, universe);
   ways.push_back(std::make_unique<Ours>("ours/put", setting, series, false));
   ways.push_back(std::make_unique<Ours>("ours/claim", setting, series, true));
+  if (setting.apart) {
+    return;
+  }
   const auto window = std::make_shared<OurSeries>(window_series, setting, universe);
   ways.push_back(std::make_unique<Ours>("ours/window", setting, window, false));
   const auto memory = std::make_shared<RingMemory>(setting);

@@ -188,6 +188,9 @@ class WithBuffer final : public Way {
 
 void add_mpi_ways(const Setting& setting, Ways& ways) {
   ways.push_back(std::make_unique<TwoSided>(setting));
+  if (setting.apart) {  // over TCP, a Get waits until the other process calls MPI
+    return;
+  }
   for (const bool allocated : {false, true}) {
     const std::string kind = allocated ? "allocated" : "created";
     ways.push_back(std::make_unique<WithoutBuffer>("get/" + kind, setting, allocated));

@@ -1,7 +1,7 @@
 // The evaluation of the paper on the time-series buffer. Process 0 fills a 900 x 900 array for 100 N steps, and process
 // 1 takes the box (150,150)-(750,750) of each. All ways of handing steps over run in turn, and each round begins with
-// another one, so that the figures of a round can be compared. Both processes are ranks of one MPI job. It prints one
-// JSON object for each run.
+// another one, so that the figures of a round can be compared. Both processes are ranks of one MPI job. If they are on
+// different nodes, the ways that need common memory are left out. It prints one JSON object for each run.
 // usage: COUPLET_HUB=... COUPLET_RUN_DIR=... mpirun -n 2 paper.<flavour> SLOTS ROUNDS N...
 #include <couplet/couplet_mpi.h>
 #include <mpi.h>
@@ -97,12 +97,23 @@ void run(Way& way, std::uint64_t n, std::int64_t& step, const Setting& setting, 
   std::fflush(stdout);
 }
 
+// Returns true if the two processes are on different nodes.
+bool are_apart() {
+  MPI_Comm node = MPI_COMM_NULL;
+  int size = 0;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_size(node, &size);
+  MPI_Comm_free(&node);
+  return size == 1;
+}
+
 void run_all(std::uint64_t slots, int rounds, const std::vector<std::uint64_t>& sizes) {
   Setting setting;
   MPI_Comm_rank(MPI_COMM_WORLD, &setting.rank);
   const std::uint64_t most = steps_of_n * *std::max_element(sizes.begin(), sizes.end());
   setting.slots = slots;
   setting.waits = slots < most;
+  setting.apart = are_apart();
   setting.field = touched_memory(step_bytes);
   couplet_universe* universe = nullptr;
   if (setting.rank != 0) {

@@ -20,6 +20,8 @@ struct Setting {
   std::uint64_t slots = 0;  // for the ways with a buffer
   // There are fewer slots than steps: the writer waits for the reader, and nothing is lost.
   bool waits = false;
+  // The two processes are on different nodes, so that they share no memory.
+  bool apart = false;
   std::byte* field = nullptr;
 };
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
 from couplet.cli import convert, cost, probe
+
+if TYPE_CHECKING:
+    from couplet.cli.configuration import Configuration
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -32,20 +35,56 @@ RunDirectory = Annotated[
 def run(
     file: File = Path("coupled.toml"),
     plain: Annotated[bool, typer.Option("--plain", help="Plain lines even on a terminal.")] = False,
+    submit: Annotated[bool, typer.Option("--submit", help="Start nothing: submit a batch script to Slurm.")] = False,
+    separate_jobs: Annotated[
+        bool,
+        typer.Option(
+            "--separate-jobs",
+            help="With --submit: a job for each program, for a Slurm without heterogeneous jobs.",
+        ),
+    ] = False,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="With --submit: show the script, and do not submit it.")
+    ] = False,
 ) -> None:
     """Start every program with its own launcher, host the hub, show progress, and end all processes cleanly."""
     from couplet.cli.configuration import ConfigurationError, load
     from couplet.cli.display import PlainDisplay, display_for
     from couplet.cli.run import run as run_configuration
 
+    if (separate_jobs or only_print) and not submit:
+        print(f"couplet: {'--print' if only_print else '--separate-jobs'} needs --submit", file=sys.stderr)
+        raise typer.Exit(EXIT_MISTAKES)
     console = Console()
     try:
         configuration = load(file)
     except ConfigurationError as error:
         Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_MISTAKES) from error
+    if submit:
+        _submit(configuration, separate_jobs, only_print)
+        return
     display = PlainDisplay(console, configuration) if plain else display_for(console, configuration)
     raise typer.Exit(run_configuration(configuration, display))
+
+
+def _submit(configuration: Configuration, separate_jobs: bool, only_print: bool) -> None:
+    """Prints the batch script, or submits it and prints the job's number."""
+    from couplet.cli.slurm import SlurmError
+    from couplet.cli.submit import script
+    from couplet.cli.submit import submit as submit_script
+
+    try:
+        text = script(configuration, separate_jobs)
+        if only_print:
+            print(text, end="")
+            return
+        folder = configuration.path.resolve().parent
+        job = submit_script(text, folder)
+    except SlurmError as error:
+        print(f"couplet: {error}", file=sys.stderr)
+        raise typer.Exit(1) from error
+    print(f"submitted job {job}; its output will be in {folder / f'couplet-{job}.log'}")
 
 
 @app.command()

@@ -44,6 +44,8 @@ class Program:
     command: list[str]
     launcher: str = "none"
     ranks: int = 1
+    nodes: int | None = None  # of Slurm
+    threads: int | None = None  # cores of a rank, on Slurm
     directory: Path = Path()
     environment: dict[str, str] = field(default_factory=dict)
     launcher_options: list[str] = field(default_factory=list)
@@ -75,7 +77,7 @@ class Configuration:
     linger_s: float | None = None
     encrypt: bool = False
     authenticate: bool = False
-    listen: str = "127.0.0.1:0"
+    listen: str | None = None
     links: list[str] = field(default_factory=list)
     interface: str | None = None
     ports: str | None = None
@@ -118,6 +120,8 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "command": ((list,), "a list of strings"),
         "launcher": ((str,), "one of " + ", ".join(LAUNCHERS)),
         "ranks": ((int,), "a positive number"),
+        "nodes": ((int,), "a positive number"),
+        "threads": ((int,), "a positive number"),
         "directory": ((str,), "a directory"),
         "environment": ((dict,), "a table of strings"),
         "launcher_options": ((list,), "a list of strings"),
@@ -230,8 +234,7 @@ class _Reader:
             whose = f'program "{name}"' if name else "this program"
             self.wrong(where, "command", f"{whose} needs a command", 'command = ["./ocean", "input.nml"]')
         self.launcher(where, good.get("launcher", "none"))
-        if good.get("ranks", 1) < 1:
-            self.wrong(where, "ranks", "ranks has to be at least 1")
+        self.size(where, good)
         directory = self.base / good.get("directory", ".")
         if not directory.is_dir():
             self.wrong(where, "directory", f"no directory {directory}")
@@ -248,6 +251,8 @@ class _Reader:
             command=command,
             launcher=good.get("launcher", "none"),
             ranks=good.get("ranks", 1),
+            nodes=good.get("nodes"),
+            threads=good.get("threads"),
             directory=directory,
             environment=environment,
             launcher_options=good.get("launcher_options", []),
@@ -255,6 +260,20 @@ class _Reader:
             log=self.base / log if log else None,
             line=self.lines.of(where),
         )
+
+    def size(self, where: str, good: dict[str, Any]) -> None:
+        """Checks the numbers of ranks, nodes and threads."""
+        launcher, ranks, nodes = good.get("launcher", "none"), good.get("ranks", 1), good.get("nodes", 1)
+        if ranks < 1:
+            self.wrong(where, "ranks", "ranks has to be at least 1")
+        for key in ("nodes", "threads"):
+            if good.get(key, 1) < 1:
+                self.wrong(where, key, f"{key} has to be at least 1, not {good[key]}")
+            if key in good and launcher != "slurm":
+                text = f'{key} is only for launcher = "slurm", and this program has launcher = "{launcher}"'
+                self.wrong(where, key, text, f"leave {key} out, or start the program by Slurm")
+        if nodes > max(ranks, 1):
+            self.wrong(where, "nodes", f"nodes has to be at most ranks, and {nodes} is more than {ranks}")
 
     def launcher(self, where: str, launcher: str) -> None:
         from couplet.cli.launch import launcher_executable
@@ -329,7 +348,7 @@ def load(path: Path) -> Configuration:
         linger_s=universe.get("linger"),
         encrypt=universe.get("encrypt", False),
         authenticate=universe.get("authenticate", False),
-        listen=universe.get("listen", "127.0.0.1:0"),
+        listen=universe.get("listen"),
         links=universe.get("links", []),
         interface=universe.get("interface"),
         ports=universe.get("ports"),

@@ -21,15 +21,16 @@ class HubError(Exception):
     """The hub could not be started."""
 
 
+LISTEN = "127.0.0.1:0"  # only this host, at a free port
 MAX_RESTARTS = 20  # restarts of the hub in one run
 
 
 class Hub:
     """Hosts the hub of one run: a secret of its own, a free port, and its events. If the hub dies, it is started
-    again.
+    again. ``listen`` is used if the configuration has no address.
     """
 
-    def __init__(self, configuration: Configuration, scratch: Path) -> None:
+    def __init__(self, configuration: Configuration, scratch: Path, listen: str | None = None) -> None:
         self._events = scratch / "events.jsonl"
         self._position = 0
         secret = scratch / "secret"
@@ -39,7 +40,8 @@ class Hub:
         settings = scratch / "settings.json"
         settings.write_text(json.dumps(configuration.hub_settings()))
         command = [str(executable("couplet-hub")), "--programs", configuration.hub_programs()]
-        command += ["--listen", configuration.listen, "--secret-file", str(secret), "--config", str(settings)]
+        address = configuration.listen or listen or LISTEN
+        command += ["--listen", address, "--secret-file", str(secret), "--config", str(settings)]
         command += ["--events", str(self._events), "--name", configuration.name]
         if configuration.linger_s is not None:
             command += ["--linger", str(configuration.linger_s)]

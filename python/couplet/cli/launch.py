@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from couplet.cli.configuration import Program
+from couplet.cli.slurm import size_words
 
 # The names under which the launchers are installed. Unambiguous names come first.
 _EXECUTABLES = {
@@ -38,13 +39,17 @@ def command_line(program: Program) -> list[str]:
         raise FileNotFoundError(f'launcher "{program.launcher}" of program "{program.name}" is not installed here')
     if executable == "":
         return list(program.command)
-    count = ["-n", str(program.ranks)]
+    if program.launcher == "slurm":
+        count = [*size_words(program), "--export=ALL", "--kill-on-bad-exit=1"]
+    else:
+        count = ["-n", str(program.ranks)]
     return [executable, *count, *program.launcher_options, *program.command]
 
 
 def environment(program: Program, universe: dict[str, str], rank: int | None) -> dict[str, str]:
     """Returns the environment of ``program``. ``rank`` is given if no launcher tells the process its rank."""
-    result = {**os.environ, **universe, "COUPLET_PROGRAM": program.name, **program.environment}
+    threads = {} if program.threads is None else {"OMP_NUM_THREADS": str(program.threads)}
+    result = {**os.environ, **threads, **universe, "COUPLET_PROGRAM": program.name, **program.environment}
     if rank is not None:
         result["COUPLET_RANK"] = str(rank)
         result["COUPLET_SIZE"] = str(program.ranks)

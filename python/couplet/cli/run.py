@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -13,6 +15,7 @@ from couplet.cli.display import Display
 from couplet.cli.hub import Hub, HubError
 from couplet.cli.observe import Universe
 from couplet.cli.processes import Processes, Running
+from couplet.cli.slurm import Site, SlurmError
 
 EXIT_INTERRUPTED = 130
 GRACE_S = 5.0
@@ -45,10 +48,42 @@ def _report(display: Display, one: Running) -> None:
     display.failure(f'program "{one.title}" {how}; its last lines:', list(one.tail))
 
 
-def _watch(processes: Processes, hub: Hub, universe: Universe, display: Display, interrupted: _Interrupted) -> int:
+class _Relays:
+    """The relays that are steps of their own on Slurm. If one fails, it is told once, and the run goes on."""
+
+    def __init__(self, processes: Processes, display: Display) -> None:
+        self.processes = processes
+        self._display = display
+        self._told: set[str] = set()
+
+    def look(self) -> None:
+        """Takes what they have printed, and tells of those that have failed."""
+        if self.processes.running:
+            self.processes.pump(0)
+        for one in self.processes.running:
+            if one.process.poll() not in (None, 0) and one.title not in self._told:
+                self._told.add(one.title)
+                _report(self._display, one)
+
+    def wait(self, timeout_s: float) -> None:
+        """Waits for their end, which follows from that of the universe."""
+        deadline = time.monotonic() + timeout_s
+        while not self.processes.ended() and time.monotonic() < deadline:
+            self.processes.pump(0.05)
+
+
+def _watch(
+    processes: Processes,
+    relays: _Relays,
+    hub: Hub,
+    universe: Universe,
+    display: Display,
+    interrupted: _Interrupted,
+) -> int:
     """Runs until all programs have ended, one has failed, or the user has interrupted the run."""
     while not processes.ended():
         processes.pump(0.1)
+        relays.look()
         if revived := hub.revive():
             display.failure(revived, [])
             universe.follow(hub.process.pid)
@@ -86,37 +121,76 @@ def _judge_absence(configuration: Configuration, display: Display) -> int:
     return 1 if required else 0
 
 
+@contextlib.contextmanager
+def _scratch(site: Site) -> Iterator[Path]:
+    """Makes the folder for the secret, where all programs of the run can read it, and removes it at the end."""
+    parent = site.scratch_parent()
+    prefix = "couplet-run-" if parent is None else ".couplet-run-"
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=parent is not None)
+    except OSError as error:
+        if parent is None:
+            raise
+        raise SlurmError(
+            f"cannot make a folder in {parent}: {error.strerror}; the nodes need it for the secret, so coupled.toml "
+            "has to be in a folder that you may write and that all nodes share"
+        ) from error
+    with folder as path:
+        yield Path(path)
+
+
+def _couple(
+    configuration: Configuration, site: Site, hub: Hub, display: Display, interrupted: _Interrupted, started: float
+) -> int:
+    """Starts the relays and every program. Returns the exit status of the whole run."""
+    marker = f"COUPLET_SECRET_FILE={hub.environment['COUPLET_SECRET_FILE']}"
+    processes = Processes(display.line, marker)
+    relays = _Relays(Processes(display.line, marker), display)
+    try:
+        with display:
+            placed = [site.placed(program, hub.environment["COUPLET_RUN"]) for program in configuration.programs]
+            for relay in site.relays():
+                relays.processes.start(relay, hub.environment)
+            for program in placed:
+                processes.start(program, hub.environment)
+            universe = Universe(hub.process.pid)
+            status = _watch(processes, relays, hub, universe, display, interrupted)
+            display.done(status, time.monotonic() - started, universe.waits())
+        if status == 0 and not universe.ranks():
+            return _judge_absence(configuration, display)
+        if status == 0 and not hub.wait(configuration.max_linger_s() + HUB_END_S):
+            display.failure("the universe is not over although all programs have ended", [hub.log()])
+            status = 1
+        if status == 0:
+            relays.wait(HUB_END_S)
+        return status
+    finally:
+        for each in (processes, relays.processes):
+            each.end_all(GRACE_S)
+            each.close()
+
+
 def run(configuration: Configuration, display: Display) -> int:
-    """Starts the hub and every program. Returns the exit status of the whole run."""
+    """Gets the nodes, and starts the hub and every program. Returns the exit status of the whole run."""
     interrupted = _Interrupted()
     started = time.monotonic()
+    site = Site(configuration, display.line)
     try:
-        with tempfile.TemporaryDirectory(prefix="couplet-run-") as scratch:
+        if not site.allocate(lambda: interrupted.number != 0):
+            display.failure("interrupted before all programs had their nodes", [])
+            return EXIT_INTERRUPTED
+        with _scratch(site) as scratch:
+            hub = Hub(configuration, scratch, site.listen())
             try:
-                hub = Hub(configuration, Path(scratch))
-            except (HubError, FileNotFoundError) as error:
-                display.failure(str(error), [])
-                return 1
-            processes = Processes(display.line, f"COUPLET_SECRET_FILE={hub.environment['COUPLET_SECRET_FILE']}")
-            try:
-                with display:
-                    for program in configuration.programs:
-                        processes.start(program, hub.environment)
-                    universe = Universe(hub.process.pid)
-                    status = _watch(processes, hub, universe, display, interrupted)
-                    display.done(status, time.monotonic() - started, universe.waits())
-                if status == 0 and not universe.ranks():
-                    return _judge_absence(configuration, display)
-                if status == 0 and not hub.wait(configuration.max_linger_s() + HUB_END_S):
-                    display.failure("the universe is not over although all programs have ended", [hub.log()])
-                    status = 1
-                return status
-            except OSError as error:
-                display.failure(f"cannot start: {error}", [])
-                return 1
+                return _couple(configuration, site, hub, display, interrupted, started)
             finally:
-                processes.end_all(GRACE_S)
-                processes.close()
                 hub.stop()
+    except (HubError, FileNotFoundError, SlurmError) as error:
+        display.failure(str(error), [])
+        return 1
+    except OSError as error:
+        display.failure(f"cannot start: {error}", [])
+        return 1
     finally:
+        site.end()
         interrupted.restore()

@@ -1,0 +1,94 @@
+"""``couplet run --submit``: writes a batch script for Slurm, and submits it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from couplet.cli.configuration import Configuration, Program
+from couplet.cli.slurm import SlurmError, size_words, slurm_programs, split_options
+
+# A job of its own for each program: couplet run then has to believe that it is in no job.
+_FORGET_JOB = """\
+# Each program gets a job of its own, so `couplet run` must not take this job for the programs' one.
+for name in "${!SLURM_@}"; do
+  [ "$name" = SLURM_CONF ] || unset "$name"
+done
+"""
+
+
+def _couplet() -> str:
+    """Returns the command of this installation."""
+    beside = Path(sys.executable).parent / "couplet"
+    found = str(beside) if beside.is_file() else shutil.which("couplet")
+    if found is None:
+        raise SlurmError("the command couplet is not on PATH, so that a batch script could not start it")
+    return found
+
+
+def _directives(words: list[str]) -> list[str]:
+    return [f"#SBATCH {word}" for word in words]
+
+
+def _joined(options: list[str]) -> list[str]:
+    """Returns one text for each option, with its value."""
+    lines: list[str] = []
+    for word in options:
+        quoted = word if word.isascii() and not set(word) & set(" '\"\\#") else shlex.quote(word)
+        if word.startswith("-") or not lines:
+            lines.append(quoted)
+        else:
+            lines[-1] += f" {quoted}"
+    return lines
+
+
+def _component(program: Program) -> list[str]:
+    allocation, _ = split_options(program.launcher_options)
+    return [f"# {program.name}", *_directives([*size_words(program), *_joined(allocation)])]
+
+
+def script(configuration: Configuration, separate_jobs: bool) -> str:
+    """Returns the batch script. Raises SlurmError if no program runs on Slurm.
+
+    It is one heterogeneous job with a component for each program; or, with ``separate_jobs``, a job for ``couplet
+    run`` alone, which gets a job for each program.
+    """
+    programs = slurm_programs(configuration)
+    if not programs:
+        raise SlurmError(
+            f'{configuration.path}: no program has launcher = "slurm", so there is nothing for which a job could be '
+            "submitted; start it with couplet run alone"
+        )
+    file = configuration.path.resolve()
+    common = [f"--job-name={configuration.name}", f"--chdir={file.parent}", "--output=couplet-%j.log"]
+    lines = ["#!/bin/bash", f"# Written by `couplet run --submit` for {file}.", *_directives(_joined(common))]
+    if separate_jobs:
+        lines += _directives(["--ntasks=1"])
+        lines += ["", *_FORGET_JOB.splitlines()]
+    else:
+        for index, program in enumerate(programs):
+            lines += ["#SBATCH hetjob"] if index else []
+            lines += _component(program)
+        lines += [""]
+    lines += [f"exec {shlex.quote(_couplet())} run --plain {shlex.quote(str(file))}"]
+    return "\n".join(lines) + "\n"
+
+
+def submit(text: str, directory: Path) -> str:
+    """Submits the script, and returns the number of the job. Raises SlurmError with sbatch's text if it refuses."""
+    sbatch = shutil.which("sbatch")
+    if sbatch is None:
+        raise SlurmError("sbatch is not installed here; couplet run --submit --print shows the script")
+    done = subprocess.run(
+        [sbatch, "--parsable"], input=text, cwd=directory, capture_output=True, text=True, check=False
+    )
+    if done.returncode != 0:
+        said = (done.stderr or done.stdout).strip()
+        hint = ""
+        if "#SBATCH hetjob" in text:
+            hint = "\nIf this Slurm has no heterogeneous jobs, add --separate-jobs: then each program gets its own job."
+        raise SlurmError(f"sbatch has refused the job: {said}{hint}")
+    return done.stdout.strip().split(";")[0]
