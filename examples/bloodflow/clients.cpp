@@ -119,10 +119,7 @@ std::vector<Command> read_commands(const std::string& text) {
 
 Steering::Steering(Flow& flow, std::vector<Command> pending, std::vector<Command> own_commands,
                    std::uint64_t first_round)
-    : flow_(flow),
-      pending_(std::move(pending)),
-      own_commands_(std::move(own_commands)),
-      first_round_(first_round) {}
+    : flow_(flow), pending_(std::move(pending)), own_commands_(std::move(own_commands)), first_round_(first_round) {}
 
 void Steering::register_with(couplet::StepManager& manager, std::int32_t root) {
   manager.add("steering", *this);
@@ -176,7 +173,8 @@ void FrameSender::put(const Frame& frame) {
   image_[0] = static_cast<std::int64_t>(frame.round);
   image_[1] = std::llround(1000 * frame.angle);
   std::copy(frame.speed.begin(), frame.speed.end(), image_.begin() + head);
-  std::copy(frame.wall.begin(), frame.wall.end(), image_.begin() + head + static_cast<std::ptrdiff_t>(frame.speed.size()));
+  std::copy(frame.wall.begin(), frame.wall.end(),
+            image_.begin() + head + static_cast<std::ptrdiff_t>(frame.speed.size()));
   has_frame_ = true;
 }
 
@@ -292,8 +290,9 @@ void Keeper::end_round(const couplet::Moment& moment) {
   std::ofstream file(temporary, std::ios::binary);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   file.close();
-  if (!file) throw std::runtime_error("the state of round " + std::to_string(next) + " cannot be written to " +
-                                      temporary.string());
+  if (!file)
+    throw std::runtime_error("the state of round " + std::to_string(next) + " cannot be written to " +
+                             temporary.string());
   std::filesystem::rename(temporary, folder_ / name_of(next, rank_));
   if (next > 2 * every_) std::filesystem::remove(folder_ / name_of(next - 2 * every_, rank_));
 }

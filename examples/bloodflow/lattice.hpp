@@ -77,7 +77,8 @@ inline Moments moments(const double* f) {
 // (Ginzburg, Verhaeghe and d'Humieres 2008: their product "magic parameter" is 3/16).
 struct Relaxation {
   double even, odd;
-  explicit Relaxation(double viscosity) : even(1 / (3 * viscosity + 0.5)), odd(1 / (0.5 + 3.0 / 16 / (3 * viscosity))) {}
+  explicit Relaxation(double viscosity)
+      : even(1 / (3 * viscosity + 0.5)), odd(1 / (0.5 + 3.0 / 16 / (3 * viscosity))) {}
 };
 
 // Computes f after a collision into `out`, for one pair of opposite directions after another.

@@ -5,6 +5,9 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "clients.hpp"
+#include "vessel.hpp"
+
 namespace bloodflow {
 namespace {
 
@@ -26,12 +29,17 @@ void check(const Options& options) {
   const auto require = [](bool holds, const std::string& text) {
     if (!holds) throw std::invalid_argument(text);
   };
+  shape_of(options.shape);
+  read_commands(options.commands);
+  require(options.radius >= 2 && options.radius <= 64, "radius must be 2 to 64");
   require(options.viscosity > 0 && options.viscosity < 1, "viscosity must be more than 0 and less than 1");
   require(options.rounds > 0, "rounds must be at least 1");
   require(options.frame_every > 0 && options.check_every > 0, "frame_every and check_every must be at least 1");
   require(options.pixels > 0 && options.pixels <= 16, "pixels must be 1 to 16");
   require(options.save_every % options.frame_every == 0 && options.save_every % options.check_every == 0,
           "save_every must be a multiple of frame_every and of check_every");
+  require(options.repartition_at == 0 || options.repartition_at + 1 < options.rounds,
+          "repartition_at must leave at least two rounds");
   require(options.table >= 0, "table must be 0 or more");
 }
 
@@ -63,9 +71,9 @@ Options read_options(int count, char** words) {
     const std::size_t sign = word.find('=');
     const auto setter = setters.find(word.substr(0, sign));
     if (sign == std::string::npos || setter == setters.end()) {
-      std::string names;
-      for (const auto& [name, unused] : setters) names += (names.empty() ? "" : ", ") + name;
-      throw std::invalid_argument("the options are name=value, with a name of: " + names + "; not " + word);
+      std::string text = "the options are name=value, with one of the names";
+      for (const auto& [name, unused] : setters) text.append(" ").append(name);
+      throw std::invalid_argument(text.append("; not ").append(word));
     }
     try {
       setter->second(word.substr(sign + 1));

@@ -106,8 +106,8 @@ void Picture::draw_speed(std::span<std::int64_t> image) {
     const Vector u = moments(values_.of(number)).velocity;
     const double speed = std::min(std::sqrt(dot(u, u)), max_speed);
     const std::int64_t fixed = std::llround(speed / Pixel::speed_unit);
-    const Projected at = project({static_cast<double>(site.x), static_cast<double>(site.y),
-                                  static_cast<double>(site.z)});
+    const Projected at =
+        project({static_cast<double>(site.x), static_cast<double>(site.y), static_cast<double>(site.z)});
     for_pixels_around(at.column, at.row, speed_reach, pixels_, width_, height_,
                       [&](std::int64_t column, std::int64_t row, double dx, double dy) {
                         const double rest = 1 - (dx * dx + dy * dy) / (speed_reach * speed_reach);
@@ -138,8 +138,8 @@ void Picture::draw_wall(std::span<std::int64_t> image) {
     if (facing <= 0.05) continue;
     const double up = n.z * cosine_ + n.y * sine_;
     const Site& site = flow_.vessel.sites()[values_.sites[wall.number]];
-    const Projected at = project({static_cast<double>(site.x), static_cast<double>(site.y),
-                                  static_cast<double>(site.z)});
+    const Projected at =
+        project({static_cast<double>(site.x), static_cast<double>(site.y), static_cast<double>(site.z)});
     const double shear = wall_shear(values_.of(wall.number), n, flow_.rates);
     const auto fixed_shear = std::llround(std::min(shear / Pixel::shear_unit, largest));
     const auto fixed_facing = std::llround(std::min(facing, 1.0) * ((1 << Pixel::facing_bits) - 1));

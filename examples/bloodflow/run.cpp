@@ -16,7 +16,7 @@ constexpr std::int32_t greeting_tag = 12;
 
 }  // namespace
 
-Run::Run(const Cast& cast, const Vessel& vessel, const Options& options, std::string name,
+Run::Run(const Cast& cast, const Vessel& vessel, const Options& options, const std::string& name,
          std::function<void(const Check&)> observe)
     : cast_(cast),
       vessel_(vessel),
@@ -24,11 +24,11 @@ Run::Run(const Cast& cast, const Vessel& vessel, const Options& options, std::st
       observe_(std::move(observe)),
       flow_{.vessel = vessel, .rates = Relaxation(options.viscosity), .wanted_inflow = options.inflow},
       holders_(cut_grid(vessel, cast.rank_count)),
-      manager_(std::make_unique<couplet::StepManager>(
-          cast.universe.group(), name,
-          couplet::CoalesceOptions{.method = options.method,
-                                   .merge_waits = options.merge_waits,
-                                   .merge_messages = options.merge_messages})) {}
+      manager_(
+          std::make_unique<couplet::StepManager>(cast.universe.group(), name,
+                                                 couplet::CoalesceOptions{.method = options.method,
+                                                                          .merge_waits = options.merge_waits,
+                                                                          .merge_messages = options.merge_messages})) {}
 
 Outcome Run::go() {
   begin();
@@ -43,12 +43,13 @@ Outcome Run::go() {
   return finish();
 }
 
-// At rest, or as it was saved.
+// At rest, or as it was saved. In a closed vessel the density is not the same everywhere, so that something happens.
 void Run::begin() {
   for (std::int32_t site = 0; site < vessel_.size(); ++site) {
     if (holders_[site] != cast_.rank) continue;
     values_.sites.push_back(site);
-    for (int i = 0; i < directions; ++i) values_.f.push_back(weight(i));
+    const bool is_dense = vessel_.is_closed() && 3 * vessel_.sites()[site].x < vessel_.extent().x;
+    for (int i = 0; i < directions; ++i) values_.f.push_back((is_dense ? 1.02 : 1.0) * weight(i));
   }
   if (options_.restart) {
     auto state = load(std::filesystem::path(options_.output) / "states", values_);
@@ -95,16 +96,15 @@ void Run::register_clients() {
   if (clients_.sender) clients_.sender->register_with(*manager_, cast_.viewer);
   clients_.monitor = std::make_unique<Monitor>(flow_, values_, state_.round, watches_.checks);
   clients_.monitor->register_with(*manager_, options_.check_every, [this](const Check& check) {
-    outcome_.last_check = check;
+    outcome_.checks.push_back(check);
     observe_(check);
   });
-  clients_.steering =
-      std::make_unique<Steering>(flow_, state_.pending, read_commands(options_.commands), state_.round);
+  clients_.steering = std::make_unique<Steering>(flow_, state_.pending, read_commands(options_.commands), state_.round);
   clients_.steering->register_with(*manager_, cast_.viewer >= 0 ? cast_.viewer : 0);
   if (options_.save_every > 0) {
-    clients_.keeper = std::make_unique<Keeper>(flow_, values_, *clients_.steering,
-                                               std::filesystem::path(options_.output) / "states", options_.save_every,
-                                               state_.round, cast_.rank, cast_.rank_count);
+    clients_.keeper =
+        std::make_unique<Keeper>(flow_, values_, *clients_.steering, std::filesystem::path(options_.output) / "states",
+                                 options_.save_every, state_.round, cast_.rank, cast_.rank_count);
     manager_->add("states", *clients_.keeper);
   }
 }
@@ -118,8 +118,8 @@ void Run::run_round() {
 void Run::add_kernel(const Owners& owners) {
   const std::string name = "kernel " + std::to_string(clients_.kernels.size());
   if (!clients_.kernels.empty()) manager_->remove(clients_.kernels.back()->client());
-  clients_.kernels.push_back(std::make_unique<Kernel>(
-      flow_, values_, plan_transfer(vessel_, holders_, owners, cast_.rank), watches_.kernel));
+  clients_.kernels.push_back(
+      std::make_unique<Kernel>(flow_, values_, plan_transfer(vessel_, holders_, owners, cast_.rank), watches_.kernel));
   clients_.kernels.back()->register_with(*manager_, name);
 }
 
@@ -160,8 +160,8 @@ void Run::write_profile(const std::filesystem::path& folder) const {
   for (std::size_t number = 0; number < values_.sites.size(); ++number) {
     const Site& site = vessel_.sites()[values_.sites[number]];
     if (site.x != vessel_.extent().x / 2) continue;
-    own.insert(own.end(), {site.y - vessel_.axis().y, site.z - vessel_.axis().z,
-                           moments(values_.of(number)).velocity.x});
+    own.insert(own.end(),
+               {site.y - vessel_.axis().y, site.z - vessel_.axis().z, moments(values_.of(number)).velocity.x});
   }
   int count = static_cast<int>(own.size());
   std::vector<int> counts(cast_.rank_count), starts(cast_.rank_count);

@@ -34,18 +34,18 @@ struct Times {
 
 struct Outcome {
   std::uint64_t first_round = 0;
-  std::uint64_t digest = 0;            // of all values at the end
-  std::vector<std::uint64_t> rounds;   // of the frames; rank 0 has them
-  std::vector<std::uint64_t> frames;   // their digests
+  std::uint64_t digest = 0;           // of all values at the end
+  std::vector<std::uint64_t> rounds;  // of the frames; rank 0 has them
+  std::vector<std::uint64_t> frames;  // their digests
+  std::vector<Check> checks;
   Times times;
-  Check last_check;
   std::string report;  // of rank 0, as JSON
 };
 
 class Run {
  public:
   // observe: gets each check at all ranks.
-  Run(const Cast& cast, const Vessel& vessel, const Options& options, std::string name,
+  Run(const Cast& cast, const Vessel& vessel, const Options& options, const std::string& name,
       std::function<void(const Check&)> observe);
   Outcome go();
   // Writes profile.txt, by rank 0: y, z and the velocity along x of the sites in the middle of the vessel's length.

@@ -31,7 +31,7 @@ class Progress {
   void show(const Check& check) {
     const std::array<double, 4> values = {check.mass_excess, check.inward, check.outward, check.max_speed};
     const auto step = static_cast<std::int64_t>(check.round / check_every_);
-    series_->put(std::span<const double>(values.data(), is_head_ ? 4 : 0), step);
+    static_cast<void>(series_->put(std::span<const double>(values.data(), is_head_ ? 4 : 0), step));
     if (!is_head_ || check.round * 10 / rounds_ == shown_) return;
     shown_ = check.round * 10 / rounds_;
     std::ostringstream line;
@@ -68,13 +68,16 @@ std::string json_of(const Outcome& outcome, const Vessel& vessel) {
   std::ostringstream text;
   text << std::setprecision(17) << R"({"sites": )" << vessel.size() << R"(, "first_round": )" << outcome.first_round
        << R"(, "digest": )" << hexadecimal(outcome.digest) << R"(, "times": )" << json_of(outcome.times)
-       << R"(, "mass_excess": )" << outcome.last_check.mass_excess << R"(, "inward": )" << outcome.last_check.inward
-       << R"(, "outward": )" << outcome.last_check.outward << R"(, "max_speed": )" << outcome.last_check.max_speed
-       << R"(, "max_change": )" << outcome.last_check.max_change << R"(, "frames": {)";
+       << R"(, "frames": {)";
   for (std::size_t n = 0; n < outcome.frames.size(); ++n) {
     text << (n > 0 ? ", " : "") << '"' << outcome.rounds[n] << R"(": )" << hexadecimal(outcome.frames[n]);
   }
-  text << R"(}, "rank_0": )" << outcome.report << "}\n";
+  text << R"(}, "checks": [)";
+  for (const Check& one : outcome.checks) {
+    text << (&one == outcome.checks.data() ? "" : ", ") << '[' << one.round << ", " << one.mass_excess << ", "
+         << one.inward << ", " << one.outward << ", " << one.max_speed << ", " << one.max_change << ']';
+  }
+  text << R"(], "rank_0": )" << outcome.report << "}\n";
   return text.str();
 }
 
@@ -114,8 +117,8 @@ void run_table(const Cast& cast, const Vessel& vessel, const Options& options) {
               << (is_merged ? "true" : "false") << R"(, "digest": )" << hexadecimal(outcome.digest) << R"(, "times": )"
               << json_of(outcome.times) << R"(, "rank_0": )" << outcome.report << "}\n";
         if (cast.rank == 0) {
-          std::cout << frames << " frames, " << (is_merged ? "coalesced" : "separate ") << ", pair " << pair + 1
-                    << std::endl;
+          std::cout << frames << " frames, " << (is_merged ? "coalesced" : "separate ") << ", pair " << pair + 1 << '\n'
+                    << std::flush;
         }
       }
     }
@@ -129,8 +132,7 @@ void solve(const Options& options) {
   int rank_count = 1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &rank_count);
-  const Cast cast{universe, MPI_COMM_WORLD, rank, rank_count,
-                  options.viewer ? universe.find_rank("viewer", 0) : -1};
+  const Cast cast{universe, MPI_COMM_WORLD, rank, rank_count, options.viewer ? universe.find_rank("viewer", 0) : -1};
   const Vessel vessel(shape_of(options.shape), options.radius);
   if (options.table > 0) {
     run_table(cast, vessel, options);
@@ -143,11 +145,18 @@ void solve(const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  Options options;
+  try {
+    options = read_options(argc, argv);
+  } catch (const std::exception& error) {
+    std::cerr << "solver: " << error.what() << '\n' << std::flush;
+    return 2;
+  }
   MPI_Init(&argc, &argv);
   try {
-    solve(read_options(argc, argv));
+    solve(options);
   } catch (const std::exception& error) {
-    std::cerr << "solver: " << error.what() << std::endl;
+    std::cerr << "solver: " << error.what() << '\n' << std::flush;
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   MPI_Finalize();

@@ -70,9 +70,8 @@ void find_needs(const Vessel& vessel, std::int32_t site, Needs& needs) {
         needs.corrections.push_back(wall_correction(vessel, site, i, links[i].wall_distance, needs));
         break;
       case Link::Kind::inlet:
-        needs.corrections.push_back({.kind = Link::Kind::inlet,
-                                     .direction = i,
-                                     .inflow = inflow_at(vessel, vessel.sites()[site], i)});
+        needs.corrections.push_back(
+            {.kind = Link::Kind::inlet, .direction = i, .inflow = inflow_at(vessel, vessel.sites()[site], i)});
         break;
       case Link::Kind::outlet:
         needs.corrections.push_back({.kind = Link::Kind::outlet, .direction = i, .other = own_values});

@@ -52,9 +52,6 @@ Shape shape_of(const std::string& name) {
 }
 
 Vessel::Vessel(Shape shape, double radius) : radius_(radius), has_ends_(shape == Shape::closed) {
-  if (!(radius >= 2 && radius <= 64)) {
-    throw std::invalid_argument("radius must be 2 to 64, not " + std::to_string(radius));
-  }
   if (shape == Shape::tube) {
     make_tube();
   } else {

@@ -30,7 +30,7 @@ enum class Shape {
 // What comes towards a site along a direction.
 struct Link {
   enum class Kind { fluid, wall, inlet, outlet } kind = Kind::fluid;
-  std::int32_t site = -1;     // fluid: the neighbour
+  std::int32_t site = -1;      // fluid: the neighbour
   double wall_distance = 0.5;  // wall: between the site and its neighbour, 0 to 1
 };
 
@@ -45,6 +45,8 @@ class Vessel {
   // The points of the grid are 0 to extent (not included).
   [[nodiscard]] Site extent() const noexcept { return extent_; }
   [[nodiscard]] double radius() const noexcept { return radius_; }
+  // Whether there are walls at its ends.
+  [[nodiscard]] bool is_closed() const noexcept { return has_ends_; }
   // The axis of the inlet.
   [[nodiscard]] Vector axis() const noexcept { return axis_; }
   // What arrives at the site along the direction.

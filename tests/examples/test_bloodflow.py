@@ -1,0 +1,132 @@
+"""The blood flow, in a smaller vessel and with fewer rounds than in make demo-bloodflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from needs import built, launcher
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples" / "bloodflow"
+BUILD = Path(os.environ.get("COUPLET_BUILD_DIR", ROOT / "build" / "release"))
+SOLVER = BUILD / "examples" / "bloodflow" / "solver.openmpi"
+ROUNDS = 200
+
+
+def run(command: list[str | Path], folder: Path) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {
+        "COUPLET_BUILD_DIR": str(BUILD),
+        "OMPI_MCA_orte_tmpdir_base": str(folder),
+        "OMPI_MCA_btl_vader_backing_directory": str(folder),
+    }
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=400, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the folder of the results of all runs."""
+    built(SOLVER, "cpp", "openmpi")
+    launcher("openmpi")
+    folder = tmp_path_factory.mktemp("blood")
+    command = [sys.executable, EXAMPLE / "demo.py", "--rounds", str(ROUNDS), "--radius", "3", "--pairs", "1"]
+    done = run([*command, "--output", folder / "output"], folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / "output"
+
+
+def summarise(output: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return run([sys.executable, EXAMPLE / "summarise.py", output, *options], output)
+
+
+def test_all_runs_have_the_same_bits(output: Path) -> None:
+    done = summarise(output)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "7 runs of the same flow have the same bits" in done.stdout
+    for name in ("film.png", "checks.png", "flow/live.png", f"flow/frame-{ROUNDS // 2:06}.png"):
+        assert (output / name).read_bytes().startswith(b"\x89PNG")
+    assert len(list((output / "flow").glob("frame-*.png"))) == 40
+    states = {path.name for path in (output / "killed" / "states").iterdir()}
+    assert states == {f"round-{number}.rank-{rank}" for number in (150, 200) for rank in (0, 1)}
+
+
+def test_coalesced_rounds_have_one_wait_and_one_message(output: Path) -> None:
+    runs = [json.loads(line) for line in (output / "table" / "table.jsonl").read_text().splitlines()]
+    assert {(each["frames"], each["merged"]) for each in runs} == {(n, on) for n in (10, 100, 200) for on in (0, 1)}
+    for each in runs:
+        waits = each["rank_0"]["phases"][0]["synchronisation_points"]
+        (peer,) = each["rank_0"]["peers"]
+        if each["merged"]:
+            assert (waits, peer["sent_messages"]) == (ROUNDS, ROUNDS)
+        else:
+            assert waits == 6 * ROUNDS  # the kernel, two pictures, two reductions of the monitor, the commands
+            assert peer["sent_messages"] > ROUNDS
+
+
+def change_json(change: Callable[[dict], None]) -> Callable[[str], str]:
+    def apply(text: str) -> str:
+        record = json.loads(text)
+        change(record)
+        return json.dumps(record)
+
+    return apply
+
+
+def change_mass(record: dict) -> None:
+    record["checks"][1][1] += 1e-6
+
+
+@pytest.mark.parametrize(
+    ("file", "change", "mistake"),
+    [
+        ("four-ranks/run.json", change_json(lambda record: record.update(digest="0")), "four-ranks: at the end"),
+        ("one-rank/run.json", change_json(lambda record: record["frames"].update({"100": "0"})), "one-rank: the frame"),
+        ("killed/viewer.json", change_json(lambda record: record["lives"].pop()), "killed: the viewer has seen lives"),
+        ("closed/run.json", change_json(change_mass), "closed: the mass changes"),
+        ("tube/profile.txt", lambda text: text + "0 0 0.0615\n", "tube: the profile differs"),
+    ],
+)
+def test_a_difference_is_noticed(output: Path, file: str, change: Callable[[str], str], mistake: str) -> None:
+    path = output / file
+    right = path.read_text()
+    try:
+        path.write_text(change(right))
+        done = summarise(output, "--no-pictures")
+    finally:
+        path.write_text(right)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"WRONG: {mistake}" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        ("radius=1", "radius must be 2 to 64"),
+        ("colour=red", "the options are name=value, with one of the names check_every commands"),
+        ("rounds=many", "rounds=many: it is no number"),
+        ("commands=100:0.04", "a command must be round:inflow:angle, not 100:0.04"),
+        ("save_every=15", "save_every must be a multiple of frame_every and of check_every"),
+    ],
+)
+def test_a_wrong_option_is_named(tmp_path: Path, word: str, text: str) -> None:
+    done = run([built(SOLVER, "cpp", "openmpi"), word], tmp_path)
+    assert done.returncode == 2
+    assert text in done.stderr
+
+
+def test_a_flow_that_is_not_stable_ends_all_ranks(tmp_path: Path) -> None:
+    built(SOLVER, "cpp", "openmpi")
+    (tmp_path / "coupled.toml").write_text(
+        f'[[program]]\nname = "solver"\ncommand = ["{SOLVER}", "radius=3", "inflow=0.5", "rounds=300"]\n'
+        'launcher = "openmpi"\nranks = 2\nlauncher_options = ["--oversubscribe", "--bind-to", "none"]\n'
+    )
+    done = run([Path(sys.executable).parent / "couplet", "run", "--plain", "coupled.toml"], tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the flow was not stable in round" in done.stdout + done.stderr
