@@ -48,6 +48,7 @@ Picture::Picture(const Flow& flow, const Values& values, int pixels, std::uint64
   const Site extent = flow.vessel.extent();
   width_ = static_cast<std::int64_t>(extent.x) * pixels;
   height_ = std::lround(std::ceil(std::hypot(extent.y, extent.z))) * pixels;
+  find_walls();
 }
 
 void Picture::register_with(couplet::StepManager& manager, std::uint64_t every,

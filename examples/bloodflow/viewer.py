@@ -169,8 +169,10 @@ class Viewer:
             manager.close()
 
     def run(self, manager: couplet.StepManager, greeting: Greeting) -> None:
+        divided = greeting.repartition_at
+        is_divided = divided > 0 and divided >= greeting.first_round
         for now in range(greeting.first_round, greeting.rounds):
-            if now > 0 and now in (greeting.repartition_at, greeting.repartition_at + 1):
+            if is_divided and now in (divided, divided + 1):
                 manager.amend(now - greeting.first_round)
             manager.round()
 
