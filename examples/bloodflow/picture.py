@@ -16,6 +16,7 @@ from matplotlib import image as files
 WEIGHT_BITS, FACING_BITS, SHEAR_BITS = 24, 12, 28
 SPEED_UNIT, SHEAR_UNIT = 1.0 / 2**20, 1.0 / 2**32
 SPEED_MAP, SHEAR_MAP = "inferno", "turbo"
+MAX_SPEED, MAX_SHEAR = 0.1, 2.5e-3  # what has the brightest colours
 BACKGROUND = np.array([0.04, 0.05, 0.09])
 
 
@@ -49,13 +50,13 @@ def wall_shear(frame: Frame) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     return shear, facing
 
 
-def paint(frame: Frame, max_speed: float, max_shear: float) -> NDArray[np.uint8]:
+def paint(frame: Frame) -> NDArray[np.uint8]:
     """Returns the two pictures of a frame, one above the other."""
     speed, cover = mean_speed(frame)
-    colours = colormaps[SPEED_MAP](0.12 + 0.88 * np.clip(speed / max_speed, 0, 1))[..., :3]
+    colours = colormaps[SPEED_MAP](0.12 + 0.88 * np.clip(speed / MAX_SPEED, 0, 1))[..., :3]
     above = BACKGROUND + cover[..., None] * (colours - BACKGROUND)
     shear, facing = wall_shear(frame)
-    colours = colormaps[SHEAR_MAP](np.clip(shear / max_shear, 0, 1))[..., :3]
+    colours = colormaps[SHEAR_MAP](np.clip(shear / MAX_SHEAR, 0, 1))[..., :3]
     light = (0.25 + 0.75 * facing)[..., None]
     shine = (0.35 * facing**24)[..., None]
     below = np.where(frame.wall[..., None] > 0, np.clip(light * colours + shine * (1 - colours), 0, 1), BACKGROUND)

@@ -18,7 +18,6 @@ matplotlib.use("Agg")
 from matplotlib import cm, colors
 from matplotlib import pyplot as plt
 
-MAX_SPEED, MAX_SHEAR = 0.09, 1.2e-3
 SAME_AS_FLOW = ("one-rank", "four-ranks", "separate-waits", "separate-messages", "repartitioned", "killed")
 MASS, INWARD, OUTWARD, SPEED, CHANGE = 1, 2, 3, 4, 5  # columns of checks
 
@@ -127,13 +126,16 @@ def draw_film(output: Path) -> None:
         2, 5, figsize=(15, 6.1), layout="constrained", facecolor=picture.BACKGROUND, sharex=True, sharey=True
     )
     for column, frame in enumerate(frames):
-        image = picture.paint(frame, MAX_SPEED, MAX_SHEAR)
+        image = picture.paint(frame)
         for row, part in enumerate((image[:rows], image[rows:])):
             axes[row, column].imshow(part, interpolation="bilinear")
             axes[row, column].axis("off")
         axes[0, column].set_title(f"round {frame.round}, {frame.angle:.0f} degrees", color="white", fontsize=11)
     for row, (name, most, label) in enumerate(
-        ((picture.SPEED_MAP, MAX_SPEED, "speed, projected"), (picture.SHEAR_MAP, 1e3 * MAX_SHEAR, "wall shear x 1000"))
+        (
+            (picture.SPEED_MAP, picture.MAX_SPEED, "speed, projected"),
+            (picture.SHEAR_MAP, 1e3 * picture.MAX_SHEAR, "wall shear x 1000"),
+        )
     ):
         bar = figure.colorbar(
             cm.ScalarMappable(colors.Normalize(0, most), name), ax=axes[row, :], shrink=0.8, pad=0.01, aspect=14
@@ -200,6 +202,11 @@ def print_table(output: Path, name: str) -> list[str]:
         ]
         waits = [f"{waits_a_round(of[on][0]['rank_0']):.2f}" for on in (True, False)]
         print(f"| {frames} | {' | '.join(cells[:4])} | {np.median(ratios):.2f} | {' | '.join(cells[4:] + waits)} |")
+    each = [
+        1e3 * float(np.median([run["times"]["pictures"] / run["frames"] for run in runs if run["frames"] == frames]))
+        for frames in sorted({run["frames"] for run in runs})
+    ]
+    print(f"\na picture takes {', '.join(f'{one:.3f}' for one in each)} ms")
     if len({run["digest"] for run in runs}) != 1:
         return [f"{name}: the runs do not end with the same values"]
     return []

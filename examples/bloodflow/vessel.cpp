@@ -23,8 +23,10 @@ double level_of(const Piece& piece, const Vector& point) {
   return std::sqrt(dot(rest, rest)) - (piece.from_radius + t * (piece.to_radius - piece.from_radius));
 }
 
-// A curve that begins and ends along x. stenosis: how much narrower it is at a quarter of its length.
-void add_branch(std::vector<Piece>& pieces, const Vector& from, const Vector& to, double radius, double stenosis) {
+// A curve that begins and ends along x, with one radius at its beginning and another soon after it. stenosis: how much
+// narrower it is in the middle.
+void add_branch(std::vector<Piece>& pieces, const Vector& from, const Vector& to, double first_radius, double radius,
+                double stenosis) {
   const Vector first = {0.5 * (from.x + to.x), from.y, from.z};
   const Vector second = {0.5 * (from.x + to.x), to.y, to.z};
   const auto point = [&](double t) {
@@ -33,7 +35,8 @@ void add_branch(std::vector<Piece>& pieces, const Vector& from, const Vector& to
   };
   const auto radius_at = [&](double t) {
     const double away = (t - 0.55) / 0.13;
-    return radius * (1 - stenosis * std::exp(-away * away));
+    const double near = t / 0.25;
+    return radius * (1 - stenosis * std::exp(-away * away)) + (first_radius - radius) * std::exp(-near * near);
   };
   for (int n = 0; n < curve_pieces; ++n) {
     const double t0 = static_cast<double>(n) / curve_pieces;
@@ -82,8 +85,8 @@ void Vessel::make_bifurcation() {
   const double end = 11 * r;
   const double upper = middle + 3.4 * r;
   const double lower = middle - 3.0 * r;
-  add_branch(pieces_, fork, {end, axis_.y, upper}, 0.82 * r, 0.4);
-  add_branch(pieces_, fork, {end, axis_.y, lower}, 0.74 * r, 0);
+  add_branch(pieces_, fork, {end, axis_.y, upper}, r, 0.82 * r, 0.4);
+  add_branch(pieces_, fork, {end, axis_.y, lower}, r, 0.74 * r, 0);
   pieces_.push_back({{end, axis_.y, upper}, {14 * r, axis_.y, upper}, 0.82 * r, 0.82 * r});
   pieces_.push_back({{end, axis_.y, lower}, {14 * r, axis_.y, lower}, 0.74 * r, 0.74 * r});
 }

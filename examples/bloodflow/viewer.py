@@ -1,9 +1,9 @@
 """The viewer: a program of its own that takes part in the solver's rounds, receives its frames, and steers it.
 
-usage: viewer.py [--commands ROUND:INFLOW:ANGLE,...] [--output FOLDER] [--max-speed S] [--max-shear S]
+usage: viewer.py [--commands ROUND:INFLOW:ANGLE,...] [--output FOLDER] [--live]
 
-While it runs, it also takes commands from the file FOLDER/steer: write "INFLOW ANGLE" into it. The newest frame is
-FOLDER/live.png. If the solver dies, the viewer waits until it has been started again.
+While it runs, it also takes commands from the file FOLDER/steer: write "INFLOW ANGLE" into it. With --live, the newest
+frame is FOLDER/live.png. If the solver dies, the viewer waits until it has been started again.
 """
 
 from __future__ import annotations
@@ -121,10 +121,7 @@ class Viewer:
         """Shows a frame. Its pixels are kept, and become files when the rounds are over."""
         self.frames[frame.round] = frame
         if self.options.live:
-            picture.write(
-                Path(self.options.output) / "live.png",
-                picture.paint(frame, self.options.max_speed, self.options.max_shear),
-            )
+            picture.write(Path(self.options.output) / "live.png", picture.paint(frame))
 
     def register(self, manager: couplet.StepManager, greeting: Greeting) -> None:
         """Registers what the solver has registered, in the same order. This rank has nothing to reduce."""
@@ -188,9 +185,7 @@ class Viewer:
     def finish(self) -> None:
         folder = Path(self.options.output)
         for number, frame in sorted(self.frames.items()):
-            picture.write(
-                folder / f"frame-{number:06}.png", picture.paint(frame, self.options.max_speed, self.options.max_shear)
-            )
+            picture.write(folder / f"frame-{number:06}.png", picture.paint(frame))
         rate = len(self.frames) / self.seconds
         record = {"frames": len(self.frames), "seconds": self.seconds, "lives": self.lives, "commands": self.taken}
         (folder / "viewer.json").write_text(json.dumps(record) + "\n")
@@ -209,8 +204,6 @@ def main() -> None:
     parser.add_argument("--commands", default="", help="ROUND:INFLOW:ANGLE,...")
     parser.add_argument("--output", default="output")
     parser.add_argument("--live", action="store_true", help="write live.png with each frame")
-    parser.add_argument("--max-speed", type=float, default=0.09)
-    parser.add_argument("--max-shear", type=float, default=1.2e-3)
     options = parser.parse_args()
     Path(options.output).mkdir(parents=True, exist_ok=True)
     with couplet.join("viewer") as universe:
