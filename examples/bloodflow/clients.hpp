@@ -23,7 +23,7 @@ struct Check {
   double inward = 0;       // flux through the first plane of sites
   double outward = 0;      // and through the last one
   double max_speed = 0;
-  double max_change = 0;  // of the speed of a site since the last check
+  double max_change = 0;  // largest change of a site's speed since the last check
   bool has_change = false;
 };
 
@@ -58,8 +58,8 @@ struct Command {
 // Takes "round:inflow:angle" and more of them, with commas between them. Throws std::invalid_argument.
 std::vector<Command> read_commands(const std::string& text);
 
-// Commands come by a phased broadcast, and say from which round on they hold, so that this does not depend on the number
-// of ranks.
+// Commands come by a phased broadcast. They say from which round on they hold, so that this does not depend on the
+// number of ranks.
 class Steering final : public couplet::Client {
  public:
   static constexpr std::uint64_t delay = 16;  // rounds between a command and its effect; the broadcast takes fewer

@@ -129,14 +129,19 @@ def run_flows(output: Path, rounds: int, values: Values) -> None:
 
 
 def run_validation(output: Path, rounds: int) -> None:
-    common = {"rounds": rounds, "frame_every": rounds, "pixels": 1}
-    run(output / "tube", {**common, "shape": "tube", "radius": TUBE_RADIUS, "inflow": 0.03})
-    run(output / "closed", {**common, "shape": "closed", "radius": 5})
+    common = {"frame_every": rounds, "pixels": 1}
+    run(output / "tube", {**common, "rounds": rounds, "shape": "tube", "radius": TUBE_RADIUS, "inflow": 0.03})
+    run(output / "closed", {**common, "rounds": rounds // 2, "shape": "closed", "radius": 4})
 
 
 def run_tables(output: Path, rounds: int, radius: float, pairs: int) -> None:
-    for name, size in (("table", radius), ("small-table", max(radius * 3 / 7, 2))):
-        run(output / name, {"rounds": rounds, "radius": size, "pixels": 2, "table": pairs, "method": "persistent"})
+    small = max(radius * 3 / 7, 2)
+    for name, size, method in (
+        ("table", radius, "persistent"),
+        ("small-table", small, "persistent"),
+        ("small-table-mapped", small, "mapped"),
+    ):
+        run(output / name, {"rounds": rounds, "radius": size, "pixels": 2, "table": pairs, "method": method})
 
 
 def main() -> None:
@@ -151,7 +156,7 @@ def main() -> None:
     if not options.only_table:
         values = {"rounds": options.rounds, "radius": options.radius, "frame_every": options.rounds // 40}
         run_flows(output, options.rounds, values)
-        run_validation(output, max(options.rounds, 1000))
+        run_validation(output, max(options.rounds, 800))
     run_tables(output, options.rounds, options.radius, options.pairs)
 
 

@@ -18,7 +18,7 @@ struct Flow {
   Relaxation rates;
   double wanted_inflow = 0;  // mean speed at the inlet, as steered
   double inflow = 0;         // the one of this time step, which follows it
-  double angle = 0;          // of the viewpoint, in degrees
+  double angle = 0;          // turn of the viewpoint, in degrees
 
   // Begins the next time step.
   void advance() { inflow += 0.01 * (wanted_inflow - inflow); }

@@ -9,7 +9,7 @@ namespace bloodflow {
 
 struct Options {
   std::string shape = "bifurcation";  // or tube, closed
-  double radius = 7;                  // of the inlet, in lattice units
+  double radius = 7;                  // inlet's, in lattice units
   double viscosity = 0.04;
   double inflow = 0.04;  // mean speed at the inlet
   std::uint64_t rounds = 2000;
@@ -29,7 +29,7 @@ struct Options {
   int table = 0;  // pairs of runs for the table of times; 0: one run
 };
 
-// Throws std::invalid_argument if an option does not exist, or its value makes no sense.
+// Throws std::invalid_argument if an option does not exist, or its value is out of range.
 Options read_options(int count, char** words);
 
 }  // namespace bloodflow

@@ -1,5 +1,5 @@
-// Pictures of the flow while it is computed. Each rank draws its own sites, and phased reductions compose the pictures
-// of all ranks within the messages of the rounds. All numbers are integers, so that a picture has the same bits on any
+// Pictures of the flow while it is computed. Each rank draws its own sites, and phased reductions compose one picture
+// from those within the messages of the rounds. All numbers are integers, so that a picture has the same bits on any
 // number of ranks.
 #ifndef BLOODFLOW_PICTURE_HPP
 #define BLOODFLOW_PICTURE_HPP

@@ -19,7 +19,7 @@
 
 namespace bloodflow {
 
-// Who takes part.
+// The ranks that take part.
 struct Cast {
   couplet::Universe& universe;
   MPI_Comm solvers;  // the ranks of this program
@@ -34,12 +34,12 @@ struct Times {
 
 struct Outcome {
   std::uint64_t first_round = 0;
-  std::uint64_t digest = 0;           // of all values at the end
-  std::vector<std::uint64_t> rounds;  // of the frames; rank 0 has them
-  std::vector<std::uint64_t> frames;  // their digests
+  std::uint64_t digest = 0;           // the values' at the end
+  std::vector<std::uint64_t> rounds;  // the frames'; rank 0 has them
+  std::vector<std::uint64_t> frames;  // digests of the frames
   std::vector<Check> checks;
   Times times;
-  std::string report;  // of rank 0, as JSON
+  std::string report;  // rank 0's, as JSON
 };
 
 class Run {

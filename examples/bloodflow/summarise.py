@@ -121,14 +121,15 @@ def draw_film(output: Path) -> None:
         places = np.linspace(1, len(saved["rounds"]) - 1, 5).round().astype(int)
         fields = [saved[name] for name in ("rounds", "angles", "speed", "wall")]
         frames = [picture.Frame(*(field[at] for field in fields)) for at in places]
-    rows, columns = frames[0].speed.shape
+    height = len(frames[0].speed)
+    used = np.flatnonzero(np.any([frame.speed > 0 for frame in frames], axis=(0, 2)))
     figure, axes = plt.subplots(
-        2, 5, figsize=(15, 6.1), layout="constrained", facecolor=picture.BACKGROUND, sharex=True, sharey=True
+        2, 5, figsize=(15, 5.0), layout="constrained", facecolor=picture.BACKGROUND, sharex=True, sharey=True
     )
     for column, frame in enumerate(frames):
         image = picture.paint(frame)
-        for row, part in enumerate((image[:rows], image[rows:])):
-            axes[row, column].imshow(part, interpolation="bilinear")
+        for row, part in enumerate((image[:height], image[height:])):
+            axes[row, column].imshow(part[used[0] : used[-1] + 1], interpolation="bilinear")
             axes[row, column].axis("off")
         axes[0, column].set_title(f"round {frame.round}, {frame.angle:.0f} degrees", color="white", fontsize=11)
     for row, (name, most, label) in enumerate(
@@ -184,7 +185,8 @@ def print_table(output: Path, name: str) -> list[str]:
     runs = [json.loads(line) for line in (output / name / "table.jsonl").read_text().splitlines()]
     first = runs[0]
     print(
-        f"\n{first['sites']} sites on {first['ranks']} ranks, {first['rounds']} rounds; medians of "
+        f"\n{first['sites']} sites on {first['ranks']} ranks, {first['rounds']} rounds, by "
+        f"{first['rank_0']['method']}; medians of "
         f"{len({run['pair'] for run in runs})} interleaved pairs, in seconds; on: coalesced; waits: in each round\n"
     )
     print("| frames | total on | off | communication on | off | on / off | pictures on | off | waits on | off |")
@@ -225,7 +227,7 @@ def main(output: Path, only_table: bool, has_pictures: bool) -> int:
             draw_film(output)
             draw_checks(output)
         print_frames_a_second(output)
-    for name in ("table", "small-table"):
+    for name in ("table", "small-table", "small-table-mapped"):
         problems += print_table(output, name)
     for problem in problems:
         print(f"WRONG: {problem}")

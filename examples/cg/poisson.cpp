@@ -132,7 +132,7 @@ struct Solved {
   double residual = 0;  // relative to b, computed anew
   double error = 0;     // the largest difference from the solution
   double seconds = 0;
-  std::vector<double> history = {};  // of the residual
+  std::vector<double> history = {};  // residuals after each iteration
 };
 
 // A cube whose solution is known.

@@ -40,7 +40,7 @@ def summarise(folder: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize(("flavour", "ranks"), [("openmpi", 3), ("mpich", 2)])
 def test_all_methods_take_the_same_iterations(tmp_path: Path, flavour: str, ranks: int) -> None:
-    done = start(tmp_path, flavour, ranks, "cells=11", "method=all", "repeats=1")
+    done = start(tmp_path, flavour, ranks, "cells=7", "method=all", "repeats=1")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "chosen by measurement: " in done.stdout
     head, *rows = (json.loads(line) for line in (tmp_path / "output" / "cg.jsonl").read_text().splitlines())
