@@ -118,7 +118,7 @@ def check_physics(output: Path) -> list[str]:
 def draw_film(output: Path) -> None:
     """Five frames side by side: the mean speed along the lines of sight, and the shear of the wall."""
     with np.load(output / "flow" / "frames.npz") as saved:
-        places = np.linspace(1, len(saved["rounds"]) - 1, 5).round().astype(int)
+        places = (np.array([0.05, 0.3, 0.53, 0.67, 1]) * (len(saved["rounds"]) - 1)).round().astype(int)
         fields = [saved[name] for name in ("rounds", "angles", "speed", "wall")]
         frames = [picture.Frame(*(field[at] for field in fields)) for at in places]
     height = len(frames[0].speed)
