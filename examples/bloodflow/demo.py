@@ -131,7 +131,7 @@ def run_flows(output: Path, rounds: int, values: Values) -> None:
 def run_validation(output: Path, rounds: int) -> None:
     common = {"frame_every": rounds, "pixels": 1}
     run(output / "tube", {**common, "rounds": rounds, "shape": "tube", "radius": TUBE_RADIUS, "inflow": 0.03})
-    run(output / "closed", {**common, "rounds": rounds // 2, "shape": "closed", "radius": 4})
+    run(output / "closed", {**common, "rounds": rounds // 4, "shape": "closed", "radius": 4})
 
 
 def run_tables(output: Path, rounds: int, radius: float, pairs: int) -> None:
@@ -156,7 +156,7 @@ def main() -> None:
     if not options.only_table:
         values = {"rounds": options.rounds, "radius": options.radius, "frame_every": options.rounds // 40}
         run_flows(output, options.rounds, values)
-        run_validation(output, max(options.rounds, 800))
+        run_validation(output, max(options.rounds, 1200))
     run_tables(output, options.rounds, options.radius, options.pairs)
 
 

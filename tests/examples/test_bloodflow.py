@@ -72,6 +72,26 @@ def test_coalesced_rounds_have_one_wait_and_one_message(output: Path) -> None:
             assert peer["sent_messages"] > ROUNDS
 
 
+def test_another_mpi_gives_the_same_bits(output: Path, tmp_path: Path) -> None:
+    launcher("mpich")
+    program = built(SOLVER.with_suffix(".mpich"), "cpp", "mpich")
+    toml = (output / "one-rank" / "coupled.toml").read_text()
+    for old, new in (
+        (str(SOLVER), program),
+        ('launcher = "openmpi"', 'launcher = "mpich"'),
+        ("ranks = 1", "ranks = 2"),
+        ("launcher_options = ['--oversubscribe', '--bind-to', 'none']", ""),
+        (str(output / "one-rank"), str(tmp_path)),
+    ):
+        assert toml.count(old) == 1, (old, toml)
+        toml = toml.replace(old, new)
+    (tmp_path / "coupled.toml").write_text(toml)
+    done = run([Path(sys.executable).parent / "couplet", "run", "--plain", "coupled.toml"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    here, there = (json.loads((folder / "run.json").read_text()) for folder in (tmp_path, output / "one-rank"))
+    assert (here["digest"], here["frames"]) == (there["digest"], there["frames"])
+
+
 def test_differences_are_noticed(output: Path, tmp_path: Path) -> None:
     """In a copy of the results, something is wrong in each of several files."""
     copy = tmp_path / "output"
