@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean test-cluster
+.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean test-cluster demo-bloodflow table-bloodflow demo-cg
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -33,6 +33,24 @@ demo-heat-cube: ## three heat codes coupled by files, by messages, and by couple
 	@tools/build release
 	@tools/install-python
 	@tools/demo heat-cube
+
+demo-bloodflow: ## blood in a vessel: coalesced clients, pictures while it flows, a viewer that steers; bits, a death, times
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo bloodflow
+
+table-bloodflow: ## only the table of times of the blood flow, each figure the median of five interleaved pairs
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo bloodflow table
+
+demo-cg:       ## conjugate gradients with every method of exchange: the same iterations, and a table of times
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo cg
 
 test:          ## all tests but those of the targets below
 	@tools/bootstrap test
