@@ -25,21 +25,6 @@ constexpr std::uint64_t accept_interval_ns = 50'000;
 constexpr std::size_t max_looks_in_a_poll = 16;
 constexpr std::size_t endpoint_bytes = 22;  // address, port, scope
 
-Result<os::Endpoint> endpoint_of(const Contact& contact) {
-  const auto bytes = contact.bytes();
-  os::Endpoint endpoint;
-  if (bytes.size() != endpoint_bytes) {
-    return fail(Code::unsupported, "the peer has no address for this transport");
-  }
-  std::memcpy(endpoint.address.data(), bytes.data(), 16);
-  std::memcpy(&endpoint.port, bytes.data() + 16, 2);
-  std::memcpy(&endpoint.scope, bytes.data() + 18, 4);
-  if (endpoint.port == 0) {
-    return fail(Code::unsupported, "the peer does not listen for connections");
-  }
-  return endpoint;
-}
-
 }  // namespace
 
 struct TcpTransport::Meeting {
@@ -63,6 +48,21 @@ Contact TcpTransport::contact_of(const os::Endpoint& endpoint) {
   std::memcpy(bytes.data() + 16, &endpoint.port, 2);
   std::memcpy(bytes.data() + 18, &endpoint.scope, 4);
   return Contact(bytes);
+}
+
+Result<os::Endpoint> TcpTransport::endpoint_of(const Contact& contact) {
+  const auto bytes = contact.bytes();
+  os::Endpoint endpoint;
+  if (bytes.size() != endpoint_bytes) {
+    return fail(Code::unsupported, "the peer has no address for this transport");
+  }
+  std::memcpy(endpoint.address.data(), bytes.data(), 16);
+  std::memcpy(&endpoint.port, bytes.data() + 16, 2);
+  std::memcpy(&endpoint.scope, bytes.data() + 18, 4);
+  if (endpoint.port == 0) {
+    return fail(Code::unsupported, "the peer does not listen for connections");
+  }
+  return endpoint;
 }
 
 Result<std::unique_ptr<TcpTransport>> TcpTransport::open(link::TransportHost& host,
@@ -334,17 +334,27 @@ void TcpTransport::note_progress(Meeting& meeting) {
   }
 }
 
+Status TcpTransport::consider(const Meeting& meeting, const channel::HandshakePeer& proven) {
+  const link::Offer offer{{proven.id, proven.incarnation}, meeting.purpose};
+  if ((proven.features & channel::feature_ucx) != 0) {
+    return guests_ != nullptr
+               ? guests_->consider(offer)
+               : fail(Code::unsupported, "the setting 'links' of {} does not name ucx", host_.name_of(self_.id));
+  }
+  COUPLET_TRY(host_.consider(*this, offer));
+  // A dial that has not got through to the peer's system does not stand in the way of one that has.
+  const Meeting* const own = own_dial_to(proven.id);
+  return own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)
+             ? fail(Code::exists, "both have dialed; the dial of the lower number is used")
+             : Status();
+}
+
 void TcpTransport::decide(Meeting& meeting) {
   const auto& proven = meeting.handshake->peer();
   meeting.purpose = (proven.features & channel::feature_again) != 0 ? Purpose::again : Purpose::first;
-  Status may = host_.consider(*this, {{proven.id, proven.incarnation}, meeting.purpose});
+  const Status may = consider(meeting, proven);
   if (may.code() == Code::not_yet) {
     return;
-  }
-  // A dial that has not got through to the peer's system does not stand in the way of one that has.
-  const Meeting* const own = own_dial_to(proven.id);
-  if (may.ok() && own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)) {
-    may = fail(Code::exists, "both have dialed; the dial of the lower number is used");
   }
   if (may.ok()) {
     meeting.peer = {proven.id, proven.incarnation};
@@ -358,6 +368,10 @@ void TcpTransport::conclude(Meeting& meeting) {
   unwatch(meeting);
   meeting.over = true;
   const auto& proven = meeting.handshake->peer();
+  if (!meeting.own && (proven.features & channel::feature_ucx) != 0) {
+    guests_->take({meeting.peer, meeting.purpose}, proven, std::move(meeting.socket));
+    return;
+  }
   auto lane = link::make_tcp_lane(std::move(meeting.socket), options_.lane, session_keys(proven));
   if (!lane) {
     if (meeting.own) {

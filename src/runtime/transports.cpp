@@ -2,9 +2,11 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "link/self/self_transport.hpp"
+#include "runtime/ucx_transport.hpp"
 
 namespace couplet::runtime {
 namespace {
@@ -33,7 +35,7 @@ link::Contact contact_of(const universe::Membership& membership, std::string_vie
   if (transport == "file") {
     return FileTransport::contact_of({id, peer.incarnation});
   }
-  if (transport == "tcp") {
+  if (transport == "tcp" || transport == "ucx") {  // UCX is met over tcp
     os::Endpoint endpoint;
     endpoint.address = peer.address;
     endpoint.port = peer.port;
@@ -67,7 +69,42 @@ Result<std::unique_ptr<link::Transport>> make_transport(std::string_view name, u
   return std::unique_ptr<link::Transport>(std::move(made));
 }
 
+bool uses_ucx(const TransportOptions& options) {
+  return std::any_of(options.links.begin(), options.links.end(),
+                     [](const LinkWish& wish) { return wish.name == "ucx" && wish.in_use; });
+}
+
+// Makes the transport ucx, which takes its callers from tcp.
+Status add_ucx(connections::Connections& connections, universe::Membership& membership,
+               const TransportOptions& options, TcpGuests*& guests) {
+  os::Endpoint own;
+  own.address = membership.peer(membership.id()).address;
+  own.port = membership.peer(membership.id()).port;
+  const Result<std::shared_ptr<link::UcxWorker>> worker =
+      options.ucx_worker ? Result<std::shared_ptr<link::UcxWorker>>(options.ucx_worker) : options.no_ucx;
+  COUPLET_TRY_VALUE(auto made, UcxTransport::open(connections.host(), worker, membership.secret(),
+                                                  handshake_self(membership), own));
+  guests = made.get();
+  connections.add(std::move(made), true);
+  return {};
+}
+
 }  // namespace
+
+Status open_ucx(TransportOptions& options) {
+  if (!uses_ucx(options)) {
+    return {};
+  }
+  auto worker = link::UcxWorker::open(options.ucx);
+  if (worker.ok()) {
+    options.ucx_worker = std::move(*worker);
+  } else if (worker.code() == Code::config) {
+    return fail(Code::config, "setting 'ucx_tls' is '{}': {}", options.ucx.transports, worker.status().text());
+  } else {
+    options.no_ucx = worker.status();
+  }
+  return {};
+}
 
 Result<std::unique_ptr<connections::Connections>> open_connections(universe::Membership& membership,
                                                                    engine::Engine& engine,
@@ -80,7 +117,15 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
     return contact_of(membership, transport, id, peer);
   };
   auto made = std::make_unique<connections::Connections>(membership, engine, how, counters);
+  TcpTransport* tcp = nullptr;
+  TcpGuests* guests = nullptr;
   for (const LinkWish& wish : options.links) {
+    if (wish.name == "ucx") {
+      if (wish.in_use) {
+        COUPLET_TRY(add_ucx(*made, membership, options, guests));
+      }
+      continue;
+    }
     if (wish.name == "shm" && !wish.in_use) {
       membership.page().refuse_links(wire::page_refuses_rings);
     }
@@ -88,7 +133,13 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
       continue;
     }
     COUPLET_TRY_VALUE(auto transport, make_transport(wish.name, membership, made->host(), listener, options));
+    if (wish.name == "tcp") {
+      tcp = static_cast<TcpTransport*>(transport.get());
+    }
     made->add(std::move(transport), wish.in_use);
+  }
+  if (tcp != nullptr && guests != nullptr) {
+    tcp->set_guests(*guests);
   }
   return made;
 }

@@ -43,6 +43,8 @@ class Universe final {
   [[nodiscard]] const universe::Membership& membership() const noexcept { return *member_; }
   [[nodiscard]] message::Messenger& messenger() noexcept { return *messenger_; }
   [[nodiscard]] series::Environment& environment() noexcept { return *environment_; }
+  // Returns the worker of UCX; nullptr if the setting 'links' does not name ucx, or UCX is not there.
+  [[nodiscard]] const std::shared_ptr<link::UcxWorker>& ucx_worker() const noexcept { return ucx_worker_; }
   [[nodiscard]] message::Group& everyone() noexcept { return messenger_->universe_group(); }
   [[nodiscard]] message::Group& own_program() noexcept { return *own_program_; }
 
@@ -104,6 +106,7 @@ class Universe final {
   std::unique_ptr<universe::Membership> member_;
   std::unique_ptr<counters::Counters> counters_;  // in the page of the membership
   std::unique_ptr<engine::Engine> engine_;
+  std::shared_ptr<link::UcxWorker> ucx_worker_;
   std::unique_ptr<connections::Connections> connections_;
   std::unique_ptr<message::Messenger> messenger_;
   std::unique_ptr<SeriesEnvironment> environment_;
