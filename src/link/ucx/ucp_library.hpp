@@ -15,7 +15,7 @@
           each(ucp_worker_get_address) each(ucp_worker_release_address) each(ucp_worker_progress)                     \
               each(ucp_worker_get_efd) each(ucp_worker_arm) each(ucp_worker_fence) each(ucp_worker_set_am_recv_handler) \
                   each(ucp_ep_create) each(ucp_ep_close_nbx) each(ucp_ep_flush_nbx) each(ucp_am_send_nbx)             \
-                      each(ucp_am_recv_data_nbx) each(ucp_am_data_release) each(ucp_request_free)                     \
+                      each(ucp_am_data_release) each(ucp_request_free)                     \
                           each(ucp_mem_map) each(ucp_mem_query) each(ucp_mem_unmap) each(ucp_rkey_pack)               \
                               each(ucp_rkey_buffer_release) each(ucp_ep_rkey_unpack) each(ucp_rkey_destroy)           \
                                   each(ucp_put_nbx) each(ucs_status_string)

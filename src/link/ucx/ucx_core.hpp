@@ -35,18 +35,6 @@ struct UcxBlock {
   UcxEndpoint* endpoint = nullptr;
 };
 
-// A long message that arrives: UCX fetches it when it is told where to.
-struct UcxFetch {
-  enum class Stage : std::uint8_t { waiting, under_way, done };
-  UcxInbox* inbox = nullptr;  // nullptr: it is gone
-  std::uint64_t number = 0;
-  void* descriptor = nullptr;
-  UcxBytes memory;
-  std::size_t bytes = 0;
-  ucs_status_t status = UCS_OK;
-  Stage stage = Stage::waiting;
-};
-
 struct UcxCore {
   UcpLibrary ucp;
   UcxOptions options;
@@ -60,7 +48,6 @@ struct UcxCore {
   bool wants_sweep = false;  // an endpoint may have something to do
   std::unordered_map<std::uint64_t, UcxInbox*> inboxes;  // by token
   std::vector<std::unique_ptr<UcxEndpoint>> endpoints;
-  std::vector<std::unique_ptr<UcxFetch>> fetches;
   std::vector<std::shared_ptr<void>> kept;  // what UCX may still use
   std::vector<ucp_mem_h> buried_memory;  // peers may still put into it
   std::vector<std::unique_ptr<UcxBlock>> short_blocks;  // free ones
@@ -73,12 +60,8 @@ struct UcxCore {
   Result<UcxEndpoint*> connect(const wire::UcxIntroduction& peer);
   // Returns how this worker is introduced, with that token.
   [[nodiscard]] wire::UcxIntroduction introduction(std::uint64_t token) const;
-  // Begins and ends fetches, and forgets endpoints that are closed.
+  // Goes on with endpoints that are being closed, and forgets those that are.
   void sweep() noexcept;
-
- private:
-  void start(UcxFetch& fetch) noexcept;
-  void finish(UcxFetch& fetch) noexcept;
 };
 
 }  // namespace couplet::link

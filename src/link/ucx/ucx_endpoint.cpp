@@ -27,8 +27,8 @@ void UcxEndpoint::send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexc
   block->endpoint = this;
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
-  // A rendezvous with a peer that has died would never end.
-  how.flags = failures_ == Failures::told ? 0U : std::uint32_t{UCP_AM_SEND_FLAG_EAGER};
+  // A rendezvous with a peer that has died may never end; and if it is broken off over tcp, UCX 1.13 ends the process.
+  how.flags = UCP_AM_SEND_FLAG_EAGER;
   how.cb.send = &UcxEndpoint::on_sent;
   how.user_data = block.get();
   ucs_status_ptr_t const request =

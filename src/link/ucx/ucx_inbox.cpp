@@ -27,11 +27,6 @@ UcxInbox::~UcxInbox() {
   }
   UcxCore& core = worker_->core();
   core.inboxes.erase(token_);
-  for (const auto& fetch : core.fetches) {
-    if (fetch->inbox == this) {
-      fetch->inbox = nullptr;
-    }
-  }
   for (Slot& one : slots_) {
     release(one);
   }
@@ -52,8 +47,7 @@ void UcxInbox::release(Slot& one) noexcept {
 
 std::span<const std::byte> UcxInbox::next() const noexcept {
   const Slot& one = slot(consumed_.records);
-  const std::byte* const bytes = one.kept != nullptr ? static_cast<const std::byte*>(one.kept) : one.memory.get();
-  return {bytes, one.bytes};
+  return {static_cast<const std::byte*>(one.kept), one.bytes};
 }
 
 void UcxInbox::consume() noexcept {
@@ -66,7 +60,7 @@ void UcxInbox::consume() noexcept {
 bool UcxInbox::may_come(std::uint64_t number, std::size_t bytes) noexcept {
   const std::size_t longest = worker_->options().record_bytes + wire::record_bytes;
   if (number < consumed_.records || number - consumed_.records >= slots_.size() ||
-      slot(number).state != Slot::State::empty || bytes == 0 || bytes > longest) {
+      slot(number).kept != nullptr || bytes == 0 || bytes > longest) {
     set_failure(fail(Code::protocol, "ucx: record {} of {} bytes has come while record {} is due", number, bytes,
                      consumed_.records));
     return false;
@@ -93,40 +87,7 @@ bool UcxInbox::take(const wire::UcxHead& head, void* data, std::size_t bytes) no
   Slot& one = slot(head.number);
   one.kept = data;
   one.bytes = bytes;
-  one.state = Slot::State::complete;
   return true;
-}
-
-bool UcxInbox::expect(const wire::UcxHead& head, void* descriptor, std::size_t bytes) noexcept {
-  if (head.kind != wire::UcxKind::data || !may_come(head.number, bytes)) {
-    return false;
-  }
-  try {
-    auto fetch = std::make_unique<UcxFetch>();
-    fetch->inbox = this;
-    fetch->number = head.number;
-    fetch->descriptor = descriptor;
-    fetch->bytes = bytes;
-    fetch->memory = std::make_unique_for_overwrite<std::byte[]>(bytes);
-    worker_->core().fetches.push_back(std::move(fetch));
-  } catch (const std::bad_alloc&) {
-    set_failure(Code::memory);
-    return false;
-  }
-  slot(head.number).state = Slot::State::fetching;
-  return true;
-}
-
-void UcxInbox::fetched(UcxFetch& fetch) noexcept {
-  Slot& one = slot(fetch.number);
-  if (fetch.status != UCS_OK) {
-    set_failure(ucx_failure(worker_->core().ucp, Code::peer_lost, "ucx: a long record could not be fetched",
-                            fetch.status));
-    return;
-  }
-  one.memory = std::move(fetch.memory);
-  one.bytes = fetch.bytes;
-  one.state = Slot::State::complete;
 }
 
 }  // namespace couplet::link

@@ -34,26 +34,20 @@ class UcxInbox {
   // What the peer has consumed of the other direction.
   [[nodiscard]] const UcxAmount& credit() const noexcept { return credit_; }
   [[nodiscard]] const UcxAmount& consumed() const noexcept { return consumed_; }
-  // Returns protocol or memory if the peer, or this process, has failed.
+  // Returns protocol if the peer has broken a rule.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
 
-  [[nodiscard]] bool has_next() const noexcept { return slot(consumed_.records).state == Slot::State::complete; }
+  [[nodiscard]] bool has_next() const noexcept { return slot(consumed_.records).kept != nullptr; }
   // REQUIRES: has_next(). Valid until consume().
   [[nodiscard]] std::span<const std::byte> next() const noexcept;
   void consume() noexcept;
 
   // Called while UCX makes progress. Returns true if the memory of UCX is kept, which consume() gives back.
   bool take(const wire::UcxHead& head, void* data, std::size_t bytes) noexcept;
-  // A record whose bytes are to be fetched. Returns false if it is refused.
-  bool expect(const wire::UcxHead& head, void* descriptor, std::size_t bytes) noexcept;
-  void fetched(UcxFetch& fetch) noexcept;
 
  private:
   struct Slot {
-    enum class State : std::uint8_t { empty, fetching, complete };
-    State state = State::empty;
-    void* kept = nullptr;  // memory of UCX
-    UcxBytes memory;       // or own memory
+    void* kept = nullptr;  // memory of UCX; nullptr: the record has not come
     std::size_t bytes = 0;
   };
   UcxInbox(std::shared_ptr<UcxWorker> worker, std::uint64_t token);

@@ -385,7 +385,7 @@ void UcxLane::look_for_end() noexcept {
     set_failure(inbox().failure());
     return;
   }
-  const bool is_late = now_ns - watching_.silent_since_ns > options_.max_silence_ns;
+  const bool is_late = now_ns > watching_.silent_since_ns + options_.max_silence_ns;
   const auto due = wire::take_little<std::uint64_t>(watching_.goodbye.data());
   const std::uint64_t consumed = inbox().consumed().records;
   if (watching_.line == Line::ended && consumed >= due) {

@@ -125,7 +125,7 @@ UcxTarget::~UcxTarget() {
     state_->worker->core().ucp.ucp_rkey_destroy(state_->key);
   }
   if (state_->endpoint != nullptr) {
-    state_->endpoint->leave();
+    state_->endpoint->close();
   }
 }
 

@@ -22,24 +22,20 @@ constexpr std::size_t short_block_bytes = 4096;
 constexpr std::size_t max_free_short_blocks = 256;
 constexpr std::size_t max_free_long_blocks = 32;
 constexpr int longest_look_ms = 10;
-constexpr std::uint64_t max_forcing_ns = 100'000'000;
 
 ucs_status_t on_message(void* core, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                         const ucp_am_recv_param_t* param) noexcept {
   auto& self = *static_cast<UcxCore*>(core);
   const auto head = wire::decode_ucx_head({static_cast<const std::byte*>(header), header_bytes});
   const auto found = head.ok() ? self.inboxes.find(head->token) : self.inboxes.end();
-  const bool is_long = (param->recv_attr & std::uint64_t{UCP_AM_RECV_ATTR_FLAG_RNDV}) != 0;
-  if (found == self.inboxes.end()) {
-    return is_long ? UCS_ERR_REJECTED : UCS_OK;
+  if ((param->recv_attr & std::uint64_t{UCP_AM_RECV_ATTR_FLAG_RNDV}) != 0) {
+    return UCS_ERR_REJECTED;  // no peer sends such messages
   }
-  if (is_long) {
-    return found->second->expect(*head, data, bytes) ? UCS_INPROGRESS : UCS_ERR_REJECTED;
+  if (found == self.inboxes.end()) {
+    return UCS_OK;
   }
   return found->second->take(*head, data, bytes) ? UCS_INPROGRESS : UCS_OK;
 }
-
-void on_fetched(void* request, ucs_status_t status, std::size_t bytes, void* fetch) noexcept;
 
 Status check(const UcxOptions& options) {
   constexpr std::uint32_t most_bytes = 1U << 30U;
@@ -128,13 +124,6 @@ Status open_worker(UcxCore& core) {
   return status == UCS_OK ? Status() : ucx_failure(core.ucp, Code::system, "UCX takes no messages", status);
 }
 
-void on_fetched(void* request, ucs_status_t status, std::size_t /*bytes*/, void* fetch) noexcept {
-  auto& self = *static_cast<UcxFetch*>(fetch);
-  self.status = status;
-  self.stage = UcxFetch::Stage::done;
-  static_cast<void>(request);  // sweep() frees it: this function knows no core
-}
-
 }  // namespace
 
 // ---- the core -------------------------------------------------------------------------------------------------------
@@ -178,48 +167,7 @@ Result<UcxEndpoint*> UcxCore::connect(const wire::UcxIntroduction& peer) {
   return endpoints.emplace_back(std::move(endpoint)).get();
 }
 
-void UcxCore::start(UcxFetch& fetch) noexcept {
-  fetch.stage = UcxFetch::Stage::under_way;
-  if (fetch.inbox == nullptr) {  // the lane has ended
-    ucp.ucp_am_data_release(worker, std::exchange(fetch.descriptor, nullptr));
-    fetch.stage = UcxFetch::Stage::done;
-    return;
-  }
-  ucp_request_param_t how{};
-  how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  how.cb.recv_am = &on_fetched;
-  how.user_data = &fetch;
-  ucs_status_ptr_t const request =
-      ucp.ucp_am_recv_data_nbx(worker, std::exchange(fetch.descriptor, nullptr), fetch.memory.get(), fetch.bytes, &how);
-  if (request != nullptr && !is_failure(request)) {
-    fetch.descriptor = request;  // from now on, the request
-    return;
-  }
-  fetch.status = request == nullptr ? UCS_OK : failure_of(request);
-  fetch.stage = UcxFetch::Stage::done;
-}
-
-void UcxCore::finish(UcxFetch& fetch) noexcept {
-  if (fetch.descriptor != nullptr) {
-    ucp.ucp_request_free(std::exchange(fetch.descriptor, nullptr));
-  }
-  if (fetch.inbox != nullptr) {
-    fetch.inbox->fetched(fetch);
-  }
-}
-
 void UcxCore::sweep() noexcept {
-  if (!fetches.empty()) {
-    for (const auto& fetch : fetches) {
-      if (fetch->stage == UcxFetch::Stage::waiting) {
-        start(*fetch);
-      }
-      if (fetch->stage == UcxFetch::Stage::done) {
-        finish(*fetch);
-      }
-    }
-    std::erase_if(fetches, [](const auto& fetch) { return fetch->stage == UcxFetch::Stage::done; });
-  }
   if (!std::exchange(wants_sweep, false)) {
     return;
   }
@@ -259,10 +207,6 @@ UcxWorker::~UcxWorker() {
       endpoint->close();
     }
     end_within(core.options.max_ending_ns);
-    for (const auto& endpoint : core.endpoints) {
-      endpoint->force();
-    }
-    end_within(max_forcing_ns);
     core.ucp.ucp_worker_destroy(core.worker);
     for (auto& endpoint : core.endpoints) {
       static_cast<void>(endpoint.release());  // UCX may still have had its address

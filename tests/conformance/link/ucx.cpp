@@ -55,7 +55,7 @@ link::UcxOptions small_records() {
   link::UcxOptions options = test::ucx_over(test::ucx_memory);
   options.record_bytes = 2048;
   options.max_unread_bytes = 200'000;
-  options.max_unread_records = 16;
+  options.max_unread_records = 64;
   return options;
 }
 
