@@ -362,8 +362,9 @@ Status Chooser::choose() {
     }
     const bool needs_ucx = candidates_.wanted.find("rdma_") != std::string::npos;
     if (reasons.empty()) {
-      reasons = fmt::format("there is no method '{}'{}", candidates_.wanted,
-                            needs_ucx ? "; the methods rdma_* need the link ucx in the setting 'links' of all ranks" : "");
+      reasons =
+          fmt::format("there is no method '{}'{}", candidates_.wanted,
+                      needs_ucx ? "; the methods rdma_* need the link ucx in the setting 'links' of all ranks" : "");
     }
     return fail(Code::unsupported, "no method can be used ({})", reasons);
   }

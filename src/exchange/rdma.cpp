@@ -24,7 +24,9 @@ class Rdma : public Method {
   // UCX may move what was put only while its target calls it.
   [[nodiscard]] bool is_driven() const noexcept override { return true; }
   [[nodiscard]] bool has_arrived(std::uint32_t port) const override { return arrived_[port].is_here; }
-  [[nodiscard]] std::span<const std::byte> incoming(std::uint32_t port) const override { return arrived_[port].message; }
+  [[nodiscard]] std::span<const std::byte> incoming(std::uint32_t port) const override {
+    return arrived_[port].message;
+  }
   // A put wakes nobody, so the caller only naps.
   bool before_sleep(Sleep& sleep) override {
     sleep = {};
@@ -209,9 +211,9 @@ class RdmaBarrier final : public Rdma {
 };
 
 // Each member makes the same calls of `talk`, whatever fails: the others wait for it.
-Result<std::unique_ptr<RdmaWindow>> make_window(const std::shared_ptr<link::UcxWorker>& worker, const Setting& setting,
+Result<std::unique_ptr<RdmaWindow>> make_window(const std::shared_ptr<link::Puts>& puts, const Setting& setting,
                                                 Talk& talk) {
-  auto window = RdmaWindow::open(worker, setting.ports);
+  auto window = RdmaWindow::open(puts, setting.ports);
   Result<std::vector<std::string>> texts = window.status();
   if (window.ok()) texts = (*window)->invitations();
   COUPLET_TRY(talk.agree(texts.status()));
@@ -223,12 +225,12 @@ Result<std::unique_ptr<RdmaWindow>> make_window(const std::shared_ptr<link::UcxW
 }  // namespace
 
 Result<std::unique_ptr<Method>> RdmaFlagMaker::make(const Setting& setting, Talk& talk) {
-  COUPLET_TRY_VALUE(auto window, make_window(worker_, setting, talk));
+  COUPLET_TRY_VALUE(auto window, make_window(puts_, setting, talk));
   return std::unique_ptr<Method>(std::make_unique<RdmaFlag>(std::move(window)));
 }
 
 Result<std::unique_ptr<Method>> RdmaBarrierMaker::make(const Setting& setting, Talk& talk) {
-  COUPLET_TRY_VALUE(auto window, make_window(worker_, setting, talk));
+  COUPLET_TRY_VALUE(auto window, make_window(puts_, setting, talk));
   return std::unique_ptr<Method>(std::make_unique<RdmaBarrier>(std::move(window)));
 }
 

@@ -12,33 +12,31 @@
 #include <string_view>
 
 #include "exchange/method.hpp"
-#include "link/ucx/ucx_worker.hpp"
+#include "link/puts.hpp"
 
 namespace couplet::exchange {
 
 class RdmaFlagMaker final : public Maker {
  public:
-  explicit RdmaFlagMaker(std::shared_ptr<link::UcxWorker> worker)
-      : worker_(std::move(worker)), substrate_(worker_->describe()) {}
+  explicit RdmaFlagMaker(std::shared_ptr<link::Puts> puts) : puts_(std::move(puts)), substrate_(puts_->describe()) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "rdma_flag"; }
   [[nodiscard]] std::string_view substrate() const noexcept override { return substrate_; }
   Result<std::unique_ptr<Method>> make(const Setting& setting, Talk& talk) override;
 
  private:
-  std::shared_ptr<link::UcxWorker> worker_;
+  std::shared_ptr<link::Puts> puts_;
   std::string substrate_;
 };
 
 class RdmaBarrierMaker final : public Maker {
  public:
-  explicit RdmaBarrierMaker(std::shared_ptr<link::UcxWorker> worker)
-      : worker_(std::move(worker)), substrate_(worker_->describe()) {}
+  explicit RdmaBarrierMaker(std::shared_ptr<link::Puts> puts) : puts_(std::move(puts)), substrate_(puts_->describe()) {}
   [[nodiscard]] std::string_view name() const noexcept override { return "rdma_barrier"; }
   [[nodiscard]] std::string_view substrate() const noexcept override { return substrate_; }
   Result<std::unique_ptr<Method>> make(const Setting& setting, Talk& talk) override;
 
  private:
-  std::shared_ptr<link::UcxWorker> worker_;
+  std::shared_ptr<link::Puts> puts_;
   std::string substrate_;
 };
 

@@ -23,15 +23,15 @@ constexpr std::uint64_t offset_of(RdmaWindow::Word word) noexcept {
 
 }  // namespace
 
-RdmaWindow::RdmaWindow(std::shared_ptr<link::UcxWorker> worker, std::span<const Port> ports)
-    : worker_(std::move(worker)), ports_(ports.begin(), ports.end()), sources_(std::make_shared<Sources>()) {}
+RdmaWindow::RdmaWindow(std::shared_ptr<link::Puts> puts, std::span<const Port> ports)
+    : puts_(std::move(puts)), ports_(ports.begin(), ports.end()), sources_(std::make_shared<Sources>()) {}
 
 RdmaWindow::~RdmaWindow() {
   if (is_idle()) {
     return;
   }
   try {
-    worker_->keep(sources_);
+    puts_->keep(sources_);
   } catch (const std::bad_alloc&) {
     static_cast<void>(new std::shared_ptr<Sources>(sources_));  // NOLINT: without memory, it can only be left behind
   }
@@ -53,9 +53,8 @@ std::uint64_t RdmaWindow::arrange() {
   return end;
 }
 
-Result<std::unique_ptr<RdmaWindow>> RdmaWindow::open(std::shared_ptr<link::UcxWorker> worker,
-                                                     std::span<const Port> ports) {
-  std::unique_ptr<RdmaWindow> window(new RdmaWindow(std::move(worker), ports));
+Result<std::unique_ptr<RdmaWindow>> RdmaWindow::open(std::shared_ptr<link::Puts> puts, std::span<const Port> ports) {
+  std::unique_ptr<RdmaWindow> window(new RdmaWindow(std::move(puts), ports));
   for (const Port& port : ports) {
     if (port.in_bytes > max_message_bytes || port.out_bytes > max_message_bytes) {
       return fail(Code::unsupported, "messages of {} bytes are too long", std::max(port.in_bytes, port.out_bytes));
@@ -63,7 +62,7 @@ Result<std::unique_ptr<RdmaWindow>> RdmaWindow::open(std::shared_ptr<link::UcxWo
     window->sources_->messages.push_back(make_buffer(port.sends ? half_bytes(port.out_bytes) : 0));
   }
   window->sources_->values.resize(ports.size());
-  COUPLET_TRY_VALUE(window->memory_, link::UcxMemory::open(window->worker_, window->arrange()));
+  COUPLET_TRY_VALUE(window->memory_, window->puts_->own(window->arrange()));
   return window;
 }
 
@@ -108,10 +107,9 @@ Status RdmaWindow::connect(std::span<const std::string> invitations) {
     place.message_bytes = reader.take<std::uint64_t>("bytes of a message");
     COUPLET_TRY(reader.finish());
     if (build != methods_build) {
-      return fail(Code::version, "the build of member {} is '{}', not '{}'", ports_[number].peer, build,
-                  methods_build);
+      return fail(Code::version, "the build of member {} is '{}', not '{}'", ports_[number].peer, build, methods_build);
     }
-    auto target = link::UcxTarget::open(worker_, memory);
+    auto target = puts_->target(memory);
     if (!target.ok()) {
       return fail(Code::unsupported, "member {} cannot be reached: {}", ports_[number].peer, target.status().text());
     }
@@ -160,7 +158,7 @@ Result<std::span<const std::byte>> RdmaWindow::incoming(std::uint32_t number, st
 }
 
 Status RdmaWindow::progress() {
-  worker_->progress();
+  puts_->progress();
   return sources_->tally.failure;
 }
 

@@ -12,7 +12,7 @@
 
 #include "exchange/buffer.hpp"
 #include "exchange/method.hpp"
-#include "link/ucx/ucx_memory.hpp"
+#include "link/puts.hpp"
 
 namespace couplet::exchange {
 
@@ -25,8 +25,7 @@ class RdmaWindow {
   static constexpr std::size_t half_count = 2;
 
   // Returns unsupported if UCX gives no memory; memory, system.
-  static Result<std::unique_ptr<RdmaWindow>> open(std::shared_ptr<link::UcxWorker> worker,
-                                                  std::span<const Port> ports);
+  static Result<std::unique_ptr<RdmaWindow>> open(std::shared_ptr<link::Puts> puts, std::span<const Port> ports);
   ~RdmaWindow();
   RdmaWindow(const RdmaWindow&) = delete;
   RdmaWindow& operator=(const RdmaWindow&) = delete;
@@ -42,7 +41,7 @@ class RdmaWindow {
   Status put(std::uint32_t number, std::size_t half, std::uint64_t bytes);
   Status put_word(std::uint32_t number, Word word, std::uint64_t value);
   Status flush(std::uint32_t number);
-  Status fence() { return link::ucx_fence(*worker_); }
+  Status fence() { return puts_->fence(); }
 
   // What the neighbour has put. The length is what it says, at most port().in_bytes.
   [[nodiscard]] std::uint64_t word(std::uint32_t number, Word word) const noexcept;
@@ -66,20 +65,20 @@ class RdmaWindow {
     std::array<std::uint64_t, word_count> words{};
   };
   struct Sources {
-    link::UcxTally tally;
+    link::PutTally tally;
     std::vector<Buffer> messages;  // the length, 8 bytes before the payload, which is aligned
     std::vector<Values> values;
   };
-  RdmaWindow(std::shared_ptr<link::UcxWorker> worker, std::span<const Port> ports);
+  RdmaWindow(std::shared_ptr<link::Puts> puts, std::span<const Port> ports);
   [[nodiscard]] std::uint64_t arrange();
   [[nodiscard]] Status check(const Place& place, std::uint32_t number, std::uint64_t memory_bytes) const;
 
-  std::shared_ptr<link::UcxWorker> worker_;
+  std::shared_ptr<link::Puts> puts_;
   std::vector<Port> ports_;
-  std::unique_ptr<link::UcxMemory> memory_;
+  std::unique_ptr<link::OwnMemory> memory_;
   std::vector<Place> own_;
   std::vector<Place> theirs_;
-  std::vector<std::unique_ptr<link::UcxTarget>> targets_;
+  std::vector<std::unique_ptr<link::PutTarget>> targets_;
   std::shared_ptr<Sources> sources_;
 };
 

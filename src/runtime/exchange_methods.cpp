@@ -3,14 +3,17 @@
 #include <utility>
 
 #include "exchange/rdma.hpp"
+#include "link/ucx/ucx_memory.hpp"
+#include "runtime/universe.hpp"
 
 namespace couplet::runtime {
 
 ExchangeMethods::ExchangeMethods(message::Messenger& messenger, std::shared_ptr<link::UcxWorker> worker)
     : two_sided_(messenger) {
   if (worker != nullptr) {
-    over_ucx_.push_back(std::make_unique<exchange::RdmaFlagMaker>(worker));
-    over_ucx_.push_back(std::make_unique<exchange::RdmaBarrierMaker>(std::move(worker)));
+    const auto puts = std::make_shared<link::UcxPuts>(std::move(worker));
+    over_ucx_.push_back(std::make_unique<exchange::RdmaFlagMaker>(puts));
+    over_ucx_.push_back(std::make_unique<exchange::RdmaBarrierMaker>(puts));
   }
 }
 
@@ -28,6 +31,10 @@ std::vector<exchange::Maker*> ExchangeMethods::all(const std::vector<std::unique
     makers.push_back(mixed.get());
   }
   return makers;
+}
+
+std::unique_ptr<ExchangeMethods> make_exchange_methods(Universe& universe) {
+  return std::make_unique<ExchangeMethods>(universe.messenger(), ucx_worker_of(*universe.connections_));
 }
 
 }  // namespace couplet::runtime

@@ -42,7 +42,8 @@ Status take_links(const std::string& list, TransportOptions& options) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     const auto known = std::find(link_names.begin(), link_names.end(), name);
     if (known == link_names.end()) {
-      return fail(Code::config, "setting 'links' is '{}': no link '{}'; there are self, shm, tcp, file, ucx", list, name);
+      return fail(Code::config, "setting 'links' is '{}': no link '{}'; there are self, shm, tcp, file, ucx", list,
+                  name);
     }
     if (!has(name)) {
       options.links.push_back({*known});

@@ -25,6 +25,11 @@ constexpr std::uint64_t accept_interval_ns = 50'000;
 constexpr std::size_t max_looks_in_a_poll = 16;
 constexpr std::size_t endpoint_bytes = 22;  // address, port, scope
 
+Status consider_guest(TcpGuests* guests, const link::Offer& offer) {
+  return guests != nullptr ? guests->consider(offer)
+                           : fail(Code::unsupported, "the setting 'links' of the peer does not name ucx");
+}
+
 }  // namespace
 
 struct TcpTransport::Meeting {
@@ -50,7 +55,7 @@ Contact TcpTransport::contact_of(const os::Endpoint& endpoint) {
   return Contact(bytes);
 }
 
-Result<os::Endpoint> TcpTransport::endpoint_of(const Contact& contact) {
+Result<os::Endpoint> tcp_endpoint_of(const Contact& contact) {
   const auto bytes = contact.bytes();
   os::Endpoint endpoint;
   if (bytes.size() != endpoint_bytes) {
@@ -115,7 +120,7 @@ std::string TcpTransport::name_for(const Meeting& meeting) const {
 // ---- dialing --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Lane>> TcpTransport::dial(const Address& peer, Purpose purpose) {
-  COUPLET_TRY_VALUE(const os::Endpoint target, endpoint_of(peer.contact));
+  COUPLET_TRY_VALUE(const os::Endpoint target, tcp_endpoint_of(peer.contact));
   auto meeting = std::make_unique<Meeting>();
   meeting->own = true;
   meeting->peer = peer.party;
@@ -334,27 +339,19 @@ void TcpTransport::note_progress(Meeting& meeting) {
   }
 }
 
-Status TcpTransport::consider(const Meeting& meeting, const channel::HandshakePeer& proven) {
-  const link::Offer offer{{proven.id, proven.incarnation}, meeting.purpose};
-  if ((proven.features & channel::feature_ucx) != 0) {
-    return guests_ != nullptr
-               ? guests_->consider(offer)
-               : fail(Code::unsupported, "the setting 'links' of {} does not name ucx", host_.name_of(self_.id));
-  }
-  COUPLET_TRY(host_.consider(*this, offer));
-  // A dial that has not got through to the peer's system does not stand in the way of one that has.
-  const Meeting* const own = own_dial_to(proven.id);
-  return own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)
-             ? fail(Code::exists, "both have dialed; the dial of the lower number is used")
-             : Status();
-}
-
 void TcpTransport::decide(Meeting& meeting) {
   const auto& proven = meeting.handshake->peer();
   meeting.purpose = (proven.features & channel::feature_again) != 0 ? Purpose::again : Purpose::first;
-  const Status may = consider(meeting, proven);
+  const link::Offer offer{{proven.id, proven.incarnation}, meeting.purpose};
+  const bool is_guest = (proven.features & channel::feature_ucx) != 0;
+  Status may = is_guest ? consider_guest(options_.guests, offer) : host_.consider(*this, offer);
   if (may.code() == Code::not_yet) {
     return;
+  }
+  // A dial that has not got through to the peer's system does not stand in the way of one that has.
+  const Meeting* const own = own_dial_to(proven.id);
+  if (may.ok() && !is_guest && own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)) {
+    may = fail(Code::exists, "both have dialed; the dial of the lower number is used");
   }
   if (may.ok()) {
     meeting.peer = {proven.id, proven.incarnation};
@@ -369,7 +366,7 @@ void TcpTransport::conclude(Meeting& meeting) {
   meeting.over = true;
   const auto& proven = meeting.handshake->peer();
   if (!meeting.own && (proven.features & channel::feature_ucx) != 0) {
-    guests_->take({meeting.peer, meeting.purpose}, proven, std::move(meeting.socket));
+    options_.guests->take({meeting.peer, meeting.purpose}, proven, std::move(meeting.socket));
     return;
   }
   auto lane = link::make_tcp_lane(std::move(meeting.socket), options_.lane, session_keys(proven));

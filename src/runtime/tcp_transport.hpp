@@ -20,15 +20,6 @@
 
 namespace couplet::runtime {
 
-struct TcpTransportOptions {
-  link::TcpOptions lane;
-  std::size_t max_unproven_callers = 1024;
-  // A caller that has not proven itself in this time is disconnected.
-  std::uint64_t max_unproven_ns = 5'000'000'000;
-  // The limit for one dial, until there is a connection.
-  std::uint64_t max_connecting_ns = 5'000'000'000;
-};
-
 // Takes the connections to this listener that are for another transport.
 class TcpGuests {
  public:
@@ -39,6 +30,20 @@ class TcpGuests {
   virtual void take(const link::Offer& offer, const channel::HandshakePeer& peer, os::Descriptor socket) = 0;
 };
 
+struct TcpTransportOptions {
+  link::TcpOptions lane;
+  std::size_t max_unproven_callers = 1024;
+  // A caller that has not proven itself in this time is disconnected.
+  std::uint64_t max_unproven_ns = 5'000'000'000;
+  // The limit for one dial, until there is a connection.
+  std::uint64_t max_connecting_ns = 5'000'000'000;
+  // Callers with feature_ucx belong to it; it outlives the polls of the transport. nullptr: they are refused.
+  TcpGuests* guests = nullptr;
+};
+
+// Returns the endpoint of a contact; unsupported if it says that the peer does not listen.
+[[nodiscard]] Result<os::Endpoint> tcp_endpoint_of(const link::Contact& contact);
+
 class TcpTransport final : public link::Transport {
  public:
   // `self` is the identity of this process. Callers that came before have waited in the listener's backlog. host
@@ -48,13 +53,8 @@ class TcpTransport final : public link::Transport {
                                                     const channel::Secret& secret, const channel::HandshakeSelf& self,
                                                     const TcpTransportOptions& options = {});
   ~TcpTransport() override;
-  // From now on, callers with feature_ucx belong to `guests`, which outlives the polls of this transport. Without it
-  // they are refused.
-  void set_guests(TcpGuests& guests) noexcept { guests_ = &guests; }
   // Returns the contact of a process that listens at this endpoint.
   static link::Contact contact_of(const os::Endpoint& endpoint);
-  // Returns unsupported if the contact says that the peer does not listen.
-  static Result<os::Endpoint> endpoint_of(const link::Contact& contact);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "tcp"; }
   [[nodiscard]] link::Contact contact() const override { return contact_of(listener_->endpoint()); }
@@ -88,12 +88,10 @@ class TcpTransport final : public link::Transport {
   void conclude(Meeting& meeting);
   void give_up(Meeting& meeting, const Status& why);
   void unwatch(Meeting& meeting);
-  [[nodiscard]] Status consider(const Meeting& meeting, const channel::HandshakePeer& proven);
   [[nodiscard]] Meeting* own_dial_to(std::uint32_t peer);
   [[nodiscard]] std::string name_for(const Meeting& meeting) const;
 
   link::TransportHost& host_;
-  TcpGuests* guests_ = nullptr;
   std::unique_ptr<link::TcpListener> listener_;
   bool listening_ = false;  // callers wake this process
   std::uint64_t next_accept_ns_ = 0;

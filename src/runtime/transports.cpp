@@ -74,19 +74,18 @@ bool uses_ucx(const TransportOptions& options) {
                      [](const LinkWish& wish) { return wish.name == "ucx" && wish.in_use; });
 }
 
-// Makes the transport ucx, which takes its callers from tcp.
-Status add_ucx(connections::Connections& connections, universe::Membership& membership,
-               const TransportOptions& options, TcpGuests*& guests) {
+// Makes the transport ucx, if it is in use.
+Result<std::unique_ptr<UcxTransport>> make_ucx(link::TransportHost& host, universe::Membership& membership,
+                                               const TransportOptions& options) {
+  if (!uses_ucx(options)) {
+    return std::unique_ptr<UcxTransport>();
+  }
   os::Endpoint own;
   own.address = membership.peer(membership.id()).address;
   own.port = membership.peer(membership.id()).port;
-  const Result<std::shared_ptr<link::UcxWorker>> worker =
-      options.ucx_worker ? Result<std::shared_ptr<link::UcxWorker>>(options.ucx_worker) : options.no_ucx;
-  COUPLET_TRY_VALUE(auto made, UcxTransport::open(connections.host(), worker, membership.secret(),
-                                                  handshake_self(membership), own));
-  guests = made.get();
-  connections.add(std::move(made), true);
-  return {};
+  using Worker = std::shared_ptr<link::UcxWorker>;
+  return UcxTransport::open(host, options.ucx_worker ? Result<Worker>(options.ucx_worker) : options.no_ucx,
+                            membership.secret(), handshake_self(membership), own);
 }
 
 }  // namespace
@@ -117,12 +116,13 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
     return contact_of(membership, transport, id, peer);
   };
   auto made = std::make_unique<connections::Connections>(membership, engine, how, counters);
-  TcpTransport* tcp = nullptr;
-  TcpGuests* guests = nullptr;
+  COUPLET_TRY_VALUE(auto ucx, make_ucx(made->host(), membership, options));
+  TransportOptions all = options;
+  all.tcp.guests = ucx.get();
   for (const LinkWish& wish : options.links) {
     if (wish.name == "ucx") {
-      if (wish.in_use) {
-        COUPLET_TRY(add_ucx(*made, membership, options, guests));
+      if (ucx) {
+        made->add(std::move(ucx), true);
       }
       continue;
     }
@@ -132,16 +132,19 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
     if ((wish.name == "tcp" && !listener) || (wish.name == "file" && options.file_directory.empty())) {
       continue;
     }
-    COUPLET_TRY_VALUE(auto transport, make_transport(wish.name, membership, made->host(), listener, options));
-    if (wish.name == "tcp") {
-      tcp = static_cast<TcpTransport*>(transport.get());
-    }
+    COUPLET_TRY_VALUE(auto transport, make_transport(wish.name, membership, made->host(), listener, all));
     made->add(std::move(transport), wish.in_use);
   }
-  if (tcp != nullptr && guests != nullptr) {
-    tcp->set_guests(*guests);
-  }
   return made;
+}
+
+std::shared_ptr<link::UcxWorker> ucx_worker_of(const connections::Connections& connections) {
+  for (std::size_t index = 0; index < connections.count(); ++index) {
+    if (const auto* const ucx = dynamic_cast<const UcxTransport*>(&connections.at(index))) {
+      return ucx->worker();
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace couplet::runtime

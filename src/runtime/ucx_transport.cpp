@@ -45,14 +45,11 @@ struct UcxTransport::Meeting {
   }
 };
 
-Result<std::unique_ptr<UcxTransport>> UcxTransport::open(link::TransportHost& host,
-                                                         Result<std::shared_ptr<link::UcxWorker>> worker,
-                                                         const channel::Secret& secret,
-                                                         const channel::HandshakeSelf& self,
-                                                         const os::Endpoint& listens_at,
-                                                         const UcxTransportOptions& options) {
-  std::unique_ptr<UcxTransport> transport(new UcxTransport(host, worker.ok() ? *worker : nullptr, worker.status(),
-                                                           secret, self, listens_at, options));
+Result<std::unique_ptr<UcxTransport>> UcxTransport::open(
+    link::TransportHost& host, Result<std::shared_ptr<link::UcxWorker>> worker, const channel::Secret& secret,
+    const channel::HandshakeSelf& self, const os::Endpoint& listens_at, const UcxTransportOptions& options) {
+  std::unique_ptr<UcxTransport> transport(
+      new UcxTransport(host, worker.ok() ? *worker : nullptr, worker.status(), secret, self, listens_at, options));
   if (transport->worker_) {
     COUPLET_TRY(host.watch(*transport, transport->worker_->descriptor(), false));
   }
@@ -108,7 +105,7 @@ UcxTransport::Meeting* UcxTransport::own_dial_to(std::uint32_t peer) {
 // ---- dialing --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Lane>> UcxTransport::dial(const Address& peer, Purpose purpose) {
-  COUPLET_TRY_VALUE(const os::Endpoint target, TcpTransport::endpoint_of(peer.contact));
+  COUPLET_TRY_VALUE(const os::Endpoint target, tcp_endpoint_of(peer.contact));
   COUPLET_TRY(Status(unavailable_));
   auto meeting = std::make_unique<Meeting>();
   meeting->own = true;
@@ -213,7 +210,7 @@ bool UcxTransport::drive(Meeting& meeting, std::uint64_t now_ns) {
       watch(meeting);
       return true;
     }
-    const char* const what = meeting.connector    ? "{} has not answered within {} s"
+    const char* const what = meeting.connector ? "{} has not answered within {} s"
                              : meeting.meeting ? "nothing has come from {} through UCX within {} s"
                                                : "{} has not made the handshake within {} s";
     const std::string name = host_.name_of(meeting.peer.id);

@@ -71,7 +71,6 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   COUPLET_TRY(member_->attach(engine_.get()));
   COUPLET_TRY_VALUE(TransportOptions transport, transport_options(*member_, hub_directory));
   COUPLET_TRY(open_ucx(transport));
-  ucx_worker_ = transport.ucx_worker;
   COUPLET_TRY_VALUE(connections_, open_connections(*member_, *engine_, std::move(listener), transport, *counters_));
   COUPLET_TRY(make_messenger());
   environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_);

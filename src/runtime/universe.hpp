@@ -32,6 +32,8 @@
 
 namespace couplet::runtime {
 
+class ExchangeMethods;
+
 class Universe final {
  public:
   static Result<std::unique_ptr<Universe>> join(const universe::JoinWishes& wishes);
@@ -43,8 +45,6 @@ class Universe final {
   [[nodiscard]] const universe::Membership& membership() const noexcept { return *member_; }
   [[nodiscard]] message::Messenger& messenger() noexcept { return *messenger_; }
   [[nodiscard]] series::Environment& environment() noexcept { return *environment_; }
-  // Returns the worker of UCX; nullptr if the setting 'links' does not name ucx, or UCX is not there.
-  [[nodiscard]] const std::shared_ptr<link::UcxWorker>& ucx_worker() const noexcept { return ucx_worker_; }
   [[nodiscard]] message::Group& everyone() noexcept { return messenger_->universe_group(); }
   [[nodiscard]] message::Group& own_program() noexcept { return *own_program_; }
 
@@ -94,6 +94,7 @@ class Universe final {
  private:
   friend std::unique_ptr<Readiness> make_readiness(Universe& universe);
   friend std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);
+  friend std::unique_ptr<ExchangeMethods> make_exchange_methods(Universe& universe);
   Universe() = default;
   Status assemble(const universe::JoinWishes& wishes);
   Status make_messenger();
@@ -106,7 +107,6 @@ class Universe final {
   std::unique_ptr<universe::Membership> member_;
   std::unique_ptr<counters::Counters> counters_;  // in the page of the membership
   std::unique_ptr<engine::Engine> engine_;
-  std::shared_ptr<link::UcxWorker> ucx_worker_;
   std::unique_ptr<connections::Connections> connections_;
   std::unique_ptr<message::Messenger> messenger_;
   std::unique_ptr<SeriesEnvironment> environment_;
@@ -127,6 +127,9 @@ class Universe final {
 
 // Makes the object that waits for any of several things. It has to end before leave().
 [[nodiscard]] std::unique_ptr<Readiness> make_readiness(Universe& universe);
+
+// Makes the list of the methods of exchanges.
+[[nodiscard]] std::unique_ptr<ExchangeMethods> make_exchange_methods(Universe& universe);
 
 // Makes the object that carries out collective calls. It has to be shut before leave(), and destroyed afterwards.
 [[nodiscard]] std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);

@@ -15,6 +15,7 @@ inline constexpr const char* ucx_network = "tcp";
 [[nodiscard]] inline link::UcxOptions ucx_over(const std::string& transports) {
   link::UcxOptions options;
   options.transports = transports;
+  options.max_ending_ns = 20'000'000;  // both workers are in one thread, so the other one does not answer meanwhile
   return options;
 }
 

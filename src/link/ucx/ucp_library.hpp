@@ -9,15 +9,15 @@
 #include "base/status.hpp"
 
 // NOLINTNEXTLINE(cppcoreguidelines-macro-usage): the list is used for the declarations and for the look-up
-#define COUPLET_UCP_FUNCTIONS(each)                                                                                   \
-  each(ucp_get_version_string) each(ucp_config_read) each(ucp_config_modify) each(ucp_config_release)                 \
-      each(ucp_init_version) each(ucp_cleanup) each(ucp_worker_create) each(ucp_worker_destroy)                       \
-          each(ucp_worker_get_address) each(ucp_worker_release_address) each(ucp_worker_progress)                     \
-              each(ucp_worker_get_efd) each(ucp_worker_arm) each(ucp_worker_fence) each(ucp_worker_set_am_recv_handler) \
-                  each(ucp_ep_create) each(ucp_ep_close_nbx) each(ucp_ep_flush_nbx) each(ucp_am_send_nbx)             \
-                      each(ucp_am_data_release) each(ucp_request_free)                     \
-                          each(ucp_mem_map) each(ucp_mem_query) each(ucp_mem_unmap) each(ucp_rkey_pack)               \
-                              each(ucp_rkey_buffer_release) each(ucp_ep_rkey_unpack) each(ucp_rkey_destroy)           \
+#define COUPLET_UCP_FUNCTIONS(each)                                                                                 \
+  each(ucp_get_version_string) each(ucp_config_read) each(ucp_config_modify) each(ucp_config_release)               \
+      each(ucp_init_version) each(ucp_cleanup) each(ucp_worker_create) each(ucp_worker_destroy)                     \
+          each(ucp_worker_get_address) each(ucp_worker_release_address) each(ucp_worker_progress)                   \
+              each(ucp_worker_get_efd) each(ucp_worker_arm) each(ucp_worker_fence)                                  \
+                  each(ucp_worker_set_am_recv_handler) each(ucp_ep_create) each(ucp_ep_close_nbx)                   \
+                      each(ucp_ep_flush_nbx) each(ucp_am_send_nbx) each(ucp_am_data_release) each(ucp_request_free) \
+                          each(ucp_mem_map) each(ucp_mem_query) each(ucp_mem_unmap) each(ucp_rkey_pack)             \
+                              each(ucp_rkey_buffer_release) each(ucp_ep_rkey_unpack) each(ucp_rkey_destroy)         \
                                   each(ucp_put_nbx) each(ucs_status_string)
 
 namespace couplet::link {

@@ -1,6 +1,7 @@
-// The state of a worker, and what UCX calls back. Only files of this folder include this one.
+// A worker, as this folder sees it, and what UCX calls back. Only files of this folder include this one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -41,17 +42,16 @@ struct UcxCore {
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
   std::string address;
-  std::uint64_t fork_generation = os::fork_generation();  // of the process that has opened the worker
+  std::uint64_t fork_generation = os::fork_generation();  // that of the opening process
   int descriptor = -1;
   std::uint64_t progress_count = 0;
   bool progresses = false;
-  bool wants_sweep = false;  // an endpoint may have something to do
+  bool wants_sweep = false;                              // an endpoint may have something to do
   std::unordered_map<std::uint64_t, UcxInbox*> inboxes;  // by token
   std::vector<std::unique_ptr<UcxEndpoint>> endpoints;
-  std::vector<std::shared_ptr<void>> kept;  // what UCX may still use
-  std::vector<ucp_mem_h> buried_memory;  // peers may still put into it
-  std::vector<std::unique_ptr<UcxBlock>> short_blocks;  // free ones
-  std::vector<std::unique_ptr<UcxBlock>> long_blocks;
+  std::vector<std::shared_ptr<void>> kept;                            // what UCX may still use
+  std::vector<ucp_mem_h> buried_memory;                               // peers may still put into it
+  std::array<std::vector<std::unique_ptr<UcxBlock>>, 2> free_blocks;  // short and long ones
 
   // Returns a block with room for so many bytes. Throws std::bad_alloc.
   std::unique_ptr<UcxBlock> take_block(std::size_t bytes);

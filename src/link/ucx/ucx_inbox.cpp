@@ -59,8 +59,8 @@ void UcxInbox::consume() noexcept {
 
 bool UcxInbox::may_come(std::uint64_t number, std::size_t bytes) noexcept {
   const std::size_t longest = worker_->options().record_bytes + wire::record_bytes;
-  if (number < consumed_.records || number - consumed_.records >= slots_.size() ||
-      slot(number).kept != nullptr || bytes == 0 || bytes > longest) {
+  if (number < consumed_.records || number - consumed_.records >= slots_.size() || slot(number).kept != nullptr ||
+      bytes == 0 || bytes > longest) {
     set_failure(fail(Code::protocol, "ucx: record {} of {} bytes has come while record {} is due", number, bytes,
                      consumed_.records));
     return false;

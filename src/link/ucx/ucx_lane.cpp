@@ -149,8 +149,8 @@ std::size_t UcxLane::plain_room() const noexcept {
   const std::uint64_t records = sending_.sent.records - std::min(credit.records, sending_.sent.records);
   const std::uint64_t bytes = sending_.sent.bytes - std::min(credit.bytes, sending_.sent.bytes);
   const std::size_t most = send_seal_ ? wire::record_plain_bytes : options_.record_bytes;
-  const bool is_full = records >= options_.max_unread_records || bytes + most + seal_added_bytes >
-                                                                     options_.max_unread_bytes;
+  const bool is_full =
+      records >= options_.max_unread_records || bytes + most + seal_added_bytes > options_.max_unread_bytes;
   return is_full || !endpoint().failure().ok() ? 0 : most;
 }
 
@@ -192,10 +192,8 @@ void UcxLane::send_record(const wire::FrameHeader& header, std::span<const std::
   if (send_seal_) {
     COUPLET_ASSERT(send_seal_->seal(std::span(sending_.plain).first(count), block->memory.get()) == body_bytes);
   }
-  block->head = wire::encode_ucx_head({.kind = wire::UcxKind::data,
-                                       .token = connection_.peer_token,
-                                       .number = sending_.sent.records,
-                                       .bytes = 0});
+  block->head = wire::encode_ucx_head(
+      {.kind = wire::UcxKind::data, .token = connection_.peer_token, .number = sending_.sent.records, .bytes = 0});
   endpoint().send(std::move(block), body_bytes);
   ++sending_.sent.records;
   sending_.sent.bytes += body_bytes;
@@ -305,9 +303,8 @@ UcxLane::Step UcxLane::begin_frame(FrameReceiver& receiver, std::span<const std:
   const auto payload = bytes.subspan(wire::frame_header_bytes);
   if (header.magic != wire::frame_magic || header.payload_bytes > traits_.largest_payload ||
       payload.size() > header.payload_bytes) {
-    set_failure(fail(Code::protocol,
-                     "ucx: no frame begins with {:#04x}, or has {} bytes and {} in its first record", header.magic,
-                     header.payload_bytes, payload.size()));
+    set_failure(fail(Code::protocol, "ucx: no frame begins with {:#04x}, or has {} bytes and {} in its first record",
+                     header.magic, header.payload_bytes, payload.size()));
     return Step::failed;
   }
   const bool complete = payload.size() == header.payload_bytes;

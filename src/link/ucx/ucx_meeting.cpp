@@ -70,8 +70,8 @@ Status UcxMeeting::introduce() {
   connection_->peer_token = introduction.token;
   COUPLET_TRY_VALUE(connection_->endpoint, connection_->worker->core().connect(introduction));
   auto block = connection_->worker->core().take_block(0);
-  block->head = wire::encode_ucx_head(
-      {.kind = wire::UcxKind::hello, .token = connection_->peer_token, .number = 0, .bytes = 0});
+  block->head =
+      wire::encode_ucx_head({.kind = wire::UcxKind::hello, .token = connection_->peer_token, .number = 0, .bytes = 0});
   connection_->endpoint->send(std::move(block), 0);
   state_ = State::greeting;
   return {};

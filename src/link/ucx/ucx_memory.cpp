@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t max_key_bytes = 8192;
 constexpr std::uint64_t max_memory_bytes = std::uint64_t{1} << 46U;
 
-Status count(UcxCore& core, ucs_status_ptr_t request, UcxTally& tally) noexcept {
+Status count(UcxCore& core, ucs_status_ptr_t request, PutTally& tally) noexcept {
   if (is_failure(request)) {
     return ucx_failure(core.ucp, Code::peer_lost, "UCX cannot put", failure_of(request));
   }
@@ -23,16 +23,17 @@ Status count(UcxCore& core, ucs_status_ptr_t request, UcxTally& tally) noexcept 
 }
 
 void on_done(void* request, ucs_status_t status, void* counted) noexcept {
-  UcxTally& tally = *static_cast<UcxTally*>(counted);
+  PutTally& tally = *static_cast<PutTally*>(counted);
+  auto& core = *static_cast<UcxCore*>(tally.owner);
   --tally.under_way;
   if (status != UCS_OK && tally.failure.ok()) {
-    tally.failure = ucx_failure(tally.core->ucp, Code::peer_lost, "UCX could not put", status);
+    tally.failure = ucx_failure(core.ucp, Code::peer_lost, "UCX could not put", status);
   }
-  tally.core->ucp.ucp_request_free(request);
+  core.ucp.ucp_request_free(request);
 }
 
-ucp_request_param_t how_to_count(UcxCore& core, UcxTally& tally) noexcept {
-  tally.core = &core;
+ucp_request_param_t how_to_count(UcxCore& core, PutTally& tally) noexcept {
+  tally.owner = &core;
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   how.cb.send = &on_done;
@@ -40,11 +41,29 @@ ucp_request_param_t how_to_count(UcxCore& core, UcxTally& tally) noexcept {
   return how;
 }
 
-}  // namespace
-
 // ---- own memory -----------------------------------------------------------------------------------------------------
 
-Result<std::unique_ptr<UcxMemory>> UcxMemory::open(std::shared_ptr<UcxWorker> worker, std::size_t bytes) {
+class UcxMemory final : public OwnMemory {
+ public:
+  static Result<std::unique_ptr<OwnMemory>> open(std::shared_ptr<UcxWorker> worker, std::size_t bytes);
+  ~UcxMemory() override;
+  UcxMemory(const UcxMemory&) = delete;
+  UcxMemory& operator=(const UcxMemory&) = delete;
+
+  [[nodiscard]] std::byte* data() const noexcept override { return data_; }
+  [[nodiscard]] Result<std::string> invitation() const override;
+  void no_longer_shared() noexcept override { is_shared_ = false; }
+
+ private:
+  UcxMemory(std::shared_ptr<UcxWorker> worker, std::size_t bytes) : worker_(std::move(worker)), bytes_(bytes) {}
+  std::shared_ptr<UcxWorker> worker_;
+  std::size_t bytes_;
+  ucp_mem_h handle_ = nullptr;
+  std::byte* data_ = nullptr;
+  bool is_shared_ = true;
+};
+
+Result<std::unique_ptr<OwnMemory>> UcxMemory::open(std::shared_ptr<UcxWorker> worker, std::size_t bytes) {
   if (bytes > max_memory_bytes) {
     return fail(Code::unsupported, "memory of {} bytes cannot be shared", bytes);
   }
@@ -74,7 +93,7 @@ Result<std::unique_ptr<UcxMemory>> UcxMemory::open(std::shared_ptr<UcxWorker> wo
     return fail(Code::unsupported, "UCX gives memory that is not aligned to 64 bytes");
   }
   std::memset(memory->data_, 0, memory->bytes_);
-  return memory;
+  return std::unique_ptr<OwnMemory>(std::move(memory));
 }
 
 UcxMemory::~UcxMemory() {
@@ -83,9 +102,9 @@ UcxMemory::~UcxMemory() {
   }
   UcxCore& core = worker_->core();
   if (is_shared_) {
-    core.buried_memory.push_back(static_cast<ucp_mem_h>(handle_));
+    core.buried_memory.push_back(handle_);
   } else {
-    core.ucp.ucp_mem_unmap(core.context, static_cast<ucp_mem_h>(handle_));
+    core.ucp.ucp_mem_unmap(core.context, handle_);
   }
 }
 
@@ -93,7 +112,7 @@ Result<std::string> UcxMemory::invitation() const {
   UcxCore& core = worker_->core();
   void* key = nullptr;
   std::size_t key_bytes = 0;
-  const ucs_status_t status = core.ucp.ucp_rkey_pack(core.context, static_cast<ucp_mem_h>(handle_), &key, &key_bytes);
+  const ucs_status_t status = core.ucp.ucp_rkey_pack(core.context, handle_, &key, &key_bytes);
   if (status != UCS_OK) {
     return ucx_failure(core.ucp, Code::unsupported, "UCX does not let peers into its memory", status);
   }
@@ -108,28 +127,39 @@ Result<std::string> UcxMemory::invitation() const {
 
 // ---- the memory of a peer -------------------------------------------------------------------------------------------
 
-struct UcxTarget::State {
-  std::shared_ptr<UcxWorker> worker;
-  UcxEndpoint* endpoint = nullptr;
-  ucp_rkey_h key = nullptr;
-  std::uint64_t address = 0;
+class UcxTarget final : public PutTarget {
+ public:
+  static Result<std::unique_ptr<PutTarget>> open(std::shared_ptr<UcxWorker> worker, std::string_view invitation);
+  ~UcxTarget() override;
+  UcxTarget(const UcxTarget&) = delete;
+  UcxTarget& operator=(const UcxTarget&) = delete;
+
+  [[nodiscard]] std::uint64_t bytes() const noexcept override { return bytes_; }
+  Status put(const void* from, std::size_t bytes, std::uint64_t offset, PutTally& tally) override;
+  Status flush(PutTally& tally) override;
+
+ private:
+  explicit UcxTarget(std::shared_ptr<UcxWorker> worker) : worker_(std::move(worker)) {}
+  std::shared_ptr<UcxWorker> worker_;
+  UcxEndpoint* endpoint_ = nullptr;
+  ucp_rkey_h key_ = nullptr;
+  std::uint64_t address_ = 0;
+  std::uint64_t bytes_ = 0;
 };
 
-UcxTarget::UcxTarget(std::unique_ptr<State> state) : state_(std::move(state)) {}
-
 UcxTarget::~UcxTarget() {
-  if (!state_->worker->mine()) {
+  if (!worker_->mine()) {
     return;
   }
-  if (state_->key != nullptr) {
-    state_->worker->core().ucp.ucp_rkey_destroy(state_->key);
+  if (key_ != nullptr) {
+    worker_->core().ucp.ucp_rkey_destroy(key_);
   }
-  if (state_->endpoint != nullptr) {
-    state_->endpoint->close();
+  if (endpoint_ != nullptr) {
+    endpoint_->close();
   }
 }
 
-Result<std::unique_ptr<UcxTarget>> UcxTarget::open(std::shared_ptr<UcxWorker> worker, std::string_view invitation) {
+Result<std::unique_ptr<PutTarget>> UcxTarget::open(std::shared_ptr<UcxWorker> worker, std::string_view invitation) {
   wire::FieldReader reader(invitation, "an invitation to memory of UCX");
   const std::string introduction = reader.take_text("introduction", wire::max_ucx_address_bytes + 64);
   const std::string key = reader.take_text("key", max_key_bytes);
@@ -137,41 +167,49 @@ Result<std::unique_ptr<UcxTarget>> UcxTarget::open(std::shared_ptr<UcxWorker> wo
   const auto bytes = reader.take<std::uint64_t>("bytes", 1, max_memory_bytes);
   COUPLET_TRY(reader.finish());
   COUPLET_TRY_VALUE(const auto peer, wire::decode_ucx_introduction(introduction));
-  std::unique_ptr<UcxTarget> target(new UcxTarget(std::make_unique<State>()));
-  State& state = *target->state_;
-  state.worker = std::move(worker);
-  state.address = address;
+  std::unique_ptr<UcxTarget> target(new UcxTarget(std::move(worker)));
+  target->address_ = address;
   target->bytes_ = bytes;
-  UcxCore& core = state.worker->core();
-  COUPLET_TRY_VALUE(state.endpoint, core.connect(peer));
-  const ucs_status_t status = core.ucp.ucp_ep_rkey_unpack(state.endpoint->handle(), key.data(), &state.key);
+  UcxCore& core = target->worker_->core();
+  COUPLET_TRY_VALUE(target->endpoint_, core.connect(peer));
+  const ucs_status_t status = core.ucp.ucp_ep_rkey_unpack(target->endpoint_->handle(), key.data(), &target->key_);
   if (status != UCS_OK) {
-    state.key = nullptr;
+    target->key_ = nullptr;
     return ucx_failure(core.ucp, Code::unsupported, "UCX has no way to the memory of the peer", status);
   }
-  return target;
+  return std::unique_ptr<PutTarget>(std::move(target));
 }
 
-Status UcxTarget::put(const void* from, std::size_t bytes, std::uint64_t offset, UcxTally& tally) {
+Status UcxTarget::put(const void* from, std::size_t bytes, std::uint64_t offset, PutTally& tally) {
   COUPLET_ASSERT(offset <= bytes_ && bytes <= bytes_ - offset);
-  UcxCore& core = state_->worker->core();
-  COUPLET_TRY(Status(state_->endpoint->failure()));
+  UcxCore& core = worker_->core();
+  COUPLET_TRY(Status(endpoint_->failure()));
   const ucp_request_param_t how = how_to_count(core, tally);
-  ucs_status_ptr_t const request = core.ucp.ucp_put_nbx(state_->endpoint->handle(), from, bytes,
-                                                        state_->address + offset, state_->key, &how);
+  ucs_status_ptr_t const request =
+      core.ucp.ucp_put_nbx(endpoint_->handle(), from, bytes, address_ + offset, key_, &how);
   return count(core, request, tally);
 }
 
-Status UcxTarget::flush(UcxTally& tally) {
-  UcxCore& core = state_->worker->core();
-  COUPLET_TRY(Status(state_->endpoint->failure()));
+Status UcxTarget::flush(PutTally& tally) {
+  UcxCore& core = worker_->core();
+  COUPLET_TRY(Status(endpoint_->failure()));
   const ucp_request_param_t how = how_to_count(core, tally);
-  ucs_status_ptr_t const request = core.ucp.ucp_ep_flush_nbx(state_->endpoint->handle(), &how);
+  ucs_status_ptr_t const request = core.ucp.ucp_ep_flush_nbx(endpoint_->handle(), &how);
   return count(core, request, tally);
 }
 
-Status ucx_fence(UcxWorker& worker) {
-  UcxCore& core = worker.core();
+}  // namespace
+
+Result<std::unique_ptr<OwnMemory>> UcxPuts::own(std::size_t bytes) {
+  return UcxMemory::open(worker_, bytes);
+}
+
+Result<std::unique_ptr<PutTarget>> UcxPuts::target(std::string_view invitation) {
+  return UcxTarget::open(worker_, invitation);
+}
+
+Status UcxPuts::fence() {
+  UcxCore& core = worker_->core();
   const ucs_status_t status = core.ucp.ucp_worker_fence(core.worker);
   return status == UCS_OK ? Status() : ucx_failure(core.ucp, Code::system, "UCX cannot order what was put", status);
 }

@@ -56,9 +56,8 @@ bool shares_memory(const UcxOptions& options) {
   const char* const variable = std::getenv("UCX_TLS");
   const std::string wanted = !options.transports.empty() ? options.transports : variable == nullptr ? "" : variable;
   constexpr std::array<std::string_view, 7> names = {"all", "posix", "sysv", "shm", "sm", "mm", "xpmem"};
-  return wanted.empty() || wanted.starts_with('^') || std::any_of(names.begin(), names.end(), [&](auto name) {
-           return wanted.find(name) != std::string::npos;
-         });
+  return wanted.empty() || wanted.starts_with('^') ||
+         std::any_of(names.begin(), names.end(), [&](auto name) { return wanted.find(name) != std::string::npos; });
 }
 
 Status open_context(UcxCore& core) {
@@ -82,10 +81,10 @@ Status open_context(UcxCore& core) {
     return {};
   }
   core.context = nullptr;
-  return ucx_failure(core.ucp, wanted.empty() ? Code::system : Code::config,
-                     wanted.empty() ? "UCX opens no context"
-                                    : fmt::format("UCX opens no context with the transports '{}'", wanted),
-                     status);
+  return ucx_failure(
+      core.ucp, wanted.empty() ? Code::system : Code::config,
+      wanted.empty() ? "UCX opens no context" : fmt::format("UCX opens no context with the transports '{}'", wanted),
+      status);
 }
 
 Status open_worker(UcxCore& core) {
@@ -114,8 +113,8 @@ Status open_worker(UcxCore& core) {
     return ucx_failure(core.ucp, Code::system, "UCX has no descriptor to sleep on", status);
   }
   ucp_am_handler_param_t handler{};
-  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                       UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
+                       UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
   handler.id = wire::ucx_handler;
   handler.flags = UCP_AM_FLAG_PERSISTENT_DATA;
   handler.cb = &on_message;
@@ -130,7 +129,7 @@ Status open_worker(UcxCore& core) {
 
 std::unique_ptr<UcxBlock> UcxCore::take_block(std::size_t bytes) {
   const bool is_short = bytes <= short_block_bytes;
-  auto& free_ones = is_short ? short_blocks : long_blocks;
+  auto& free_ones = free_blocks[is_short ? 0 : 1];
   if (!free_ones.empty()) {
     auto block = std::move(free_ones.back());
     free_ones.pop_back();
@@ -139,13 +138,13 @@ std::unique_ptr<UcxBlock> UcxCore::take_block(std::size_t bytes) {
   auto block = std::make_unique<UcxBlock>();
   block->capacity = is_short ? short_block_bytes : std::max<std::size_t>(options.record_bytes, wire::record_bytes);
   block->memory = std::make_unique_for_overwrite<std::byte[]>(block->capacity);
-  (is_short ? short_blocks : long_blocks).reserve(is_short ? max_free_short_blocks : max_free_long_blocks);
+  free_ones.reserve(is_short ? max_free_short_blocks : max_free_long_blocks);
   return block;
 }
 
 void UcxCore::give_back(std::unique_ptr<UcxBlock> block) noexcept {
   const bool is_short = block->capacity == short_block_bytes;
-  auto& free_ones = is_short ? short_blocks : long_blocks;
+  auto& free_ones = free_blocks[is_short ? 0 : 1];
   if (free_ones.size() < (is_short ? max_free_short_blocks : max_free_long_blocks)) {
     free_ones.push_back(std::move(block));  // there is room, see take_block()
   }

@@ -29,7 +29,7 @@ struct UcxOptions {
   // How long a peer that has ended its direction may leave out what it said that it has sent.
   std::uint64_t max_silence_ns = 3'000'000'000;
   // How long the end of the worker waits for what was sent.
-  std::uint64_t max_ending_ns = 1'000'000'000;
+  std::uint64_t max_ending_ns = 200'000'000;
 };
 
 struct UcxCore;

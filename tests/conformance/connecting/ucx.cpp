@@ -1,8 +1,9 @@
+#include "support/ucx.hpp"
+
 #include <unistd.h>
 
 #include "connecting_case.hpp"
 #include "runtime/ucx_transport.hpp"
-#include "support/ucx.hpp"
 
 namespace couplet::conformance {
 namespace {
@@ -11,9 +12,7 @@ namespace {
 class BothTransports final : public link::Transport {
  public:
   BothTransports(std::unique_ptr<runtime::TcpTransport> tcp, std::unique_ptr<runtime::UcxTransport> ucx)
-      : tcp_(std::move(tcp)), ucx_(std::move(ucx)) {
-    tcp_->set_guests(*ucx_);
-  }
+      : ucx_(std::move(ucx)), tcp_(std::move(tcp)) {}
   [[nodiscard]] std::string_view name() const noexcept override { return ucx_->name(); }
   [[nodiscard]] link::Contact contact() const override { return ucx_->contact(); }
   [[nodiscard]] bool may_break() const noexcept override { return ucx_->may_break(); }
@@ -29,8 +28,8 @@ class BothTransports final : public link::Transport {
   }
 
  private:
-  std::unique_ptr<runtime::TcpTransport> tcp_;
   std::unique_ptr<runtime::UcxTransport> ucx_;
+  std::unique_ptr<runtime::TcpTransport> tcp_;
 };
 
 struct UcxPlace final : Place {
@@ -46,10 +45,12 @@ struct UcxPlace final : Place {
     speaker.features = features;
     auto listener = link::TcpListener::open(os::resolve("127.0.0.1:0").value()).value();
     const os::Endpoint endpoint = listener->endpoint();
-    auto tcp = runtime::TcpTransport::open(host, std::move(listener), secret, speaker).value();
     auto worker = link::UcxWorker::open(test::ucx_over(transports));
-    return std::make_unique<BothTransports>(
-        std::move(tcp), runtime::UcxTransport::open(host, worker, secret, speaker, endpoint).value());
+    auto ucx = runtime::UcxTransport::open(host, worker, secret, speaker, endpoint).value();
+    runtime::TcpTransportOptions options;
+    options.guests = ucx.get();
+    auto tcp = runtime::TcpTransport::open(host, std::move(listener), secret, speaker, options).value();
+    return std::make_unique<BothTransports>(std::move(tcp), std::move(ucx));
   }
   void pause() override { ::usleep(200); }
 };

@@ -1,6 +1,7 @@
 #include "exchange/rdma.hpp"
 
 #include "exchange_case.hpp"
+#include "link/ucx/ucx_memory.hpp"
 #include "support/ucx.hpp"
 
 namespace couplet::conformance {
@@ -10,7 +11,8 @@ template <typename Maker>
 std::function<Makers(Party&)> makers_over(const char* transports) {
   return [transports](Party& /*party*/) {
     Makers makers;
-    makers.push_back(std::make_unique<Maker>(link::UcxWorker::open(test::ucx_over(transports)).value()));
+    makers.push_back(std::make_unique<Maker>(
+        std::make_shared<link::UcxPuts>(link::UcxWorker::open(test::ucx_over(transports)).value())));
     return makers;
   };
 }

@@ -1,10 +1,11 @@
+#include "support/ucx.hpp"
+
 #include <fcntl.h>
 #include <sys/socket.h>
 
 #include "link/ucx/ucx_meeting.hpp"
 #include "link_case.hpp"
 #include "support/child.hpp"
-#include "support/ucx.hpp"
 
 namespace couplet::conformance {
 

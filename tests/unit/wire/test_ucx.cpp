@@ -71,11 +71,11 @@ TEST(UcxIntroduction, CutAndWrongOnesAreRefused) {
     changed[place] = static_cast<char>(value);
     return decode_ucx_introduction(changed).code();
   };
-  EXPECT_EQ(with(0, 'X'), Code::protocol);   // another magic number
-  EXPECT_EQ(with(4, 2), Code::version);      // a later version
-  EXPECT_EQ(with(5, 2), Code::protocol);     // a flag that does not exist
-  EXPECT_EQ(with(24, 0), Code::protocol);    // no address
-  EXPECT_EQ(with(26, 1), Code::protocol);    // an address that is too long
+  EXPECT_EQ(with(0, 'X'), Code::protocol);  // another magic number
+  EXPECT_EQ(with(4, 2), Code::version);     // a later version
+  EXPECT_EQ(with(5, 2), Code::protocol);    // a flag that does not exist
+  EXPECT_EQ(with(24, 0), Code::protocol);   // no address
+  EXPECT_EQ(with(26, 1), Code::protocol);   // an address that is too long
   std::string without_token = image;
   without_token.replace(8, 8, std::string(8, '\0'));
   EXPECT_EQ(decode_ucx_introduction(without_token).code(), Code::protocol);

@@ -14,7 +14,6 @@ Status absent() {
 
 struct UcxCore {};
 struct UcxConnection {};
-struct UcxTarget::State {};
 
 // No worker is ever made, so nothing else here is called.
 Result<std::shared_ptr<UcxWorker>> UcxWorker::open(const UcxOptions& /*options*/) {
@@ -54,25 +53,13 @@ int UcxMeeting::descriptor() const noexcept {
   return -1;
 }
 
-Result<std::unique_ptr<UcxMemory>> UcxMemory::open(std::shared_ptr<UcxWorker> /*worker*/, std::size_t /*bytes*/) {
+Result<std::unique_ptr<OwnMemory>> UcxPuts::own(std::size_t /*bytes*/) {
   return absent();
 }
-UcxMemory::~UcxMemory() = default;
-Result<std::string> UcxMemory::invitation() const {
+Result<std::unique_ptr<PutTarget>> UcxPuts::target(std::string_view /*invitation*/) {
   return absent();
 }
-Result<std::unique_ptr<UcxTarget>> UcxTarget::open(std::shared_ptr<UcxWorker> /*worker*/,
-                                                   std::string_view /*invitation*/) {
-  return absent();
-}
-UcxTarget::~UcxTarget() = default;
-Status UcxTarget::put(const void* /*from*/, std::size_t /*bytes*/, std::uint64_t /*offset*/, UcxTally& /*tally*/) {
-  return absent();
-}
-Status UcxTarget::flush(UcxTally& /*tally*/) {
-  return absent();
-}
-Status ucx_fence(UcxWorker& /*worker*/) {
+Status UcxPuts::fence() {
   return absent();
 }
 
