@@ -3,10 +3,10 @@ limits.
 
 Everything is measured side by side in one run, by many short samples in rounds (ours, each baseline, the limit, ours,
 ...). The programs are kept alive, and block in read() while another pair is measured. `us` is half a round trip. `GB/s`
-is a ping-pong over shm and a stream over tcp, ucx and files. `ratio` is ours to theirs, the median over the rounds: for
-us below 1 is better, for GB/s above 1. `file` goes through a shared directory, and is compared with our own tcp, since no
-baseline works without a network. `ucx` is UCX over shared memory (`+tcp`: over its own tcp), and is compared with our
-own shm and tcp. `+50peers` and `+250peers` have that many other peers that sleep, each with an open
+is a ping-pong over shm and a stream over tcp, ucx and files. `ratio` is ours to theirs, the median over the rounds:
+for us below 1 is better, for GB/s above 1. `file` goes through a shared directory, and is compared with our own tcp,
+since no baseline works without a network. `ucx` is UCX over shared memory (`+tcp`: over its own tcp), and is compared
+with our own shm and tcp. `+50peers` and `+250peers` have that many other peers that sleep, each with an open
 connection; `no_other_peers` is the same without them.
 """
 
