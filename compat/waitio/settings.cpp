@@ -185,6 +185,7 @@ LinkVariables::LinkVariables(const Settings& settings) {
   }
   const char* links = settings.type == CommType::file     ? "self,shm,file"
                       : settings.type == CommType::hybrid ? "self,shm,tcp,file"
+                      : settings.type == CommType::verbs  ? "self,shm,ucx,tcp"
                                                           : "self,shm,tcp";
   if (variable("COUPLET_LINKS").empty()) {
     ::setenv("COUPLET_LINKS", links, 1);

@@ -34,6 +34,7 @@ enum Feature : std::uint64_t {
   feature_cma = 4,             // process_vm_readv is allowed
   feature_authentication = 8,  // a keyed tag on everything is demanded; the demand of one side is enough
   feature_again = 16,          // only of an initiator: it has lost its connection, and resumes its channel
+  feature_ucx = 64,            // only of an initiator: the connection is for a lane over UCX, and no lane itself
 };
 
 using Nonce = std::array<std::uint8_t, wire::handshake_nonce_bytes>;
