@@ -3,13 +3,14 @@ limits.
 
 Everything is measured side by side in one run, by many short samples in rounds (ours, each baseline, the limit, ours,
 ...). The programs are kept alive, and block in read() while another pair is measured. `us` is half a round trip. `GB/s`
-is a ping-pong over shm and a stream over tcp, files and hybrid connections. `ratio` is ours to theirs, the median over
-the rounds: for us below 1 is better, for GB/s above 1. `file` goes through a shared directory, and is compared with our
-own tcp, since no baseline works without a network. `hybrid` joins two network namespaces by a cable that is slowed to 1
-Gbit/s, and is compared with each of its two parts; the directory of its long messages is local memory. `+50peers` and
-`+250peers` have that many other peers that sleep, each with an open connection; `no_other_peers` is the same without
-them. `+4pairs` are so many pairs of processes that communicate at the same time: `us` is half a round trip of one of
-them, and `GB/s` the sum of all. `+4streams` are so many connections over tcp; `one_stream` is the same over one.
+is a ping-pong over shm and a stream over tcp, ucx, files and hybrid connections. `ratio` is ours to theirs, the median
+over the rounds: for us below 1 is better, for GB/s above 1. `file` goes through a shared directory, and is compared with
+our own tcp, since no baseline works without a network. `ucx` is UCX over shared memory (`+tcp`: over its own tcp), and
+is compared with our own shm and tcp. `hybrid` joins two network namespaces by a cable that is slowed to 1 Gbit/s, and is
+compared with each of its two parts; the directory of its long messages is local memory. `+50peers` and `+250peers` have
+that many other peers that sleep, each with an open connection; `no_other_peers` is the same without them. `+4pairs` are
+so many pairs of processes that communicate at the same time: `us` is half a round trip of one of them, and `GB/s` the
+sum of all. `+4streams` are so many connections over tcp; `one_stream` is the same over one.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ CASES = [
     *("shm/8B", "shm/8B+tcp", "shm/8B+50peers", "shm/128B", "shm/64KiB", "shm/1MiB", "shm/16MiB"),
     *("tcp/8B", "tcp/8B+250peers", "tcp/64KiB", "tcp/1MiB", "tcp/8B+encrypted", "tcp/1MiB+encrypted"),
     *("file/8B", "file/1MiB", "file/16MiB"),
+    *("ucx/8B", "ucx/64KiB", "ucx/1MiB", "ucx/8B+tcp", "ucx/1MiB+tcp"),
     *("hybrid/8B", "hybrid/64KiB", "hybrid/1MiB", "hybrid/16MiB"),
 ]
 COUNTS = (2, 4, 8)
@@ -82,6 +84,9 @@ def ours_of(arena: Arena, link: str, variant: str) -> Contender:
     if link == "file":
         directory = str(arena.directory / "file")
         return arena.couplet("couplet-file", COUPLET_LINKS="self,file", COUPLET_FILE_DIRECTORY=directory)
+    if link == "ucx":
+        over = "tcp" if variant == "tcp" else "posix,cma"
+        return arena.couplet(f"couplet-ucx-{over}", COUPLET_LINKS="self,ucx", COUPLET_UCX_TLS=over)
     links = {"COUPLET_LINKS": "self,tcp"} if link == "tcp" else {}
     if variant.endswith("pairs"):
         pairs = int(variant.removesuffix("pairs"))
@@ -105,6 +110,8 @@ def ours_of(arena: Arena, link: str, variant: str) -> Contender:
 def baselines_of(arena: Arena, link: str, variant: str) -> dict[str, Contender | None]:
     if link == "file":
         return {"tcp": ours_of(arena, "tcp", "")}
+    if link == "ucx":
+        return {own: ours_of(arena, own, "") for own in ("tcp", "shm")}
     if link == "hybrid":
         return {kind: across_the_cable(arena, kind) for kind in ("tcp", "file")}
     if variant.endswith("streams"):
@@ -122,7 +129,7 @@ def baselines_of(arena: Arena, link: str, variant: str) -> dict[str, Contender |
 
 
 def limit_of(arena: Arena, link: str, size: int, variant: str) -> Contender | None:
-    if link in ("file", "hybrid") or variant.endswith("pairs"):
+    if link in ("file", "ucx", "hybrid") or variant.endswith("pairs"):
         return None
     if link == "shm":
         return arena.raw("flag" if size <= 128 else "read")

@@ -6,3 +6,7 @@ find_package(PkgConfig REQUIRED)                    # pkg-config
 pkg_check_modules(SODIUM REQUIRED IMPORTED_TARGET libsodium)  # libsodium-dev
 pkg_check_modules(CRYPTO REQUIRED IMPORTED_TARGET libcrypto>=3)  # libssl-dev: AES-GCM at the speed of the processor
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)  # libxxhash-dev
+pkg_check_modules(UCX ucx>=1.12)  # libucx-dev, optional: the link ucx loads UCX at run time, and needs its headers here
+if(NOT UCX_FOUND)
+  message(STATUS "UCX not found: the link ucx and the exchange methods rdma_* are left out (package libucx-dev)")
+endif()

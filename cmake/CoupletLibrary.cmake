@@ -6,6 +6,10 @@ list(FILTER sources EXCLUDE REGEX "/mpi/")
 if(main_sources)
   list(REMOVE_ITEM sources ${main_sources})
 endif()
+if(NOT UCX_FOUND)
+  list(FILTER sources EXCLUDE REGEX "/src/link/ucx/")
+  list(APPEND sources "${PROJECT_SOURCE_DIR}/src/link/ucx/absent/absent_ucx.cpp")
+endif()
 if(NOT sources)  # a tree without sources can still be configured
   file(WRITE "${PROJECT_BINARY_DIR}/empty.cpp" "")
   set(sources "${PROJECT_BINARY_DIR}/empty.cpp")
@@ -33,6 +37,7 @@ target_link_libraries(couplet_internal INTERFACE
 
 add_library(couplet_objects OBJECT ${sources})
 target_link_libraries(couplet_objects PUBLIC couplet_internal)
+target_include_directories(couplet_objects SYSTEM PRIVATE ${UCX_INCLUDE_DIRS})
 target_compile_definitions(couplet_objects PRIVATE
   COUPLET_VERSION_STRING="${PROJECT_VERSION}"
   COUPLET_LIBEXEC_FROM_LIB="${COUPLET_LIBEXEC_FROM_LIB}")

@@ -74,9 +74,6 @@ Meeting::Meeting() {
   call_self(fmt::format("WaitIO, rank {} of its launch", rank_));
   share_settings();
   call_self(fmt::format("WaitIO PB {}, rank {}", settings_.block, rank_));
-  if (settings_.type == CommType::verbs && rank_ == 0) {
-    say(init, "WAITIO_COMM_TYPE is verbs, for which there is no link yet; sockets and shared memory are used");
-  }
   try {
     join();
     find_blocks();

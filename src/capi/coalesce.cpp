@@ -107,7 +107,7 @@ Status create(couplet_group& group, const char* name, const couplet_coalesce_opt
     return fail(Code::exists, "{}: this rank has open rounds '{}' in group '{}'", function, name, group.group->name());
   }
   if (universe.methods == nullptr) {
-    universe.methods = std::make_unique<couplet::runtime::ExchangeMethods>(universe.universe->messenger());
+    universe.methods = couplet::runtime::make_exchange_methods(*universe.universe);
   }
   auto handle = std::make_unique<couplet_coalesce>();
   handle->owner = &universe;

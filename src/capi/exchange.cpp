@@ -94,7 +94,7 @@ couplet::Result<couplet_exchange*> capi::make_exchange(couplet_group& group, con
   handle->owner = &universe;
   handle->group_hash = group.group->hash();
   if (universe.methods == nullptr) {
-    universe.methods = std::make_unique<couplet::runtime::ExchangeMethods>(universe.universe->messenger());
+    universe.methods = couplet::runtime::make_exchange_methods(*universe.universe);
   }
   const auto makers = universe.methods->all(universe.makers);
   COUPLET_TRY_VALUE(handle->exchange, universe.universe->create_exchange(*group.group, name, wanted, makers));

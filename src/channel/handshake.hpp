@@ -35,6 +35,7 @@ enum Feature : std::uint64_t {
   feature_authentication = 8,  // a keyed tag on everything is demanded; the demand of one side is enough
   feature_again = 16,          // only of an initiator: it has lost its connection, and resumes its channel
   feature_more = 32,           // only of an initiator: it adds a lane to a channel that is open
+  feature_ucx = 64,            // only of an initiator: the connection is for a lane over UCX, and no lane itself
 };
 
 using Nonce = std::array<std::uint8_t, wire::handshake_nonce_bytes>;

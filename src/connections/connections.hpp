@@ -59,6 +59,8 @@ class Connections final : public channel::Channels, private channel::Connector, 
   // The host that transports need when they are made. add() then takes them, in the order in which they are tried.
   [[nodiscard]] link::TransportHost& host() noexcept { return *this; }
   using TransportSet::add;
+  using TransportSet::at;
+  using TransportSet::count;
   // Sets the handler of a family's frames. REQUIRES: there is no channel yet.
   void set_handler(wire::FrameFamily family, channel::FrameHandler& handler) { table_.set_handler(family, handler); }
   // Called when a peer that was lost has returned as a new incarnation.

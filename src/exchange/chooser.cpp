@@ -360,7 +360,12 @@ Status Chooser::choose() {
     for (const Tried& tried : tried_) {
       reasons += fmt::format("{}{}: {}", reasons.empty() ? "" : "; ", tried.name, tried.finding.status.text());
     }
-    if (reasons.empty()) reasons = fmt::format("there is no method '{}'", candidates_.wanted);
+    const bool needs_ucx = candidates_.wanted.find("rdma_") != std::string::npos;
+    if (reasons.empty()) {
+      reasons =
+          fmt::format("there is no method '{}'{}", candidates_.wanted,
+                      needs_ucx ? "; the methods rdma_* need the link ucx in the setting 'links' of all ranks" : "");
+    }
     return fail(Code::unsupported, "no method can be used ({})", reasons);
   }
   for (std::size_t place = 0; place < tried_.size(); ++place) {

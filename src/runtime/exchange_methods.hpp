@@ -1,5 +1,5 @@
 // The methods of exchanges, in the order in which ties are decided: memory of the node, then what an MPI has brought,
-// then messages; and memory of the node mixed with each of these.
+// then UCX, then messages; and memory of the node mixed with each of these.
 #pragma once
 
 #include <map>
@@ -10,13 +10,14 @@
 #include "exchange/method.hpp"
 #include "exchange/mixed.hpp"
 #include "exchange/two_sided.hpp"
+#include "link/ucx/ucx_worker.hpp"
 
 namespace couplet::runtime {
 
 class ExchangeMethods {
  public:
-  // messenger outlives the object.
-  explicit ExchangeMethods(message::Messenger& messenger) : two_sided_(messenger) {}
+  // messenger outlives the object. worker: of UCX; nullptr: the methods over UCX are left out.
+  explicit ExchangeMethods(message::Messenger& messenger, std::shared_ptr<link::UcxWorker> worker = nullptr);
   ExchangeMethods(const ExchangeMethods&) = delete;
   ExchangeMethods& operator=(const ExchangeMethods&) = delete;
 
@@ -26,6 +27,7 @@ class ExchangeMethods {
  private:
   exchange::MappedMaker mapped_;
   exchange::TwoSidedMaker two_sided_;
+  std::vector<std::unique_ptr<exchange::Maker>> over_ucx_;
   std::map<exchange::Maker*, std::unique_ptr<exchange::MixedMaker>> mixed_;
 };
 

@@ -133,7 +133,8 @@ Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
   engine.set_counters(counters);
   COUPLET_TRY(membership->attach(&engine));
   const std::string hub_directory = runtime::directory_of_hub(runtime::environment_text("COUPLET_HUB"));
-  COUPLET_TRY_VALUE(const auto options, runtime::transport_options(*membership, hub_directory));
+  COUPLET_TRY_VALUE(auto options, runtime::transport_options(*membership, hub_directory));
+  COUPLET_TRY(runtime::open_ucx(options));
   COUPLET_TRY_VALUE(auto connections,
                     runtime::open_connections(*membership, engine, std::move(listener), options, counters));
   COUPLET_TRY_VALUE(const auto relay, runtime::NodeRelay::open(*membership, engine, counters, {}));

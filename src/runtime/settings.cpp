@@ -29,7 +29,7 @@ Result<bool> yes_or_no(const std::string& text, std::string_view key) {
 // A channel has at most so many lanes.
 constexpr std::uint64_t max_tcp_streams = channel::max_lanes;
 
-constexpr std::array<std::string_view, 4> link_names = {"self", "shm", "tcp", "file"};
+constexpr std::array<std::string_view, 5> link_names = {"self", "shm", "tcp", "file", "ucx"};
 
 // Puts the named links first, in their order. self is always in use.
 Status take_links(const std::string& list, TransportOptions& options) {
@@ -45,7 +45,8 @@ Status take_links(const std::string& list, TransportOptions& options) {
     rest.remove_prefix(std::min(comma + 1, rest.size()));
     const auto known = std::find(link_names.begin(), link_names.end(), name);
     if (known == link_names.end()) {
-      return fail(Code::config, "setting 'links' is '{}': no link '{}'; there are self, shm, tcp, file", list, name);
+      return fail(Code::config, "setting 'links' is '{}': no link '{}'; there are self, shm, tcp, file, ucx", list,
+                  name);
     }
     if (!has(name)) {
       options.links.push_back({*known});
@@ -171,9 +172,11 @@ Result<TransportOptions> transport_options(const universe::Membership& membershi
   COUPLET_TRY(take_lanes(membership, options));
   if (const std::string check = membership.setting("check"); check == "full") {
     options.tcp.lane.checked_payload_bytes = UINT32_MAX;
+    options.ucx.checked_payload_bytes = UINT32_MAX;
   } else if (!check.empty() && check != "header") {
     return fail(Code::config, "setting 'check' is '{}'; it has to be header or full", check);
   }
+  options.ucx.transports = membership.setting("ucx_tls");
   if (const std::string text = membership.setting("connection_patience_s"); !text.empty()) {
     COUPLET_TRY_VALUE(options.walk.patience_ns, duration_ns(text, "connection_patience_s"));
   }

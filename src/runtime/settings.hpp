@@ -17,8 +17,8 @@ namespace couplet::runtime {
 // Returns "" if the variable is not set.
 [[nodiscard]] std::string environment_text(const char* name);
 
-// Reads links, file_directory, hybrid, hybrid_threshold, tcp_streams, check, connection_patience_s and ring_bytes
-// (COUPLET_LINKS, ...).
+// Reads links, file_directory, hybrid, hybrid_threshold, tcp_streams, ucx_tls, check, connection_patience_s and
+// ring_bytes (COUPLET_LINKS, ...).
 // hub_directory: through which this process reaches the hub, or "". It is then also the directory of the link `file`,
 // since other hosts may see it under another path, unless this process has a setting of its own.
 Result<TransportOptions> transport_options(const universe::Membership& membership, const std::string& hub_directory);

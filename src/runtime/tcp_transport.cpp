@@ -26,19 +26,9 @@ constexpr std::uint64_t accept_interval_ns = 50'000;
 constexpr std::size_t max_looks_in_a_poll = 16;
 constexpr std::size_t endpoint_bytes = 22;  // address, port, scope
 
-Result<os::Endpoint> endpoint_of(const Contact& contact) {
-  const auto bytes = contact.bytes();
-  os::Endpoint endpoint;
-  if (bytes.size() != endpoint_bytes) {
-    return fail(Code::unsupported, "the peer has no address for this transport");
-  }
-  std::memcpy(endpoint.address.data(), bytes.data(), 16);
-  std::memcpy(&endpoint.port, bytes.data() + 16, 2);
-  std::memcpy(&endpoint.scope, bytes.data() + 18, 4);
-  if (endpoint.port == 0) {
-    return fail(Code::unsupported, "the peer does not listen for connections");
-  }
-  return endpoint;
+Status consider_guest(TcpGuests* guests, const link::Offer& offer) {
+  return guests != nullptr ? guests->consider(offer)
+                           : fail(Code::unsupported, "the setting 'links' of the peer does not name ucx");
 }
 
 }  // namespace
@@ -64,6 +54,21 @@ Contact TcpTransport::contact_of(const os::Endpoint& endpoint) {
   std::memcpy(bytes.data() + 16, &endpoint.port, 2);
   std::memcpy(bytes.data() + 18, &endpoint.scope, 4);
   return Contact(bytes);
+}
+
+Result<os::Endpoint> tcp_endpoint_of(const Contact& contact) {
+  const auto bytes = contact.bytes();
+  os::Endpoint endpoint;
+  if (bytes.size() != endpoint_bytes) {
+    return fail(Code::unsupported, "the peer has no address for this transport");
+  }
+  std::memcpy(endpoint.address.data(), bytes.data(), 16);
+  std::memcpy(&endpoint.port, bytes.data() + 16, 2);
+  std::memcpy(&endpoint.scope, bytes.data() + 18, 4);
+  if (endpoint.port == 0) {
+    return fail(Code::unsupported, "the peer does not listen for connections");
+  }
+  return endpoint;
 }
 
 Result<std::unique_ptr<TcpTransport>> TcpTransport::open(link::TransportHost& host,
@@ -116,7 +121,7 @@ std::string TcpTransport::name_for(const Meeting& meeting) const {
 // ---- dialing --------------------------------------------------------------------------------------------------------
 
 Result<std::unique_ptr<Lane>> TcpTransport::dial(const Address& peer, Purpose purpose) {
-  COUPLET_TRY_VALUE(const os::Endpoint target, endpoint_of(peer.contact));
+  COUPLET_TRY_VALUE(const os::Endpoint target, tcp_endpoint_of(peer.contact));
   auto meeting = std::make_unique<Meeting>();
   meeting->own = true;
   meeting->peer = peer.party;
@@ -336,13 +341,15 @@ void TcpTransport::note_progress(Meeting& meeting) {
 void TcpTransport::decide(Meeting& meeting) {
   const auto& proven = meeting.handshake->peer();
   meeting.purpose = purpose_of(proven.features);
-  Status may = host_.consider(*this, {{proven.id, proven.incarnation}, meeting.purpose});
+  const link::Offer offer{{proven.id, proven.incarnation}, meeting.purpose};
+  const bool is_guest = (proven.features & channel::feature_ucx) != 0;
+  Status may = is_guest ? consider_guest(options_.guests, offer) : host_.consider(*this, offer);
   if (may.code() == Code::not_yet) {
     return;
   }
   // A dial that has not got through to the peer's system does not stand in the way of one that has.
   const Meeting* const own = own_dial_to(proven.id);
-  if (may.ok() && own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)) {
+  if (may.ok() && !is_guest && own != nullptr && own->handshake && !channel::connection_wins(proven.id, self_.id)) {
     may = fail(Code::exists, "both have dialed; the dial of the lower number is used");
   }
   if (may.ok()) {
@@ -357,6 +364,10 @@ void TcpTransport::conclude(Meeting& meeting) {
   unwatch(meeting);
   meeting.over = true;
   const auto& proven = meeting.handshake->peer();
+  if (!meeting.own && (proven.features & channel::feature_ucx) != 0) {
+    options_.guests->take({meeting.peer, meeting.purpose}, proven, std::move(meeting.socket));
+    return;
+  }
   auto lane = link::make_tcp_lane(std::move(meeting.socket), options_.lane, session_keys(proven));
   if (!lane) {
     if (meeting.own) {

@@ -20,6 +20,16 @@
 
 namespace couplet::runtime {
 
+// Takes the connections to this listener that are for another transport.
+class TcpGuests {
+ public:
+  virtual ~TcpGuests() = default;
+  // Decides about a peer, as link::TransportHost::consider does.
+  [[nodiscard]] virtual Status consider(const link::Offer& offer) = 0;
+  // The handshake with a peer that was accepted is done.
+  virtual void take(const link::Offer& offer, const channel::HandshakePeer& peer, os::Descriptor socket) = 0;
+};
+
 struct TcpTransportOptions {
   link::TcpOptions lane;
   std::size_t max_unproven_callers = 1024;
@@ -27,7 +37,12 @@ struct TcpTransportOptions {
   std::uint64_t max_unproven_ns = 5'000'000'000;
   // The limit for one dial, until there is a connection.
   std::uint64_t max_connecting_ns = 5'000'000'000;
+  // Callers with feature_ucx belong to it; it outlives the polls of the transport. nullptr: they are refused.
+  TcpGuests* guests = nullptr;
 };
+
+// Returns the endpoint of a contact; unsupported if it says that the peer does not listen.
+[[nodiscard]] Result<os::Endpoint> tcp_endpoint_of(const link::Contact& contact);
 
 class TcpTransport final : public link::Transport {
  public:

@@ -2,9 +2,11 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "link/self/self_transport.hpp"
+#include "runtime/ucx_transport.hpp"
 
 namespace couplet::runtime {
 namespace {
@@ -33,7 +35,7 @@ link::Contact contact_of(const universe::Membership& membership, std::string_vie
   if (transport == "file") {
     return FileTransport::contact_of({id, peer.incarnation});
   }
-  if (transport == "tcp") {
+  if (transport == "tcp" || transport == "ucx") {  // UCX is met over tcp
     os::Endpoint endpoint;
     endpoint.address = peer.address;
     endpoint.port = peer.port;
@@ -67,7 +69,41 @@ Result<std::unique_ptr<link::Transport>> make_transport(std::string_view name, u
   return std::unique_ptr<link::Transport>(std::move(made));
 }
 
+bool uses_ucx(const TransportOptions& options) {
+  return std::any_of(options.links.begin(), options.links.end(),
+                     [](const LinkWish& wish) { return wish.name == "ucx" && wish.in_use; });
+}
+
+// Makes the transport ucx, if it is in use.
+Result<std::unique_ptr<UcxTransport>> make_ucx(link::TransportHost& host, universe::Membership& membership,
+                                               const TransportOptions& options) {
+  if (!uses_ucx(options)) {
+    return std::unique_ptr<UcxTransport>();
+  }
+  os::Endpoint own;
+  own.address = membership.peer(membership.id()).address;
+  own.port = membership.peer(membership.id()).port;
+  using Worker = std::shared_ptr<link::UcxWorker>;
+  return UcxTransport::open(host, options.ucx_worker ? Result<Worker>(options.ucx_worker) : options.no_ucx,
+                            membership.secret(), handshake_self(membership), own);
+}
+
 }  // namespace
+
+Status open_ucx(TransportOptions& options) {
+  if (!uses_ucx(options)) {
+    return {};
+  }
+  auto worker = link::UcxWorker::open(options.ucx);
+  if (worker.ok()) {
+    options.ucx_worker = std::move(*worker);
+  } else if (worker.code() == Code::config) {
+    return fail(Code::config, "setting 'ucx_tls' is '{}': {}", options.ucx.transports, worker.status().text());
+  } else {
+    options.no_ucx = worker.status();
+  }
+  return {};
+}
 
 Result<std::unique_ptr<connections::Connections>> open_connections(universe::Membership& membership,
                                                                    engine::Engine& engine,
@@ -82,17 +118,35 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
     return contact_of(membership, transport, id, peer);
   };
   auto made = std::make_unique<connections::Connections>(membership, engine, how, counters);
+  COUPLET_TRY_VALUE(auto ucx, make_ucx(made->host(), membership, options));
+  TransportOptions all = options;
+  all.tcp.guests = ucx.get();
   for (const LinkWish& wish : options.links) {
+    if (wish.name == "ucx") {
+      if (ucx) {
+        made->add(std::move(ucx), true);
+      }
+      continue;
+    }
     if (wish.name == "shm" && !wish.in_use) {
       membership.page().refuse_links(wire::page_refuses_rings);
     }
     if ((wish.name == "tcp" && !listener) || (wish.name == "file" && options.file_directory.empty())) {
       continue;
     }
-    COUPLET_TRY_VALUE(auto transport, make_transport(wish.name, membership, made->host(), listener, options));
+    COUPLET_TRY_VALUE(auto transport, make_transport(wish.name, membership, made->host(), listener, all));
     made->add(std::move(transport), wish.in_use);
   }
   return made;
+}
+
+std::shared_ptr<link::UcxWorker> ucx_worker_of(const connections::Connections& connections) {
+  for (std::size_t index = 0; index < connections.count(); ++index) {
+    if (const auto* const ucx = dynamic_cast<const UcxTransport*>(&connections.at(index))) {
+      return ucx->worker();
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace couplet::runtime

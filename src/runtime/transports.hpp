@@ -9,6 +9,7 @@
 
 #include "connections/connections.hpp"
 #include "link/shm/shm_transport.hpp"
+#include "link/ucx/ucx_worker.hpp"
 #include "runtime/file_transport.hpp"
 #include "runtime/tcp_transport.hpp"
 #include "universe/membership.hpp"
@@ -28,10 +29,18 @@ struct TransportOptions {
   TcpTransportOptions tcp;
   std::string file_directory;  // the directory of the transport file; empty: it is not made
   FileTransportOptions file;
+  link::UcxOptions ucx;
+  // The worker, if open_ucx() has opened it; or why there is none although the link ucx is in use.
+  std::shared_ptr<link::UcxWorker> ucx_worker;
+  Status no_ucx;
   connections::WalkOptions walk;
   connections::LanePlan lanes;
   channel::LanePolicy policy;  // which of the lanes takes a frame
 };
+
+// Opens the worker of UCX if `links` names ucx. Returns config if it cannot be opened with the transports that the user
+// has named; what else is missing is said by the connections that cannot be made.
+Status open_ucx(TransportOptions& options);
 
 // Returns the connections over all transports. `listener` is where this process is dialed by tcp; nullptr: it cannot be
 // dialed.
@@ -40,5 +49,8 @@ Result<std::unique_ptr<connections::Connections>> open_connections(universe::Mem
                                                                    std::unique_ptr<link::TcpListener> listener,
                                                                    const TransportOptions& options,
                                                                    counters::Counters& counters);
+
+// Returns the worker of UCX; nullptr if the link ucx is not in use, or UCX is not there.
+[[nodiscard]] std::shared_ptr<link::UcxWorker> ucx_worker_of(const connections::Connections& connections);
 
 }  // namespace couplet::runtime

@@ -64,7 +64,8 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   }
   engine_->set_counters(*counters_);
   COUPLET_TRY(member_->attach(engine_.get()));
-  COUPLET_TRY_VALUE(const TransportOptions transport, transport_options(*member_, hub_directory));
+  COUPLET_TRY_VALUE(TransportOptions transport, transport_options(*member_, hub_directory));
+  COUPLET_TRY(open_ucx(transport));
   COUPLET_TRY_VALUE(connections_, open_connections(*member_, *engine_, std::move(listener), transport, *counters_));
   COUPLET_TRY(make_messenger());
   environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_);

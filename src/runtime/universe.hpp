@@ -32,6 +32,8 @@
 
 namespace couplet::runtime {
 
+class ExchangeMethods;
+
 class Universe final {
  public:
   static Result<std::unique_ptr<Universe>> join(const universe::JoinWishes& wishes);
@@ -92,6 +94,7 @@ class Universe final {
  private:
   friend std::unique_ptr<Readiness> make_readiness(Universe& universe);
   friend std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);
+  friend std::unique_ptr<ExchangeMethods> make_exchange_methods(Universe& universe);
   Universe() = default;
   Status assemble(const universe::JoinWishes& wishes);
   Status make_messenger();
@@ -124,6 +127,9 @@ class Universe final {
 
 // Makes the object that waits for any of several things. It has to end before leave().
 [[nodiscard]] std::unique_ptr<Readiness> make_readiness(Universe& universe);
+
+// Makes the list of the methods of exchanges.
+[[nodiscard]] std::unique_ptr<ExchangeMethods> make_exchange_methods(Universe& universe);
 
 // Makes the object that carries out collective calls. It has to be shut before leave(), and destroyed afterwards.
 [[nodiscard]] std::unique_ptr<collective::Collectives> make_collectives(Universe& universe);

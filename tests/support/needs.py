@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import shutil
 from pathlib import Path
 
@@ -34,3 +35,13 @@ def built(path: Path, language: str, flavour: str | None = None) -> str:
     compiler(language, flavour)
     assert path.exists(), f"{path} is not built"
     return str(path)
+
+
+def require_ucx() -> None:
+    """Skips the test if UCX cannot be loaded, or the build has left it out because its headers are not there."""
+    try:
+        ctypes.CDLL("libucp.so.0")
+    except OSError as why:
+        pytest.skip(f"UCX is not installed: {why}")
+    if not any(Path(prefix, "ucp/api/ucp.h").exists() for prefix in ("/usr/include", "/usr/local/include")):
+        pytest.skip("the headers of UCX are not installed (package libucx-dev)")

@@ -1,0 +1,145 @@
+#include "support/ucx.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+
+#include "link/ucx/ucx_meeting.hpp"
+#include "link_case.hpp"
+#include "support/child.hpp"
+
+namespace couplet::conformance {
+
+namespace {
+
+struct UcxPair final : Connection {
+  std::shared_ptr<link::UcxWorker> workers[2];  // outlive the lanes, as in a process
+  ~UcxPair() override {
+    first.reset();
+    second.reset();
+    pause();
+  }
+  void pause() override {
+    workers[0]->progress();
+    workers[1]->progress();
+  }
+};
+
+std::unique_ptr<Connection> connect_over(const link::UcxOptions& options,
+                                         const std::optional<link::SessionKeys>& keys = std::nullopt) {
+  auto connection = std::make_unique<UcxPair>();
+  for (auto& worker : connection->workers) {
+    worker = link::UcxWorker::open(options).value();
+  }
+  int ends[2];
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  auto reversed = keys;
+  if (reversed) {
+    std::swap(reversed->send, reversed->receive);
+  }
+  const auto first = link::UcxMeeting::open(connection->workers[0], os::Descriptor(ends[0]), keys).value().release();
+  const std::unique_ptr<link::UcxMeeting> own_first(first);
+  const auto second = link::UcxMeeting::open(connection->workers[1], os::Descriptor(ends[1]), reversed).value();
+  Status at_first = Code::not_yet;
+  Status at_second = Code::not_yet;
+  EXPECT_TRUE(test::eventually([&] {
+    at_first = at_first.ok() ? at_first : first->poll();
+    at_second = at_second.ok() ? at_second : second->poll();
+    return at_first.code() != Code::not_yet && at_second.code() != Code::not_yet;
+  }));
+  EXPECT_TRUE(at_first.ok() && at_second.ok()) << at_first.text() << "; " << at_second.text();
+  connection->first = first->lane().value();
+  connection->second = second->lane().value();
+  return connection;
+}
+
+link::UcxOptions small_records() {
+  link::UcxOptions options = test::ucx_over(test::ucx_memory);
+  options.record_bytes = 2048;
+  options.max_unread_bytes = 200'000;
+  options.max_unread_records = 64;
+  return options;
+}
+
+std::unique_ptr<Connection> connect_encrypted() {
+  link::SessionKeys keys{.cipher = wire::Cipher::chacha20_poly1305};
+  keys.send.fill(1);
+  keys.receive.fill(2);
+  return connect_over(test::ucx_over(test::ucx_memory), keys);
+}
+
+// There are none on a machine without UCX, which UcxLink.IsThere says.
+std::vector<LinkCase> cases() {
+  if (!test::ucx_is_there().ok()) {
+    return {};
+  }
+  return {{"ucx_memory", [] { return connect_over(test::ucx_over(test::ucx_memory)); }},
+          {"ucx_tcp", [] { return connect_over(test::ucx_over(test::ucx_network)); }},
+          {"ucx_small_records", [] { return connect_over(small_records()); }},
+          {"ucx_encrypted", connect_encrypted}};
+}
+
+std::vector<LinkCase> cases_with_faults() {
+  std::vector<LinkCase> all = cases();
+  const std::size_t count = all.size();
+  for (std::size_t index = 0; index < count; ++index) {
+    all.push_back(with_faults(all[index], all[index].name + "_with_delays", {.delay = 0.1}, 1));
+  }
+  return all;
+}
+
+}  // namespace
+
+INSTANTIATE_TEST_SUITE_P(ucx, LaneConformance, testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(ucx, FaultDetection, testing::ValuesIn(cases()), name_of);
+INSTANTIATE_TEST_SUITE_P(ucx, ChannelConformance, testing::ValuesIn(cases_with_faults()), name_of);
+
+TEST(UcxLink, IsThere) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    EXPECT_EQ(is_there.code(), Code::unsupported) << is_there.text();
+    GTEST_SKIP() << "the suites of lanes over UCX are left out: " << is_there.text();
+  }
+}
+
+TEST(UcxLink, TransportsThatDoNotExistAreNamed) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  const auto worker = link::UcxWorker::open(test::ucx_over("carrier-pigeon"));
+  EXPECT_EQ(worker.code(), Code::config);
+  EXPECT_NE(worker.status().text().find("'carrier-pigeon'"), std::string::npos) << worker.status().text();
+}
+
+TEST(UcxLink, WithoutAWayBothSidesAreToldWhy) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+  std::unique_ptr<link::UcxMeeting> meetings[2];
+  for (const int side : {0, 1}) {
+    auto worker = link::UcxWorker::open(test::ucx_over(side == 0 ? test::ucx_memory : test::ucx_network)).value();
+    meetings[side] = link::UcxMeeting::open(std::move(worker), os::Descriptor(ends[side]), {}).value();
+  }
+  Status outcomes[2] = {Code::not_yet, Code::not_yet};
+  EXPECT_TRUE(test::eventually([&] {
+    for (const int side : {0, 1}) {
+      if (outcomes[side].code() == Code::not_yet) {
+        outcomes[side] = meetings[side]->poll();
+        if (outcomes[side].error()) meetings[side]->give_up(outcomes[side]);
+      }
+    }
+    return outcomes[0].error() && outcomes[1].error();
+  }));
+  for (const Status& outcome : outcomes) {
+    EXPECT_EQ(outcome.code(), Code::unsupported) << outcome.text();
+    EXPECT_NE(outcome.text().find("UCX finds no way"), std::string::npos) << outcome.text();
+  }
+}
+
+TEST(UcxLink, OptionsWithoutSenseAreRefused) {
+  link::UcxOptions options;
+  options.max_unread_bytes = 1000;
+  EXPECT_EQ(link::UcxWorker::open(options).code(), Code::limit);
+}
+
+}  // namespace couplet::conformance
