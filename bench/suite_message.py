@@ -3,14 +3,15 @@ limits.
 
 Everything is measured side by side in one run, by many short samples in rounds (ours, each baseline, the limit, ours,
 ...). The programs are kept alive, and block in read() while another pair is measured. `us` is half a round trip. `GB/s`
-is a ping-pong over shm and a stream over tcp, ucx, files and hybrid connections. `ratio` is ours to theirs, the median
-over the rounds: for us below 1 is better, for GB/s above 1. `file` goes through a shared directory, and is compared with
-our own tcp, since no baseline works without a network. `ucx` is UCX over shared memory (`+tcp`: over its own tcp), and
-is compared with our own shm and tcp. `hybrid` joins two network namespaces by a cable that is slowed to 1 Gbit/s, and is
-compared with each of its two parts; the directory of its long messages is local memory. `+50peers` and `+250peers` have
-that many other peers that sleep, each with an open connection; `no_other_peers` is the same without them. `+4pairs` are
-so many pairs of processes that communicate at the same time: `us` is half a round trip of one of them, and `GB/s` the
-sum of all. `+4streams` are so many connections over tcp; `one_stream` is the same over one.
+is a ping-pong over shm and a stream over tcp, ucx, files and hybrid connections. `ratio` is ours to theirs, the
+median over the rounds: for us below 1 is better, for GB/s above 1. `file` goes through a shared directory, and is
+compared with our own tcp, since no baseline works without a network. `ucx` is UCX over shared memory (`+tcp`: over
+its own tcp), and is compared with our own shm and tcp. `hybrid` joins two network namespaces by a cable that is
+slowed to 1 Gbit/s, and is compared with each of its two parts; the directory of its long messages is local memory.
+`+50peers` and `+250peers` have that many other peers that sleep, each with an open connection; `no_other_peers` is
+the same without them. `+4pairs` are so many pairs of processes that communicate at the same time: `us` is half a
+round trip of one of them, and `GB/s` the sum of all. `+4streams` are so many connections over tcp; `one_stream` is
+the same over one.
 """
 
 from __future__ import annotations

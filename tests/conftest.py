@@ -42,6 +42,7 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
             "COUPLET_SECRET_FILE": str(secret),
             "COUPLET_RUN_DIR": str(run_directory),
             "COUPLET_JOIN_TIMEOUT": "100",
+            "COUPLET_COST_FILE": "none",  # that of the developer's machine would change choices
             "PYTHONDONTWRITEBYTECODE": "1",
         }
         world = World(tmp_path, run_directory, environment)

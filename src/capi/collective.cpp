@@ -229,7 +229,7 @@ couplet_status couplet_collective_method(couplet_group* group, const char* call,
     COUPLET_TRY(capi::given(method, function, "method"));
     COUPLET_TRY_VALUE(const NamedCall named, call_of(call));
     couplet::collective::Collectives& calls = collectives_of(*group->owner);
-    *method = couplet::cost::name_of(calls.method_for(*group->group, named.kind, named.uneven, bytes)).data();
+    *method = couplet::cost::name_of(calls.method_for(*group->group, named.kind, named.uneven, bytes).method).data();
     return {};
   });
 }

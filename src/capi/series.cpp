@@ -1,6 +1,7 @@
 #include "capi/series.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstring>
 #include <span>
 
@@ -36,9 +37,19 @@ Status create(couplet_universe* universe, const char* name, couplet_type type, s
   return capi::create_series(universe, *group, name, specify(), options, out);
 }
 
+// Takes the size from which copies stream around the cache, if it is set.
+Status take_streaming_bytes(const series::Environment& environment, std::uint64_t& bytes) {
+  const std::string text = environment.setting("streaming_bytes");
+  if (text.empty()) return {};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bytes);
+  if (error == std::errc() && end == text.data() + text.size()) return {};
+  return fail(Code::config, "setting 'streaming_bytes' is '{}', which is not a number of bytes", text);
+}
+
 couplet::Result<series::ReaderOptions> reader_options(const couplet_series_open_options& options,
-                                                      const char* function) {
+                                                      const series::Environment& environment, const char* function) {
   series::ReaderOptions wanted;
+  COUPLET_TRY(take_streaming_bytes(environment, wanted.streaming_bytes));
   COUPLET_TRY(capi::check_timeout(options.timeout_s, function));
   if ((options.start == nullptr) != (options.stop == nullptr)) {
     return fail(Code::argument, "{}: give both start and stop of the box, or none", function);
@@ -93,7 +104,7 @@ Status open(couplet_universe* universe, const char* name, const couplet_series_o
     }
   } told{*made->team};
   // Wrong options are sent to the other ranks, too.
-  auto wanted = reader_options(options, function);
+  auto wanted = reader_options(options, universe->universe->environment(), function);
   if (wanted) {
     wanted->openers = options.local != 0 ? group->size() : 0;
   }

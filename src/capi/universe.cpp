@@ -258,7 +258,8 @@ couplet_status couplet_universe_progress(couplet_universe* universe) {
 
 couplet_status couplet_universe_explain(couplet_universe* universe, char* text, size_t bytes, size_t* needed) {
   return capi::call(universe, "couplet_universe_explain", [&]() -> Status {
-    return capi::give_text(universe->universe->explain(), text, bytes, needed, "couplet_universe_explain");
+    return capi::give_text(universe->universe->explain(universe->collectives.get()), text, bytes, needed,
+                           "couplet_universe_explain");
   });
 }
 

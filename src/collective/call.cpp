@@ -15,7 +15,7 @@ std::shared_ptr<const Schedule> KnownGroup::schedule_for(const Arguments& argume
   const std::int32_t size = session.group().size();
   const Systems& systems = session.meeting().systems();
   const auto shape = shape_of(arguments, size, systems, operations);
-  const auto method = method_of(arguments, shape);
+  const auto method = method_of(arguments, shape, session.meeting().table().pieces);
   if (!method.ok()) {
     failure = method.status();
     return nullptr;

@@ -27,6 +27,25 @@
 
 namespace couplet::collective {
 
+// How a call of a group would be carried out, and why.
+struct MethodChoice {
+  cost::Method method = cost::Method::automatic;
+  cost::CollectiveShape shape;
+  bool is_agreed = false;  // the members have met; else it is what this member would propose
+  std::string origin;      // where the table comes from; empty: the library
+};
+
+// A group whose members have met.
+struct GroupTable {
+  std::string group;
+  std::int32_t size = 0;
+  const Meeting* meeting = nullptr;  // valid until the next call
+};
+
+class Collectives;
+// Returns the groups whose members have met.
+[[nodiscard]] std::vector<GroupTable> tables_of(const Collectives& calls);
+
 class Collectives final : public engine::Source {
  public:
   // engine: nullptr if nothing waits, and the caller polls (tests). Both outlive this object, but for its destruction
@@ -47,7 +66,7 @@ class Collectives final : public engine::Source {
   // Revokes the call that start() has begun with this request, if it has not ended: its caller was interrupted.
   void interrupt(const message::Request& request) noexcept;
   // Returns the method that a call of this member would use: the members may have to meet before it is known.
-  [[nodiscard]] cost::Method method_for(message::Group& group, cost::Collective kind, bool uneven, std::uint64_t bytes);
+  [[nodiscard]] MethodChoice method_for(message::Group& group, cost::Collective kind, bool uneven, std::uint64_t bytes);
   // Called before the group is freed. Returns state if calls are under way.
   Status release(message::Group& group);
   // Ends all calls: the universe is being left. Afterwards the object can only be destroyed, after the messenger.
@@ -58,6 +77,7 @@ class Collectives final : public engine::Source {
   void tick(std::uint64_t now_ns) override;
 
  private:
+  friend std::vector<GroupTable> tables_of(const Collectives& calls);
   template <typename Make>
   Status make_next(message::Group& group, std::string_view call, const Make& make);
   Status begin(message::Group& group, const Arguments& given, bool is_awaited, Call*& begun);

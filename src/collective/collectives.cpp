@@ -94,8 +94,9 @@ Status Collectives::admit(KnownGroup& known, const Arguments& arguments) {
   const message::Group& group = session.group();
   COUPLET_TRY(check(arguments, group.rank(), group.size(), operations_));
   if (session.meeting().met()) {
-    COUPLET_TRY(
-        method_of(arguments, shape_of(arguments, group.size(), session.meeting().systems(), operations_)).status());
+    COUPLET_TRY(method_of(arguments, shape_of(arguments, group.size(), session.meeting().systems(), operations_),
+                          session.meeting().table().pieces)
+                    .status());
   }
   return session.lost_member();
 }
@@ -313,7 +314,7 @@ bool Collectives::go_on(Call& call) {
       revoke(call, early.why, false);  // it came for the creation in which this member is now
       return true;
     }
-    if (call.is_first_of(calls_.active())) session.meeting().meet(call.number, facts_.system_of);
+    if (call.is_first_of(calls_.active())) session.meeting().meet(call.number, facts_.system_of, facts_.table);
     if (!session.meeting().met()) return moved;
     Status failure;
     call.schedule = call.known->schedule_for(call.arguments, operations_, failure);
@@ -482,26 +483,43 @@ void Collectives::revoke(Call& call, const Status& why, bool first_hand) noexcep
 
 // ---- groups ----
 
-cost::Method Collectives::method_for(message::Group& group, cost::Collective kind, bool uneven, std::uint64_t bytes) {
+MethodChoice Collectives::method_for(message::Group& group, cost::Collective kind, bool uneven, std::uint64_t bytes) {
   const auto found = known_.find(group.hash());
-  cost::CollectiveShape shape;
+  MethodChoice choice;
+  cost::CollectiveShape& shape = choice.shape;
   shape.kind = kind;
   shape.uneven = uneven || kind == cost::Collective::reduce_scatter;
   shape.bytes = kind == cost::Collective::allgather ? bytes * static_cast<std::uint64_t>(group.size()) : bytes;
   shape.size = group.size();
-  if (found != known_.end() && found->second->session.meeting().met()) {
-    const Systems& systems = found->second->session.meeting().systems();
-    shape.systems = static_cast<std::int32_t>(systems.members.size());
-    shape.systems_in_order = systems.in_order;
+  const Meeting* const meeting =
+      found != known_.end() && found->second->session.meeting().met() ? &found->second->session.meeting() : nullptr;
+  const MethodTable& table = meeting != nullptr ? meeting->table() : facts_.table;
+  Systems systems;
+  if (meeting != nullptr) {
+    systems = meeting->systems();
   } else if (facts_.system_of) {
     std::vector<std::uint32_t> names;
     names.reserve(static_cast<std::size_t>(group.size()));
     for (std::int32_t rank = 0; rank < group.size(); ++rank) names.push_back(facts_.system_of(group.peer(rank)));
-    const Systems systems = group_systems(names);
+    systems = group_systems(names);
+  }
+  if (!systems.members.empty()) {
     shape.systems = static_cast<std::int32_t>(systems.members.size());
     shape.systems_in_order = systems.in_order;
   }
-  return cost::choose_method(shape);
+  choice.method = cost::choose_method(shape, table.pieces);
+  choice.is_agreed = meeting != nullptr;
+  choice.origin = table.origin;
+  return choice;
+}
+
+std::vector<GroupTable> tables_of(const Collectives& calls) {
+  std::vector<GroupTable> found;
+  for (const auto& [hash, known] : calls.known_) {
+    Session& session = known->session;
+    if (session.meeting().met()) found.push_back({session.group().name(), session.group().size(), &session.meeting()});
+  }
+  return found;
 }
 
 Status Collectives::release(message::Group& group) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cost/choices.hpp"
 #include "os/host.hpp"
 
 namespace couplet::collective {
@@ -11,6 +12,32 @@ namespace {
 std::uint64_t fresh_number() {
   const auto bits = os::random_bits();
   return bits.ok() && *bits != 0 ? *bits : 1;
+}
+
+static_assert(wire::max_collective_pieces == cost::max_method_pieces);
+
+// The table as it is sent, and back.
+void put_table(const MethodTable& table, wire::CollectiveNotice& answer) {
+  for (const cost::MethodPiece& piece : table.pieces) {
+    answer.table.push_back({.kind = static_cast<std::uint8_t>(piece.kind),
+                            .method = static_cast<std::uint8_t>(piece.method),
+                            .min_systems = piece.min_systems,
+                            .min_size = piece.min_size,
+                            .max_bytes = piece.max_bytes});
+  }
+  answer.origin = table.origin;
+}
+
+MethodTable table_of(const wire::CollectiveNotice& answer) {
+  MethodTable table{.pieces = {}, .origin = answer.origin};
+  for (const wire::CollectivePiece& piece : answer.table) {
+    table.pieces.push_back({.kind = static_cast<cost::Collective>(piece.kind),
+                            .min_systems = piece.min_systems,
+                            .min_size = piece.min_size,
+                            .max_bytes = piece.max_bytes,
+                            .method = static_cast<cost::Method>(piece.method)});
+  }
+  return table;
 }
 
 }  // namespace
@@ -37,7 +64,7 @@ wire::CollectiveNotice Meeting::notice(wire::NoticeKind kind, std::uint64_t call
   return made;
 }
 
-void Meeting::meet(std::uint64_t call, const SystemOf& system_of) {
+void Meeting::meet(std::uint64_t call, const SystemOf& system_of, const MethodTable& table) {
   if (met() || greeted_call_ == call) return;
   const message::Group& group = mailbox_.group();
   const bool complete = std::all_of(children_.begin(), children_.end(),
@@ -49,6 +76,7 @@ void Meeting::meet(std::uint64_t call, const SystemOf& system_of) {
     for (std::int32_t rank = 0; rank < group.size(); ++rank) {
       answer.systems.push_back(system_of ? system_of(group.peer(rank)) : 0);
     }
+    put_table(table, answer);
     return conclude(answer);
   }
   greeted_call_ = call;
@@ -70,6 +98,7 @@ void Meeting::conclude(const wire::CollectiveNotice& answer) {
   epoch_ = answer.epoch;
   systems_ = group_systems(answer.systems);
   names_ = answer.systems;
+  table_ = table_of(answer);
   answer_children();
 }
 
@@ -79,6 +108,7 @@ void Meeting::answer_children() {
     if (!has_come(child)) continue;
     wire::CollectiveNotice answer = notice(wire::NoticeKind::epoch, child.call);
     answer.systems = names_;
+    put_table(table_, answer);
     mailbox_.send(answer, child.rank);
     child.greeted = false;
   }

@@ -1,6 +1,7 @@
-// Meeting: lets the members of a group agree on its epoch, a number that no group ever had before, and on their
-// systems, in the first call of the group. Each member tells its parent in a tree that it and all below it have come (a
-// greeting), and the first member answers. Session is above it. Page: docs/formats/collective.md.
+// Meeting: lets the members of a group agree on its epoch, a number that no group ever had before, on their systems and
+// on the table of methods, which are those of the first member, in the first call of the group. Each member tells its
+// parent in a tree that it and all below it have come (a greeting), and the first member answers. Session is above it.
+// Page: docs/formats/collective.md.
 // Invariants: only members in the same creation of the group meet, and a member takes the number of a later creation
 // for its own only while nobody can have met in its own. Decision: docs/decisions/0030.
 // Tests: tests/conformance/collective.
@@ -8,12 +9,20 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "collective/algorithms.hpp"
 #include "collective/mailbox.hpp"
+#include "cost/collective_method.hpp"
 
 namespace couplet::collective {
+
+// The table by which methods are chosen.
+struct MethodTable {
+  std::vector<cost::MethodPiece> pieces;  // empty: that of the library
+  std::string origin;                     // "cost file /x/cost.json of machine 'tachyon'"; empty: the library
+};
 
 class Meeting {
  public:
@@ -28,8 +37,10 @@ class Meeting {
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::uint64_t creation() const noexcept { return creation_; }
   [[nodiscard]] const Systems& systems() const noexcept { return systems_; }
-  // Does what can be done to meet for the call.
-  void meet(std::uint64_t call, const SystemOf& system_of);
+  // Returns the table that the members have agreed on.
+  [[nodiscard]] const MethodTable& table() const noexcept { return table_; }
+  // Does what can be done to meet for the call. table: that of this process, which counts if it is the first member.
+  void meet(std::uint64_t call, const SystemOf& system_of, const MethodTable& table);
   // Greets the parent once more: it may have been lost when it was greeted, and be back.
   void greet_again(std::uint64_t call);
   void greeted(const wire::CollectiveNotice& greeting, std::int32_t source);
@@ -73,6 +84,7 @@ class Meeting {
   std::uint64_t epoch_ = 0;
   std::vector<std::uint32_t> names_;  // a number for the system of each member
   Systems systems_;
+  MethodTable table_;
 };
 
 }  // namespace couplet::collective

@@ -356,12 +356,13 @@ cost::CollectiveShape shape_of(const Arguments& arguments, std::int32_t size, co
   return shape;
 }
 
-Result<Method> method_of(const Arguments& arguments, const cost::CollectiveShape& shape) {
-  if (arguments.method == Method::automatic) return cost::choose_method(shape);
+Result<Method> method_of(const Arguments& arguments, const cost::CollectiveShape& shape,
+                         std::span<const cost::MethodPiece> measured) {
+  if (arguments.method == Method::automatic) return cost::choose_method(shape, measured);
   if (cost::is_possible(arguments.method, shape)) return arguments.method;
   return fail(Code::argument, "the method {} is not possible{}; the library would choose {}",
               cost::name_of(arguments.method), shape.may_reorder ? "" : " with an operation that is not commutative",
-              cost::name_of(cost::choose_method(shape)));
+              cost::name_of(cost::choose_method(shape, measured)));
 }
 
 Schedule make_schedule(const Arguments& arguments, Method method, std::int32_t own, const Systems& systems,

@@ -66,8 +66,10 @@ void forget_unused(Arguments& arguments, std::int32_t own) noexcept;
 [[nodiscard]] cost::CollectiveShape shape_of(const Arguments& arguments, std::int32_t size, const Systems& systems,
                                              const Operations& operations);
 
-// Returns the method that is asked for, or the choice of the table; argument if the call has no such method.
-[[nodiscard]] Result<cost::Method> method_of(const Arguments& arguments, const cost::CollectiveShape& shape);
+// Returns the method that is asked for, or the choice of the table; argument if the call has no such method. measured:
+// the entries that come before those of the library.
+[[nodiscard]] Result<cost::Method> method_of(const Arguments& arguments, const cost::CollectiveShape& shape,
+                                             std::span<const cost::MethodPiece> measured);
 
 // Returns the steps of the member `own`. REQUIRES: check() has returned ok, and method is one of method_of().
 [[nodiscard]] Schedule make_schedule(const Arguments& arguments, cost::Method method, std::int32_t own,

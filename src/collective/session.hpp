@@ -22,11 +22,12 @@
 
 namespace couplet::collective {
 
-// What is known of the peers beside their messages. Functions that are not set: all peers are on one system, and none
-// has left.
+// What is known beside the messages of the peers. Functions that are not set: all peers are on one system, and none has
+// left.
 struct PeerFacts {
   Meeting::SystemOf system_of;
   std::function<bool(channel::PeerId)> has_left;  // in good order
+  MethodTable table{};                            // for groups of which this process is the first member
 };
 
 class Session {

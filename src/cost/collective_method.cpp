@@ -5,45 +5,35 @@
 namespace couplet::cost {
 namespace {
 
-constexpr std::uint64_t any_bytes = UINT64_MAX;
+constexpr std::uint64_t all_bytes = UINT64_MAX;
 constexpr std::uint64_t kib = 1024;
-
-// A piece of the table: the method for messages of up to max_bytes, in groups on at least min_systems systems and with
-// at least min_size members.
-struct Piece {
-  Collective kind;
-  std::int32_t min_systems;
-  std::int32_t min_size;
-  std::uint64_t max_bytes;
-  Method method;
-};
 
 // The first piece that fits and is possible counts. The limits are estimates from the number of messages and bytes of
 // each method, and were not measured.
 constexpr std::array pieces = {
-    Piece{Collective::barrier, 2, 3, any_bytes, Method::systems},
-    Piece{Collective::barrier, 1, 1, any_bytes, Method::doubling},
-    Piece{Collective::broadcast, 2, 3, any_bytes, Method::systems},
-    Piece{Collective::broadcast, 1, 8, 512 * kib, Method::binomial},
-    Piece{Collective::broadcast, 1, 8, any_bytes, Method::ring},
-    Piece{Collective::broadcast, 1, 1, any_bytes, Method::binomial},
-    Piece{Collective::reduce, 2, 3, any_bytes, Method::systems},
-    Piece{Collective::reduce, 1, 1, any_bytes, Method::binomial},
-    Piece{Collective::allreduce, 2, 3, any_bytes, Method::systems},
-    Piece{Collective::allreduce, 1, 1, 16 * kib, Method::doubling},
-    Piece{Collective::allreduce, 1, 1, any_bytes, Method::ring},
-    Piece{Collective::allreduce, 1, 1, any_bytes, Method::doubling},
-    Piece{Collective::gather, 1, 4, 16 * kib, Method::binomial},
-    Piece{Collective::gather, 1, 1, any_bytes, Method::linear},
-    Piece{Collective::allgather, 1, 3, 32 * kib, Method::doubling},
-    Piece{Collective::allgather, 1, 1, any_bytes, Method::ring},
-    Piece{Collective::scatter, 1, 4, 16 * kib, Method::binomial},
-    Piece{Collective::scatter, 1, 1, any_bytes, Method::linear},
-    Piece{Collective::alltoall, 1, 1, any_bytes, Method::pairwise},
-    Piece{Collective::reduce_scatter, 1, 1, any_bytes, Method::ring},
-    Piece{Collective::reduce_scatter, 1, 1, any_bytes, Method::reduce_linear},
-    Piece{Collective::scan, 1, 4, any_bytes, Method::doubling},
-    Piece{Collective::scan, 1, 1, any_bytes, Method::linear},
+    MethodPiece{Collective::barrier, 2, 3, all_bytes, Method::systems},
+    MethodPiece{Collective::barrier, 1, 1, all_bytes, Method::doubling},
+    MethodPiece{Collective::broadcast, 2, 3, all_bytes, Method::systems},
+    MethodPiece{Collective::broadcast, 1, 8, 512 * kib, Method::binomial},
+    MethodPiece{Collective::broadcast, 1, 8, all_bytes, Method::ring},
+    MethodPiece{Collective::broadcast, 1, 1, all_bytes, Method::binomial},
+    MethodPiece{Collective::reduce, 2, 3, all_bytes, Method::systems},
+    MethodPiece{Collective::reduce, 1, 1, all_bytes, Method::binomial},
+    MethodPiece{Collective::allreduce, 2, 3, all_bytes, Method::systems},
+    MethodPiece{Collective::allreduce, 1, 1, 16 * kib, Method::doubling},
+    MethodPiece{Collective::allreduce, 1, 1, all_bytes, Method::ring},
+    MethodPiece{Collective::allreduce, 1, 1, all_bytes, Method::doubling},
+    MethodPiece{Collective::gather, 1, 4, 16 * kib, Method::binomial},
+    MethodPiece{Collective::gather, 1, 1, all_bytes, Method::linear},
+    MethodPiece{Collective::allgather, 1, 3, 32 * kib, Method::doubling},
+    MethodPiece{Collective::allgather, 1, 1, all_bytes, Method::ring},
+    MethodPiece{Collective::scatter, 1, 4, 16 * kib, Method::binomial},
+    MethodPiece{Collective::scatter, 1, 1, all_bytes, Method::linear},
+    MethodPiece{Collective::alltoall, 1, 1, all_bytes, Method::pairwise},
+    MethodPiece{Collective::reduce_scatter, 1, 1, all_bytes, Method::ring},
+    MethodPiece{Collective::reduce_scatter, 1, 1, all_bytes, Method::reduce_linear},
+    MethodPiece{Collective::scan, 1, 4, all_bytes, Method::doubling},
+    MethodPiece{Collective::scan, 1, 1, all_bytes, Method::linear},
 };
 
 constexpr std::array<std::string_view, 11> kind_names = {"no collective call", "barrier",        "broadcast", "reduce",
@@ -89,10 +79,12 @@ bool is_possible(Method method, const CollectiveShape& shape) noexcept {
   return false;
 }
 
-Method choose_method(const CollectiveShape& shape) noexcept {
-  for (const Piece& piece : pieces) {
-    if (piece.kind != shape.kind || shape.systems < piece.min_systems || shape.size < piece.min_size) continue;
-    if (shape.bytes <= piece.max_bytes && is_possible(piece.method, shape)) return piece.method;
+Method choose_method(const CollectiveShape& shape, std::span<const MethodPiece> measured) noexcept {
+  for (const auto table : {measured, std::span<const MethodPiece>(pieces)}) {
+    for (const MethodPiece& piece : table) {
+      if (piece.kind != shape.kind || shape.systems < piece.min_systems || shape.size < piece.min_size) continue;
+      if (shape.bytes <= piece.max_bytes && is_possible(piece.method, shape)) return piece.method;
+    }
   }
   return Method::automatic;
 }

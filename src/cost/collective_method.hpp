@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace couplet::cost {
@@ -51,7 +52,20 @@ struct CollectiveShape {
 [[nodiscard]] std::string_view name_of(Method method) noexcept;
 // Is there such an algorithm, and does it give the right result?
 [[nodiscard]] bool is_possible(Method method, const CollectiveShape& shape) noexcept;
-// Returns the first possible method of the table.
-[[nodiscard]] Method choose_method(const CollectiveShape& shape) noexcept;
+
+// An entry of a table: the method for messages of up to max_bytes, in groups on at least min_systems systems and with
+// at least min_size members.
+struct MethodPiece {
+  Collective kind = Collective::barrier;
+  std::int32_t min_systems = 1;
+  std::int32_t min_size = 1;
+  std::uint64_t max_bytes = UINT64_MAX;
+  Method method = Method::automatic;
+
+  friend bool operator==(const MethodPiece&, const MethodPiece&) = default;
+};
+
+// Returns the method of the first entry that fits and is possible: of `measured`, else of the table of the library.
+[[nodiscard]] Method choose_method(const CollectiveShape& shape, std::span<const MethodPiece> measured = {}) noexcept;
 
 }  // namespace couplet::cost

@@ -185,12 +185,47 @@ Result<Memory> recall(const Candidates& candidates, const Setting& setting, Talk
   return memory;
 }
 
+// What the first member predicts, as it tells all. The times are those of the makers, in their order; 0: not known.
+struct Predicted {
+  std::vector<double> times_ns;
+  std::string origin;
+};
+
+// Puts the makers in the order of the predicted times of the first member, and returns these in the new order.
+Result<Predicted> order_by_costs(Candidates& candidates, const Setting& setting, Talk& talk) {
+  wire::FieldWriter writer;
+  std::vector<double> own(candidates.makers.size(), 0);
+  if (setting.rank == 0 && candidates.costs != nullptr) {
+    std::vector<std::string> names;
+    names.reserve(candidates.makers.size());
+    for (const Maker* const maker : candidates.makers) names.emplace_back(maker->name());
+    own = cost::exchange_times_ns(*candidates.costs, names, candidates.max_bytes);
+  }
+  for (const double time_ns : own) writer.put(time_ns);
+  writer.put_text(candidates.cost_origin.substr(0, max_path_bytes));
+  COUPLET_TRY_VALUE(const auto all, talk.gather(writer.take()));
+  wire::FieldReader reader(all.front(), "predicted times of methods");
+  std::vector<double> times_ns(candidates.makers.size());
+  for (double& time_ns : times_ns) time_ns = reader.take_real("time");
+  Predicted predicted;
+  predicted.origin = reader.take_text("origin", max_path_bytes);
+  COUPLET_TRY(reader.finish());
+  std::vector<Maker*> makers;
+  for (const std::size_t place : cost::trial_order(times_ns)) {
+    makers.push_back(candidates.makers[place]);
+    predicted.times_ns.push_back(times_ns[place]);
+  }
+  candidates.makers = std::move(makers);
+  return predicted;
+}
+
 class Chooser {
  public:
   // only: the one method that is made, or "".
-  Chooser(const Candidates& candidates, std::string_view only, const Setting& setting, Talk& talk,
-          engine::Engine& engine, const std::function<Status()>& news, Choice& choice)
+  Chooser(const Candidates& candidates, const Predicted& predicted, std::string_view only, const Setting& setting,
+          Talk& talk, engine::Engine& engine, const std::function<Status()>& news, Choice& choice)
       : candidates_(candidates),
+        predicted_(predicted),
         only_(only),
         setting_(setting),
         talk_(talk),
@@ -212,6 +247,7 @@ class Chooser {
  private:
   struct Tried {
     std::string_view name;
+    double predicted_ns = 0;  // 0: not known
     std::unique_ptr<Method> method;
     Finding finding;
   };
@@ -223,6 +259,7 @@ class Chooser {
   [[nodiscard]] std::string table(int chosen) const;
 
   const Candidates& candidates_;
+  const Predicted& predicted_;
   std::string_view only_;
   const Setting& setting_;
   Talk& talk_;
@@ -256,6 +293,7 @@ Status Chooser::make_all() {
     if (is_fatal(agreed.code())) return agreed;
     Tried& tried = tried_.emplace_back();
     tried.name = maker.name();
+    tried.predicted_ns = predicted_.times_ns.empty() ? 0 : predicted_.times_ns[place];
     tried.finding.status = agreed;
     if (agreed.ok()) {
       tried.method = std::move(*made);
@@ -317,8 +355,15 @@ Status Chooser::try_out(Tried& tried, int rounds) {
 }
 
 std::string Chooser::table(int chosen) const {
-  std::string text = fmt::format("exchange '{}': {}", setting_.name,
-                                 is_pinned() ? "the method is pinned\n" : "the methods, in order of the list\n");
+  const bool is_predicted = !predicted_.times_ns.empty();
+  std::string text = fmt::format("exchange '{}': ", setting_.name);
+  if (is_pinned()) {
+    text += "the method is pinned\n";
+  } else if (is_predicted) {
+    text += fmt::format("the methods, in the order of {}\n", predicted_.origin);
+  } else {
+    text += "the methods, in order of the list\n";
+  }
   for (std::size_t place = 0; place < tried_.size(); ++place) {
     const Tried& tried = tried_[place];
     text += fmt::format("  {} {:<24}", static_cast<int>(place) == chosen ? "*" : " ", tried.name);
@@ -329,6 +374,7 @@ std::string Chooser::table(int chosen) const {
     } else {
       text += "not tried";
     }
+    if (tried.predicted_ns > 0) text += fmt::format(", predicted {:.2f} us", tried.predicted_ns * 1e-3);
     text += '\n';
   }
   return text;
@@ -390,10 +436,14 @@ int fastest(std::span<const double> times_ns) {
   return -1;
 }
 
-Status choose_method(const Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
+Status choose_method(Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
                      const std::function<Status()>& news, Choice& choice) {
+  Predicted predicted;
+  if (candidates.has_costs) {
+    COUPLET_TRY_VALUE(predicted, order_by_costs(candidates, setting, talk));
+  }
   const auto choose = [&](std::string_view only) {
-    return Chooser(candidates, only, setting, talk, engine, news, choice).choose();
+    return Chooser(candidates, predicted, only, setting, talk, engine, news, choice).choose();
   };
   if (candidates.wanted != automatic_method) return choose(candidates.wanted);
   if (!candidates.has_cache) return choose("");

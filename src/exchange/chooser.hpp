@@ -1,7 +1,8 @@
 // The chooser: makes the methods that can be used, tries each one, and keeps the fastest. A method first has to deliver
 // right contents of the real sizes; then it is timed in a few short samples. All members come to the same choice; ties
-// go to the order of the list. If the cache of the first member remembers the fastest one, no other one is made.
-// Exchange uses it. Tests: tests/conformance/exchange/chooser_test.cpp.
+// go to the order of the list, which the predicted times of the first member decide, if it has any. If the cache of the
+// first member remembers the fastest one, no other one is made. Exchange uses it.
+// Tests: tests/conformance/exchange/chooser_test.cpp.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/choices.hpp"
 #include "engine/engine.hpp"
 #include "exchange/choice_cache.hpp"
 #include "exchange/method.hpp"
@@ -30,6 +32,12 @@ struct Candidates {
   bool has_cache = false;
   ChoiceCache cache{""};
   Situation situation;
+  // If the first member has predicted times, they decide the order of the makers: the methods are tried in this order,
+  // and ties go to it.
+  bool has_costs = false;
+  const cost::MachineCosts* costs = nullptr;  // those of this member
+  std::string cost_origin{};                  // where they come from
+  std::uint64_t max_bytes = 0;                // the length of the longest message
 };
 
 struct Choice {
@@ -40,9 +48,9 @@ struct Choice {
   std::vector<std::unique_ptr<Method>> leftovers;
 };
 
-// Collective over the group. news: see Waiting::until. Returns unsupported, with the reasons, if no method can be used.
-// After an error, `choice` has leftovers, too.
-Status choose_method(const Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
+// Collective over the group. It may put the makers in another order. news: see Waiting::until. Returns unsupported,
+// with the reasons, if no method can be used. After an error, `choice` has leftovers, too.
+Status choose_method(Candidates& candidates, const Setting& setting, Talk& talk, engine::Engine& engine,
                      const std::function<Status()>& news, Choice& choice);
 
 // Returns the place of the fastest: the first one that none of the others beats by more than a small part. times_ns: 0

@@ -133,8 +133,9 @@ Status Exchange::meet(message::Team& team, const Status& own_edges, std::uint64_
   GroupTalk talk(*around_.messenger, group_, team, fmt::format("exchange '{}'", name_), deadline_ns);
   auto routes = own_edges.ok() ? routes_of(edges_, group_.rank()) : Result<Routes>(Status(own_edges));
   if (routes.ok()) routes_ = std::move(*routes);
+  const bool has_costs = around_.costs != nullptr && !around_.costs->exchanges.empty();
   COUPLET_TRY_VALUE(const Greeting own, greeting_of(routes.status(), routes_, around_.makers, options_.method,
-                                                    !around_.choice_cache.empty()));
+                                                    !around_.choice_cache.empty(), has_costs));
   COUPLET_TRY_VALUE(const RollCall all, call_roll(talk, own, group_.rank()));
   notices_.open(exchange_context(group_, all.epoch, 0), all.neighbors);
   talk.set_ports(exchange_context(group_, all.epoch, 1), all.neighbors, news);
@@ -146,7 +147,11 @@ Status Exchange::meet(message::Team& team, const Status& own_edges, std::uint64_
                         .epoch = all.epoch,
                         .has_cache = all.has_cache,
                         .cache = ChoiceCache(around_.choice_cache),
-                        .situation = all.situation};
+                        .situation = all.situation,
+                        .has_costs = all.has_costs,
+                        .costs = has_costs ? around_.costs : nullptr,
+                        .cost_origin = around_.cost_origin,
+                        .max_bytes = all.max_bytes};
   for (Maker* const maker : around_.makers) {
     const bool is_common = std::find(common.begin(), common.end(), maker->name()) != common.end();
     if (is_common) candidates.makers.push_back(maker);

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <vector>
 
+#include "cost/choices.hpp"
 #include "engine/engine.hpp"
 #include "exchange/chooser.hpp"
 #include "exchange/method.hpp"
@@ -34,6 +35,9 @@ struct Surroundings {
   std::string run_directory;   // the one that the members on this node share; empty: there is none
   std::string choice_cache;    // the file of earlier choices; empty: there is none
   std::vector<Maker*> makers;  // in the order in which ties are decided
+  // What is known of the methods' times; nullptr, or without curves of exchanges: nothing. cost_origin: from where.
+  const cost::MachineCosts* costs = nullptr;
+  std::string cost_origin{};
 };
 
 struct ExchangeOptions {

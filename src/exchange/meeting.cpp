@@ -15,6 +15,9 @@ namespace {
 constexpr std::size_t max_name_bytes = 256;
 constexpr std::size_t max_methods = 256;
 constexpr std::size_t max_text_bytes = 4096;
+// What the first member has: bits of one byte.
+constexpr std::uint8_t has_cache_bit = 1;
+constexpr std::uint8_t has_costs_bit = 2;
 
 std::string encode(const Greeting& greeting) {
   wire::FieldWriter writer;
@@ -30,7 +33,8 @@ std::string encode(const Greeting& greeting) {
   writer.put(greeting.node);
   writer.put(greeting.max_bytes);
   writer.put(std::uint8_t{greeting.is_paired});
-  writer.put(std::uint8_t{greeting.has_cache});
+  writer.put(
+      static_cast<std::uint8_t>((greeting.has_cache ? has_cache_bit : 0U) | (greeting.has_costs ? has_costs_bit : 0U)));
   return writer.take();
 }
 
@@ -55,7 +59,9 @@ Result<Greeting> decode(std::string_view text, std::size_t size) {
   greeting.node = reader.take<std::uint64_t>("node");
   greeting.max_bytes = reader.take<std::uint64_t>("longest message");
   greeting.is_paired = reader.take<std::uint8_t>("paired", 0, 1) == 1;
-  greeting.has_cache = reader.take<std::uint8_t>("cache", 0, 1) == 1;
+  const unsigned has = reader.take<std::uint8_t>("cache and costs", 0, has_cache_bit | has_costs_bit);
+  greeting.has_cache = (has & has_cache_bit) != 0;
+  greeting.has_costs = (has & has_costs_bit) != 0;
   COUPLET_TRY(reader.finish());
   return greeting;
 }
@@ -78,7 +84,7 @@ std::string machine_of(std::span<Maker* const> makers) {
 }  // namespace
 
 Result<Greeting> greeting_of(const Status& status, const Routes& routes, std::span<Maker* const> makers,
-                             const std::string& wanted, bool has_cache) {
+                             const std::string& wanted, bool has_cache, bool has_costs) {
   Greeting greeting;
   greeting.status = status;
   COUPLET_TRY_VALUE(greeting.nonce, os::random_bits());
@@ -91,6 +97,7 @@ Result<Greeting> greeting_of(const Status& status, const Routes& routes, std::sp
   greeting.machine = machine_of(makers);
   greeting.node = node_number();
   greeting.has_cache = has_cache;
+  greeting.has_costs = has_costs;
   for (const Maker* const maker : makers) greeting.methods.emplace_back(maker->name());
   return greeting;
 }
@@ -100,7 +107,6 @@ Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank) {
   COUPLET_TRY(Status(own.status));
   RollCall all;
   Situation& situation = all.situation;
-  std::uint64_t max_bytes = 0;
   std::map<std::uint64_t, std::uint32_t> node_ranks;
   std::set<std::int32_t> neighbors(own.neighbors.begin(), own.neighbors.end());
   for (std::size_t member = 0; member < texts.size(); ++member) {
@@ -113,13 +119,14 @@ Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank) {
     if (member == 0) {
       all.epoch = greeting.nonce;
       all.has_cache = greeting.has_cache;
+      all.has_costs = greeting.has_costs;
       situation.machine = greeting.machine;
       situation.methods = greeting.methods;
     }
     situation.node_ranks = std::max(situation.node_ranks, ++node_ranks[greeting.node]);
     situation.neighbors = std::max(situation.neighbors, static_cast<std::uint32_t>(greeting.neighbors.size()));
     situation.is_paired = situation.is_paired && greeting.is_paired;
-    max_bytes = std::max(max_bytes, greeting.max_bytes);
+    all.max_bytes = std::max(all.max_bytes, greeting.max_bytes);
     std::erase_if(situation.methods, [&](const std::string& name) {
       return std::find(greeting.methods.begin(), greeting.methods.end(), name) == greeting.methods.end();
     });
@@ -127,7 +134,7 @@ Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank) {
     const bool has_edge = std::find(theirs.begin(), theirs.end(), rank) != theirs.end();
     if (has_edge && static_cast<std::int32_t>(member) != rank) neighbors.insert(static_cast<std::int32_t>(member));
   }
-  situation.size_class = static_cast<std::uint32_t>(std::bit_width(max_bytes));
+  situation.size_class = static_cast<std::uint32_t>(std::bit_width(all.max_bytes));
   all.neighbors.assign(neighbors.begin(), neighbors.end());
   return all;
 }

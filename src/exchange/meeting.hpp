@@ -28,6 +28,7 @@ struct Greeting {
   std::uint64_t max_bytes = 0;       // those of its longest message
   bool is_paired = true;             // all its ports are
   bool has_cache = false;            // of choices
+  bool has_costs = false;            // predicted times of methods
 };
 
 // What follows from the greetings of all.
@@ -36,10 +37,12 @@ struct RollCall {
   std::vector<std::int32_t> neighbors;  // with which one of the two has an edge
   Situation situation;                  // its methods are those that all have, in the order of the first member
   bool has_cache = false;               // the first member has
+  bool has_costs = false;               // the first member has
+  std::uint64_t max_bytes = 0;          // the length of the longest message
 };
 
 [[nodiscard]] Result<Greeting> greeting_of(const Status& status, const Routes& routes, std::span<Maker* const> makers,
-                                           const std::string& wanted, bool has_cache);
+                                           const std::string& wanted, bool has_cache, bool has_costs);
 // Collective. Returns the first error of any member; mismatch if they want different methods.
 Result<RollCall> call_roll(Talk& talk, const Greeting& own, std::int32_t rank);
 // Collective. Compares the edges with those of the neighbours, which are those of `talk`. Returns the own error, or the

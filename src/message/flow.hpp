@@ -146,9 +146,10 @@ struct Flow {
   Request* sharing = nullptr;
   bool helps = true;  // false after it has failed to copy its pieces
   std::optional<std::uint64_t> wanted_eager_bytes;
-  Status loss;               // why it was last lost
-  std::uint32_t losses = 0;  // how often it was lost
-  bool left = false;         // the last time, it has left in good order
+  std::uint64_t piece_bytes = UINT64_MAX;  // the most that is sent of a large message at a time
+  Status loss;                             // why it was last lost
+  std::uint32_t losses = 0;                // how often it was lost
+  bool left = false;                       // the last time, it has left in good order
   std::string reach_reason;
 };
 

@@ -38,12 +38,21 @@ inline constexpr std::uint64_t largest_envelope_count = 65536;
 // announces, up to this bound.
 inline constexpr std::uint64_t max_internal_message_bytes = std::uint64_t{1} << 30;
 
+// The limits of one link, if they are not those of its lanes.
+struct LinkLimits {
+  std::string link;                          // the name of its lanes
+  std::optional<std::uint64_t> eager_bytes;  // up to this size, messages are sent without asking
+  std::optional<std::uint64_t> piece_bytes;  // the size of the pieces in which large messages are sent
+};
+
 struct MessengerOptions {
   std::uint64_t payload_credit_bytes = largest_payload_credit;  // may only be lowered
   std::uint64_t envelope_limit = largest_envelope_count;        // may only be lowered
   // The credit that all peers together may be given, as they use it, beyond the credit with which they begin.
   std::uint64_t max_grown_credit_bytes = wire::max_total_credit_bytes;
-  std::optional<std::uint64_t> eager_bytes;  // if not set, the lane's own limit
+  std::optional<std::uint64_t> eager_bytes;  // for all links
+  std::optional<std::uint64_t> piece_bytes;  // for all links
+  std::vector<LinkLimits> link_limits;       // for what is not set for all
   bool read_memory = true;                   // use process_vm_readv if it is proven to work
   // How many times one channel is polled before Engine::wait; 0: never. Not used while Engine::spin_ns is 0.
   int spin_rounds = 4000;
@@ -59,6 +68,7 @@ struct PeerReport {
   std::string name;
   std::string link;  // the link of the first lane; empty: there was none
   std::uint64_t eager_bytes = 0;
+  std::uint64_t piece_bytes = 0;
   std::string large_messages;  // "read from the sender's memory", "copied in pieces", ...
   std::string why;
   std::uint64_t credit_bytes = 0;  // the credit that is left to send eager messages

@@ -188,9 +188,20 @@ Status Messenger::settle(Flow& flow) {
 void Messenger::set_limit(Flow& flow) {
   const bool open = flow.channel->state() == channel::ChannelState::open;
   const link::LaneTraits& traits = flow.channel->traits();
+  const auto named = std::find_if(options_.link_limits.begin(), options_.link_limits.end(),
+                                  [&](const LinkLimits& one) { return one.link == traits.name; });
+  const bool is_named = named != options_.link_limits.end();
+  const auto of_link = [&](std::optional<std::uint64_t> LinkLimits::*limit, std::uint64_t otherwise) {
+    return is_named ? ((*named).*limit).value_or(otherwise) : otherwise;
+  };
   std::uint64_t limit = opening_eager_bytes;
-  if (open) limit = flow.wanted_eager_bytes.value_or(options_.eager_bytes.value_or(traits.eager_bytes));
-  if (open) limit = std::min<std::uint64_t>(limit, traits.largest_payload);
+  if (open) {
+    const std::uint64_t own = of_link(&LinkLimits::eager_bytes, traits.eager_bytes);
+    limit = flow.wanted_eager_bytes.value_or(options_.eager_bytes.value_or(own));
+    limit = std::min<std::uint64_t>(limit, traits.largest_payload);
+  }
+  const std::uint64_t piece = options_.piece_bytes.value_or(of_link(&LinkLimits::piece_bytes, traits.largest_payload));
+  flow.piece_bytes = std::clamp<std::uint64_t>(piece, 1, traits.largest_payload);
   const std::uint64_t most = options_.payload_credit_bytes;
   flow.eager_bytes = std::min(limit, most > wire::eager_overhead_bytes ? most - wire::eager_overhead_bytes : 0);
   flow.fast = open && !flow.lost;
@@ -320,6 +331,7 @@ std::vector<PeerReport> Messenger::report() const {
     report.name = channels_.peer_name(flow->peer);
     if (flow->channel != nullptr) report.link = flow->channel->traits().name;
     report.eager_bytes = flow->eager_bytes;
+    report.piece_bytes = flow->piece_bytes;
     report.large_messages = flow->reach == Reach::proven ? "read from the sender's memory" : "copied in pieces";
     if (flow->reach == Reach::proven && word_to_share(*flow, wire::least_shared_bytes) != nullptr) {
       report.large_messages += ", by both sides from 256 KiB on";

@@ -30,7 +30,8 @@ std::uint64_t next_piece_bytes(const Request& request) noexcept {
   const std::uint64_t left = request.total - request.moved;
   const link::LaneTraits& traits = request.flow->channel->traits();
   const bool last_is_apart = traits.may_break && left > channel::max_copied_bytes;
-  return std::min<std::uint64_t>(last_is_apart ? left - last_piece_bytes : left, traits.largest_payload);
+  return std::min({last_is_apart ? left - last_piece_bytes : left, request.flow->piece_bytes,
+                   std::uint64_t{traits.largest_payload}});
 }
 
 }  // namespace

@@ -13,6 +13,8 @@ constexpr std::uint64_t slice_with_window_ns = 100'000;
 constexpr int rounds_with_pushes = 16;
 constexpr std::uint64_t tidying_interval_ns = 1'000'000'000;
 
+constexpr std::string_view all_streaming = "streaming_bytes";
+
 using universe::PeerState;
 
 bool gone(PeerState state) {
@@ -31,6 +33,15 @@ std::uint16_t SeriesEnvironment::incarnation() const noexcept {
 
 const std::string& SeriesEnvironment::program() const noexcept {
   return membership_.programs()[static_cast<std::size_t>(membership_.program())].name;
+}
+
+std::string SeriesEnvironment::setting(std::string_view key) const {
+  std::string text = membership_.setting(key);
+  const bool is_streaming = key == all_streaming || (key.starts_with("series.") && key.ends_with(".streaming_bytes"));
+  if (!text.empty() || !is_streaming) return text;
+  text = membership_.setting(all_streaming);
+  const auto limit = text.empty() ? cost::streaming_limit(costs_.costs) : std::nullopt;
+  return limit ? std::to_string(*limit) : text;
 }
 
 Status SeriesEnvironment::alive(channel::PeerId peer, std::uint16_t incarnation) {

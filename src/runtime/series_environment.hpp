@@ -4,10 +4,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "engine/engine.hpp"
 #include "message/message.hpp"
 #include "relay/remote.hpp"
+#include "runtime/cost_file.hpp"
 #include "series/part.hpp"
 #include "series/series.hpp"
 #include "series/window.hpp"
@@ -32,13 +34,18 @@ class SeriesEnvironment final : public series::Environment {
     pushes_ = pushes;
   }
 
+  // What is known of the costs of the machine. It stays here as long as the universe is joined.
+  void set_costs(KnownCosts costs) { costs_ = std::move(costs); }
+  [[nodiscard]] const KnownCosts& costs() const noexcept { return costs_; }
+
   [[nodiscard]] channel::PeerId self() const noexcept override;
   [[nodiscard]] std::uint16_t incarnation() const noexcept override;
   [[nodiscard]] const std::string& program() const noexcept override;
   [[nodiscard]] std::uint16_t node() const noexcept override { return membership_.node(); }
   [[nodiscard]] const std::string& node_directory() const noexcept override { return membership_.node_directory(); }
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
-  [[nodiscard]] std::string setting(std::string_view key) const override { return membership_.setting(key); }
+  // If streaming_bytes is not set for a series, the one for all series counts, and then the costs of the machine.
+  [[nodiscard]] std::string setting(std::string_view key) const override;
   [[nodiscard]] universe::SeriesRegistry& registry() noexcept override { return membership_.registry(); }
   [[nodiscard]] counters::Counters& counters() noexcept override { return counters_; }
   Status alive(channel::PeerId peer, std::uint16_t incarnation) override;
@@ -72,6 +79,7 @@ class SeriesEnvironment final : public series::Environment {
   relay::Remote* remote_ = nullptr;
   bool pushes_ = false;
   series::Window* window_ = nullptr;
+  KnownCosts costs_;
   Tidying tidying_{*this};
 };
 

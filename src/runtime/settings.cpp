@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "os/clock.hpp"
+#include "os/host.hpp"
 
 namespace couplet::runtime {
 namespace {
@@ -197,8 +198,34 @@ Result<HubAbsence::Patience> hub_patience(const universe::Membership& membership
   return patience;
 }
 
-Result<message::MessengerOptions> messenger_options(const universe::Membership& membership) {
+namespace {
+
+// The limits that the costs of each link give.
+std::vector<message::LinkLimits> limits_of_links(const cost::MachineCosts& costs) {
+  std::vector<message::LinkLimits> limits;
+  for (const cost::LinkCurve& curve : costs.links) {
+    const bool is_there = std::any_of(limits.begin(), limits.end(),
+                                      [&](const message::LinkLimits& one) { return one.link == curve.link; });
+    if (is_there) continue;
+    limits.push_back({.link = curve.link,
+                      .eager_bytes = cost::eager_limit(costs, curve.link),
+                      .piece_bytes = cost::piece_size(costs, curve.link)});
+  }
+  return limits;
+}
+
+}  // namespace
+
+Result<message::MessengerOptions> messenger_options(const universe::Membership& membership,
+                                                    const cost::MachineCosts& costs) {
   message::MessengerOptions options;
+  options.link_limits = limits_of_links(costs);
+  if (const std::string text = membership.setting("piece_bytes"); !text.empty()) {
+    COUPLET_TRY_VALUE(options.piece_bytes, number(text, "piece_bytes"));
+    if (*options.piece_bytes < min_piece_bytes) {
+      return fail(Code::config, "setting 'piece_bytes' is {}; it has to be at least {}", text, min_piece_bytes);
+    }
+  }
   if (const std::string text = membership.setting("eager_bytes"); !text.empty()) {
     COUPLET_TRY_VALUE(options.eager_bytes, number(text, "eager_bytes"));
   }
@@ -206,6 +233,11 @@ Result<message::MessengerOptions> messenger_options(const universe::Membership& 
     COUPLET_TRY_VALUE(options.read_memory, yes_or_no(text, "cma"));
   }
   return options;
+}
+
+Result<KnownCosts> known_costs(const universe::Membership& membership) {
+  return load_costs(
+      {.file = membership.setting("cost_file"), .machine = membership.setting("machine"), .host = os::host_name()});
 }
 
 double spin_wish_us(const universe::Membership& membership) {

@@ -6,6 +6,7 @@
 
 #include "base/status.hpp"
 #include "message/message.hpp"
+#include "runtime/cost_file.hpp"
 #include "runtime/hub_absence.hpp"
 #include "runtime/transports.hpp"
 #include "universe/membership.hpp"
@@ -22,8 +23,11 @@ namespace couplet::runtime {
 // hub_directory: through which this process reaches the hub, or "". It is then also the directory of the link `file`,
 // since other hosts may see it under another path, unless this process has a setting of its own.
 Result<TransportOptions> transport_options(const universe::Membership& membership, const std::string& hub_directory);
-// Reads eager_bytes and cma (COUPLET_EAGER_BYTES, COUPLET_CMA).
-Result<message::MessengerOptions> messenger_options(const universe::Membership& membership);
+// Reads eager_bytes, piece_bytes and cma (COUPLET_EAGER_BYTES, ...). What is not set follows the costs.
+Result<message::MessengerOptions> messenger_options(const universe::Membership& membership,
+                                                    const cost::MachineCosts& costs);
+// Reads cost_file and machine (COUPLET_COST_FILE, COUPLET_MACHINE), and the file.
+Result<KnownCosts> known_costs(const universe::Membership& membership);
 // Reads connection_patience_s and hub.return_patience_s (COUPLET_CONNECTION_PATIENCE_S, ...).
 Result<HubAbsence::Patience> hub_patience(const universe::Membership& membership);
 // Reads spin_us (COUPLET_SPIN_US). Negative if it is not set.

@@ -55,6 +55,9 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
     return listener ? listener->endpoint() : os::Endpoint();
   };
   COUPLET_TRY_VALUE(member_, universe::join(std::move(options)));
+  COUPLET_TRY_VALUE(KnownCosts costs, known_costs(*member_));
+  const auto& own = member_->programs()[static_cast<std::size_t>(member_->program())];
+  if (!costs.warning.empty() && member_->rank() == own.first_rank) print_note(costs.warning);
   counters_ = std::make_unique<counters::Counters>(member_->page().counters());
   const double spin_us = spin_wish_us(*member_);
   patience_ = engine::patience_for(spin_us);
@@ -67,8 +70,9 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   COUPLET_TRY_VALUE(TransportOptions transport, transport_options(*member_, hub_directory));
   COUPLET_TRY(open_ucx(transport));
   COUPLET_TRY_VALUE(connections_, open_connections(*member_, *engine_, std::move(listener), transport, *counters_));
-  COUPLET_TRY(make_messenger());
+  COUPLET_TRY(make_messenger(costs));
   environment_ = std::make_unique<SeriesEnvironment>(*member_, *engine_, *messenger_, *counters_);
+  environment_->set_costs(std::move(costs));
   return make_relay(wishes, transport.walk.patience_ns);
 }
 
@@ -131,8 +135,8 @@ void Universe::attend(std::uint64_t now_ns) {
   }
 }
 
-Status Universe::make_messenger() {
-  COUPLET_TRY_VALUE(auto options, messenger_options(*member_));
+Status Universe::make_messenger(const KnownCosts& costs) {
+  COUPLET_TRY_VALUE(auto options, messenger_options(*member_, costs.costs));
   options.counters = counters_.get();
   options.spin_rounds = patience_.spin_ns == 0 ? 0 : spin_rounds;
   messenger_ =
@@ -269,6 +273,8 @@ Result<std::unique_ptr<exchange::Exchange>> Universe::create_exchange(message::G
   around.run_directory = member_->node_directory();
   around.choice_cache = member_->setting("exchange.cache");
   around.makers = makers;
+  around.costs = &environment_->costs().costs;
+  around.cost_origin = environment_->costs().origin();
   return exchange::Exchange::create(around, group, name, options);
 }
 
@@ -281,6 +287,8 @@ std::unique_ptr<collective::Collectives> make_collectives(Universe& universe) {
   collective::PeerFacts facts;
   facts.system_of = [&member](channel::PeerId peer) { return std::uint32_t{member.peer(peer).node}; };
   facts.has_left = [&member](channel::PeerId peer) { return member.peer(peer).state == universe::PeerState::left; };
+  const KnownCosts& costs = universe.environment_->costs();
+  facts.table = {.pieces = cost::method_pieces(costs.costs), .origin = costs.origin()};
   return std::make_unique<collective::Collectives>(*universe.messenger_, universe.engine_.get(), std::move(facts));
 }
 

@@ -17,6 +17,7 @@
 #include "exchange/exchange.hpp"
 #include "message/message.hpp"
 #include "message/team.hpp"
+#include "runtime/cost_file.hpp"
 #include "runtime/node_relay.hpp"
 #include "runtime/readiness.hpp"
 #include "runtime/relay_start.hpp"
@@ -86,8 +87,8 @@ class Universe final {
   Status set_turn(engine::Turn& turn) { return engine_->set_turn(turn); }
   // Ends everything that other threads still wait for. It is called before leave().
   void abandon() noexcept { messenger_->abandon(engine::error_of(engine::Ending::left)); }
-  // Returns JSON: links, limits and choices, and the reasons.
-  [[nodiscard]] std::string explain() const;
+  // Returns JSON: links, limits and choices, and the reasons. calls: nullptr if no collective call was made.
+  [[nodiscard]] std::string explain(const collective::Collectives* calls) const;
   // Delivers what was sent and leaves. Afterwards the object can only be destroyed.
   Status leave();
 
@@ -97,7 +98,7 @@ class Universe final {
   friend std::unique_ptr<ExchangeMethods> make_exchange_methods(Universe& universe);
   Universe() = default;
   Status assemble(const universe::JoinWishes& wishes);
-  Status make_messenger();
+  Status make_messenger(const KnownCosts& costs);
   Status make_relay(const universe::JoinWishes& wishes, std::uint64_t patience_ns);
   void attend(std::uint64_t now_ns);
   Status end_window();

@@ -1,6 +1,7 @@
 #include "wire/collective.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "wire/numbers.hpp"
 
@@ -27,6 +28,45 @@ std::string_view first_bytes(std::string_view text, std::size_t most) noexcept {
   if (text.size() <= most) return text;
   while (most > 0 && continues(most)) --most;
   return text.substr(0, most);
+}
+
+// The table: the number of entries, the entries, and the origin.
+std::string encode_table(const std::vector<CollectivePiece>& table, std::string_view origin) {
+  if (table.empty()) return {};
+  const std::size_t count = std::min<std::size_t>(table.size(), max_collective_pieces);
+  std::string image(4 + count * collective_piece_bytes, '\0');
+  auto* target = reinterpret_cast<std::byte*>(image.data());
+  put_little(target, static_cast<std::uint32_t>(count));
+  target += 4;
+  for (std::size_t place = 0; place < count; ++place, target += collective_piece_bytes) {
+    put_little(target, table[place].kind);
+    put_little(target + 1, table[place].method);
+    put_little(target + 4, table[place].min_systems);
+    put_little(target + 8, table[place].min_size);
+    put_little(target + 16, table[place].max_bytes);
+  }
+  image += first_bytes(origin, max_collective_origin_bytes);
+  return image;
+}
+
+// Returns false if the image is malformed.
+bool decode_table(std::string_view image, CollectiveNotice& notice) {
+  if (image.empty()) return true;
+  if (image.size() < 4) return false;
+  const auto count = take_little<std::uint32_t>(bytes_of(image));
+  image.remove_prefix(4);
+  if (count == 0 || count > max_collective_pieces || image.size() / collective_piece_bytes < count) return false;
+  for (std::uint32_t place = 0; place < count; ++place) {
+    const std::byte* const source = bytes_of(image);
+    notice.table.push_back({.kind = take_little<std::uint8_t>(source),
+                            .method = take_little<std::uint8_t>(source + 1),
+                            .min_systems = take_little<std::int32_t>(source + 4),
+                            .min_size = take_little<std::int32_t>(source + 8),
+                            .max_bytes = take_little<std::uint64_t>(source + 16)});
+    image.remove_prefix(collective_piece_bytes);
+  }
+  notice.origin = image;
+  return image.size() <= max_collective_origin_bytes;
 }
 
 }  // namespace
@@ -106,7 +146,9 @@ std::string encode_collective_notice(const CollectiveNotice& notice) {
   std::size_t more = 0;
   if (notice.kind == NoticeKind::revoke) more = text.size();
   if (notice.kind == NoticeKind::inquiry) more = collective_head_bytes;
-  if (notice.kind == NoticeKind::epoch) more = 4 * notice.systems.size();
+  const std::string table =
+      notice.kind == NoticeKind::epoch ? encode_table(notice.table, notice.origin) : std::string();
+  if (notice.kind == NoticeKind::epoch) more = 4 * notice.systems.size() + table.size();
   std::string image(collective_notice_bytes + more, '\0');
   auto* const target = reinterpret_cast<std::byte*>(image.data());
   put_little(target, collective_magic);
@@ -115,7 +157,7 @@ std::string encode_collective_notice(const CollectiveNotice& notice) {
   put_little(target + 16, notice.call);
   put_little(target + 24, notice.creation);
   put_little(target + 32, notice.epoch);
-  put_little(target + 40, notice.code);
+  put_little(target + 40, notice.kind == NoticeKind::epoch ? static_cast<std::int32_t>(table.size()) : notice.code);
   put_little(target + 48, notice.cause);
   put_little(target + 44, static_cast<std::uint32_t>(more));
   std::byte* rest = target + collective_notice_bytes;
@@ -128,6 +170,7 @@ std::string encode_collective_notice(const CollectiveNotice& notice) {
       put_little(rest, system);
       rest += 4;
     }
+    std::copy_n(bytes_of(table), table.size(), rest);
   }
   return image;
 }
@@ -153,7 +196,8 @@ Result<CollectiveNotice> decode_collective_notice(std::string_view image) {
       notice.creation > max_creation ||
       (notice.kind == NoticeKind::revoke &&
        (more > max_notice_text_bytes || notice.code >= 0 || notice.cause > notice.call)) ||
-      (notice.kind == NoticeKind::epoch && more % 4 != 0)) {
+      (notice.kind == NoticeKind::epoch && (notice.code < 0 || static_cast<std::uint32_t>(notice.code) > more ||
+                                            (more - static_cast<std::uint32_t>(notice.code)) % 4 != 0))) {
     return fail(Code::protocol,
                 "a notice about a collective call is malformed: kind {}, creation {}, code {}, {} bytes follow", kind,
                 notice.creation, notice.code, rest.size());
@@ -163,8 +207,13 @@ Result<CollectiveNotice> decode_collective_notice(std::string_view image) {
     COUPLET_TRY_VALUE(notice.head, decode_collective_head(rest));
   }
   if (notice.kind == NoticeKind::epoch) {
-    for (std::size_t offset = 0; offset < rest.size(); offset += 4) {
+    const std::size_t systems_bytes = more - static_cast<std::uint32_t>(std::exchange(notice.code, 0));
+    for (std::size_t offset = 0; offset < systems_bytes; offset += 4) {
       notice.systems.push_back(take_little<std::uint32_t>(bytes_of(rest) + offset));
+    }
+    if (!decode_table(rest.substr(systems_bytes), notice)) {
+      return fail(Code::protocol, "a notice about a collective call is malformed: its table of methods has {} bytes",
+                  rest.size() - systems_bytes);
     }
   }
   return notice;

@@ -22,6 +22,9 @@ inline constexpr std::uint32_t collective_magic = 0x344C4343;  // "CCL4"
 inline constexpr std::size_t collective_notice_bytes = 56;     // without what follows
 inline constexpr std::uint32_t max_notice_text_bytes = 4096;
 inline constexpr std::uint64_t max_creation = UINT64_MAX / 2;
+inline constexpr std::size_t collective_piece_bytes = 24;
+inline constexpr std::uint32_t max_collective_pieces = 1024;
+inline constexpr std::size_t max_collective_origin_bytes = 256;
 
 // What must be the same at the members, as one of them has it.
 struct CollectiveHead {
@@ -71,6 +74,18 @@ enum class NoticeKind : std::uint32_t {
   creation = 5,  // to a member that is in an earlier creation of the group
 };
 
+// An entry of the table by which the members choose methods (cost::MethodPiece). Its numbers may be any: an entry whose
+// numbers are out of range is never chosen.
+struct CollectivePiece {
+  std::uint8_t kind = 0;
+  std::uint8_t method = 0;
+  std::int32_t min_systems = 1;
+  std::int32_t min_size = 1;
+  std::uint64_t max_bytes = UINT64_MAX;
+
+  friend bool operator==(const CollectivePiece&, const CollectivePiece&) = default;
+};
+
 struct CollectiveNotice {
   NoticeKind kind = NoticeKind::greeting;
   std::uint64_t identity = 0;  // hash of the group
@@ -82,6 +97,8 @@ struct CollectiveNotice {
   std::uint64_t cause = 0;     // revoke: the call that had ended at the sender when it heard of a failure, or `call`
   CollectiveHead head;         // inquiry
   std::vector<std::uint32_t> systems;  // epoch: a number for each member, the same for members of one system
+  std::vector<CollectivePiece> table;  // epoch: of the first member, which all use; empty: that of the library
+  std::string origin;                  // epoch: where the table comes from; only if there is one
 };
 
 [[nodiscard]] std::string encode_collective_notice(const CollectiveNotice& notice);

@@ -144,12 +144,16 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
     "settings": {
         "relay": ((str,), '"auto", "external", "in_calls" or "none"'),
         "check": ((str,), '"header" or "full"'),
+        "cost_file": ((str,), 'the absolute path of a file, or "none"'),
         "eager_bytes": ((int,), "bytes"),
+        "machine": ((str,), "the name of a machine"),
+        "piece_bytes": ((int,), "bytes"),
         "cma": ((int,), "0 or 1"),
         "file_directory": ((str,), "the absolute path of a directory"),
         "connection_patience_s": ((int, float, str), 'seconds, or "inf"'),
         "ring_bytes": ((int,), "bytes"),
         "spin_us": ((int, float), "microseconds"),
+        "streaming_bytes": ((int,), "bytes"),
         "hub": ((dict,), "a table"),
     },
     "settings.hub": {

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
+from couplet.cli.installation import executable
 from couplet.cli.launch import launcher_executable
 from couplet.cli.observe import nodes, run_directory
+
+_COSTS_TIMEOUT_S = 30.0
 
 
 def _ptrace_scope() -> str:
@@ -42,6 +47,28 @@ def _other_nodes() -> str:
     return f"{ways.get(relay, 'no such way: auto, external, in_calls or none')} (COUPLET_RELAY = {relay})"
 
 
+def _costs() -> list[tuple[str, str]]:
+    """What the cost file of the machine makes a program choose that joins here: rows of the table."""
+    try:
+        done = subprocess.run(
+            [str(executable("couplet-costs"))], capture_output=True, text=True, check=False, timeout=_COSTS_TIMEOUT_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return [("costs", f"not known: {error}")]
+    if done.returncode != 0:
+        return [("costs", done.stderr.strip().removeprefix("couplet-costs: "))]
+    report = json.loads(done.stdout)
+    rows = [("costs", f"{report['from']} ({report['why']})")]
+    if "warning" in report:
+        rows.append(("", f"warning: {report['warning']}"))
+    for one in report.get("choices", []):
+        value = ", ".join(one["value"]) if isinstance(one["value"], list) else str(one["value"])
+        for key in ("predicted_us", "measured_us"):
+            value += f", {key.removesuffix('_us')} {one[key]:.4g} us" if key in one else ""
+        rows.append((f"  {one['choice']}", value))
+    return rows
+
+
 def _cores(processes: int) -> str:
     cores = len(os.sched_getaffinity(0))
     if not processes:
@@ -62,6 +89,8 @@ def explain(console: Console, run_dir: Path | None) -> int:
     table.add_row("shared memory", _shared_memory(base))
     table.add_row("process_vm_readv", _ptrace_scope())
     table.add_row("series of other nodes", _other_nodes())
+    for name, value in _costs():
+        table.add_row(name, value)
     for launcher in ("openmpi", "mpich", "slurm"):
         table.add_row(f"launcher {launcher}", launcher_executable(launcher) or "not installed here")
     for name in sorted(name for name in os.environ if name.startswith("COUPLET_")):

@@ -47,6 +47,9 @@ def probe(
         typer.Option("--off-diagonal", help="Also measure cells with unequal numbers of messages in and out."),
     ] = False,
     machine: Annotated[str | None, typer.Option(help="Name of the machine, if not the first host.")] = None,
+    save: Annotated[bool, typer.Option("--save", help="Also write a cost file: what Couplet's own ways cost.")] = False,
+    cost_file: Annotated[Path | None, typer.Option(help="Write it here, not where the library looks for it.")] = None,
+    cells: Annotated[bool, typer.Option(help="Measure cells. Without, only the cost file is written.")] = True,
 ) -> None:
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
     with reported():
@@ -55,6 +58,9 @@ def probe(
         from couplet.cost.measurement import Measurement
         from couplet.cost.probe import Collector, Setting
 
+        if not _has_cells(cells, save, cost_file):
+            _save(ranks, repetitions, machine, cost_file)
+            return
         if partners not in ("spread", "packed"):
             raise CostError(f'--partners "{partners}" is not known; it is spread or packed')
         node_of_rank = _node_of_rank(nodes, node_file)
@@ -65,10 +71,7 @@ def probe(
             for line in read_text(lines).splitlines():
                 collector.line(line)
         else:
-            sizes = ",".join(str(parse_bytes(word, "--bytes")) for word in size.split(","))
-            words = ["--bytes", sizes, "--repetitions", str(repetitions), "--warm-up", str(warm_up)]
-            words += ["--sub-groups", str(sub_groups), "--partners", partners]
-            words += ["--half-star", str(half_star)] if half_star is not None else []
+            words = _words(size, repetitions, warm_up, sub_groups, partners, half_star)
             words += ["--curve-bytes", _CURVE_BYTES] if curves else []
             words += ["--off-diagonal"] if off_diagonal else []
             if node_of_rank is not None:
@@ -84,6 +87,35 @@ def probe(
 
             write_text(report, make_report(Measurement.from_json(document, str(output))))
             print(f"written: {report}")
+        if save:
+            _save(ranks, repetitions, machine, cost_file)
+
+
+def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:
+    """Says whether cells are measured; CostError if the options do not fit together."""
+    from couplet.cost.errors import CostError
+
+    if not cells and not save:
+        raise CostError("--no-cells leaves nothing to measure without --save")
+    if cost_file is not None and not save:
+        raise CostError("--cost-file says where --save writes: give both")
+    return cells
+
+
+def _save(ranks: int, repetitions: int, machine: str | None, path: Path | None) -> None:
+    from couplet.cli.probe_links import save
+    from couplet.cost.machine import default_path
+
+    save(ranks, repetitions, machine, path or default_path())
+
+
+def _words(
+    size: str, repetitions: int, warm_up: int, sub_groups: int, partners: str, half_star: int | None
+) -> list[str]:
+    sizes = ",".join(str(parse_bytes(word, "--bytes")) for word in size.split(","))
+    words = ["--bytes", sizes, "--repetitions", str(repetitions), "--warm-up", str(warm_up)]
+    words += ["--half-star", str(half_star)] if half_star is not None else []
+    return [*words, "--sub-groups", str(sub_groups), "--partners", partners]
 
 
 def _node_of_rank(nodes: str | None, node_file: Path | None) -> list[int] | None:

@@ -15,6 +15,7 @@ from couplet.cost.schema import Document, first_mistake
 
 MODEL = "couplet.cost.model"
 MEASUREMENT = "couplet.cost.measurement"
+MACHINE = "couplet.cost.machine"
 VERSION = 1
 MAX_DOCUMENT_BYTES = 256 << 20
 MAX_INTEGER = 1 << 62
@@ -22,7 +23,7 @@ MAX_INTEGER = 1 << 62
 
 @cache
 def schema(name: str, version: int = VERSION) -> Document:
-    """Returns the JSON Schema of ``couplet.cost.model`` or ``couplet.cost.measurement``."""
+    """Returns the JSON Schema of ``couplet.cost.model``, ``couplet.cost.measurement`` or ``couplet.cost.machine``."""
     file = resources.files("couplet.cost") / "schemas" / f"{name.rpartition('.')[2]}-{version}.json"
     loaded: Document = json.loads(file.read_text(encoding="utf-8"))
     return loaded
@@ -86,7 +87,11 @@ def check_document(document: object, name: str, where: str) -> None:
     if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
         raise DocumentError(f'{where}: has no "schema"; a file of the cost model begins with "schema": "{name}"')
     if document["schema"] != name:
-        hint = {MEASUREMENT: "; make a model of it with `couplet fit`", MODEL: "; it is made by `couplet fit`"}
+        hint = {
+            MEASUREMENT: "; make a model of it with `couplet fit`",
+            MODEL: "; it is made by `couplet fit`",
+            MACHINE: "; it is made by `couplet probe --save`, and read by the library",
+        }
         raise DocumentError(f'{where}: is a "{document["schema"]}"{hint.get(document["schema"], "")}, not a "{name}"')
     if type(document.get("version")) is not int or document["version"] != VERSION:
         raise SchemaVersionError(

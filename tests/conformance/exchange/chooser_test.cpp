@@ -22,13 +22,15 @@ struct Chooser {
   std::vector<std::uint32_t> edges;
 
   Chooser(Party& party, const std::string& directory, const std::string& method, exchange::Maker* extra = nullptr,
-          const std::string& cache = "")
+          const std::string& cache = "", const cost::MachineCosts* costs = nullptr)
       : two_sided(*party.messenger) {
     exchange::Surroundings around;
     around.messenger = party.messenger.get();
     around.engine = party.engine.get();
     around.run_directory = directory;
     around.choice_cache = cache;
+    around.costs = costs;
+    around.cost_origin = costs != nullptr ? "cost file of " + costs->machine : "";
     if (extra != nullptr) around.makers.push_back(extra);
     around.makers.insert(around.makers.end(), {&mapped, &two_sided, &mixed});
     auto made = Exchange::create(around, party.group(), "chosen", {.method = method, .timeout_s = 30});
@@ -82,6 +84,74 @@ TEST(ExchangeChooser, TriesWhatCanBeUsedAndExplains) {
     EXPECT_NE(table.find("mapped alone is enough"), std::string::npos) << table;
     EXPECT_NE(table.find("* " + std::string(member.exchange->method())), std::string::npos) << table;
     member.check_rounds(party.rank(), 3);
+  });
+}
+
+// Returns costs that predict so many microseconds for each method.
+cost::MachineCosts costs_of(const std::string& machine, std::initializer_list<std::pair<const char*, double>> times) {
+  cost::MachineCosts costs;
+  costs.machine = machine;
+  for (const auto& [method, time_us] : times) {
+    costs.exchanges.push_back({.method = method, .times = {{{.bytes = 0, .time_s = time_us * 1e-6}}}});
+  }
+  return costs;
+}
+
+std::vector<std::string> methods_in(const std::string& table) {
+  std::vector<std::pair<std::size_t, std::string>> found;
+  for (const std::string name : {"mapped ", "two_sided ", "mapped+two_sided "}) {
+    std::size_t place = table.find("  " + name);
+    if (place == std::string::npos) place = table.find("* " + name);
+    if (place != std::string::npos) found.emplace_back(place, name.substr(0, name.size() - 1));
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> names;
+  for (auto& [place, name] : found) names.push_back(std::move(name));
+  return names;
+}
+
+TEST(ExchangeChooser, TriesMethodsInTheOrderThatTheFirstMemberPredicts) {
+  const test::TemporaryDirectory directory;
+  const auto first = costs_of("zero", {{"mapped", 7}, {"two_sided", 3}});
+  const auto other = costs_of("one", {{"mapped", 1}, {"two_sided", 2}, {"mapped+two_sided", 0.5}});
+  Parties parties(LaneKind::shm, 3);
+  parties.run([&](Party& party) {
+    const cost::MachineCosts* const own = party.rank() == 0 ? &first : party.rank() == 1 ? &other : nullptr;
+    Chooser member(party, directory.path(), "auto", nullptr, "", own);
+    MUST(member.exchange->freeze());
+    const std::string& table = member.exchange->explanation();
+    EXPECT_EQ(methods_in(table), (std::vector<std::string>{"two_sided", "mapped", "mapped+two_sided"})) << table;
+    EXPECT_NE(table.find("in the order of cost file of zero"), std::string::npos) << table;
+    EXPECT_NE(table.find("us a round, predicted 3.00 us"), std::string::npos) << table;
+    member.check_rounds(party.rank(), 3);
+  });
+}
+
+TEST(ExchangeChooser, WithoutCostsOfTheFirstMemberTheListDecides) {
+  const test::TemporaryDirectory directory;
+  const auto other = costs_of("one", {{"two_sided", 1}});
+  Parties parties(LaneKind::shm, 2);
+  parties.run([&](Party& party) {
+    Chooser member(party, directory.path(), "auto", nullptr, "", party.rank() == 1 ? &other : nullptr);
+    MUST(member.exchange->freeze());
+    const std::string& table = member.exchange->explanation();
+    EXPECT_EQ(methods_in(table).front(), "mapped") << table;
+    EXPECT_NE(table.find("in order of the list"), std::string::npos) << table;
+    EXPECT_EQ(table.find("predicted"), std::string::npos) << table;
+    member.check_rounds(party.rank(), 2);
+  });
+}
+
+TEST(ExchangeChooser, APinnedMethodShowsItsPrediction) {
+  const test::TemporaryDirectory directory;
+  const auto costs = costs_of("zero", {{"mapped", 7}, {"two_sided", 3}});
+  Parties parties(LaneKind::shm, 2);
+  parties.run([&](Party& party) {
+    Chooser member(party, directory.path(), "mapped", nullptr, "", &costs);
+    MUST(member.exchange->freeze());
+    EXPECT_EQ(member.exchange->method(), "mapped");
+    EXPECT_NE(member.exchange->explanation().find("predicted 7.00 us"), std::string::npos);
+    member.check_rounds(party.rank(), 2);
   });
 }
 

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <random>
 
 #include "wire/collective.hpp"
 
@@ -137,6 +138,36 @@ TEST(CollectiveNotice, OfEachKindComesBack) {
     for (std::size_t length = 0; length < image.size(); ++length) {
       EXPECT_EQ(decode_collective_notice(image.substr(0, length)).code(), Code::protocol) << length;
     }
+  }
+}
+
+TEST(CollectiveNotice, WithATableHasGoldenBytes) {
+  CollectiveNotice notice;
+  notice.kind = NoticeKind::epoch;
+  notice.epoch = 0x1F;
+  notice.systems = {7};
+  notice.table = {{.kind = 4, .method = 3, .min_systems = 2, .min_size = 8, .max_bytes = 0x1000}};
+  notice.origin = "ab";
+  const std::string image = encode_collective_notice(notice);
+  EXPECT_EQ(image.substr(40),
+            bytes({30, 0, 0, 0, 34, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7,    0, 0, 0, 1, 0, 0, 0,   4,
+                   3,  0, 0, 2, 0,  0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 'a', 'b'}));
+  const auto back = decode_collective_notice(image);
+  ASSERT_TRUE(back.ok()) << back.status().text();
+  EXPECT_EQ(back->systems, notice.systems);
+  EXPECT_EQ(back->table, notice.table);
+  EXPECT_EQ(back->origin, "ab");
+  for (std::size_t length = 0; length < image.size(); ++length) {
+    EXPECT_FALSE(decode_collective_notice(image.substr(0, length)).ok()) << length;
+  }
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 20'000; ++round) {  // it never reads beyond the image
+    std::string changed = image;
+    for (int change = 0; change < 3; ++change) {
+      changed[40 + random() % (changed.size() - 40)] = static_cast<char>(random());
+    }
+    const auto decoded = decode_collective_notice(changed);
+    EXPECT_TRUE(!decoded.ok() || decoded->table.size() <= 1);
   }
 }
 

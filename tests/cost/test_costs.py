@@ -1,0 +1,175 @@
+"""The cost file: what `couplet probe --save` makes of the lines of couplet-probe-links, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launching import BUILD
+from needs import built
+
+from couplet.cli.probe_links import all_runs
+from couplet.cost.documents import MACHINE, VERSION
+from couplet.cost.errors import CostError, DocumentError, SchemaVersionError
+from couplet.cost.machine import Collector, default_path, load_costs, save_costs
+from couplet.cost.model import load_model
+
+LINES = [
+    "a warning of something else",
+    "couplet-probe-links 1",
+    "curve link:shm:eager 8 1e-7 2e-7 3e-7",
+    "curve link:shm:eager 1024 2e-7 2e-7 9e-7",
+    "curve link:shm:announced 8 1e-6 1e-6 1e-6",
+    "curve link:tcp:pieces:65536 4194304 1e-3",
+    "curve collective:allreduce:ring:4:1 8 5e-6 6e-6",
+    "curve exchange:mapped 800 3e-6",
+    "curve copy:streaming 1048576 1e-4",
+    "done",
+]
+COMMAND = [str(Path(sys.executable).parent / "couplet")]
+
+
+def document() -> dict[str, Any]:
+    collector = Collector()
+    collector.take(LINES, "all")
+    return collector.document("tachyon", ["n1"])
+
+
+def test_lines_become_curves() -> None:
+    made = document()
+    assert (made["schema"], made["version"], made["machine"]) == (MACHINE, 1, {"name": "tachyon", "hosts": ["n1"]})
+    shm, announced, pieces = made["links"]
+    assert shm["way"] == "eager" and [point["bytes"] for point in shm["points"]] == [8, 1024]
+    assert shm["points"][0] == {"bytes": 8, "time_s": 2e-7, "measured_s": 2e-7}
+    assert (announced["way"], pieces["way"], pieces["piece_bytes"]) == ("announced", "pieces", 65536)
+    assert made["collectives"][0]["method"] == "ring" and made["collectives"][0]["members"] == 4
+    assert made["exchanges"][0]["method"] == "mapped" and made["copies"][0]["way"] == "streaming"
+
+
+def test_many_points_are_those_of_the_fitted_curve() -> None:
+    """A disturbed point moves the prediction little; what was measured stands beside it."""
+    collector = Collector()
+    lines = [f"curve link:shm:eager {size} {1e-6 + size * 1e-9 * (2 if size == 4096 else 1):.9e}" for size in
+             (1 << power for power in range(3, 16))]  # fmt: skip
+    collector.take(["couplet-probe-links 1", *lines, "done"], "all")
+    points = collector.document("x", [])["links"][0]["points"]
+    disturbed = next(point for point in points if point["bytes"] == 4096)
+    assert disturbed["measured_s"] == pytest.approx(9.192e-6, rel=1e-3)
+    assert disturbed["time_s"] < 0.85 * disturbed["measured_s"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (LINES[:-1], "ended before it was done: all"),
+        (LINES[2:], "ended before it was done"),
+        ([*LINES, "curve x"], 'a line makes no sense: "curve x"'),
+        ([*LINES, "curve link:shm:eager 8 nan"], "makes no sense"),
+        ([*LINES, "curve link:shm:eager 8 -1"], "makes no sense"),
+        ([*LINES, "curve link:shm:eager eight 1"], "makes no sense"),
+    ],
+)
+def test_lines_that_make_no_sense_are_quoted(lines: list[str], text: str) -> None:
+    with pytest.raises(DocumentError, match="couplet-probe-links") as caught:
+        Collector().take(lines, "all")
+    assert text in str(caught.value)
+
+
+def test_unknown_curves_and_no_curves_are_errors() -> None:
+    collector = Collector()
+    with pytest.raises(CostError, match="nothing was measured"):
+        collector.document("x", [])
+    collector.take(["couplet-probe-links 1", "curve weather:wet 1 1", "done"], "all")
+    with pytest.raises(DocumentError, match="weather:wet"):
+        collector.document("x", [])
+
+
+def test_a_file_is_checked_when_it_is_read_and_written(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "cost.json"
+    save_costs(document(), path)
+    assert load_costs(path) == json.loads(path.read_text())
+    for spoil, error, text in (
+        (lambda made: made.update(version=2), SchemaVersionError, "schema version 2"),
+        (lambda made: made.update(schema="x"), DocumentError, 'is a "x"'),
+        (lambda made: made["links"][0]["points"].reverse(), DocumentError, "have to increase"),
+        (lambda made: made["links"][0]["points"][0].update(time_s=-1), DocumentError, "at least 0, not -1"),
+        (lambda made: made["links"][2].pop("piece_bytes"), DocumentError, "piece_bytes"),
+        (lambda made: made["collectives"][0].update(systems=5), DocumentError, "more systems than members"),
+    ):
+        made = document()
+        spoil(made)
+        path.write_text(json.dumps(made))
+        with pytest.raises(error) as caught:
+            load_costs(path)
+        assert text in str(caught.value)
+        with pytest.raises(error):
+            save_costs(made, path)
+
+
+def test_other_commands_say_what_a_cost_file_is(tmp_path: Path) -> None:
+    path = tmp_path / "cost.json"
+    save_costs(document(), path)
+    with pytest.raises(DocumentError, match=r"couplet probe --save.*, not a"):
+        load_model(path)
+
+
+def test_the_default_place_is_that_of_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("COUPLET_COST_FILE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert default_path() == tmp_path / "couplet" / "cost.json"
+    monkeypatch.setenv("COUPLET_COST_FILE", "/somewhere/x.json")
+    assert default_path() == Path("/somewhere/x.json")
+    monkeypatch.setenv("COUPLET_COST_FILE", "none")
+    monkeypatch.setenv("XDG_CONFIG_HOME", "relative")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert default_path() == tmp_path / ".config" / "couplet" / "cost.json"
+
+
+def couplet(*words: str, **extra: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COUPLET_")} | extra
+    return subprocess.run([*COMMAND, *words], env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--no-cells"], "leaves nothing to measure without --save"),
+        (["--cost-file", "x.json"], "give both"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(words: list[str], text: str) -> None:
+    done = couplet("probe", *words)
+    assert done.returncode == 2 and text in done.stderr
+
+
+def test_a_saved_file_is_read_by_the_library(tmp_path: Path) -> None:
+    """The whole way: it is measured, saved, checked, read by the core, and shown by explain."""
+    built(BUILD / "libexec" / "couplet" / "couplet-probe-links", "cpp")
+    path = tmp_path / "cost.json"
+    done = couplet("probe", "--save", "--no-cells", "--cost-file", str(path), "--repetitions", "2", "-n", "2",
+                   "--machine", "rehearsal")  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    made = load_costs(path)
+    assert made["machine"] == {"name": "rehearsal", "hosts": [socket.gethostname()]}
+    ways = {(entry["link"], entry["way"], entry.get("piece_bytes")) for entry in made["links"]}
+    runs = {tuple(run.name.split(":")) for run in all_runs(2, tmp_path) if run.what == "messages"}
+    assert ways == {(name[0], name[1], int(name[2]) if len(name) > 2 else None) for name in runs}
+    assert {entry["way"] for entry in made["copies"]} == {"cached", "streaming"}
+    assert {entry["method"] for entry in made["exchanges"]} == {"mapped", "two_sided"}
+    assert {entry["call"] for entry in made["collectives"]} >= {"broadcast", "allreduce", "gather", "scan"}
+    shown = couplet("explain", COUPLET_COST_FILE=str(path))
+    assert shown.returncode == 0
+    assert f"cost file {path} of machine 'rehearsal'" in shown.stdout
+    for text in ("eager limit of shm", "pieces of a large message over tcp", "copies stream", "allreduce of 8 bytes",
+                 "methods of an exchange"):  # fmt: skip
+        assert text in shown.stdout
+    assert "measured" in shown.stdout
+    path.write_text(json.dumps(made | {"version": VERSION + 1}))
+    shown = couplet("explain", COUPLET_COST_FILE=str(path))
+    assert shown.returncode == 0 and "reads version 1" in shown.stdout
