@@ -65,7 +65,7 @@ bool parse_value(std::string_view name, std::string_view value, Options& options
     return parse_node_set(value, options.node_set);
   }
   if (name == "--cb-buffer-size") {
-    return parse_number(value, max_buffer_bytes, options.buffer_bytes) && options.buffer_bytes % sizeof(Element) == 0;
+    return parse_number(value, max_buffer_bytes, options.buffer_bytes) && options.buffer_bytes % element_bytes == 0;
   }
   if (name == "--order") {
     options.order = value == "inter_first" ? PostingOrder::inter_first : PostingOrder::intra_first;
@@ -96,7 +96,7 @@ std::string parse_options(int count, char** words, Options& options) {
     return "the node set holds " + std::to_string(ranks) + " ranks, and there are " +
            std::to_string(options.tiles.rank_count()) + " tiles: the numbers have to add up to that";
   }
-  if (options.tiles.tile_count() * static_cast<std::int64_t>(sizeof(Element)) > max_tile_bytes) {
+  if (options.tiles.tile_count() * element_bytes > max_tile_bytes) {
     return "a tile may have at most 1 GiB";
   }
   return {};

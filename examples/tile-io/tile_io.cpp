@@ -74,9 +74,8 @@ Seconds write_two_phase(TwoPhase& exchange, const std::vector<Element>& tile, co
     const Range part = exchange.part(iteration);
     const double start = MPI_Wtime();
     if (part.count() > 0) {
-      file.check(MPI_File_write_at(file.get(), part.start * static_cast<MPI_Offset>(sizeof(Element)),
-                                   exchange.buffer().data(), static_cast<int>(part.count()), MPI_DOUBLE,
-                                   MPI_STATUS_IGNORE),
+      file.check(MPI_File_write_at(file.get(), part.start * element_bytes, exchange.buffer().data(),
+                                   static_cast<int>(part.count()), MPI_DOUBLE, MPI_STATUS_IGNORE),
                  "MPI_File_write_at");
     }
     seconds.file += longest(MPI_Wtime() - start);
@@ -91,9 +90,8 @@ Seconds read_two_phase(TwoPhase& exchange, std::vector<Element>& tile, const std
     const Range part = exchange.part(iteration);
     const double start = MPI_Wtime();
     if (part.count() > 0) {
-      file.check(MPI_File_read_at(file.get(), part.start * static_cast<MPI_Offset>(sizeof(Element)),
-                                  exchange.buffer().data(), static_cast<int>(part.count()), MPI_DOUBLE,
-                                  MPI_STATUS_IGNORE),
+      file.check(MPI_File_read_at(file.get(), part.start * element_bytes, exchange.buffer().data(),
+                                  static_cast<int>(part.count()), MPI_DOUBLE, MPI_STATUS_IGNORE),
                  "MPI_File_read_at");
     }
     seconds.file += longest(MPI_Wtime() - start);
@@ -138,9 +136,8 @@ class Collective {
   double read(std::vector<Element>& tile) {
     const File file(path_, MPI_MODE_RDONLY, hints_);
     const double start = begin(file);
-    file.check(
-        MPI_File_read_all(file.get(), tile.data(), static_cast<int>(tile.size()), MPI_DOUBLE, MPI_STATUS_IGNORE),
-        "MPI_File_read_all");
+    file.check(MPI_File_read_all(file.get(), tile.data(), static_cast<int>(tile.size()), MPI_DOUBLE, MPI_STATUS_IGNORE),
+               "MPI_File_read_all");
     return longest(MPI_Wtime() - start);
   }
 
@@ -195,11 +192,11 @@ struct Times {
   std::vector<double> read_exchange, read_file, read_mpi_io;
 };
 
-void print_result(const Options& options, const TwoPhase& exchange, const NodeCounts& written,
-                  const NodeCounts& read, const Times& times) {
+void print_result(const Options& options, const TwoPhase& exchange, const NodeCounts& written, const NodeCounts& read,
+                  const Times& times) {
   std::printf("{\"tiles\": \"%dx%d\", \"file_bytes\": %lld, \"cb_buffer_size\": %lld, \"iterations\": %d",
               options.tiles.rows, options.tiles.columns,
-              static_cast<long long>(options.tiles.file_count() * static_cast<std::int64_t>(sizeof(Element))),
+              static_cast<long long>(options.tiles.file_count() * element_bytes),
               static_cast<long long>(options.buffer_bytes), exchange.iteration_count());
   print_list("node_set", options.node_set);
   print_list("ca", written.inside);
@@ -234,8 +231,8 @@ int run(const Options& options, int rank) {
   const std::string ours = options.folder + "/two_phase.dat";
   const std::string theirs = options.folder + "/mpi_io.dat";
   const std::vector<Element> tile = make_tile(options.tiles, rank);
-  TwoPhase exchange(MPI_COMM_WORLD, options.tiles, options.node_set,
-                    options.buffer_bytes / static_cast<std::int64_t>(sizeof(Element)), options.order);
+  TwoPhase exchange(MPI_COMM_WORLD, options.tiles, options.node_set, options.buffer_bytes / element_bytes,
+                    options.order);
   Collective write_collective(options, rank, theirs);
   Collective read_collective(options, rank, ours);
   Times times;

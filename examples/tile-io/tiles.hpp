@@ -8,6 +8,7 @@
 namespace tile_io {
 
 using Element = double;
+constexpr std::int64_t element_bytes = sizeof(Element);
 
 // A half-open range of the elements of the file.
 struct Range {

@@ -49,7 +49,7 @@ def probe_program(folder: Path) -> Path:
 
 def two_phase_program(folder: Path) -> Path:
     sources = [HERE / "programs" / "two_phase.cpp", EXAMPLE / "two_phase.cpp", EXAMPLE / "options.cpp"]
-    return compile_program(folder / "two_phase", sources, f"-I{EXAMPLE}")
+    return compile_program(folder / "two_phase", sources, (f"-I{EXAMPLE}",))
 
 
 def probe(folder: Path, cluster: Cluster, program: Path, probing: Probing) -> Measurement:
@@ -60,7 +60,7 @@ def probe(folder: Path, cluster: Cluster, program: Path, probing: Probing) -> Me
     words += ["--bytes", str(probing.message_bytes), "--repetitions", str(probing.repetitions), "--warm-up", "1"]
     words += ["--curve-bytes", "8,512,8192,65536,1048576"]
     setting = Setting(machine=cluster.name, nodes="simulated", warm_up=1, repetitions=probing.repetitions)
-    document = collect(simulate(machine, len(places), program, words).splitlines(), setting)
+    document = collect(simulate(machine, len(places), program, words).output.splitlines(), setting)
     return Measurement.from_json(document, cluster.name)
 
 
@@ -74,5 +74,5 @@ def exchange_seconds(
     rows = 2 * message_bytes // 8 // 256
     words = ["--node-set", ",".join(map(str, node_set)), "--tile", f"{rows}x256", "--order", order]
     words += ["--cb-buffer-size", str(1 << 30)]
-    printed = simulate(machine, sum(node_set), program, words)
+    printed = simulate(machine, sum(node_set), program, words).output
     return float(printed.split()[1])

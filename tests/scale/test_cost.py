@@ -36,7 +36,7 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 @pytest.fixture(scope="module")
 def measurement(folder: Path, cluster: Cluster) -> Measurement:
     probing = cost_cases.LONG if IS_LONG else cost_cases.SHORT
-    return cost_cases.probe(folder / cluster.folder / "probe", cluster, cost_cases.probe_program(folder), probing)
+    return cost_cases.probe(folder / cluster.folder / "probe", cluster, cost_cases.probe_program(simgrid.PROGRAMS), probing)
 
 
 def model_of(measurement: Measurement, kind: str) -> Model:
@@ -85,7 +85,7 @@ def test_node_sets_rank_as_predicted(folder: Path, cluster: Cluster, measurement
     from scipy.stats import spearmanr
 
     model = model_of(measurement, "auto")
-    program = cost_cases.two_phase_program(folder)
+    program = cost_cases.two_phase_program(simgrid.PROGRAMS)
     predicted, simulated = [], []
     for node_set in cost_cases.NODE_SETS:
         predicted.append(float(predict(model, Tiles(4, 4), node_set).orders[order].cost))

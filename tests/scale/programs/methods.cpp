@@ -4,6 +4,8 @@
 // The methods are the project's own code. What the library has above them is replaced: messages that are packed by a
 // plan by a fill, the members' talk by calls of MPI, and the engine's waiting by polls, each of which takes the time
 // that SimGrid has for a test.
+#include "exchange/mpi/methods.hpp"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -14,7 +16,6 @@
 #include <string>
 
 #include "exchange/mpi/job.hpp"
-#include "exchange/mpi/methods.hpp"
 #include "mpi_talk.hpp"
 #include "pattern.hpp"
 
@@ -66,18 +67,17 @@ class Player {
 
  private:
   bool is_over() const {
-    return method_.is_complete() && std::all_of(ports_.begin(), ports_.end(), [this](std::uint32_t port) {
-             return method_.has_arrived(port);
-           });
+    return method_.is_complete() &&
+           std::all_of(ports_.begin(), ports_.end(), [this](std::uint32_t port) { return method_.has_arrived(port); });
   }
   Status check(std::uint32_t port, int number) const {
     const auto& neighbor = neighbors_[port];
     const auto bytes = method_.incoming(port);
     const auto* const values = reinterpret_cast<const double*>(bytes.data());
     const double expected = stamp(neighbor.rank, rank_, number);
-    const bool is_right = bytes.size() == static_cast<std::uint64_t>(neighbor.in_doubles) * sizeof(double) &&
-                          std::all_of(values, values + neighbor.in_doubles,
-                                      [expected](double value) { return value == expected; });
+    const bool is_right =
+        bytes.size() == static_cast<std::uint64_t>(neighbor.in_doubles) * sizeof(double) &&
+        std::all_of(values, values + neighbor.in_doubles, [expected](double value) { return value == expected; });
     return is_right ? Status()
                     : fail(Code::protocol, "round {}: what rank {} has got from rank {} is wrong", number, rank_,
                            neighbor.rank);

@@ -1,5 +1,7 @@
 // The exchange of examples/tile-io without its files, which SimGrid does not simulate. Prints the seconds of the rank
 // that takes longest.
+#include "two_phase.hpp"
+
 #include <mpi.h>
 
 #include <algorithm>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "options.hpp"
-#include "two_phase.hpp"
 
 int main(int count, char** words) {
   using namespace tile_io;
@@ -23,8 +24,8 @@ int main(int count, char** words) {
     MPI_Finalize();
     return 2;
   }
-  TwoPhase exchange(MPI_COMM_WORLD, options.tiles, options.node_set,
-                    options.buffer_bytes / static_cast<std::int64_t>(sizeof(Element)), options.order);
+  TwoPhase exchange(MPI_COMM_WORLD, options.tiles, options.node_set, options.buffer_bytes / element_bytes,
+                    options.order);
   const std::vector<Element> tile(static_cast<std::size_t>(options.tiles.tile_count()), 1.0);
   double seconds = 0.0;
   for (int iteration = 0; iteration < exchange.iteration_count(); ++iteration) {

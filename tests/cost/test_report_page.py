@@ -1,0 +1,103 @@
+"""The page of couplet probe --report in a headless browser: no error on the console, and pictures that are not empty."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+from launching import BUILD, PROJECT
+from needs import built, launcher
+
+sys.path.insert(0, str(PROJECT / "tools"))
+
+import check_site
+
+from couplet.cost.report import report
+
+# Asks each picture how large it is shown, and how many of its shapes have an extent.
+QUESTION = """
+<script>
+const found = [...document.querySelectorAll("svg")].map(svg => ({
+  width: svg.getBoundingClientRect().width,
+  height: svg.getBoundingClientRect().height,
+  shapes: [...svg.querySelectorAll("path, use, rect, circle")].filter(one => {
+    const box = one.getBoundingClientRect();
+    return box.width > 0 && box.height > 0;
+  }).length,
+  words: [...svg.querySelectorAll("text")].filter(one => one.getBoundingClientRect().width > 0).length,
+}));
+const answer = document.createElement("pre");
+answer.id = "answer";
+answer.textContent = JSON.stringify(found);
+document.body.append(answer);
+</script>
+</body>"""
+WIDTH, HEIGHT = 1300, 1300
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = next((path for name in check_site.BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no browser is installed (Debian's package chromium)")
+    return found
+
+
+def assert_pictures(browser: str, page: Path, picture_count: int) -> None:
+    """Opens the page with the question: pictures of a good size, with shapes and words that have an extent."""
+    asking = page.with_name("asking.html")
+    asking.write_text(page.read_text().replace("</body>", QUESTION))
+    dom, errors = check_site.opened(browser, asking.as_uri())
+    assert errors == []
+    answer = re.search(r'<pre id="answer">(.*?)</pre>', dom, re.DOTALL)
+    assert answer is not None
+    pictures = json.loads(html.unescape(answer[1]))
+    assert len(pictures) == picture_count
+    for picture in pictures:
+        assert picture["width"] > 300 and picture["height"] > 200
+        assert picture["shapes"] > 30 and picture["words"] > 10, f"few shapes or words: {picture}"
+
+
+def assert_drawn(browser: str, page: Path) -> None:
+    """Opens the page as it is: no error, and many points in the colour of either posting order are seen."""
+    from matplotlib.image import imread
+
+    shot = page.with_suffix(".png")
+    dom, errors = check_site.opened(browser, page.as_uri(), f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}")
+    assert errors == []
+    assert "<h1>Communication costs of" in dom
+    pixels = imread(shot)[..., :3]
+    red, blue = pixels[..., 0], pixels[..., 2]
+    assert (blue - red > 0.2).sum() > 500, "no plot of intra_first"
+    assert (red - blue > 0.2).sum() > 500, "no plot of inter_first"
+
+
+def test_the_page_of_a_probe(
+    couplet: Callable[..., Any], browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher("openmpi")
+    built(BUILD / "libexec" / "couplet" / "couplet-probe-openmpi", "cpp", "openmpi")
+    monkeypatch.setenv("COUPLET_LIBEXEC", str(BUILD / "libexec" / "couplet"))
+    monkeypatch.chdir(tmp_path)
+    words = ["--launcher", "openmpi", "-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,4"]
+    words += ["--bytes", "16K", "--repetitions", "3", "--warm-up", "1", "--report", "report.html"]
+    result = couplet("probe", *words)
+    assert result.exit_code == 0, result.stderr
+    assert_pictures(browser, tmp_path / "report.html", 2)
+    assert_drawn(browser, tmp_path / "report.html")
+
+
+def test_an_empty_picture_is_noticed(browser: str, tmp_path: Path) -> None:
+    page = tmp_path / "empty.html"
+    text = report(synthetic.measurement())
+    page.write_text(re.sub(r"(<svg[^>]*>).*?</svg>", r"\1</svg>", text, flags=re.DOTALL))
+    with pytest.raises(AssertionError, match="shapes"):
+        assert_pictures(browser, page, 1)
