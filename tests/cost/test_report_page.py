@@ -1,4 +1,4 @@
-"""The page of couplet probe --report in a headless browser: no error on the console, and pictures that are not empty."""
+"""The page of couplet probe --report in a headless browser: no error on the console, no picture that is empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from needs import built, launcher
 sys.path.insert(0, str(PROJECT / "tools"))
 
 import check_site
-
 from couplet.cost.report import report
 
 # Asks each picture how large it is shown, and how many of its shapes have an extent.

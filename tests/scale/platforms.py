@@ -13,8 +13,8 @@ HEAD = """\
   <zone id="machine" routing="Full">
 """
 TAIL = "  </zone>\n</platform>\n"
-# Transfers go at exactly the rates of the links: without the factors of an Ethernet that SimGrid has by default, without
-# the window of TCP, and without a load on the way back.
+# Transfers go at exactly the rates of the links: without the factors of an Ethernet that SimGrid has by default,
+# without the window of TCP, and without a load on the way back.
 EXACT = (
     "network/bandwidth-factor:1.0", "network/latency-factor:1.0", "network/TCP-gamma:0", "network/crosstraffic:no",
     "network/weight-S:0", "smpi/bw-factor:0:1.0", "smpi/lat-factor:0:1.0",

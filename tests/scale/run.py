@@ -18,7 +18,7 @@ import exchange_cases
 import simgrid
 
 Row = dict[str, Any]
-MAX_CPU_S = 120.0  # of a case with 128 ranks over point-to-point messages
+MAX_CPU_S = 120.0  # the most that a case with 128 ranks over point-to-point messages may take
 PERIODS = (20, 10, 5)
 
 

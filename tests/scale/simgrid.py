@@ -12,7 +12,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent
-PROGRAMS = PROJECT / "build" / "scale"  # where compiled programs stay
+PROGRAMS = PROJECT / "build" / "scale" / "programs"  # where compiled programs stay
 # Ranks are threads of one process with a copy of the program's variables each; a GNU unique symbol, as of a
 # function-local static in a header, would be shared by all of them.
 FLAGS = ("-std=c++20", "-O1", "-fno-gnu-unique", f"-I{PROJECT / 'src'}", f"-I{PROJECT / 'include'}")

@@ -36,7 +36,9 @@ def cluster(request: pytest.FixtureRequest) -> Cluster:
 @pytest.fixture(scope="module")
 def measurement(folder: Path, cluster: Cluster) -> Measurement:
     probing = cost_cases.LONG if IS_LONG else cost_cases.SHORT
-    return cost_cases.probe(folder / cluster.folder / "probe", cluster, cost_cases.probe_program(simgrid.PROGRAMS), probing)
+    return cost_cases.probe(
+        folder / cluster.folder / "probe", cluster, cost_cases.probe_program(simgrid.PROGRAMS), probing
+    )
 
 
 def model_of(measurement: Measurement, kind: str) -> Model:

@@ -1,7 +1,7 @@
-// A proxy of the coalesced rounds of a lattice-Boltzmann solver, under SimGrid. Three clients: the kernel (18 neighbours
-// on a periodic 3-D grid), a monitor (a reduction that climbs a tree of the ranks, one level in each round), and the
-// images (the same tree, one image each `period` rounds, one level in each round). The coalesce folder needs the core,
-// so these are the calls of MPI that it makes, and no more: MPI_Irecv, MPI_Isend, and MPI_Waitall at each
+// A proxy of the coalesced rounds of a lattice-Boltzmann solver, under SimGrid. There are three clients: the kernel (18
+// neighbours on a periodic 3-D grid), a monitor (a reduction that climbs a tree of the ranks, one level in each round),
+// and the images (the same tree, one image each `period` rounds, one level in each round). The coalesce folder needs
+// the core, so only the calls of MPI that it makes are here: MPI_Irecv, MPI_Isend, and MPI_Waitall at each
 // synchronisation point. Prints messages and synchronisation points in a round, and seconds, for each way of merging.
 #include <mpi.h>
 #include <smpi/smpi.h>
@@ -25,7 +25,7 @@ constexpr int monitor_doubles = 4;
 constexpr int image_doubles = 1000;
 constexpr double kernel_seconds = 200e-6;
 constexpr double image_seconds = 20e-6;
-constexpr double imbalance = 0.1;  // of the kernel's seconds, from rank to rank and from round to round
+constexpr double imbalance = 0.1;  // the largest part by which a rank's kernel takes longer in a round
 
 enum class Merge { nothing, waits, messages };  // messages: and so the waits
 

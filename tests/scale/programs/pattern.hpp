@@ -1,4 +1,4 @@
-// Who exchanges with whom, and how much: the patterns of the exchange under SimGrid. Each is symmetric.
+// The patterns of the exchange under SimGrid: the neighbours of each rank, and how much is exchanged. Each is symmetric.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ inline std::vector<Offset> offsets_of(const Pattern& pattern) {
     for (int x = 0; x <= 1; ++x) {
       for (int y = -x; y <= 1; ++y) {
         for (int z = x == 0 && y <= 0 ? 0 : -1; z <= 1; ++z) {
-          const bool is_first = x > 0 || y > 0 || (y == 0 && z > 0);  // of the two that are opposite
+          const bool is_first = x > 0 || y > 0 || (y == 0 && z > 0);  // the other one is its opposite
           if (is_first && (x != 0) + (y != 0) + (z != 0) == moved) {
             add({x, y, z});
           }
@@ -79,7 +79,7 @@ inline Offset grid_of(const Pattern& pattern, int size) {
   return best;
 }
 
-// The doubles of a rank's edge along an offset: the same for whoever asks.
+// The doubles of a rank's edge along an offset. All ranks compute the same.
 inline std::int64_t doubles_of(const Pattern& pattern, int rank, std::size_t offset) {
   couplet::Random random((pattern.seed << 32U) + static_cast<std::uint64_t>(rank) * 64 + offset);
   const auto range = static_cast<std::uint64_t>(pattern.max_doubles - pattern.min_doubles);
