@@ -1,6 +1,6 @@
-// tile_io: an array of tiles, one for each rank, is written into a file and read again, twice: by the two-phase exchange
-// in two_phase.hpp, whose exchange is timed and counted apart from its file phase, and by MPI-IO's
-// collective calls, of which only the total can be timed. The contents are checked each time.
+// tile_io: an array of tiles, one for each rank, is written into a file and read again, twice: by the exchange in
+// two_phase.hpp, which is timed and counted apart from the file phase, and by MPI-IO's collective calls, of which only
+// the total can be timed. The contents are checked each time.
 #include <mpi.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The patterns of the exchange under SimGrid: the neighbours of each rank, and how much is exchanged. Each is symmetric.
+// The patterns of the exchange under SimGrid: the neighbours of each rank, and how much it exchanges with them. Each is
+// symmetric.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Included before each source that is compiled for SimGrid. It fills three gaps: SimGrid calls only the thread of rank 0
-// the main one of its rank; it does not say that its windows are unified, although all ranks share one memory; and it
+// Included before each source that is compiled for SimGrid. It fills three gaps: SimGrid calls only the thread of rank
+// 0 the main one of its rank; it does not say that its windows are unified, although all ranks share one memory; and it
 // lacks MPI_Win_test, which is MPI_Win_wait here, so that put_pscw waits where it would poll.
 #pragma once
 
