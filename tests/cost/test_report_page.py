@@ -86,12 +86,28 @@ def test_the_page_of_a_probe(
     built(BUILD / "libexec" / "couplet" / "couplet-probe-openmpi", "cpp", "openmpi")
     monkeypatch.setenv("COUPLET_LIBEXEC", str(BUILD / "libexec" / "couplet"))
     monkeypatch.chdir(tmp_path)
-    words = ["--launcher", "openmpi", "-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,4"]
+    words = ["--launcher", "openmpi", "-n", "6", "--launcher-option=--oversubscribe", "--nodes", "3,3", "--no-curves"]
     words += ["--bytes", "16K", "--repetitions", "3", "--warm-up", "1", "--report", "report.html"]
     result = couplet("probe", *words)
     assert result.exit_code == 0, result.stderr
-    assert_pictures(browser, tmp_path / "report.html", 2)
+    assert_pictures(browser, tmp_path / "report.html", 1)
     assert_drawn(browser, tmp_path / "report.html")
+
+
+def test_a_page_with_curves(couplet: Callable[..., Any], browser: str, tmp_path: Path) -> None:
+    """The lines are those of a probe, which need not run for this."""
+    cells = [
+        f"cell {order} 1000 {pa} {pa} {pe} {pe} {1e-3 * (1 + pa + 2 * pe):.6f} {1.1e-3 * (1 + pa + 2 * pe):.6f}"
+        for order in ("intra_first", "inter_first") for pa in range(4) for pe in range(4)
+    ]  # fmt: skip
+    sizes = [1 << power for power in range(3, 20)]
+    curves = [f"curve {name} {size} {1e-6 + size * 1e-9:.3e}" for name in ("intra", "inter") for size in sizes]
+    head = ["couplet-probe 1", "mpi Some MPI 1.0", "process 0 0 here -1", "half_star 4", "hot_spot 0", "cells 32"]
+    (tmp_path / "lines").write_text("\n".join([*head, *cells, *curves, "done\n"]))
+    page = tmp_path / "curves.html"
+    result = couplet("probe", "--lines", tmp_path / "lines", "-o", tmp_path / "m.json", "--report", page)
+    assert result.exit_code == 0, result.stderr
+    assert_pictures(browser, page, 2)
 
 
 def test_an_empty_picture_is_noticed(browser: str, tmp_path: Path) -> None:
