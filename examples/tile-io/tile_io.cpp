@@ -194,9 +194,9 @@ struct Times {
 
 void print_result(const Options& options, const TwoPhase& exchange, const NodeCounts& written, const NodeCounts& read,
                   const Times& times) {
+  const std::int64_t file_bytes = options.tiles.file_count() * element_bytes;
   std::printf("{\"tiles\": \"%dx%d\", \"file_bytes\": %lld, \"cb_buffer_size\": %lld, \"iterations\": %d",
-              options.tiles.rows, options.tiles.columns,
-              static_cast<long long>(options.tiles.file_count() * element_bytes),
+              options.tiles.rows, options.tiles.columns, static_cast<long long>(file_bytes),
               static_cast<long long>(options.buffer_bytes), exchange.iteration_count());
   print_list("node_set", options.node_set);
   print_list("ca", written.inside);

@@ -55,7 +55,15 @@ void TwoPhase::sort(std::vector<Message>& messages) const {
   const auto is_inside = [this](const Message& message) {
     return node_of_rank_[static_cast<std::size_t>(message.peer)] == node();
   };
-  std::stable_partition(messages.begin(), messages.end(), is_inside);
+  std::vector<Message> sorted;
+  for (const bool wanted : {true, false}) {
+    for (Message& message : messages) {
+      if (is_inside(message) == wanted) {
+        sorted.push_back(std::move(message));
+      }
+    }
+  }
+  messages = std::move(sorted);
   if (order_ == PostingOrder::inter_first) {
     std::reverse(messages.begin(), messages.end());
   }

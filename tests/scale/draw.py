@@ -29,6 +29,10 @@ def lines(axes: Any, rows: Rows, across: str, title: str) -> None:
     axes.set(xscale="log", yscale="log", ylabel="us a round", xlabel=across.replace("_", " "), title=title)
     places = sorted({row[across] for row in rows})
     axes.set_xticks(places, [str(place) for place in places])
+    top = max(row["round_s"] for row in rows) * 1e6
+    least = min(row["round_s"] for row in rows) * 1e6
+    shown = [one for one in (1, 2, 5, 10, 20, 50, 100, 200, 500) if 0.7 * least <= one <= 1.4 * top]
+    axes.set_yticks(shown, [str(one) for one in shown])
     axes.minorticks_off()
     axes.legend(fontsize=7)
 
@@ -59,7 +63,7 @@ def draw_coalesce(rows: Rows, path: Path) -> None:
                      label=shown)  # fmt: skip
         axes.set_xticks(range(len(periods)), [f"each {one} rounds" for one in periods])
         axes.set(ylabel=label, xlabel="an image")
-        axes.legend(fontsize=8, loc="lower right")
+        axes.legend(fontsize=8, loc="lower left", framealpha=1.0)
     figure.savefig(path, dpi=110)
     print(f"picture: {path}")
 
