@@ -71,7 +71,7 @@ class Simulated:
     cpu_s: float
 
 
-def simulate(machine: Machine, ranks: int, program: Path, words: Sequence[str], timeout_s: int = 1200) -> Simulated:
+def simulate(machine: Machine, ranks: int, program: Path, words: Sequence[str], timeout_s: int = 7200) -> Simulated:
     """Runs a program on a simulated machine; RuntimeError if it fails. No path may have a blank."""
     folder = machine.platform.parent
     command = ["timeout", str(timeout_s), "smpirun", "-np", str(ranks)]
