@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
+.PHONY: help setup build demo demo-spacecraft demo-heat-cube demo-tile-io test stress scale chaos sim sim-mutants bench bench-against check check-model fuzz fuzz-short asan tsan docs generate format install clean
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -34,6 +34,12 @@ demo-heat-cube: ## three heat codes coupled by files, by messages, and by couple
 	@tools/install-python
 	@tools/demo heat-cube
 
+demo-tile-io:  ## tiles written and read by two-phase I/O: messages and times against what couplet predict says; SIZE=full
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo tile-io $(SIZE)
+
 test:          ## all tests but those of the targets below
 	@tools/bootstrap test
 	@tools/test
@@ -41,6 +47,12 @@ test:          ## all tests but those of the targets below
 stress:        ## the long versions of tests: 100,000 steps under both MPIs, 200 kills at random moments, messages beyond 2 GB
 	@tools/bootstrap test
 	@tools/stress
+
+scale:         ## MPI programs on simulated clusters (SimGrid): the cost model, exchange methods, coalesced rounds; NIGHTLY=1
+	@tools/bootstrap test
+	@tools/build release
+	@tools/install-python
+	@tools/scale $(if $(NIGHTLY),--nightly)
 
 chaos:         ## real processes under seeded faults, and a checker of their histories; SECONDS=600, SEED=n
 	@tools/bootstrap test
