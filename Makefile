@@ -1,7 +1,7 @@
 # `make demo`, `make test` and the other goals install what they need first (tools/bootstrap) and build. `make build` and
 # `make install` never install a package: they say what is missing, and `make setup` installs it. The work is done by the
 # scripts in tools/.
-.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean test-cluster demo-bloodflow table-bloodflow demo-cg
+.PHONY: help setup build demo demo-spacecraft demo-heat-cube test stress chaos sim sim-mutants bench bench-against check check-model test-cross fuzz fuzz-short asan tsan docs generate format install clean test-cluster demo-bloodflow table-bloodflow demo-cg demo-tile-io scale
 .DEFAULT_GOAL := help
 PREFIX ?= /usr/local
 
@@ -52,6 +52,12 @@ demo-cg:       ## conjugate gradients with every method of exchange: the same it
 	@tools/install-python
 	@tools/demo cg
 
+demo-tile-io:  ## tiles written and read by two-phase I/O: messages and times against what couplet predict says; SIZE=full
+	@tools/bootstrap demo
+	@tools/build release
+	@tools/install-python
+	@tools/demo tile-io $(SIZE)
+
 test:          ## all tests but those of the targets below
 	@tools/bootstrap test
 	@tools/test
@@ -63,6 +69,12 @@ test-cluster:  ## coupled runs, the probe and placements on a Slurm cluster of e
 stress:        ## the long versions of tests: 100,000 steps under both MPIs, 200 kills at random moments, messages beyond 2 GB
 	@tools/bootstrap test
 	@tools/stress
+
+scale:         ## MPI programs on simulated clusters (SimGrid): the cost model, exchange methods, coalesced rounds; NIGHTLY=1
+	@tools/bootstrap test
+	@tools/build release
+	@tools/install-python
+	@tools/scale $(if $(NIGHTLY),--nightly)
 
 chaos:         ## real processes under seeded faults, and a checker of their histories; SECONDS=600, SEED=n
 	@tools/bootstrap test

@@ -29,10 +29,10 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         return
 
 
-def opened(browser: str, address: str) -> tuple[str, list[str]]:
+def opened(browser: str, address: str, *options: str) -> tuple[str, list[str]]:
     """The page as the browser has made it, and the errors that it reports."""
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    command += ["--enable-logging=stderr", "--virtual-time-budget=4000", "--dump-dom", address]
+    command += ["--enable-logging=stderr", "--virtual-time-budget=4000", *options, "--dump-dom", address]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line and TROUBLE.search(line)]
 

@@ -84,7 +84,8 @@ def _surface(axes: Any, cells: Sequence[Cell], fit: Fit, statistic: str, name: s
         plane = piece.alpha * grid_pa + piece.beta * grid_pe + piece.gamma
         axes.plot_surface(grid_pa, grid_pe, plane * 1e3, alpha=0.35, color=_COLOURS[name], linewidth=0.2)
     axes.scatter(pa, pe, seconds * 1e3, s=8, color="black")
-    axes.set(xlabel="pa", ylabel="pe", zlabel="ms", title=f"{name}: {fit.kind}")
+    # A label of this axis would reach into the next plot.
+    axes.set(xlabel="pa", ylabel="pe", title=f"{name}: {fit.kind} (ms)")
 
 
 def _against(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str, residuals: bool) -> None:

@@ -26,6 +26,7 @@ body {{ font-family: sans-serif; margin: 2em auto; max-width: 75em; color: #222;
 svg {{ max-width: 100%; height: auto; }}
 table {{ border-collapse: collapse; }}
 td, th {{ padding: 0.15em 0.8em; text-align: right; border-bottom: 1px solid #ddd; }}
+td:first-child, th:first-child {{ text-align: left; }}
 pre {{ background: #f4f4f4; padding: 1em; overflow-x: auto; }}
 </style>
 </head>
@@ -71,15 +72,15 @@ def _cells(measurement: Measurement, size: int) -> str:
 
 
 def _faster(measurement: Measurement, size: int) -> str:
-    """In how many cells intra first was faster."""
+    """In how many cells which posting order was faster."""
     cells = {name: measurement.select(name, size) for name in ("intra_first", "inter_first")}
     seconds = [
         {(one.intra_in, one.intra_out, one.inter_in, one.inter_out): one.median_s for one in cells[name]}
         for name in cells
     ]
     both = [key for key in seconds[0] if key in seconds[1]]
-    won = sum(seconds[0][key] < seconds[1][key] for key in both)
-    return f"<p>Intra first was faster in {won} of {len(both)} cells.</p>"
+    won = [sum(seconds[one][key] < seconds[1 - one][key] for key in both) for one in (0, 1)]
+    return f"<p>Of {len(both)} cells, intra first was faster in {won[0]} and inter first in {won[1]}.</p>"
 
 
 def report(measurement: Measurement, options: Options | None = None) -> str:

@@ -1,0 +1,118 @@
+"""The page of couplet probe --report in a headless browser: no error on the console, no picture that is empty."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import synthetic
+from launching import BUILD, PROJECT
+from needs import built, launcher
+
+sys.path.insert(0, str(PROJECT / "tools"))
+
+import check_site
+from couplet.cost.report import report
+
+# Asks each picture how large it is shown, and how many of its shapes have an extent.
+QUESTION = """
+<script>
+const found = [...document.querySelectorAll("svg")].map(svg => ({
+  width: svg.getBoundingClientRect().width,
+  height: svg.getBoundingClientRect().height,
+  shapes: [...svg.querySelectorAll("path, use, rect, circle")].filter(one => {
+    const box = one.getBoundingClientRect();
+    return box.width > 0 && box.height > 0;
+  }).length,
+  words: [...svg.querySelectorAll("text")].filter(one => one.getBoundingClientRect().width > 0).length,
+}));
+const answer = document.createElement("pre");
+answer.id = "answer";
+answer.textContent = JSON.stringify(found);
+document.body.append(answer);
+</script>
+</body>"""
+WIDTH, HEIGHT = 1300, 1300
+
+
+@pytest.fixture(scope="module")
+def browser() -> str:
+    found = next((path for name in check_site.BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip("no browser is installed (Debian's package chromium)")
+    return found
+
+
+def assert_pictures(browser: str, page: Path, picture_count: int) -> None:
+    """Opens the page with the question: pictures of a good size, with shapes and words that have an extent."""
+    asking = page.with_name("asking.html")
+    asking.write_text(page.read_text().replace("</body>", QUESTION))
+    dom, errors = check_site.opened(browser, asking.as_uri())
+    assert errors == []
+    answer = re.search(r'<pre id="answer">(.*?)</pre>', dom, re.DOTALL)
+    assert answer is not None
+    pictures = json.loads(html.unescape(answer[1]))
+    assert len(pictures) == picture_count
+    for picture in pictures:
+        assert picture["width"] > 300 and picture["height"] > 200
+        assert picture["shapes"] > 30 and picture["words"] > 10, f"few shapes or words: {picture}"
+
+
+def assert_drawn(browser: str, page: Path) -> None:
+    """Opens the page as it is: no error, and many points in the colour of either posting order are seen."""
+    from matplotlib.image import imread
+
+    shot = page.with_suffix(".png")
+    dom, errors = check_site.opened(browser, page.as_uri(), f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={shot}")
+    assert errors == []
+    assert "<h1>Communication costs of" in dom
+    pixels = imread(shot)[..., :3]
+    red, blue = pixels[..., 0], pixels[..., 2]
+    assert (blue - red > 0.2).sum() > 500, "no plot of intra_first"
+    assert (red - blue > 0.2).sum() > 500, "no plot of inter_first"
+
+
+def test_the_page_of_a_probe(
+    couplet: Callable[..., Any], browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launcher("openmpi")
+    built(BUILD / "libexec" / "couplet" / "couplet-probe-openmpi", "cpp", "openmpi")
+    monkeypatch.setenv("COUPLET_LIBEXEC", str(BUILD / "libexec" / "couplet"))
+    monkeypatch.chdir(tmp_path)
+    words = ["--launcher", "openmpi", "-n", "6", "--launcher-option=--oversubscribe", "--nodes", "3,3", "--no-curves"]
+    words += ["--bytes", "16K", "--repetitions", "3", "--warm-up", "1", "--report", "report.html"]
+    result = couplet("probe", *words)
+    assert result.exit_code == 0, result.stderr
+    assert_pictures(browser, tmp_path / "report.html", 1)
+    assert_drawn(browser, tmp_path / "report.html")
+
+
+def test_a_page_with_curves(couplet: Callable[..., Any], browser: str, tmp_path: Path) -> None:
+    """The lines are those of a probe, which need not run for this."""
+    cells = [
+        f"cell {order} 1000 {pa} {pa} {pe} {pe} {1e-3 * (1 + pa + 2 * pe):.6f} {1.1e-3 * (1 + pa + 2 * pe):.6f}"
+        for order in ("intra_first", "inter_first") for pa in range(4) for pe in range(4)
+    ]  # fmt: skip
+    sizes = [1 << power for power in range(3, 20)]
+    curves = [f"curve {name} {size} {1e-6 + size * 1e-9:.3e}" for name in ("intra", "inter") for size in sizes]
+    head = ["couplet-probe 1", "mpi Some MPI 1.0", "process 0 0 here -1", "half_star 4", "hot_spot 0", "cells 32"]
+    (tmp_path / "lines").write_text("\n".join([*head, *cells, *curves, "done\n"]))
+    page = tmp_path / "curves.html"
+    result = couplet("probe", "--lines", tmp_path / "lines", "-o", tmp_path / "m.json", "--report", page)
+    assert result.exit_code == 0, result.stderr
+    assert_pictures(browser, page, 2)
+
+
+def test_an_empty_picture_is_noticed(browser: str, tmp_path: Path) -> None:
+    page = tmp_path / "empty.html"
+    text = report(synthetic.measurement())
+    page.write_text(re.sub(r"(<svg[^>]*>).*?</svg>", r"\1</svg>", text, flags=re.DOTALL))
+    with pytest.raises(AssertionError, match="shapes"):
+        assert_pictures(browser, page, 1)
