@@ -49,9 +49,8 @@ def test_messages_go_over_the_chosen_network(make_world: MakeWorld, hosts: Names
     ipv6_addresses(hosts)
     world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
     extra = {"COUPLET_LINKS": "self,tcp", "COUPLET_INTERFACE": interface}
-    first, second = (
-        Guest(world, "guest", rank, 2, prefix=hosts.prefix(side), **extra).ready() for rank, side in enumerate(SIDES)
-    )
+    guests = [Guest(world, "guest", rank, 2, prefix=hosts.prefix(side), **extra) for rank, side in enumerate(SIDES)]
+    first, second = (guest.ready() for guest in guests)
     before = [hosts.received("right", cable) for cable in (0, 1)]
     exchange(first, second)
     first_cable, second_cable = (hosts.received("right", cable) - before[cable] for cable in (0, 1))
@@ -62,7 +61,8 @@ def test_messages_go_over_the_chosen_network(make_world: MakeWorld, hosts: Names
 
 def test_a_universe_over_ipv6(make_world: MakeWorld) -> None:
     world = make_world("guest:2", address="[::1]")
-    first, second = (Guest(world, "guest", rank, 2, COUPLET_LINKS="self,tcp").ready() for rank in (0, 1))
+    guests = [Guest(world, "guest", rank, 2, COUPLET_LINKS="self,tcp") for rank in (0, 1)]
+    first, second = (guest.ready() for guest in guests)
     exchange(first, second)
     assert link(first) == link(second) == "tcp"
     first.leave(second)
@@ -88,7 +88,8 @@ def test_ports_come_from_a_range(make_world: MakeWorld) -> None:
     first_port, last_port = free_range(8)
     world = make_world("guest:2")
     extra = {"COUPLET_LINKS": "self,tcp", "COUPLET_PORTS": f"{first_port}-{last_port}"}
-    first, second = (Guest(world, "guest", rank, 2, **extra).ready() for rank in (0, 1))
+    guests = [Guest(world, "guest", rank, 2, **extra) for rank in (0, 1)]
+    first, second = (guest.ready() for guest in guests)
     exchange(first, second)
     for guest in (first, second):
         (port,) = listening_ports(guest.process.pid)
