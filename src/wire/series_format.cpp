@@ -65,10 +65,11 @@ template <typename Image>
 }
 
 Status decode_identity(const SeriesHeaderImage& image, std::uint64_t there, std::uint64_t file_bytes) {
-  if (image.magic == __builtin_bswap64(series_magic)) {
+  const bool fits = image.magic == series_magic;
+  if (image.magic == __builtin_bswap64(series_magic) || (fits && image.byte_order != series_byte_order)) {
     return fail(Code::version, "the series file was made by a process with the other byte order");
   }
-  if (image.magic != series_magic || image.byte_order != series_byte_order) {
+  if (!fits) {
     return broken("wrong magic number");
   }
   if (image.version != series_version) {
