@@ -72,24 +72,41 @@ def test_coalesced_rounds_have_one_wait_and_one_message(output: Path) -> None:
             assert peer["sent_messages"] > ROUNDS
 
 
+def run_again(output: Path, folder: Path, *changes: tuple[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Runs the flow of one rank with changes in its file, and returns what both runs have recorded."""
+    toml = (output / "one-rank" / "coupled.toml").read_text()
+    for old, new in ((str(output / "one-rank"), str(folder)), *changes):
+        assert toml.count(old) == 1, (old, toml)
+        toml = toml.replace(old, new)
+    (folder / "coupled.toml").write_text(toml)
+    done = run([Path(sys.executable).parent / "couplet", "run", "--plain", "coupled.toml"], folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "run.json").read_text()), json.loads((output / "one-rank" / "run.json").read_text())
+
+
 def test_another_mpi_gives_the_same_bits(output: Path, tmp_path: Path) -> None:
     launcher("mpich")
-    program = built(SOLVER.with_suffix(".mpich"), "cpp", "mpich")
-    toml = (output / "one-rank" / "coupled.toml").read_text()
-    for old, new in (
-        (str(SOLVER), program),
+    here, there = run_again(
+        output,
+        tmp_path,
+        (str(SOLVER), built(SOLVER.with_suffix(".mpich"), "cpp", "mpich")),
         ('launcher = "openmpi"', 'launcher = "mpich"'),
         ("ranks = 1", "ranks = 2"),
         ("launcher_options = ['--oversubscribe', '--bind-to', 'none']", ""),
-        (str(output / "one-rank"), str(tmp_path)),
-    ):
-        assert toml.count(old) == 1, (old, toml)
-        toml = toml.replace(old, new)
-    (tmp_path / "coupled.toml").write_text(toml)
-    done = run([Path(sys.executable).parent / "couplet", "run", "--plain", "coupled.toml"], tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
-    here, there = (json.loads((folder / "run.json").read_text()) for folder in (tmp_path, output / "one-rank"))
+    )
     assert (here["digest"], here["frames"]) == (there["digest"], there["frames"])
+
+
+def test_a_damaged_state_is_not_taken(output: Path, tmp_path: Path) -> None:
+    """The state of round 150, of two ranks, is taken in place of it, by one rank."""
+    shutil.copytree(output / "killed" / "states", tmp_path / "states")
+    damaged = tmp_path / "states" / "round-200.rank-1"
+    image = bytearray(damaged.read_bytes())
+    image[len(image) // 2] ^= 1
+    damaged.write_bytes(image)
+    here, there = run_again(output, tmp_path, ("'viewer=0'", "'viewer=0', 'restart=1'"))
+    assert here["first_round"] == 150
+    assert here["digest"] == there["digest"]
 
 
 def test_differences_are_noticed(output: Path, tmp_path: Path) -> None:
