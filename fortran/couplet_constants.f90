@@ -92,8 +92,9 @@ module couplet_constants
   integer, parameter :: couplet_method_pairwise = 5  ! alltoall
   integer, parameter :: couplet_method_reduce_linear = 6  ! reduce_scatter
   integer, parameter :: couplet_method_systems = 7  ! barrier, broadcast, reduce, allreduce: once between each two hosts
-  ! A grid of cells, divided into blocks. All ranks give the same.
-  integer, parameter :: couplet_max_grid_dimensions = 4
+  integer, parameter :: couplet_max_grid_dimensions = 4  ! How error texts number dimensions and cells.
+  integer, parameter :: couplet_numbering_c = 0  ! from 0, the slowest dimension first
+  integer, parameter :: couplet_numbering_fortran = 1  ! from 1, the fastest dimension first
   integer, parameter :: couplet_coalesce_table = 0  ! messages, bytes and waits of this rank, as a table for people
   integer, parameter :: couplet_coalesce_json = 1  ! the same, as one line of JSON
   integer, parameter :: couplet_coalesce_timeline = 2  ! what this rank did when: JSON in the Chrome trace format
