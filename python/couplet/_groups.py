@@ -119,11 +119,11 @@ class Group(Collectives):
     def create_list_halo(
         self,
         name: str,
-        owned: Sequence[int],
-        ghosts: Sequence[int],
+        owned: Sequence[int] | NDArray[Any],
+        ghosts: Sequence[int] | NDArray[Any],
         *,
-        owners: Sequence[int] | None = None,
-        places: Sequence[int] | None = None,
+        owners: Sequence[int] | NDArray[Any] | None = None,
+        places: Sequence[int] | NDArray[Any] | None = None,
         method: str = "auto",
         timeout: float = 60.0,
     ) -> Halo:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 def whole_number(value: Any, name: str) -> int:
@@ -22,7 +23,7 @@ def whole_numbers(values: Sequence[Any], name: str) -> list[int]:
     return [whole_number(value, f"{name}[{place}]") for place, value in enumerate(values)]
 
 
-def index_list(indices: Sequence[int], name: str = "indices") -> list[int]:
+def index_list(indices: Sequence[int] | NDArray[Any], name: str = "indices") -> list[int]:
     """Returns indices; a mask of True and False is none."""
     if isinstance(indices, np.ndarray) and indices.dtype.kind in "iu" and indices.ndim == 1:
         return [int(index) for index in indices.tolist()]

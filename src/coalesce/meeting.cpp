@@ -129,6 +129,7 @@ Result<std::vector<std::string>> common_order(std::span<const Registration> all)
     const auto next = std::find_if(left.begin(), left.end(), is_first);
     if (next == left.end()) {
       std::vector<std::string> names;
+      names.reserve(left.size());
       for (const std::size_t one : left) names.push_back(orders.name(one));
       return fail(Code::mismatch, "no order of the clients '{}' is that of registration on all ranks",
                   fmt::join(names, "', '"));

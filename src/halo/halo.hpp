@@ -1,6 +1,6 @@
 // Halo: the points around this rank's block, or the ghosts in its lists of indices, of several fields. Each round
-// brings them up to date by one exchange. capi uses it. Invariants: all fields travel in one message for each neighbour;
-// a field that was refused at one rank fails the freeze at all, so that none waits for it. Tests:
+// brings them up to date by one exchange. capi uses it. Invariants: all fields travel in one message for each
+// neighbour; a field that was refused at one rank fails the freeze at all, so that none waits for it. Tests:
 // tests/conformance/exchange/halo_test.cpp, tests/conformance/exchange/halo_list_test.cpp.
 #pragma once
 
