@@ -10,6 +10,8 @@ module couplet
   use couplet_messages_module, only: couplet_group, couplet_message, couplet_request, couplet_waitall, couplet_waitany
   use couplet_exchanges_module, only: couplet_exchange
   use couplet_halos_module, only: couplet_grid, couplet_halo
+  use couplet_clients_module, only: couplet_client, couplet_client_fail, couplet_moment, couplet_phased
+  use couplet_coalesce_module, only: couplet_communications_manager, couplet_step_manager
   use couplet_arrays_module, only: couplet_arrays
   use couplet_series_module, only: couplet_series, couplet_series_batch, couplet_series_info, couplet_series_field_info, &
     couplet_series_slot, couplet_series_statistics, couplet_series_waits

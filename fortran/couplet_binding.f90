@@ -55,7 +55,7 @@ module couplet_binding_module
   type, bind(c) :: c_grid
     integer(c_size_t) :: struct_bytes
     integer(c_int32_t) :: dimensions
-    integer(c_int32_t) :: reserved
+    integer(c_int32_t) :: numbering
     integer(c_int64_t) :: cells(couplet_grid_max_dimensions)
     integer(c_int32_t) :: blocks(couplet_grid_max_dimensions)
     integer(c_int32_t) :: periodic(couplet_grid_max_dimensions)
@@ -84,6 +84,17 @@ module couplet_binding_module
     integer(c_int32_t) :: staggered(couplet_grid_max_dimensions)
     integer(c_int64_t) :: components
     integer(c_int64_t) :: component_stride_bytes
+  end type
+
+  type, bind(c) :: c_halo_indices
+    integer(c_size_t) :: struct_bytes
+    type(c_ptr) :: owned
+    type(c_ptr) :: ghosts
+    type(c_ptr) :: owners
+    type(c_ptr) :: places
+    integer(c_int64_t) :: owned_count
+    integer(c_int64_t) :: ghost_count
+    integer(c_int64_t) :: base
   end type
 
   type, bind(c) :: c_coalesce_options
@@ -1113,6 +1124,20 @@ module couplet_binding_module
       type(c_ptr), value :: group
       type(c_ptr), value :: name
       type(c_grid), intent(in) :: grid
+      type(c_halo_options), intent(in) :: options
+      type(c_ptr), intent(inout) :: halo
+      integer(c_int32_t) :: status
+    end function
+    subroutine c_halo_indices_init(indices) bind(c, name="couplet_halo_indices_init")
+      import :: c_halo_indices
+      type(c_halo_indices), intent(out) :: indices
+    end subroutine
+    function c_halo_create_list(group, name, indices, options, halo) bind(c, name="couplet_halo_create_list") &
+        result(status)
+      import :: c_halo_indices, c_halo_options, c_int32_t, c_ptr
+      type(c_ptr), value :: group
+      type(c_ptr), value :: name
+      type(c_halo_indices), intent(in) :: indices
       type(c_halo_options), intent(in) :: options
       type(c_ptr), intent(inout) :: halo
       integer(c_int32_t) :: status

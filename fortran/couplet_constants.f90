@@ -94,8 +94,9 @@ module couplet_constants_module
   integer, parameter :: couplet_collective_reduce_linear = 6  ! reduce_scatter
   ! barrier, broadcast, reduce, allreduce: once between each two hosts
   integer, parameter :: couplet_collective_systems = 7
-  ! A grid of cells, divided into blocks. All ranks give the same.
-  integer, parameter :: couplet_grid_max_dimensions = 4
+  integer, parameter :: couplet_grid_max_dimensions = 4  ! How error texts number dimensions and cells.
+  integer, parameter :: couplet_numbering_c = 0  ! from 0, the slowest dimension first
+  integer, parameter :: couplet_numbering_fortran = 1  ! from 1, the fastest dimension first
   integer, parameter :: couplet_coalesce_table = 0  ! messages, bytes and waits of this rank, as a table for people
   integer, parameter :: couplet_coalesce_json = 1  ! the same, as one line of JSON
   integer, parameter :: couplet_coalesce_timeline = 2  ! what this rank did when: JSON in the Chrome trace format

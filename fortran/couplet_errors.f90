@@ -8,6 +8,7 @@ module couplet_errors_module
   implicit none
   private
   public :: couplet_error_message, couplet_status_name, conclude, conclude_answer, refuse, stop_everything, stop_handler
+  public :: swap_error_text
 
   abstract interface
     ! Ends all processes of this program. It does not return.
@@ -72,6 +73,16 @@ contains
     else
       last_text = couplet_status_name(int(status))
     end if
+  end subroutine
+
+  ! Exchanges the sentence of the last error with another one; a text that is not allocated means that there is none.
+  ! This is for callbacks, whose errors are told apart from earlier ones in this way.
+  subroutine swap_error_text(text)
+    character(len=:), allocatable, intent(inout) :: text
+    character(len=:), allocatable :: other
+    call move_alloc(last_text, other)
+    call move_alloc(text, last_text)
+    call move_alloc(other, text)
   end subroutine
 
   subroutine deliver(status, ierr)

@@ -12,7 +12,7 @@ module couplet_halos_module
   use couplet_texts_module, only: from_c, to_c
   implicit none
   private
-  public :: couplet_grid, couplet_halo, open_halo
+  public :: couplet_grid, couplet_halo, open_halo, open_list_halo
 
   ! A grid of cells that is divided into one block for each rank.
   type :: couplet_grid
@@ -30,10 +30,11 @@ module couplet_halos_module
     type(c_ptr) :: handle = c_null_ptr
     integer, private :: dimensions = 0
   contains
-    ! call halo%add(array [, width] [, below, above, first, staggered, corners, name, components, ierr]): an array with
-    !   the dimensions of the grid, or with one more for the components of a point; `components` says which one that is,
-    !   by default the first. width: of all sides; below and above: of the sides of each dimension. first: where the
-    !   block begins in the array, by default behind `below`; it counts from the first element.
+    ! call halo%add(array [, width] [, below, above, first, staggered, corners, name, component_dimension, ierr]): an
+    !   array with the dimensions of the grid, or with one for the points of a list; or with one more if a point has
+    !   components: component_dimension says which one that is, by default the first. width: of all sides; below and
+    !   above: of the sides of each dimension. first: where the block begins in the array, by default behind `below`; it
+    !   counts from the first element.
 #define TEMPLATE "halos_bindings.inc"
 #include "for_each_kind.inc"
     procedure :: freeze => halo_freeze
@@ -118,6 +119,7 @@ contains
     call c_grid_init(c)
     if (.not. allocated(grid%cells)) return
     n = size(grid%cells)
+    c%numbering = couplet_numbering_fortran
     c%dimensions = int(n, c_int32_t)
     c%cells(:n) = int(grid%cells(n:1:-1), c_int64_t)
     c%blocks(:n) = int(grid%blocks(n:1:-1), c_int32_t)
@@ -165,6 +167,52 @@ contains
     call conclude(status, ierr)
   end subroutine
 
+  ! Creates a halo of lists of indices. group: the handle of a group. owned: the points that this rank owns, by numbers
+  ! from 1 on that are the same at all ranks. ghosts: those that it needs of others. owners: the rank that owns each
+  ! ghost; absent: the owners are found. places: where each owned point, and then each ghost, is in the arrays; absent:
+  ! in that order.
+  subroutine open_list_halo(group, name, owned, ghosts, halo, owners, places, method, timeout, ierr)
+    type(c_ptr), intent(in) :: group
+    character(len=*), intent(in) :: name
+    integer(int64), intent(in) :: owned(:), ghosts(:)
+    type(couplet_halo), intent(out) :: halo
+    integer, intent(in), optional :: owners(:), places(:)
+    character(len=*), intent(in), optional :: method
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    character(kind=c_char), allocatable, target :: name_letters(:), method_letters(:)
+    integer(c_int64_t), allocatable, target :: own(:), needed(:), where(:)
+    integer(c_int32_t), allocatable, target :: ranks(:)
+    type(c_halo_options) :: options
+    type(c_halo_indices) :: indices
+    if (wrong_size(owners, size(ghosts)) .or. wrong_size(places, size(owned) + size(ghosts))) then
+      call refuse(couplet_error_argument, "create_list_halo: owners must have an entry for each ghost, and places "// &
+                  "one for each owned point and one for each ghost", ierr)
+      return
+    end if
+    call c_halo_options_init(options)
+    if (present(method)) options%method = to_c(method_letters, method)
+    if (present(timeout)) options%timeout_s = timeout
+    call c_halo_indices_init(indices)
+    indices%base = 1
+    own = [owned, 0_int64]  ! so that there is an address if the list is empty
+    needed = [ghosts, 0_int64]
+    indices%owned = c_loc(own)
+    indices%owned_count = size(owned, kind=c_int64_t)
+    indices%ghosts = c_loc(needed)
+    indices%ghost_count = size(ghosts, kind=c_int64_t)
+    if (present(owners)) then
+      ranks = [int(owners, c_int32_t), 0_c_int32_t]
+      indices%owners = c_loc(ranks)
+    end if
+    if (present(places)) then
+      where = [int(places, c_int64_t), 0_c_int64_t]
+      indices%places = c_loc(where)
+    end if
+    halo%dimensions = 1
+    call conclude(c_halo_create_list(group, to_c(name_letters, name), indices, options, halo%handle), ierr)
+  end subroutine
+
   integer function dimensions_of(grid) result(n)
     class(couplet_grid), intent(in) :: grid
     n = 0
@@ -207,13 +255,13 @@ contains
     if (present(staggered)) widths%staggered(:n) = merge(1, 0, staggered(n:1:-1))
   end function
 
-  subroutine add_field(halo, layout, widths, corners, name, components, ierr)
+  subroutine add_field(halo, layout, widths, corners, name, component_dimension, ierr)
     class(couplet_halo), intent(in) :: halo
     type(array_layout), intent(in) :: layout
     type(widths_of_field), intent(in) :: widths
     logical, intent(in), optional :: corners
     character(len=*), intent(in), optional :: name
-    integer, intent(in), optional :: components
+    integer, intent(in), optional :: component_dimension
     integer, intent(out), optional :: ierr
     character(kind=c_char), allocatable, target :: letters(:)
     type(c_halo_field) :: field
@@ -224,11 +272,11 @@ contains
     field%name = to_c(letters, name)
     apart = 0
     if (layout%dimensions == n + 1) apart = 1
-    if (present(components)) apart = components
+    if (present(component_dimension)) apart = component_dimension
     if (.not. layout%has_layout .or. .not. widths%is_right .or. layout%dimensions /= n + merge(1, 0, apart /= 0) .or. &
         apart < 0 .or. apart > layout%dimensions) then
-      call refuse(couplet_error_argument, "add: the array must have the dimensions of the grid, or one more for "// &
-                  "components, and each list as many entries as the grid has dimensions; first is at least 1", ierr)
+      call refuse(couplet_error_argument, "add: the array must have as many dimensions as the grid, 1 for a list, "// &
+                  "or one more for components; each list of widths as many entries; and first be at least 1", ierr)
       return
     end if
     next = n

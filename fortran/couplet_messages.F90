@@ -6,9 +6,10 @@
 module couplet_messages_module
   use, intrinsic :: iso_fortran_env, only: int8, int16, int32, int64, real32, real64
   use couplet_binding_module
+  use couplet_coalesce_module, only: couplet_step_manager, open_step_manager
   use couplet_errors_module
   use couplet_exchanges_module, only: couplet_exchange, open_exchange
-  use couplet_halos_module, only: couplet_grid, couplet_halo, open_halo
+  use couplet_halos_module, only: couplet_grid, couplet_halo, open_halo, open_list_halo
   use couplet_texts_module, only: to_c
   implicit none
   private
@@ -37,6 +38,10 @@ module couplet_messages_module
     procedure :: free => group_free
     procedure :: create_exchange => group_create_exchange
     procedure :: create_halo => group_create_halo
+    procedure, private :: group_create_list_halo, group_create_short_list_halo
+    ! call group%create_list_halo(name, owned, ghosts, halo [, owners, places, method, timeout, ierr])
+    generic :: create_list_halo => group_create_list_halo, group_create_short_list_halo
+    procedure :: create_step_manager => group_create_step_manager
     ! call group%send(data, target, tag [, ierr])
     ! call group%recv(data, source, tag [, message] [, ierr])
     ! call group%isend(data, target, tag, request [, ierr])
@@ -103,6 +108,53 @@ contains
     real(real64), intent(in), optional :: timeout
     integer, intent(out), optional :: ierr
     call open_halo(group%handle, name, grid, halo, widths, method, timeout, ierr)
+  end subroutine
+
+  ! Creates the halo `name` of points that have numbers of their own. No message is sent. owned: the points that this
+  ! rank owns; ghosts: those that it needs of others; owners: the rank that owns each ghost, or absent if the owners are
+  ! to be found; places: where each owned point, and then each ghost, is in the arrays, by default in that order. All
+  ! but the ranks count from 1. The rest is as in create_exchange.
+  subroutine group_create_list_halo(group, name, owned, ghosts, halo, owners, places, method, timeout, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: name
+    integer(int64), intent(in) :: owned(:), ghosts(:)
+    type(couplet_halo), intent(out) :: halo
+    integer, intent(in), optional :: owners(:), places(:)
+    character(len=*), intent(in), optional :: method
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    call open_list_halo(group%handle, name, owned, ghosts, halo, owners, places, method, timeout, ierr)
+  end subroutine
+
+  ! The same with numbers of four bytes.
+  subroutine group_create_short_list_halo(group, name, owned, ghosts, halo, owners, places, method, timeout, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: name
+    integer(int32), intent(in) :: owned(:), ghosts(:)
+    type(couplet_halo), intent(out) :: halo
+    integer, intent(in), optional :: owners(:), places(:)
+    character(len=*), intent(in), optional :: method
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    call open_list_halo(group%handle, name, int(owned, int64), int(ghosts, int64), halo, owners, places, method, &
+                        timeout, ierr)
+  end subroutine
+
+  ! Creates the manager `name` of coalesced rounds among the ranks of the group. No message is sent. phases: of a round.
+  ! max_events: bounds the timeline; 0: there is none. All ranks give the same phases and merges. The rest is as in
+  ! create_exchange.
+  subroutine group_create_step_manager(group, name, manager, phases, merge_waits, merge_messages, method, timeout, &
+                                       max_events, ierr)
+    class(couplet_group), intent(in) :: group
+    character(len=*), intent(in) :: name
+    type(couplet_step_manager), intent(out) :: manager
+    integer, intent(in), optional :: phases, max_events
+    logical, intent(in), optional :: merge_waits, merge_messages
+    character(len=*), intent(in), optional :: method
+    real(real64), intent(in), optional :: timeout
+    integer, intent(out), optional :: ierr
+    call open_step_manager(group%handle, name, manager, phases, merge_waits, merge_messages, method, timeout, &
+                           max_events, ierr)
   end subroutine
 
 #define TEMPLATE "messages_of_kind.inc"

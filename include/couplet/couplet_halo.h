@@ -1,9 +1,10 @@
-/* Halos: the cells around the block of this rank, brought up to date from the blocks next to it.
+/* Halos: the cells around the block of this rank, or the points of an unstructured mesh that this rank needs of others,
+ * brought up to date from the ranks that own them.
  *
  * A grid of 1 to 4 dimensions is divided into one block for each rank. Each rank has arrays that hold its block and
  * some cells around it. A halo has any number of such arrays, the fields, and moves what is needed of all of them as
  * one message for each neighbour. It is frozen once, collectively. Each round is then couplet_halo_begin and
- * couplet_halo_end (docs/guide/halo.md).
+ * couplet_halo_end (docs/guide/halo.md). In place of a grid, each rank may give lists of indices.
  *
  * Dimension 0 is the slowest one in C order. Ranks are numbered with the last dimension fastest. In each dimension in
  * which a field is staggered, its points lie between cells: point i is at the lower side of cell i, and belongs to the
@@ -20,11 +21,17 @@ extern "C" {
 /* The largest number of dimensions of a grid. */
 #define COUPLET_GRID_MAX_DIMENSIONS 4
 
+/* How error texts number dimensions and cells. */
+enum {
+  COUPLET_NUMBERING_C = 0,      /* from 0, the slowest dimension first */
+  COUPLET_NUMBERING_FORTRAN = 1 /* from 1, the fastest dimension first */
+};
+
 /* A grid of cells, divided into blocks. All ranks give the same. */
 typedef struct couplet_grid {
   size_t struct_bytes;
   int32_t dimensions; /* 1 to 4 */
-  int32_t reserved;
+  int32_t numbering;  /* how error texts number dimensions and cells: COUPLET_NUMBERING_C (default), or _FORTRAN */
   int64_t cells[COUPLET_GRID_MAX_DIMENSIONS];    /* the extents of the whole grid */
   int32_t blocks[COUPLET_GRID_MAX_DIMENSIONS];   /* their number in each dimension; 0 (default): chosen */
   int32_t periodic[COUPLET_GRID_MAX_DIMENSIONS]; /* 1: what is beyond one end is at the other; default 0 */
@@ -93,10 +100,38 @@ COUPLET_API void couplet_halo_field_init(couplet_halo_field* field);
 COUPLET_API couplet_status couplet_halo_create(couplet_group* group, const char* name, const couplet_grid* grid,
                                                const couplet_halo_options* options, couplet_halo** halo);
 
+/* The points of this rank, by numbers that are the same at all ranks: those of a mesh, or of the rows of a sparse
+ * matrix. */
+typedef struct couplet_halo_indices {
+  size_t struct_bytes;
+  const int64_t* owned;  /* the points that this rank owns, each once; NULL if there are none */
+  const int64_t* ghosts; /* the points that it needs of other ranks; NULL if there are none */
+  const int32_t* owners; /* the rank that owns each ghost; NULL (default): the owners are found */
+  const int64_t* places; /* where in arrays each owned point is, and then each ghost; NULL (default): in that order */
+  uint64_t owned_count;
+  uint64_t ghost_count;
+  int64_t base; /* the smallest index and place, 0 (default) or 1; ranks may give different ones */
+} couplet_halo_indices;
+
+/* Sets all to the defaults: no points. */
+COUPLET_API void couplet_halo_indices_init(couplet_halo_indices* indices);
+
+/* Creates a halo of lists of indices. The lists are copied; they are compared with those of the other ranks by
+ * couplet_halo_freeze. Fields of the halo have one dimension, besides that of components: shape[0] points, at least as
+ * many as the lists need. They have no widths, and are not staggered. If all ranks give the owners, these are checked
+ * by the owners only, and two ranks may own the same point. The rest is as in couplet_halo_create.
+ * COUPLET_ERROR_ARGUMENT: a pointer is NULL, base is not 0 or 1, or has_widths is 1.
+ * COUPLET_ERROR_EXISTS: this rank has an open halo or exchange of that name in the group.
+ * COUPLET_ERROR_STATE: this rank is no member of the group. */
+COUPLET_API couplet_status couplet_halo_create_list(couplet_group* group, const char* name,
+                                                    const couplet_halo_indices* indices,
+                                                    const couplet_halo_options* options, couplet_halo** halo);
+
 /* Adds a field. After an error, couplet_halo_freeze fails at all ranks, with the same text.
  * Ownership: the array belongs to the caller, must not move, and outlives the halo.
- * COUPLET_ERROR_ARGUMENT: a width is negative, or larger than the smallest block; or an argument is wrong.
- * COUPLET_ERROR_SHAPE: the array does not hold the block with its widths.
+ * COUPLET_ERROR_ARGUMENT: a width is negative, or larger than the smallest block; all are 0, and the field is not
+ * staggered; or an argument is wrong.
+ * COUPLET_ERROR_SHAPE: the array does not hold the block with its widths, or the points of the lists.
  * COUPLET_ERROR_STATE: the halo is frozen.
  * COUPLET_ERROR_TYPE: there is no such element type. */
 COUPLET_API couplet_status couplet_halo_add(couplet_halo* halo, const couplet_halo_field* field);
@@ -104,7 +139,8 @@ COUPLET_API couplet_status couplet_halo_add(couplet_halo* halo, const couplet_ha
 /* Agrees with the other ranks on the fields and on the method. After an error, the halo can only be closed.
  * Collective over the group.
  * Blocking: until all ranks have called it, at most the timeout of the options.
- * COUPLET_ERROR_ARGUMENT: points that are received overlap; or as couplet_halo_add has returned at any rank.
+ * COUPLET_ERROR_ARGUMENT: points that are received overlap; an index is negative, is owned by nobody, or is owned
+ * twice; or as couplet_halo_add has returned at any rank.
  * COUPLET_ERROR_SHAPE: as couplet_halo_add has returned at any rank.
  * COUPLET_ERROR_MISMATCH: two ranks disagree on the grid or on a field; the text names both terms.
  * COUPLET_ERROR_UNSUPPORTED: no method can be used, or not the one that was asked for.

@@ -103,26 +103,58 @@ struct HaloField {
   std::int64_t component_stride_bytes = 0;      ///< their distance; 0: they are next to each other
 };
 
+/// The points of this rank, by numbers that are the same at all ranks: those of a mesh, or of the rows of a sparse
+/// matrix.
+struct HaloIndices {
+  std::vector<std::int64_t> owned;        ///< the points that this rank owns, each once
+  std::vector<std::int64_t> ghosts;       ///< the points that it needs of other ranks
+  std::vector<std::int32_t> owners = {};  ///< the rank that owns each ghost; empty: they are found
+  std::vector<std::int64_t> places = {};  ///< where each of both is in the arrays; empty: in that order
+};
+
 struct HaloOptions {
   bool has_widths = false;  ///< begin() may be given a width
   std::string method = "auto";
   double timeout_s = 60;  ///< of freeze and close; negative: none
 };
 
-/// The cells around the block of this rank. The arrays of its fields must not move, and outlive it.
+/// The cells around the block of this rank, or the ghosts of its list of points. The arrays of its fields must not
+/// move, and outlive it.
 class Halo {
  public:
   /// Creates a halo with one block for each rank of the group. Errors: as couplet_halo_create.
   Halo(const Group& group, const std::string& name, const Grid& grid, const HaloOptions& options = {})
       : dimensions_(grid.cells().size()) {
-    couplet_halo_options c;
-    couplet_halo_options_init(&c);
-    c.method = options.method.c_str();
-    c.timeout_s = options.timeout_s;
-    c.has_widths = options.has_widths ? 1 : 0;
+    const couplet_halo_options c = c_options(options);
     const couplet_grid terms = grid.c();
     couplet_halo* handle = nullptr;
     detail::check(couplet_halo_create(group.handle(), name.c_str(), &terms, &c, &handle));
+    owner_ = detail::Owner<couplet_halo, couplet_halo_close>(handle);
+  }
+
+  /// Creates a halo of lists of indices. The shape of its fields is a number of points. Errors: as
+  /// couplet_halo_create_list.
+  Halo(const Group& group, const std::string& name, const HaloIndices& indices, const HaloOptions& options = {})
+      : dimensions_(1) {
+    const std::size_t points = indices.owned.size() + indices.ghosts.size();
+    const auto fits = [](std::size_t given, std::size_t wanted) { return given == 0 || given == wanted; };
+    if (!fits(indices.owners.size(), indices.ghosts.size()) || !fits(indices.places.size(), points)) {
+      throw Error(COUPLET_ERROR_ARGUMENT, std::to_string(indices.owners.size()) + " owners and " +
+                                              std::to_string(indices.places.size()) + " places are given for " +
+                                              std::to_string(indices.owned.size()) + " owned points and " +
+                                              std::to_string(indices.ghosts.size()) + " ghosts");
+    }
+    const couplet_halo_options c = c_options(options);
+    couplet_halo_indices lists;
+    couplet_halo_indices_init(&lists);
+    lists.owned = indices.owned.data();
+    lists.owned_count = indices.owned.size();
+    lists.ghosts = indices.ghosts.data();
+    lists.ghost_count = indices.ghosts.size();
+    if (!indices.owners.empty()) lists.owners = indices.owners.data();
+    if (!indices.places.empty()) lists.places = indices.places.data();
+    couplet_halo* handle = nullptr;
+    detail::check(couplet_halo_create_list(group.handle(), name.c_str(), &lists, &c, &handle));
     owner_ = detail::Owner<couplet_halo, couplet_halo_close>(handle);
   }
 
@@ -181,11 +213,19 @@ class Halo {
   [[nodiscard]] couplet_halo* handle() const noexcept { return owner_.get(); }
 
  private:
+  static couplet_halo_options c_options(const HaloOptions& options) {
+    couplet_halo_options c;
+    couplet_halo_options_init(&c);
+    c.method = options.method.c_str();
+    c.timeout_s = options.timeout_s;
+    c.has_widths = options.has_widths ? 1 : 0;
+    return c;
+  }
   template <typename From, typename To>
   void copy(const std::vector<From>& given, To* entries, const char* name) const {
     if (!given.empty() && given.size() != dimensions_) {
       throw Error(COUPLET_ERROR_ARGUMENT, std::string(name) + " has " + std::to_string(given.size()) +
-                                              " entries, and the grid " + std::to_string(dimensions_) + " dimensions");
+                                              " entries, and the halo " + std::to_string(dimensions_) + " dimensions");
     }
     std::copy(given.begin(), given.end(), entries);
   }

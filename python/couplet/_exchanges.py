@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from couplet import _couplet
 from couplet._closing import Closing
-
-
-def _whole_numbers(indices: Sequence[int]) -> list[int]:
-    """Refuses what int() would cut: 0.7 is no index, and a mask of True and False is no list of indices."""
-    numbers = []
-    for place, index in enumerate(indices):
-        if isinstance(index, (bool, np.bool_)):
-            raise TypeError(f"indices[{place}] is {index}: give indices, not a mask (numpy.flatnonzero makes them)")
-        try:
-            numbers.append(operator.index(index))
-        except TypeError:
-            raise TypeError(f"indices[{place}] is {index!r}; an index must be a whole number") from None
-    return numbers
+from couplet._numbers import index_list
 
 
 class Exchange(Closing):
@@ -76,14 +62,14 @@ class Exchange(Closing):
     ) -> int:
         """Adds elements of a contiguous array: for each index, `block` elements from index * block on."""
         terms = _couplet.EdgeTerms(peer, tag, title, 1, 0, False)
-        return self._handle.add_list(array, _whole_numbers(indices), block, terms, True)
+        return self._handle.add_list(array, index_list(indices), block, terms, True)
 
     def receive_list(
         self, array: NDArray[Any], indices: Sequence[int], peer: int, *, block: int = 1, tag: int = 0, title: str = ""
     ) -> int:
         """Adds elements of a contiguous array to what comes from rank `peer`. See `send_list`."""
         terms = _couplet.EdgeTerms(peer, tag, title, 1, 0, False)
-        return self._handle.add_list(array, _whole_numbers(indices), block, terms, False)
+        return self._handle.add_list(array, index_list(indices), block, terms, False)
 
     def freeze(self) -> None:
         """Agrees with the other ranks on the edges and on the method. Collective over the group.

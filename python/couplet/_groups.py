@@ -25,6 +25,7 @@ from couplet._collectives import Collectives
 from couplet._couplet import Message
 from couplet._exchanges import Exchange
 from couplet._halos import Grid, Halo
+from couplet._numbers import index_list
 from couplet._requests import Request
 from couplet._waiting import Entry, Thing, ready, wake
 from couplet.errors import Error
@@ -114,6 +115,37 @@ class Group(Collectives):
         `widths`: whether `begin` may be given a width. `method` and `timeout`: as in `create_exchange`.
         """
         return Halo(_couplet.create_halo(self._handle, name, grid.handle, widths, method, float(timeout)), grid)
+
+    def create_list_halo(
+        self,
+        name: str,
+        owned: Sequence[int] | NDArray[Any],
+        ghosts: Sequence[int] | NDArray[Any],
+        *,
+        owners: Sequence[int] | NDArray[Any] | None = None,
+        places: Sequence[int] | NDArray[Any] | None = None,
+        method: str = "auto",
+        timeout: float = 60.0,
+    ) -> Halo:
+        """Creates the halo `name` of points that have numbers of their own. No message is sent.
+
+        Parameters
+        ----------
+        owned : the points that this rank owns, each once.
+        ghosts : the points that it needs of other ranks.
+        owners : the rank that owns each ghost; by default the owners are found.
+        places : where each owned point, and then each ghost, is in the arrays; by default in that order.
+        method, timeout : as in `create_exchange`.
+        """
+        lists = _couplet.HaloLists(
+            index_list(owned, "owned"),
+            index_list(ghosts, "ghosts"),
+            owners is not None,
+            [] if owners is None else index_list(owners, "owners"),
+            places is not None,
+            [] if places is None else index_list(places, "places"),
+        )
+        return Halo(_couplet.create_list_halo(self._handle, name, lists, method, float(timeout)), None)
 
     def create_step_manager(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from couplet import _couplet
 from couplet._closing import Closing
+from couplet._numbers import whole_number, whole_numbers
 from couplet.errors import ArgumentError, ShapeError
 
 MAX_DIMENSIONS = 4
@@ -38,10 +39,13 @@ class Grid:
         periodic: Sequence[bool] | None = None,
         block_cells: Sequence[Sequence[int]] | None = None,
     ) -> None:
+        cells = whole_numbers(cells, "cells")
         dimensions = len(cells)
         if not 1 <= dimensions <= MAX_DIMENSIONS:
             raise ArgumentError(f"a grid must have 1 to {MAX_DIMENSIONS} dimensions, not {dimensions}")
-        given = [] if block_cells is None else [[int(each) for each in one] for one in block_cells]
+        given = []
+        if block_cells is not None:
+            given = [whole_numbers(one, f"block_cells[{place}]") for place, one in enumerate(block_cells)]
         if blocks is None:
             blocks = [len(one) for one in given] if given else [0] * dimensions
         around = [False] * dimensions if periodic is None else [bool(each) for each in periodic]
@@ -50,10 +54,10 @@ class Grid:
         if given and [len(one) for one in given] != list(blocks):
             raise ArgumentError("block_cells must have an entry for each block of each dimension")
         flat = [each for one in given for each in one]
-        self._cells = tuple(int(each) for each in cells)
+        self._cells = tuple(cells)
         self._periodic = tuple(around)
-        self._handle = _couplet.Grid(self._cells, [int(each) for each in blocks], around, flat)
-        self._handle.divide(int(ranks))
+        self._handle = _couplet.Grid(self._cells, whole_numbers(blocks, "blocks"), around, flat)
+        self._handle.divide(whole_number(ranks, "ranks"))
 
     @property
     def handle(self) -> _couplet.Grid:
@@ -77,7 +81,7 @@ class Grid:
 
     def box(self, rank: int) -> list[tuple[int, int]]:
         """Returns the cells of a block: start and stop (not included) in each dimension."""
-        start, stop = self._handle.box(int(rank))
+        start, stop = self._handle.box(whole_number(rank, "rank"))
         return list(zip(start, stop, strict=True))
 
     def shape(self, rank: int, width: int = 0) -> tuple[int, ...]:
@@ -88,20 +92,22 @@ class Grid:
         """Returns the rank whose block is so many blocks away, or None if that is beyond the grid."""
         if len(offset) != len(self._cells):
             raise ArgumentError(f"offset must have {len(self._cells)} entries, not {len(offset)}")
-        found = self._handle.neighbor(int(rank), [int(each) for each in offset])
+        found = self._handle.neighbor(whole_number(rank, "rank"), whole_numbers(offset, "offset"))
         return None if found < 0 else found
 
 
 class Halo(Closing):
-    """The cells around the block of this rank. `Group.create_halo` makes it. Use it in a `with` block, or call close.
+    """The cells around the block of this rank, or the ghosts of its list of points.
+
+    `Group.create_halo` and `Group.create_list_halo` make it. Use it in a `with` block, or call close.
 
     Add the arrays, call `freeze` on all ranks, and then `begin` and `end` in each round. Arrays are read and written in
     place, in any order and with gaps.
     """
 
-    def __init__(self, handle: _couplet.Halo, grid: Grid) -> None:
+    def __init__(self, handle: _couplet.Halo, grid: Grid | None) -> None:
         self._handle = handle
-        self._grid = grid
+        self._dimensions = 1 if grid is None else len(grid.cells)
 
     def add(
         self,
@@ -120,16 +126,17 @@ class Halo(Closing):
 
         Parameters
         ----------
-        array : with the dimensions of the grid, or with one more for the components of a point.
+        array : with the dimensions of the grid, or with one for the points of a list; or with one more for the
+            components of a point.
         width : how many points come from each side; one number, or one for each dimension.
         below, above : the same for the lower and for the upper sides, in place of `width`.
         first : where the block begins in the array; by default behind `below`.
         staggered : True in dimensions in which points lie between cells. The array then has one point more there.
         corners : whether points come also from blocks that share only an edge or a corner with this one.
-        component_axis : the axis of the components; by default the last one, if the array has one more than the grid.
+        component_axis : the axis of the components; by default the last one, if the array has one more dimension.
         name : what error texts call the field.
         """
-        dimensions = len(self._grid.cells)
+        dimensions = self._dimensions
         axis = component_axis
         if axis is None and array.ndim == dimensions + 1:
             axis = -1
@@ -137,7 +144,7 @@ class Halo(Closing):
             axis %= array.ndim
         if array.ndim != dimensions + (axis is not None) or (axis is not None and not 0 <= axis < array.ndim):
             raise ShapeError(
-                f"add: the array has {array.ndim} dimensions, and the grid {dimensions}; only an array with components "
+                f"add: the array has {array.ndim} dimensions, and the halo {dimensions}; only an array with components "
                 "has one more"
             )
         terms = _couplet.HaloTerms(
@@ -190,7 +197,7 @@ class Halo(Closing):
 def entries(given: Sequence[int] | None, default: int | Sequence[int], dimensions: int, name: str) -> list[int]:
     """Returns one number for each dimension."""
     if given is None:
-        given = [int(default)] * dimensions if isinstance(default, int | np.integer) else default
+        given = default if isinstance(default, Sequence | np.ndarray) else [default] * dimensions
     if len(given) != dimensions:
         raise ArgumentError(f"{name} must have {dimensions} entries, as many as the grid has dimensions")
-    return [int(each) for each in given]
+    return whole_numbers(given, name)

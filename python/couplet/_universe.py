@@ -66,6 +66,7 @@ class Universe(Closing):
 
     def leave(self) -> None:
         """Leaves the universe in good order: closes what is open and delivers what was sent. It may be called twice."""
+        self._handle.check_can_leave()
         forget(self._handle.key)
         self._handle.leave()
 

@@ -83,6 +83,7 @@ struct UniverseState {
   couplet_universe* handle = nullptr;
   bool multiple_threads = false;
   std::atomic<bool> in_use = false;
+  std::atomic<int> callbacks = 0;  ///< of coalesced rounds that are running
   std::vector<Parked> parked;
   std::vector<nb::object> exposed;  ///< the arrays of areas, until the areas are closed
 

@@ -93,6 +93,7 @@ template <class Body>
 couplet_status guarded(Coalesce& owner, const Body& body) {
   const nb::gil_scoped_acquire gil;
   const bool in_use = owner.state->in_use.exchange(false);
+  ++owner.state->callbacks;
   couplet_status status = COUPLET_OK;
   try {
     body();
@@ -106,6 +107,7 @@ couplet_status guarded(Coalesce& owner, const Body& body) {
   } catch (const std::exception& error) {
     status = couplet_coalesce_fail(COUPLET_ERROR_STATE, error.what());
   }
+  --owner.state->callbacks;
   owner.state->in_use = in_use;
   return status;
 }

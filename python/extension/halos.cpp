@@ -187,6 +187,41 @@ std::unique_ptr<Halo> create_halo(const Group& group, const std::string& name, c
   return halo;
 }
 
+// A list that is given and too short would be read beyond its end.
+std::unique_ptr<Halo> create_list_halo(const Group& group, const std::string& name, const HaloLists& lists,
+                                       const std::string& method, double timeout_s) {
+  const Use use(group.state, "create_list_halo");
+  couplet_group* const members = group.open_handle("create_list_halo");
+  const std::size_t points = lists.owned.size() + lists.ghosts.size();
+  if ((lists.has_owners && lists.owners.size() != lists.ghosts.size()) ||
+      (lists.has_places && lists.places.size() != points)) {
+    raise(COUPLET_ERROR_ARGUMENT, "create_list_halo: owners must have " + std::to_string(lists.ghosts.size()) +
+                                      " entries, as ghosts has, and places " + std::to_string(points) +
+                                      ", as owned and ghosts have together; they have " +
+                                      std::to_string(lists.owners.size()) + " and " +
+                                      std::to_string(lists.places.size()));
+  }
+  auto halo = std::make_unique<Halo>();
+  halo->state = group.state;
+  couplet_halo_options options;
+  couplet_halo_options_init(&options);
+  options.method = method.c_str();
+  options.timeout_s = timeout_s;
+  couplet_halo_indices indices;
+  couplet_halo_indices_init(&indices);
+  indices.owned = lists.owned.data();
+  indices.owned_count = lists.owned.size();
+  indices.ghosts = lists.ghosts.data();
+  indices.ghost_count = lists.ghosts.size();
+  constexpr int32_t no_owner = 0;  // a list without entries is given, too
+  if (lists.has_owners) indices.owners = lists.owners.empty() ? &no_owner : lists.owners.data();
+  if (lists.has_places && points > 0) indices.places = lists.places.data();
+  const Outcome outcome =
+      unlocked([&] { return couplet_halo_create_list(members, name.c_str(), &indices, &options, &halo->handle); });
+  check_open(outcome, *group.state, group.is_open(), "create_list_halo", "group");
+  return halo;
+}
+
 void bind_halos(nb::module_& module) {
   nb::class_<Grid>(module, "Grid")
       .def(nb::init<std::vector<int64_t>, std::vector<int32_t>, std::vector<bool>, std::vector<int64_t>>(),
@@ -200,6 +235,11 @@ void bind_halos(nb::module_& module) {
                     bool, int32_t>(),
            nb::arg("name"), nb::arg("below"), nb::arg("above"), nb::arg("first"), nb::arg("staggered"),
            nb::arg("corners"), nb::arg("component_axis"));
+  nb::class_<HaloLists>(module, "HaloLists")
+      .def(nb::init<std::vector<int64_t>, std::vector<int64_t>, bool, std::vector<int32_t>, bool,
+                    std::vector<int64_t>>(),
+           nb::arg("owned"), nb::arg("ghosts"), nb::arg("has_owners"), nb::arg("owners"), nb::arg("has_places"),
+           nb::arg("places"));
   nb::class_<Halo>(module, "Halo")
       .def_prop_ro("closed", [](const Halo& halo) { return halo.handle == nullptr; })
       .def("add", &Halo::add, nb::arg("array"), nb::arg("terms"), Stays())
@@ -211,6 +251,8 @@ void bind_halos(nb::module_& module) {
       .def("explain", &Halo::explain, Stays())
       .def("close", &Halo::close, Stays());
   module.def("create_halo", &create_halo, nb::arg("group"), nb::arg("name"), nb::arg("grid"), nb::arg("has_widths"),
+             nb::arg("method"), nb::arg("timeout"), Stays());
+  module.def("create_list_halo", &create_list_halo, nb::arg("group"), nb::arg("name"), nb::arg("lists"),
              nb::arg("method"), nb::arg("timeout"), Stays());
 }
 

@@ -34,6 +34,16 @@ struct HaloTerms {
   int32_t component_axis;  ///< an axis of the array; -1: it has none
 };
 
+/// The points of a rank. An empty list may be given, too.
+struct HaloLists {
+  std::vector<int64_t> owned;
+  std::vector<int64_t> ghosts;
+  bool has_owners;
+  std::vector<int32_t> owners;
+  bool has_places;
+  std::vector<int64_t> places;
+};
+
 /// One process's part in a halo.
 struct Halo {
   std::shared_ptr<UniverseState> state;

@@ -111,10 +111,18 @@ std::string library_path() {
   return info.dli_fname;
 }
 
+/// A callback of coalesced rounds must not leave the universe that its round needs. Nothing has been given up yet.
+void check_can_leave(const Universe& universe) {
+  if (universe.state->callbacks > 0) {
+    raise(COUPLET_ERROR_STATE, "leave: a callback of coalesced rounds is running");
+  }
+}
+
 void leave(Universe& universe) {
   if (universe.state->handle == nullptr) {
     return;
   }
+  check_can_leave(universe);
   Use use(universe.state, "leave");
   const std::shared_ptr<UniverseState> lent = use.hand_over();
   couplet_universe* handle = std::exchange(lent->handle, nullptr);
@@ -290,6 +298,7 @@ void bind_universe(nb::module_& module) {
       .def_prop_ro("key",
                    [](const Universe& universe) { return reinterpret_cast<std::uintptr_t>(universe.state.get()); })
       .def_prop_ro("left", [](const Universe& universe) { return universe.state->handle == nullptr; })
+      .def("check_can_leave", &check_can_leave)
       .def("leave", &leave, Stays())
       .def("rank_and_size", &rank_and_size, Stays())
       .def("own_program", &own_program, Stays())

@@ -116,6 +116,7 @@ Status create(couplet_group& group, const char* name, const couplet_coalesce_opt
   handle->group = std::make_unique<couplet::message::Group>(*group.group);
   couplet::exchange::ExchangeOptions wanted;
   wanted.timeout_s = options.timeout_s;
+  wanted.title = fmt::format("coalesce '{}'", name);
   if (complete.method != nullptr) wanted.method = complete.method;
   couplet::coalesce::Surroundings around;
   around.messenger = &universe.universe->messenger();

@@ -81,14 +81,15 @@ Status check_name(const couplet_universe& universe, const couplet_group& group, 
 
 }  // namespace
 
-couplet::Result<couplet_exchange*> capi::make_exchange(couplet_group& group, const char* name, const char* method,
-                                                       double timeout_s, const char* function) {
+couplet::Result<couplet_exchange*> capi::make_exchange(couplet_group& group, const char* name, const char* kind,
+                                                       const char* method, double timeout_s, const char* function) {
   COUPLET_TRY(capi::given(name, function, "name"));
   COUPLET_TRY(capi::check_timeout(timeout_s, function));
   couplet_universe& universe = *group.owner;
   COUPLET_TRY(check_name(universe, group, name, function));
   couplet::exchange::ExchangeOptions wanted;
   wanted.timeout_s = timeout_s;
+  wanted.title = fmt::format("{} '{}'", kind, name);
   if (method != nullptr) wanted.method = method;
   auto handle = std::make_unique<couplet_exchange>();
   handle->owner = &universe;
@@ -131,7 +132,8 @@ couplet_status couplet_exchange_create(couplet_group* group, const char* name, c
   return capi::call(group, function, [&]() -> Status {
     COUPLET_TRY(capi::given(exchange, function, "exchange"));
     COUPLET_TRY_VALUE(const auto wanted, capi::complete(options, couplet_exchange_options_init, function));
-    COUPLET_TRY_VALUE(*exchange, capi::make_exchange(*group, name, wanted.method, wanted.timeout_s, function));
+    COUPLET_TRY_VALUE(*exchange,
+                      capi::make_exchange(*group, name, "exchange", wanted.method, wanted.timeout_s, function));
     return {};
   });
 }

@@ -17,6 +17,7 @@ using couplet::Status;
 using couplet::halo::Field;
 using couplet::halo::Grid;
 using couplet::halo::GridTerms;
+using couplet::halo::IndexLists;
 using couplet::halo::Places;
 namespace capi = couplet::capi;
 
@@ -32,6 +33,11 @@ Result<GridTerms> terms_of(const couplet_grid* given, const char* function) {
   COUPLET_TRY_VALUE(const auto grid, capi::complete(given, couplet_grid_init, function));
   GridTerms terms;
   terms.dimensions = grid.dimensions;
+  if (grid.numbering != COUPLET_NUMBERING_C && grid.numbering != COUPLET_NUMBERING_FORTRAN) {
+    return fail(Code::argument, "{}: numbering must be COUPLET_NUMBERING_C or COUPLET_NUMBERING_FORTRAN, not {}",
+                function, grid.numbering);
+  }
+  terms.is_fortran = grid.numbering == COUPLET_NUMBERING_FORTRAN;
   std::int64_t blocks = 0;
   const int dimensions = std::clamp(grid.dimensions, 0, COUPLET_GRID_MAX_DIMENSIONS);
   for (std::size_t place = 0; place < static_cast<std::size_t>(dimensions); ++place) {
@@ -65,7 +71,7 @@ Result<Grid> divided_grid(const couplet_grid* given, std::int32_t rank, const ch
     const std::int64_t blocks = terms.blocks[static_cast<std::size_t>(dimension)];
     if (blocks < 1 || __builtin_mul_overflow(ranks, blocks, &ranks) || ranks > INT32_MAX) {
       return fail(Code::argument, "{}: the grid has {} blocks in dimension {}; couplet_grid_divide sets these numbers",
-                  function, blocks, dimension);
+                  function, blocks, couplet::halo::number_of(terms, dimension));
     }
   }
   if (rank < 0 || rank >= ranks) {
@@ -75,10 +81,10 @@ Result<Grid> divided_grid(const couplet_grid* given, std::int32_t rank, const ch
 }
 
 // The distances of points in a dense array in C order, whose components are innermost.
-Status make_dense(const Grid& grid, Field& field, const char* function) {
+Status make_dense(int dimensions, Field& field, const char* function) {
   auto distance = static_cast<std::int64_t>(field.element_bytes);
   bool is_too_large = __builtin_mul_overflow(distance, std::max<std::int64_t>(field.component_count, 1), &distance);
-  for (int dimension = grid.dimensions() - 1; dimension >= 0; --dimension) {
+  for (int dimension = dimensions - 1; dimension >= 0; --dimension) {
     const auto place = static_cast<std::size_t>(dimension);
     field.stride_bytes[place] = distance;
     const std::int64_t points = std::max<std::int64_t>(field.shape[place], 1);
@@ -88,12 +94,27 @@ Status make_dense(const Grid& grid, Field& field, const char* function) {
   return fail(Code::shape, "{}: the array has more bytes than can be counted", function);
 }
 
-Result<Field> field_of(const Grid& grid, const couplet_halo_field* given, const char* function) {
+// A field of a halo of lists has neither widths nor a block.
+Status check_list(const couplet_halo_field& field, const char* function) {
+  if (field.corners == 0 && field.below[0] == 0 && field.above[0] == 0 && field.first[0] == -1 &&
+      field.staggered[0] == 0) {
+    return {};
+  }
+  return fail(Code::argument,
+              "{}: below, above, first, staggered and corners belong to grids; a field of a halo of lists has none of "
+              "them",
+              function);
+}
+
+// grid: nullptr if the halo has lists.
+Result<Field> field_of(const Grid* grid, const couplet_halo_field* given, const char* function) {
   COUPLET_TRY(capi::given(given, function, "field"));
   COUPLET_TRY_VALUE(const auto wanted, capi::complete(given, couplet_halo_field_init, function));
   const couplet::TypeInfo* const type = couplet::find_type(wanted.type);
   if (type == nullptr) return fail(Code::type, "{}: {} is no element type", function, static_cast<int>(wanted.type));
   COUPLET_TRY(check_flag(wanted.corners, "corners", function));
+  if (grid == nullptr) COUPLET_TRY(check_list(wanted, function));
+  const int dimensions = grid == nullptr ? 1 : grid->dimensions();
   Field field;
   if (wanted.name != nullptr) field.name = wanted.name;
   field.memory = static_cast<std::byte*>(wanted.data);
@@ -104,7 +125,7 @@ Result<Field> field_of(const Grid& grid, const couplet_halo_field* given, const 
   field.component_stride_bytes = wanted.component_stride_bytes;
   if (field.component_stride_bytes == 0) field.component_stride_bytes = static_cast<std::int64_t>(type->element_bytes);
   bool is_dense = true;
-  for (std::size_t place = 0; place < static_cast<std::size_t>(grid.dimensions()); ++place) {
+  for (std::size_t place = 0; place < static_cast<std::size_t>(dimensions); ++place) {
     COUPLET_TRY(check_flag(wanted.staggered[place], "staggered", function));
     field.is_staggered[place] = wanted.staggered[place] != 0;
     field.shape[place] = wanted.shape[place];
@@ -114,24 +135,69 @@ Result<Field> field_of(const Grid& grid, const couplet_halo_field* given, const 
     field.first[place] = wanted.first[place] == -1 ? wanted.below[place] : wanted.first[place];
     is_dense = is_dense && wanted.stride_bytes[place] == 0;
   }
-  if (is_dense) COUPLET_TRY(make_dense(grid, field, function));
+  if (is_dense) COUPLET_TRY(make_dense(dimensions, field, function));
   return field;
 }
 
-Status create(couplet_group& group, const char* name, const couplet_grid* grid, const couplet_halo_options* given,
-              couplet_halo** halo, const char* function) {
+Result<IndexLists> lists_of(const couplet_halo_indices* given, const char* function) {
+  COUPLET_TRY(capi::given(given, function, "indices"));
+  COUPLET_TRY_VALUE(const auto indices, capi::complete(given, couplet_halo_indices_init, function));
+  if (indices.owned_count > 0) COUPLET_TRY(capi::given(indices.owned, function, "owned"));
+  if (indices.ghost_count > 0) COUPLET_TRY(capi::given(indices.ghosts, function, "ghosts"));
+  if (indices.base != 0 && indices.base != 1) {
+    return fail(Code::argument, "{}: base must be 0 or 1, not {}", function, indices.base);
+  }
+  constexpr std::uint64_t max_count = std::uint64_t{1} << 40U;  // as many numbers as the caller has memory for
+  if (indices.owned_count > max_count || indices.ghost_count > max_count) {
+    return fail(Code::argument, "{}: there can be at most {} owned points and ghosts, not {} and {}", function,
+                max_count, indices.owned_count, indices.ghost_count);
+  }
+  IndexLists lists;
+  lists.base = indices.base;
+  lists.owned.assign(indices.owned, indices.owned + indices.owned_count);
+  lists.ghosts.assign(indices.ghosts, indices.ghosts + indices.ghost_count);
+  lists.has_owners = indices.owners != nullptr;
+  if (lists.has_owners) lists.owners.assign(indices.owners, indices.owners + indices.ghost_count);
+  if (indices.places != nullptr) {
+    lists.places.assign(indices.places, indices.places + indices.owned_count + indices.ghost_count);
+  }
+  return lists;
+}
+
+// geometry: a Grid or IndexLists.
+template <typename... Geometry>
+Status create(couplet_group& group, const char* name, const couplet_halo_options& options, couplet_halo** halo,
+              const char* function, Geometry&&... geometry) {
+  auto handle = std::make_unique<couplet_halo>();
+  handle->owner = group.owner;
+  COUPLET_TRY_VALUE(handle->exchange,
+                    capi::make_exchange(group, name, "halo", options.method, options.timeout_s, function));
+  handle->halo =
+      std::make_unique<couplet::halo::Halo>(*handle->exchange->exchange, std::forward<Geometry>(geometry)...);
+  group.owner->halos.push_back(std::move(handle));
+  *halo = group.owner->halos.back().get();
+  return {};
+}
+
+Status create_grid(couplet_group& group, const char* name, const couplet_grid* grid, const couplet_halo_options* given,
+                   couplet_halo** halo, const char* function) {
   COUPLET_TRY(capi::given(halo, function, "halo"));
   COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_halo_options_init, function));
   COUPLET_TRY(check_flag(options.has_widths, "has_widths", function));
   COUPLET_TRY_VALUE(Grid divided, grid_of(grid, group.group->size(), function));
-  auto handle = std::make_unique<couplet_halo>();
-  handle->owner = group.owner;
-  COUPLET_TRY_VALUE(handle->exchange, capi::make_exchange(group, name, options.method, options.timeout_s, function));
-  handle->halo = std::make_unique<couplet::halo::Halo>(*handle->exchange->exchange, std::move(divided),
-                                                       group.group->rank(), options.has_widths != 0);
-  group.owner->halos.push_back(std::move(handle));
-  *halo = group.owner->halos.back().get();
-  return {};
+  return create(group, name, options, halo, function, std::move(divided), group.group->rank(), options.has_widths != 0);
+}
+
+Status create_list(couplet_group& group, const char* name, const couplet_halo_indices* indices,
+                   const couplet_halo_options* given, couplet_halo** halo, const char* function) {
+  COUPLET_TRY(capi::given(halo, function, "halo"));
+  COUPLET_TRY_VALUE(const auto options, capi::complete(given, couplet_halo_options_init, function));
+  if (options.has_widths != 0) {
+    return fail(Code::argument, "{}: has_widths must be 0, since lists have no widths, not {}", function,
+                options.has_widths);
+  }
+  COUPLET_TRY_VALUE(IndexLists lists, lists_of(indices, function));
+  return create(group, name, options, halo, function, std::move(lists), group.group->rank());
 }
 
 }  // namespace
@@ -187,6 +253,11 @@ void couplet_halo_options_init(couplet_halo_options* options) {
   options->timeout_s = 60;
 }
 
+void couplet_halo_indices_init(couplet_halo_indices* indices) {
+  *indices = couplet_halo_indices{};
+  indices->struct_bytes = sizeof *indices;
+}
+
 void couplet_halo_field_init(couplet_halo_field* field) {
   *field = couplet_halo_field{};
   field->struct_bytes = sizeof *field;
@@ -198,7 +269,13 @@ void couplet_halo_field_init(couplet_halo_field* field) {
 couplet_status couplet_halo_create(couplet_group* group, const char* name, const couplet_grid* grid,
                                    const couplet_halo_options* options, couplet_halo** halo) {
   constexpr auto function = "couplet_halo_create";
-  return capi::call(group, function, [&] { return create(*group, name, grid, options, halo, function); });
+  return capi::call(group, function, [&] { return create_grid(*group, name, grid, options, halo, function); });
+}
+
+couplet_status couplet_halo_create_list(couplet_group* group, const char* name, const couplet_halo_indices* indices,
+                                        const couplet_halo_options* options, couplet_halo** halo) {
+  constexpr auto function = "couplet_halo_create_list";
+  return capi::call(group, function, [&] { return create_list(*group, name, indices, options, halo, function); });
 }
 
 couplet_status couplet_halo_add(couplet_halo* halo, const couplet_halo_field* field) {

@@ -37,6 +37,11 @@ void add_traffic(const Plan& plan, std::vector<PeerCounts>& peers) {
   }
 }
 
+// What the exchanges say begins with the title already.
+Status titled(const std::string& title, const Status& status) {
+  return status.text().starts_with(title) ? status : status.within(title);
+}
+
 template <typename Visit>
 void for_each_wave(Plan& plan, const Visit& visit) {
   for (std::vector<Sync>& syncs : plan.phases) {
@@ -68,42 +73,21 @@ std::string CommunicationsManager::title() const {
 // ---- between rounds ----
 
 Result<std::size_t> CommunicationsManager::add_client(std::string name, bool hears_arrivals) {
-  if (name.empty() || name.size() > max_client_name_bytes) {
-    return fail(Code::argument, "{}: the name of a client must have 1 to {} bytes, not {}", title(),
-                max_client_name_bytes, name.size());
-  }
-  if (place_of(name) >= 0) return fail(Code::exists, "{}: there is a client '{}' already", title(), name);
-  const auto is_here = [](const Registered& one) { return !one.is_gone; };
-  if (std::count_if(clients_.begin(), clients_.end(), is_here) >= static_cast<std::ptrdiff_t>(max_clients)) {
-    return fail(Code::limit, "{}: client '{}' is one more than the {} that are possible", title(), name, max_clients);
-  }
-  counts_.clients.push_back({.name = std::move(name)});
-  clients_.push_back({.hears_arrivals = hears_arrivals});
-  return clients_.size() - 1;
-}
-
-std::ptrdiff_t CommunicationsManager::place_of(const std::string& name) const {
-  for (std::size_t place = 0; place < clients_.size(); ++place) {
-    if (!clients_[place].is_gone && counts_.clients[place].name == name) return static_cast<std::ptrdiff_t>(place);
-  }
-  return -1;
+  auto added = clients_.add(std::move(name), hears_arrivals);
+  return added.ok() ? added : Result<std::size_t>(added.status().within(title()));
 }
 
 Status CommunicationsManager::remove_client(std::size_t client) {
-  if (client >= clients_.size() || clients_[client].is_gone) {
-    return fail(Code::not_found, "{}: there is no client with the number {}", title(), client);
-  }
-  clients_[client].is_gone = true;
-  for (Declared& one : requests_) one.is_gone = one.is_gone || one.client == client;
-  return {};
+  Status removed = clients_.remove(client);
+  return removed.ok() ? removed : removed.within(title());
 }
 
 Result<RequestId> CommunicationsManager::add(std::size_t client, Request request) {
-  if (client >= clients_.size() || clients_[client].is_gone) {
+  if (!clients_.has(client)) {
     return fail(Code::argument, "{}: there is no client with the number {}", title(), client);
   }
   exchange::Edge& edge = request.edge;
-  edge.title = title_of(counts_.clients[client].name, edge);
+  edge.title = title_of(clients_.counts_of(client).name, edge);
   const auto wrong = [&](const Status& why) {
     return why.within(fmt::format("{}: {}", title(), exchange::describe(edge, group_.rank())));
   };
@@ -114,21 +98,14 @@ Result<RequestId> CommunicationsManager::add(std::size_t client, Request request
     return wrong(fail(Code::argument, "the tag must be -{} to {}", max_client_tag, max_client_tag));
   }
   if (Status checked = exchange::check(edge, group_.size()); !checked.ok()) return wrong(checked);
-  for (const Declared& one : requests_) {
-    const exchange::Edge& other = one.request.edge;
-    if (one.is_gone || one.client != client || one.request.phase != request.phase || other.peer != edge.peer ||
-        other.tag != edge.tag || other.direction != edge.direction) {
-      continue;
-    }
-    return wrong(fail(Code::exists, "the client has declared it already: give one of the two another tag"));
-  }
-  requests_.push_back({.client = client, .request = std::move(request)});
-  return static_cast<RequestId>(requests_.size() - 1);
+  const std::string name = exchange::describe(edge, group_.rank());
+  auto added = clients_.add(client, std::move(request));
+  return added.ok() ? added : Result<RequestId>(added.status().within(fmt::format("{}: {}", title(), name)));
 }
 
 Result<std::vector<std::string>> CommunicationsManager::meet(std::uint64_t now_round, std::uint64_t from_round) {
   Registration own;
-  own.status = check_apart(requests_, options_.phase_count, group_.rank());
+  own.status = check_apart(clients_.requests(), options_.phase_count, group_.rank());
   if (own.status.ok() && from_round < now_round) {
     own.status = fail(Code::argument, "round {} has begun; the next one is {}", from_round, now_round);
   }
@@ -136,9 +113,7 @@ Result<std::vector<std::string>> CommunicationsManager::meet(std::uint64_t now_r
   own.phase_count = options_.phase_count;
   own.merges_waits = options_.switches.merges_waits;
   own.merges_messages = options_.switches.merges_messages;
-  for (std::size_t place = 0; place < clients_.size(); ++place) {
-    if (!clients_[place].is_gone) own.clients.push_back(counts_.clients[place].name);
-  }
+  own.clients = clients_.names();
   COUPLET_TRY_VALUE(const auto team,
                     message::MessageTeam::open(*around_.messenger, group_, "coalesce " + counts_.name));
   COUPLET_TRY_VALUE(const auto texts, team->gather(encode(own), os::deadline_after(options_.timeout_s)));
@@ -159,7 +134,7 @@ Status CommunicationsManager::freeze(std::uint64_t now_round, std::uint64_t from
   for (Plan& plan : retired_) static_cast<void>(close_plan(plan));
   retired_.clear();
   auto order = meet(now_round, from_round);
-  if (!order.ok()) return order.status().within(title());
+  if (!order.ok()) return titled(title(), order.status());
   PlanSource source;
   source.make_exchange = around_.make_exchange;
   source.name = counts_.name;
@@ -168,14 +143,15 @@ Status CommunicationsManager::freeze(std::uint64_t now_round, std::uint64_t from
   source.phase_count = options_.phase_count;
   source.switches = options_.switches;
   source.rank = group_.rank();
-  source.requests = requests_;
+  source.requests = clients_.requests();
   source.order = *order;
-  source.at = [this](const std::string& name) { return place_of(name); };
-  source.hears_arrivals = [this](std::size_t client) { return clients_[client].hears_arrivals; };
+  source.requests_of = [this](std::size_t client) { return clients_.requests_of(client); };
+  source.at = [this](const std::string& name) { return clients_.place_of(name); };
+  source.hears_arrivals = [this](std::size_t client) { return clients_.hears_arrivals(client); };
   Plan plan;
   if (Status made = make_plan(source, plan); !made.ok()) {
     static_cast<void>(close_plan(plan));
-    return made.within(title());
+    return titled(title(), made);
   }
   next_ = std::move(plan);
   return {};
@@ -197,6 +173,7 @@ void CommunicationsManager::adopt(Plan plan) {
     plan_clients_.insert(plan_clients_.end(), sync.clients.begin(), sync.clients.end());
   }
   for_each_wave(plan_, [&](const Wave& wave) { counts_.method = wave.exchange->method(); });
+  clients_.give_back_others(plan_clients_);
 }
 
 // ---- in a round ----
@@ -204,7 +181,7 @@ void CommunicationsManager::adopt(Plan plan) {
 Status CommunicationsManager::begin_fill(int phase) {
   filled_ = phase;
   for (const RequestId id : plan_.variable[static_cast<std::size_t>(phase)]) {
-    const Declared& one = requests_[id];
+    const Declared& one = clients_.request(id);
     const std::uint64_t usual = one.request.is_optional ? 0 : one.request.edge.bytes();
     COUPLET_TRY(plan_.places[id].exchange->set_length(plan_.places[id].edge, usual));
   }
@@ -233,22 +210,16 @@ Status CommunicationsManager::wait_next(int phase, Sync& sync, std::uint64_t dea
       wait_start_ns_ = os::now_ns();
       ++phase_counts.waits;
     }
-    exchange::Partial partial{.arrived_count = wave.arrived_count};
+    exchange::Partial partial{.arrived_count = wave.arrived_count, .is_patient = !wave.hears_arrivals};
     COUPLET_TRY(wave.exchange->wait(deadline_ns, &partial));
     wave.arrived_count = partial.arrived_count;
     wave.is_over = partial.is_over;
     const std::uint64_t waited_ns = os::now_ns() - wait_start_ns_;
-    const auto traffic = wave.exchange->traffic();
-    for (std::size_t port = 0; port < traffic.size(); ++port) {
-      if (wave.counts[port] == traffic[port].received_messages) continue;
-      wave.counts[port] = traffic[port].received_messages;
-      wave.waits_ns[port] += waited_ns;
-      if (wave.hears_arrivals) note_arrivals(wave, traffic[port].peer, arrived);
-    }
+    note_messages(wave, waited_ns, arrived);
     if (wave.is_over) {
       if (wave.hears_arrivals) note_arrivals(wave, group_.rank(), arrived);
       count(wave);
-      if (!options_.switches.merges_waits) counts_.clients[sync.clients.front()].wait_ns += waited_ns;
+      if (!options_.switches.merges_waits) clients_.counts_of(sync.clients.front()).wait_ns += waited_ns;
     }
     is_over = std::all_of(sync.waves.begin(), sync.waves.end(), [](const Wave& one) { return one.is_over; });
     if (is_over) phase_counts.wait_ns += waited_ns;
@@ -258,29 +229,42 @@ Status CommunicationsManager::wait_next(int phase, Sync& sync, std::uint64_t dea
   return {};
 }
 
+// Finds the ports from which messages have come since the last look.
+void CommunicationsManager::note_messages(Wave& wave, std::uint64_t waited_ns,
+                                          std::vector<const Receiver*>& arrived) const {
+  const auto traffic = wave.exchange->traffic();
+  for (std::size_t port = 0; port < traffic.size(); ++port) {
+    if (wave.counts[port] == traffic[port].received_messages) continue;
+    wave.counts[port] = traffic[port].received_messages;
+    wave.waits_ns[port] += waited_ns;
+    if (wave.hears_arrivals) note_arrivals(wave, traffic[port].peer, arrived);
+  }
+}
+
 void CommunicationsManager::note_arrivals(const Wave& wave, std::int32_t peer,
                                           std::vector<const Receiver*>& arrived) const {
   for (const Receiver& one : wave.receivers) {
     const bool has_come =
-        one.peer == peer && std::any_of(one.requests.begin(), one.requests.end(),
-                                        [this](RequestId id) { return requests_[id].request.edge.takes_part(round_); });
+        one.peer == peer && std::any_of(one.requests.begin(), one.requests.end(), [this](RequestId id) {
+          return clients_.request(id).request.edge.takes_part(round_);
+        });
     if (has_come) arrived.push_back(&one);
   }
 }
 
 void CommunicationsManager::count(const Wave& wave) {
   for (const Wave::Tally& tally : wave.tallies) {
-    ClientCounts& client = counts_.clients[tally.client];
+    ClientCounts& client = clients_.counts_of(tally.client);
     client.sent_parts += tally.sent_parts;
     client.sent_bytes += tally.sent_bytes;
     client.received_parts += tally.received_parts;
     client.received_bytes += tally.received_bytes;
     for (const RequestId id : tally.others) {
-      if (!requests_[id].request.edge.takes_part(round_)) continue;
+      if (!clients_.request(id).request.edge.takes_part(round_)) continue;
       const auto bytes = wave.exchange->length(plan_.places[id].edge);
       if (!bytes.ok()) continue;
-      const bool is_out = requests_[id].request.edge.direction == Direction::out;
-      if (requests_[id].request.is_optional && *bytes == 0) continue;
+      const bool is_out = clients_.request(id).request.edge.direction == Direction::out;
+      if (clients_.request(id).request.is_optional && *bytes == 0) continue;
       ++(is_out ? client.sent_parts : client.received_parts);
       (is_out ? client.sent_bytes : client.received_bytes) += *bytes;
     }
@@ -288,10 +272,11 @@ void CommunicationsManager::count(const Wave& wave) {
 }
 
 Status CommunicationsManager::set_length(RequestId request, std::uint64_t bytes) {
-  if (request >= requests_.size() || request >= plan_.places.size() || plan_.places[request].exchange == nullptr) {
+  if (request >= clients_.requests().size() || request >= plan_.places.size() ||
+      plan_.places[request].exchange == nullptr) {
     return fail(Code::argument, "{}: there is no request {}", title(), request);
   }
-  const Declared& one = requests_[request];
+  const Declared& one = clients_.request(request);
   const exchange::Edge& edge = one.request.edge;
   const auto wrong = [&](Code code, const std::string& text) {
     return fail(code, "{}: {}: {}", title(), exchange::describe(edge, group_.rank()), text);
@@ -309,9 +294,11 @@ Status CommunicationsManager::set_length(RequestId request, std::uint64_t bytes)
 }
 
 Result<std::uint64_t> CommunicationsManager::length(RequestId request) const {
-  if (request >= requests_.size()) return fail(Code::argument, "{}: there is no request {}", title(), request);
+  if (request >= clients_.requests().size() || clients_.requests()[request] == nullptr) {
+    return fail(Code::argument, "{}: there is no request {}", title(), request);
+  }
   if (request >= plan_.places.size() || plan_.places[request].exchange == nullptr ||
-      !requests_[request].request.edge.takes_part(round_))
+      !clients_.request(request).request.edge.takes_part(round_))
     return 0;
   return plan_.places[request].exchange->length(plan_.places[request].edge);
 }
@@ -327,6 +314,7 @@ void CommunicationsManager::give_up(const Status& why) {
 
 Counts CommunicationsManager::counts() const {
   Counts all = counts_;
+  all.clients = clients_.counts();
   add_traffic(plan_, all.peers);
   for (const Plan& plan : retired_) add_traffic(plan, all.peers);
   return all;

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coalesce/client_list.hpp"
 #include "coalesce/plan.hpp"
 #include "coalesce/statistics.hpp"
 #include "message/message.hpp"
@@ -42,7 +43,8 @@ class CommunicationsManager {
   // ---- between rounds ----
   // Adds a client to the next plan, and returns its place: 0, 1, 2, ... Errors: argument, exists, limit.
   Result<std::size_t> add_client(std::string name, bool hears_arrivals);
-  // The next plan has the client no longer. not_found: there is none at that place.
+  // The next plan has the client no longer. Its memory is given back when that plan is used. not_found: there is none
+  // at that place.
   Status remove_client(std::size_t client);
   // Declares a request of a client for the next plan. Errors: argument; exists, if the client has one of the same
   // phase, direction, peer and tag.
@@ -73,7 +75,7 @@ class CommunicationsManager {
 
   // ---- at any time ----
   [[nodiscard]] Counts counts() const;
-  [[nodiscard]] std::vector<ClientCounts>& client_counts() noexcept { return counts_.clients; }
+  [[nodiscard]] ClientList& client_list() noexcept { return clients_; }
   [[nodiscard]] const message::Group& group() const noexcept { return group_; }
   // "coalesce 'flow'"
   [[nodiscard]] std::string title() const;
@@ -83,22 +85,17 @@ class CommunicationsManager {
   [[nodiscard]] std::vector<std::unique_ptr<exchange::Exchange>> take_unfinished() { return std::move(unfinished_); }
 
  private:
-  struct Registered {
-    bool is_gone = false;
-    bool hears_arrivals = false;
-  };
   Result<std::vector<std::string>> meet(std::uint64_t now_round, std::uint64_t from_round);
-  [[nodiscard]] std::ptrdiff_t place_of(const std::string& name) const;
   Status close_plan(Plan& plan);
   void adopt(Plan plan);
   void count(const Wave& wave);
+  void note_messages(Wave& wave, std::uint64_t waited_ns, std::vector<const Receiver*>& arrived) const;
   void note_arrivals(const Wave& wave, std::int32_t peer, std::vector<const Receiver*>& arrived) const;
 
   Surroundings around_;
   message::Group group_;
   Options options_;
-  std::vector<Registered> clients_;  // by place
-  std::vector<Declared> requests_;
+  ClientList clients_;
   Plan plan_;
   std::vector<std::size_t> plan_clients_;  // places, in order of registration
   std::optional<Plan> next_;

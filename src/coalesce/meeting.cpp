@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "wire/fields.hpp"
@@ -12,8 +13,56 @@ namespace {
 
 constexpr std::size_t max_text_bytes = 4096;
 
-// Which client comes before which, as the first rank that has both says it.
-using Orders = std::map<std::pair<std::string, std::string>, std::size_t>;
+// Which client comes before which. Clients are numbered in the order in which they appear, rank by rank.
+class Orders {
+ public:
+  explicit Orders(std::span<const Registration> all);
+  // Adds the order of one rank. mismatch: an earlier rank has another one.
+  Status add(const std::vector<std::string>& clients, std::size_t rank);
+  [[nodiscard]] std::size_t count() const noexcept { return names_.size(); }
+  [[nodiscard]] const std::string& name(std::size_t client) const { return *names_[client]; }
+  [[nodiscard]] bool is_before(std::size_t one, std::size_t other) const noexcept { return at(one, other) != nobody; }
+
+ private:
+  static constexpr std::uint32_t nobody = UINT32_MAX;
+  [[nodiscard]] std::uint32_t at(std::size_t one, std::size_t other) const { return first_[one * count() + other]; }
+
+  std::map<std::string_view, std::size_t> numbers_;
+  std::vector<const std::string*> names_;
+  std::vector<std::uint32_t> first_;                      // the first rank that has one client before another
+  const std::vector<std::string>* last_added_ = nullptr;  // most ranks have the same list
+};
+
+Orders::Orders(std::span<const Registration> all) {
+  for (const Registration& one : all) {
+    for (const std::string& name : one.clients) {
+      if (numbers_.emplace(name, names_.size()).second) names_.push_back(&name);
+    }
+  }
+  first_.assign(count() * count(), nobody);
+}
+
+Status Orders::add(const std::vector<std::string>& clients, std::size_t rank) {
+  if (last_added_ != nullptr && *last_added_ == clients) return {};
+  std::vector<std::size_t> numbers;
+  numbers.reserve(clients.size());
+  for (const std::string& client : clients) numbers.push_back(numbers_.at(client));
+  for (std::size_t one = 0; one < numbers.size(); ++one) {
+    for (std::size_t two = one + 1; two < numbers.size(); ++two) {
+      if (const std::uint32_t other = at(numbers[two], numbers[one]); other != nobody) {
+        return fail(
+            Code::mismatch,
+            "rank {} has registered client '{}' before '{}', and rank {} has registered '{}' before '{}': the order "
+            "must be the same",
+            other, clients[two], clients[one], rank, clients[one], clients[two]);
+      }
+      std::uint32_t& first = first_[numbers[one] * count() + numbers[two]];
+      if (first == nobody) first = static_cast<std::uint32_t>(rank);
+    }
+  }
+  last_added_ = &clients;
+  return {};
+}
 
 Status compare_settings(const Registration& first, const Registration& other, std::size_t rank) {
   const auto differ = [rank](std::string_view what, auto one, auto two) {
@@ -25,23 +74,6 @@ Status compare_settings(const Registration& first, const Registration& other, st
   if (first.merges_waits != other.merges_waits) return differ("merge_waits", first.merges_waits, other.merges_waits);
   if (first.merges_messages != other.merges_messages) {
     return differ("merge_messages", first.merges_messages, other.merges_messages);
-  }
-  return {};
-}
-
-// Adds the order of one rank.
-Status add_order(Orders& orders, const std::vector<std::string>& clients, std::size_t rank) {
-  for (std::size_t one = 0; one < clients.size(); ++one) {
-    for (std::size_t two = one + 1; two < clients.size(); ++two) {
-      orders.try_emplace({clients[one], clients[two]}, rank);
-      const auto other = orders.find({clients[two], clients[one]});
-      if (other == orders.end()) continue;
-      return fail(
-          Code::mismatch,
-          "rank {} has registered client '{}' before '{}', and rank {} has registered '{}' before '{}': the order "
-          "must be the same",
-          other->second, clients[two], clients[one], rank, clients[one], clients[two]);
-    }
   }
   return {};
 }
@@ -81,29 +113,28 @@ Result<Registration> decode(std::string_view text) {
 }
 
 Result<std::vector<std::string>> common_order(std::span<const Registration> all) {
-  Orders orders;
-  std::vector<std::string> left;  // in order of appearance
+  Orders orders(all);
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
     if (!all[rank].status.ok()) return all[rank].status.within(fmt::format("rank {}", rank));
     COUPLET_TRY(compare_settings(all.front(), all[rank], rank));
-    COUPLET_TRY(add_order(orders, all[rank].clients, rank));
-    for (const std::string& name : all[rank].clients) {
-      if (std::find(left.begin(), left.end(), name) == left.end()) left.push_back(name);
-    }
+    COUPLET_TRY(orders.add(all[rank].clients, rank));
   }
+  std::vector<std::size_t> left(orders.count());  // in order of appearance
+  std::iota(left.begin(), left.end(), std::size_t{0});
   std::vector<std::string> order;
   while (!left.empty()) {
-    const auto is_first = [&](const std::string& name) {
-      return std::none_of(left.begin(), left.end(), [&](const std::string& other) {
-        return orders.contains({other, name});
-      });
+    const auto is_first = [&](std::size_t one) {
+      return std::none_of(left.begin(), left.end(), [&](std::size_t other) { return orders.is_before(other, one); });
     };
     const auto next = std::find_if(left.begin(), left.end(), is_first);
     if (next == left.end()) {
+      std::vector<std::string> names;
+      names.reserve(left.size());
+      for (const std::size_t one : left) names.push_back(orders.name(one));
       return fail(Code::mismatch, "no order of the clients '{}' is that of registration on all ranks",
-                  fmt::join(left, "', '"));
+                  fmt::join(names, "', '"));
     }
-    order.push_back(std::move(*next));
+    order.push_back(orders.name(*next));
     left.erase(next);
   }
   return order;

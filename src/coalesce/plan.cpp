@@ -44,19 +44,19 @@ Status add_requests(const PlanSource& source, std::size_t number, int phase, Wav
   const std::ptrdiff_t client = source.at(source.order[number]);
   if (client < 0) return {};
   Wave::Tally tally{.client = static_cast<std::size_t>(client)};
-  for (std::size_t id = 0; id < source.requests.size(); ++id) {
-    const Declared& one = source.requests[id];
-    if (one.is_gone || one.request.phase != phase || one.client != static_cast<std::size_t>(client)) continue;
+  for (const RequestId id : source.requests_of(static_cast<std::size_t>(client))) {
+    const Declared& one = *source.requests[id];
+    if (one.request.phase != phase) continue;
     COUPLET_TRY_VALUE(const std::uint32_t edge, wave.exchange->add(edge_of(one.request, number, source.from_round)));
     plan.places[id] = {.exchange = wave.exchange.get(), .edge = edge};
-    wave.requests.push_back(static_cast<RequestId>(id));
-    add_to_tally(tally, static_cast<RequestId>(id), one.request);
+    wave.requests.push_back(id);
+    add_to_tally(tally, id, one.request);
     const bool has_length = one.request.is_optional || one.request.edge.is_variable;
     if (has_length && one.request.edge.direction == exchange::Direction::out) {
-      plan.variable[static_cast<std::size_t>(phase)].push_back(static_cast<RequestId>(id));
+      plan.variable[static_cast<std::size_t>(phase)].push_back(id);
     }
     if (one.request.edge.direction == exchange::Direction::in) {
-      add_receiver(wave, one.client, one.request.edge.peer, static_cast<RequestId>(id));
+      add_receiver(wave, one.client, one.request.edge.peer, id);
     }
   }
   wave.hears_arrivals = wave.hears_arrivals || source.hears_arrivals(tally.client);
@@ -126,12 +126,12 @@ exchange::Edge edge_of(const Request& request, std::size_t number, std::uint64_t
   return edge;
 }
 
-Status check_apart(std::span<const Declared> requests, int phase_count, std::int32_t rank) {
+Status check_apart(std::span<const std::unique_ptr<Declared>> requests, int phase_count, std::int32_t rank) {
   for (int phase = 0; phase < phase_count; ++phase) {
     std::vector<exchange::Edge> edges;
-    for (const Declared& one : requests) {
-      if (one.is_gone || one.request.phase != phase) continue;
-      exchange::Edge& edge = edges.emplace_back(one.request.edge);
+    for (const std::unique_ptr<Declared>& one : requests) {
+      if (one == nullptr || one->is_gone || one->request.phase != phase) continue;
+      exchange::Edge& edge = edges.emplace_back(one->request.edge);
       for (exchange::Region& region : edge.regions) region = exchange::simplified(region);
     }
     COUPLET_TRY(exchange::check_apart(edges, rank));

@@ -88,8 +88,9 @@ struct PlanSource {
   int phase_count = 1;
   Switches switches;
   std::int32_t rank = 0;
-  std::span<const Declared> requests;
-  std::span<const std::string> order;                    // all clients of all ranks
+  std::span<const std::unique_ptr<Declared>> requests;                        // nullptr: it was given back
+  std::function<std::span<const RequestId>(std::size_t client)> requests_of;  // in order of their numbers
+  std::span<const std::string> order;                                         // all clients of all ranks
   std::function<std::ptrdiff_t(const std::string&)> at;  // the place of a client here; -1: this rank does not have it
   std::function<bool(std::size_t client)> hears_arrivals;
 };
@@ -101,7 +102,8 @@ inline constexpr std::int64_t max_client_tag = INT32_MAX;
 // Returns the edge that carries a request of the client `number` in a plan that begins with the round `from_round`.
 [[nodiscard]] exchange::Edge edge_of(const Request& request, std::size_t number, std::uint64_t from_round);
 // Returns argument, with both names, if two requests of one phase receive into the same memory.
-[[nodiscard]] Status check_apart(std::span<const Declared> requests, int phase_count, std::int32_t rank);
+[[nodiscard]] Status check_apart(std::span<const std::unique_ptr<Declared>> requests, int phase_count,
+                                 std::int32_t rank);
 // Collective: makes and freezes the exchanges. If it fails, `plan` has those that were made, and they must be closed.
 Status make_plan(const PlanSource& source, Plan& plan);
 

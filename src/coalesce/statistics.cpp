@@ -36,6 +36,16 @@ Sums sums_of(const Counts& counts) {
 
 }  // namespace
 
+void ClientCounts::add(const ClientCounts& removed) {
+  name = "(removed)";
+  sent_parts += removed.sent_parts;
+  sent_bytes += removed.sent_bytes;
+  received_parts += removed.received_parts;
+  received_bytes += removed.received_bytes;
+  calls_ns += removed.calls_ns;
+  wait_ns += removed.wait_ns;
+}
+
 PeerCounts& peer_of(std::vector<PeerCounts>& peers, std::int32_t rank) {
   const auto place = std::lower_bound(peers.begin(), peers.end(), rank,
                                       [](const PeerCounts& one, std::int32_t wanted) { return one.rank < wanted; });

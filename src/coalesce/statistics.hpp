@@ -18,6 +18,9 @@ struct ClientCounts {
   std::uint64_t received_bytes = 0;
   std::uint64_t calls_ns = 0;  // within its callbacks; 0 if it is not measured
   std::uint64_t wait_ns = 0;   // for its own messages; 0 if the waits are merged
+
+  // Adds those of a client that was removed.
+  void add(const ClientCounts& removed);
 };
 
 struct PeerCounts {

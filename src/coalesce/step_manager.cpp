@@ -58,6 +58,7 @@ Status StepManager::run_round(std::uint64_t deadline_ns) {
   if (state_ != State::waiting || is_inside_) {
     COUPLET_TRY(expect(State::frozen, "a round is run"));
     communications_.begin_round(round_);
+    for (const std::size_t client : communications_.client_list().take_given_back()) clients_[client].reset();
     phase_ = 0;
     sync_ = 0;
   }
@@ -142,7 +143,7 @@ Status StepManager::call(std::size_t client, std::string_view stage, const Body&
   is_inside_ = false;
   if (timeline_.is_on()) {
     const std::uint64_t stop_ns = os::now_ns();
-    communications_.client_counts()[client].calls_ns += stop_ns - start_ns;
+    communications_.client_list().counts_of(client).calls_ns += stop_ns - start_ns;
     timeline_.add(stage, client + 1, round_, phase_, start_ns, stop_ns);
   }
   return done.ok() ? done : callback_failed(client, stage, done);
@@ -172,7 +173,7 @@ Status StepManager::fail_with(Status why) {
 std::string StepManager::timeline() const {
   std::vector<std::string> names;
   names.reserve(clients_.size());
-  for (const auto& client : clients_) names.emplace_back(client->name());
+  for (const auto& client : clients_) names.emplace_back(client == nullptr ? "(removed)" : client->name());
   return timeline_.json(names);
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "exchange/assembly.hpp"
 #include "exchange/meeting.hpp"
 #include "exchange/talk.hpp"
 
@@ -12,10 +13,10 @@ namespace {
 
 // Messages may still refer to memory of an exchange that was closed. After this time it is kept for the universe's end.
 constexpr std::uint64_t max_ending_ns = 1'000'000'000;
+// So often a patient wait looks for the end of its round, before it ends with each arrival.
+constexpr int patient_polls = 100;
 // The longest sleep of this process while a method needs calls of poll().
 constexpr std::uint64_t driven_nap_ns = 200'000;
-// How the texts of coalesce begin, which fails exchanges for what its clients have met.
-constexpr std::string_view layer_above = "coalesce '";
 
 // Simplifies the edges, and returns their routes.
 Result<Routes> routes_of(std::vector<Edge>& edges, std::int32_t rank) {
@@ -43,6 +44,20 @@ std::string awaited(const Rounds& rounds, const Routes& routes, const Notices& n
   return names.empty() ? "what was sent to be taken" : names;
 }
 
+// Returns an error if a neighbour has failed, or if the round waits for one that has closed the exchange or left. What
+// such a neighbour has sent before may be here by now.
+Status news_of(Notices& notices, Rounds& rounds, const Routes& routes) {
+  Status why = notices.look(rounds.count());
+  if (!why.ok() && why.code() != Code::state) return why;
+  if (why.ok() && !notices.has_departed()) return why;
+  if (rounds.advance() != Progress::waiting) return {};
+  if (!why.ok()) return why;
+  for (const std::uint32_t port : rounds.awaited_ports()) {
+    COUPLET_TRY(notices.departure_of(routes.ports[port].peer));
+  }
+  return {};
+}
+
 }  // namespace
 
 Exchange::Exchange(const Surroundings& around, const message::Group& group, std::string name,
@@ -54,6 +69,7 @@ Exchange::Exchange(const Surroundings& around, const message::Group& group, std:
       notices_(*around.messenger, group_),
       waiting_(*around.engine) {
   group_.pending = 0;
+  if (options_.title.empty()) options_.title = fmt::format("exchange '{}'", name_);
 }
 
 Exchange::~Exchange() = default;
@@ -72,7 +88,7 @@ Status Exchange::expect(State wanted, std::string_view what) const {
   if (state_ == State::failed) return failure_;
   constexpr const char* states[] = {"it is not frozen yet", "it is frozen, and no round is under way",
                                     "a round is under way", "it has failed", "it is closed"};
-  return fail(Code::state, "exchange '{}': {} cannot be done, since {}", name_, what,
+  return fail(Code::state, "{}: {} cannot be done, since {}", options_.title, what,
               states[static_cast<std::size_t>(state_)]);
 }
 
@@ -81,7 +97,7 @@ Status Exchange::expect(State wanted, std::string_view what) const {
 Result<std::uint32_t> Exchange::add(Edge edge) {
   COUPLET_TRY(expect(State::open, "adding an edge"));
   if (Status checked = check(edge, group_.size()); !checked.ok()) {
-    return checked.within(fmt::format("exchange '{}': {}", name_, describe(edge, group_.rank())));
+    return checked.within(fmt::format("{}: {}", options_.title, describe(edge, group_.rank())));
   }
   const EdgeName edge_name{edge.direction, edge.peer, edge.tag};
   const std::uint64_t bytes = edge.bytes();
@@ -96,11 +112,11 @@ Result<std::uint32_t> Exchange::add(Edge edge) {
   Added& added = found->second;
   Edge& other = edges_[added.place];
   if (const std::string_view term = differing_term(other, edge); !term.empty()) {
-    return fail(Code::mismatch, "exchange '{}': {} was added before with another {}", name_,
+    return fail(Code::mismatch, "{}: {} was added before with another {}", options_.title,
                 describe(other, group_.rank()), term);
   }
   if (added.bytes + bytes > max_edge_bytes) {
-    return fail(Code::argument, "exchange '{}': {} has more than {} bytes", name_, describe(edge, group_.rank()),
+    return fail(Code::argument, "{}: {} has more than {} bytes", options_.title, describe(edge, group_.rank()),
                 max_edge_bytes);
   }
   std::move(edge.regions.begin(), edge.regions.end(), std::back_inserter(other.regions));
@@ -130,7 +146,7 @@ Status Exchange::freeze(const Status& own) {
 
 Status Exchange::meet(message::Team& team, const Status& own_edges, std::uint64_t deadline_ns) {
   const auto news = [this] { return notices_.look(0); };
-  GroupTalk talk(*around_.messenger, group_, team, fmt::format("exchange '{}'", name_), deadline_ns);
+  GroupTalk talk(*around_.messenger, group_, team, options_.title, deadline_ns);
   auto routes = own_edges.ok() ? routes_of(edges_, group_.rank()) : Result<Routes>(Status(own_edges));
   if (routes.ok()) routes_ = std::move(*routes);
   const bool has_costs = around_.costs != nullptr && !around_.costs->exchanges.empty();
@@ -175,13 +191,6 @@ Status Exchange::start() {
   return rounds_->start() == Progress::failed ? end_round() : Status();
 }
 
-// What a neighbour has sent before it closed may be here by now.
-Status Exchange::news() {
-  Status why = notices_.look(rounds_->count());
-  if (why.ok() || why.code() != Code::state) return why;
-  return rounds_->advance() == Progress::waiting ? why : Status();
-}
-
 // A neighbour that has failed, or closed, and has left after that, has said why before.
 Status Exchange::end_round() {
   if (rounds_->progress() == Progress::failed) {
@@ -197,8 +206,8 @@ Status Exchange::move() {
   if (!choice_.method->blocks()) static_cast<void>(rounds_->advance());
   if (rounds_->progress() == Progress::waiting) {
     around_.engine->poll();
-    if (notices_.has_news(rounds_->count())) {
-      if (Status why = news(); !why.ok()) return give_up(why);
+    if (notices_.has_news(rounds_->count()) || notices_.has_departed()) {
+      if (Status why = news_of(notices_, *rounds_, routes_); !why.ok()) return give_up(why);
     }
   }
   return rounds_->progress() == Progress::failed ? end_round() : Status();
@@ -217,17 +226,19 @@ Status Exchange::test(bool& is_done) {
 Status Exchange::wait(std::uint64_t deadline_ns, Partial* partial) {
   COUPLET_TRY(expect(State::running, "waiting for a round"));
   const std::size_t enough = partial == nullptr ? SIZE_MAX : partial->arrived_count;
-  const auto advance = [rounds = rounds_.get(), enough] {
+  int patience = partial != nullptr && partial->is_patient ? patient_polls : 0;
+  const auto advance = [rounds = rounds_.get(), enough, &patience] {
     const Progress progress = rounds->advance();
-    return progress == Progress::waiting && rounds->arrived_count() > enough ? Progress::done : progress;
+    if (progress != Progress::waiting || patience-- > 0) return progress;
+    return rounds->arrived_count() > enough ? Progress::done : progress;
   };
   Status waited = waiting_.until(
-      advance, *choice_.method, [this] { return news(); }, deadline_ns,
+      advance, *choice_.method, [this] { return news_of(notices_, *rounds_, routes_); }, deadline_ns,
       [this] { return awaited(*rounds_, routes_, notices_); });
   if (!waited.ok()) {  // after a timeout or an interruption, the round is still under way
     const bool goes_on = waited.code() == Code::timeout || waited.code() == Code::interrupted;
     if (!goes_on) return give_up(waited);
-    return waited.error() ? waited.within(fmt::format("exchange '{}', round {}", name_, rounds_->count() - 1)) : waited;
+    return waited.error() ? waited.within(fmt::format("{}, round {}", options_.title, rounds_->count() - 1)) : waited;
   }
   if (partial != nullptr) {
     partial->arrived_count = rounds_->arrived_count();
@@ -241,14 +252,13 @@ Status Exchange::check_edge(std::uint32_t edge) const {
   if (state_ == State::failed) return failure_;
   if (state_ != State::frozen && state_ != State::running) return expect(State::frozen, "asking for an edge");
   if (edge < edges_.size()) return {};
-  return fail(Code::argument, "exchange '{}': there is no edge {}; there are {}", name_, edge, edges_.size());
+  return fail(Code::argument, "{}: there is no edge {}; there are {}", options_.title, edge, edges_.size());
 }
 
 Result<bool> Exchange::arrived(std::uint32_t edge) {
   COUPLET_TRY(check_edge(edge));
   if (edges_[edge].direction != Direction::in) {
-    return fail(Code::argument, "exchange '{}': {} does not receive here", name_,
-                describe(edges_[edge], group_.rank()));
+    return fail(Code::argument, "{}: {} does not receive here", options_.title, describe(edges_[edge], group_.rank()));
   }
   if (state_ == State::running && !rounds_->has_arrived(edge)) COUPLET_TRY(move());
   return rounds_->has_arrived(edge);
@@ -259,11 +269,11 @@ Status Exchange::set_length(std::uint32_t edge, std::uint64_t bytes) {
   COUPLET_TRY(expect(State::frozen, "setting a length"));
   const Edge& one = edges_[edge];
   if (one.direction != Direction::out || !one.is_variable) {
-    return fail(Code::argument, "exchange '{}': {} has no length that this rank gives", name_,
+    return fail(Code::argument, "{}: {} has no length that this rank gives", options_.title,
                 describe(one, group_.rank()));
   }
   if (bytes > one.bytes()) {
-    return fail(Code::limit, "exchange '{}': {} has room for {} bytes, not for {}", name_, describe(one, group_.rank()),
+    return fail(Code::limit, "{}: {} has room for {} bytes, not for {}", options_.title, describe(one, group_.rank()),
                 one.bytes(), bytes);
   }
   rounds_->set_length(edge, bytes);
@@ -290,9 +300,9 @@ Status Exchange::give_up(const Status& why) {
   if (state_ == State::failed || state_ == State::closed) return failure_;
   failure_ = why;
   const std::string text = why.text();
-  if (!text.starts_with("exchange '") && !text.starts_with(layer_above)) {
-    const std::string round = rounds_ == nullptr ? "" : fmt::format(", round {}", rounds_->count() - 1);
-    failure_ = why.within(fmt::format("exchange '{}'{}", name_, round));
+  if (!text.starts_with(options_.title)) {
+    const bool has_begun = rounds_ != nullptr && rounds_->count() > 0;
+    failure_ = why.within(options_.title + (has_begun ? fmt::format(", round {}", rounds_->count() - 1) : ""));
   }
   state_ = State::failed;
   notices_.tell({.news = wire::ExchangeNews::failed,
@@ -302,13 +312,30 @@ Status Exchange::give_up(const Status& why) {
   return failure_;
 }
 
+Status Exchange::confer(const std::function<Status(Assembly&)>& body) {
+  COUPLET_TRY(expect(State::open, "conferring"));
+  auto team = message::MessageTeam::open(*around_.messenger, group_, "assembly " + name_);
+  Status met = team.status();
+  if (met.ok()) {
+    try {
+      assembly_ = std::make_unique<Assembly>(*around_.messenger, group_, **team, options_.title,
+                                             os::deadline_after(options_.timeout_s));
+      met = assembly_->hold(body);
+    } catch (const std::bad_alloc&) {
+      met = Code::memory;
+    }
+    if (!met.ok()) (*team)->leave(met);  // the others wait for what this member would say
+  }
+  return met.ok() ? met : give_up(met);
+}
+
 Status Exchange::close() {
   if (state_ == State::closed) return {};
   const State before = std::exchange(state_, State::closed);
   around_.engine->remove(*this);
   Status closed;
   if (before == State::running) {
-    closed = fail(Code::state, "exchange '{}' is closed at rank {} in the middle of round {}", name_, group_.rank(),
+    closed = fail(Code::state, "{} is closed at rank {} in the middle of round {}", options_.title, group_.rank(),
                   rounds_->count() - 1);
     notices_.tell({.news = wire::ExchangeNews::failed,
                    .rounds = rounds_->count(),
@@ -325,7 +352,7 @@ Status Exchange::close() {
       return !ended.ok() || *answer;
     };
     closed = around_.engine->wait(over, os::deadline_after(options_.timeout_s),
-                                  [this] { return fmt::format("the neighbours to close exchange '{}'", name_); });
+                                  [this] { return "the neighbours to close " + options_.title; });
     if (closed.ok()) closed = ended;
     is_over = closed.ok();
   }

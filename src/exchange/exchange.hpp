@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -28,6 +29,8 @@
 
 namespace couplet::exchange {
 
+class Assembly;
+
 // What an exchange needs of its process. All of it outlives the exchange.
 struct Surroundings {
   message::Messenger* messenger = nullptr;
@@ -43,12 +46,16 @@ struct Surroundings {
 struct ExchangeOptions {
   std::string method = "auto";  // or the name of one
   double timeout_s = 60;        // the longest freeze or close; < 0: no limit
+  // What texts call it; the same at all members. A layer above gives its own: "halo 'heat'".
+  std::string title{};  // "": "exchange '<name>'"
 };
 
 // How far a round is.
 struct Partial {
   std::size_t arrived_count = 0;  // messages that have arrived
   bool is_over = false;           // the round is
+  // Nobody needs to hear of arrivals at once: the wait ends with the round, unless that takes long.
+  bool is_patient = false;
 };
 
 class Exchange final : public engine::Source {
@@ -86,6 +93,10 @@ class Exchange final : public engine::Source {
   // A table of the methods, why some were left out, and what trials have shown.
   [[nodiscard]] const std::string& explanation() const noexcept { return choice_.explanation; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  // Before it is frozen: lets all members tell each other what they need to know to add their edges. Collective over
+  // the group; blocks. body: makes the same calls of the talk at all members; if it returns an error at one of them,
+  // all get that one, and it has failed.
+  Status confer(const std::function<Status(Assembly&)>& body);
   // What has moved to and from each neighbour; empty before it is frozen.
   [[nodiscard]] std::span<const Traffic> traffic() const noexcept;
   // Fails it for all members that could wait for it, with an error that the caller has met. Returns the error with
@@ -112,7 +123,6 @@ class Exchange final : public engine::Source {
   Exchange(const Surroundings& around, const message::Group& group, std::string name, const ExchangeOptions& options);
   [[nodiscard]] Status expect(State wanted, std::string_view what) const;
   Status meet(message::Team& team, const Status& own_edges, std::uint64_t deadline_ns);
-  [[nodiscard]] Status news();
   Status move();
   Status end_round();
   [[nodiscard]] Status check_edge(std::uint32_t edge) const;
@@ -126,6 +136,7 @@ class Exchange final : public engine::Source {
   std::map<EdgeName, Added> added_;
   Routes routes_;
   Notices notices_;
+  std::unique_ptr<Assembly> assembly_;  // messages may refer to its memory; nullptr: nobody has conferred
   Choice choice_;
   std::unique_ptr<Rounds> rounds_;
   Waiting waiting_;

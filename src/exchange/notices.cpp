@@ -46,6 +46,11 @@ bool Notices::has_news(std::uint64_t rounds) const noexcept {
 
 Status Notices::take(Neighbor& neighbor) {
   Status received = courier_.end(neighbor.request);
+  if (received.code() == Code::peer_lost && courier_.has_left(group_.peer(neighbor.rank))) {
+    neighbor.departure = received.within(name_of(neighbor.rank));
+    has_departed_ = true;
+    return {};
+  }
   if (!received.ok()) {
     return received.code() == Code::peer_lost ? received.within(name_of(neighbor.rank)) : received;
   }
@@ -75,6 +80,13 @@ Status Notices::look(std::uint64_t rounds) noexcept {
     }
   }
   return failure_;
+}
+
+Status Notices::departure_of(std::int32_t rank) const {
+  for (const Neighbor& neighbor : neighbors_) {
+    if (neighbor.rank == rank) return neighbor.departure;
+  }
+  return {};
 }
 
 void Notices::watch() noexcept {

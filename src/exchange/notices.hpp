@@ -27,10 +27,15 @@ class Notices {
   // Tells all neighbours, once: later calls do nothing.
   void tell(const wire::ExchangeNotice& notice) noexcept;
   // Returns an error if a neighbour is lost or has failed, or if one has closed the exchange and has not begun `rounds`
-  // rounds. While the exchange is frozen, that is 0: a neighbour that has ended its freeze may close it.
+  // rounds. While the exchange is frozen, that is 0: a neighbour that has ended its freeze may close it. One that has
+  // left in good order is no error here: what it has sent before may be all that is needed of it.
   [[nodiscard]] Status look(std::uint64_t rounds) noexcept;
   // Has anything come since the last look, or has a neighbour closed the exchange without having begun `rounds` rounds?
   [[nodiscard]] bool has_news(std::uint64_t rounds) const noexcept;
+  // Has any neighbour left in good order without having said that it closes the exchange?
+  [[nodiscard]] bool has_departed() const noexcept { return has_departed_; }
+  // Returns peer_lost, with its name, if that neighbour is one of them.
+  [[nodiscard]] Status departure_of(std::int32_t rank) const;
   // The death of a neighbour is noticed, also without a hub.
   void watch() noexcept;
   // "rank 2 (program 'ocean' rank 2 on host n03)"
@@ -46,6 +51,7 @@ class Notices {
     message::Request* request = nullptr;
     std::string incoming;
     bool has_closed = false;
+    Status departure{};        // peer_lost if it has left in good order, and has not said that it closes
     std::uint64_t rounds = 0;  // that it has begun, if it has closed the exchange
   };
   [[nodiscard]] Status take(Neighbor& neighbor);
@@ -54,6 +60,7 @@ class Notices {
   message::Group& group_;
   std::uint32_t context_ = 0;
   bool has_told_ = false;
+  bool has_departed_ = false;
   std::deque<Neighbor> neighbors_;  // their texts keep their addresses
   Status failure_;
 };

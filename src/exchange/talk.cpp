@@ -89,7 +89,7 @@ Result<std::vector<std::string>> GroupTalk::gather(const std::string& text) {
   has_gathered_ = has_gathered_ || all.ok();
   if (all.ok()) return all;
   if (all.code() != Code::timeout || has_gathered_) return all.status().within(title_);
-  return fail(Code::timeout, "{}: not all ranks of the group have frozen an exchange of this name: {}", title_,
+  return fail(Code::timeout, "{}: not all ranks of the group have frozen it under this name: {}", title_,
               all.status().text());
 }
 

@@ -1,6 +1,6 @@
 #include "halo/division.hpp"
 
-#include <algorithm>
+#include <vector>
 
 namespace couplet::halo {
 namespace {
@@ -32,6 +32,19 @@ double cost_of(const GridTerms& terms, const Places& blocks) {
   return cost;
 }
 
+// From the largest to the smallest. The number is at most that of ranks, so its root is small.
+std::vector<std::int64_t> divisors_of(std::int64_t number) {
+  std::vector<std::int64_t> large;
+  std::vector<std::int64_t> small;
+  for (std::int64_t one = 1; one * one <= number; ++one) {
+    if (number % one != 0) continue;
+    large.push_back(number / one);
+    if (one * one != number) small.push_back(one);
+  }
+  large.insert(large.end(), small.rbegin(), small.rend());
+  return large;
+}
+
 void search(Search& all, int dimension, std::int64_t left) {
   const auto place = static_cast<std::size_t>(dimension);
   if (dimension == all.terms.dimensions) {
@@ -50,8 +63,8 @@ void search(Search& all, int dimension, std::int64_t left) {
     search(all, dimension + 1, left / given);
     return;
   }
-  for (std::int64_t count = std::min(left, all.terms.cells[place]); count >= 1; --count) {
-    if (left % count != 0) continue;
+  for (const std::int64_t count : divisors_of(left)) {
+    if (count > all.terms.cells[place]) continue;
     all.now[place] = count;
     search(all, dimension + 1, left / count);
   }
@@ -66,8 +79,7 @@ Result<Places> choose_blocks(const GridTerms& terms, std::int32_t rank_count) {
   return fail(Code::argument,
               "a grid of {} cells cannot be divided into {} blocks ({} in its dimensions, 0: any number) that have at "
               "least one cell; there is one block for each rank of the group",
-              list_of(terms.cells, terms.dimensions, " x "), rank_count,
-              list_of(terms.blocks, terms.dimensions, " x "));
+              extents_of(terms, terms.cells), rank_count, extents_of(terms, terms.blocks));
 }
 
 }  // namespace couplet::halo

@@ -18,27 +18,28 @@ Status check(const GridTerms& terms, std::int32_t rank_count) {
   for (int dimension = 0; dimension < terms.dimensions; ++dimension) {
     const auto place = static_cast<std::size_t>(dimension);
     if (terms.cells[place] < 1 || terms.cells[place] > max_cells) {
-      return fail(Code::argument, "a grid must have 1 to {} cells in dimension {}, not {}", max_cells, dimension,
-                  terms.cells[place]);
+      return fail(Code::argument, "a grid must have 1 to {} cells in dimension {}, not {}", max_cells,
+                  number_of(terms, dimension), terms.cells[place]);
     }
     if (terms.blocks[place] < 0 || terms.blocks[place] > terms.cells[place]) {
       return fail(Code::argument, "the {} cells of a grid in dimension {} cannot be divided into {} blocks",
-                  terms.cells[place], dimension, terms.blocks[place]);
+                  terms.cells[place], number_of(terms, dimension), terms.blocks[place]);
     }
   }
   return {};
 }
 
-// Returns the first cells of the blocks of one dimension, and the number of cells.
-std::vector<std::int64_t> even_cuts(std::int64_t cells, std::int64_t blocks) {
-  std::vector<std::int64_t> cuts;
-  for (std::int64_t block = 0; block <= blocks; ++block) {
-    cuts.push_back(cells / blocks * block + std::min(block, cells % blocks));
-  }
-  return cuts;
+}  // namespace
+
+int number_of(const GridTerms& terms, int dimension) {
+  return terms.is_fortran ? terms.dimensions - dimension : dimension;
 }
 
-}  // namespace
+std::string extents_of(const GridTerms& terms, const Places& numbers) {
+  Places turned = numbers;
+  if (terms.is_fortran) std::reverse(turned.begin(), turned.begin() + terms.dimensions);
+  return list_of(turned, terms.dimensions, " x ");
+}
 
 std::string list_of(const Places& numbers, int count, const char* separator) {
   std::string list;
@@ -60,29 +61,27 @@ Status Grid::divide(std::int32_t rank_count) {
   for (int dimension = 0; is_explicit && dimension < dimensions(); ++dimension) {
     if (blocks(dimension) > 0) continue;
     return fail(Code::argument, "the cells of each block are given, but not how many blocks dimension {} has",
-                dimension);
+                number_of(dimension));
   }
   COUPLET_TRY_VALUE(terms_.blocks, choose_blocks(terms_, rank_count));
   rank_count_ = rank_count;
   std::size_t next = 0;
   for (int dimension = 0; dimension < dimensions(); ++dimension) {
+    if (!is_explicit) continue;
     std::vector<std::int64_t>& cuts = cuts_[index(dimension)];
-    if (!is_explicit) {
-      cuts = even_cuts(cells(dimension), blocks(dimension));
-      continue;
-    }
     cuts.assign(1, 0);
     for (std::int64_t block = 0; block < blocks(dimension); ++block, ++next) {
       const std::int64_t own = next < terms_.block_cells.size() ? terms_.block_cells[next] : 0;
       if (own < 1 || own > cells(dimension) - cuts.back()) {
-        return fail(Code::argument, "block {} of dimension {} has {} cells, where 1 to {} are left of {}", block,
-                    dimension, own, cells(dimension) - cuts.back(), cells(dimension));
+        return fail(Code::argument, "block {} of dimension {} has {} cells, where 1 to {} are left of {}",
+                    block + first_number(), number_of(dimension), own, cells(dimension) - cuts.back(),
+                    cells(dimension));
       }
       cuts.push_back(cuts.back() + own);
     }
     if (cuts.back() != cells(dimension)) {
-      return fail(Code::argument, "the blocks of dimension {} have {} cells together, and the grid has {}", dimension,
-                  cuts.back(), cells(dimension));
+      return fail(Code::argument, "the blocks of dimension {} have {} cells together, and the grid has {}",
+                  number_of(dimension), cuts.back(), cells(dimension));
     }
   }
   if (next == terms_.block_cells.size()) return {};
@@ -90,8 +89,15 @@ Status Grid::divide(std::int32_t rank_count) {
               terms_.block_cells.size(), next);
 }
 
+std::int64_t Grid::cut(int dimension, std::int64_t block) const noexcept {
+  const std::vector<std::int64_t>& cuts = cuts_[index(dimension)];
+  if (!cuts.empty()) return cuts[static_cast<std::size_t>(block)];
+  return cells(dimension) / blocks(dimension) * block + std::min(block, cells(dimension) % blocks(dimension));
+}
+
 std::int64_t Grid::smallest_block(int dimension) const {
   const std::vector<std::int64_t>& cuts = cuts_[index(dimension)];
+  if (cuts.empty()) return cells(dimension) / blocks(dimension);
   std::int64_t smallest = cells(dimension);
   for (std::size_t block = 1; block < cuts.size(); ++block)
     smallest = std::min(smallest, cuts[block] - cuts[block - 1]);
@@ -114,9 +120,8 @@ layout::Box Grid::box(std::int32_t rank) const {
   box.dimensions = dimensions();
   for (int dimension = 0; dimension < dimensions(); ++dimension) {
     const std::size_t place = index(dimension);
-    const auto block = static_cast<std::size_t>(own[place]);
-    box.start[place] = cuts_[place][block];
-    box.stop[place] = cuts_[place][block + 1];
+    box.start[place] = cut(dimension, own[place]);
+    box.stop[place] = cut(dimension, own[place] + 1);
   }
   return box;
 }

@@ -27,6 +27,8 @@ struct GridTerms {
   Places cells{};   // the extents of the whole grid
   Places blocks{};  // how many there are in each dimension; 0: chosen
   Flags is_periodic{};
+  // Texts number dimensions and cells as Fortran does: from 1, and the fastest dimension first.
+  bool is_fortran = false;
   // The cells of the blocks in dimension 0, then of those in dimension 1, and so on. Empty: as even as possible.
   std::vector<std::int64_t> block_cells{};
 };
@@ -43,6 +45,11 @@ class Grid {
   [[nodiscard]] std::int64_t blocks(int dimension) const noexcept { return terms_.blocks[index(dimension)]; }
   [[nodiscard]] bool is_periodic(int dimension) const noexcept { return terms_.is_periodic[index(dimension)]; }
   [[nodiscard]] std::int32_t rank_count() const noexcept { return rank_count_; }
+  // The number of a dimension in texts, and that of the first cell or element.
+  [[nodiscard]] int number_of(int dimension) const noexcept {
+    return terms_.is_fortran ? terms_.dimensions - dimension : dimension;
+  }
+  [[nodiscard]] int first_number() const noexcept { return terms_.is_fortran ? 1 : 0; }
   // The cells of the smallest block in the dimension.
   [[nodiscard]] std::int64_t smallest_block(int dimension) const;
   // Has any block a neighbour in this dimension? It may be the block itself.
@@ -56,7 +63,7 @@ class Grid {
   [[nodiscard]] Places coordinates(std::int32_t rank) const;
   // The rank of the block that is so many blocks away; -1 if that is beyond the grid.
   [[nodiscard]] std::int32_t neighbor(std::int32_t rank, const Places& offset) const;
-  // "30 x 40 cells in 2 x 3 blocks, periodic in 1"; the same for the same terms only.
+  // "30 x 40 cells in 2 x 3 blocks, periodic in 1", in the order of C; the same for the same terms only.
   [[nodiscard]] std::string describe() const;
 
  private:
@@ -65,11 +72,17 @@ class Grid {
   Status divide(std::int32_t rank_count);
 
   GridTerms terms_;
+  // The first cell of the block `block` of the dimension; for the number of blocks, the number of cells.
+  [[nodiscard]] std::int64_t cut(int dimension, std::int64_t block) const noexcept;
   std::int32_t rank_count_ = 0;
-  // For each dimension: the first cell of each block, and at last the number of cells.
+  // For each dimension: the first cell of each block, and at last the number of cells. Empty: as even as possible.
   std::array<std::vector<std::int64_t>, max_grid_dimensions> cuts_;
 };
 
+// "dimension 2", as texts about a grid of these terms number it.
+[[nodiscard]] int number_of(const GridTerms& terms, int dimension);
+// "30 x 40", in the order of those texts.
+[[nodiscard]] std::string extents_of(const GridTerms& terms, const Places& numbers);
 // "3, 0, -1": the first `count` numbers.
 [[nodiscard]] std::string list_of(const Places& numbers, int count, const char* separator = ", ");
 

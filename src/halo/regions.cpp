@@ -164,32 +164,36 @@ std::string title_of(const Grid& grid, const Field& field, const Places& directi
 }
 
 Status check_widths(const Grid& grid, const Field& field) {
+  bool moves_any = false;
   for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
     const std::int64_t below = field.below[index(dimension)];
     const std::int64_t above = field.above[index(dimension)];
     if (below < 0 || above < 0) {
       return fail(Code::argument, "field '{}': the widths of dimension {} must be at least 0, not {} and {}",
-                  field.name, dimension, below, above);
+                  field.name, grid.number_of(dimension), below, above);
     }
+    moves_any = moves_any || below > 0 || above > 0 || shared_points(field, dimension) > 0;
     const std::int64_t most = grid.smallest_block(dimension) - shared_points(field, dimension);
     if (!grid.has_neighbors(dimension) || (below <= grid.smallest_block(dimension) && above <= most)) continue;
     return fail(
         Code::argument,
         "field '{}': the widths {} below and {} above in dimension {} are larger than the smallest block, which "
         "has {} cells{}; use fewer blocks in this dimension",
-        field.name, below, above, dimension, grid.smallest_block(dimension),
+        field.name, below, above, grid.number_of(dimension), grid.smallest_block(dimension),
         field.is_staggered[index(dimension)] ? " (the field is staggered, so one of them is shared)" : "");
   }
-  return {};
+  if (moves_any) return {};
+  return fail(Code::argument,
+              "field '{}': all its widths are 0, so that it has no halo; give a width, or below and above", field.name);
 }
 
 // No distance within the array may be more than can be counted.
-Status check_extent(const Grid& grid, const Field& field) {
+Status check_extent(int dimensions, const Field& field) {
   constexpr std::int64_t max_bytes = std::int64_t{1} << 60U;
   std::int64_t extent = 0;
   bool is_too_large = __builtin_mul_overflow(field.component_count, field.component_stride_bytes, &extent) ||
                       extent > max_bytes || extent < -max_bytes;
-  for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
+  for (int dimension = 0; dimension < dimensions; ++dimension) {
     const std::size_t place = index(dimension);
     is_too_large = is_too_large || __builtin_mul_overflow(field.shape[place], field.stride_bytes[place], &extent) ||
                    extent > max_bytes || extent < -max_bytes;
@@ -200,14 +204,14 @@ Status check_extent(const Grid& grid, const Field& field) {
 
 // Each element has bytes of its own: from the shortest distance to the longest, one is at least as long as all that the
 // shorter ones reach.
-Status check_strides(const Grid& grid, const Field& field) {
+Status check_strides(int dimensions, const Field& field) {
   struct Step {
     std::int64_t count;
     std::int64_t bytes;
   };
   std::vector<Step> steps;
   if (field.component_count > 1) steps.push_back({field.component_count, std::abs(field.component_stride_bytes)});
-  for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
+  for (int dimension = 0; dimension < dimensions; ++dimension) {
     const std::size_t place = index(dimension);
     if (field.shape[place] > 1) steps.push_back({field.shape[place], std::abs(field.stride_bytes[place])});
   }
@@ -232,8 +236,7 @@ Status check(const Grid& grid, std::int32_t rank, const Field& field) {
                 field.component_count);
   }
   if (field.memory == nullptr) return fail(Code::argument, "field '{}': the array is NULL", field.name);
-  COUPLET_TRY(check_extent(grid, field));
-  COUPLET_TRY(check_strides(grid, field));
+  COUPLET_TRY(check_memory(grid.dimensions(), field));
   const Box block = grid.box(rank);
   for (int dimension = 0; dimension < grid.dimensions(); ++dimension) {
     const std::size_t place = index(dimension);
@@ -247,7 +250,8 @@ Status check(const Grid& grid, std::int32_t rank, const Field& field) {
         Code::shape,
         "field '{}': the array has {} points in dimension {}, and the first one of the block is {}; it must hold "
         "{} below, the {} of the block of rank {}, and {} above",
-        field.name, shape, dimension, first, field.below[place], own, rank, field.above[place]);
+        field.name, shape, grid.number_of(dimension), first + grid.first_number(), field.below[place], own, rank,
+        field.above[place]);
   }
   return {};
 }
@@ -286,6 +290,11 @@ struct End {
 };
 
 }  // namespace
+
+Status check_memory(int dimensions, const Field& field) {
+  COUPLET_TRY(check_extent(dimensions, field));
+  return check_strides(dimensions, field);
+}
 
 Box owned_points(const Grid& grid, std::int32_t rank, const Flags& is_staggered) {
   const Places own = grid.coordinates(rank);

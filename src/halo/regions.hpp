@@ -44,6 +44,8 @@ struct LayeredEdge {
 // widths.
 [[nodiscard]] Result<std::vector<LayeredEdge>> edges_of(const Grid& grid, std::int32_t rank, const Field& field,
                                                         std::uint32_t number, bool is_layered);
+// Returns shape if the array has elements at one place, or is larger than can be counted.
+[[nodiscard]] Status check_memory(int dimensions, const Field& field);
 // The widest width of the field.
 [[nodiscard]] std::int64_t widest(const Grid& grid, const Field& field);
 // The points of the block that belong to it, in whole-grid numbers.

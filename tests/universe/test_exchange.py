@@ -75,6 +75,15 @@ def test_what_waits_inside_of_mpi_is_not_chosen(make_world: MakeWorld, kind: str
     assert not said & {"put_fence", "put_pscw"}
 
 
+@pytest.mark.parametrize("kind", ["openmpi", "mpich"])
+def test_hundreds_of_freezes_give_back_what_their_trials_took(make_world: MakeWorld, kind: str) -> None:
+    """The methods that were left out kept their communicators, until MPICH had given away all 2,048."""
+    world = make_world("left:2")
+    started = start_program(world, kind, 2, ["left", "freezes"], "exchanging")
+    said = [line for process in started for line in world.finish(process).check().output.splitlines()]
+    assert said == ["frozen"] * 2
+
+
 def test_a_method_of_mpi_needs_one_job(make_world: MakeWorld) -> None:
     world = make_world("left:1,right:1")
     started = [

@@ -15,13 +15,15 @@ Rank::Rank(Party& one, const std::string& directory, const Options& options, con
     : two_sided_(std::make_unique<exchange::TwoSidedMaker>(*one.messenger)), party(one) {
   coalesce::Surroundings around;
   around.messenger = one.messenger.get();
-  around.make_exchange = [this, directory, timeout_s = options.timeout_s](const std::string& exchange_name) {
+  around.make_exchange = [this, directory, timeout_s = options.timeout_s,
+                          title = fmt::format("coalesce '{}'", name)](const std::string& exchange_name) {
     exchange::Surroundings surroundings;
     surroundings.messenger = party.messenger.get();
     surroundings.engine = party.engine.get();
     surroundings.run_directory = directory;
     surroundings.makers = {&mapped_, two_sided_.get()};
-    return exchange::Exchange::create(surroundings, party.group(), exchange_name, {.timeout_s = timeout_s});
+    return exchange::Exchange::create(surroundings, party.group(), exchange_name,
+                                      {.timeout_s = timeout_s, .title = title});
   };
   manager = std::make_unique<StepManager>(around, one.group(), name, options);
 }

@@ -305,6 +305,80 @@ TEST(CoalescedAmendments, ClientsComeAndGoAtTheAgreedRoundAndFrequenciesGoOn) {
   }
 }
 
+// A client that says when it is destroyed.
+class Counted final : public coalesce::Client {
+ public:
+  explicit Counted(std::string name, int& alive) : name_(std::move(name)), alive_(alive) { ++alive_; }
+  ~Counted() override { --alive_; }
+  [[nodiscard]] std::string_view name() const noexcept override { return name_; }
+  Status fill(const Moment& /*moment*/) override { return {}; }
+  Status overlap(const Moment& /*moment*/) override { return {}; }
+  Status use(const Moment& /*moment*/) override { return {}; }
+  Status end_round(std::uint64_t /*round*/) override { return {}; }
+
+ private:
+  std::string name_;
+  int& alive_;
+};
+
+TEST(CoalescedAmendments, ClientsThatNoPlanHasAreGivenBack) {
+  run(2, [](Rank& rank) {
+    int alive = 0;
+    Numbers out(3), in(3);
+    auto& communications = rank.manager->communications();
+    std::size_t last = 0;
+    for (std::uint64_t generation = 0; generation < 5; ++generation) {
+      auto made = rank.manager->add(std::make_unique<Counted>(fmt::format("patch {}", generation), alive));
+      ASSERT_TRUE(made.ok());
+      if (generation > 0) COALESCE_MUST(rank.manager->remove(last));
+      last = *made;
+      rank.send(last, 1 - rank.rank(), 0, out);
+      rank.receive(last, 1 - rank.rank(), 0, in);
+      COALESCE_MUST(generation == 0 ? rank.manager->freeze() : rank.manager->amend(generation * 2));
+      EXPECT_EQ(alive, generation == 0 ? 1 : 2);  // the plan before has the old one
+      COALESCE_MUST(rank.round());
+      EXPECT_EQ(alive, 1);
+      COALESCE_MUST(rank.round());
+    }
+    const coalesce::Counts counts = communications.counts();
+    ASSERT_EQ(counts.clients.size(), 2U);
+    EXPECT_EQ(counts.clients[0].name, "patch 4");
+    EXPECT_EQ(counts.clients[1].name, "(removed)");
+    EXPECT_EQ(counts.clients[1].sent_parts, 8U);
+    expect_error(communications.length(0).status(), Code::argument, {"no request 0"});
+    expect_error(rank.manager->remove(0), Code::not_found, {"number 0"});
+    // One that is removed after an amendment that has it is called until the next one.
+    COALESCE_MUST(rank.manager->amend(11));
+    COALESCE_MUST(rank.manager->remove(last));
+    for (int round = 0; round < 3; ++round) COALESCE_MUST(rank.round());
+    EXPECT_EQ(alive, 1);
+    COALESCE_MUST(rank.manager->amend(13));
+    COALESCE_MUST(rank.round());
+    EXPECT_EQ(alive, 0);
+  });
+}
+
+// Each was compared with all others: this took half an hour.
+TEST(CoalescedAmendments, ManyRequestsAreAddedInATimeThatGrowsWithTheirNumber) {
+  run(1, [](Rank& rank) {
+    const std::size_t client = rank.add("many");
+    Numbers out(100'000), in(out.size());
+    Request one;
+    one.edge.peer = 0;
+    auto& communications = rank.manager->communications();
+    for (std::size_t tag = 0; tag < out.size(); ++tag) {
+      for (const Direction direction : {Direction::out, Direction::in}) {
+        one.edge.direction = direction;
+        one.edge.tag = static_cast<std::int64_t>(tag);
+        Numbers& numbers = direction == Direction::out ? out : in;
+        one.edge.regions = {{.memory = reinterpret_cast<std::byte*>(&numbers[tag]), .run_bytes = 8}};
+        COALESCE_MUST(communications.add(client, one).status());
+      }
+    }
+    expect_error(communications.add(client, one).status(), Code::exists, {"declared it already"});
+  });
+}
+
 TEST(CoalescedAmendments, AnAmendmentThatRanksDoNotAgreeOnLeavesThePlanAsItIs) {
   run(2, [](Rank& rank) {
     Numbers out(3), in(3);

@@ -8,6 +8,7 @@
 #include "exchange/mixed.hpp"
 #include "exchange/two_sided.hpp"
 #include "exchange_case.hpp"
+#include "message/courier.hpp"
 
 namespace couplet::conformance {
 namespace {
@@ -345,6 +346,40 @@ TEST_P(ExchangeMethod, AMemberThatDiesEndsTheWaitsOfOthers) {
         expect(status, Code::peer_lost, {"'test'", "party 2"});
       },
       false);
+}
+
+// It has not said that it closes the exchange; but what it has sent is here, and the round waits for another one.
+TEST_P(ExchangeMethod, AMemberThatHasLeftAfterItsLastRoundDoesNotFailASlowerOne) {
+  constexpr int last = 3;
+  std::atomic<bool> has_left{false};
+  Parties parties(LaneKind::shm, 3);
+  parties.run([&](Party& party) {
+    Member member(GetParam(), party, directory_.path());
+    Numbers out(4);
+    std::vector<Numbers> arrived(3, Numbers(4));
+    for (const int other : {member.rank() - 1, member.rank() + 1}) {
+      if (other < 0 || other > 2) continue;
+      member.send(other, 0, out);
+      member.receive(other, 0, arrived[static_cast<std::size_t>(other)]);
+    }
+    MUST(member.exchange->freeze());
+    const int early = member.rank() == 0 ? last : last - 1;
+    for (int round = 0; round < early; ++round) MUST(member.round());
+    if (member.rank() == 0) return bury(std::move(member.exchange));
+    if (member.rank() == 1) {
+      MUST(member.exchange->start());
+      const message::Courier courier(*party.messenger);
+      while (!courier.has_left(0)) party.engine->look_at_all();
+      has_left = true;
+      MUST(member.exchange->wait(os::deadline_after(30)));
+      const Status next = member.round();  // the last one closes its exchange in good order
+      EXPECT_TRUE(next.code() == Code::peer_lost || next.code() == Code::state) << next.text();
+    } else {
+      while (!has_left) party.engine->look_at_all();
+      ::usleep(50'000);  // the other one waits, and hears that the first one has left
+      MUST(member.round());
+    }
+  });
 }
 
 // A method that fails at one member after some rounds.

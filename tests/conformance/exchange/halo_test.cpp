@@ -83,6 +83,7 @@ FieldPlan random_field(Random& random, const Grid& grid, std::size_t number) {
     terms.below[place] = between(random, 0, std::min<std::int64_t>(most, 3));
     terms.above[place] = between(random, 0, std::min<std::int64_t>(most - (terms.is_staggered[place] ? 1 : 0), 3));
   }
+  if (halo::widest(grid, terms) == 0 && terms.is_staggered == Flags{}) terms.below[0] = 1;  // otherwise it is refused
   plan.memory_order.resize(index(grid.dimensions() + 1));
   std::iota(plan.memory_order.begin(), plan.memory_order.end(), 0);
   const std::uint64_t layout = random.below(3);

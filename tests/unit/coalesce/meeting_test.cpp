@@ -61,6 +61,17 @@ TEST(CommonOrder, IsRefusedIfNoOrderFitsAllRanks) {
   EXPECT_NE(order.status().text().find("'a', 'b', 'c'"), std::string::npos) << order.status().text();
 }
 
+// All pairs of 256 names at each of 1,000 ranks: this took minutes.
+TEST(CommonOrder, IsFoundForManyClientsAtManyRanks) {
+  Names all;
+  for (int client = 0; client < 256; ++client) all.push_back(fmt::format("client {}", client));
+  std::vector<Names> lists(1'000, all);
+  for (std::size_t rank = 0; rank < lists.size(); ++rank) {
+    lists[rank].erase(lists[rank].begin() + static_cast<std::ptrdiff_t>(rank % 256));  // each has other ones
+  }
+  EXPECT_EQ(*order_of(lists), all);
+}
+
 TEST(CommonOrder, GivesTheErrorOfTheFirstRankThatHasOne) {
   std::vector<Registration> all(3);
   all[2].status = fail(Code::argument, "wrong");

@@ -33,5 +33,13 @@ TEST(Division, NoBlockIsEmpty) {
   EXPECT_EQ(choose_blocks({.dimensions = 2, .cells = {2, 3}}, 7).code(), Code::argument);
 }
 
+TEST(Division, AsManyRanksAsCanBeCountedAreDividedAtOnce) {
+  constexpr std::int32_t prime = INT32_MAX;
+  constexpr std::int64_t many = std::int64_t{1} << 40U;
+  EXPECT_EQ(blocks_of({.dimensions = 1, .cells = {many}}, prime), (Places{prime, 0, 0, 0}));
+  EXPECT_EQ(blocks_of({.dimensions = 3, .cells = {100, many, 100}}, prime), (Places{1, prime, 1, 0}));
+  EXPECT_EQ(choose_blocks({.dimensions = 3, .cells = {100, 100, 100}}, prime).code(), Code::argument);
+}
+
 }  // namespace
 }  // namespace couplet::halo

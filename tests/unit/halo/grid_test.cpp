@@ -99,5 +99,27 @@ TEST(Grid, RefusesBlocksThatDoNotFillIt) {
   EXPECT_NE(refusal(terms, 3).find("not how many"), std::string::npos);
 }
 
+TEST(Grid, TakesNoMemoryForEachOfManyBlocks) {
+  constexpr std::int64_t many = std::int64_t{1} << 40U;
+  const Grid grid = grid_of({.dimensions = 1, .cells = {many}}, INT32_MAX);
+  EXPECT_EQ(grid.box(INT32_MAX - 1).stop[0], many);
+  EXPECT_EQ(grid.box(7).start[0], grid.box(6).stop[0]);
+  EXPECT_EQ(grid.smallest_block(0), many / INT32_MAX);
+}
+
+TEST(Grid, NumbersDimensionsAsFortranDoesIfItIsTold) {
+  GridTerms terms{.dimensions = 3, .cells = {2, 3, 0}, .is_fortran = true};
+  EXPECT_NE(refusal(terms, 1).find("cells in dimension 1, not 0"), std::string::npos);
+  terms.cells = {2, 3, 4};
+  EXPECT_NE(refusal(terms, 99).find("4 x 3 x 2 cells cannot be divided into 99 blocks"), std::string::npos);
+  terms.blocks = {9, 0, 0};
+  EXPECT_NE(refusal(terms, 9).find("in dimension 3 cannot be divided into 9 blocks"), std::string::npos);
+  terms = {.dimensions = 2, .cells = {4, 10}, .blocks = {1, 3}, .is_fortran = true, .block_cells = {4, 4, 7, 1}};
+  EXPECT_NE(refusal(terms, 3).find("block 2 of dimension 1 has 7 cells"), std::string::npos);
+  terms.block_cells = {4, 4, 4, 2};
+  EXPECT_EQ(grid_of(terms, 3).describe(),
+            grid_of({.dimensions = 2, .cells = {4, 10}, .blocks = {1, 3}, .block_cells = {4, 4, 4, 2}}, 3).describe());
+}
+
 }  // namespace
 }  // namespace couplet::halo

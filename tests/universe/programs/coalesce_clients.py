@@ -46,6 +46,41 @@ class Failing(couplet.Client):
             raise KeyError("no such site")
 
 
+class Leaving(couplet.Client):
+    """Tries to leave the universe that its round needs."""
+
+    def __init__(self, universe: couplet.Universe) -> None:
+        self.universe = universe
+        self.refusals: list[str] = []
+
+    def use(self, moment: couplet.Moment) -> None:
+        try:
+            self.universe.leave()
+        except couplet.StateError as error:
+            self.refusals.append(str(error))
+
+
+def leave_within(universe: couplet.Universe) -> None:
+    """Everything goes on after a refused leave: the group, the exchange and the round."""
+    group = universe.group
+    here, there = np.zeros(1), np.zeros(1)
+    with group.create_exchange("beside") as exchange, group.create_step_manager("leaving") as manager:
+        exchange.send(here, 1 - group.rank)
+        exchange.receive(there, 1 - group.rank)
+        exchange.freeze()
+        client = Leaving(universe)
+        manager.add("leaving", client)
+        manager.freeze()
+        for step in range(3):
+            here[0] = step
+            exchange.start()
+            manager.round(timeout=60)
+            exchange.wait(timeout=60)
+            assert there[0] == step
+        assert client.refusals == ["leave: a callback of coalesced rounds is running"] * 3, client.refusals
+    assert universe.rank == group.rank
+
+
 def run(universe: couplet.Universe, rank: int) -> None:
     with universe.group.create_step_manager("flow", max_events=50) as manager:
         faces = Faces(manager, rank)
@@ -93,6 +128,7 @@ def run(universe: couplet.Universe, rank: int) -> None:
 
 def main(rank: int) -> None:
     with couplet.join("clients", rank=rank, size=2) as universe:
+        leave_within(universe)
         run(universe, rank)
 
 

@@ -1,6 +1,7 @@
 // An exchange among all ranks of a universe, in rounds whose contents are checked.
 // WHAT: "rounds": prints the method at the end. "death": the last rank kills itself after some rounds, and the others
 // print the error that they get. "speed": two ranks, 100 doubles each way; prints the time of a round.
+// "freezes": hundreds of exchanges, one after the other, each with a method that is chosen by trials.
 #ifndef COUPLET_TESTS_EXCHANGING_HPP
 #define COUPLET_TESTS_EXCHANGING_HPP
 
@@ -95,6 +96,26 @@ inline void die_in_the_middle(couplet::Universe& universe) {
   }
 }
 
+inline void freeze_often(const couplet::Group& group) {
+  constexpr int freezes = 400;
+  for (int number = 0; number < freezes; ++number) {
+    const double out = group.rank() + 1000.0 * number;
+    double in = -1;
+    couplet::Exchange ring(group, "again");
+    ring.send({.peer = (group.rank() + 1) % group.size()}, &out, {{1}, {0}, {1}});
+    ring.receive({.peer = (group.rank() + group.size() - 1) % group.size()}, &in, {{1}, {0}, {1}});
+    ring.freeze();
+    ring.start();
+    ring.wait(60);
+    if (in != (group.rank() + group.size() - 1) % group.size() + 1000.0 * number) {
+      throw couplet::Error(COUPLET_ERROR_INTERNAL,
+                           std::to_string(in) + " has come in freeze " + std::to_string(number));
+    }
+    ring.close();
+  }
+  std::cout << "frozen\n" << std::flush;
+}
+
 inline void measure(const couplet::Group& group) {
   constexpr int rounds = 2000;
   std::vector<double> out(100, 1.0);
@@ -133,6 +154,8 @@ int tell(int argc, char** argv, Join join) {
     const couplet::Group group = universe.group();
     if (what == "speed") {
       measure(group);
+    } else if (what == "freezes") {
+      freeze_often(group);
     } else {
       Ring ring(group);
       for (int round = 0; round < 300; ++round) ring.run(round);

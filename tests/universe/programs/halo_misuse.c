@@ -87,6 +87,47 @@ static void check_fields(couplet_group* group) {
   expect("test", couplet_halo_test(halo, &done), COUPLET_ERROR_STATE, "frozen");
 }
 
+static void check_lists(couplet_group* group) {
+  const int64_t owned[3] = {5, 2, 9};
+  const int64_t ghosts[2] = {9, 5};
+  double data[5] = {50, 20, 90, -1, -1};
+  couplet_halo_indices indices;
+  couplet_halo_options options;
+  couplet_halo* halo = NULL;
+  couplet_halo_field field;
+  couplet_halo_indices_init(&indices);
+  indices.owned_count = 3;
+  expect("no list", couplet_halo_create_list(group, "l", NULL, NULL, &halo), COUPLET_ERROR_ARGUMENT, "indices is NULL");
+  expect("no indices", couplet_halo_create_list(group, "l", &indices, NULL, &halo), COUPLET_ERROR_ARGUMENT,
+         "owned is NULL");
+  indices.owned = owned;
+  indices.ghosts = ghosts;
+  indices.ghost_count = 2;
+  indices.base = 2;
+  expect("base", couplet_halo_create_list(group, "l", &indices, NULL, &halo), COUPLET_ERROR_ARGUMENT, "not 2");
+  indices.base = 0;
+  couplet_halo_options_init(&options);
+  options.has_widths = 1;
+  expect("widths of lists", couplet_halo_create_list(group, "l", &indices, &options, &halo), COUPLET_ERROR_ARGUMENT,
+         "has_widths must be 0");
+  expect("create a list", couplet_halo_create_list(group, "l", &indices, NULL, &halo), COUPLET_OK, "");
+  couplet_halo_field_init(&field);
+  field.data = data;
+  field.type = COUPLET_DOUBLE;
+  field.shape[0] = 5;
+  expect("add to a list", couplet_halo_add(halo, &field), COUPLET_OK, "");
+  expect("freeze a list", couplet_halo_freeze(halo), COUPLET_OK, "");
+  expect("add late to a list", couplet_halo_add(halo, &field), COUPLET_ERROR_STATE, "frozen");
+  expect("begin a list", couplet_halo_begin(halo, -1), COUPLET_OK, "");
+  expect("end a list", couplet_halo_end(halo, 60), COUPLET_OK, "");
+  if (data[3] != 90 || data[4] != 50) expect("its own ghosts", COUPLET_ERROR_INTERNAL, COUPLET_OK, "");
+  expect("close a list", couplet_halo_close(halo), COUPLET_OK, "");
+  expect("create another list", couplet_halo_create_list(group, "l", &indices, NULL, &halo), COUPLET_OK, "");
+  field.below[0] = 1;
+  expect("a width", couplet_halo_add(halo, &field), COUPLET_ERROR_ARGUMENT, "belong to grids");
+  expect("freeze after that, too", couplet_halo_freeze(halo), COUPLET_ERROR_ARGUMENT, "belong to grids");
+}
+
 static void check_creation(couplet_group* group) {
   const couplet_grid small = grid_of(0, 0);
   const couplet_grid grid = grid_of(10, 0);
@@ -111,6 +152,7 @@ int main(int argc, char** argv) {
   check_grids();
   check_fields(group);
   check_creation(group);
+  check_lists(group);
   expect("leave", couplet_leave(universe), COUPLET_OK, "");
   return mistakes;
 }
