@@ -116,7 +116,7 @@ void run_all(std::uint64_t slots, int rounds, const std::vector<std::uint64_t>& 
   setting.apart = are_apart();
   setting.field = touched_memory(step_bytes);
   couplet_universe* universe = nullptr;
-  if (setting.rank != 0) {
+  if (setting.rank != 0 && !setting.apart) {  // apart, no rank has a window
     setenv("COUPLET_MPI_WINDOW_BYTES", "0", 1);
   }
   must(couplet_join_mpi(setting.rank == 0 ? "ocean" : "nowcast", MPI_COMM_SELF, nullptr, &universe), "join");

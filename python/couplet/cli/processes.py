@@ -29,6 +29,14 @@ def survivors(marker: str) -> list[int]:
     return [process for process in found if process != os.getpid()]
 
 
+def session(process: int) -> int:
+    """Returns the session of a process, or 0 if it has ended."""
+    try:
+        return os.getsid(process)
+    except OSError:
+        return 0
+
+
 class Running:
     """One start of a program: a process group of its own, and its output line by line."""
 
@@ -115,6 +123,7 @@ class Processes:
         self._selector = selectors.DefaultSelector()
         self._logs: dict[str, Log] = {}
         self.running: list[Running] = []
+        self.spared: set[int] = set()  # sessions with the marker that are not ended with these programs
 
     def start(self, program: Program, universe: dict[str, str]) -> None:
         """Starts all processes of one program. Raises OSError if the command cannot be executed."""
@@ -177,11 +186,14 @@ class Processes:
             if self.ended():
                 break
         deadline = time.monotonic() + 5.0
-        while (left := survivors(self._marker)) and time.monotonic() < deadline:
+        while (left := self._survivors()) and time.monotonic() < deadline:
             for process in left:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
             self.pump(0.02)
+
+    def _survivors(self) -> list[int]:
+        return [process for process in survivors(self._marker) if session(process) not in self.spared]
 
     def close(self) -> None:
         """Reads the last output and closes everything."""

@@ -151,6 +151,7 @@ def _couple(
             placed = [site.placed(program, hub.environment["COUPLET_RUN"]) for program in configuration.programs]
             for relay in site.relays():
                 relays.processes.start(relay, hub.environment)
+            processes.spared = {one.process.pid for one in relays.processes.running}
             for program in placed:
                 processes.start(program, hub.environment)
             universe = Universe(hub.process.pid)
@@ -165,9 +166,12 @@ def _couple(
             relays.wait(HUB_END_S)
         return status
     finally:
-        for each in (processes, relays.processes):
-            each.end_all(GRACE_S)
-            each.close()
+        processes.end_all(GRACE_S)
+        processes.close()
+        hub.stop()  # it tells the relays, which then remove the files of killed processes on their nodes
+        relays.wait(GRACE_S)
+        relays.processes.end_all(GRACE_S)
+        relays.processes.close()
 
 
 def run(configuration: Configuration, display: Display) -> int:
