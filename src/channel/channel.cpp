@@ -352,6 +352,7 @@ bool Channel::arrived_out_of_order(const wire::FrameHeader& header, std::span<co
   if (ahead < 0) {
     return true;  // it arrived before, over a lane that has broken
   }
+  let_others_look(sender_.slots(), *polled_);  // one of them has the frame that is due
   try {
     const std::uint64_t number = next_receive_ + static_cast<std::uint64_t>(ahead);
     if (const Status status = reorder_.keep(number, header, payload); !status.ok()) {
@@ -458,7 +459,6 @@ bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<co
     const int taken = slot.lane->poll(*this, budget);
     if (taken > 0) {
       work += taken;
-      let_others_look(slots, slot);
     } else if ((taken < 0 || slot.push_failed) && state_ == ChannelState::open) {
       lane_ended(slot);
       ++work;

@@ -221,7 +221,7 @@ LaneSlot* Sender::begin(wire::FrameHeader& header, std::span<const std::byte> pa
     if (answer > 0) {
       taken = static_cast<std::uint64_t>(answer);
       slot->given_bytes += frame_bytes(payload);
-      if (slots_.size() > 1) {
+      if (slots_.size() > 1 && payload.empty()) {  // such as the request for a long message
         let_others_look(slots_, *slot);
       }
       break;

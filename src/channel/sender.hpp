@@ -74,7 +74,7 @@ struct LaneSlot {
 
 using LaneSlots = std::vector<std::unique_ptr<LaneSlot>>;
 
-// Something has moved over a lane, and the peer may answer over any: the others look soon.
+// Frames are likely over the other lanes than this one: those look soon.
 inline void let_others_look(const LaneSlots& slots, const LaneSlot& used) noexcept {
   for (const auto& other : slots) {
     if (other.get() != &used && other->stage != LaneStage::lost) {

@@ -109,8 +109,8 @@ class Lane {
   // The spans are valid during the call.
   using TakeBack = std::function<void(const wire::FrameHeader& header, std::span<const std::byte> payload)>;
   virtual void take_back(const TakeBack& /*take*/) {}
-  // Something has moved over another lane of the same channel, so that frames for this one are likely. A lane that
-  // looks for them from time to time looks soon.
+  // Frames over this lane are likely, since another lane of the same channel says so. A lane that looks for them from
+  // time to time looks soon.
   virtual void look_soon() noexcept {}
   // Returns a number in memory that both sides see, for the layer above. There is one for each way, and it begins with
   // 0. Returns nullptr if there is none.
