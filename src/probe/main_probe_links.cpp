@@ -58,7 +58,7 @@ void print_curve(const std::string& name, std::uint64_t bytes, const std::vector
 
 // How often something of that size is done in one sample.
 int rounds_of(std::uint64_t bytes) {
-  if (bytes <= 4096) return 50;
+  if (bytes <= 4096) return 20;
   return bytes <= 65536 ? 10 : 2;
 }
 

@@ -53,7 +53,7 @@ void report_collectives(const cost::MachineCosts& costs, Json& choices) {
       Json entry = choice(fmt::format("{} of {} bytes, {} members on {} hosts", name_of(curve.call), bytes,
                                       curve.members, curve.systems),
                           name_of(method));
-      if (const cost::Curve* const curve = find_call(costs, shape, method)) put_times(*curve, bytes, entry);
+      if (const cost::Curve* const times = find_call(costs, shape, method)) put_times(*times, bytes, entry);
       choices.push_back(std::move(entry));
     }
   }

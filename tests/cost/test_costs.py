@@ -46,7 +46,7 @@ def test_lines_become_curves() -> None:
     assert (made["schema"], made["version"], made["machine"]) == (MACHINE, 1, {"name": "tachyon", "hosts": ["n1"]})
     shm, announced, pieces = made["links"]
     assert shm["way"] == "eager" and [point["bytes"] for point in shm["points"]] == [8, 1024]
-    assert shm["points"][0] == {"bytes": 8, "time_s": 2e-7, "measured_s": 2e-7}
+    assert shm["points"][0] == {"bytes": 8, "time_s": 1e-7, "measured_s": 1e-7}
     assert (announced["way"], pieces["way"], pieces["piece_bytes"]) == ("announced", "pieces", 65536)
     assert made["collectives"][0]["method"] == "ring" and made["collectives"][0]["members"] == 4
     assert made["exchanges"][0]["method"] == "mapped" and made["copies"][0]["way"] == "streaming"

@@ -40,6 +40,7 @@ void run(std::int32_t rank, std::int32_t size) {
   std::cout << "TABLE\n" << exchange.explain() << "END\n";
   exchange.close();
   std::cout << "EXPLAIN\n" << universe.explain() << '\n';
+  couplet::barrier(group);  // a peer that has left has no link any more
 }
 
 }  // namespace

@@ -50,6 +50,7 @@ def main(rank: int, size: int) -> None:
             print("TABLE\n" + exchange.explain().rstrip() + "\nEND")
         print("EXPLAIN")
         print(json.dumps(universe.explain()))
+        group.barrier()  # a peer that has left has no link any more
 
 
 main(int(sys.argv[1]), int(sys.argv[2]))
