@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -144,6 +145,116 @@ void relay_right(couplet_universe* universe, const Baton& there, const Baton& ba
   must(couplet_series_close(series));
 }
 
+// A line of cells with a block for each of the two, and the cell of the other one beyond its end. Both have made a
+// round before, so that everything is connected.
+couplet_halo* open_halo(couplet_universe* universe, std::array<double, 6>& cells) {
+  couplet_group* group = nullptr;
+  must(couplet_universe_group(universe, &group));
+  couplet_grid grid;
+  couplet_grid_init(&grid);
+  grid.dimensions = 1;
+  grid.cells[0] = 8;
+  couplet_halo_options options;
+  couplet_halo_options_init(&options);
+  options.method = "mapped";
+  couplet_halo* halo = nullptr;
+  must(couplet_halo_create(group, "line", &grid, &options, &halo));
+  couplet_halo_field field;
+  couplet_halo_field_init(&field);
+  field.data = cells.data();
+  field.type = COUPLET_DOUBLE;
+  field.shape[0] = 6;
+  field.below[0] = field.above[0] = 1;
+  must(couplet_halo_add(halo, &field));
+  must(couplet_halo_freeze(halo));
+  must(couplet_halo_begin(halo, -1));
+  must(couplet_halo_end(halo, -1));
+  return halo;
+}
+
+void halo_left(couplet_universe* universe, const Baton& there, const Baton& back) {
+  std::array<double, 6> cells{};
+  couplet_halo* halo = open_halo(universe, cells);
+  tour::start();
+  must(couplet_halo_begin(halo, -1));
+  print("begin, on the side of the first rank", tour::stop());
+  there.pass();
+  back.take();
+  must(couplet_halo_end(halo, -1));
+  must(couplet_halo_close(halo));
+}
+
+void halo_right(couplet_universe* universe, const Baton& there, const Baton& back) {
+  std::array<double, 6> cells{};
+  couplet_halo* halo = open_halo(universe, cells);
+  there.take();
+  tour::start();
+  must(couplet_halo_begin(halo, -1));
+  must(couplet_halo_end(halo, -1));
+  print("begin and end, on the side of the second rank", tour::stop());
+  back.pass();
+  must(couplet_halo_close(halo));
+}
+
+couplet_status do_nothing(const couplet_coalesce_moment* /*moment*/, void* /*context*/) {
+  return COUPLET_OK;
+}
+
+// Two clients, each of which sends a number from the left to the right. One round is over, so that all is connected.
+couplet_coalesce* open_rounds(couplet_universe* universe, bool sends, std::array<double, 2>& numbers) {
+  couplet_group* group = nullptr;
+  must(couplet_universe_group(universe, &group));
+  couplet_coalesce_options options;
+  couplet_coalesce_options_init(&options);
+  options.method = "mapped";
+  couplet_coalesce* rounds = nullptr;
+  must(couplet_coalesce_create(group, "rounds", &options, &rounds));
+  for (std::size_t place = 0; place < numbers.size(); ++place) {
+    couplet_coalesce_client client;
+    couplet_coalesce_client_init(&client);
+    client.name = place == 0 ? "kernel" : "monitor";
+    client.fill = client.use = do_nothing;
+    std::int32_t number = 0;
+    must(couplet_coalesce_register(rounds, &client, &number));
+    couplet_coalesce_request request;
+    couplet_coalesce_request_init(&request);
+    request.peer = sends ? 1 : 0;
+    constexpr std::int64_t one = 1;
+    constexpr std::int64_t zero = 0;
+    must(sends ? couplet_coalesce_send_box(rounds, number, &request, &numbers[place], COUPLET_DOUBLE, 1, &one, nullptr,
+                                           &zero, &one, nullptr)
+               : couplet_coalesce_receive_box(rounds, number, &request, &numbers[place], COUPLET_DOUBLE, 1, &one,
+                                              nullptr, &zero, &one, nullptr));
+  }
+  must(couplet_coalesce_freeze(rounds));
+  must(couplet_coalesce_round(rounds, -1));
+  return rounds;
+}
+
+void round_left(couplet_universe* universe, const Baton& there, const Baton& back) {
+  std::array<double, 2> numbers{};
+  couplet_coalesce* rounds = open_rounds(universe, true, numbers);
+  back.take();
+  tour::start();
+  must(couplet_coalesce_round(rounds, -1));
+  print("on the sender's side", tour::stop());
+  there.pass();
+  back.take();
+  must(couplet_coalesce_close(rounds));
+}
+
+void round_right(couplet_universe* universe, const Baton& there, const Baton& back) {
+  std::array<double, 2> numbers{};
+  couplet_coalesce* rounds = open_rounds(universe, false, numbers);
+  back.pass();
+  there.take();
+  tour::start();
+  must(couplet_coalesce_round(rounds, -1));
+  print("on the receiver's side", tour::stop());
+  back.pass();
+  must(couplet_coalesce_close(rounds));
+}
+
 using Part = void(couplet_universe*, const Baton& there, const Baton& back);
 
 struct Trip {
@@ -152,8 +263,11 @@ struct Trip {
   Part* right;
   bool two_nodes = false;
 };
-constexpr Trip trips[] = {
-    {"send", send_left, send_right}, {"series", series_left, series_right}, {"relay", relay_left, relay_right, true}};
+constexpr Trip trips[] = {{"send", send_left, send_right},
+                          {"series", series_left, series_right},
+                          {"relay", relay_left, relay_right, true},
+                          {"halo", halo_left, halo_right},
+                          {"round", round_left, round_right}};
 
 int travel(const char* program, Part* part, const Baton& there, const Baton& back, bool own_node) {
   if (own_node) {
@@ -184,6 +298,6 @@ int main(int count, char** arguments) {
     int status = 0;
     return waitpid(child, &status, 0) == child && status == 0 ? 0 : 1;
   }
-  std::fprintf(stderr, "usage: tour send|series|relay\n");
+  std::fprintf(stderr, "usage: tour send|series|relay|halo|round\n");
   return 2;
 }
