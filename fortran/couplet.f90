@@ -13,8 +13,8 @@ module couplet
   use couplet_clients_module, only: couplet_client, couplet_client_fail, couplet_moment, couplet_phased
   use couplet_coalesce_module, only: couplet_communications_manager, couplet_step_manager
   use couplet_arrays_module, only: couplet_arrays
-  use couplet_series_module, only: couplet_series, couplet_series_batch, couplet_series_info, couplet_series_field_info, &
-    couplet_series_slot, couplet_series_statistics, couplet_series_waits
+  use couplet_series_module, only: couplet_series, couplet_series_batch, couplet_series_info, &
+    couplet_series_field_info, couplet_series_slot, couplet_series_statistics, couplet_series_waits
   use couplet_weights_module, only: couplet_series_weights
   use couplet_tasks_module, only: couplet_tasks, couplet_task, couplet_work, couplet_task_waitany
   use couplet_areas_module, only: couplet_area, couplet_area_info

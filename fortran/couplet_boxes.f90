@@ -1,4 +1,5 @@
-! Boxes: the elements from a first to a last index in each dimension, 1-based and inclusive, the first dimension fastest.
+! Boxes: the elements from a first to a last index in each dimension, 1-based and inclusive, the first dimension
+! fastest.
 ! Here they become start and stop of the C interface: 0-based, half open, the last dimension fastest.
 ! Neighbours: couplet_fields_module, couplet_areas_module and couplet_universes_module use it. Tests: tests/languages.
 module couplet_boxes_module
@@ -8,8 +9,8 @@ module couplet_boxes_module
   private
   public :: couplet_box, c_corners, box_dimensions, turn_box, start_of, stop_of
 
-  ! couplet_box(first, last): arrays with one index for each dimension, or two numbers for one dimension. If a last index
-  ! is below the first one, the box is empty.
+  ! couplet_box(first, last): arrays with one index for each dimension, or two numbers for one dimension. If a last
+  ! index is below the first one, the box is empty.
   type :: couplet_box
     integer(int64), allocatable :: first(:), last(:)
   end type

@@ -1,5 +1,6 @@
-! The fields of a series: what a writer creates (couplet_series_field), and what a reader chooses (couplet_series_choice),
-! and how they look to the C interface. couplet_universes_module creates and opens series with them.
+! The fields of a series: what a writer creates (couplet_series_field), and what a reader chooses
+! (couplet_series_choice), and how they look to the C interface. couplet_universes_module creates and opens series
+! with them.
 ! Tests: tests/languages.
 module couplet_fields_module
   use, intrinsic :: iso_fortran_env, only: int32, int64

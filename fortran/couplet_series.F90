@@ -348,7 +348,8 @@ contains
     got%struct_bytes = c_sizeof(got)
     status = c_series_get_statistics(series%handle, got)
     if (status == couplet_ok) then
-      statistics = couplet_series_statistics(got%published, got%first, got%delivered, got%lost, got%lost_torn, got%skipped, &
+      statistics = couplet_series_statistics(got%published, got%first, got%delivered, got%lost, got%lost_torn, &
+        got%skipped, &
                                       got%pending, got%delivered_torn, got%calls, got%largest_batch, got%bytes, &
                                       got%copy_ns, got%held_ns, got%library_ns)
     end if

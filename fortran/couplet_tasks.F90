@@ -62,7 +62,8 @@ contains
 #include "for_each_kind.inc"
 
   ! Submits a task to the workers with the id `worker`, or to couplet_tasks_any_worker. Blocking: until a coupler has
-  ! taken it, at most `timeout` seconds; absent: for ever. ierr is couplet_full if the coupler's queue is full and stays full.
+  ! taken it, at most `timeout` seconds; absent: for ever. ierr is couplet_full if the coupler's queue is full and
+  ! stays full.
   ! Without `task`, close gives the first error.
   subroutine submit_bare(tasks, worker, parameters, task, timeout, ierr)
     class(couplet_tasks), intent(in) :: tasks

@@ -290,11 +290,11 @@ contains
     end if
   end subroutine
 
-  ! Creates the series `name`: an array with the extents `shape`, of which this rank writes `box` (nothing if a last index
-  ! is below the first one). box: by default the whole array, if one rank writes it. Collective over the writers. type:
-  ! the type of the elements, by default couplet_real64. Timeouts are in seconds; negative: for ever. holders: the number
-  ! of readers that can hold at the same time. collective: put and claim are collective, and all ranks get the slot, or
-  ! none.
+  ! Creates the series `name`: an array with the extents `shape`, of which this rank writes `box` (nothing if a last
+  ! index is below the first one). box: by default the whole array, if one rank writes it. Collective over the writers.
+  ! type: the type of the elements, by default couplet_real64. Timeouts are in seconds; negative: for ever. holders: the
+  ! number of readers that can hold at the same time. collective: put and claim are collective, and all ranks get the
+  ! slot, or none.
   subroutine create_series_int64(universe, name, shape, series, box, type, slots, memory_bytes, required_readers, &
                                  required_timeout, wait_timeout, evict_after_held, group, holders, collective, ierr)
     class(couplet_universe), intent(in) :: universe
@@ -411,8 +411,8 @@ contains
     if (present(collective)) options%collective = merge(1, 0, collective)
   end subroutine
 
-  ! Opens the series `name` to read `box` (by default the whole array), or `fields`, each with a box of its own, or, with
-  ! `weights`, what they make of the whole array.
+  ! Opens the series `name` to read `box` (by default the whole array), or `fields`, each with a box of its own, or,
+  ! with `weights`, what they make of the whole array.
   ! Blocking: until the series exists, at most `timeout` seconds. Collective over the readers, unless `local`.
   ! The other arguments are the members of couplet_series_open_options (docs/reference/c.md).
   subroutine open_series(universe, name, series, box, fields, weights, group, &
@@ -482,13 +482,13 @@ contains
   end subroutine
 
   ! Opens the tasks `name`.
-  ! role: couplet_tasks_requester, couplet_tasks_worker or couplet_tasks_coupler. couplers: the program whose ranks dispatch, default
-  ! "coupler".
+  ! role: couplet_tasks_requester, couplet_tasks_worker or couplet_tasks_coupler. couplers: the program whose ranks
+  ! dispatch, default "coupler".
   ! Worker: worker_id (default: the id of its program), group_size (default: all ranks of the program do a task
   ! together).
   ! Coupler: requesters and workers are program names, separated by commas; one of them must be given. on_lost is
-  ! couplet_tasks_fail (default) or couplet_tasks_retry; policy is couplet_tasks_first_idle (default) or couplet_tasks_round_robin;
-  ! queue_limit (default: none) is the largest number of waiting tasks.
+  ! couplet_tasks_fail (default) or couplet_tasks_retry; policy is couplet_tasks_first_idle (default) or
+  ! couplet_tasks_round_robin; queue_limit (default: none) is the largest number of waiting tasks.
   subroutine universe_open_tasks(universe, name, role, tasks, couplers, worker_id, group_size, requesters, workers, &
                                  on_lost, policy, queue_limit, ierr)
     class(couplet_universe), intent(in) :: universe

@@ -61,11 +61,10 @@ Json report_methods(const KnownCosts& known, const collective::GroupTable& group
 }  // namespace
 
 std::string Universe::explain(const collective::Collectives* calls) const {
-  const auto& programs = member_->programs();
   const KnownCosts& costs = environment_->costs();
   Json report;
   report["version"] = {{"major", COUPLET_VERSION_MAJOR}, {"minor", COUPLET_VERSION_MINOR}};
-  report["program"] = programs[static_cast<std::size_t>(member_->program())].name;
+  report["program"] = member_->programs()[static_cast<std::size_t>(member_->program())].name;
   report["rank"] = member_->rank();
   report["node"] = {{"name", std::string(member_->node_name(member_->node()))},
                     {"directory", member_->node_directory()},

@@ -30,6 +30,15 @@ Status not_yet_from(const Attachment& attachment) {
   return Code::not_yet;
 }
 
+// Returns the largest number of steps that up_to_bytes allows in a batch.
+std::uint64_t max_batch(const Attachment* attachment, const ReaderOptions& options) {
+  const std::uint64_t step_bytes = attachment == nullptr ? 0 : attachment->step_bytes();
+  if (options.up_to_bytes == 0 || step_bytes == 0) {
+    return UINT64_MAX;
+  }
+  return std::max<std::uint64_t>(options.up_to_bytes / step_bytes, 1);
+}
+
 }  // namespace
 
 // ---- looking ----
@@ -45,9 +54,9 @@ Status Reader::check_read(const Request& request) const {
     return fail(Code::argument, "series '{}': at_least is {} and up_to is {}; 1 <= at_least <= up_to is needed", name_,
                 at_least, up_to);
   }
-  if (at_least > max_batch()) {
+  if (const std::uint64_t most = max_batch(attachment_.get(), options_); at_least > most) {
     return fail(Code::limit, "series '{}': at_least is {}, but only {} steps of {} bytes fit into up_to_bytes ({})",
-                name_, at_least, max_batch(), attachment_->step_bytes(), options_.up_to_bytes);
+                name_, at_least, most, attachment_->step_bytes(), options_.up_to_bytes);
   }
   const std::uint64_t slots = attachment_->record().slots;
   const std::string distance = options_.every > 1 ? fmt::format(" (one of {} steps)", options_.every) : "";
@@ -69,15 +78,6 @@ Status Reader::check_read(const Request& request) const {
   }
   COUPLET_TRY(attachment_->check_holds());
   return BatchCopy::check(*attachment_, up_to, request.outs);
-}
-
-// Returns the largest number of steps that up_to_bytes allows in a batch.
-std::uint64_t Reader::max_batch() const {
-  const std::uint64_t step_bytes = attachment_ == nullptr ? 0 : attachment_->step_bytes();
-  if (options_.up_to_bytes == 0 || step_bytes == 0) {
-    return UINT64_MAX;
-  }
-  return std::max<std::uint64_t>(options_.up_to_bytes / step_bytes, 1);
 }
 
 // Notes what this rank sees now. Accounts for the steps that are lost or below the first wanted one.
@@ -324,7 +324,8 @@ Status Reader::read_steps(Request request, ReadLimit& limit, std::uint64_t& kept
       auto over = limit.reached();
       view->over = !over || *over;
     }
-    const auto plan = agree_on_plan(view, request.at_least - kept, std::min(request.up_to, max_batch()) - kept);
+    const auto plan = agree_on_plan(view, request.at_least - kept,
+                                    std::min(request.up_to, max_batch(attachment_.get(), options_)) - kept);
     if (!plan) {
       return kept > 0 ? Status() : plan.status();
     }

@@ -127,7 +127,6 @@ class Reader {
   Status note_sight(View& view);
   void advise(View& view, std::uint64_t at_least) const;
   static Outlook common_outlook(std::int64_t published, std::int64_t ended, std::int64_t lost, bool waiting) noexcept;
-  [[nodiscard]] std::uint64_t max_batch() const;
   Result<Plan> agree_on_plan(const Result<View>& view, std::uint64_t at_least, std::uint64_t up_to);
   Status choose(Plan& plan, const View& view);
   Status read_steps(Request request, ReadLimit& limit, std::uint64_t& kept);

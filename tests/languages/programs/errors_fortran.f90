@@ -151,7 +151,7 @@ contains
     close (unit)
     done = c_getrlimit(address_space, before)
     done = c_setrlimit(address_space, [pages * c_getpagesize() + 16_c_long * 1024 * 1024, before(2)])
-    call universe%create_series("ocean", [1024, 2048], writer, box=couplet_box([1, 1], [1024, 2048]), slots=2, ierr=ierr)
+    call universe%create_series("ocean", [1024, 2048], writer, slots=2, ierr=ierr)
     done = c_setrlimit(address_space, before)
     call show("memory", ierr)
   end subroutine
