@@ -61,8 +61,8 @@ def fortran_reference(root: Path, headers: list[Header]) -> str:
         "",
         "`use couplet` gives all of this, and so does `use couplet_mpi` in programs with MPI. The guide is",
         "[here](../guide/fortran.md). `ierr` is always the last argument, and optional: without it, an error is",
-        "printed and ends the run. Arguments in brackets may be left out. The constants are those of [C](c.md), in lower",
-        "case.",
+        "printed and ends the run. Arguments in brackets may be left out. The constants are those of [C](c.md), in",
+        "lower case.",
         "",
     ]
     for name in exported(sources["couplet.f90"]):
