@@ -200,7 +200,7 @@ contains
     call universe%create_series("part", [3, 2], writer, box=couplet_box([1, 1], [3, 2]), slots=2)
     call universe%open_series("part", reader, local=.true.)
     call writer%put(larger, 1, first=[2, 2], last=[4, 3], time=2.5_real64)
-    call writer%put(larger, 2, ierr, first=[2, 2], last=[4, 4])
+    call writer%put(larger, 2, ierr=ierr, first=[2, 2], last=[4, 4])
     call refused(ierr, couplet_error_shape, "(3, 3)")
     call reader%read(batch)
     call batch%data(part)

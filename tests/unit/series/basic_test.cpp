@@ -63,7 +63,7 @@ TEST_F(Series, ABatchIsBoundedInBytes) {
   expect_content(batch, *options.box);
   const Status refused = read(*reader, 4, 100, batch);
   EXPECT_EQ(refused.code(), Code::limit);
-  EXPECT_THAT(refused.text(), testing::HasSubstr("only 3 steps of 96 bytes fit into up_to_bytes (336)"));
+  EXPECT_NE(refused.text().find("only 3 steps of 96 bytes fit into up_to_bytes (336)"), std::string::npos);
   ASSERT_TRUE(read(*narrow, 1, 100, batch).ok());
   EXPECT_EQ(batch.count, 1U);
   expect_equation(reader->count());
