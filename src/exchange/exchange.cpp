@@ -346,15 +346,16 @@ Status Exchange::close() {
   bool is_over = choice_.method == nullptr;
   if (before == State::frozen) {
     Status ended;
+    // A neighbour that has failed, or has closed in an earlier round, makes no call that closes the method.
     const auto over = [&] {
       auto answer = choice_.method->close();
       ended = answer.status();
-      return !ended.ok() || *answer;
+      is_over = answer.ok() && *answer;
+      return !ended.ok() || is_over || !notices_.look(rounds_->count()).ok();
     };
     closed = around_.engine->wait(over, os::deadline_after(options_.timeout_s),
                                   [this] { return "the neighbours to close " + options_.title; });
     if (closed.ok()) closed = ended;
-    is_over = closed.ok();
   }
   const auto idle = [&] {
     is_over = is_over || choice_.method->abandon();

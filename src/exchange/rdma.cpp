@@ -183,7 +183,7 @@ class RdmaBarrier final : public Rdma {
       }
       state_ = State::meeting;
     }
-    return state_ == State::meeting ? meet() : Status();
+    return meet();
   }
   [[nodiscard]] bool is_complete() const override { return state_ == State::met && window().is_idle(); }
   Status end() override {
@@ -195,11 +195,17 @@ class RdmaBarrier final : public Rdma {
  private:
   // Between rounds; messages are being put; all are put, and not yet there; the neighbours are awaited; all are here.
   enum class State : std::uint8_t { idle, filling, flushing, meeting, met };
+  // A neighbour puts its word after its message. So the message is here, whatever the other neighbours do.
   Status meet() {
-    for (std::uint32_t port = 0; port < window().port_count(); ++port) {
-      if (window().word(port, Word::round) < round_ + 1) return {};
+    for (const std::uint32_t port : receiving_) {
+      if (!has_arrived(port) && window().word(port, Word::round) > round_) {
+        COUPLET_TRY(take(port, half_of(round_)));
+      }
     }
-    for (const std::uint32_t port : receiving_) COUPLET_TRY(take(port, half_of(round_)));
+    if (state_ != State::meeting) return {};
+    for (std::uint32_t port = 0; port < window().port_count(); ++port) {
+      if (window().word(port, Word::round) <= round_) return {};
+    }
     state_ = State::met;
     return {};
   }

@@ -8,6 +8,7 @@
 #include "channel/handshake_socket.hpp"
 #include "link/ucx/ucx_meeting.hpp"
 #include "os/clock.hpp"
+#include "runtime/dial_purpose.hpp"
 #include "runtime/session_keys.hpp"
 
 namespace couplet::runtime {
@@ -133,9 +134,7 @@ Status UcxTransport::connect(Meeting& meeting) {
   meeting.socket = std::move(socket);
   channel::HandshakeSelf self = self_;
   self.features |= channel::feature_ucx;
-  if (meeting.purpose == Purpose::again) {
-    self.features |= channel::feature_again;
-  }
+  self.features |= purpose_features(meeting.purpose);
   meeting.handshake.emplace(channel::Handshake::initiate(secret_, self, {meeting.peer.id, meeting.peer.incarnation},
                                                          host_.name_of(meeting.peer.id)));
   return {};

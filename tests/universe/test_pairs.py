@@ -4,47 +4,14 @@ ranks.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 from launching import World
 from namespaces import ADDRESSES, Namespaces, make_namespaces
-from pairs import KINDS, start_program
+from pairs import KINDS, links, run_pair
 
 MakeWorld = Callable[..., World]
-ANYWHERE: Mapping[str, Sequence[str]] = {"left": (), "right": ()}
-
-
-def run_pair(
-    world: World,
-    left: tuple[str, int],
-    right: tuple[str, int],
-    what: str,
-    prefix: Mapping[str, Sequence[str]] = ANYWHERE,
-    nodes: Mapping[str, str] | None = None,
-    **extra: str,
-) -> None:
-    """Starts both and waits for both. Every rank has reported that all was right."""
-    sides = {"left": left, "right": right}
-    places = {name: {"COUPLET_NODE": nodes[name]} if nodes else {} for name in sides}
-    started = {
-        name: start_program(world, kind, ranks, [name, what], prefix=prefix[name], **extra, **places[name])
-        for name, (kind, ranks) in sides.items()
-    }
-    for name, processes in started.items():
-        ended = [world.finish(process) for process in processes]
-        said = sorted(line for each in ended for line in each.check().output.splitlines())
-        assert said == [f"{name} {rank}: done" for rank in range(sides[name][1])]
-
-
-def links(world: World, program: str) -> set[str]:
-    """Returns the links over which the ranks of a program have met the other program."""
-    found: set[str] = set()
-    for path in world.directory.glob(f"explain-{program}-*.json"):
-        peers = json.loads(path.read_text())["peers"]
-        found |= {peer["link"] for peer in peers if f"'{program}'" not in peer["name"]}
-    return found
 
 
 @pytest.mark.parametrize("ranks", [1, 2])

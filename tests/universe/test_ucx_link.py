@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from launching import World
 from needs import require_ucx
-from pairs import KINDS
+from pairs import KINDS, links, run_pair
 from quartet import Guest
-from test_pairs import links, run_pair
 
 MakeWorld = Callable[..., World]
 MEMORY = "posix,cma"

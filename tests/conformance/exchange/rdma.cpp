@@ -22,12 +22,10 @@ std::vector<ExchangeCase> cases() {
   if (!test::ucx_is_there().ok()) {
     return {};
   }
+  // Not over UCX's own tcp: if a neighbour ends while UCX connects to it, UCX 1.13 ends the process (wireup_ep.c:241).
   std::vector<ExchangeCase> all;
-  for (const char* const transports : {test::ucx_memory, test::ucx_network}) {
-    const std::string end = transports == test::ucx_memory ? "_memory" : "_tcp";
-    all.push_back({"rdma_flag" + end, makers_over<exchange::RdmaFlagMaker>(transports)});
-    all.push_back({"rdma_barrier" + end, makers_over<exchange::RdmaBarrierMaker>(transports)});
-  }
+  all.push_back({"rdma_flag", makers_over<exchange::RdmaFlagMaker>(test::ucx_memory)});
+  all.push_back({"rdma_barrier", makers_over<exchange::RdmaBarrierMaker>(test::ucx_memory)});
   return all;
 }
 
