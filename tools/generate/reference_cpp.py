@@ -130,7 +130,8 @@ def walk(node: Node) -> Iterator[Node]:
 def comment_of(node: Node) -> str:
     """The comment of three slashes above a declaration."""
     lines: list[str] = []
-    above, below = node.prev_sibling, node
+    above: Node | None = node.prev_sibling
+    below = node
     while above is not None and above.type == "comment" and text(above).startswith("///"):
         if text(above).startswith("///<") or below.start_point[0] - above.end_point[0] > 1:
             break

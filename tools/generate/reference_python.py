@@ -51,8 +51,9 @@ def described(node: Definition, level: int, owner: str) -> list[str]:
         lines = [f"{'#' * level} `{head}`", "", *text_of(node)]
         lines += attributes(node)
         for child in node.body:
-            is_public = isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not child.name.startswith("_")
-            if is_public and not is_setter(child) and ast.get_docstring(child):
+            if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) or child.name.startswith("_"):
+                continue
+            if not is_setter(child) and ast.get_docstring(child):
                 lines += described(child, level + 1, node.name)
         return lines
     if "property" in [ast.unparse(each) for each in node.decorator_list]:
