@@ -136,7 +136,8 @@ def comment_of(node: Node) -> str:
         if text(above).startswith("///<") or below.start_point[0] - above.end_point[0] > 1:
             break
         lines.insert(0, text(above).removeprefix("///").strip())
-        above, below = above.prev_sibling, above
+        below = above
+        above = above.prev_sibling
     return "\n".join(lines)
 
 
