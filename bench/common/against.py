@@ -55,10 +55,10 @@ class Verdict:
 class OursOnly(Arena):
     """An arena without the contenders with which a suite compares."""
 
-    def openmpi(self, links: str) -> Contender | None:
+    def openmpi(self, links: str, pairs: int = 1) -> Contender | None:
         return None
 
-    def mpich(self, links: str) -> Contender | None:
+    def mpich(self, links: str, pairs: int = 1) -> Contender | None:
         return None
 
     def openmpi_connect(self) -> Contender | None:

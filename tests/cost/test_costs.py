@@ -163,7 +163,7 @@ def test_a_saved_file_is_read_by_the_library(tmp_path: Path) -> None:
     assert {entry["way"] for entry in made["copies"]} == {"cached", "streaming"}
     assert {entry["method"] for entry in made["exchanges"]} == {"mapped", "two_sided"}
     assert {entry["call"] for entry in made["collectives"]} >= {"broadcast", "allreduce", "gather", "scan"}
-    shown = couplet("explain", COUPLET_COST_FILE=str(path))
+    shown = couplet("explain", COUPLET_COST_FILE=str(path), COLUMNS="300")
     assert shown.returncode == 0
     assert f"cost file {path} of machine 'rehearsal'" in shown.stdout
     for text in ("eager limit of shm", "pieces of a large message over tcp", "copies stream", "allreduce of 8 bytes",

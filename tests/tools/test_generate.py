@@ -39,14 +39,23 @@ def test_what_is_committed_follows_from_the_headers(tree: Path) -> None:
 
 
 def test_a_changed_header_is_found(tree: Path) -> None:
-    change(tree, "series", "uint64_t every; ", "uint64_t up_to_bytes; /* a bound */\n  uint64_t every; ")
-    assert generate.outdated(tree) == ["fortran/couplet_binding.f90", "docs/reference/c.md"]
+    change(tree, "series", "uint64_t every; ", "uint64_t new_bytes; /* a bound */\n  uint64_t every; ")
+    assert generate.outdated(tree) == [
+        "fortran/couplet_binding.f90",
+        "docs/reference/c.md",
+        "fortran/open_options_names.inc",
+        "fortran/open_options_declarations.inc",
+        "fortran/open_options_values.inc",
+        "include/couplet/couplet_open_options.hpp",
+        "python/couplet/_open_options.py",
+        "python/extension/open_options.hpp",
+    ]
 
 
 def test_a_new_member_is_in_the_binding_and_in_the_reference(tree: Path) -> None:
-    headers = change(tree, "series", "uint64_t every; ", "uint64_t up_to_bytes; /* a bound */\n  uint64_t every; ")
-    assert "    integer(c_int64_t) :: up_to_bytes\n    integer(c_int64_t) :: every\n" in fortran.binding(headers)
-    assert "| `up_to_bytes` | `uint64_t` | a bound |" in reference.c_reference(headers)
+    headers = change(tree, "series", "uint64_t every; ", "uint64_t new_bytes; /* a bound */\n  uint64_t every; ")
+    assert "    integer(c_int64_t) :: new_bytes\n    integer(c_int64_t) :: every\n" in fortran.binding(headers)
+    assert "| `new_bytes` | `uint64_t` | a bound |" in reference.c_reference(headers)
 
 
 def test_a_new_function_is_in_the_binding_and_in_the_reference(tree: Path) -> None:

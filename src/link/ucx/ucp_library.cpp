@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <array>
+#include <cstdlib>
 
 namespace couplet::link {
 namespace {
@@ -35,6 +36,9 @@ class KeptSignals {
 
 Result<UcpLibrary> UcpLibrary::load() {
   const KeptSignals kept;
+  // UCX reads the variable while it is loaded. Otherwise it prints to the output of the user's program what is returned
+  // here as an error. A level that the user has set stays as it is.
+  ::setenv("UCX_LOG_LEVEL", "fatal", 0);  // NOLINT(concurrency-mt-unsafe)
   void* const library = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* const why = ::dlerror();
