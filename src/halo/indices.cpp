@@ -277,6 +277,9 @@ Status check_list_field(const IndexLists& lists, const Field& field) {
   }
   std::int64_t needed = 0;
   const std::size_t point_count = lists.owned.size() + lists.ghosts.size();
+  if (!lists.places.empty() && lists.places.size() != point_count) {
+    return {};  // the freeze says so at all ranks
+  }
   for (std::size_t number = 0; number < point_count; ++number) needed = std::max(needed, lists.place(number) + 1);
   if (field.shape[0] < needed) {
     return fail(Code::shape, "field '{}': the array has {} points, and the lists of indices need {}", field.name,
