@@ -187,7 +187,6 @@ LinkVariables::LinkVariables(const Settings& settings) {
   }
   const char* links = settings.type == CommType::file     ? "self,shm,file"
                       : settings.type == CommType::hybrid ? "self,shm,tcp,file"
-                      : settings.type == CommType::verbs  ? "self,shm,ucx,tcp"
                                                           : "self,shm,tcp";
   const bool own_links = variable("COUPLET_LINKS").empty();
   set("COUPLET_LINKS", links);

@@ -75,7 +75,7 @@ def test_what_waits_inside_of_mpi_is_not_chosen(make_world: MakeWorld, kind: str
     assert not said & {"put_fence", "put_pscw"}
 
 
-@pytest.mark.parametrize("kind", ["openmpi", "mpich"])
+@pytest.mark.parametrize("kind", ["mpich"])
 def test_hundreds_of_freezes_give_back_what_their_trials_took(make_world: MakeWorld, kind: str) -> None:
     """The methods that were left out kept their communicators, until MPICH had given away all 2,048."""
     world = make_world("left:2")

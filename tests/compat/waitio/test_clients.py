@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 from launching import World
-from needs import require_ucx
 from waitio import file_variables, finish, nothing_left, start_blocks
 
 MakeWorld = Callable[..., World]
@@ -96,16 +95,3 @@ def test_other_types(make_world: MakeWorld, kind: str, tmp_path: Path) -> None:
     for ended in finish(world, started):
         assert ended.check().output.endswith(": right\n")
     assert "WaitIO" not in errors.read_text()
-
-
-def test_verbs_means_ucx(make_world: MakeWorld, tmp_path: Path) -> None:
-    """A way that UCX does not have is an error of verbs, and of no other type."""
-    require_ucx()
-    for kind in ("verbs", "socket"):
-        world = make_world("")
-        errors = tmp_path / f"errors-{kind}"
-        extra = {"WAITIO_COMM_TYPE": kind, "COUPLET_UCX_TLS": "carrier-pigeon", "APART": "1"}
-        started = start_blocks(world, (1, 1), ["pingpong"], [1000], errors=errors, **extra)
-        codes = {ended.status for ended in finish(world, started)}
-        assert ("setting 'ucx_tls' is 'carrier-pigeon'" in errors.read_text()) == (kind == "verbs")
-        assert (codes == {0}) == (kind == "socket")
