@@ -71,7 +71,7 @@ class UcxTransport final : public link::Transport, public TcpGuests {
 
   link::TransportHost& host_;
   std::shared_ptr<link::UcxWorker> worker_;
-  // UCX 1.13 does not wake the receiver of an active message over shared memory, so that a sleeping process looks often.
+  // UCX 1.13 does not always wake a receiver over shared memory, so that a sleeping process looks often.
   std::unique_ptr<os::Timer> timer_;
   Status unavailable_;  // why there is no worker
   channel::Secret secret_;
