@@ -21,8 +21,6 @@ using link::Origin;
 using link::Party;
 using link::Purpose;
 
-constexpr std::uint64_t max_sleep_ns = 1'000'000;
-
 }  // namespace
 
 struct UcxTransport::Meeting {
@@ -54,9 +52,7 @@ Result<std::unique_ptr<UcxTransport>> UcxTransport::open(
   std::unique_ptr<UcxTransport> transport(
       new UcxTransport(host, worker.ok() ? *worker : nullptr, worker.status(), secret, self, listens_at, options));
   if (transport->worker_) {
-    COUPLET_TRY_VALUE(transport->timer_, os::Timer::open());
     COUPLET_TRY(host.watch(*transport, transport->worker_->descriptor(), false));
-    COUPLET_TRY(host.watch(*transport, transport->timer_->descriptor(), false));
   }
   return transport;
 }
@@ -78,9 +74,6 @@ UcxTransport::~UcxTransport() {
   }
   if (worker_) {
     host_.unwatch(worker_->descriptor());
-  }
-  if (timer_) {
-    host_.unwatch(timer_->descriptor());
   }
 }
 
@@ -205,11 +198,7 @@ void UcxTransport::tick(std::uint64_t now_ns) {
 
 // Asking UCX to wake this process is the second look before it sleeps.
 bool UcxTransport::ready() const {
-  if (!worker_) {
-    return false;
-  }
-  timer_->set(max_sleep_ns);
-  return !worker_->may_sleep();
+  return worker_ && !worker_->may_sleep();
 }
 
 bool UcxTransport::drive(Meeting& meeting, std::uint64_t now_ns) {

@@ -15,7 +15,6 @@
 #include "channel/handshake.hpp"
 #include "link/transport.hpp"
 #include "link/ucx/ucx_worker.hpp"
-#include "os/timer.hpp"
 #include "runtime/tcp_transport.hpp"
 
 namespace couplet::runtime {
@@ -71,8 +70,6 @@ class UcxTransport final : public link::Transport, public TcpGuests {
 
   link::TransportHost& host_;
   std::shared_ptr<link::UcxWorker> worker_;
-  // UCX 1.13 does not always wake a receiver over shared memory, so that a sleeping process looks often.
-  std::unique_ptr<os::Timer> timer_;
   Status unavailable_;  // why there is no worker
   channel::Secret secret_;
   channel::HandshakeSelf self_;
