@@ -17,6 +17,8 @@ class Channels {
   // Called while this process waits for a message from `peer`, to which it may have no channel. If nobody else would
   // tell it that the peer has died, a channel is opened, so that the death is noticed.
   virtual void waits_for(PeerId /*peer*/) noexcept {}
+  // Tells the layers above which peers that were lost are known to be back. They are told anyway, but less often.
+  virtual void look_for_returned() {}
   // Returns, for example, "program 'ocean' rank 1 (universe rank 1) on host n03".
   [[nodiscard]] virtual std::string peer_name(PeerId peer) const = 0;
 };

@@ -293,7 +293,10 @@ Result<Address> Connections::address_of(const Transport& transport, std::uint32_
 Status Connections::consider(Transport& transport, const Offer& offer) {
   const channel::PeerId id = offer.peer.id;
   const auto& info = membership_.peer(id);
-  if (info.state == PeerState::absent || offer.peer.incarnation > info.incarnation) {
+  // The hub lets the peer in when it has told this process of it, and of the losses before. A message of the peer must
+  // not be handled before that.
+  if (membership_.catch_up(universe::CatchUp::read) || info.state == PeerState::absent ||
+      offer.peer.incarnation > info.incarnation) {
     return Code::not_yet;  // the hub's message about the peer has to be handled first
   }
   const channel::Channel* const known = knows(id, offer.peer.incarnation) ? table_.find(id) : nullptr;
@@ -435,7 +438,8 @@ void Connections::look_for_returned() {
 
 // Takes what a peer that has ended sent before. This ends, since the peer cannot send more.
 void Connections::drain(channel::PeerId id) {
-  const channel::Channel* known = table_.find(id);
+  // A channel to an earlier incarnation has nothing of this one.
+  const channel::Channel* known = knows(id, membership_.peer(id).incarnation) ? table_.find(id) : nullptr;
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
     if (known != nullptr && known->state() != ChannelState::opening) {
       break;

@@ -68,6 +68,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
 
   Result<channel::Channel*> channel_to(channel::PeerId peer) override;
   void waits_for(channel::PeerId peer) noexcept override;
+  void look_for_returned() override;
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
 
   // The membership says that the peer is gone. Delivers what the peer has sent, then fails its channel.
@@ -113,7 +114,6 @@ class Connections final : public channel::Channels, private channel::Connector, 
   void retire(channel::PeerId peer);
   void tick(std::uint64_t now_ns);
   bool look_at_offer(channel::PeerId id, Peer& peer);
-  void look_for_returned();
   void drain(channel::PeerId peer);
 
   [[nodiscard]] Status consider(link::Transport& transport, const link::Offer& offer) override;

@@ -409,6 +409,10 @@ void Engine::look_at_all() {
   state.tick(os::now_ns());
 }
 
+bool Engine::is_polling() const noexcept {
+  return state_->walking > 0;
+}
+
 bool Engine::any_ready() {
   return state_->any_ready();
 }

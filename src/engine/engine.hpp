@@ -74,6 +74,8 @@ class Engine {
   int poll_others(int budget = 64);
   // Does the same without leaving anything out. Does nothing if a source calls it.
   void look_at_all();
+  // Is a source being polled now?
+  [[nodiscard]] bool is_polling() const noexcept;
   // Polls the sources whose watched descriptors are ready, and returns the work done. Costs one system call.
   int look_at_descriptors();
 

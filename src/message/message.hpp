@@ -53,7 +53,9 @@ struct MessengerOptions {
   std::optional<std::uint64_t> eager_bytes;  // for all links
   std::optional<std::uint64_t> piece_bytes;  // for all links
   std::vector<LinkLimits> link_limits;       // for what is not set for all
-  bool read_memory = true;                   // use process_vm_readv if it is proven to work
+  // Called before a call fails because of lost peers: waits for news of peers that are back. May be empty.
+  std::function<void()> ask_for_news;
+  bool read_memory = true;  // use process_vm_readv if it is proven to work
   // How many times one channel is polled before Engine::wait; 0: never. Not used while Engine::spin_ns is 0.
   int spin_rounds = 4000;
   std::uint64_t retained_bytes = std::uint64_t{8} << 20;  // kept blocks for messages that no receive has asked for

@@ -171,7 +171,13 @@ std::uint64_t Messenger::grow_credit(Flow& flow) noexcept {
 // Checks whether lost peers have returned. Calls to a lost peer fail at once, so a caller that repeats them would
 // otherwise never learn of the return.
 void Messenger::look_for_returned() noexcept {
-  if (engine_ != nullptr) engine_->look_at_all();
+  if (engine_ == nullptr) return;
+  try {
+    if (options_.ask_for_news) options_.ask_for_news();
+    channels_.look_for_returned();
+  } catch (const std::bad_alloc&) {  // then what is known has to do
+  }
+  engine_->look_at_all();
 }
 
 // Makes the flow ready for sending, as far as that is possible now.

@@ -69,7 +69,7 @@ std::string Universe::explain(const collective::Collectives* calls) const {
   report["node"] = {{"name", std::string(member_->node_name(member_->node()))},
                     {"directory", member_->node_directory()},
                     {"usable_cores", os::usable_cores()}};
-  report["tcp_protection"] = channel::protection_name(member_->protection());
+  report["tcp_protection"] = channel::protection_name(member_->security().protection);
   const auto* const crowd = engine_->crowd();
   const char* const why = crowd == nullptr   ? "the setting spin_us"
                           : crowd->crowded() ? "more processes run than there are cores"

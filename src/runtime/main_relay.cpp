@@ -103,7 +103,8 @@ bool inhabited(universe::Membership& membership) {
   for (std::int32_t rank = 0; rank < membership.size(); ++rank) {
     const auto peer = static_cast<channel::PeerId>(rank);
     const auto& info = membership.peer(peer);
-    if (info.state == universe::PeerState::present && info.node == membership.node() && membership.alive(peer).ok()) {
+    if (info.state == universe::PeerState::present && info.node == membership.node() &&
+        universe::alive(membership, peer).ok()) {
       return true;
     }
   }
@@ -116,7 +117,7 @@ bool read_elsewhere(universe::Membership& membership) {
     const auto peer = static_cast<channel::PeerId>(rank);
     const auto& info = membership.peer(peer);
     const bool elsewhere = info.state == universe::PeerState::present && info.node != membership.node();
-    if (info.state == universe::PeerState::absent || (elsewhere && membership.alive(peer).ok())) {
+    if (info.state == universe::PeerState::absent || (elsewhere && universe::alive(membership, peer).ok())) {
       return true;
     }
   }

@@ -17,7 +17,7 @@ channel::HandshakeSelf handshake_self(const universe::Membership& membership) {
   self.role = self.id >= channel::first_relay_peer ? wire::Role::relay : wire::Role::rank;
   self.incarnation = membership.peer(self.id).incarnation;
   self.run_id = membership.run_id();
-  self.features = channel::feature_cma | channel::features_of(membership.protection());
+  self.features = channel::feature_cma | channel::features_of(membership.security().protection);
   if (crypto_aead_aes256gcm_is_available() != 0) {
     self.features |= channel::feature_aes256_gcm;
   }
@@ -30,7 +30,7 @@ link::Contact contact_of(const universe::Membership& membership, std::string_vie
     return id == membership.id() ? link::SelfTransport::contact_of(id) : link::Contact();
   }
   if (transport == "shm" && peer.node == membership.node()) {
-    return link::ShmTransport::contact_of(peer.memory_nonce);
+    return link::ShmTransport::contact_of(peer.contact_known ? peer.memory_nonce : link::ShmPeer::unknown_nonce);
   }
   if (transport == "file") {
     return FileTransport::contact_of({id, peer.incarnation});
@@ -60,11 +60,11 @@ Result<std::unique_ptr<link::Transport>> make_transport(std::string_view name, u
     return std::unique_ptr<link::Transport>(std::move(made));
   }
   if (name == "file") {
-    COUPLET_TRY_VALUE(auto made, FileTransport::open(host, options.file_directory, membership.secret(),
+    COUPLET_TRY_VALUE(auto made, FileTransport::open(host, options.file_directory, membership.security().secret,
                                                      handshake_self(membership), options.file));
     return std::unique_ptr<link::Transport>(std::move(made));
   }
-  COUPLET_TRY_VALUE(auto made, TcpTransport::open(host, std::move(listener), membership.secret(),
+  COUPLET_TRY_VALUE(auto made, TcpTransport::open(host, std::move(listener), membership.security().secret,
                                                   handshake_self(membership), options.tcp));
   return std::unique_ptr<link::Transport>(std::move(made));
 }
@@ -85,7 +85,7 @@ Result<std::unique_ptr<UcxTransport>> make_ucx(link::TransportHost& host, univer
   own.port = membership.peer(membership.id()).port;
   using Worker = std::shared_ptr<link::UcxWorker>;
   return UcxTransport::open(host, options.ucx_worker ? Result<Worker>(options.ucx_worker) : options.no_ucx,
-                            membership.secret(), handshake_self(membership), own);
+                            membership.security().secret, handshake_self(membership), own);
 }
 
 }  // namespace

@@ -138,6 +138,7 @@ void Universe::attend(std::uint64_t now_ns) {
 Status Universe::make_messenger(const KnownCosts& costs) {
   COUPLET_TRY_VALUE(auto options, messenger_options(*member_, costs.costs));
   options.counters = counters_.get();
+  options.ask_for_news = [this] { static_cast<void>(member_->catch_up(universe::CatchUp::ask)); };
   options.spin_rounds = patience_.spin_ns == 0 ? 0 : spin_rounds;
   messenger_ =
       std::make_unique<message::Messenger>(*connections_, engine_.get(), member_->id(), member_->size(), options);

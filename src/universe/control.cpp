@@ -187,6 +187,10 @@ void fields(auto& visit, Is<CallMeBackMessage> auto& message) {
 
 // ---- the messages of the hub
 
+void fields(auto& visit, Is<CatchUpMessage> auto& message) {
+  visit.number("request", message.request);
+}
+
 void fields(auto& visit, Is<AdmittedMessage> auto& message) {
   visit.number("run_id", message.run_id);
   visit.number("epoch", message.epoch);
@@ -289,8 +293,8 @@ struct Kinds<MemberMessage> {
   static constexpr std::uint8_t first = 1;
   static constexpr const char* direction = "to the hub";
   static constexpr std::array<std::string_view, std::variant_size_v<MemberMessage>> names = {
-      "join",     "node",   "present",     "leave",  "announce", "find", "fetch",       "note",
-      "relay_of", "cancel", "contacts_of", "rejoin", "record",   "seen", "call_me_back"};
+      "join",     "node",   "present",     "leave",  "announce", "find", "fetch",        "note",
+      "relay_of", "cancel", "contacts_of", "rejoin", "record",   "seen", "call_me_back", "catch_up"};
 };
 template <>
 struct Kinds<HubMessage> {

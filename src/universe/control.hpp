@@ -188,9 +188,13 @@ struct CallMeBackMessage {
   std::uint16_t incarnation = 0;  // that the member means
   Contact contact;
 };
+// Asks for all changes that have not been told yet. They come before the answer.
+struct CatchUpMessage {
+  RequestId request = 0;
+};
 using MemberMessage = std::variant<JoinMessage, NodeMessage, PresentMessage, LeaveMessage, AnnounceMessage, FindMessage,
                                    FetchMessage, NoteMessage, RelayOfMessage, CancelMessage, ContactsOfMessage,
-                                   RejoinMessage, RecordMessage, SeenMessage, CallMeBackMessage>;
+                                   RejoinMessage, RecordMessage, SeenMessage, CallMeBackMessage, CatchUpMessage>;
 
 // ---- messages of the hub to a member
 

@@ -172,33 +172,39 @@ void Liveness::hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& inf
     return;
   }
   if (const auto later = later_.find(id); later != later_.end()) {
-    if (info.incarnation >= later->second.info.incarnation) {
-      later->second = {info, text};
+    auto& last = later->second.back();
+    if (info.incarnation > last.info.incarnation) {
+      later->second.push_back({info, text});
+    } else if (info.incarnation == last.info.incarnation) {
+      last = {info, text};
     }
     return;
   }
-  if (info.state == PeerState::present) {
-    if (info.incarnation != entry.incarnation) {
-      lose(id, PeerState::lost, fmt::format("{} is lost: it was started again", host_.peer_name(id)));
-      probes_.erase(id);
-      if (handlers_.empty()) {  // nobody knows the incarnation that was lost
-        std::erase_if(losses_, [id](const Loss& loss) { return loss.id == id; });
-      } else if (is_untold(id)) {
-        later_[id] = {info, text};
-        return;
-      }
-    } else if (entry.state == PeerState::lost) {
-      return;  // its lock has proven its end, which the hub did not know yet
+  if (info.incarnation > entry.incarnation && entry.state != PeerState::absent) {
+    lose(id, PeerState::lost, fmt::format("{} is lost: it was started again", host_.peer_name(id)));
+    probes_.erase(id);
+    if (handlers_.empty()) {  // nobody knows the incarnation that was lost
+      std::erase_if(losses_, [id](const Loss& loss) { return loss.id == id; });
+    } else if (is_untold(id)) {
+      later_[id].push_back({info, text});
+      return;
     }
+    enter(id, entry, info, text);
+  } else if (entry.state == PeerState::absent) {
+    enter(id, entry, info, text);
+  } else if (info.state != PeerState::present) {
+    lose(id, info.state, text.empty() ? fmt::format("{} is lost", host_.peer_name(id)) : text);
+  } else if (entry.state == PeerState::present) {
     entry = info;
-    return;
-  }
-  if (entry.state == PeerState::absent && info.state != PeerState::absent) {
-    // It has come and gone before this process heard of it. A receive may wait for it all the same.
-    entry = info;
+  }  // else its lock has proven its end, which the hub did not know yet
+}
+
+// Puts an incarnation into the table of which nothing was known before. It may have come and gone since: it is lost
+// then, since a receive may wait for it all the same, and what it has sent is still to be taken.
+void Liveness::enter(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text) {
+  entry = info;
+  if (info.state == PeerState::left || info.state == PeerState::lost) {
     entry.state = PeerState::present;
-  }
-  if (entry.state == PeerState::present) {
     lose(id, info.state, text.empty() ? fmt::format("{} is lost", host_.peer_name(id)) : text);
   }
 }
@@ -238,12 +244,16 @@ void Liveness::enter_later(channel::PeerId id) {
   if (entry == nullptr || later == later_.end() || is_untold(id)) {
     return;
   }
-  *entry = later->second.info;
-  if (entry->state == PeerState::lost) {
-    const auto& text = later->second.text;
-    loss_texts_[id] = text.empty() ? fmt::format("{} is lost", host_.peer_name(id)) : text;
+  const Later next = std::move(later->second.front());
+  later->second.pop_front();
+  const bool is_last = later->second.empty();
+  if (is_last) {
+    later_.erase(later);
   }
-  later_.erase(later);
+  enter(id, *entry, next.info, next.text);
+  if (!is_last) {
+    lose(id, PeerState::lost, fmt::format("{} is lost: it was started again", host_.peer_name(id)));
+  }
 }
 
 }  // namespace couplet::universe

@@ -4,7 +4,9 @@
 // Below: os (locks). docs/liveness.md says which death is noticed by which proof and within what time. Invariants: no
 // peer is declared dead because of age, silence or a number; a peer is lost at most once in each incarnation; a loss is
 // kept until a handler has been told; the handlers are told of a loss while the table still shows the incarnation that
-// was lost, so that a peer that was started again at once is first lost for all layers, and then returns for all.
+// was lost, so that a peer that was started again at once is first lost for all layers, and then returns for all; this
+// holds for each incarnation, also for one that has come and gone before this process heard of it, since what it has
+// sent must arrive.
 // Tests: tests/unit/universe/liveness_test.cpp, tests/universe/test_deaths.py.
 #pragma once
 
@@ -83,13 +85,14 @@ class Liveness {
     Status why;
   };
 
-  // What the hub has said of an incarnation after one whose loss is not told yet.
+  // What the hub has said last of an incarnation after one whose loss is not told yet.
   struct Later {
     PeerInfo info;
     std::string text;
   };
 
   void lose(channel::PeerId id, PeerState state, const std::string& text);
+  void enter(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
   void enter_later(channel::PeerId id);
   [[nodiscard]] bool is_untold(channel::PeerId id) const noexcept;
   void look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe);
@@ -107,8 +110,8 @@ class Liveness {
   std::unordered_map<channel::PeerId, std::uint64_t> page_gone_since_ns_;
   std::vector<channel::PeerId> round_;  // the peers on this node that are still to be checked
   std::uint64_t next_round_ns_ = 0;
-  std::deque<Loss> losses_;  // not yet told
-  std::unordered_map<channel::PeerId, Later> later_;
+  std::deque<Loss> losses_;                                       // not yet told
+  std::unordered_map<channel::PeerId, std::deque<Later>> later_;  // none is empty
   bool telling_ = false;
   std::vector<Handler> handlers_;
 };

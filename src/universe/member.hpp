@@ -48,8 +48,7 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   [[nodiscard]] SeriesRegistry& registry() noexcept override { return *this; }
   [[nodiscard]] os::ProcessPage& page() noexcept override { return *page_; }
   [[nodiscard]] os::Doorbell& doorbell() noexcept override { return *doorbell_; }
-  [[nodiscard]] const channel::Secret& secret() const noexcept override { return options_.secret; }
-  [[nodiscard]] channel::Protection protection() const noexcept override { return protection_; }
+  [[nodiscard]] Security security() const noexcept override { return {options_.secret, protection_}; }
   Status attach(engine::Engine* engine) override;
   [[nodiscard]] Status hub() const override { return hub_status_; }
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
@@ -61,8 +60,8 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
     }
   }
   void on_call_back(std::function<void(channel::PeerId)> handler) override { call_back_ = std::move(handler); }
-  Status alive(channel::PeerId id) override { return liveness_.alive(id); }
   Status alive(channel::PeerId id, std::uint16_t incarnation) override { return liveness_.alive(id, incarnation); }
+  bool catch_up(CatchUp extent) override;
   Status leave(std::uint64_t deadline_ns) override;
 
   // SeriesRegistry

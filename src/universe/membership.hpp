@@ -59,6 +59,13 @@ struct Identity {
 // these.
 Result<Identity> identity_from_launcher();
 
+enum class CatchUp : std::uint8_t { read, ask };
+
+struct Security {
+  const channel::Secret& secret;
+  channel::Protection protection;
+};
+
 // A process of the universe: a rank of a program, or a relay (rank and program are then -1).
 class Membership {
  public:
@@ -91,8 +98,7 @@ class Membership {
   [[nodiscard]] virtual os::ProcessPage& page() noexcept = 0;
   [[nodiscard]] virtual os::Doorbell& doorbell() noexcept = 0;
   // The secret that the processes of the universe prove to each other, and the protection of what is sent over sockets.
-  [[nodiscard]] virtual const channel::Secret& secret() const noexcept = 0;
-  [[nodiscard]] virtual channel::Protection protection() const noexcept = 0;
+  [[nodiscard]] virtual Security security() const noexcept = 0;
   // From now on, the engine polls the connection to the hub, and calls that wait poll everything else meanwhile.
   // nullptr: from now on, it does not.
   virtual Status attach(engine::Engine* engine) = 0;
@@ -111,13 +117,21 @@ class Membership {
   virtual void cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& refusals) = 0;
   // Sets the one handler that is called from poll when a peer, in its present incarnation, asks this process to dial.
   virtual void on_call_back(std::function<void(channel::PeerId from)> handler) = 0;
-  // Returns ok while `id` may still answer, else peer_lost, with its name and the proof. Checks the lock of a peer on
-  // this node.
-  virtual Status alive(channel::PeerId id) = 0;
-  // Does the same for one incarnation of the peer, and also returns peer_lost if a later one is known.
+  // Returns ok while that incarnation of `id` may still answer, else peer_lost, with its name and the proof; also if a
+  // later one is known. Checks the lock of a peer on this node.
   virtual Status alive(channel::PeerId id, std::uint16_t incarnation) = 0;
+  // Reads what the hub has sent. CatchUp::ask: first waits until this process knows all that the hub knew when this
+  // was called, for at most a second, and not if the hub is away or inside of a poll. This is to be done before a call
+  // fails because of a peer that is gone: a message of a third process, which has known earlier that the peer is back,
+  // may have led to that call. Returns true if the handlers of on_lost have not been told of all losses yet.
+  virtual bool catch_up(CatchUp extent) = 0;
   // Says goodbye to the hub. The slots of a writer stay as long as docs/formats/series.md says.
   virtual Status leave(std::uint64_t deadline_ns) = 0;
 };
+
+// Returns ok while `id` may still answer in its present incarnation, else peer_lost, with its name and the proof.
+inline Status alive(Membership& membership, channel::PeerId id) {
+  return membership.alive(id, membership.peer(id).incarnation);
+}
 
 }  // namespace couplet::universe

@@ -63,3 +63,21 @@ def tell(process: subprocess.Popen[str]) -> None:
     assert process.stdin is not None
     process.stdin.write("go on\n")
     process.stdin.flush()
+
+
+def test_ranks_that_come_again_together(make_world: Callable[..., World]) -> None:
+    """The host is greeted by one rank of the guest, and calls another one, which the hub has let in just now."""
+    world = make_world("host:1,guest:2")
+    program = str(BUILD / "tests" / "programs" / "return_together")
+    host = world.start([program, "host", str(LIVES)])
+    for life in range(LIVES):
+        guests = [world.start([program, "guest", str(rank), str(life), str(LIVES)]) for rank in (0, 1)]
+        for each in (host, *guests):
+            line = read_line(each)
+            assert line == f"life {life}\n", f"{each.args[1]}: {line}"
+        for guest in guests if life < LIVES - 1 else ():
+            guest.kill()
+            guest.wait(WATCHDOG_S)
+    assert read_line(host) == "done\n"
+    for each in (host, *guests):
+        world.finish(each).check()

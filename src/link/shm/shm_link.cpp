@@ -134,8 +134,9 @@ std::string where_of(const ShmPeer& peer) {
 }
 
 bool belongs_to(const wire::RingHeader& header, const ShmPeer& owner, std::size_t side) noexcept {
+  const bool is_known = owner.memory_nonce != ShmPeer::unknown_nonce;
   return header.peers[side] == owner.peer && header.incarnations[side] == owner.incarnation &&
-         header.nonces[side] == owner.memory_nonce;
+         (!is_known || header.nonces[side] == owner.memory_nonce);
 }
 
 }  // namespace

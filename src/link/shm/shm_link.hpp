@@ -31,7 +31,9 @@ struct ShmOptions {
 struct ShmPeer {
   std::uint32_t peer = 0;
   std::uint32_t incarnation = 0;
-  std::uint64_t memory_nonce = 0;
+  // Of a peer that has ended before this process was told of it. Its page is gone, and only its ring can be read.
+  static constexpr std::uint64_t unknown_nonce = 0;
+  std::uint64_t memory_nonce = unknown_nonce;
 };
 
 // Returns the shape of the next ring of a process whose other rings take `used_bytes`: the largest one, up to

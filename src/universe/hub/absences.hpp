@@ -42,6 +42,10 @@ class Absences {
     const auto found = members_.find(peer);
     return found != members_.end() && found->second.patience.cause == Cause::broken_connection;
   }
+  // Returns true if its connection has broken, and nothing shows yet whether its process lives.
+  [[nodiscard]] bool is_in_doubt(channel::PeerId peer) const {
+    return was_cut_off(peer) && !members_.at(peer).was_seen_alive;
+  }
   // Another member cannot reach it.
   void doubt(channel::PeerId peer) {
     if (const auto found = members_.find(peer); found != members_.end()) {
@@ -80,6 +84,7 @@ class Absences {
     if (const auto found = members_.find(peer); found != members_.end()) {
       found->second.unreachable_since_ns = now_ns;
       found->second.refusing_until_ns = os::never;
+      found->second.was_seen_alive = true;
       found->second.told = false;
     }
   }
@@ -124,6 +129,7 @@ class Absences {
     std::uint64_t refusing_until_ns = os::never;  // never: its port has not refused a call
     bool told = false;                            // newly_unreachable() has returned it
     bool doubted = false;
+    bool was_seen_alive = false;
     std::string why;
   };
   std::map<channel::PeerId, Absence> members_;

@@ -186,6 +186,9 @@ void HubState::flush(std::uint64_t now_ns) {
       }
     }
   }
+  for (const auto program : std::exchange(entering_.with_next_batch, {})) {
+    release(program);
+  }
 }
 
 // Tells one member now what the next batch will tell all.
@@ -351,66 +354,17 @@ void HubState::take(ConnectionId connection, Client& client, const PresentMessag
   if (client.place.relay) {
     series_.relay_came(seat.info.node, client.peer);
   }
-  may_enter_[client.place.program].insert(connection);
+  entering_.waiting[client.place.program].insert(connection);
   release(client.place.program);
 }
 
-// A program may have become complete: lets its waiting ranks in, or all ranks if the universe is complete with it.
-void HubState::release(std::int32_t program) {
-  if (after_restart_.recovering || (program >= 0 && !seats_.program(program).full())) {
+void HubState::take(ConnectionId connection, Client& client, const CatchUpMessage& message, std::uint64_t /*now_ns*/) {
+  if (client.phase != Phase::released) {
+    refuse(connection, client, {Code::protocol, "message 'catch_up' out of turn"});
     return;
   }
-  if (!complete_) {
-    if (!seats_.required_are_present()) {
-      return;
-    }
-    complete_ = true;
-    outbox_.note({.name = "complete", .programs = seats_.infos()});
-    release_all();
-    return;
-  }
-  const auto waiting = may_enter_.find(program);
-  if (waiting == may_enter_.end()) {
-    return;
-  }
-  const auto connections = std::exchange(waiting->second, {});
-  for (const auto connection : connections) {
-    auto& client = clients_.at(connection);
-    client.phase = Phase::released;
-    ++released_;
-    joining_.erase(connection);
-    for (const auto& payload : welcome()) {
-      outbox_.say(connection, payload);
-    }
-  }
-}
-
-void HubState::release_all() {
-  release(-1);
-  for (std::size_t program = 0; program < seats_.programs().size(); ++program) {
-    release(static_cast<std::int32_t>(program));
-  }
-}
-
-const std::vector<Payload>& HubState::welcome() {
-  if (!welcome_.empty()) {
-    return welcome_;
-  }
-  for (const auto& message : seats_.node_names(max_nodes_per_message)) {
-    welcome_.push_back(payload_of(message));
-  }
-  const auto add = [&](std::vector<Payload> payloads) {
-    std::move(payloads.begin(), payloads.end(), std::back_inserter(welcome_));
-  };
-  auto states = changes_.reasons();
-  states.push_back({{}, seats_.runs()});
-  add(encode_states(states));
-  if (tells_contacts()) {
-    add(encode_contacts(seats_.contacts(0, seats_.rank_count())));
-    add(encode_contacts(seats_.relay_contacts()));
-  }
-  welcome_.push_back(payload_of(CompleteMessage{}));
-  return welcome_;
+  tell_changes(connection);
+  outbox_.answer(connection, message.request, {});
 }
 
 void HubState::take(ConnectionId connection, Client& client, const ContactsOfMessage& message,
@@ -461,7 +415,7 @@ void HubState::gone(ConnectionId connection, Client& client, PeerState state, co
   const bool was_present = client.phase == Phase::present || client.phase == Phase::released;
   client.phase = Phase::refused;
   series_.drop(connection);
-  may_enter_[client.place.program].erase(connection);
+  entering_.waiting[client.place.program].erase(connection);
   auto* const seat = seats_.find(client.place);
   seats_.vacate(connection, client.place);
   if (!was_present) {

@@ -130,6 +130,7 @@ class HubState {
   void take(ConnectionId connection, Client& client, const LeaveMessage& message, std::uint64_t now_ns);
   void take(ConnectionId connection, Client& client, const ContactsOfMessage& message, std::uint64_t now_ns);
   void take(ConnectionId connection, Client& client, const CallMeBackMessage& message, std::uint64_t now_ns);
+  void take(ConnectionId connection, Client& client, const CatchUpMessage& message, std::uint64_t now_ns);
   // recovery.cpp
   void take(ConnectionId connection, Client& client, const RejoinMessage& message, std::uint64_t now_ns);
   void take(ConnectionId connection, Client& client, const RecordMessage& message, std::uint64_t now_ns);
@@ -141,9 +142,6 @@ class HubState {
   Status admit(ConnectionId connection, Client& client, const JoinMessage& message);
   void settle_sizes();
   void place(ConnectionId connection, Client& client);
-  void release(std::int32_t program);
-  void release_all();
-  [[nodiscard]] const std::vector<Payload>& welcome();
   void gone(ConnectionId connection, Client& client, PeerState state, const std::string& why, std::uint64_t now_ns);
   void tell_changes(ConnectionId connection);
   [[nodiscard]] bool tells_contacts() const;
@@ -156,6 +154,11 @@ class HubState {
   void note(const char* name, const Client& client, const std::string& text = {});
   [[nodiscard]] std::string client_name(const Client& client) const;
   [[nodiscard]] Asker asker(ConnectionId connection, const Client& client) const;
+
+  // letting_in.cpp
+  void release(std::int32_t program);
+  void release_all();
+  [[nodiscard]] const std::vector<Payload>& welcome();
 
   // recovery.cpp: after a restart of the hub, or a reset of a connection
   [[nodiscard]] bool is_still_connected(const RejoinMessage& message, const Place& place) const;
@@ -179,8 +182,12 @@ class HubState {
   std::int32_t members_ = 0;         // the ranks that are admitted or awaited, and have not gone
   std::size_t released_ = 0;
   Clients clients_;
-  std::set<ConnectionId> joining_;                            // neither released nor refused, so that a deadline runs
-  std::map<std::int32_t, std::set<ConnectionId>> may_enter_;  // present and not yet released, by program (-1: relays)
+  std::set<ConnectionId> joining_;  // neither released nor refused, so that a deadline runs
+  struct Entering {
+    std::map<std::int32_t, std::set<ConnectionId>> waiting;  // present and not yet released, by program (-1: relays)
+    std::set<std::int32_t> with_next_batch;                  // the programs that are released when it has been told
+  };
+  Entering entering_;
   std::vector<Payload> welcome_;     // what a member is told at its release; empty: to be encoded again
   std::uint64_t idle_since_ns_ = 0;  // since when only readers, or no members at all, are left
   Absences absences_;                // the members that were cut off or that are awaited

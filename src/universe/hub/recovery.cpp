@@ -47,7 +47,7 @@ void HubState::cut_off(ConnectionId connection, const std::string& why, std::uin
   note("cut_off", client, fmt::format("{}: {}", client_name(client), why));
   released_ -= client.phase == Phase::released ? 1 : 0;
   joining_.erase(connection);
-  may_enter_[client.place.program].erase(connection);
+  entering_.waiting[client.place.program].erase(connection);
   series_.drop(connection);
   outbox_.caught_up(connection);
   auto& seat = *seats_.find(client.place);
@@ -80,6 +80,7 @@ std::vector<ListenerCalls::Target> HubState::cut_off() const {
 void HubState::seen_at_port(const ListenerCalls::Answer& answer, std::uint64_t now_ns) {
   if (answer.listens) {
     absences_.seen_listening(answer.peer, now_ns);
+    release(seats_.place_of(answer.peer).program);
   } else {
     absences_.seen_refusing(answer.peer, now_ns);
   }
@@ -203,7 +204,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
     client.since_ns = now_ns;
     client.deadline_ns = message.timeout_s < 0 ? UINT64_MAX : after(now_ns, std::min(message.timeout_s, 1e9));
     client.next_note_ns = now_ns + waiting_note_after_ns;
-    may_enter_[place.program].insert(connection);
+    entering_.waiting[place.program].insert(connection);
   }
   if (auto claimed = series_.claim(asker(connection, client), message.series, now_ns); !claimed.ok()) {
     refuse(connection, client, claimed);
@@ -360,6 +361,7 @@ void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t inc
   }
   if (state == PeerState::present) {
     absences_.seen_alive(peer, now_ns);
+    release(seats_.place_of(peer).program);
     return;
   }
   const auto place = seats_.place_of(peer);

@@ -94,6 +94,39 @@ TEST_F(CutOff, WhosePortRefusesCallsIsLostAfterThePatience) {
   EXPECT_EQ(world_.last<RefusedMessage>(rejoin(member(2))).code, Code::peer_lost) << "too late";
 }
 
+// Ranks 0 and 1 were killed together. Rank 0 joined again, and met members that did not know yet that rank 1 was dead.
+TEST_F(CutOff, AProgramIsLetInWhenItIsKnownWhichOfItsRanksLive) {
+  world_.reset(ocean1_);
+  world_.cut(ocean0_, "it was killed");
+  const auto first = world_.join("ocean", 0, 2);
+  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  world_.hub().seen({1, 1, PeerState::lost, 0, 0}, "its lock is free", world_.now_ns());
+  world_.advance(0.1);
+  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  const auto second = world_.join("ocean", 1, 2);
+  EXPECT_TRUE(world_.has<CompleteMessage>(first) && world_.has<CompleteMessage>(second));
+}
+
+TEST_F(CutOff, ARankIsLetInBesideOneThatIsCutOffAndHoldsItsLock) {
+  world_.reset(ocean1_);
+  world_.cut(ocean0_, "it was killed");
+  const auto first = world_.join("ocean", 0, 2);
+  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  world_.hub().seen({1, 1, PeerState::present, 0, 0}, "", world_.now_ns());
+  world_.advance(0.1);
+  EXPECT_TRUE(world_.has<CompleteMessage>(first));
+}
+
+TEST_F(CutOff, ARankIsLetInBesideOneThatIsCutOffAndListens) {
+  world_.reset(ocean1_);
+  world_.cut(ocean0_, "it was killed");
+  const auto first = world_.join("ocean", 0, 2);
+  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  world_.hub().seen_at_port({1, true}, world_.now_ns());
+  world_.advance(0.1);
+  EXPECT_TRUE(world_.has<CompleteMessage>(first));
+}
+
 // A cable that is cut for longer than the hub's system tries to send, or a firewall: nothing proves a death.
 TEST_F(CutOff, WhoCannotBeReachedIsNotLostForAMinuteAndTheOthersAreTold) {
   world_.reset(nowcast_);

@@ -81,7 +81,7 @@ TEST_F(ComputingMember, IsNotDeadAfterThousandsOfMessagesOfTheHub) {
   }
   for (const auto until = os::deadline_after(7); os::now_ns() < until;) {  // longer than any time of a connection
     ASSERT_EQ(nowcast_->registry().find("nothing", -1, os::deadline_after(0.2)).code(), Code::not_yet);
-    ASSERT_TRUE(nowcast_->alive(0).ok()) << nowcast_->alive(0).text();
+    ASSERT_TRUE(universe::alive(*nowcast_, 0).ok()) << universe::alive(*nowcast_, 0).text();
   }
   EXPECT_TRUE(ocean_catches_up());
   EXPECT_TRUE(ocean_->hub().ok()) << ocean_->hub().text();
@@ -99,8 +99,9 @@ TEST_F(ComputingMember, LearnsTheNewestStateAfterMoreThanIsKeptForIt) {
   leave(*other_);
   other_.reset();
   EXPECT_TRUE(ocean_catches_up());
-  EXPECT_TRUE(test::eventually([&] { return ocean_->alive(2).code() == Code::peer_lost; }));
-  EXPECT_NE(ocean_->alive(2).text().find("program 'other' rank 0"), std::string::npos) << ocean_->alive(2).text();
+  EXPECT_TRUE(test::eventually([&] { return universe::alive(*ocean_, 2).code() == Code::peer_lost; }));
+  EXPECT_NE(universe::alive(*ocean_, 2).text().find("program 'other' rank 0"), std::string::npos)
+      << universe::alive(*ocean_, 2).text();
   EXPECT_TRUE(ocean_->hub().ok()) << ocean_->hub().text();
   end();
 }

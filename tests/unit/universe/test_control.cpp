@@ -39,7 +39,8 @@ std::vector<MemberMessage> member_messages() {
           rejoin,
           RecordMessage{"eta", 4, {3, 0, "abc"}},
           SeenMessage{runs, {{1, 0, contact}}},
-          CallMeBackMessage{3, 2, {{1, 2}, 3, 4, 5}}};
+          CallMeBackMessage{3, 2, {{1, 2}, 3, 4, 5}},
+          CatchUpMessage{12}};
 }
 
 std::vector<HubMessage> hub_messages() {

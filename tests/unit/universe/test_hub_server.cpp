@@ -21,11 +21,11 @@ TEST_F(HubServerTest, TwoUniversesInOneProcess) {
   ASSERT_TRUE(there.ok()) << there.status().text();
   EXPECT_NE((*here)->run_id(), (*there)->run_id());
   EXPECT_NE((*here)->node_directory(), (*there)->node_directory());
-  EXPECT_EQ((*here)->protection(), channel::Protection::none);
-  EXPECT_EQ((*there)->protection(), channel::Protection::encrypted);
+  EXPECT_EQ((*here)->security().protection, channel::Protection::none);
+  EXPECT_EQ((*there)->security().protection, channel::Protection::encrypted);
   leave(**here);
   EXPECT_TRUE((*there)->hub().ok());
-  EXPECT_TRUE((*there)->alive(0).ok());
+  EXPECT_TRUE(universe::alive(**there, 0).ok());
   leave(**there);
 }
 
@@ -39,12 +39,12 @@ TEST_F(HubServerTest, TwoRanksInOneProcessSeeEachOther) {
   ASSERT_TRUE(other.ok()) << other.status().text();
   EXPECT_EQ((*member)->peer(1).memory_nonce,
             (*os::PeerPage::open((*member)->node_directory(), 1))->header().memory_nonce);
-  EXPECT_TRUE((*member)->alive(1).ok());
+  EXPECT_TRUE(universe::alive(**member, 1).ok());
   leave(**other);
   other = Status(Code::internal);
-  EXPECT_TRUE(test::eventually([&] { return (*member)->alive(1).code() == Code::peer_lost; }));
-  EXPECT_EQ((*member)->alive(1).text().find("program 'ocean' rank 1 (universe rank 1)"), 0U);
-  EXPECT_NE((*member)->alive(1).text().find("has left"), std::string::npos);
+  EXPECT_TRUE(test::eventually([&] { return universe::alive(**member, 1).code() == Code::peer_lost; }));
+  EXPECT_EQ(universe::alive(**member, 1).text().find("program 'ocean' rank 1 (universe rank 1)"), 0U);
+  EXPECT_NE(universe::alive(**member, 1).text().find("has left"), std::string::npos);
   leave(**member);
 }
 
@@ -158,7 +158,7 @@ TEST_F(HubServerTest, LossesAreToldOnceAndFromPoll) {
   EXPECT_TRUE(engine.wait([&] { return !told.empty(); }, os::deadline_after(20), [] { return "a loss"; }).ok());
   for (int round = 0; round < 10; ++round) {
     engine.poll();
-    EXPECT_FALSE((*member)->alive(1).ok());
+    EXPECT_FALSE(universe::alive(**member, 1).ok());
   }
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].find("program 'nowcast' rank 0 (universe rank 1) on host "), 0U) << told[0];

@@ -452,6 +452,57 @@ TEST(HubState, AnAnswerComesAfterTheChangesBeforeIt) {
   EXPECT_EQ(world.known_nonce(nowcast, 0), 3U);
 }
 
+// A rank greeted a member at once, which then asked for another rank of the program and was told that it is lost.
+TEST(HubState, WhoIsLetInIsKnownToAll) {
+  HubWorld world("ocean:2,nowcast:1");
+  const auto nowcast = world.join("nowcast", 0, 1);
+  const std::array earlier = {world.join("ocean", 0, 2), world.join("ocean", 1, 2)};
+  world.tell_at_once(false);
+  world.advance(1);
+  world.cut(earlier[0]);
+  world.cut(earlier[1]);
+  world.advance(0);
+  const auto told_before = world.changes(nowcast).size();
+  const std::array again = {world.join("ocean", 0, 2), world.join("ocean", 1, 2)};
+  EXPECT_EQ(world.changes(nowcast).size(), told_before);
+  EXPECT_FALSE(world.has<CompleteMessage>(again[0]));
+  world.advance(0.1);
+  EXPECT_EQ(world.known(nowcast, 1).state, PeerState::present);
+  EXPECT_TRUE(world.has<CompleteMessage>(again[0]) && world.has<CompleteMessage>(again[1]));
+}
+
+TEST(HubState, WhoIsLetInLaterMayDieBefore) {
+  HubWorld world("ocean:2,nowcast:1");
+  world.join("nowcast", 0, 1);
+  const std::array earlier = {world.join("ocean", 0, 2), world.join("ocean", 1, 2)};
+  world.tell_at_once(false);
+  world.advance(1);
+  world.cut(earlier[0]);
+  world.cut(earlier[1]);
+  world.advance(0);
+  const auto first = world.join("ocean", 0, 2);
+  world.cut(world.join("ocean", 1, 2), "it was killed again");
+  world.advance(0.1);
+  EXPECT_FALSE(world.has<CompleteMessage>(first));
+  world.join("ocean", 1, 2);
+  world.advance(0.1);
+  EXPECT_TRUE(world.has<CompleteMessage>(first));
+}
+
+TEST(HubState, WhoCatchesUpIsToldAllChangesBeforeTheAnswer) {
+  HubWorld world("ocean:1,nowcast:1");
+  const auto ocean = world.join("ocean", 0, 1);
+  const auto nowcast = world.join("nowcast", 0, 1);
+  world.tell_at_once(false);
+  world.advance(1);
+  world.cut(ocean);
+  EXPECT_TRUE(world.changes(nowcast).empty());
+  world.send(nowcast, CatchUpMessage{5});
+  EXPECT_EQ(world.changes(nowcast).back().state, PeerState::lost);
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).request, 5U);
+  EXPECT_EQ(world.last<AnswerMessage>(nowcast).code, Code::ok);
+}
+
 // A sentence that members do not accept was HUB_LOST for them.
 TEST(HubState, TheListOfTwoHundredMissingProgramsIsBounded) {
   std::string programs;

@@ -78,7 +78,7 @@ Result<os::Descriptor> call(universe::Membership& member, channel::PeerId peer) 
   self.run_id = member.run_id();
   self.features = universe::handshake_features(channel::Protection::none);
   const std::string name = member.peer_name(peer);
-  auto handshake = channel::Handshake::initiate(member.secret(), self, {peer, info.incarnation}, name);
+  auto handshake = channel::Handshake::initiate(member.security().secret, self, {peer, info.incarnation}, name);
   for (const auto deadline = os::deadline_after(10); os::now_ns() < deadline;) {
     pollfd entry{socket.number(), static_cast<short>(handshake.output().empty() ? POLLIN : POLLIN | POLLOUT), 0};
     static_cast<void>(::poll(&entry, 1, 100));
@@ -195,7 +195,7 @@ class Session {
       }
     } else if (word == "alive") {
       line >> number;
-      say("alive " + words(member_->alive(static_cast<channel::PeerId>(number))));
+      say("alive " + words(universe::alive(*member_, static_cast<channel::PeerId>(number))));
     } else if (word == "hub") {
       const auto status =
           engine_.wait([&] { return !member_->hub().ok(); }, os::deadline_after(20), [] { return "the hub's end"; });
