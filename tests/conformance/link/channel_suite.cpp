@@ -17,7 +17,8 @@ using test::message_header;
 using test::Recorder;
 using test::Sent;
 
-// Channels over the two ends. Over a loopback there is one channel, and both ends are the same.
+// Channels over the two ends. Over a loopback there is one channel, and both ends are the same. What is
+// sent has to live longer than they: they finish it when they end.
 struct Ends {
   explicit Ends(std::unique_ptr<Connection> made) : connection(std::move(made)) {
     const bool loopback = connection->loopback();
@@ -77,8 +78,8 @@ std::string text_of(std::size_t number, std::size_t size) {
 }  // namespace
 
 TEST_P(ChannelConformance, queued_frames_of_many_sizes_arrive_in_order) {
-  Ends ends(GetParam().make());
   std::deque<Sent> sent;
+  Ends ends(GetParam().make());
   Random random(1);
   const std::size_t largest = ends.first->traits().largest_payload;
   for (int number = 0; number < 300; ++number) {
@@ -99,8 +100,8 @@ TEST_P(ChannelConformance, queued_frames_of_many_sizes_arrive_in_order) {
 }
 
 TEST_P(ChannelConformance, try_send_and_send_keep_their_order) {
-  Ends ends(GetParam().make());
   std::deque<Sent> sent;
+  Ends ends(GetParam().make());
   std::vector<std::string> texts;
   for (int number = 0; number < 3000; ++number) {
     const std::string text = text_of(static_cast<std::size_t>(number), static_cast<std::size_t>(number) % 700);
@@ -121,12 +122,12 @@ TEST_P(ChannelConformance, try_send_and_send_keep_their_order) {
 }
 
 TEST_P(ChannelConformance, answers_from_inside_callbacks) {
+  std::deque<Sent> sent;
+  std::deque<Sent> answers;
   Ends ends(GetParam().make());
   if (ends.loopback()) {
     GTEST_SKIP() << GetParam().name << " has one end";
   }
-  std::deque<Sent> sent;
-  std::deque<Sent> answers;
   ends.at_second.on_frame = [&](Channel& from, const Recorder::Frame& frame) {
     from.send(answers.emplace_back(frame.payload + "!", frame.header.tag));
     return Status();
@@ -141,8 +142,8 @@ TEST_P(ChannelConformance, answers_from_inside_callbacks) {
 }
 
 TEST_P(ChannelConformance, shut_delivers_what_is_queued_and_both_are_told_the_end) {
-  Ends ends(GetParam().make());
   std::deque<Sent> sent;
+  Ends ends(GetParam().make());
   for (int number = 0; number < 100; ++number) {
     ends.first->send(sent.emplace_back(text_of(static_cast<std::size_t>(number), 10'000), number));
   }
@@ -155,6 +156,7 @@ TEST_P(ChannelConformance, shut_delivers_what_is_queued_and_both_are_told_the_en
 }
 
 TEST_P(ChannelConformance, a_channel_that_goes_without_shut_is_a_lost_peer) {
+  std::deque<Sent> sent;
   Ends ends(GetParam().make());
   if (ends.loopback()) {
     GTEST_SKIP() << GetParam().name << " has one end";
@@ -162,7 +164,6 @@ TEST_P(ChannelConformance, a_channel_that_goes_without_shut_is_a_lost_peer) {
   if (ends.first->may_resume()) {
     GTEST_SKIP() << GetParam().name << " has a session, so the channel waits for another lane";
   }
-  std::deque<Sent> sent;
   for (int number = 0; number < 20; ++number) {
     ends.first->send(sent.emplace_back("text", number));
   }
