@@ -19,7 +19,7 @@ Status UcxEndpoint::connect(std::string_view address, Failures failures) {
                      "UCX finds no way to the peer", made);
 }
 
-void UcxEndpoint::send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexcept {
+void UcxEndpoint::send_as(std::unique_ptr<UcxBlock> block, std::size_t bytes, std::uint32_t flags) noexcept {
   if (state_ != State::open || !failure_.ok()) {
     core_.give_back(std::move(block));
     return;
@@ -28,7 +28,7 @@ void UcxEndpoint::send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexc
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   // A rendezvous with a peer that has died may never end; and if it is broken off over tcp, UCX 1.13 ends the process.
-  how.flags = UCP_AM_SEND_FLAG_EAGER;
+  how.flags = UCP_AM_SEND_FLAG_EAGER | flags;
   how.cb.send = &UcxEndpoint::on_sent;
   how.user_data = block.get();
   ucs_status_ptr_t const request =

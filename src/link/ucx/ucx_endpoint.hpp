@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "link/ucx/ucx_core.hpp"
 
@@ -22,8 +23,13 @@ class UcxEndpoint {
   // Called once. Memory that processes of a node share is used only by endpoints that hear nothing of the end of the
   // peer, and both sides must agree about that: UCX has no failure handler for it.
   Status connect(std::string_view address, Failures failures);
+  // Sends the head of the block, which is the first message. UCX connects the endpoint for it, and holds it until the
+  // peer has answered.
+  void greet(std::unique_ptr<UcxBlock> block) noexcept { send_as(std::move(block), 0, UCP_AM_SEND_FLAG_REPLY); }
   // Sends the head and the first `bytes` of the block. After a failure it does nothing.
-  void send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexcept;
+  void send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexcept { send_as(std::move(block), bytes, 0); }
+  // Does UCX hold anything that leaves only when this process makes progress?
+  [[nodiscard]] bool holds_messages() const noexcept { return under_way_ != 0; }
   // Returns why nothing can be sent any longer, or ok.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   [[nodiscard]] ucp_ep_h handle() const noexcept { return handle_; }
@@ -46,6 +52,7 @@ class UcxEndpoint {
   static void on_flushed(void* request, ucs_status_t status, void* endpoint) noexcept;
   static void on_closed(void* request, ucs_status_t status, void* endpoint) noexcept;
   static void on_failure(void* endpoint, ucp_ep_h handle, ucs_status_t status) noexcept;
+  void send_as(std::unique_ptr<UcxBlock> block, std::size_t bytes, std::uint32_t flags) noexcept;
   void release() noexcept;
 
   UcxCore& core_;

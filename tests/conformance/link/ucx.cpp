@@ -145,6 +145,37 @@ TEST(UcxLink, WithoutAWayBothSidesAreToldWhy) {
   }
 }
 
+// Takes what arrives, and counts it.
+class Counting final : public link::FrameReceiver {
+ public:
+  std::byte* place(const wire::FrameHeader& /*header*/) override { return nullptr; }
+  bool arrived(const wire::FrameHeader& /*header*/, std::span<const std::byte> /*payload*/) override {
+    ++frames;
+    return true;
+  }
+  int frames = 0;
+};
+
+// A process that has sent a message may compute or read its input for as long as it likes.
+TEST(UcxLink, AFirstFrameArrivesAlthoughItsSenderCallsNothingFurther) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  for (const char* const transports : {test::ucx_memory, test::ucx_network}) {
+    for (const bool from_second : {false, true}) {
+      const auto pair = connect_over(test::ucx_over(transports));
+      link::Lane& sender = from_second ? *pair->second : *pair->first;
+      link::Lane& receiver = from_second ? *pair->first : *pair->second;
+      const std::array<std::byte, 100> payload{};
+      const auto header = wire::FrameHeader{.payload_bytes = payload.size()};
+      ASSERT_EQ(sender.push(header, payload, 0), static_cast<std::int64_t>(wire::frame_header_bytes + payload.size()));
+      Counting taken;
+      EXPECT_TRUE(test::eventually([&] { return receiver.poll(taken, 1) != 0; })) << transports;
+      EXPECT_EQ(taken.frames, 1) << transports;
+    }
+  }
+}
+
 TEST(UcxLink, OptionsWithoutSenseAreRefused) {
   link::UcxOptions options;
   options.max_unread_bytes = 1000;
