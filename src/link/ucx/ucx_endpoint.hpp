@@ -30,6 +30,7 @@ class UcxEndpoint {
   void send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexcept { send_as(std::move(block), bytes, 0); }
   // Does UCX hold anything that leaves only when this process makes progress?
   [[nodiscard]] bool holds_messages() const noexcept { return under_way_ != 0; }
+  [[nodiscard]] bool may_share_memory() const noexcept { return failures_ == Failures::not_told; }
   // Returns why nothing can be sent any longer, or ok.
   [[nodiscard]] const Status& failure() const noexcept { return failure_; }
   [[nodiscard]] ucp_ep_h handle() const noexcept { return handle_; }
