@@ -131,7 +131,7 @@ UcxLane::~UcxLane() {
   std::array<std::byte, 64> dropped{};
   static_cast<void>(::recv(connection_.socket.number(), dropped.data(), dropped.size(), MSG_DONTWAIT));
   if (failure_.ok() || failure_.code() == Code::end) {
-    endpoint().close();
+    endpoint().release();
   } else {
     endpoint().leave();
   }

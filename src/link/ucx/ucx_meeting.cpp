@@ -26,7 +26,7 @@ UcxMeeting::UcxMeeting(std::unique_ptr<UcxConnection> connection, const std::opt
 
 UcxMeeting::~UcxMeeting() {
   if (connection_ != nullptr && connection_->endpoint != nullptr && connection_->worker->mine()) {
-    connection_->endpoint->close();
+    connection_->endpoint->release();
   }
 }
 

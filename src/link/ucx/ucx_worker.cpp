@@ -179,11 +179,18 @@ wire::UcxIntroduction UcxCore::introduction(std::uint64_t token) const {
 }
 
 Result<UcxEndpoint*> UcxCore::connect(const wire::UcxIntroduction& peer) {
+  const auto known = std::find_if(endpoints.begin(), endpoints.end(),
+                                  [&](const auto& endpoint) { return endpoint->leads_to(peer.worker); });
+  if (known != endpoints.end()) {
+    (*known)->use();
+    return known->get();
+  }
   const wire::UcxIntroduction own = introduction(1);
   const bool share = own.shares_memory && peer.shares_memory && own.node == peer.node;
   auto endpoint = std::make_unique<UcxEndpoint>(*this);
   endpoints.reserve(endpoints.size() + 1);
   COUPLET_TRY(endpoint->connect(peer.worker, share ? UcxEndpoint::Failures::not_told : UcxEndpoint::Failures::told));
+  endpoint->use();
   return endpoints.emplace_back(std::move(endpoint)).get();
 }
 

@@ -22,10 +22,11 @@ std::vector<ExchangeCase> cases() {
   if (!test::ucx_is_there().ok()) {
     return {};
   }
-  // Not over UCX's own tcp: if a neighbour ends while UCX connects to it, UCX 1.13 ends the process (wireup_ep.c:241).
   std::vector<ExchangeCase> all;
   all.push_back({"rdma_flag", makers_over<exchange::RdmaFlagMaker>(test::ucx_memory)});
   all.push_back({"rdma_barrier", makers_over<exchange::RdmaBarrierMaker>(test::ucx_memory)});
+  all.push_back({"rdma_flag_tcp", makers_over<exchange::RdmaFlagMaker>(test::ucx_network)});
+  all.push_back({"rdma_barrier_tcp", makers_over<exchange::RdmaBarrierMaker>(test::ucx_network)});
   return all;
 }
 

@@ -26,12 +26,16 @@ struct UcxPair final : Connection {
   }
 };
 
-std::unique_ptr<Connection> connect_over(const link::UcxOptions& options,
-                                         const std::optional<link::SessionKeys>& keys = std::nullopt) {
+std::unique_ptr<UcxPair> workers_over(const link::UcxOptions& options) {
   auto connection = std::make_unique<UcxPair>();
   for (auto& worker : connection->workers) {
     worker = link::UcxWorker::open(options).value();
   }
+  return connection;
+}
+
+std::unique_ptr<Connection> connect(std::unique_ptr<UcxPair> connection,
+                                    const std::optional<link::SessionKeys>& keys = std::nullopt) {
   int ends[2];
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
   auto reversed = keys;
@@ -52,6 +56,11 @@ std::unique_ptr<Connection> connect_over(const link::UcxOptions& options,
   connection->first = first->lane().value();
   connection->second = second->lane().value();
   return connection;
+}
+
+std::unique_ptr<Connection> connect_over(const link::UcxOptions& options,
+                                         const std::optional<link::SessionKeys>& keys = std::nullopt) {
+  return connect(workers_over(options), keys);
 }
 
 link::UcxOptions small_records() {
@@ -200,6 +209,32 @@ TEST(UcxLink, ManyFramesArriveAlthoughTheirSenderCallsNothingFurther) {
     const int taken = push_frames(*pair->first, 1000);
     EXPECT_GT(taken, 10);
     expect_frames(*pair->second, taken, transports);
+  }
+}
+
+// Both processes have dialed, and one of the two meetings is given up when only one side has made an endpoint.
+TEST(UcxLink, ALongFrameArrivesAfterAMeetingThatOneSideHasGivenUp) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  for (const char* const transports : both_transports) {
+    for (const bool from_second : {false, true}) {
+      auto workers = workers_over(test::ucx_over(transports));
+      int ends[2];
+      ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+      {
+        const auto first = link::UcxMeeting::open(workers->workers[0], os::Descriptor(ends[0]), {}).value();
+        const auto second = link::UcxMeeting::open(workers->workers[1], os::Descriptor(ends[1]), {}).value();
+        ASSERT_EQ(first->poll().code(), Code::not_yet);
+        ASSERT_EQ(second->poll().code(), Code::not_yet);  // it has got the other introduction, and says hello
+      }
+      const auto pair = connect(std::move(workers));
+      link::Lane& sender = from_second ? *pair->second : *pair->first;
+      const std::vector<std::byte> payload(300'000);
+      const wire::FrameHeader header{.payload_bytes = static_cast<std::uint32_t>(payload.size())};
+      ASSERT_EQ(sender.push(header, payload, 0), static_cast<std::int64_t>(wire::frame_header_bytes + payload.size()));
+      expect_frames(from_second ? *pair->first : *pair->second, 1, transports);
+    }
   }
 }
 
