@@ -23,8 +23,8 @@ class UcxEndpoint {
   UcxEndpoint& operator=(const UcxEndpoint&) = delete;
   ~UcxEndpoint() = default;
 
-  // Called once, by the core. Memory that processes of a node share is used only by endpoints that hear nothing of the end of the
-  // peer, and both sides must agree about that: UCX has no failure handler for it.
+  // Called once, by the core. Memory that processes of a node share is used only by endpoints that hear nothing of the
+  // end of the peer, and both sides must agree about that: UCX has no failure handler for it.
   Status connect(std::string_view address, Failures failures);
   // Sends the head of the block, which is the first message. UCX connects the endpoint for it, and holds it until the
   // peer has answered.

@@ -30,9 +30,9 @@ constexpr int max_last_rounds = 1000;
 UcxAmount most_unread(const UcxConnection& connection) noexcept {
   const UcxOptions& options = connection.worker->options();
   const bool share = connection.endpoint->may_share_memory();
-  return {.records = share ? std::min(options.max_unread_records, options.max_shared_records)
-                           : options.max_unread_records,
-          .bytes = share ? std::min(options.max_unread_bytes, options.max_shared_bytes) : options.max_unread_bytes};
+  return {
+      .records = share ? std::min(options.max_unread_records, options.max_shared_records) : options.max_unread_records,
+      .bytes = share ? std::min(options.max_unread_bytes, options.max_shared_bytes) : options.max_unread_bytes};
 }
 
 class UcxLane final : public Lane {

@@ -66,7 +66,7 @@ bool shares_memory(const UcxOptions& options) {
 constexpr std::array<std::array<const char*, 2>, 2> queue_settings = {
     {{"MM_FIFO_SIZE", "256"}, {"MM_FIFO_RELEASE_FACTOR", "0.125"}}};
 
-// A user who has set the size keeps it. A version of UCX that has no such names does without.
+// A size that the user has set is kept. Another version of UCX that does not know the names ignores them.
 void widen_queue(const UcxCore& core, ucp_config_t* config) {
   constexpr std::array<const char*, 4> variables = {"UCX_MM_FIFO_SIZE", "UCX_POSIX_FIFO_SIZE", "UCX_SYSV_FIFO_SIZE",
                                                     "UCX_XPMEM_FIFO_SIZE"};
