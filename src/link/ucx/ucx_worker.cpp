@@ -235,9 +235,7 @@ UcxWorker::~UcxWorker() {
     }
     end_within(core.options.max_ending_ns);
     core.ucp.ucp_worker_destroy(core.worker);
-    for (auto& endpoint : core.endpoints) {
-      static_cast<void>(endpoint.release());  // UCX may still have had its address
-    }
+    core.endpoints.clear();  // UCX has had their addresses until here
   }
   for (ucp_mem_h const memory : core.buried_memory) {
     core.ucp.ucp_mem_unmap(core.context, memory);
