@@ -81,7 +81,7 @@ void UcxEndpoint::release() noexcept {
 
 void UcxEndpoint::leave() noexcept {
   release();
-  is_left_ = true;
+  is_left_ = user_count_ == 0;  // another lane of the same peer may have been made meanwhile
 }
 
 void UcxEndpoint::close() noexcept {
