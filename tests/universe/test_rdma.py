@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import pytest
 from launching import World
 from needs import require_ucx
 from pairs import start_program
+from quartet import Guest
 
 MakeWorld = Callable[..., World]
 
@@ -70,3 +72,29 @@ def test_they_need_the_link(make_world: MakeWorld) -> None:
         ended = world.finish(process)
         assert ended.status != 0
         assert "rdma_flag" in ended.errors + ended.output and "links" in ended.errors + ended.output, ended
+
+
+def test_a_killed_neighbor_is_reported(make_world: MakeWorld) -> None:
+    """In the middle of a round. Not over UCX's own tcp: there, UCX 1.13 often ends the process that goes on."""
+    world = make_world("guest:2")
+    extra = {"COUPLET_LINKS": "self,ucx,tcp", "COUPLET_UCX_TLS": "posix,cma", "COUPLET_EXCHANGE_METHOD": "rdma_flag"}
+    guests = [Guest(world, "guest", rank, 2, **extra) for rank in (0, 1)]
+    for rank, guest in enumerate(guests):
+        guest.ready()
+        guest.get("ring = universe.group.create_exchange('ring')")
+        guest.get("numbers = np.zeros(100)")
+        guest.get(f"ring.send(numbers, {1 - rank}) and None")
+        guest.get("found = np.zeros(100)")
+        guest.get(f"ring.receive(found, {1 - rank}) and None")
+        guest.say("ring.freeze()")
+    for guest in guests:
+        assert guest.hear().startswith("is ")
+        guest.say("[(ring.start(), ring.wait()) for each in range(10_000_000)] and None")
+    time.sleep(0.3)
+    guests[1].process.kill()
+    answer = guests[0].hear()
+    assert answer.startswith("error COUPLET_ERROR_PEER_LOST ") and "rank 1" in answer, answer
+    guests[0].get("ring.close()")
+    guests[0].leave()
+    world.kill()
+    world.clean()

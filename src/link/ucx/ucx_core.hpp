@@ -56,7 +56,8 @@ struct UcxCore {
   // Returns a block with room for so many bytes. Throws std::bad_alloc.
   std::unique_ptr<UcxBlock> take_block(std::size_t bytes);
   void give_back(std::unique_ptr<UcxBlock> block) noexcept;
-  // Makes an endpoint, which belongs to the core. Returns unsupported if UCX has no way to that worker; system.
+  // Returns the endpoint to that worker, which belongs to the core and gets one user more. Returns unsupported if UCX
+  // has no way to that worker; system.
   Result<UcxEndpoint*> connect(const wire::UcxIntroduction& peer);
   // Returns how this worker is introduced, with that token.
   [[nodiscard]] wire::UcxIntroduction introduction(std::uint64_t token) const;

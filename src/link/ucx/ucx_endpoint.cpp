@@ -1,9 +1,12 @@
 #include "link/ucx/ucx_endpoint.hpp"
 
+#include "base/assert.hpp"
+
 namespace couplet::link {
 
 Status UcxEndpoint::connect(std::string_view address, Failures failures) {
   failures_ = failures;
+  address_ = address;
   ucp_ep_params_t how{};
   how.field_mask =
       UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -19,7 +22,7 @@ Status UcxEndpoint::connect(std::string_view address, Failures failures) {
                      "UCX finds no way to the peer", made);
 }
 
-void UcxEndpoint::send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexcept {
+void UcxEndpoint::send_as(std::unique_ptr<UcxBlock> block, std::size_t bytes, std::uint32_t flags) noexcept {
   if (state_ != State::open || !failure_.ok()) {
     core_.give_back(std::move(block));
     return;
@@ -28,7 +31,7 @@ void UcxEndpoint::send(std::unique_ptr<UcxBlock> block, std::size_t bytes) noexc
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   // A rendezvous with a peer that has died may never end; and if it is broken off over tcp, UCX 1.13 ends the process.
-  how.flags = UCP_AM_SEND_FLAG_EAGER;
+  how.flags = UCP_AM_SEND_FLAG_EAGER | flags;
   how.cb.send = &UcxEndpoint::on_sent;
   how.user_data = block.get();
   ucs_status_ptr_t const request =
@@ -65,13 +68,33 @@ void UcxEndpoint::on_failure(void* endpoint, ucp_ep_h /*handle*/, ucs_status_t s
   }
 }
 
+void UcxEndpoint::use() noexcept {
+  ++user_count_;
+  is_left_ = false;
+}
+
+void UcxEndpoint::release() noexcept {
+  COUPLET_ASSERT(user_count_ > 0);
+  --user_count_;
+  core_.wants_sweep = true;
+}
+
+void UcxEndpoint::leave() noexcept {
+  release();
+  is_left_ = user_count_ == 0;  // another lane of the same peer may have been made meanwhile
+}
+
 void UcxEndpoint::close() noexcept {
   if (state_ != State::open) {
     return;
   }
   core_.wants_sweep = true;
-  if (!failure_.ok()) {
-    release();
+  if (is_left_ && failures_ == Failures::not_told) {
+    state_ = State::left;  // the end of the worker takes it along
+    return;
+  }
+  if (is_left_ || !failure_.ok()) {
+    end();
     return;
   }
   ucp_request_param_t how{};
@@ -98,30 +121,13 @@ void UcxEndpoint::on_flushed(void* request, ucs_status_t /*status*/, void* endpo
 void UcxEndpoint::sweep() noexcept {
   const bool is_over = state_ == State::flushed && under_way_ == 0;
   const bool is_lost = (state_ == State::flushed || state_ == State::flushing) && !failure_.ok();
-  if (is_over || is_lost) {
-    release();  // cancels what is under way
+  const bool is_unused = state_ == State::open && !failure_.ok() && user_count_ == 0;
+  if (is_over || is_lost || is_unused) {
+    end();  // cancels what is under way
   }
 }
 
-void UcxEndpoint::leave() noexcept {
-  if (failures_ == Failures::told) {
-    force();
-  } else if (state_ == State::open) {
-    state_ = State::left;  // the end of the worker takes it along
-  }
-}
-
-void UcxEndpoint::force() noexcept {
-  core_.wants_sweep = true;
-  if (failures_ == Failures::not_told) {
-    return;
-  }
-  if (state_ == State::open || state_ == State::flushing || state_ == State::flushed) {
-    release();
-  }
-}
-
-void UcxEndpoint::release() noexcept {
+void UcxEndpoint::end() noexcept {
   ucp_request_param_t how{};
   how.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
   how.flags = failures_ == Failures::told ? std::uint32_t{UCP_EP_CLOSE_FLAG_FORCE} : 0U;

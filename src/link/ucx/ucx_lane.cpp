@@ -26,11 +26,21 @@ constexpr std::uint64_t look_interval_ns = 5'000'000;
 constexpr int max_extra_records = 64;
 constexpr int max_last_rounds = 1000;
 
+// How much of a direction may be sent and not consumed. Both sides find the same.
+UcxAmount most_unread(const UcxConnection& connection) noexcept {
+  const UcxOptions& options = connection.worker->options();
+  const bool share = connection.endpoint->may_share_memory();
+  return {
+      .records = share ? std::min(options.max_unread_records, options.max_shared_records) : options.max_unread_records,
+      .bytes = share ? std::min(options.max_unread_bytes, options.max_shared_bytes) : options.max_unread_bytes};
+}
+
 class UcxLane final : public Lane {
  public:
   explicit UcxLane(UcxConnection connection)
       : connection_(std::move(connection)),
         options_(connection_.worker->options()),
+        most_(most_unread(connection_)),
         traits_{.name = "ucx",
                 .checked = true,
                 .checked_payload_bytes = options_.checked_payload_bytes,
@@ -82,6 +92,7 @@ class UcxLane final : public Lane {
 
   UcxConnection connection_;
   const UcxOptions& options_;
+  UcxAmount most_;
   LaneTraits traits_;
   std::unique_ptr<wire::RecordSeal> send_seal_;
   std::unique_ptr<wire::RecordSeal> receive_seal_;
@@ -120,7 +131,7 @@ UcxLane::~UcxLane() {
   std::array<std::byte, 64> dropped{};
   static_cast<void>(::recv(connection_.socket.number(), dropped.data(), dropped.size(), MSG_DONTWAIT));
   if (failure_.ok() || failure_.code() == Code::end) {
-    endpoint().close();
+    endpoint().release();
   } else {
     endpoint().leave();
   }
@@ -149,9 +160,10 @@ std::size_t UcxLane::plain_room() const noexcept {
   const std::uint64_t records = sending_.sent.records - std::min(credit.records, sending_.sent.records);
   const std::uint64_t bytes = sending_.sent.bytes - std::min(credit.bytes, sending_.sent.bytes);
   const std::size_t most = send_seal_ ? wire::record_plain_bytes : options_.record_bytes;
-  const bool is_full =
-      records >= options_.max_unread_records || bytes + most + seal_added_bytes > options_.max_unread_bytes;
-  return is_full || !endpoint().failure().ok() ? 0 : most;
+  const bool is_full = records >= most_.records || bytes + most + seal_added_bytes > most_.bytes;
+  // What UCX holds of a lane over shared memory waits for room at the receiver, as what follows would do.
+  const bool is_held = endpoint().may_share_memory() && endpoint().holds_messages();
+  return is_full || is_held || !endpoint().failure().ok() ? 0 : most;
 }
 
 std::int64_t UcxLane::push(const wire::FrameHeader& header, std::span<const std::byte> payload, std::uint64_t offset) {
@@ -219,8 +231,8 @@ void UcxLane::shut() noexcept {
 void UcxLane::give_credit() noexcept {
   const UcxAmount& consumed = inbox().consumed();
   UcxAmount& told = receiving_.told;
-  if ((consumed.records - told.records) * credit_parts < options_.max_unread_records &&
-      (consumed.bytes - told.bytes) * credit_parts < options_.max_unread_bytes) {
+  if ((consumed.records - told.records) * credit_parts < most_.records &&
+      (consumed.bytes - told.bytes) * credit_parts < most_.bytes) {
     return;
   }
   try {

@@ -20,7 +20,7 @@ namespace couplet::link {
 struct UcxConnection {
   std::shared_ptr<UcxWorker> worker;
   std::unique_ptr<UcxInbox> inbox;
-  UcxEndpoint* endpoint = nullptr;  // the worker owns it, and the lane closes it
+  UcxEndpoint* endpoint = nullptr;  // the worker owns it, and the lane releases it
   std::uint64_t peer_token = 0;
   os::Descriptor socket;
 };

@@ -26,7 +26,7 @@ UcxMeeting::UcxMeeting(std::unique_ptr<UcxConnection> connection, const std::opt
 
 UcxMeeting::~UcxMeeting() {
   if (connection_ != nullptr && connection_->endpoint != nullptr && connection_->worker->mine()) {
-    connection_->endpoint->close();
+    connection_->endpoint->release();
   }
 }
 
@@ -72,14 +72,16 @@ Status UcxMeeting::introduce() {
   auto block = connection_->worker->core().take_block(0);
   block->head =
       wire::encode_ucx_head({.kind = wire::UcxKind::hello, .token = connection_->peer_token, .number = 0, .bytes = 0});
-  connection_->endpoint->send(std::move(block), 0);
+  connection_->endpoint->greet(std::move(block));
   state_ = State::greeting;
   return {};
 }
 
 Status UcxMeeting::greet() {
   connection_->worker->progress();
-  if (connection_->inbox->is_greeted() && !std::exchange(has_said_reached_, true)) {
+  // As long as UCX connects the endpoint, it would keep back what is sent until this process calls it again.
+  const bool is_connected = !connection_->endpoint->holds_messages();
+  if (connection_->inbox->is_greeted() && is_connected && !std::exchange(has_said_reached_, true)) {
     output_ += wire::encode_ucx_verdict({.is_reached = true, .why = {}});
   }
   COUPLET_TRY(connection_->endpoint->failure());
@@ -89,7 +91,7 @@ Status UcxMeeting::greet() {
   if (!verdict.is_reached) {
     return fail(Code::unsupported, "the peer says: {}", verdict.why);
   }
-  return connection_->inbox->is_greeted() && output_.empty() ? sent : Status(Code::not_yet);
+  return has_said_reached_ && output_.empty() ? sent : Status(Code::not_yet);
 }
 
 Status UcxMeeting::poll() {

@@ -155,7 +155,7 @@ UcxTarget::~UcxTarget() {
     worker_->core().ucp.ucp_rkey_destroy(key_);
   }
   if (endpoint_ != nullptr) {
-    endpoint_->close();
+    endpoint_->release();
   }
 }
 

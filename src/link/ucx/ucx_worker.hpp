@@ -26,6 +26,10 @@ struct UcxOptions {
   // What a peer may have sent of one direction of a lane that is not consumed yet.
   std::uint32_t max_unread_records = 256;
   std::uint64_t max_unread_bytes = 2U << 20U;
+  // The same between two processes that share memory. UCX holds back what the receiver's queue there has no room for,
+  // until its sender makes progress again; so this is less than that queue takes.
+  std::uint32_t max_shared_records = 64;
+  std::uint64_t max_shared_bytes = 1U << 20U;
   // How long a peer that has ended its direction may leave out what it said that it has sent.
   std::uint64_t max_silence_ns = 3'000'000'000;
   // How long the end of the worker waits for what was sent.

@@ -26,12 +26,16 @@ struct UcxPair final : Connection {
   }
 };
 
-std::unique_ptr<Connection> connect_over(const link::UcxOptions& options,
-                                         const std::optional<link::SessionKeys>& keys = std::nullopt) {
+std::unique_ptr<UcxPair> workers_over(const link::UcxOptions& options) {
   auto connection = std::make_unique<UcxPair>();
   for (auto& worker : connection->workers) {
     worker = link::UcxWorker::open(options).value();
   }
+  return connection;
+}
+
+std::unique_ptr<Connection> connect(std::unique_ptr<UcxPair> connection,
+                                    const std::optional<link::SessionKeys>& keys = std::nullopt) {
   int ends[2];
   EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
   auto reversed = keys;
@@ -52,6 +56,11 @@ std::unique_ptr<Connection> connect_over(const link::UcxOptions& options,
   connection->first = first->lane().value();
   connection->second = second->lane().value();
   return connection;
+}
+
+std::unique_ptr<Connection> connect_over(const link::UcxOptions& options,
+                                         const std::optional<link::SessionKeys>& keys = std::nullopt) {
+  return connect(workers_over(options), keys);
 }
 
 link::UcxOptions small_records() {
@@ -142,6 +151,90 @@ TEST(UcxLink, WithoutAWayBothSidesAreToldWhy) {
   for (const Status& outcome : outcomes) {
     EXPECT_EQ(outcome.code(), Code::unsupported) << outcome.text();
     EXPECT_NE(outcome.text().find("UCX finds no way"), std::string::npos) << outcome.text();
+  }
+}
+
+// Takes what arrives, and counts it.
+class Counting final : public link::FrameReceiver {
+ public:
+  std::byte* place(const wire::FrameHeader& /*header*/) override { return nullptr; }
+  bool arrived(const wire::FrameHeader& /*header*/, std::span<const std::byte> /*payload*/) override {
+    ++frames;
+    return true;
+  }
+  int frames = 0;
+};
+
+constexpr std::array<const char*, 2> both_transports = {test::ucx_memory, test::ucx_network};
+
+// Pushes up to `count` frames, and returns how many were taken as a whole.
+int push_frames(link::Lane& lane, int count) {
+  const std::array<std::byte, 100> payload{};
+  const auto header = wire::FrameHeader{.payload_bytes = payload.size()};
+  int taken = 0;
+  while (taken < count &&
+         lane.push(header, payload, 0) == static_cast<std::int64_t>(wire::frame_header_bytes + payload.size())) {
+    ++taken;
+  }
+  return taken;
+}
+
+void expect_frames(link::Lane& lane, int count, const char* transports) {
+  Counting arrived;
+  EXPECT_TRUE(test::eventually([&] { return lane.poll(arrived, 1) < 0 || arrived.frames == count; }))
+      << arrived.frames << " of " << count << " frames have come over " << transports;
+}
+
+// A process that has sent a message may compute or read its input for as long as it likes.
+TEST(UcxLink, AFirstFrameArrivesAlthoughItsSenderCallsNothingFurther) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  for (const char* const transports : both_transports) {
+    for (const bool from_second : {false, true}) {
+      const auto pair = connect_over(test::ucx_over(transports));
+      ASSERT_EQ(push_frames(from_second ? *pair->second : *pair->first, 1), 1);
+      expect_frames(from_second ? *pair->first : *pair->second, 1, transports);
+    }
+  }
+}
+
+// The receiver computes while they are sent, so that its queue fills.
+TEST(UcxLink, ManyFramesArriveAlthoughTheirSenderCallsNothingFurther) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  for (const char* const transports : both_transports) {
+    const auto pair = connect_over(test::ucx_over(transports));
+    const int taken = push_frames(*pair->first, 1000);
+    EXPECT_GT(taken, 10);
+    expect_frames(*pair->second, taken, transports);
+  }
+}
+
+// Both processes have dialed, and one of the two meetings is given up when only one side has made an endpoint.
+TEST(UcxLink, ALongFrameArrivesAfterAMeetingThatOneSideHasGivenUp) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  for (const char* const transports : both_transports) {
+    for (const bool from_second : {false, true}) {
+      auto workers = workers_over(test::ucx_over(transports));
+      int ends[2];
+      ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends), 0);
+      {
+        const auto first = link::UcxMeeting::open(workers->workers[0], os::Descriptor(ends[0]), {}).value();
+        const auto second = link::UcxMeeting::open(workers->workers[1], os::Descriptor(ends[1]), {}).value();
+        ASSERT_EQ(first->poll().code(), Code::not_yet);
+        ASSERT_EQ(second->poll().code(), Code::not_yet);  // it has got the other introduction, and says hello
+      }
+      const auto pair = connect(std::move(workers));
+      link::Lane& sender = from_second ? *pair->second : *pair->first;
+      const std::vector<std::byte> payload(300'000);
+      const wire::FrameHeader header{.payload_bytes = static_cast<std::uint32_t>(payload.size())};
+      ASSERT_EQ(sender.push(header, payload, 0), static_cast<std::int64_t>(wire::frame_header_bytes + payload.size()));
+      expect_frames(from_second ? *pair->first : *pair->second, 1, transports);
+    }
   }
 }
 
