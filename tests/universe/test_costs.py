@@ -46,6 +46,11 @@ def link(name: str, limit: int) -> list[dict[str, Any]]:
     ]
 
 
+def steep_pieces(time_s: float) -> list[dict[str, Any]]:
+    steep = [{"bytes": 100, "time_s": 0}, {"bytes": 101, "time_s": time_s}]
+    return [{"link": "shm", "way": "pieces", "piece_bytes": 65536, "points": steep}]
+
+
 def call(name: str, method: str, time_s: float, members: int = 2) -> dict[str, Any]:
     return {"call": name, "method": method, "members": members, "systems": 1, "points": points((8, time_s))}
 
@@ -241,7 +246,11 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "huge": (lambda path: path.write_text(" " * (5 << 20)), "at most 4194304 are possible"),
     "negative": (
         lambda path: path.write_text(json.dumps(costs(exchanges=exchanges(mapped=-1e-6)))),
-        "exchanges[0].points[0].time_s has to be a number of seconds of at least 0",
+        "exchanges[0].points[0].time_s has to be a number of seconds between 0 and 1000000",
+    ),
+    "absurd": (
+        lambda path: path.write_text(json.dumps(costs(links=steep_pieces(1.7e308)))),
+        "links[0].points[1].time_s has to be a number of seconds between 0 and 1000000, not 1.7e+308",
     ),
     "unsorted": (
         lambda path: path.write_text(json.dumps(costs(copies=[{"way": "cached", "points": points((8, 1), (8, 2))}]))),
