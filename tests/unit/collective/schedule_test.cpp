@@ -44,7 +44,7 @@ struct Member {
 enum class Way : std::uint8_t { eager, announced };
 
 struct Sent {
-  std::size_t index;  // of the step that sends
+  std::size_t index;  // the place of the step that sends it
   std::uint32_t number;
   Elements elements;
 };

@@ -30,10 +30,10 @@ TEST(Curve, DoesNotFallAboveItsLastPoint) {
 TEST(Curve, IsANumberWhateverItsPointsAre) {
   constexpr double huge_s = 1.7e308;
   for (const double time_s : {huge_s, HUGE_VAL, -HUGE_VAL, std::nan("")}) {
-    for (const Curve& way :
-         {Curve{{{.bytes = 100, .time_s = 0}, {.bytes = 101, .time_s = time_s}}},
-          Curve{{{.bytes = 100, .time_s = time_s}, {.bytes = 101, .time_s = 0}}}, Curve{{{.bytes = 0, .time_s = time_s}}},
-          Curve{{{.bytes = 0, .time_s = time_s}, {.bytes = 1, .time_s = time_s}}}}) {
+    for (const Curve& way : {Curve{{{.bytes = 100, .time_s = 0}, {.bytes = 101, .time_s = time_s}}},
+                             Curve{{{.bytes = 100, .time_s = time_s}, {.bytes = 101, .time_s = 0}}},
+                             Curve{{{.bytes = 0, .time_s = time_s}}},
+                             Curve{{{.bytes = 0, .time_s = time_s}, {.bytes = 1, .time_s = time_s}}}}) {
       for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{100}, std::uint64_t{4} << 20U, any_bytes}) {
         EXPECT_TRUE(std::isfinite(way.seconds(bytes)) && way.seconds(bytes) >= 0) << time_s << " at " << bytes;
       }
