@@ -97,7 +97,7 @@ std::vector<double> exchange_times_ns(const MachineCosts& costs, std::span<const
   for (const std::string& method : methods) {
     const auto found = std::find_if(costs.exchanges.begin(), costs.exchanges.end(),
                                     [&](const ExchangeCurve& curve) { return curve.method == method; });
-    times.push_back(found == costs.exchanges.end() ? 0 : found->times.seconds(bytes) * 1e9);
+    times.push_back(found == costs.exchanges.end() ? unknown_time_ns : found->times.seconds(bytes) * 1e9);
   }
   return times;
 }
@@ -106,7 +106,7 @@ std::vector<std::size_t> trial_order(std::span<const double> times_ns) {
   std::vector<std::size_t> known;
   std::vector<std::size_t> others;
   for (std::size_t place = 0; place < times_ns.size(); ++place) {
-    (times_ns[place] > 0 ? known : others).push_back(place);
+    (times_ns[place] >= 0 ? known : others).push_back(place);
   }
   std::vector<std::size_t> order;
   order.reserve(times_ns.size());

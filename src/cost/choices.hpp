@@ -86,11 +86,13 @@ struct MachineCosts {
 // Returns the curve by which the time of a call of this shape by that method is predicted; nullptr: it is not known.
 [[nodiscard]] const Curve* find_call(const MachineCosts& costs, const CollectiveShape& shape, Method method) noexcept;
 
-// The predicted time of each method of an exchange, in nanoseconds; 0: not known.
+// A time that is not known: any time below 0 is not.
+inline constexpr double unknown_time_ns = -1;
+// Returns the predicted time of each method of an exchange, or unknown_time_ns. 0 is a time.
 [[nodiscard]] std::vector<double> exchange_times_ns(const MachineCosts& costs, std::span<const std::string> methods,
                                                     std::uint64_t bytes);
-// Returns the places of the methods in the order in which they are tried: first those whose times are known, the
-// shortest first, and then the others; ties go to list order.
+// Returns the places of the methods in the order in which they are tried: first those whose times are known (at least
+// 0), the shortest first, and then the others; ties go to list order.
 [[nodiscard]] std::vector<std::size_t> trial_order(std::span<const double> times_ns);
 
 }  // namespace couplet::cost

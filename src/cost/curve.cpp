@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace couplet::cost {
 namespace {
@@ -74,7 +75,8 @@ std::vector<std::uint64_t> places_of_change(std::span<const Curve* const> ways) 
 
 double Curve::seconds(std::uint64_t bytes) const noexcept {
   const Line line = line_at(*this, bytes);
-  return std::max(line.at_zero_s + line.s_per_byte * static_cast<double>(bytes), 0.0);
+  const double time_s = line.at_zero_s + line.s_per_byte * static_cast<double>(bytes);
+  return std::isfinite(time_s) ? std::max(time_s, 0.0) : std::numeric_limits<double>::max();
 }
 
 std::vector<std::size_t> order_at(std::span<const Curve* const> ways, std::uint64_t bytes) {

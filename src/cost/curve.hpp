@@ -14,6 +14,8 @@ namespace couplet::cost {
 inline constexpr double tie_share = 0.03;
 inline constexpr std::size_t max_curve_points = 256;
 inline constexpr std::uint64_t any_bytes = UINT64_MAX;
+// No time of a point of a file is longer (11 days): between such points, no straight line leaves the range of numbers.
+inline constexpr double max_point_s = 1e6;
 
 struct Point {
   std::uint64_t bytes = 0;
@@ -27,7 +29,8 @@ struct Curve {
   std::vector<Point> points;
 
   [[nodiscard]] bool is_known() const noexcept { return !points.empty(); }
-  // Returns the predicted time of a message. REQUIRES: is_known().
+  // Returns the predicted time of a message, in seconds: at least 0, and finite, whatever the points are. If it cannot
+  // be computed, it is the longest time that there is, so that every other way is preferred. REQUIRES: is_known().
   [[nodiscard]] double seconds(std::uint64_t bytes) const noexcept;
 };
 

@@ -185,7 +185,7 @@ Result<Memory> recall(const Candidates& candidates, const Setting& setting, Talk
   return memory;
 }
 
-// What the first member predicts, as it tells all. The times are those of the makers, in their order; 0: not known.
+// What the first member predicts, as it tells all. The times are those of the makers, in their order.
 struct Predicted {
   std::vector<double> times_ns;
   std::string origin;
@@ -194,7 +194,7 @@ struct Predicted {
 // Puts the makers in the order of the predicted times of the first member, and returns these in the new order.
 Result<Predicted> order_by_costs(Candidates& candidates, const Setting& setting, Talk& talk) {
   wire::FieldWriter writer;
-  std::vector<double> own(candidates.makers.size(), 0);
+  std::vector<double> own(candidates.makers.size(), cost::unknown_time_ns);
   if (setting.rank == 0 && candidates.costs != nullptr) {
     std::vector<std::string> names;
     names.reserve(candidates.makers.size());
@@ -247,7 +247,7 @@ class Chooser {
  private:
   struct Tried {
     std::string_view name;
-    double predicted_ns = 0;  // 0: not known
+    double predicted_ns = cost::unknown_time_ns;
     std::unique_ptr<Method> method;
     Finding finding;
   };
@@ -293,7 +293,7 @@ Status Chooser::make_all() {
     if (is_fatal(agreed.code())) return agreed;
     Tried& tried = tried_.emplace_back();
     tried.name = maker.name();
-    tried.predicted_ns = predicted_.times_ns.empty() ? 0 : predicted_.times_ns[place];
+    tried.predicted_ns = predicted_.times_ns.empty() ? cost::unknown_time_ns : predicted_.times_ns[place];
     tried.finding.status = agreed;
     if (agreed.ok()) {
       tried.method = std::move(*made);
@@ -374,7 +374,7 @@ std::string Chooser::table(int chosen) const {
     } else {
       text += "not tried";
     }
-    if (tried.predicted_ns > 0) text += fmt::format(", predicted {:.2f} us", tried.predicted_ns * 1e-3);
+    if (tried.predicted_ns >= 0) text += fmt::format(", predicted {:.2f} us", tried.predicted_ns * 1e-3);
     text += '\n';
   }
   return text;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -73,8 +72,9 @@ struct Place {
     COUPLET_TRY_VALUE(const Place found, member(key));
     if (!found.value->is_number()) return found.mistake("has to be a number of seconds, not {}", found.shown());
     const auto number = found.value->get<double>();
-    if (!std::isfinite(number) || number < 0) {
-      return found.mistake("has to be a number of seconds of at least 0, not {}", number);
+    if (!(number >= 0 && number <= cost::max_point_s)) {
+      return found.mistake("has to be a number of seconds between 0 and {}, not {}",
+                           static_cast<std::uint64_t>(cost::max_point_s), number);
     }
     return number;
   }

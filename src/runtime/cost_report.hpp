@@ -3,7 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "cost/curve.hpp"
 #include "runtime/cost_file.hpp"
@@ -15,7 +19,19 @@ inline constexpr std::string_view origin_of_library = "the library";
 
 // Adds predicted_us, and measured_us if a message of that size was measured.
 void put_times(const cost::Curve& curve, std::uint64_t bytes, nlohmann::ordered_json& entry);
-// Returns {"from": ..., "why": ..., "choices": [...]}.
-[[nodiscard]] nlohmann::ordered_json report_costs(const KnownCosts& known);
+
+// What settings decide, whatever the costs are.
+struct ForcedChoices {
+  std::optional<std::uint64_t> eager_bytes;
+  std::optional<std::uint64_t> piece_bytes;
+  std::optional<std::uint64_t> streaming_bytes;
+  std::string exchange_method;  // "": none is forced
+};
+// setting: returns a setting by its key, "" if it is not set. Returns config if one of them is not a number.
+[[nodiscard]] Result<ForcedChoices> forced_choices(const std::function<std::string(std::string_view key)>& setting);
+
+// Returns {"from": ..., "why": ..., "choices": [...]}. Each choice has its value, the unit of a number, and what has
+// forced it, if anything has. The limits are those that a program has: no message in one frame is longer than a frame.
+[[nodiscard]] nlohmann::ordered_json report_costs(const KnownCosts& known, const ForcedChoices& forced);
 
 }  // namespace couplet::runtime

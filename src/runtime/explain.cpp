@@ -29,6 +29,12 @@ std::string origin_of_limit(const std::string& setting, std::string_view name, b
   return is_measured ? known.origin() : std::string("the link");
 }
 
+// A setting that is not a number is an error of the call that needs it.
+ForcedChoices forced_here(const universe::Membership& membership) {
+  auto forced = forced_choices([&membership](std::string_view key) { return membership.setting(key); });
+  return forced.ok() ? *std::move(forced) : ForcedChoices();
+}
+
 Json report_methods(const KnownCosts& known, const collective::GroupTable& group) {
   const collective::Meeting& meeting = *group.meeting;
   Json calls = Json::object();
@@ -74,7 +80,7 @@ std::string Universe::explain(const collective::Collectives* calls) const {
   const char* const why = crowd == nullptr   ? "the setting spin_us"
                           : crowd->crowded() ? "more processes run than there are cores"
                                              : "a core for each process that runs";
-  report["costs"] = report_costs(costs);
+  report["costs"] = report_costs(costs, forced_here(*member_));
   report["waiting"] = {{"spin_us", static_cast<double>(engine_->spin_ns()) / 1e3},
                        {"yield_us", static_cast<double>(patience_.yield_ns) / 1e3},
                        {"why", why}};

@@ -7,14 +7,16 @@
 #include "os/host.hpp"
 #include "runtime/cost_report.hpp"
 #include "runtime/settings.hpp"
+#include "universe/settings.hpp"
 
 namespace {
 
 constexpr const char* usage =
     "usage: couplet-costs\n"
     "Prints JSON: the cost file that a program finds here (COUPLET_COST_FILE, else the user's configuration\n"
-    "directory), and each choice that follows from it, with predicted and measured times. docs/formats/cost.md\n\n"
-    "Exit status: 0; 1 the file is not good; 2 wrong options.\n";
+    "directory), and each choice that follows from it, with predicted and measured times, or that a setting forces\n"
+    "(COUPLET_EAGER_BYTES, ...). docs/formats/cost.md\n\n"
+    "Exit status: 0; 1 the file or a setting is not good; 2 wrong options.\n";
 
 }  // namespace
 
@@ -32,6 +34,12 @@ int main(int count, char** arguments) {
     std::fprintf(stderr, "couplet-costs: %s\n", known.status().text().c_str());
     return 1;
   }
-  std::printf("%s\n", runtime::report_costs(*known).dump(2).c_str());
+  const auto forced = runtime::forced_choices(
+      [](std::string_view key) { return universe::setting_value(universe::SettingMap(), key); });
+  if (!forced.ok()) {
+    std::fprintf(stderr, "couplet-costs: %s\n", forced.status().text().c_str());
+    return 1;
+  }
+  std::printf("%s\n", runtime::report_costs(*known, *forced).dump(2).c_str());
   return 0;
 }

@@ -9,9 +9,8 @@
 #include "os/host.hpp"
 
 namespace couplet::runtime {
-namespace {
 
-Result<std::uint64_t> number(const std::string& text, std::string_view key) {
+Result<std::uint64_t> number_of_bytes(const std::string& text, std::string_view key) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) {
@@ -19,6 +18,8 @@ Result<std::uint64_t> number(const std::string& text, std::string_view key) {
   }
   return value;
 }
+
+namespace {
 
 Result<bool> yes_or_no(const std::string& text, std::string_view key) {
   if (text == "1" || text == "true" || text == "0" || text == "false") {
@@ -119,7 +120,7 @@ Status take_lanes(const universe::Membership& membership, TransportOptions& opti
     return fail(Code::config, "setting 'hybrid_threshold' is '{}', but the setting 'hybrid' is not set", threshold);
   }
   if (!streams.empty()) {
-    const auto count = number(streams, "tcp_streams");
+    const auto count = number_of_bytes(streams, "tcp_streams");
     if (!count.ok() || *count < 1 || *count > max_tcp_streams) {
       return fail(Code::config, "setting 'tcp_streams' is '{}'; it has to be a number from 1 to {}", streams,
                   max_tcp_streams);
@@ -134,7 +135,7 @@ Status take_lanes(const universe::Membership& membership, TransportOptions& opti
                     .short_link = options.lanes.short_link,
                     .long_link = options.lanes.long_link};
   if (!threshold.empty()) {
-    COUPLET_TRY_VALUE(options.policy.max_short_bytes, number(threshold, "hybrid_threshold"));
+    COUPLET_TRY_VALUE(options.policy.max_short_bytes, number_of_bytes(threshold, "hybrid_threshold"));
   }
   return {};
 }
@@ -182,7 +183,7 @@ Result<TransportOptions> transport_options(const universe::Membership& membershi
     COUPLET_TRY_VALUE(options.walk.patience_ns, duration_ns(text, "connection_patience_s"));
   }
   if (const std::string text = membership.setting("ring_bytes"); !text.empty()) {
-    COUPLET_TRY_VALUE(options.shm.max_ring_bytes, number(text, "ring_bytes"));
+    COUPLET_TRY_VALUE(options.shm.max_ring_bytes, number_of_bytes(text, "ring_bytes"));
   }
   return options;
 }
@@ -221,13 +222,13 @@ Result<message::MessengerOptions> messenger_options(const universe::Membership& 
   message::MessengerOptions options;
   options.link_limits = limits_of_links(costs);
   if (const std::string text = membership.setting("piece_bytes"); !text.empty()) {
-    COUPLET_TRY_VALUE(options.piece_bytes, number(text, "piece_bytes"));
+    COUPLET_TRY_VALUE(options.piece_bytes, number_of_bytes(text, "piece_bytes"));
     if (*options.piece_bytes < min_piece_bytes) {
       return fail(Code::config, "setting 'piece_bytes' is {}; it has to be at least {}", text, min_piece_bytes);
     }
   }
   if (const std::string text = membership.setting("eager_bytes"); !text.empty()) {
-    COUPLET_TRY_VALUE(options.eager_bytes, number(text, "eager_bytes"));
+    COUPLET_TRY_VALUE(options.eager_bytes, number_of_bytes(text, "eager_bytes"));
   }
   if (const std::string text = membership.setting("cma"); !text.empty()) {
     COUPLET_TRY_VALUE(options.read_memory, yes_or_no(text, "cma"));

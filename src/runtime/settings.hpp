@@ -18,6 +18,9 @@ namespace couplet::runtime {
 // Returns "" if the variable is not set.
 [[nodiscard]] std::string environment_text(const char* name);
 
+// Returns the number of bytes that a setting says. Returns config, with its name, if it is none.
+[[nodiscard]] Result<std::uint64_t> number_of_bytes(const std::string& text, std::string_view key);
+
 // Reads links, file_directory, hybrid, hybrid_threshold, tcp_streams, ucx_tls, check, connection_patience_s and
 // ring_bytes (COUPLET_LINKS, ...).
 // hub_directory: through which this process reaches the hub, or "". It is then also the directory of the link `file`,

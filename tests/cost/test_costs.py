@@ -166,10 +166,67 @@ def test_a_saved_file_is_read_by_the_library(tmp_path: Path) -> None:
     shown = couplet("explain", COUPLET_COST_FILE=str(path), COLUMNS="300")
     assert shown.returncode == 0
     assert f"cost file {path} of machine 'rehearsal'" in shown.stdout
-    for text in ("eager limit of shm", "pieces of a large message over tcp", "copies stream", "allreduce of 8 bytes",
+    for text in ("eager limit of shm", "pieces of a 4 MiB message over tcp", "copies stream", "allreduce of 8 bytes",
                  "methods of an exchange"):  # fmt: skip
         assert text in shown.stdout
     assert "measured" in shown.stdout
     path.write_text(json.dumps(made | {"version": VERSION + 1}))
     shown = couplet("explain", COUPLET_COST_FILE=str(path))
-    assert shown.returncode == 0 and "reads version 1" in shown.stdout
+    assert shown.returncode == 1 and "reads version 1" in shown.stdout
+
+
+def invented(tmp_path: Path) -> Path:
+    """A cost file with which all messages are eager, large ones go in pieces, and copies never stream."""
+
+    def curve(**names: object) -> dict[str, object]:
+        return {**names, "points": [{"bytes": 8, "time_s": 1e-6 if "cheap" in names else 1e-3}]}
+
+    links = [
+        curve(link="tcp", way="eager", cheap=True),
+        curve(link="tcp", way="announced"),
+        curve(link="tcp", way="pieces", piece_bytes=65536),
+    ]
+    copies = [curve(way="cached", cheap=True), curve(way="streaming")]
+    exchanges = [curve(method="mapped"), curve(method="two_sided", cheap=True)]
+    machine = {"name": "invented", "hosts": [socket.gethostname()]}
+    path = tmp_path / "cost.json"
+    document = {"schema": MACHINE, "version": VERSION, "machine": machine, "links": links, "copies": copies}
+    path.write_text(json.dumps(document | {"exchanges": exchanges}))
+    return path
+
+
+def explained(path: Path, **extra: str) -> dict[str, str]:
+    """The rows of `couplet explain`."""
+    built(BUILD / "libexec" / "couplet" / "couplet-costs", "cpp")
+    done = couplet("explain", COUPLET_COST_FILE=str(path), COLUMNS="300", **extra)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.strip().split("   ", 1) for line in done.stdout.splitlines()]
+    return {row[0].strip(): row[1].strip() for row in rows if len(row) == 2}
+
+
+def test_explain_shows_choices_with_units(tmp_path: Path) -> None:
+    shown = explained(invented(tmp_path))
+    assert shown["eager limit of tcp"] == "1048576 bytes"
+    assert shown["message of 1048576 bytes over tcp"] == "eager, predicted 1 us"
+    assert shown["pieces of a 4 MiB message over tcp"] == "65536 bytes, predicted 1000 us"
+    assert shown["copies stream if the target has more than"] == "any number of bytes: they never stream"
+    assert shown["methods of an exchange, longest message 8 bytes"] == "two_sided, mapped, predicted 1 us"
+
+
+def test_explain_shows_choices_that_are_forced(tmp_path: Path) -> None:
+    forced = {"EAGER_BYTES": "1000", "PIECE_BYTES": "70000", "STREAMING_BYTES": "77", "EXCHANGE_METHOD": "mapped"}
+    shown = explained(invented(tmp_path), **{f"COUPLET_{name}": value for name, value in forced.items()})
+    assert shown["eager limit of tcp"] == "1000 bytes (COUPLET_EAGER_BYTES)"
+    assert shown["message of 1048576 bytes over tcp"] == "announced (COUPLET_EAGER_BYTES), predicted 1000 us"
+    assert shown["pieces of a 4 MiB message over tcp"] == "70000 bytes (COUPLET_PIECE_BYTES)"
+    assert shown["copies stream if the target has more than"] == "77 bytes (COUPLET_STREAMING_BYTES)"
+    assert shown["method of an exchange"] == "mapped (COUPLET_EXCHANGE_METHOD)"
+
+
+def test_explain_fails_if_a_program_could_not_join(tmp_path: Path) -> None:
+    built(BUILD / "libexec" / "couplet" / "couplet-costs", "cpp")
+    missing = couplet("explain", COUPLET_COST_FILE=str(tmp_path / "none.json"), COLUMNS="300")
+    assert missing.returncode == 1 and "No such file" in missing.stdout
+    no_number = couplet("explain", COUPLET_COST_FILE=str(invented(tmp_path)), COUPLET_EAGER_BYTES="many",
+                        COLUMNS="300")  # fmt: skip
+    assert no_number.returncode == 1 and "'many', which is not a number of bytes" in no_number.stdout

@@ -43,6 +43,15 @@ def test_random_calls_give_what_numpy_gives(make_world: MakeWorld, sizes: list[i
     assert len(digests) == 1 and next(iter(digests)).startswith("60 rounds, digest "), (SEED, digests)
 
 
+@pytest.mark.parametrize("link", ["shm", "tcp"])
+def test_calls_end_if_every_message_is_announced(make_world: MakeWorld, link: str) -> None:
+    world = make_world("p0:2,p1:1")
+    world.environment |= {"COUPLET_EAGER_BYTES": "0", "COUPLET_LINKS": link}
+    ended = [world.finish(process).check() for process in start(world, [2, 1], "rounds", SEED, 20)]
+    digests = {one.output for one in ended}
+    assert len(digests) == 1 and next(iter(digests)).startswith("20 rounds, digest "), (SEED, digests)
+
+
 def test_the_same_calls_give_the_same_bits(make_world: MakeWorld) -> None:
     outputs = []
     for _ in range(2):

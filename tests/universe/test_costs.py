@@ -38,12 +38,18 @@ def costs(**lists: Any) -> dict[str, Any]:
 def link(name: str, limit: int) -> list[dict[str, Any]]:
     """Curves that cross at ``limit``: up to there, eager is cheaper by far."""
     cheap, dear = 1e-6, 1e-3
-    eager = points((limit, cheap), (limit + 1, dear), (1 << 20, dear))
-    announced = points((limit, dear), (limit + 1, cheap), (1 << 20, cheap))
+    last = max(1 << 20, limit + 2)
+    eager = points((limit, cheap), (limit + 1, dear), (last, dear))
+    announced = points((limit, dear), (limit + 1, cheap), (last, cheap))
     return [
         {"link": name, "way": "eager", "points": eager},
         {"link": name, "way": "announced", "points": announced},
     ]
+
+
+def steep_pieces(time_s: float) -> list[dict[str, Any]]:
+    steep = [{"bytes": 100, "time_s": 0}, {"bytes": 101, "time_s": time_s}]
+    return [{"link": "shm", "way": "pieces", "piece_bytes": 65536, "points": steep}]
 
 
 def call(name: str, method: str, time_s: float, members: int = 2) -> dict[str, Any]:
@@ -137,10 +143,10 @@ def test_choices_follow_the_file(make_world: MakeWorld, tmp_path: Path, language
         assert collectives["methods"]["allreduce"]["8"] == {
             "method": "ring", "predicted_us": pytest.approx(1.0), "measured_us": pytest.approx(2.0),
         }  # fmt: skip
-        chosen = {one["choice"]: one for one in said.explained["costs"]["choices"]}
-        assert chosen["eager limit of shm"]["value"] == 1000
-        assert chosen["allreduce of 8 bytes, 2 members on 1 hosts"]["value"] == "ring"
-        assert chosen["methods of an exchange, longest message 8 bytes"]["value"] == ["two_sided", "mapped"]
+        shown = chosen(said)
+        assert shown["eager limit of shm"]["value"] == 1000
+        assert shown["allreduce of 8 bytes, 2 members on 1 hosts"]["value"] == "ring"
+        assert shown["methods of an exchange, longest message 8 bytes"]["value"] == ["two_sided", "mapped"]
         assert said.errors == ""
 
 
@@ -181,6 +187,43 @@ def test_settings_count_more_than_the_file(make_world: MakeWorld, tmp_path: Path
     assert first.counted == "eager 4 announced 1"
     assert first.explained["streaming_copies"] == {"above_bytes": "77", "why": "the setting streaming_bytes"}
     assert "the method is pinned" in first.table
+
+
+def chosen(said: Said) -> dict[str, dict[str, Any]]:
+    return {one["choice"]: one for one in said.explained["costs"]["choices"]}
+
+
+@pytest.mark.parametrize("link_name", ["self", "shm", "tcp"])
+def test_explain_shows_the_limits_that_a_program_has(make_world: MakeWorld, tmp_path: Path, link_name: str) -> None:
+    """No eager message is longer than a frame, whatever the costs say, and a setting counts more than they do."""
+    large = 12834296
+    pieces = {"link": link_name, "way": "pieces", "piece_bytes": large, "points": points((4 << 20, 1e-3))}
+    path = write(tmp_path, "costs.json", costs(links=[*link(link_name, large), pieces]))
+    size = 1 if link_name == "self" else 2
+    options = {} if link_name == "self" else {"COUPLET_LINKS": link_name}
+    name = f"eager limit of {link_name}"
+    for forced, forced_by in (({}, {}), ({"COUPLET_EAGER_BYTES": "1000"}, {"forced_by": "COUPLET_EAGER_BYTES"})):
+        said = run(make_world(f"costs:{size}"), "python", [path] * size, **options, **forced)[0]
+        peer = said.peer(link_name)
+        assert peer["eager_bytes"] == (1000 if forced else 1 << 20)
+        shown = chosen(said)
+        assert shown[name] == {"choice": name, "value": peer["eager_bytes"], "unit": "bytes", **forced_by}
+        assert shown[f"message of 65536 bytes over {link_name}"]["value"] == ("announced" if forced else "eager")
+        assert shown[f"pieces of a 4 MiB message over {link_name}"]["value"] == peer["piece_bytes"] == 1 << 20
+
+
+@pytest.mark.parametrize("order", [["mapped", "two_sided"], ["two_sided", "mapped"]], ids="-".join)
+def test_the_first_method_that_an_exchange_tries_follows_the_file(
+    make_world: MakeWorld, tmp_path: Path, order: list[str]
+) -> None:
+    times = {order[0]: 1e-6, order[1]: 9e-6}
+    path = write(tmp_path, "costs.json", costs(exchanges=exchanges(**times)))
+    for said in run(make_world("costs:2"), "python", [path, path]):
+        assert said.order()[:2] == order
+        assert re.search(rf"{order[0]} +[0-9.]+ us a round, predicted 1.00 us", said.table)
+        assert re.search(rf"{order[1]} +[0-9.]+ us a round, predicted 9.00 us", said.table)
+        assert f"in the order of cost file {path} of machine 'invented'" in said.table
+        assert chosen(said)["methods of an exchange, longest message 8 bytes"]["value"] == order
 
 
 def test_ranks_with_different_files_agree_on_the_table_of_the_first(make_world: MakeWorld, tmp_path: Path) -> None:
@@ -241,7 +284,11 @@ BAD: dict[str, tuple[Callable[[Path], object], str]] = {
     "huge": (lambda path: path.write_text(" " * (5 << 20)), "at most 4194304 are possible"),
     "negative": (
         lambda path: path.write_text(json.dumps(costs(exchanges=exchanges(mapped=-1e-6)))),
-        "exchanges[0].points[0].time_s has to be a number of seconds of at least 0",
+        "exchanges[0].points[0].time_s has to be a number of seconds between 0 and 1000000",
+    ),
+    "absurd": (
+        lambda path: path.write_text(json.dumps(costs(links=steep_pieces(1.7e308)))),
+        "links[0].points[1].time_s has to be a number of seconds between 0 and 1000000, not 1.7e+308",
     ),
     "unsorted": (
         lambda path: path.write_text(json.dumps(costs(copies=[{"way": "cached", "points": points((8, 1), (8, 2))}]))),

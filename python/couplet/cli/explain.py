@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -47,26 +49,39 @@ def _other_nodes() -> str:
     return f"{ways.get(relay, 'no such way: auto, external, in_calls or none')} (COUPLET_RELAY = {relay})"
 
 
-def _costs() -> list[tuple[str, str]]:
-    """What the cost file of the machine makes a program choose that joins here: rows of the table."""
+@dataclass
+class _Costs:
+    """What the cost file of the machine makes a program choose that joins here."""
+
+    rows: list[tuple[str, str]]
+    is_good: bool = True  # if not, a program that joins here fails
+
+
+def _choice(one: dict[str, Any]) -> str:
+    """The value of a choice, what has forced it, and what it costs."""
+    value = ", ".join(one["value"]) if isinstance(one["value"], list) else str(one["value"])
+    value += f" {one['unit']}" if "unit" in one else ""
+    value += f" ({one['forced_by']})" if "forced_by" in one else ""
+    for key in ("predicted_us", "measured_us"):
+        value += f", {key.removesuffix('_us')} {one[key]:.4g} us" if key in one else ""
+    return value
+
+
+def _costs() -> _Costs:
     try:
         done = subprocess.run(
             [str(executable("couplet-costs"))], capture_output=True, text=True, check=False, timeout=_COSTS_TIMEOUT_S
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        return [("costs", f"not known: {error}")]
+        return _Costs([("costs", f"not known: {error}")])
     if done.returncode != 0:
-        return [("costs", done.stderr.strip().removeprefix("couplet-costs: "))]
+        return _Costs([("costs", done.stderr.strip().removeprefix("couplet-costs: "))], is_good=False)
     report = json.loads(done.stdout)
     rows = [("costs", f"{report['from']} ({report['why']})")]
     if "warning" in report:
         rows.append(("", f"warning: {report['warning']}"))
-    for one in report.get("choices", []):
-        value = ", ".join(one["value"]) if isinstance(one["value"], list) else str(one["value"])
-        for key in ("predicted_us", "measured_us"):
-            value += f", {key.removesuffix('_us')} {one[key]:.4g} us" if key in one else ""
-        rows.append((f"  {one['choice']}", value))
-    return rows
+    rows += [(f"  {one['choice']}", _choice(one)) for one in report.get("choices", [])]
+    return _Costs(rows)
 
 
 def _cores(processes: int) -> str:
@@ -82,18 +97,23 @@ def _cores(processes: int) -> str:
 def explain(console: Console, run_dir: Path | None) -> int:
     """Prints what a program that joins here would find. For a running program, couplet_universe_explain reports the
     links in use.
+
+    Returns the exit status: 1 if the cost file that is named, or a setting, keeps programs from joining.
     """
     base = run_directory(run_dir)
     table = Table(box=None, show_header=False, padding=(0, 2))
+    for _ in range(2):
+        table.add_column(overflow="fold")  # no path is cut
     table.add_row("cores", _cores(sum(len(node.pages()) for node in nodes(run_dir))))
     table.add_row("shared memory", _shared_memory(base))
     table.add_row("process_vm_readv", _ptrace_scope())
     table.add_row("series of other nodes", _other_nodes())
-    for name, value in _costs():
+    costs = _costs()
+    for name, value in costs.rows:
         table.add_row(name, value)
     for launcher in ("openmpi", "mpich", "slurm"):
         table.add_row(f"launcher {launcher}", launcher_executable(launcher) or "not installed here")
     for name in sorted(name for name in os.environ if name.startswith("COUPLET_")):
         table.add_row(name, os.environ[name])
     console.print(table, markup=False, highlight=False, soft_wrap=True)
-    return 0
+    return 0 if costs.is_good else 1

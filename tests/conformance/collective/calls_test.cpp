@@ -105,6 +105,26 @@ TEST_P(Algorithms, GiveWhatTheCallMeans) {
   }
 }
 
+// The heads of the messages of a call may then be announced, too.
+TEST_P(Algorithms, GiveWhatTheCallMeansWithAnyEagerLimit) {
+  constexpr int size = 3;
+  for (const LaneKind kind : {LaneKind::shm, LaneKind::tcp}) {
+    for (const unsigned limit : {0U, 1U, 8U, 9U, 16U, 24U, 25U, 31U, 32U, 64U}) {
+      message::MessengerOptions options;
+      options.eager_bytes = limit;
+      Parties parties(kind, size, options);
+      parties.run([&](Party& party) {
+        Member member(party, 2);
+        for (const std::size_t count : std::initializer_list<std::size_t>{0, 1, 1, 1, 5}) {
+          run_one(member, GetParam(), size - 1, size, count);
+        }
+        EXPECT_TRUE(member.run(barrier()).ok());  // a member that leaves earlier ends the calls of the others
+      });
+      if (HasFailure()) FAIL() << "over " << test::lane_name(kind) << " with an eager limit of " << limit << " bytes";
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Algorithms, ::testing::ValuesIn(all_settings()));
 
 TEST(Collectives, GoOverSockets) {

@@ -27,6 +27,7 @@ struct Member {
   Elements output;
   Elements scratch;
   std::vector<bool> done;
+  std::vector<bool> begun;
 
   Elements& space(Space which) { return which == Space::input ? input : which == Space::output ? output : scratch; }
   Elements take(const Range& range) {
@@ -39,48 +40,80 @@ struct Member {
   }
 };
 
+// How a message goes: its send ends at once, or when its receive does.
+enum class Way : std::uint8_t { eager, announced };
+
 struct Sent {
+  std::size_t index;  // the place of the step that sends it
   std::uint32_t number;
   Elements elements;
 };
+using Wire = std::deque<Sent>;
 
-// Does steps in any order that their needs allow. Returns false if the members wait for each other.
-bool carry_out(std::vector<Member>& members, std::mt19937& random) {
-  std::map<std::pair<std::size_t, std::size_t>, std::deque<Sent>> wires;
-  std::size_t left = 0;
-  for (Member& member : members) {
-    member.scratch.resize(member.schedule.scratch_count, "?");
-    member.done.assign(member.schedule.steps.size(), false);
-    left += member.schedule.steps.size();
-  }
-  while (left > 0) {
-    std::vector<std::pair<std::size_t, std::size_t>> able;
-    for (std::size_t rank = 0; rank < members.size(); ++rank) {
-      Member& member = members[rank];
-      for (std::size_t index = 0; index < member.schedule.steps.size(); ++index) {
-        const Step& step = member.schedule.steps[index];
-        bool may = !member.done[index];
-        for (const std::uint32_t need : member.schedule.needs_of(step)) may = may && member.done[need];
-        if (may && step.action == Action::receive) {
-          const auto& wire = wires[{static_cast<std::size_t>(step.peer), rank}];
-          may = std::any_of(wire.begin(), wire.end(), [&](const Sent& one) { return one.number == step.number; });
-        }
-        if (may) able.emplace_back(rank, index);
-      }
+// Does steps in any order that their needs allow.
+class Carrier {
+ public:
+  Carrier(std::vector<Member>& members, Way way) : members_(members), way_(way) {
+    for (Member& member : members) {
+      member.scratch.resize(member.schedule.scratch_count, "?");
+      member.done.assign(member.schedule.steps.size(), false);
+      member.begun = member.done;
+      left_ += member.schedule.steps.size();
     }
-    if (able.empty()) return false;
-    const auto [rank, index] = able[random() % able.size()];
-    Member& member = members[rank];
+  }
+  // Returns false if the members wait for each other.
+  bool carry_out(std::mt19937& random) {
+    while (left_ > 0) {
+      std::vector<std::pair<std::size_t, std::size_t>> able;
+      for (std::size_t rank = 0; rank < members_.size(); ++rank) {
+        for (std::size_t index = 0; index < members_[rank].schedule.steps.size(); ++index) {
+          if (is_able(rank, index)) able.emplace_back(rank, index);
+        }
+      }
+      if (able.empty()) return false;
+      const auto [rank, index] = able[random() % able.size()];
+      carry_out(rank, index);
+    }
+    for (const auto& [ends, wire] : wires_) EXPECT_TRUE(wire.empty()) << ends.first << " to " << ends.second;
+    return true;
+  }
+
+ private:
+  [[nodiscard]] Wire& wire_to(std::size_t rank, const Step& step) {
+    return wires_[{static_cast<std::size_t>(step.peer), rank}];
+  }
+  [[nodiscard]] static Wire::iterator find(Wire& wire, const Step& step) {
+    return std::find_if(wire.begin(), wire.end(), [&](const Sent& one) { return one.number == step.number; });
+  }
+  [[nodiscard]] bool is_able(std::size_t rank, std::size_t index) {
+    const Member& member = members_[rank];
     const Step& step = member.schedule.steps[index];
-    member.done[index] = true;
-    --left;
+    if (member.begun[index]) return false;
+    for (const std::uint32_t need : member.schedule.needs_of(step)) {
+      if (!member.done[need]) return false;
+    }
+    if (step.action != Action::receive) return true;
+    Wire& wire = wire_to(rank, step);
+    return find(wire, step) != wire.end();
+  }
+  void end(std::size_t rank, std::size_t index) {
+    members_[rank].done[index] = true;
+    --left_;
+  }
+  void carry_out(std::size_t rank, std::size_t index) {
+    Member& member = members_[rank];
+    const Step& step = member.schedule.steps[index];
+    member.begun[index] = true;
     if (step.action == Action::send) {
-      wires[{rank, static_cast<std::size_t>(step.peer)}].push_back({step.number, member.take(step.from)});
-    } else if (step.action == Action::receive) {
-      auto& wire = wires[{static_cast<std::size_t>(step.peer), rank}];
-      const auto found =
-          std::find_if(wire.begin(), wire.end(), [&](const Sent& one) { return one.number == step.number; });
+      wires_[{rank, static_cast<std::size_t>(step.peer)}].push_back({index, step.number, member.take(step.from)});
+      if (way_ == Way::eager) end(rank, index);
+      return;
+    }
+    if (step.action == Action::receive) {
+      Wire& wire = wire_to(rank, step);
+      const auto found = find(wire, step);
       member.put(step.to, found->elements);
+      if (way_ == Way::announced) end(static_cast<std::size_t>(step.peer), found->index);
       wire.erase(found);
     } else {
       Elements from = member.take(step.from);
@@ -90,9 +123,17 @@ bool carry_out(std::vector<Member>& members, std::mt19937& random) {
       }
       member.put(step.to, from);
     }
+    end(rank, index);
   }
-  for (const auto& [ends, wire] : wires) EXPECT_TRUE(wire.empty()) << ends.first << " to " << ends.second;
-  return true;
+
+  std::vector<Member>& members_;
+  Way way_;
+  std::map<std::pair<std::size_t, std::size_t>, Wire> wires_;
+  std::size_t left_ = 0;
+};
+
+bool carry_out(std::vector<Member>& members, std::mt19937& random, Way way) {
+  return Carrier(members, way).carry_out(random);
 }
 
 std::int32_t combine_nothing(const void*, void*, std::uint64_t, couplet_type, void*) {
@@ -146,6 +187,12 @@ class Trial {
   }
 
   void run(std::mt19937& random) {
+    for (const Way way : {Way::eager, Way::announced}) run(random, way);
+  }
+  static inline int trials = 0;
+
+ private:
+  void run(std::mt19937& random, Way way) {
     std::vector<Member> members(static_cast<std::size_t>(case_.size));
     for (std::int32_t rank = 0; rank < case_.size; ++rank) {
       Member& member = members[static_cast<std::size_t>(rank)];
@@ -157,7 +204,7 @@ class Trial {
       member.output.assign(output_of(rank).size(), "-");
       if (case_.kind == Collective::broadcast && rank == case_.root) member.output = output_of(rank);
     }
-    ASSERT_TRUE(carry_out(members, random)) << name();
+    ASSERT_TRUE(carry_out(members, random, way)) << name() << (way == Way::eager ? ", eager" : ", announced");
     for (std::int32_t rank = 0; rank < case_.size; ++rank) {
       Elements found = members[static_cast<std::size_t>(rank)].output;
       if (arguments_of(rank).reduces() && !case_.in_order) {
@@ -167,9 +214,6 @@ class Trial {
     }
     ++trials;
   }
-  static inline int trials = 0;
-
- private:
   [[nodiscard]] std::string name() const {
     return fmt::format("{} by {}, {} members on {} systems, root {}, count {}, {}", cost::name_of(case_.kind),
                        cost::name_of(case_.method), case_.size, case_.systems, case_.root, case_.count,
@@ -297,6 +341,10 @@ TEST(Schedules, OfAScanCombineUpToTheMember) {
   try_all(Collective::scan);
 }
 
+TEST(Schedules, OfABarrierEndAtAllMembers) {
+  try_all(Collective::barrier);
+}
+
 // The last step of no member may be possible before the first step of every other one.
 TEST(Schedules, OfABarrierWaitForEveryMember) {
   std::mt19937 random(3);
@@ -308,13 +356,14 @@ TEST(Schedules, OfABarrierWaitForEveryMember) {
       const Operations operations;
       Arguments arguments;
       for (std::int32_t missing = 0; missing < size && size > 1; missing += 1 + size / 8) {
+        const Way way = missing % 2 == 0 ? Way::eager : Way::announced;
         std::vector<Member> members(static_cast<std::size_t>(size));
         for (std::int32_t rank = 0; rank < size; ++rank) {
           if (rank == missing) continue;
           members[static_cast<std::size_t>(rank)].schedule =
               make_schedule(arguments, systems > 1 ? Method::systems : Method::doubling, rank, all, operations);
         }
-        EXPECT_FALSE(carry_out(members, random)) << size << " members without " << missing;
+        EXPECT_FALSE(carry_out(members, random, way)) << size << " members without " << missing;
         for (std::int32_t rank = 0; rank < size; ++rank) {
           const Member& member = members[static_cast<std::size_t>(rank)];
           const bool ended = std::all_of(member.done.begin(), member.done.end(), [](bool done) { return done; });

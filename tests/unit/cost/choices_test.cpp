@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace couplet::cost {
 namespace {
 
@@ -17,8 +19,8 @@ TEST(Choices, WithoutCostsThereAreNone) {
   EXPECT_FALSE(streaming_limit(nothing));
   EXPECT_TRUE(method_pieces(nothing).empty());
   const std::string methods[] = {"mapped", "two_sided"};
-  EXPECT_EQ(exchange_times_ns(nothing, methods, 8), (std::vector<double>{0, 0}));
-  EXPECT_EQ(trial_order(std::vector<double>{0, 0}), (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(exchange_times_ns(nothing, methods, 8), (std::vector<double>{unknown_time_ns, unknown_time_ns}));
+  EXPECT_EQ(trial_order(std::vector<double>{unknown_time_ns, unknown_time_ns}), (std::vector<std::size_t>{0, 1}));
 }
 
 TEST(Choices, TheEagerLimitIsWhereAnAnnouncementPays) {
@@ -109,6 +111,14 @@ TEST(Choices, MethodsOfExchangesAreTriedInTheOrderOfTheirTimes) {
   EXPECT_EQ(trial_order(exchange_times_ns(costs, methods, 8)), (std::vector<std::size_t>{2, 0, 1}));
   EXPECT_EQ(trial_order(exchange_times_ns(costs, methods, 1 << 20)), (std::vector<std::size_t>{0, 2, 1}));
   EXPECT_EQ(trial_order(std::vector<double>{102, 100, 50}), (std::vector<std::size_t>{2, 0, 1})) << "a tie";
+  EXPECT_EQ(trial_order(std::vector<double>{HUGE_VAL, std::nan(""), 1}), (std::vector<std::size_t>{2, 0, 1}));
+}
+
+TEST(Choices, AMethodThatTakesNoTimeIsTriedFirst) {
+  MachineCosts costs;
+  costs.exchanges = {{.method = "mapped", .times = line(2e-6, 1e-10)}, {.method = "two_sided", .times = line(0, 0)}};
+  const std::string methods[] = {"mapped", "persistent", "two_sided"};
+  EXPECT_EQ(trial_order(exchange_times_ns(costs, methods, 8)), (std::vector<std::size_t>{2, 0, 1}));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <random>
 
 namespace couplet::cost {
@@ -23,6 +24,33 @@ TEST(Curve, DoesNotFallAboveItsLastPoint) {
   EXPECT_DOUBLE_EQ(way.seconds(1'000'000), 1);
   const Curve alone{{{.bytes = 8, .time_s = 2}}};
   EXPECT_DOUBLE_EQ(alone.seconds(any_bytes), 2);
+}
+
+// Sizes and times that no file may have: the straight line through such points leaves the range of numbers.
+TEST(Curve, IsANumberWhateverItsPointsAre) {
+  constexpr double huge_s = 1.7e308;
+  for (const double time_s : {huge_s, HUGE_VAL, -HUGE_VAL, std::nan("")}) {
+    for (const Curve& way : {Curve{{{.bytes = 100, .time_s = 0}, {.bytes = 101, .time_s = time_s}}},
+                             Curve{{{.bytes = 100, .time_s = time_s}, {.bytes = 101, .time_s = 0}}},
+                             Curve{{{.bytes = 0, .time_s = time_s}}},
+                             Curve{{{.bytes = 0, .time_s = time_s}, {.bytes = 1, .time_s = time_s}}}}) {
+      for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{100}, std::uint64_t{4} << 20U, any_bytes}) {
+        EXPECT_TRUE(std::isfinite(way.seconds(bytes)) && way.seconds(bytes) >= 0) << time_s << " at " << bytes;
+      }
+    }
+  }
+}
+
+TEST(Cheapest, OrdersAllWaysWhateverTheirPointsAre) {
+  const Curve good{{{.bytes = 0, .time_s = 1e-6}}};
+  for (const double time_s : {1.7e308, HUGE_VAL, std::nan("")}) {
+    const Curve bad{{{.bytes = 100, .time_s = 0}, {.bytes = 101, .time_s = time_s}}};
+    const Curve* const ways[] = {&bad, &bad, &good};
+    EXPECT_EQ(order_at(ways, 4U << 20U), (std::vector<std::size_t>{2, 0, 1})) << time_s;
+    for (const Range& range : cheapest(ways)) EXPECT_EQ(range.order.size(), 3U) << time_s;
+    const Curve* const only_bad[] = {&bad, &bad};
+    EXPECT_EQ(order_at(only_bad, 4U << 20U), (std::vector<std::size_t>{0, 1})) << time_s;
+  }
 }
 
 TEST(Cheapest, ChangesWhereTheLinesCross) {
