@@ -51,6 +51,10 @@ class Pattern(Protocol):
         """Returns a number that ca + ce of a node with ``count`` processes cannot be below, wherever it is placed."""
         ...
 
+    def max_messages(self, count: int, domain_count: int) -> Fraction:
+        """Returns a number that ca + ce of a node with ``count`` processes cannot be above, wherever it is placed."""
+        ...
+
 
 def _share(value: int, low: int, high: int, count: int) -> int:
     """How many of value .. value + count - 1 lie in low .. high - 1."""
@@ -121,6 +125,12 @@ class Tiles:
         fewest = min(self.domains_of_row(row, domain_count) for row in range(self.rows))
         return Fraction(max(0, count * fewest - (not self.count_self_messages)))
 
+    def max_messages(self, count: int, domain_count: int) -> Fraction:
+        most = max(self.domains_of_row(row, domain_count) for row in range(self.rows))
+        # A domain begins and ends anywhere in a row of tiles, so it may overlap one row more than its length.
+        rows_of_domain = min(self.rows, -(-self.rows // domain_count) + 1)
+        return Fraction(count * most + rows_of_domain * self.columns)
+
 
 class Matrix:
     """A communication matrix: entry [s][d] is what process s sends to process d, in messages or in bytes.
@@ -190,10 +200,17 @@ class Matrix:
         sent, received = self._block(start, stop, 0, every), self._block(0, every, start, stop)
         return Traffic(inside * self._unit, (sent + received - 2 * inside) * self._unit)
 
-    def min_messages(self, count: int, domain_count: int) -> Fraction:
+    def _sent_and_received(self) -> Any:
+        """What each process sends plus what it receives."""
         rows, columns = self._corner[1:, -1] - self._corner[:-1, -1], self._corner[-1, 1:] - self._corner[-1, :-1]
+        return rows + columns
+
+    def min_messages(self, count: int, domain_count: int) -> Fraction:
         # sent + received - inside is at least the greater of sent and received, so at least their mean.
-        return int((rows + columns).min()) * count * self._unit / 2
+        return int(self._sent_and_received().min()) * count * self._unit / 2
+
+    def max_messages(self, count: int, domain_count: int) -> Fraction:
+        return int(self._sent_and_received().max()) * count * self._unit
 
 
 def parse_tiles(text: str) -> tuple[int, int]:
