@@ -159,13 +159,14 @@ def test_one_that_is_killed(run: Run) -> None:
     assert "SIGKILL" in output
 
 
-def test_interrupt_leaves_nothing(run: Run) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_leaves_nothing(run: Run, number: signal.Signals) -> None:
     run.write(ocean=STUBBORN, nowcast=STUBBORN)
     with run.start() as process:
         assert process.stdout is not None
         while "ready" not in (line := process.stdout.readline()):
             assert line, "couplet run ended early"
-        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, number)
         process.communicate(timeout=WATCHDOG_S)
         assert process.returncode == 130
 

@@ -274,6 +274,44 @@ def test_a_probe_that_is_interrupted_leaves_no_process_and_no_file(
     assert list(probes.iterdir()) == []
 
 
+def links_processes(marker: str) -> list[int]:
+    """The hub and the probes of a `couplet probe --save` whose variables or words name the folder ``marker``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name = (entry / "cmdline").read_bytes().split(b"\0")[0].rsplit(b"/")[-1]
+            ours = marker.encode() in (entry / "environ").read_bytes()
+            if ours and name in (b"couplet-hub", b"couplet-probe-links"):
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_saving_probe_that_is_interrupted_leaves_no_process_and_no_secret(
+    probes: Path, number: signal.Signals
+) -> None:
+    built(BUILD / "libexec" / "couplet" / "couplet-probe-links", "cpp")
+    temporary = probes / "temporary"
+    temporary.mkdir()
+    command = [str(Path(sys.executable).parent / "couplet"), "probe", "--save", "--no-cells", "-n", "2"]
+    process = subprocess.Popen(
+        [*command, "--repetitions", "10000", "--cost-file", str(probes / "cost.json")],
+        env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        poll(lambda: len(links_processes(str(temporary))) >= 2 and list(temporary.glob("couplet-probe-*/secret")))
+        process.send_signal(number)
+        _, errors = process.communicate()
+        assert process.returncode == 128 + number, errors
+        assert "Traceback" not in errors
+        poll(lambda: not links_processes(str(temporary)))
+        assert list(temporary.iterdir()) == []
+    finally:
+        process.kill()
+        for left in links_processes(str(temporary)):
+            os.kill(left, signal.SIGKILL)
+
+
 @dataclass
 class Killing(Collector):
     """Kills a rank as soon as the probe begins to measure; a death in MPI_Init can hang Open MPI."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from couplet.cli.cost import parse_bytes, reported
+from couplet.cli.interrupts import orderly_end
 
 if TYPE_CHECKING:
     from couplet.cost.probe import Collector
@@ -52,7 +52,7 @@ def probe(
     cells: Annotated[bool, typer.Option(help="Measure cells. Without, only the cost file is written.")] = True,
 ) -> None:
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
-    with reported():
+    with reported(), orderly_end():
         from couplet.cost.documents import read_text, write_document, write_text
         from couplet.cost.errors import CostError
         from couplet.cost.measurement import Measurement
@@ -154,12 +154,8 @@ def _command(launcher: str, mpi: str | None, ranks: int, launcher_options: list[
     return [found, "-n", str(ranks), *launcher_options, str(program), *words]
 
 
-def _end(number: int, frame: object) -> None:
-    sys.exit(128 + number)
-
-
 def _run(command: list[str], collector: Collector) -> None:
-    """Runs the probe and takes its lines as they come; a failure, Ctrl-C or SIGTERM leaves no process behind."""
+    """Runs the probe and takes its lines as they come; a failure or an exception leaves no process behind."""
     from couplet.cost.errors import CostError
 
     environment = dict(os.environ)
@@ -167,7 +163,6 @@ def _run(command: list[str], collector: Collector) -> None:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    before = signal.signal(signal.SIGTERM, _end)
     try:
         with _progress(process.stdout, collector) as lines:
             for line in lines:
@@ -182,7 +177,6 @@ def _run(command: list[str], collector: Collector) -> None:
                 process.kill()
                 process.wait()
         process.stdout.close()
-        signal.signal(signal.SIGTERM, before)
     if status != 0:
         raise CostError(f"couplet-probe failed with exit status {status}: {' '.join(command)}")
 
