@@ -103,6 +103,19 @@ def test_a_coupled_run(run: Run) -> None:
     assert (run.folder / "log/nowcast").read_text() == "steps 50\n"
 
 
+def test_links_of_the_settings_are_those_of_the_programs(run: Run) -> None:
+    joined = "import couplet, numpy\nuniverse = couplet.join({})\ngroup = universe.group\n"
+    ocean = joined.format('"ocean"') + "group.Send(numpy.ones(1), 1, tag=1)\ngroup.Recv(numpy.zeros(1), 1, tag=2)\n"
+    nowcast = joined.format('"nowcast"') + "group.Recv(numpy.zeros(1), 0, tag=1)\ngroup.Send(numpy.ones(1), 0, tag=2)\n"
+    told = "print('links', [peer['link'] for peer in universe.explain()['peers']], universe.explain()['peers'])\n"
+    run.write(ocean=ocean + told + "universe.leave()\n", nowcast=nowcast + "universe.leave()\n")
+    file = run.folder / "coupled.toml"
+    file.write_text(file.read_text() + '[settings]\nlinks = "self,tcp"\ntcp_streams = 2\n')
+    status, output = run.finish()
+    assert status == 0, output
+    assert "links ['tcp']" in output, output
+
+
 LOOKING_READER = """\
 import couplet, os, subprocess
 wide = dict(os.environ, COLUMNS="200")
