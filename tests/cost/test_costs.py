@@ -17,7 +17,7 @@ from needs import built
 from couplet.cli.probe_links import all_runs
 from couplet.cost.documents import MACHINE, VERSION
 from couplet.cost.errors import CostError, DocumentError, SchemaVersionError
-from couplet.cost.machine import Collector, default_path, load_costs, save_costs
+from couplet.cost.machine import Collector, default_path, load_costs, prepare_place, save_costs
 from couplet.cost.model import load_model
 
 LINES = [
@@ -91,7 +91,7 @@ def test_unknown_curves_and_no_curves_are_errors() -> None:
 
 
 def test_a_file_is_checked_when_it_is_read_and_written(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "cost.json"
+    path = tmp_path / "cost.json"
     save_costs(document(), path)
     assert load_costs(path) == json.loads(path.read_text())
     for spoil, error, text in (
@@ -110,6 +110,18 @@ def test_a_file_is_checked_when_it_is_read_and_written(tmp_path: Path) -> None:
         assert text in str(caught.value)
         with pytest.raises(error):
             save_costs(made, path)
+
+
+def test_only_the_default_place_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(DocumentError, match=r"there is no folder .*/new; make it first"):
+        save_costs(document(), tmp_path / "new" / "cost.json")
+    monkeypatch.delenv("COUPLET_COST_FILE", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert prepare_place(None) == tmp_path / "couplet" / "cost.json"
+    assert (tmp_path / "couplet").stat().st_mode & 0o777 == 0o700
+    monkeypatch.setenv("COUPLET_COST_FILE", str(tmp_path / "new" / "cost.json"))
+    with pytest.raises(DocumentError, match="there is no folder"):
+        prepare_place(None)
 
 
 def test_other_commands_say_what_a_cost_file_is(tmp_path: Path) -> None:

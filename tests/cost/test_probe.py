@@ -145,6 +145,28 @@ def assert_page(path: Path, pictures: int) -> None:
     assert page.fetched == []
 
 
+def test_a_half_star_without_partners_is_said(couplet: Callable[..., Any], probes: Path) -> None:
+    launcher("openmpi")
+    words = ("-n", "4", "--launcher-option=--oversubscribe", "--nodes", "2,2", "--no-curves", "--half-star", "50")
+    result = couplet("probe", *words, "--bytes", "8", "--repetitions", "1", "--warm-up", "0")
+    assert result.exit_code == 0, result.stderr
+    assert (
+        "note: --half-star 50 asks for up to 49 pairs, and there are partners for 1 inside a node and 2 between nodes"
+        in result.stderr
+    )
+
+
+def test_a_folder_that_is_missing_is_named_before_anything_is_measured(
+    couplet: Callable[..., Any], probes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the default place of the cost file is in a folder that the command makes."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(probes))
+    (probes / "couplet").write_text("a file where a folder has to be\n")
+    result = couplet("probe", "--save", "--no-cells")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cost.json: its folder cannot be made: File exists" in result.stderr
+
+
 def test_lines_become_statistics() -> None:
     content = collect(LINES.splitlines(), Setting(repetitions=5))
     first, second = content["cells"]
@@ -199,8 +221,19 @@ def test_nodes_are_read() -> None:
         (("--nodes", "4,4"), "the nodes have 8 ranks together, and --ranks is 2"),
         (("--nodes", "1,1", "--node-file", "x"), "one of the two"),
         (("--lines", "nothing"), "nothing: cannot be read"),
-        (("--sub-groups", "3"), "failed with exit status 2"),
-        (("--bytes", "2T"), "failed with exit status 2"),
+        (("--sub-groups", "3"), "--sub-groups 3: node 0 has at most 2 ranks"),
+        (("--bytes", "2T"), "--bytes 2T: a message has at most 1073741824 bytes (1G)"),
+        (("--repetitions", "2000000"), "--repetitions 2000000: has to be at most 1048576"),
+        (("--save", "--repetitions", "10001"), "with --save, at most 10000"),
+        (("--machine", "m" * 257), "1 to 256 bytes without control characters"),
+        (("--machine", "a\nb"), "control characters"),
+        (("--save", "--cost-file", "none"), "the word for no cost file"),
+        (("-o", "nowhere/m.json"), "there is no folder nowhere; make it first"),
+        (("--report", "nowhere/m.html"), "there is no folder nowhere; make it first"),
+        (("--save", "--cost-file", "nowhere/cost.json"), "there is no folder nowhere; make it first"),
+        (("-o", "."), "it is a folder"),
+        (("-o", "/dev/null"), "it is no regular file"),
+        (("-o", "same", "--report", "same"), "is the file of the measurement"),
     ],
 )
 def test_a_mistake_is_named_and_leaves_no_file(
@@ -210,6 +243,7 @@ def test_a_mistake_is_named_and_leaves_no_file(
     result = couplet("probe", *words)
     assert result.exit_code == 2
     assert says in result.stderr
+    assert "failed with exit status" not in result.stderr  # nothing was started
     assert list(probes.iterdir()) == []
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from couplet.cost.machine import Collector
 
 MAX_MEMBERS = 16
+MAX_REPETITIONS = 10_000  # of couplet-probe-links
 PIECES = (64 << 10, 256 << 10, 1 << 20)
 _MESSAGES = [8, 512, 4096, 16384, 65536, 262144, 1048576]
 _LARGE = [1 << 20, 2 << 20, 4 << 20, 8 << 20]

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from couplet.cost.curves import MAX_POINTS, MIN_SEGMENT_POINTS, fit_curve
-from couplet.cost.documents import MACHINE, VERSION, check_document, read_document, write_document
+from couplet.cost.documents import MACHINE, VERSION, check_document, check_writable, read_document, write_document
 from couplet.cost.errors import CostError, DocumentError
 from couplet.cost.measurement import Points
 from couplet.cost.schema import Document
 
 LINKS_VERSION = "1"
+MAX_NAME_BYTES = 256  # of the machine and of a host: the library reads no longer ones
 _LISTS = ("links", "copies", "collectives", "exchanges")
 
 
@@ -139,13 +140,25 @@ def load_costs(path: Path | str) -> Document:
     return document
 
 
+def prepare_place(path: Path | None) -> Path:
+    """Returns where a cost file will be written: ``path``, or the default place.
+
+    The folder in the user's configuration directory is made if need be. Raises DocumentError if the file could not be
+    written.
+    """
+    chosen = path or default_path()
+    if path is None and os.environ.get("COUPLET_COST_FILE", "") in ("", "none"):
+        try:
+            chosen.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise DocumentError(f"{chosen}: its folder cannot be made: {error.strerror}") from error
+    check_writable(chosen)
+    return chosen
+
+
 def save_costs(document: Document, path: Path) -> None:
-    """Writes a cost file, and makes its folder if there is none."""
+    """Writes a cost file."""
     check_costs(document, str(path))
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise DocumentError(f"{path}: its folder cannot be made: {error.strerror}") from error
     write_document(path, document)
 
 

@@ -47,6 +47,11 @@ class Collector:
     _curves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _line: int = 0
 
+    @property
+    def hot_spot_count(self) -> int:
+        """How many hot spots there are; the counts of a cell are of all of them."""
+        return max(1, len(self._document.get("hot_spots", [])))
+
     def line(self, text: str) -> None:
         """Takes one line. Raises DocumentError, which quotes the line, if it is cut off or of an unknown form."""
         self._line += 1
