@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +53,39 @@ def test_lines_become_curves() -> None:
     assert made["exchanges"][0]["method"] == "mapped" and made["copies"][0]["way"] == "streaming"
 
 
-def test_many_points_are_those_of_the_fitted_curve() -> None:
-    """A disturbed point moves the prediction little; what was measured stands beside it."""
+SIZES = [8, 512, 4096, 16384, 65536, 262144, 1048576]
+
+
+def points_of(seconds: Callable[[int], float], sizes: Sequence[int] = SIZES) -> list[dict[str, Any]]:
+    """The points of a curve that was measured as ``seconds`` says."""
     collector = Collector()
-    lines = [f"curve link:shm:eager {size} {1e-6 + size * 1e-9 * (2 if size == 4096 else 1):.9e}" for size in
-             (1 << power for power in range(3, 16))]  # fmt: skip
+    lines = [f"curve link:shm:eager {size} {seconds(size):.9e} 1" for size in sizes]
     collector.take(["couplet-probe-links 1", *lines, "done"], "all")
-    points = collector.document("x", [])["links"][0]["points"]
-    disturbed = next(point for point in points if point["bytes"] == 4096)
-    assert disturbed["measured_s"] == pytest.approx(9.192e-6, rel=1e-3)
-    assert disturbed["time_s"] < 0.85 * disturbed["measured_s"]
+    points: list[dict[str, Any]] = collector.document("x", [])["links"][0]["points"]
+    return points
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        lambda size: 1e-6 + size * 1e-10 if size <= 16384 else 30e-6 + size * 1e-10,
+        lambda size: 1e-6 + size * 5e-11 if size <= 65536 else 1e-6 + size * 1e-9,
+        lambda size: 1e-6 if size <= 4096 else 2e-5 + size * 1e-9,
+    ],
+    ids=["a step", "a cache", "a step and a slope"],
+)
+def test_a_prediction_is_never_far_from_what_was_measured(seconds: Callable[[int], float]) -> None:
+    """One line through all points was off by up to 200 times, and so were the choices."""
+    for sizes in (SIZES, [8, 4096, 65536, 1048576]):
+        for point in points_of(seconds, sizes):
+            assert point["time_s"] == point["measured_s"] == pytest.approx(seconds(point["bytes"]), rel=1e-4)
+
+
+def test_a_disturbed_point_is_predicted_by_a_longer_message() -> None:
+    """What was measured stands beside it."""
+    disturbed, *others = points_of(lambda size: 340e-6 if size == 8 else 1e-6 + size * 1e-10)
+    assert (disturbed["measured_s"], disturbed["time_s"]) == (340e-6, others[0]["measured_s"])
+    assert all(point["time_s"] == point["measured_s"] for point in others)
 
 
 @pytest.mark.parametrize(

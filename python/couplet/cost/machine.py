@@ -10,13 +10,12 @@ import datetime
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from couplet.cost.curves import MAX_POINTS, MIN_SEGMENT_POINTS, fit_curve
 from couplet.cost.documents import MACHINE, VERSION, check_document, check_writable, read_document, write_document
 from couplet.cost.errors import CostError, DocumentError
-from couplet.cost.measurement import Points
 from couplet.cost.schema import Document
 
 LINKS_VERSION = "1"
@@ -77,7 +76,7 @@ class Collector:
         document |= {name: [] for name in _LISTS}
         for name, points in self.curves.items():
             key, entry = _entry(name)
-            document[key].append(entry | {"points": _points(name, points)})
+            document[key].append(entry | {"points": _points(points)})
         check_costs(document, "couplet-probe-links")
         return document
 
@@ -99,18 +98,18 @@ def _entry(name: str) -> tuple[str, Document]:
     raise DocumentError(f'couplet-probe-links: there is no kind of curve "{name}"')
 
 
-def _points(name: str, times: dict[int, list[float]]) -> list[Document]:
-    """The points of a curve: what was measured, and what the fitted curve (``couplet fit``) says at the same size."""
-    sizes = tuple(sorted(times))
-    # The least time: other processes on the host make a wait longer, by a thousand times for a short message.
-    least_s = tuple(min(times[size]) for size in sizes)
-    fitted_s: Sequence[float] = least_s
-    if MIN_SEGMENT_POINTS <= len(sizes) <= MAX_POINTS and min(least_s) > 0.0:
-        curve = fit_curve(Points(name, sizes, least_s, least_s))
-        fitted_s = [max(curve.seconds(size), 0.0) for size in sizes]
+def _points(times: dict[int, list[float]]) -> list[Document]:
+    """The points of a curve: what was measured, and what is predicted from it.
+
+    The least time is what was measured: other processes on the host make a wait longer, by a thousand times for a short
+    message, and never shorter. So a message is predicted to take no longer than a longer one took.
+    """
+    sizes = sorted(times)
+    least_s = [min(times[size]) for size in sizes]
+    predicted_s = list(accumulate(reversed(least_s), min))[::-1]
     return [
-        {"bytes": size, "time_s": _rounded(fitted), "measured_s": _rounded(measured)}
-        for size, fitted, measured in zip(sizes, fitted_s, least_s, strict=True)
+        {"bytes": size, "time_s": _rounded(predicted), "measured_s": _rounded(measured)}
+        for size, predicted, measured in zip(sizes, predicted_s, least_s, strict=True)
     ]
 
 
