@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from couplet.cost.documents import MACHINE, VERSION, check_document, check_writable, read_document, write_document
+from couplet.cost.doubts import doubts_of_times
 from couplet.cost.errors import CostError, DocumentError
 from couplet.cost.schema import Document
 
@@ -35,9 +36,13 @@ def default_path() -> Path:
 
 @dataclass
 class Collector:
-    """Takes the lines of couplet-probe-links, run after run; the curves of all runs go into one file."""
+    """Takes the lines of couplet-probe-links, run after run; the curves of all runs go into one file.
+
+    ``doubts``: what is to be said of the measurement besides that which its times show.
+    """
 
     curves: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
 
     def take(self, lines: Iterable[str], what: str) -> None:
         """Takes the lines of one run. Raises DocumentError, which names ``what``, if a line is of an unknown form."""
@@ -73,6 +78,8 @@ class Collector:
             "program": "couplet-probe-links",
             "machine": {"name": machine, "hosts": list(hosts)},
         }
+        doubts = self.doubts + doubts_of_times(self.curves)
+        document |= {"doubts": doubts} if doubts else {}
         document |= {name: [] for name in _LISTS}
         for name, points in self.curves.items():
             key, entry = _entry(name)
