@@ -118,6 +118,14 @@ def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
         load(tmp_path / "none.toml")
 
 
+def test_what_is_no_text_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="/dev/zero: it is a device; give a file"):
+        load(Path("/dev/zero"))
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="is not text in UTF-8"):
+        load(tmp_path / "bytes.toml")
+
+
 def test_page_lists_every_key() -> None:
     page = (ROOT / "docs/guide/command-line.md").read_text()
     listed = set(re.findall(r"^\|[^|]*\| `(\w+)` \|", page, re.MULTILINE))

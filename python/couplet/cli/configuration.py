@@ -361,8 +361,12 @@ class _Reader:
 
 def load(path: Path) -> Configuration:
     """Reads the file ``path``. Raises ConfigurationError with every mistake that it finds."""
+    if path.is_char_device() or path.is_block_device():
+        raise ConfigurationError(path, [Mistake(0, "it is a device; give a file")])
     try:
         text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(path, [Mistake(0, "is not text in UTF-8")]) from error
     except OSError as error:
         raise ConfigurationError(path, [Mistake(0, f"cannot read it: {error.strerror}")]) from error
     try:

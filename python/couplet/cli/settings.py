@@ -6,6 +6,7 @@ The library checks the same when a program joins (``src/runtime/settings.cpp``);
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -34,10 +35,7 @@ def _one_of(*words: str) -> _Rule:
 def _patience(value: Any) -> bool:
     if not isinstance(value, str):
         return 0 <= float(value) < math.inf
-    try:
-        return value == "inf" or 0 <= float(value) < math.inf
-    except ValueError:
-        return False
+    return value == "inf" or re.fullmatch(r"[0-9]+(\.[0-9]*)?|\.[0-9]+", value) is not None
 
 
 def _threshold(value: Any) -> bool:

@@ -21,6 +21,7 @@ from couplet.cost.errors import CostError, DocumentError
 
 MAX_PROCESSES = 1 << 20
 MAX_MATRIX_PROCESSES = 4096
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -235,10 +236,10 @@ def read_matrix(path: Path) -> list[list[float]]:
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:
             continue
-        try:
-            rows.append([float(word) for word in words])
-        except ValueError as error:
-            raise DocumentError(f"{path}:{number}: {error}; a row is numbers between blanks or commas") from error
+        wrong = next((word for word in words if not _NUMBER.fullmatch(word)), None)
+        if wrong is not None:
+            raise DocumentError(f'{path}:{number}: "{wrong[:40]}" is no number; a row is numbers between blanks or commas')
+        rows.append([float(word) for word in words])
         if len(rows[-1]) != len(rows[0]):
             raise DocumentError(f"{path}:{number}: has {len(rows[-1])} numbers, and the first row has {len(rows[0])}")
     if not rows:
