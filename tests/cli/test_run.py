@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from launching import WATCHDOG_S
+from needs import launcher
 from shared_memory import shared_directory
 
 COUPLET = Path(sys.executable).parent / "couplet"
@@ -114,6 +115,23 @@ def test_links_of_the_settings_are_those_of_the_programs(run: Run) -> None:
     status, output = run.finish()
     assert status == 0, output
     assert "links ['tcp']" in output, output
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+def test_a_launcher_leaves_the_order_of_path_alone(run: Run, flavour: str) -> None:
+    """Open MPI puts its own folder first if it is called by its whole path; then another python3 would run."""
+    launcher(flavour)
+    own = run.folder / "bin" / "python3"
+    own.parent.mkdir()
+    own.write_text('#!/bin/sh\necho "the first on PATH is $(command -v python3)"\n')
+    own.chmod(0o755)
+    run.environment["PATH"] = f"{own.parent}:{run.environment['PATH']}"
+    (run.folder / "coupled.toml").write_text(
+        f'[[program]]\nname = "ocean"\ncommand = ["python3"]\nlauncher = "{flavour}"\nrequired = false\n'
+    )
+    status, output = run.finish()
+    assert status == 0, output
+    assert f"the first on PATH is {own}" in output
 
 
 LOOKING_READER = """\
