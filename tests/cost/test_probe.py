@@ -100,6 +100,8 @@ def test_sub_groups_and_unequal_messages(couplet: Callable[..., Any], probes: Pa
     words = ("-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,2,2", "--no-curves")
     content = run(couplet, "openmpi", *words, "--sub-groups", "2", "--off-diagonal", "--partners", "packed")
     assert (content["procedure"], content["sub_groups"], content["hot_spots"]) == (2, 2, [0, 2])
+    told = (content["partners"], content["nodes"], content["warm_up"], content["repetitions"])
+    assert told == ("packed", "given", 1, 3)
     found = counts(content, "inter_first")
     # Two hot spots, each with one partner inside and two outside: all counts are of the whole node.
     assert (2, 2, 4, 4) in found and (2, 0, 0, 0) in found and (0, 0, 4, 2) in found
@@ -176,6 +178,20 @@ def test_lines_become_statistics() -> None:
     assert "node_bytes_per_s" not in second
     assert content["machine"] == {"name": "here", "hosts": ["here", "there"], "cores_per_node": 4}
     assert content["curves"] == [{"name": "inter", "points": [{"bytes": 8, "median_s": 2e-6, "minimum_s": 1e-6}]}]
+
+
+def test_the_options_of_the_run_count_and_not_those_of_the_reader(couplet: Callable[..., Any], probes: Path) -> None:
+    told = ("sub_groups 2", "partners packed", "nodes given", "warm_up 7", "repetitions 9", "later unknown")
+    own = "".join(f"option {one}\n" for one in told)
+    Path("lines").write_text(LINES.replace("couplet-probe 1\n", f"couplet-probe 1\n{own}"))
+    result = couplet("probe", "--lines", "lines", "-o", "m.json", "--repetitions", "3")
+    assert result.exit_code == 0, result.stderr
+    content = json.loads(Path("m.json").read_text())
+    assert "later" not in content
+    names = ("procedure", "sub_groups", "partners", "nodes", "warm_up", "repetitions")
+    assert {name: content[name] for name in names} == {
+        "procedure": 2, "sub_groups": 2, "partners": "packed", "nodes": "given", "warm_up": 7, "repetitions": 9
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

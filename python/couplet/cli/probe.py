@@ -41,7 +41,7 @@ def probe(
     warm_up: Annotated[int, typer.Option(help="Exchanges before the first measured one.", min=0)] = 2,
     half_star: Annotated[
         int | None,
-        typer.Option(help="One more than the number of pairs. Without it, half the cores.", min=1),
+        typer.Option(help="Pairs go from 0 to this minus 1. Default: half the cores; rehearsed: ranks of node 0.", min=1),
     ] = None,
     sub_groups: Annotated[int, typer.Option(help="Hot spots of a node that exchange at the same time.", min=1)] = 1,
     partners: Annotated[str, typer.Option(help="Remote partners: spread over the nodes, or packed.")] = "spread",
@@ -66,7 +66,7 @@ def probe(
         if with_cells:
             node_of_rank = _node_of_rank(nodes, node_file)
             given = "hosts" if node_of_rank is None else "given"
-            setting = Setting(machine, 1 if sub_groups == 1 else 2, sub_groups, given, partners, warm_up, repetitions)
+            setting = Setting(machine, sub_groups, given, partners, warm_up, repetitions)
             collector = Collector(setting)
             words = _words(size, repetitions, warm_up, sub_groups, partners, half_star)
             words += ["--curve-bytes", _CURVE_BYTES] if curves else []
