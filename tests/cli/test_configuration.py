@@ -118,7 +118,103 @@ def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
         load(tmp_path / "none.toml")
 
 
+def test_what_is_no_text_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="/dev/zero: it is a device; give a file"):
+        load(Path("/dev/zero"))
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(ConfigurationError, match="is not text in UTF-8"):
+        load(tmp_path / "bytes.toml")
+
+
 def test_page_lists_every_key() -> None:
     page = (ROOT / "docs/guide/command-line.md").read_text()
     listed = set(re.findall(r"^\|[^|]*\| `(\w+)` \|", page, re.MULTILINE))
     assert listed == {key for table in _KINDS.values() for key in table}
+
+
+@pytest.mark.parametrize("links", ['"self,shm,tcp,file"', '["self", "shm", "tcp", "file"]'])
+def test_links_and_lanes_reach_the_hub(tmp_path: Path, links: str) -> None:
+    """The tables of docs/guide/links.md."""
+    text = f"""{GOOD}
+[settings]
+links = {links}
+hybrid = "tcp+file"
+hybrid_threshold = "524288"
+tcp_streams = 4
+ucx_tls = "rc,posix"
+file_directory = "/scratch/me/couplet"
+"""
+    settings = load(write(tmp_path, text)).hub_settings()
+    assert settings.pop("series")
+    assert settings == {
+        "links": "self,shm,tcp,file", "hybrid": "tcp+file", "hybrid_threshold": "524288", "tcp_streams": 4,
+        "ucx_tls": "rc,posix", "file_directory": "/scratch/me/couplet",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ("eager_bytes = -1", "eager_bytes has to be a number of bytes of at least 0, not -1"),
+        ("piece_bytes = 0", "piece_bytes has to be a number of bytes of at least 4096, not 0"),
+        ("ring_bytes = -1", "at least 0"),
+        ("spin_us = nan", "at least 0"),
+        ("cma = 2", "cma has to be a number from 0 to 1, not 2"),
+        ('relay = "outside"', "one of auto, external, in_calls, none"),
+        ('check = "fulll"', "one of header, full, not 'fulll'"),
+        ('cost_file = "cost.json"', "an absolute path"),
+        ('file_directory = "shared"', "an absolute path"),
+        (f'machine = "{"m" * 257}"', "1 to 256 bytes"),
+        ('connection_patience_s = "soon"', '"inf", not \'soon\''),
+        ("connection_patience_s = -1", "at least 0"),
+        ("hub.reset_patience_s = -1", "reset_patience_s has to be a number of seconds of at least 0"),
+        ('links = "self,ib"', 'no link "ib" for links; there are self, shm, tcp, file, ucx'),
+        ('links = "self,file"', "needs file_directory"),
+        ('hybrid = "tcp"', "hybrid has to be two of tcp, file, ucx, such as tcp+file, not 'tcp'"),
+        ('hybrid = "tcp+tcp"', "two of"),
+        ('hybrid = "tcp+shm"', "two of"),
+        ('hybrid = "tcp+ucx"', 'links does not name "ucx"'),
+        ('hybrid = "tcp+file"', "needs file_directory"),
+        ("hybrid_threshold = 1", "needs hybrid"),
+        ('hybrid = "tcp+ucx"\nlinks = "tcp,ucx"\nhybrid_threshold = "many"', "hybrid_threshold has to be"),
+        ("tcp_streams = 17", "tcp_streams has to be a number from 1 to 16, not 17"),
+        ('tcp_streams = "0"', "from 1 to 16"),
+    ],
+)
+def test_values_that_the_library_would_refuse_are_named(
+    tmp_path: Path, lines: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COUPLET_FILE_DIRECTORY", raising=False)
+    with pytest.raises(ConfigurationError) as caught:
+        load(write(tmp_path, f"{GOOD}\n[settings]\n{lines}\n"))
+    assert any(m.line >= 18 and says in str(m) for m in caught.value.mistakes), caught.value.mistakes
+
+
+@pytest.mark.parametrize(
+    "lines", ["eager_bytes = 0", "piece_bytes = 4096", 'cost_file = "none"', 'connection_patience_s = "inf"', "cma = 0"]
+)
+def test_values_at_the_limit_are_good(tmp_path: Path, lines: str) -> None:
+    load(write(tmp_path, f"{GOOD}\n[settings]\n{lines}\n"))
+
+
+def test_links_are_given_once(tmp_path: Path) -> None:
+    text = GOOD.replace('name = "test"', 'name = "test"\nlinks = ["self", "tcp"]')
+    assert load(write(tmp_path, text)).links == ["self", "tcp"]
+    with pytest.raises(ConfigurationError, match=r"given in \[universe\] and in \[settings\]"):
+        load(write(tmp_path, text + '[settings]\nlinks = "self"\n'))
+    with pytest.raises(ConfigurationError, match='line 3: no link "ib"'):
+        load(write(tmp_path, text.replace('"tcp"', '"ib"')))
+
+
+def test_a_program_may_name_the_directory_of_the_link_file(tmp_path: Path) -> None:
+    environment = 'environment = { COUPLET_FILE_DIRECTORY = "/scratch/x" }\n'
+    load(write(tmp_path, GOOD.replace("ranks = 3\n", f"ranks = 3\n{environment}") + '[settings]\nlinks = "file"\n'))
+
+
+@pytest.mark.parametrize("command", ["mpiexec", "/usr/bin/mpirun", "srun", "mpiexec.hydra"])
+def test_a_launcher_as_command_is_refused(tmp_path: Path, command: str) -> None:
+    text = GOOD.replace('command = ["true", "x"]', f'command = ["{command}", "-n", "2", "./x"]')
+    with pytest.raises(ConfigurationError) as caught:
+        load(write(tmp_path, text))
+    assert 'is a launcher, and launcher is "none"' in str(caught.value)
+    assert 'launcher = "' in str(caught.value) and "ranks = N" in str(caught.value)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from launching import WATCHDOG_S
+from needs import launcher
 from shared_memory import shared_directory
 
 COUPLET = Path(sys.executable).parent / "couplet"
@@ -103,6 +104,36 @@ def test_a_coupled_run(run: Run) -> None:
     assert (run.folder / "log/nowcast").read_text() == "steps 50\n"
 
 
+def test_links_of_the_settings_are_those_of_the_programs(run: Run) -> None:
+    joined = "import couplet, numpy\nuniverse = couplet.join({})\ngroup = universe.group\n"
+    ocean = joined.format('"ocean"') + "group.Send(numpy.ones(1), 1, tag=1)\ngroup.Recv(numpy.zeros(1), 1, tag=2)\n"
+    nowcast = joined.format('"nowcast"') + "group.Recv(numpy.zeros(1), 0, tag=1)\ngroup.Send(numpy.ones(1), 0, tag=2)\n"
+    told = "print('links', [peer['link'] for peer in universe.explain()['peers']], universe.explain()['peers'])\n"
+    run.write(ocean=ocean + told + "universe.leave()\n", nowcast=nowcast + "universe.leave()\n")
+    file = run.folder / "coupled.toml"
+    file.write_text(file.read_text() + '[settings]\nlinks = "self,tcp"\ntcp_streams = 2\n')
+    status, output = run.finish()
+    assert status == 0, output
+    assert "links ['tcp']" in output, output
+
+
+@pytest.mark.parametrize("flavour", ["openmpi", "mpich"])
+def test_a_launcher_leaves_the_order_of_path_alone(run: Run, flavour: str) -> None:
+    """Open MPI puts its own folder first if it is called by its whole path; then another python3 would run."""
+    launcher(flavour)
+    own = run.folder / "bin" / "python3"
+    own.parent.mkdir()
+    own.write_text('#!/bin/sh\necho "the first on PATH is $(command -v python3)"\n')
+    own.chmod(0o755)
+    run.environment["PATH"] = f"{own.parent}:{run.environment['PATH']}"
+    (run.folder / "coupled.toml").write_text(
+        f'[[program]]\nname = "ocean"\ncommand = ["python3"]\nlauncher = "{flavour}"\nrequired = false\n'
+    )
+    status, output = run.finish()
+    assert status == 0, output
+    assert f"the first on PATH is {own}" in output
+
+
 LOOKING_READER = """\
 import couplet, os, subprocess
 wide = dict(os.environ, COLUMNS="200")
@@ -159,13 +190,14 @@ def test_one_that_is_killed(run: Run) -> None:
     assert "SIGKILL" in output
 
 
-def test_interrupt_leaves_nothing(run: Run) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupt_leaves_nothing(run: Run, number: signal.Signals) -> None:
     run.write(ocean=STUBBORN, nowcast=STUBBORN)
     with run.start() as process:
         assert process.stdout is not None
         while "ready" not in (line := process.stdout.readline()):
             assert line, "couplet run ended early"
-        os.kill(process.pid, signal.SIGINT)
+        os.kill(process.pid, number)
         process.communicate(timeout=WATCHDOG_S)
         assert process.returncode == 130
 

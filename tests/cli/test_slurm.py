@@ -122,6 +122,43 @@ def test_the_batch_script(tmp_path: Path) -> None:
         script(universe(Program("viewer", ["./viewer"])), False)
 
 
+ODD = "it's \"a\" $(touch canary) `touch canary` #1; touch canary & \\"
+BREAKING = ["x\ntouch canary\n#", "x\rtouch canary", "x\x0btouch canary", "x\x1b[2J", "\u2028x", "x\udcff"]
+
+
+def ran(text: str, folder: Path) -> list[Path]:
+    """Executes a batch script whose command does nothing, and returns the files that it has made."""
+    subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+    subprocess.run(["bash"], input=text, text=True, check=True, cwd=folder, capture_output=True)
+    return list(folder.rglob("canary"))
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_odd_names_and_options_are_no_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separate: bool
+) -> None:
+    monkeypatch.setattr("couplet.cli.submit._couplet", lambda: "true")
+    folder = tmp_path / ODD
+    folder.mkdir()
+    configuration = universe(Program("ocean", ["./ocean"], "slurm", 2, launcher_options=[f"--comment={ODD}", "-p", ODD]))
+    configuration.path, configuration.name = folder / "coupled.toml", ODD
+    assert ran(script(configuration, separate), tmp_path) == []
+
+
+@pytest.mark.parametrize("breaking", BREAKING)
+@pytest.mark.parametrize("place", ["folder", "name", "option", "option of the step"])
+def test_a_line_break_is_refused_where_it_would_begin_a_command(tmp_path: Path, place: str, breaking: str) -> None:
+    options = {"option": ["--comment", breaking], "option of the step": [f"--cpu-bind={breaking}"]}.get(place, [])
+    configuration = universe(Program("ocean", ["./ocean"], "slurm", 2, launcher_options=options))
+    if place == "folder":
+        configuration.path = tmp_path / breaking / "coupled.toml"
+    if place == "name":
+        configuration.name = breaking
+    with pytest.raises(slurm.SlurmError, match="a line of a batch script cannot hold") as caught:
+        script(configuration, False)
+    assert str(caught.value).isprintable()
+
+
 def test_commands_that_are_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(slurm.SlurmError, match="scontrol is not installed here"):

@@ -221,7 +221,10 @@ def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
         (("predict", "--model", "tachyon1.json", "--matrix", "negative", "--nodes", "2"),
          "negative: the communication matrix: what process 1 sends to process 0 (-3) is negative"),
         (("predict", "--model", "tachyon1.json", "--matrix", "ragged", "--nodes", "2"), "ragged:2: has 1 numbers"),
-        (("predict", "--model", "tachyon1.json", "--matrix", "words", "--nodes", "2"), "words:1: could not convert"),
+        (("predict", "--model", "tachyon1.json", "--matrix", "words", "--nodes", "2"), 'words:1: "a" is no number'),
+        (("predict", "--model", "tachyon1.json", "--matrix", "underscores", "--nodes", "2"), '"1_0" is no number'),
+        (("predict", "--model", "/dev/zero", *PREDICT[3:]), "is a device or a socket"),
+        ((*PREDICT, "--plot", "nowhere/x.svg"), "there is no folder nowhere; make it first"),
         (("predict", "--model", "tachyon1.json", "--matrix", "edge.json", "--nodes", "2"), "edges[0] has to be"),
         (("predict", "--model", "tachyon1.json", "--matrix", "negative", "--nodes", "2", "--cb-buffer-size", "4M"),
          "is negative"),
@@ -242,6 +245,7 @@ def test_a_mistake_is_one_sentence_and_status_2(couplet: Couplet, words: tuple[s
     Path("negative").write_text("0 1\n-3 0\n")
     Path("ragged").write_text("0 1\n0\n")
     Path("words").write_text("a b\n")
+    Path("underscores").write_text("1_0 2\n3 4\n")
     Path("edge.json").write_text('{"processes": 2, "edges": [[0, 5, 1]]}')
     few = document("split")
     few["cells"] = [cell for cell in few["cells"] if cell["intra_in"] == cell["inter_in"] < 2]

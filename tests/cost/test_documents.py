@@ -141,6 +141,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DocumentError, match="UTF-8"):
         load_model(tmp_path / "bytes")
+    for device in ("/dev/zero", "/dev/null"):
+        with pytest.raises(DocumentError, match=f"{device}: is a device or a socket; give a file or a pipe"):
+            load_model(device)
     monkeypatch.setattr("couplet.cost.documents.MAX_DOCUMENT_BYTES", 2)
     with pytest.raises(DocumentError, match="larger than 2 bytes"):
         load_model(tmp_path / "bytes")

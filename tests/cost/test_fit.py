@@ -183,6 +183,15 @@ def test_one_straight_line_is_one_segment() -> None:
     assert len(fit_curve(curve_points([1e-6, 1e-6], [1e9, 1e9], 1, noise=0.01)).segments) == 1
 
 
+def test_a_curve_is_no_further_below_the_points_than_above() -> None:
+    """The square of (predicted / measured - 1) is at most 1 for any underestimate, so that lines lay far too low."""
+    sizes = (8, 4096, 65536, 1048576)
+    times = (1e-6, 1e-6, 8.5e-5, 1.07e-3)  # too few points for two lines
+    curve = fit_curve(Points("x", sizes, times, times))
+    ratios = [curve.seconds(size) / time for size, time in zip(sizes, times, strict=True)]
+    assert all(1 / 3 < ratio < 3 for ratio in ratios), ratios  # it was a seventh of what was measured
+
+
 def test_a_curve_of_one_size_is_refused() -> None:
     with pytest.raises(DesignError, match='curve "tcp".*let the probe measure a list of sizes'):
         fit_curve(Points("tcp", (8,), (1e-6,), (1e-6,)))

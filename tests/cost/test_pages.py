@@ -30,7 +30,10 @@ def test_a_page_shows_what_its_commands_print(tmp_path: Path, page: str) -> None
                 ["bash", "-ec", text], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True,
                 check=False,
             )  # fmt: skip
-            assert (done.returncode, done.stderr) == (0, ""), name
+            errors = done.stderr.splitlines()
+            if name == "save":  # a host with other load is warned of
+                errors = [line for line in errors if not line.startswith("couplet: warning: ")]
+            assert (done.returncode, errors) == (0, []), name
             printed[name] = done.stdout
         else:
             assert printed[name] == text, name

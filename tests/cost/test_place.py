@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 import pytest
 
 from couplet.cost import CostError, Matrix, Tiles, load_model, place, predict
-from couplet.cost.model import ORDERS
+from couplet.cost.model import ORDERS, Fit, Model, Order, Piece
 from couplet.cost.patterns import Pattern
 from couplet.cost.placement import distinct_orders
 
@@ -71,6 +71,56 @@ def test_a_bound_that_looks_at_no_place_holds_too(seed: int, monkeypatch: pytest
     exhaustive = place(TACHYON, pattern, node_set, search="exhaustive")
     for order in ORDERS:
         assert annealed.orders[order].search.bound <= exhaustive.orders[order].cost
+
+
+def signed_model(chance: random.Random) -> Model:
+    """A model whose coefficients have any sign, as a fit of noisy cells gives them."""
+
+    def piece(low: float, high: float) -> Piece:
+        return Piece(low, high, *(round(chance.uniform(-0.01, 0.01), 5) for _ in range(3)))
+
+    pieces = (piece(0.0, 2.0), piece(2.0, 9.0)) if chance.random() < 0.5 else (piece(0.0, 9.0),)
+    order = Order("plane", {"plane": Fit("plane", pieces)})
+    return Model("signed", 8, dict.fromkeys(ORDERS, order))
+
+
+@pytest.mark.parametrize("places", [0, 20_000])
+@pytest.mark.parametrize("seed", range(30))
+def test_bounds_hold_for_coefficients_of_any_sign(seed: int, places: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("couplet.cost.placement.MAX_BOUND_PLACES", places)
+    chance = random.Random(seed)
+    pattern, node_set = sample(chance)
+    model = signed_model(chance)
+    count = chance.randint(1, len(node_set)) if pattern.uses_aggregators and chance.random() < 0.5 else None
+    monkeypatch.setattr("couplet.cost.placement.MIN_ANNEALING_MOVES", 50)
+    monkeypatch.setattr("couplet.cost.placement.ANNEALING_MOVES", 50)
+    exhaustive = place(model, pattern, node_set, count, search="exhaustive")
+    rough = place(model, pattern, node_set, count, search="annealing", seed=seed).orders["intra_first"]
+    least = exhaustive.orders["intra_first"].cost
+    assert rough.search.bound <= least <= rough.cost
+    assert not rough.search.proven or rough.cost == least
+    assert 0.0 <= rough.search.gap(rough.cost) <= 2.0
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_node_has_fewer_or_more_messages_than_the_pattern_says(seed: int) -> None:
+    pattern, node_set = sample(random.Random(seed))
+    for count in range(1, len(node_set) + 1):
+        for size in set(node_set):
+            fewest, most = pattern.min_messages(size, count), pattern.max_messages(size, count)
+            for start in range(pattern.process_count - size + 1):
+                for domain in (None, *range(count)):
+                    found = pattern.traffic(start, size, domain, count)
+                    assert fewest <= found.ca + found.ce <= most
+
+
+def test_no_proof_is_claimed_if_messages_between_nodes_seem_to_save_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("couplet.cost.placement.ANNEALING_MOVES", 300)
+    order = Order("plane", {"plane": Fit("plane", (Piece(0.0, 9.0, 0.002, -0.001, 0.01),))})
+    result = place(Model("signed", 8, dict.fromkeys(ORDERS, order)), Tiles(7, 33), tuple(range(1, 22)))
+    found = result.orders["intra_first"]
+    assert found.search.method == "annealing"
+    assert not found.search.proven and found.search.bound < found.cost
 
 
 def test_aggregators_are_chosen_among_all_choices() -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import brute_force
 import pytest
 
-from couplet.cost import CostError, Matrix, Tiles, load_model, parse_node_set, parse_tiles, predict, rank
-from couplet.cost.model import ORDERS, OtherMachineWarning, warn_if_other_machine
+from couplet.cost import CostError, Matrix, Tiles, load_model, parse_node_set, parse_tiles, place, predict, rank
+from couplet.cost.model import ORDERS, Fit, Model, Order, OtherMachineWarning, Piece, warn_if_other_machine
 from couplet.cost.patterns import Pattern
 from couplet.cost.prediction import Iterations, OrderCost
-from couplet.cost.tables import half_up
+from couplet.cost.tables import half_up, placement, prediction
 
 TACHYON = load_model("tachyon1.json")
 PUBLISHED = {
@@ -110,6 +111,32 @@ def test_the_piece_changes_at_pa_2_and_the_last_one_is_prolonged() -> None:
     assert not four.extrapolated
     three = predict(TACHYON, Tiles(1, 3), (3,))
     assert three.orders["intra_first"].cost == Fraction("0.003805") * Fraction(3, 2) + Fraction("0.005866")
+
+
+def test_what_lies_beyond_the_measured_pairs_is_said() -> None:
+    plane = Fit("plane", (Piece(0.0, 8.0, 0.001, 0.001, 0.01),), max_pe=2.0)
+    model = Model("small", 8, dict.fromkeys(ORDERS, Order("plane", {"plane": plane})))
+    assert predict(model, Tiles(1, 4), (4,)).notes() == []
+    assert predict(model, Tiles(4, 4), PAPER).notes() == [
+        "some nodes have more inter-node pairs than were measured; the plane is prolonged"
+    ]
+
+
+def test_negative_times_are_said() -> None:
+    plane = Fit("plane", (Piece(0.0, 8.0, 0.002, -0.001, 0.001),))
+    model = Model("signed", 8, dict.fromkeys(ORDERS, Order("plane", {"plane": plane})))
+    one = predict(model, Tiles(4, 4), PAPER)
+    note = "the model gives negative times for some nodes; it does not hold there"
+    assert one.notes() == [note] and one.to_json()["notes"] == [note]
+    assert f"note: {note}" in prediction(one)
+    assert "  note: the model gives negative times here; it does not hold there" not in placement(
+        place(TACHYON, Tiles(4, 4), PAPER)
+    )
+    everywhere = replace(plane, pieces=(Piece(0.0, 8.0, -0.002, -0.001, 0.0),))
+    whole = Model("signed", 8, dict.fromkeys(ORDERS, Order("plane", {"plane": everywhere})))
+    assert "  note: the model gives negative times here; it does not hold there" in placement(
+        place(whole, Tiles(4, 4), PAPER)
+    )
 
 
 def test_node_sets_are_ranked_and_equal_ones_stay_in_order() -> None:

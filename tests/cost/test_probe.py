@@ -100,6 +100,8 @@ def test_sub_groups_and_unequal_messages(couplet: Callable[..., Any], probes: Pa
     words = ("-n", "8", "--launcher-option=--oversubscribe", "--nodes", "4,2,2", "--no-curves")
     content = run(couplet, "openmpi", *words, "--sub-groups", "2", "--off-diagonal", "--partners", "packed")
     assert (content["procedure"], content["sub_groups"], content["hot_spots"]) == (2, 2, [0, 2])
+    told = (content["partners"], content["nodes"], content["warm_up"], content["repetitions"])
+    assert told == ("packed", "given", 1, 3)
     found = counts(content, "inter_first")
     # Two hot spots, each with one partner inside and two outside: all counts are of the whole node.
     assert (2, 2, 4, 4) in found and (2, 0, 0, 0) in found and (0, 0, 4, 2) in found
@@ -145,6 +147,28 @@ def assert_page(path: Path, pictures: int) -> None:
     assert page.fetched == []
 
 
+def test_a_half_star_without_partners_is_said(couplet: Callable[..., Any], probes: Path) -> None:
+    launcher("openmpi")
+    words = ("-n", "4", "--launcher-option=--oversubscribe", "--nodes", "2,2", "--no-curves", "--half-star", "50")
+    result = couplet("probe", *words, "--bytes", "8", "--repetitions", "1", "--warm-up", "0")
+    assert result.exit_code == 0, result.stderr
+    assert (
+        "note: --half-star 50 asks for up to 49 pairs, and there are partners for 1 inside a node and 2 between nodes"
+        in result.stderr
+    )
+
+
+def test_a_folder_that_is_missing_is_named_before_anything_is_measured(
+    couplet: Callable[..., Any], probes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the default place of the cost file is in a folder that the command makes."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(probes))
+    (probes / "couplet").write_text("a file where a folder has to be\n")
+    result = couplet("probe", "--save", "--no-cells")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "cost.json: its folder cannot be made: File exists" in result.stderr
+
+
 def test_lines_become_statistics() -> None:
     content = collect(LINES.splitlines(), Setting(repetitions=5))
     first, second = content["cells"]
@@ -154,6 +178,20 @@ def test_lines_become_statistics() -> None:
     assert "node_bytes_per_s" not in second
     assert content["machine"] == {"name": "here", "hosts": ["here", "there"], "cores_per_node": 4}
     assert content["curves"] == [{"name": "inter", "points": [{"bytes": 8, "median_s": 2e-6, "minimum_s": 1e-6}]}]
+
+
+def test_the_options_of_the_run_count_and_not_those_of_the_reader(couplet: Callable[..., Any], probes: Path) -> None:
+    told = ("sub_groups 2", "partners packed", "nodes given", "warm_up 7", "repetitions 9", "later unknown")
+    own = "".join(f"option {one}\n" for one in told)
+    Path("lines").write_text(LINES.replace("couplet-probe 1\n", f"couplet-probe 1\n{own}"))
+    result = couplet("probe", "--lines", "lines", "-o", "m.json", "--repetitions", "3")
+    assert result.exit_code == 0, result.stderr
+    content = json.loads(Path("m.json").read_text())
+    assert "later" not in content
+    names = ("procedure", "sub_groups", "partners", "nodes", "warm_up", "repetitions")
+    assert {name: content[name] for name in names} == {
+        "procedure": 2, "sub_groups": 2, "partners": "packed", "nodes": "given", "warm_up": 7, "repetitions": 9
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -199,8 +237,19 @@ def test_nodes_are_read() -> None:
         (("--nodes", "4,4"), "the nodes have 8 ranks together, and --ranks is 2"),
         (("--nodes", "1,1", "--node-file", "x"), "one of the two"),
         (("--lines", "nothing"), "nothing: cannot be read"),
-        (("--sub-groups", "3"), "failed with exit status 2"),
-        (("--bytes", "2T"), "failed with exit status 2"),
+        (("--sub-groups", "3"), "--sub-groups 3: node 0 has at most 2 ranks"),
+        (("--bytes", "2T"), "--bytes 2T: a message has at most 1073741824 bytes (1G)"),
+        (("--repetitions", "2000000"), "--repetitions 2000000: has to be at most 1048576"),
+        (("--save", "--repetitions", "10001"), "with --save, at most 10000"),
+        (("--machine", "m" * 257), "1 to 256 bytes without control characters"),
+        (("--machine", "a\nb"), "control characters"),
+        (("--save", "--cost-file", "none"), "the word for no cost file"),
+        (("-o", "nowhere/m.json"), "there is no folder nowhere; make it first"),
+        (("--report", "nowhere/m.html"), "there is no folder nowhere; make it first"),
+        (("--save", "--cost-file", "nowhere/cost.json"), "there is no folder nowhere; make it first"),
+        (("-o", "."), "it is a folder"),
+        (("-o", "/dev/null"), "it is no regular file"),
+        (("-o", "same", "--report", "same"), "is the file of the measurement"),
     ],
 )
 def test_a_mistake_is_named_and_leaves_no_file(
@@ -210,6 +259,7 @@ def test_a_mistake_is_named_and_leaves_no_file(
     result = couplet("probe", *words)
     assert result.exit_code == 2
     assert says in result.stderr
+    assert "failed with exit status" not in result.stderr  # nothing was started
     assert list(probes.iterdir()) == []
 
 
@@ -272,6 +322,44 @@ def test_a_probe_that_is_interrupted_leaves_no_process_and_no_file(
     assert "Traceback" not in errors
     poll(lambda: not ranks_with(repetitions))
     assert list(probes.iterdir()) == []
+
+
+def links_processes(marker: str) -> list[int]:
+    """The hub and the probes of a `couplet probe --save` whose variables or words name the folder ``marker``."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            name = (entry / "cmdline").read_bytes().split(b"\0")[0].rsplit(b"/")[-1]
+            ours = marker.encode() in (entry / "environ").read_bytes()
+            if ours and name in (b"couplet-hub", b"couplet-probe-links"):
+                found.append(int(entry.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_saving_probe_that_is_interrupted_leaves_no_process_and_no_secret(
+    probes: Path, number: signal.Signals
+) -> None:
+    built(BUILD / "libexec" / "couplet" / "couplet-probe-links", "cpp")
+    temporary = probes / "temporary"
+    temporary.mkdir()
+    command = [str(Path(sys.executable).parent / "couplet"), "probe", "--save", "--no-cells", "-n", "2"]
+    process = subprocess.Popen(
+        [*command, "--repetitions", "10000", "--cost-file", str(probes / "cost.json")],
+        env=os.environ | {"TMPDIR": str(temporary)}, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        poll(lambda: len(links_processes(str(temporary))) >= 2 and list(temporary.glob("couplet-probe-*/secret")))
+        process.send_signal(number)
+        _, errors = process.communicate()
+        assert process.returncode == 128 + number, errors
+        assert "Traceback" not in errors
+        poll(lambda: not links_processes(str(temporary)))
+        assert list(temporary.iterdir()) == []
+    finally:
+        process.kill()
+        for left in links_processes(str(temporary)):
+            os.kill(left, signal.SIGKILL)
 
 
 @dataclass

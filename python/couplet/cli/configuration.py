@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import shutil
 import tomllib
@@ -10,7 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from couplet.cli.settings import list_of_links, mistaken_lanes, mistaken_values, unknown_link
+
 LAUNCHERS = ("none", "openmpi", "mpich", "slurm")
+# Commands that start ranks, and the launcher that stands for them in the file.
+_LAUNCHER_COMMANDS = {
+    **dict.fromkeys(("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "orterun", "prterun"), "openmpi"),
+    **dict.fromkeys(("mpiexec.mpich", "mpirun.mpich", "mpiexec.hydra"), "mpich"),
+    "srun": "slurm",
+}
 
 
 @dataclass(frozen=True)
@@ -154,6 +163,11 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "ring_bytes": ((int,), "bytes"),
         "spin_us": ((int, float), "microseconds"),
         "streaming_bytes": ((int,), "bytes"),
+        "links": ((str, list), 'the names of links, such as "self,shm,tcp"'),
+        "hybrid": ((str,), 'two links, such as "tcp+file"'),
+        "hybrid_threshold": ((int, str), "bytes"),
+        "tcp_streams": ((int, str), "a number from 1 to 16"),
+        "ucx_tls": ((str,), "transports of UCX"),
         "hub": ((dict,), "a table"),
     },
     "settings.hub": {
@@ -222,6 +236,8 @@ class _Reader:
                 self.wrong(where, key, f'"{key}" has to be {known[key][1]}')
             else:
                 good[key] = value
+        for key, text in mistaken_values(kind, good):
+            self.wrong(where, key, text)
         return good
 
     def program(self, index: int, content: dict[str, Any]) -> Program | None:
@@ -247,6 +263,8 @@ class _Reader:
             self.wrong(where, "environment", "values in environment have to be strings")
         if command and directory.is_dir():
             self.executable(where, command[0], directory)
+        if command and good.get("launcher", "none") == "none":
+            self.no_launcher(where, command[0])
         if not (name and command):
             return None
         log = good.get("log")
@@ -287,6 +305,17 @@ class _Reader:
         elif launcher_executable(launcher) is None:
             self.wrong(where, "launcher", f'launcher "{launcher}" is not installed here')
 
+    def no_launcher(self, where: str, command: str) -> None:
+        """Without a launcher, couplet run starts each rank itself, and tells it which one it is."""
+        launcher = _LAUNCHER_COMMANDS.get(Path(command).name)
+        if launcher is not None:
+            self.wrong(
+                where,
+                "command",
+                f'"{command}" is a launcher, and launcher is "none"',
+                f'command = [the program and its arguments], launcher = "{launcher}", ranks = N',
+            )
+
     def executable(self, where: str, command: str, directory: Path) -> None:
         if "/" in command:
             path = directory / command
@@ -304,8 +333,6 @@ class _Reader:
         for reader in readers:
             if reader not in programs:
                 self.wrong(where, "required_readers", f'no program "{reader}"', _closest(reader, programs))
-        if "slots" in good and good["slots"] < 1:
-            self.wrong(where, "slots", "slots has to be at least 1")
         steps = good.pop("steps", None)
         return Series(name, readers, good, steps, self.lines.of(where))
 
@@ -316,11 +343,30 @@ class _Reader:
             good["hub"] = self.table("settings.hub", where, good["hub"])
         return good
 
+    def links(self, universe: dict[str, Any], settings: dict[str, Any], programs: list[Program]) -> None:
+        """Checks the links of [universe] or [settings], and what depends on them; makes those of [settings] a text."""
+        table = "settings" if "links" in settings else "universe"
+        links = list_of_links(settings.get("links") or universe.get("links") or [])
+        if settings.get("links") and universe.get("links"):
+            self.wrong("settings", "links", "links is given in [universe] and in [settings]", "keep one of them")
+        if text := unknown_link(links):
+            self.wrong(table, "links", text)
+        if "links" in settings:
+            settings["links"] = ",".join(links)
+        variables = [os.environ, *(program.environment for program in programs)]
+        named = "file_directory" in settings or any("COUPLET_FILE_DIRECTORY" in each for each in variables)
+        for key, text in mistaken_lanes(settings, links, named):
+            self.wrong(table if key == "links" else "settings", key, text)
+
 
 def load(path: Path) -> Configuration:
     """Reads the file ``path``. Raises ConfigurationError with every mistake that it finds."""
+    if path.is_char_device() or path.is_block_device():
+        raise ConfigurationError(path, [Mistake(0, "it is a device; give a file")])
     try:
         text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(path, [Mistake(0, "is not text in UTF-8")]) from error
     except OSError as error:
         raise ConfigurationError(path, [Mistake(0, f"cannot read it: {error.strerror}")]) from error
     try:
@@ -341,6 +387,7 @@ def load(path: Path) -> Configuration:
     programs = [p for i, entry in enumerate(entries) if (p := reader.program(i, entry)) is not None]
     series = [reader.series(name, entry, reader.names) for name, entry in content.get("series", {}).items()]
     settings = reader.settings(content.get("settings", {}))
+    reader.links(universe, settings, programs)
     if reader.mistakes:
         raise ConfigurationError(path, sorted(reader.mistakes, key=lambda mistake: mistake.line))
     return Configuration(

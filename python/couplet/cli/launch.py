@@ -46,6 +46,17 @@ def command_line(program: Program) -> list[str]:
     return [executable, *count, *program.launcher_options, *program.command]
 
 
+def start_of(launcher: str, command: list[str]) -> tuple[str | None, list[str]]:
+    """Returns the executable (None: by the first word) and the words by which ``command`` is started.
+
+    Open MPI takes a whole path in the first word for ``--prefix``, and then puts its own folder first in PATH, so that
+    another ``python3`` than the user's would run.
+    """
+    if launcher != "openmpi":
+        return None, command
+    return command[0], [Path(command[0]).name, *command[1:]]
+
+
 def environment(program: Program, universe: dict[str, str], rank: int | None) -> dict[str, str]:
     """Returns the environment of ``program``. ``rank`` is given if no launcher tells the process its rank."""
     threads = {} if program.threads is None else {"OMP_NUM_THREADS": str(program.threads)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,11 +13,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from couplet.cli.cost import parse_bytes, reported
+from couplet.cli.interrupts import orderly_end
 
 if TYPE_CHECKING:
     from couplet.cost.probe import Collector
 
 _GRACE_S = 10.0
+# The limits of couplet-probe (src/probe/mpi/options.cpp), so that a mistake is found before a launcher starts.
+MAX_MESSAGE_BYTES = 1 << 30
+MAX_NUMBER = 1 << 20
 _CURVE_BYTES = ",".join(str(1 << power) for power in range(3, 23))
 
 
@@ -38,7 +41,7 @@ def probe(
     warm_up: Annotated[int, typer.Option(help="Exchanges before the first measured one.", min=0)] = 2,
     half_star: Annotated[
         int | None,
-        typer.Option(help="One more than the number of pairs. Without it, half the cores.", min=1),
+        typer.Option(help="Pairs go from 0 to this minus 1. Default: half the cores; rehearsed: ranks of node 0.", min=1),
     ] = None,
     sub_groups: Annotated[int, typer.Option(help="Hot spots of a node that exchange at the same time.", min=1)] = 1,
     partners: Annotated[str, typer.Option(help="Remote partners: spread over the nodes, or packed.")] = "spread",
@@ -52,43 +55,41 @@ def probe(
     cells: Annotated[bool, typer.Option(help="Measure cells. Without, only the cost file is written.")] = True,
 ) -> None:
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
-    with reported():
-        from couplet.cost.documents import read_text, write_document, write_text
-        from couplet.cost.errors import CostError
+    with reported(), orderly_end():
+        from couplet.cost.documents import write_document, write_text
         from couplet.cost.measurement import Measurement
         from couplet.cost.probe import Collector, Setting
 
-        if not _has_cells(cells, save, cost_file):
-            _save(ranks, repetitions, machine, cost_file)
-            return
-        if partners not in ("spread", "packed"):
-            raise CostError(f'--partners "{partners}" is not known; it is spread or packed')
-        node_of_rank = _node_of_rank(nodes, node_file)
-        given = "hosts" if node_of_rank is None else "given"
-        setting = Setting(machine, 1 if sub_groups == 1 else 2, sub_groups, given, partners, warm_up, repetitions)
-        collector = Collector(setting)
-        if lines is not None:
-            for line in read_text(lines).splitlines():
-                collector.line(line)
-        else:
+        with_cells = _has_cells(cells, save, cost_file)
+        _check_machine(machine)
+        place = _place(cost_file, repetitions) if save else None
+        if with_cells:
+            node_of_rank = _node_of_rank(nodes, node_file)
+            given = "hosts" if node_of_rank is None else "given"
+            setting = Setting(machine, sub_groups, given, partners, warm_up, repetitions)
+            collector = Collector(setting)
             words = _words(size, repetitions, warm_up, sub_groups, partners, half_star)
             words += ["--curve-bytes", _CURVE_BYTES] if curves else []
             words += ["--off-diagonal"] if off_diagonal else []
-            if node_of_rank is not None:
-                if len(node_of_rank) != ranks:
-                    raise CostError(f"the nodes have {len(node_of_rank)} ranks together, and --ranks is {ranks}")
-                words += ["--node-of-rank", ",".join(str(node) for node in node_of_rank)]
-            _run(_command(launcher, mpi, ranks, launcher_option or [], words), collector)
-        document = collector.measurement()
-        write_document(output, document)
-        print(f"written: {output} ({len(collector.cells)} cells)")
-        if report is not None:
-            from couplet.cost.report import report as make_report
+            _check_outputs(output, report)
+            if lines is not None:
+                _read(lines, collector)
+            else:
+                words += _rehearsal(node_of_rank, ranks, sub_groups)
+                _run(_command(launcher, mpi, ranks, launcher_option or [], words), collector)
+            document = collector.measurement()
+            write_document(output, document)
+            print(f"written: {output} ({len(collector.cells)} cells)")
+            _say_what_half_star_did(half_star, collector)
+            if report is not None:
+                from couplet.cost.report import report as make_report
 
-            write_text(report, make_report(Measurement.from_json(document, str(output))))
-            print(f"written: {report}")
-        if save:
-            _save(ranks, repetitions, machine, cost_file)
+                write_text(report, make_report(Measurement.from_json(document, str(output))))
+                print(f"written: {report}")
+        if place is not None:
+            from couplet.cli.probe_links import save as save_costs
+
+            save_costs(ranks, repetitions, machine, place)
 
 
 def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:
@@ -102,17 +103,90 @@ def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:
     return cells
 
 
-def _save(ranks: int, repetitions: int, machine: str | None, path: Path | None) -> None:
-    from couplet.cli.probe_links import save
-    from couplet.cost.machine import default_path
+def _check_machine(name: str | None) -> None:
+    from couplet.cost.errors import CostError
+    from couplet.cost.machine import MAX_NAME_BYTES
 
-    save(ranks, repetitions, machine, path or default_path())
+    if name is not None and not (0 < len(os.fsencode(name)) <= MAX_NAME_BYTES and name.isprintable()):
+        raise CostError(
+            f"--machine has to be a name of 1 to {MAX_NAME_BYTES} bytes without control characters, not "
+            f"{name[:40]!r} of {len(os.fsencode(name))} bytes"
+        )
+
+
+def _place(cost_file: Path | None, repetitions: int) -> Path:
+    """Where --save will write; CostError if it could not, or if its repetitions are too many."""
+    from couplet.cli.probe_links import MAX_REPETITIONS
+    from couplet.cost.errors import CostError
+    from couplet.cost.machine import prepare_place
+
+    if str(cost_file) == "none":
+        raise CostError('--cost-file "none": that is the word for no cost file; leave out --save, or name a file')
+    if repetitions > MAX_REPETITIONS:
+        raise CostError(f"--repetitions {repetitions}: with --save, at most {MAX_REPETITIONS} are measured")
+    return prepare_place(cost_file)
+
+
+def _check_outputs(output: Path, report: Path | None) -> None:
+    """Raises CostError before anything is measured if the result could not be written."""
+    from couplet.cost.documents import check_writable
+    from couplet.cost.errors import CostError
+
+    check_writable(output)
+    if report is not None:
+        check_writable(report)
+        if report.resolve() == output.resolve():
+            raise CostError(f"--report {report}: is the file of the measurement; give another name")
+
+
+def _read(lines: Path, collector: Collector) -> None:
+    from couplet.cost.documents import read_text
+
+    for line in read_text(lines).splitlines():
+        collector.line(line)
+
+
+def _rehearsal(node_of_rank: list[int] | None, ranks: int, sub_groups: int) -> list[str]:
+    """The words for the probe that say how ranks are grouped into nodes."""
+    from couplet.cost.errors import CostError
+
+    first = ranks if node_of_rank is None else node_of_rank.count(0)
+    if node_of_rank is not None and len(node_of_rank) != ranks:
+        raise CostError(f"the nodes have {len(node_of_rank)} ranks together, and --ranks is {ranks}")
+    if sub_groups > first:
+        raise CostError(f"--sub-groups {sub_groups}: node 0 has at most {first} ranks, and each group needs one")
+    return [] if node_of_rank is None else ["--node-of-rank", ",".join(str(node) for node in node_of_rank)]
+
+
+def _say_what_half_star_did(half_star: int | None, collector: Collector) -> None:
+    """A note if there were fewer partners than --half-star asks for."""
+    most = {
+        kind: max((cell[f"{kind}_in"] for cell in collector.cells), default=0) // collector.hot_spot_count
+        for kind in ("intra", "inter")
+    }
+    if half_star is not None and min(most.values()) < half_star - 1:
+        print(
+            f"couplet: note: --half-star {half_star} asks for up to {half_star - 1} pairs, and there are partners for "
+            f"{most['intra']} inside a node and {most['inter']} between nodes",
+            file=sys.stderr,
+        )
 
 
 def _words(
     size: str, repetitions: int, warm_up: int, sub_groups: int, partners: str, half_star: int | None
 ) -> list[str]:
-    sizes = ",".join(str(parse_bytes(word, "--bytes")) for word in size.split(","))
+    from couplet.cost.errors import CostError
+
+    if partners not in ("spread", "packed"):
+        raise CostError(f'--partners "{partners}" is not known; it is spread or packed')
+    numbers = (("repetitions", repetitions), ("warm-up", warm_up), ("half-star", half_star or 0))
+    for name, number in (*numbers, ("sub-groups", sub_groups)):
+        if number > MAX_NUMBER:
+            raise CostError(f"--{name} {number}: has to be at most {MAX_NUMBER}")
+    parsed = [parse_bytes(word, "--bytes") for word in size.split(",")]
+    if max(parsed) > MAX_MESSAGE_BYTES:
+        raise CostError(f"--bytes {size}: a message has at most {MAX_MESSAGE_BYTES} bytes (1G)")
+    sizes = ",".join(map(str, parsed))
     words = ["--bytes", sizes, "--repetitions", str(repetitions), "--warm-up", str(warm_up)]
     words += ["--half-star", str(half_star)] if half_star is not None else []
     return [*words, "--sub-groups", str(sub_groups), "--partners", partners]
@@ -154,12 +228,8 @@ def _command(launcher: str, mpi: str | None, ranks: int, launcher_options: list[
     return [found, "-n", str(ranks), *launcher_options, str(program), *words]
 
 
-def _end(number: int, frame: object) -> None:
-    sys.exit(128 + number)
-
-
 def _run(command: list[str], collector: Collector) -> None:
-    """Runs the probe and takes its lines as they come; a failure, Ctrl-C or SIGTERM leaves no process behind."""
+    """Runs the probe and takes its lines as they come; a failure or an exception leaves no process behind."""
     from couplet.cost.errors import CostError
 
     environment = dict(os.environ)
@@ -167,7 +237,6 @@ def _run(command: list[str], collector: Collector) -> None:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    before = signal.signal(signal.SIGTERM, _end)
     try:
         with _progress(process.stdout, collector) as lines:
             for line in lines:
@@ -182,7 +251,6 @@ def _run(command: list[str], collector: Collector) -> None:
                 process.kill()
                 process.wait()
         process.stdout.close()
-        signal.signal(signal.SIGTERM, before)
     if status != 0:
         raise CostError(f"couplet-probe failed with exit status {status}: {' '.join(command)}")
 

@@ -11,6 +11,7 @@ import secrets
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
     from couplet.cost.machine import Collector
 
 MAX_MEMBERS = 16
+MAX_SHOWN_DOUBTS = 6
+MAX_REPETITIONS = 10_000  # of couplet-probe-links
 PIECES = (64 << 10, 256 << 10, 1 << 20)
 _MESSAGES = [8, 512, 4096, 16384, 65536, 262144, 1048576]
 _LARGE = [1 << 20, 2 << 20, 4 << 20, 8 << 20]
-_METHODS = [8, 4096, 65536, 1048576]
+_METHODS = [8, 4096, 16384, 65536, 262144, 1048576]
 _COPIES = [1 << power for power in range(20, 27, 2)]
 _ALL = str(1 << 40)  # an eager limit that every message is below
 _RUN_TIMEOUT_S = 600.0
@@ -74,10 +77,12 @@ def all_runs(members: int, file_directory: Path) -> list[Run]:
 def measure(ranks: int, repetitions: int) -> Collector:
     """Carries out all runs; CostError says which one has failed, and why."""
     from couplet.cli.installation import executable
+    from couplet.cost.doubts import doubts_of_load, runnable_processes
     from couplet.cost.errors import CostError
     from couplet.cost.machine import Collector
 
-    collector = Collector()
+    members = min(max(ranks, 2), MAX_MEMBERS)
+    collector = Collector(doubts=doubts_of_load(runnable_processes(), members))
     try:
         programs = executable("couplet-hub"), executable("couplet-probe-links")
     except FileNotFoundError as error:
@@ -85,7 +90,7 @@ def measure(ranks: int, repetitions: int) -> Collector:
     with tempfile.TemporaryDirectory(prefix="couplet-probe-") as folder:
         shared = Path(folder) / "shared"
         shared.mkdir(mode=0o700)
-        runs = all_runs(min(max(ranks, 2), MAX_MEMBERS), shared)
+        runs = all_runs(members, shared)
         for run in _watched(runs):
             # The link `file` looks for news only now and then, so its messages take milliseconds.
             times = max(2, repetitions // 4) if run.name.startswith("file") else repetitions
@@ -100,9 +105,24 @@ def save(ranks: int, repetitions: int, machine: str | None, path: Path) -> None:
     host = socket.gethostname()
     document = measure(ranks, repetitions).document(machine or host, [host])
     save_costs(document, path)
+    warn(document.get("doubts", []), path)
     counted = count_of_curves(document)
     shown = ", ".join(f"{number} of {name}" for name, number in counted.items())
     print(f"written: {path} (curves: {shown})")
+
+
+def warn(doubts: list[str], path: Path) -> None:
+    """Says on standard error why the file may not tell what the ways cost."""
+    for text in doubts[:MAX_SHOWN_DOUBTS]:
+        print(f"couplet: warning: {text}", file=sys.stderr)
+    if len(doubts) > MAX_SHOWN_DOUBTS:
+        print(f"couplet: warning: and {len(doubts) - MAX_SHOWN_DOUBTS} more, in the file", file=sys.stderr)
+    if doubts:
+        print(
+            f"couplet: warning: {path} may make the library choose slow ways; measure again when the host has nothing "
+            "else to do, or remove the file",
+            file=sys.stderr,
+        )
 
 
 def _watched(runs: list[Run]) -> Iterator[Run]:

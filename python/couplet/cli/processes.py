@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from couplet.cli.configuration import Program
-from couplet.cli.launch import command_line, environment, starts
+from couplet.cli.launch import command_line, environment, start_of, starts
 
 TAIL_LINES = 20
 
@@ -46,8 +46,10 @@ class Running:
         self.tail: deque[str] = deque(maxlen=TAIL_LINES)
         self.partial = b""
         self.command = command_line(program)
+        executable, words = start_of(program.launcher, self.command)
         self.process = subprocess.Popen(
-            self.command,
+            words,
+            executable=executable,
             cwd=program.directory,
             env=environment(program, universe, rank),
             stdin=subprocess.DEVNULL,

@@ -13,6 +13,7 @@ from types import FrameType
 from couplet.cli.configuration import Configuration
 from couplet.cli.display import Display
 from couplet.cli.hub import Hub, HubError
+from couplet.cli.interrupts import ENDING
 from couplet.cli.observe import Universe
 from couplet.cli.processes import Processes, Running
 from couplet.cli.slurm import Site, SlurmError
@@ -23,11 +24,12 @@ HUB_END_S = 10.0  # for the hub to end, once its own bounds have passed
 
 
 class _Interrupted:
-    """Notes SIGINT and SIGTERM, which then do not end this process."""
+    """Notes SIGINT, SIGTERM and SIGHUP, which then do not end this process. What nohup lets it ignore stays so."""
 
     def __init__(self) -> None:
         self.number = 0
-        self._before = {n: signal.signal(n, self._note) for n in (signal.SIGINT, signal.SIGTERM)}
+        noted = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+        self._before = {number: signal.signal(number, self._note) for number in noted}
 
     def _note(self, number: int, _frame: FrameType | None) -> None:
         self.number = number

@@ -6,6 +6,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import unicodedata
 from pathlib import Path
 
 from couplet.cli.configuration import Configuration, Program
@@ -18,6 +19,8 @@ for name in "${!SLURM_@}"; do
   [ "$name" = SLURM_CONF ] || unset "$name"
 done
 """
+# Categories of Unicode: control characters, line and paragraph separators, bytes that are not UTF-8.
+_NOT_IN_A_LINE = ("Cc", "Zl", "Zp", "Cs")
 
 
 def _couplet() -> str:
@@ -27,6 +30,16 @@ def _couplet() -> str:
     if found is None:
         raise SlurmError("the command couplet is not on PATH, so that a batch script could not start it")
     return found
+
+
+def _one_line(text: str, what: str) -> str:
+    """Returns ``text``. Raises SlurmError if a line of a batch script cannot hold it: its rest would be a command."""
+    if any(unicodedata.category(character) in _NOT_IN_A_LINE for character in text):
+        raise SlurmError(
+            f"{what} is {text!r}, with a character that a line of a batch script cannot hold (a line break, another "
+            "control character, or a byte that is not UTF-8); choose a text without it"
+        )
+    return text
 
 
 def _directives(words: list[str]) -> list[str]:
@@ -46,12 +59,16 @@ def _joined(options: list[str]) -> list[str]:
 
 
 def _component(program: Program) -> list[str]:
+    for word in program.launcher_options:
+        _one_line(word, f'launcher_options of program "{program.name}": an option')
     allocation, _ = split_options(program.launcher_options)
     return [f"# {program.name}", *_directives([*size_words(program), *_joined(allocation)])]
 
 
 def script(configuration: Configuration, separate_jobs: bool) -> str:
-    """Returns the batch script. Raises SlurmError if no program runs on Slurm.
+    """Returns the batch script.
+
+    Raises SlurmError if no program runs on Slurm, or if a name or an option has a control character.
 
     It is one heterogeneous job with a component for each program; or, with ``separate_jobs``, a job for ``couplet
     run`` alone, which gets a job for each program.
@@ -62,7 +79,10 @@ def script(configuration: Configuration, separate_jobs: bool) -> str:
             f'{configuration.path}: no program has launcher = "slurm", so there is nothing for which a job could be '
             "submitted; start it with couplet run alone"
         )
-    file = configuration.path.resolve()
+    file, couplet = configuration.path.resolve(), _couplet()
+    _one_line(str(file), "the path of the file")
+    _one_line(configuration.name, "the name of the universe")
+    _one_line(couplet, "the path of the command couplet")
     common = [f"--job-name={configuration.name}", f"--chdir={file.parent}", "--output=couplet-%j.log"]
     lines = ["#!/bin/bash", f"# Written by `couplet run --submit` for {file}.", *_directives(_joined(common))]
     if separate_jobs:
@@ -73,7 +93,7 @@ def script(configuration: Configuration, separate_jobs: bool) -> str:
             lines += ["#SBATCH hetjob"] if index else []
             lines += _component(program)
         lines += [""]
-    lines += [f"exec {shlex.quote(_couplet())} run --plain {shlex.quote(str(file))}"]
+    lines += [f"exec {shlex.quote(couplet)} run --plain {shlex.quote(str(file))}"]
     return "\n".join(lines) + "\n"
 
 

@@ -14,10 +14,13 @@ from couplet.cost.regression import Array
 MIN_SEGMENT_POINTS = 3
 MAX_SEGMENTS = 8
 MAX_POINTS = 128
+_ROUNDS = 20  # of the fit of a line; it converges in a few
+_LEAST_SHARE = 1e-3  # of the measured time, below which a prediction gets no more weight
 
 
 def fit_curve(points: Points, statistic: str = "median") -> Curve:
-    """Fits latency + size / bandwidth in segments; relative errors count, so that small messages weigh as large ones.
+    """Fits latency + size / bandwidth in segments; relative errors count, those down as those up, so that small messages weigh as
+    large ones.
 
     The number of segments is chosen by Schwarz's criterion. Raises DesignError for fewer than two sizes.
     """
@@ -51,14 +54,32 @@ def fit_curve(points: Points, statistic: str = "median") -> Curve:
 
 
 def _line(sizes: Array, seconds: Array) -> tuple[tuple[float, float], float]:
-    """Latency and seconds per byte with the least squared relative errors; a line does not fall with the size."""
-    design = numpy.stack([numpy.ones_like(sizes), sizes], axis=1) / seconds[:, None]
-    target = numpy.ones_like(seconds)
-    latency, slope = (float(one) for one in numpy.linalg.lstsq(design, target, rcond=None)[0])
+    """Latency and seconds per byte with the least squared logarithms of predicted over measured.
+
+    So half of the measured time is as wrong as twice of it. A line does not fall with the size.
+    """
+    predicted, best = seconds, ((0.0, 0.0), math.inf)
+    for _ in range(_ROUNDS):
+        # (p - m)^2 / (p m) is the square of the logarithm for small errors, and as large for m / p as for p / m.
+        line = _weighted_line(sizes, seconds, 1.0 / numpy.sqrt(predicted * seconds))
+        values = line[0] + line[1] * sizes
+        loss = float((numpy.log(values / seconds) ** 2).sum()) if (values > 0.0).all() else math.inf
+        if loss >= best[1] and best[1] < math.inf:
+            break
+        best = min(best, (line, loss), key=lambda one: one[1])
+        predicted = numpy.maximum(values, seconds * _LEAST_SHARE)
+    if best[1] == math.inf:
+        flat = float(numpy.exp(numpy.log(seconds).mean()))
+        best = ((flat, 0.0), float((numpy.log(flat / seconds) ** 2).sum()))
+    return best
+
+
+def _weighted_line(sizes: Array, seconds: Array, weights: Array) -> tuple[float, float]:
+    design = numpy.stack([numpy.ones_like(sizes), sizes], axis=1) * weights[:, None]
+    latency, slope = (float(one) for one in numpy.linalg.lstsq(design, seconds * weights, rcond=None)[0])
     if slope < 0.0:
-        latency, slope = float((1.0 / seconds).sum() / (1.0 / seconds**2).sum()), 0.0
-    error = design @ numpy.array([latency, slope]) - target
-    return (latency, slope), float((error**2).sum())
+        return float((seconds * weights**2).sum() / (weights**2).sum()), 0.0
+    return latency, slope
 
 
 def _cut(loss: Array, count: int, segments: int) -> tuple[float, list[int]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import tempfile
 from functools import cache
 from importlib import resources
@@ -48,13 +49,18 @@ def _finite(text: str) -> float:
 
 
 def read_text(path: Path) -> str:
-    """Returns the text of a file of at most MAX_DOCUMENT_BYTES; DocumentError says why if it cannot be read."""
+    """Returns the text of a file or pipe of at most MAX_DOCUMENT_BYTES; DocumentError says why if it cannot be read."""
     try:
-        if path.stat().st_size > MAX_DOCUMENT_BYTES:
+        kind = path.stat().st_mode
+        if stat.S_ISCHR(kind) or stat.S_ISBLK(kind) or stat.S_ISSOCK(kind):
+            raise DocumentError(f"{path}: is a device or a socket; give a file or a pipe")
+        with path.open("rb") as file:
+            content = file.read(MAX_DOCUMENT_BYTES + 1)
+        if len(content) > MAX_DOCUMENT_BYTES:
             raise DocumentError(
                 f"{path}: is larger than {MAX_DOCUMENT_BYTES} bytes, so it is no file of the cost model"
             )
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8").replace("\r\n", "\n")
     except OSError as error:
         raise DocumentError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -102,8 +108,25 @@ def check_document(document: object, name: str, where: str) -> None:
         raise DocumentError(f"{where}: {mistake}")
 
 
+def check_writable(path: Path) -> None:
+    """Raises DocumentError if ``write_text`` could not write ``path`` now. What has to be measured is then not lost."""
+    if not path.parent.is_dir():
+        raise DocumentError(f"{path}: cannot be written: there is no folder {path.parent}; make it first")
+    if path.is_dir():
+        raise DocumentError(f"{path}: cannot be written: it is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        raise DocumentError(f"{path}: cannot be written: it is no regular file, which a new one could replace")
+    try:
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(descriptor)
+        Path(temporary).unlink()
+    except OSError as error:
+        raise DocumentError(f"{path}: cannot be written: {error.strerror}") from error
+
+
 def write_text(path: Path, text: str) -> None:
     """Writes a file in full or not at all: the old file stays until the new one is complete."""
+    check_writable(path)
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:

@@ -199,7 +199,7 @@ def _fit(
     return Fit(
         kind, tuple(pieces), data.options.method, r_squared(data.seconds, residuals),
         float(numpy.sqrt((residuals**2).mean())), _criterion(data, residuals, parameters), at, interval,
-        data.options.confidence,
+        data.options.confidence, float(data.pe.max()),
     )  # fmt: skip
 
 

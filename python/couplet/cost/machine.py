@@ -10,16 +10,17 @@ import datetime
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from couplet.cost.curves import MAX_POINTS, MIN_SEGMENT_POINTS, fit_curve
-from couplet.cost.documents import MACHINE, VERSION, check_document, read_document, write_document
+from couplet.cost.documents import MACHINE, VERSION, check_document, check_writable, read_document, write_document
+from couplet.cost.doubts import doubts_of_times
 from couplet.cost.errors import CostError, DocumentError
-from couplet.cost.measurement import Points
 from couplet.cost.schema import Document
 
 LINKS_VERSION = "1"
+MAX_NAME_BYTES = 256  # of the machine and of a host: the library reads no longer ones
 _LISTS = ("links", "copies", "collectives", "exchanges")
 
 
@@ -35,9 +36,13 @@ def default_path() -> Path:
 
 @dataclass
 class Collector:
-    """Takes the lines of couplet-probe-links, run after run; the curves of all runs go into one file."""
+    """Takes the lines of couplet-probe-links, run after run; the curves of all runs go into one file.
+
+    ``doubts``: what is to be said of the measurement besides that which its times show.
+    """
 
     curves: dict[str, dict[int, list[float]]] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
 
     def take(self, lines: Iterable[str], what: str) -> None:
         """Takes the lines of one run. Raises DocumentError, which names ``what``, if a line is of an unknown form."""
@@ -73,10 +78,12 @@ class Collector:
             "program": "couplet-probe-links",
             "machine": {"name": machine, "hosts": list(hosts)},
         }
+        doubts = self.doubts + doubts_of_times(self.curves)
+        document |= {"doubts": doubts} if doubts else {}
         document |= {name: [] for name in _LISTS}
         for name, points in self.curves.items():
             key, entry = _entry(name)
-            document[key].append(entry | {"points": _points(name, points)})
+            document[key].append(entry | {"points": _points(points)})
         check_costs(document, "couplet-probe-links")
         return document
 
@@ -98,18 +105,18 @@ def _entry(name: str) -> tuple[str, Document]:
     raise DocumentError(f'couplet-probe-links: there is no kind of curve "{name}"')
 
 
-def _points(name: str, times: dict[int, list[float]]) -> list[Document]:
-    """The points of a curve: what was measured, and what the fitted curve (``couplet fit``) says at the same size."""
-    sizes = tuple(sorted(times))
-    # The least time: other processes on the host make a wait longer, by a thousand times for a short message.
-    least_s = tuple(min(times[size]) for size in sizes)
-    fitted_s: Sequence[float] = least_s
-    if MIN_SEGMENT_POINTS <= len(sizes) <= MAX_POINTS and min(least_s) > 0.0:
-        curve = fit_curve(Points(name, sizes, least_s, least_s))
-        fitted_s = [max(curve.seconds(size), 0.0) for size in sizes]
+def _points(times: dict[int, list[float]]) -> list[Document]:
+    """The points of a curve: what was measured, and what is predicted from it.
+
+    The least time is what was measured: other processes on the host make a wait longer, by a thousand times for a short
+    message, and never shorter. So a message is predicted to take no longer than a longer one took.
+    """
+    sizes = sorted(times)
+    least_s = [min(times[size]) for size in sizes]
+    predicted_s = list(accumulate(reversed(least_s), min))[::-1]
     return [
-        {"bytes": size, "time_s": _rounded(fitted), "measured_s": _rounded(measured)}
-        for size, fitted, measured in zip(sizes, fitted_s, least_s, strict=True)
+        {"bytes": size, "time_s": _rounded(predicted), "measured_s": _rounded(measured)}
+        for size, predicted, measured in zip(sizes, predicted_s, least_s, strict=True)
     ]
 
 
@@ -139,13 +146,25 @@ def load_costs(path: Path | str) -> Document:
     return document
 
 
+def prepare_place(path: Path | None) -> Path:
+    """Returns where a cost file will be written: ``path``, or the default place.
+
+    The folder in the user's configuration directory is made if need be. Raises DocumentError if the file could not be
+    written.
+    """
+    chosen = path or default_path()
+    if path is None and os.environ.get("COUPLET_COST_FILE", "") in ("", "none"):
+        try:
+            chosen.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise DocumentError(f"{chosen}: its folder cannot be made: {error.strerror}") from error
+    check_writable(chosen)
+    return chosen
+
+
 def save_costs(document: Document, path: Path) -> None:
-    """Writes a cost file, and makes its folder if there is none."""
+    """Writes a cost file."""
     check_costs(document, str(path))
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise DocumentError(f"{path}: its folder cannot be made: {error.strerror}") from error
     write_document(path, document)
 
 

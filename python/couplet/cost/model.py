@@ -88,6 +88,7 @@ class Fit:
     breakpoint: float | None = None
     breakpoint_interval: Interval | None = None
     confidence: float | None = None
+    max_pe: float | None = None  # the most inter-node pairs that were measured
 
     def piece(self, pa: Fraction) -> Piece:
         """Returns the piece for ``pa``; beyond the measured range it is the last one."""
@@ -98,7 +99,7 @@ class Fit:
         return self.piece(pa).cost(pa, pe)
 
     def to_json(self) -> dict[str, Any]:
-        numbers = ("method", "r_squared", "residual_s", "bic", "breakpoint", "confidence")
+        numbers = ("method", "r_squared", "residual_s", "bic", "breakpoint", "confidence", "max_pe")
         entry = {name: getattr(self, name) for name in numbers if getattr(self, name) is not None}
         if self.breakpoint_interval is not None:
             entry["breakpoint_interval"] = list(self.breakpoint_interval)
@@ -112,7 +113,7 @@ class Fit:
                 raise DocumentError(f"{where}.pieces[{index}]: pieces have to follow one another over pa without a gap")
         return Fit(
             kind, pieces, entry.get("method"), entry.get("r_squared"), entry.get("residual_s"), entry.get("bic"),
-            entry.get("breakpoint"), _interval(entry, "breakpoint"), entry.get("confidence"),
+            entry.get("breakpoint"), _interval(entry, "breakpoint"), entry.get("confidence"), entry.get("max_pe"),
         )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from couplet.cost.errors import CostError, DocumentError
 
 MAX_PROCESSES = 1 << 20
 MAX_MATRIX_PROCESSES = 4096
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class Pattern(Protocol):
 
     def min_messages(self, count: int, domain_count: int) -> Fraction:
         """Returns a number that ca + ce of a node with ``count`` processes cannot be below, wherever it is placed."""
+        ...
+
+    def max_messages(self, count: int, domain_count: int) -> Fraction:
+        """Returns a number that ca + ce of a node with ``count`` processes cannot be above, wherever it is placed."""
         ...
 
 
@@ -121,6 +126,12 @@ class Tiles:
         fewest = min(self.domains_of_row(row, domain_count) for row in range(self.rows))
         return Fraction(max(0, count * fewest - (not self.count_self_messages)))
 
+    def max_messages(self, count: int, domain_count: int) -> Fraction:
+        most = max(self.domains_of_row(row, domain_count) for row in range(self.rows))
+        # A domain begins and ends anywhere in a row of tiles, so it may overlap one row more than its length.
+        rows_of_domain = min(self.rows, -(-self.rows // domain_count) + 1)
+        return Fraction(count * most + rows_of_domain * self.columns)
+
 
 class Matrix:
     """A communication matrix: entry [s][d] is what process s sends to process d, in messages or in bytes.
@@ -190,10 +201,17 @@ class Matrix:
         sent, received = self._block(start, stop, 0, every), self._block(0, every, start, stop)
         return Traffic(inside * self._unit, (sent + received - 2 * inside) * self._unit)
 
-    def min_messages(self, count: int, domain_count: int) -> Fraction:
+    def _sent_and_received(self) -> Any:
+        """What each process sends plus what it receives."""
         rows, columns = self._corner[1:, -1] - self._corner[:-1, -1], self._corner[-1, 1:] - self._corner[-1, :-1]
+        return rows + columns
+
+    def min_messages(self, count: int, domain_count: int) -> Fraction:
         # sent + received - inside is at least the greater of sent and received, so at least their mean.
-        return int((rows + columns).min()) * count * self._unit / 2
+        return int(self._sent_and_received().min()) * count * self._unit / 2
+
+    def max_messages(self, count: int, domain_count: int) -> Fraction:
+        return int(self._sent_and_received().max()) * count * self._unit
 
 
 def parse_tiles(text: str) -> tuple[int, int]:
@@ -218,10 +236,10 @@ def read_matrix(path: Path) -> list[list[float]]:
         words = line.partition("#")[0].replace(",", " ").split()
         if not words:
             continue
-        try:
-            rows.append([float(word) for word in words])
-        except ValueError as error:
-            raise DocumentError(f"{path}:{number}: {error}; a row is numbers between blanks or commas") from error
+        wrong = next((word for word in words if not _NUMBER.fullmatch(word)), None)
+        if wrong is not None:
+            raise DocumentError(f'{path}:{number}: "{wrong[:40]}" is no number; a row is numbers between blanks or commas')
+        rows.append([float(word) for word in words])
         if len(rows[-1]) != len(rows[0]):
             raise DocumentError(f"{path}:{number}: has {len(rows[-1])} numbers, and the first row has {len(rows[0])}")
     if not rows:

@@ -48,7 +48,9 @@ class Search:
 
     def gap(self, cost: Fraction) -> float:
         """Returns by how much, relatively, the optimum may be below ``cost``; 0 if the search is exact."""
-        return 0.0 if self.proven or cost <= self.bound else float((cost - self.bound) / abs(cost))
+        if self.proven or cost <= self.bound:
+            return 0.0
+        return float((cost - self.bound) / max(abs(cost), abs(self.bound)))
 
 
 @dataclass(frozen=True)
@@ -355,9 +357,15 @@ def _bound(costs: _Costs, node_set: Sequence[int], count: int) -> Fraction:
 
 
 def _sent_bound(costs: _Costs, size: int, count: int) -> Fraction:
-    """A weaker bound: each message of a node costs at least the cheaper of its two ways."""
-    messages = costs.pattern.min_messages(size, count)
+    """A weaker bound: each message of a node costs at least the cheaper of its two ways.
+
+    A way with a negative coefficient is the cheaper the more messages take it, so their largest number counts then.
+    """
+    pattern, fit = costs.pattern, costs.fit
+    fewest, most = pattern.min_messages(size, count), pattern.max_messages(size, count)
     least = min(
-        exact(max(0.0, min(piece.alpha, piece.beta))) * messages / 2 + exact(piece.gamma) for piece in costs.fit.pieces
+        min(way * messages for way in (exact(piece.alpha), exact(piece.beta)) for messages in (fewest, most)) / 2
+        + exact(piece.gamma)
+        for piece in fit.pieces
     )
     return least * costs.scale

@@ -21,6 +21,7 @@ class NodeCost:
     pe: Fraction
     cost: Fraction
     extrapolated: bool
+    beyond_pe: bool = False
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -58,13 +59,28 @@ class Prediction:
     @property
     def extrapolated(self) -> bool:
         """Whether a node has more intra-node pairs than were measured."""
-        return any(node.extrapolated for order in self.orders.values() for node in order.nodes)
+        return any(node.extrapolated for node in self._nodes())
+
+    def notes(self) -> list[str]:
+        """Returns a sentence for each reason why the costs may not hold."""
+        found = []
+        if self.extrapolated:
+            found.append("some nodes have more intra-node pairs than were measured; the last piece is prolonged")
+        if any(node.beyond_pe for node in self._nodes()):
+            found.append("some nodes have more inter-node pairs than were measured; the plane is prolonged")
+        if any(node.cost < 0 for node in self._nodes()):
+            found.append("the model gives negative times for some nodes; it does not hold there")
+        return found
+
+    def _nodes(self) -> list[NodeCost]:
+        return [node for order in self.orders.values() for node in order.nodes]
 
     def to_json(self) -> dict[str, Any]:
         return {
             "node_set": list(self.node_set),
             "aggregators": None if self.aggregators is None else list(self.aggregators),
             "orders": {name: order.to_json() for name, order in self.orders.items()},
+            "notes": self.notes(),
         }
 
 
@@ -133,7 +149,8 @@ def node_cost(fit: Fit, pattern: Pattern, start: int, count: int, domain: int | 
     """Returns the cost of one node; it depends on nothing but its own processes and its own file domain."""
     traffic = pattern.traffic(start, count, domain, domain_count)
     pa, pe = traffic.ca / 2, traffic.ce / 2
-    return NodeCost(count, pa, pe, fit.cost(pa, pe), pa > exact(fit.pieces[-1].max_pa))
+    beyond_pe = fit.max_pe is not None and pe > exact(fit.max_pe)
+    return NodeCost(count, pa, pe, fit.cost(pa, pe), pa > exact(fit.pieces[-1].max_pa), beyond_pe)
 
 
 def predict(

@@ -15,15 +15,16 @@ from couplet.cost.errors import CostError, DocumentError
 OUTPUT_VERSION = "1"
 MAX_PROBE_RANKS = 1 << 16
 _COUNTS = ("intra_in", "intra_out", "inter_in", "inter_out")
-_WORDS = ("couplet-probe", "mpi", "process", "cores", "half_star", "hot_spot", "cells", "cell", "curve", "done")
+_NUMBER_OPTIONS = ("sub_groups", "warm_up", "repetitions")
+_TEXT_OPTIONS = ("nodes", "partners")
+_WORDS = ("couplet-probe", "option", "mpi", "process", "cores", "half_star", "hot_spot", "cells", "cell", "curve", "done")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What the lines of a probe do not tell: the options that it was started with."""
+    """The name of the machine, and the options of the probe, for lines that do not tell them."""
 
     machine: str | None = None
-    procedure: int = 1
     sub_groups: int = 1
     nodes: str = "hosts"
     partners: str = "spread"
@@ -46,6 +47,11 @@ class Collector:
     _document: dict[str, Any] = field(default_factory=dict)
     _curves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _line: int = 0
+
+    @property
+    def hot_spot_count(self) -> int:
+        """How many hot spots there are; the counts of a cell are of all of them."""
+        return max(1, len(self._document.get("hot_spots", [])))
 
     def line(self, text: str) -> None:
         """Takes one line. Raises DocumentError, which quotes the line, if it is cut off or of an unknown form."""
@@ -76,6 +82,10 @@ class Collector:
             document.setdefault("processes", []).append(entry)
         elif kind in ("cores", "half_star"):
             document[kind] = int(values[0])
+        elif kind == "option":
+            name, value = values
+            document |= {name: int(value)} if name in _NUMBER_OPTIONS else {}
+            document |= {name: value} if name in _TEXT_OPTIONS else {}
         elif kind == "hot_spot":
             document.setdefault("hot_spots", []).append(int(values[0]))
         elif kind == "cells":
@@ -98,18 +108,15 @@ class Collector:
         cores = document.pop("cores", None)
         hosts = list(dict.fromkeys(process["host"] for process in document.get("processes", [])))
         machine: dict[str, Any] = {"name": setting.machine or (hosts[0] if hosts else "unknown"), "hosts": hosts}
+        told = {name: document.get(name, getattr(setting, name)) for name in (*_NUMBER_OPTIONS, *_TEXT_OPTIONS)}
         document |= {
             "schema": MEASUREMENT,
             "version": VERSION,
             "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             "program": "couplet-probe",
             "machine": machine | ({"cores_per_node": cores} if cores else {}),
-            "procedure": setting.procedure,
-            "sub_groups": setting.sub_groups,
-            "nodes": setting.nodes,
-            "partners": setting.partners,
-            "warm_up": setting.warm_up,
-            "repetitions": setting.repetitions,
+            "procedure": 1 if told["sub_groups"] == 1 else 2,
+            **told,
             "cells": self.cells,
         }
         if self._curves:

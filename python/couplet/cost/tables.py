@@ -63,9 +63,7 @@ def prediction(one: Prediction, iterations: Iterations | None = None) -> list[st
         lines.append(f"aggregators on the nodes {list_of(one.aggregators)}")
     for name in ORDERS:
         lines += _order(name, one.orders[name], iterations)
-    if one.extrapolated:
-        lines.append("note: some nodes have more intra-node pairs than were measured; the last piece is prolonged")
-    return lines
+    return lines + [f"note: {text}" for text in one.notes()]
 
 
 def ranking(predictions: Sequence[Prediction]) -> list[str]:
@@ -93,6 +91,8 @@ def _placement(name: str, one: Placement, given: Fraction) -> list[str]:
             f"  {search.method} search, {search.examined} candidates: no order costs less than "
             f"{half_up(search.bound)} s, which is {100 * search.gap(one.cost):.1f} % below"
         )
+    if one.cost < 0:
+        lines.append("  note: the model gives negative times here; it does not hold there")
     return lines
 
 

@@ -109,6 +109,13 @@ void print_times(const std::vector<double>& times) {
   std::fflush(stdout);
 }
 
+// What the reader of the lines cannot tell from the times.
+void print_options(const Options& options) {
+  std::printf("option sub_groups %d\noption partners %s\noption nodes %s\noption warm_up %d\noption repetitions %d\n",
+              options.sub_groups, options.partners == Partners::packed ? "packed" : "spread",
+              options.node_of_rank.empty() ? "hosts" : "given", options.warm_up, options.repetitions);
+}
+
 // Returns the seconds of each repetition: the time of the hot spot that takes longest.
 std::vector<double> measure(Exchange& exchange, bool hot, const Options& options) {
   std::vector<double> times;
@@ -207,6 +214,7 @@ int main(int count, char** words) {
   MPI_Get_library_version(library.data(), &length);
   if (world.rank == 0) {
     std::printf("couplet-probe 1\nmpi %.*s\n", static_cast<int>(std::strcspn(library.data(), "\n\r")), library.data());
+    print_options(options);
   }
   if (const auto wrong = find_nodes(world, options); !wrong.empty()) {
     return refuse(world, wrong);
