@@ -1,8 +1,8 @@
 // What the costs of a machine decide: the eager limit and the piece size of each link, the size from which copies
 // stream, the methods of collective calls, and the order in which the methods of an exchange are tried. Pure functions
 // over what the machine's cost file holds (docs/formats/cost.md); without one, the library keeps its built-in limits.
-// runtime reads the file and hands the results to message, series, collective and exchange. Decision: docs/decisions
-// /0037. Tests: tests/unit/cost/choices_test.cpp.
+// runtime reads the file and hands the results to message, series, collective and exchange. Tests:
+// tests/unit/cost/choices_test.cpp. Decision: docs/decisions/0037-choices-follow-the-cost-file.md.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ enum class LinkWay : std::uint8_t {
   pieces,     // announced, and copied in pieces of a size
 };
 
-// A message between two processes over one link, half a round trip.
+// A message between two processes over one link. Its time is half of that of a round trip, in seconds.
 struct LinkCurve {
   std::string link;  // "shm"
   LinkWay way = LinkWay::eager;
@@ -72,13 +72,13 @@ struct MachineCosts {
 // Returns the curve of that way, or nullptr.
 [[nodiscard]] const Curve* find_link(const MachineCosts& costs, std::string_view link, LinkWay way) noexcept;
 
-// Returns the largest size up to which eager messages over the link are at most as expensive as announced ones; nothing
-// if one of the two is not known.
+// Returns the largest size, in bytes, up to which eager messages over the link are at most as expensive as announced
+// ones; nothing if one of the two is not known.
 [[nodiscard]] std::optional<std::uint64_t> eager_limit(const MachineCosts& costs, std::string_view link);
-// Returns the piece size with the least cost of a large message; nothing if none is known.
+// Returns the piece size, in bytes, with the least cost of a message of large_message_bytes; nothing if none is known.
 [[nodiscard]] std::optional<std::uint64_t> piece_size(const MachineCosts& costs, std::string_view link);
-// Returns the largest size of a target that is copied with ordinary stores; nothing if one of the two ways is not
-// known.
+// Returns the largest size of a target, in bytes, that is copied with ordinary stores; nothing if one of the two ways
+// is not known.
 [[nodiscard]] std::optional<std::uint64_t> streaming_limit(const MachineCosts& costs);
 // Returns the table of collective methods: for each call, first the curves for the most systems and members. Curves
 // hold for groups of at least as many members on at least as many systems.

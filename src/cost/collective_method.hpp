@@ -25,7 +25,7 @@ enum class Collective : std::uint8_t {
 // The values are those of COUPLET_COLLECTIVE_* in couplet_collective.h.
 enum class Method : std::uint8_t {
   automatic = 0,
-  linear = 1,         // the root, or the neighbor, one after the other
+  linear = 1,         // the root deals with each member in turn; scan: each member waits for the one before it
   binomial = 2,       // a tree
   doubling = 3,       // exchanges with the members 1, 2, 4, ... places away
   ring = 4,           // blocks go around
@@ -50,7 +50,7 @@ struct CollectiveShape {
 [[nodiscard]] std::string_view name_of(Collective kind) noexcept;
 // Returns "binomial".
 [[nodiscard]] std::string_view name_of(Method method) noexcept;
-// Is there such an algorithm, and does it give the right result?
+// Says whether there is such an algorithm, and whether it gives the right result for this shape.
 [[nodiscard]] bool is_possible(Method method, const CollectiveShape& shape) noexcept;
 
 // An entry of a table: the method for messages of up to max_bytes, in groups on at least min_systems systems and with

@@ -24,11 +24,12 @@ struct PairModel {
   // Returns the piece for pa: the first one that ends above it, else the last one. REQUIRES: there is a piece.
   [[nodiscard]] const PairPiece& piece(double pa) const noexcept;
   [[nodiscard]] double seconds(double pa, double pe) const noexcept { return piece(pa).seconds(pa, pe); }
-  // Do pieces follow each other without a gap?
+  // Says whether there is a piece, and the pieces follow each other without a gap.
   [[nodiscard]] bool is_complete() const noexcept;
 };
 
-// Makes the two pieces of a hinge: they have the same beta, and meet at the breakpoint. `first` holds below it.
+// Makes the two pieces of a hinge: they have the same beta, and meet at the breakpoint. `first` holds below it; its
+// max_pa does not count. REQUIRES: first.min_pa <= breakpoint <= max_pa.
 [[nodiscard]] PairModel hinge(const PairPiece& first, double breakpoint, double alpha_above_s, double max_pa);
 
 }  // namespace couplet::cost

@@ -22,7 +22,7 @@ struct IndexLists {
   bool has_owners = false;             // otherwise they are found
   std::vector<std::int64_t>
       places{};           // where each owned point, and then each ghost, is in arrays; empty: in that order
-  std::int64_t base = 0;  // the smallest index and place: 1 in Fortran
+  std::int64_t base = 0;  // `owned`, `ghosts` and `places` count from here: 1 in Fortran; `owners` count from 0
 
   // Where the owned point or the ghost is, counted from 0.
   [[nodiscard]] std::int64_t place(std::size_t number) const noexcept {
