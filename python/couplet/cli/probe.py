@@ -41,7 +41,7 @@ def probe(
     warm_up: Annotated[int, typer.Option(help="Exchanges before the first measured one.", min=0)] = 2,
     half_star: Annotated[
         int | None,
-        typer.Option(help="Pairs go from 0 to this minus 1. Default: half the cores; rehearsed: ranks of node 0.", min=1),
+        typer.Option(help="Pairs go from 0 to this minus 1. Default: half the cores, or the ranks of node 0.", min=1),
     ] = None,
     sub_groups: Annotated[int, typer.Option(help="Hot spots of a node that exchange at the same time.", min=1)] = 1,
     partners: Annotated[str, typer.Option(help="Remote partners: spread over the nodes, or packed.")] = "spread",
