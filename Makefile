@@ -52,7 +52,7 @@ demo-cg:       ## conjugate gradients with every method of exchange: the same it
 	@tools/install-python
 	@tools/demo cg
 
-demo-tile-io:  ## tiles written and read by two-phase I/O: messages and times against what couplet predict says; SIZE=full
+demo-tile-io:  ## tiles written and read by two-phase I/O: messages and times against what couplet predict says; SIZE=quick or full
 	@tools/bootstrap demo
 	@tools/build release
 	@tools/install-python

@@ -122,7 +122,7 @@ def test_the_batch_script(tmp_path: Path) -> None:
         script(universe(Program("viewer", ["./viewer"])), False)
 
 
-ODD = "it's \"a\" $(touch canary) `touch canary` #1; touch canary & \\"
+ODD = 'it\'s "a" $(touch canary) `touch canary` #1; touch canary & \\'
 BREAKING = ["x\ntouch canary\n#", "x\rtouch canary", "x\x0btouch canary", "x\x1b[2J", "\u2028x", "x\udcff"]
 
 
@@ -134,13 +134,12 @@ def ran(text: str, folder: Path) -> list[Path]:
 
 
 @pytest.mark.parametrize("separate", [False, True])
-def test_odd_names_and_options_are_no_commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separate: bool
-) -> None:
+def test_odd_names_and_options_are_no_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, separate: bool) -> None:
     monkeypatch.setattr("couplet.cli.submit._couplet", lambda: "true")
     folder = tmp_path / ODD
     folder.mkdir()
-    configuration = universe(Program("ocean", ["./ocean"], "slurm", 2, launcher_options=[f"--comment={ODD}", "-p", ODD]))
+    options = [f"--comment={ODD}", "-p", ODD]
+    configuration = universe(Program("ocean", ["./ocean"], "slurm", 2, launcher_options=options))
     configuration.path, configuration.name = folder / "coupled.toml", ODD
     assert ran(script(configuration, separate), tmp_path) == []
 

@@ -148,11 +148,11 @@ QUIET = {
 @pytest.mark.parametrize(
     ("name", "points", "says"),
     [
-        ("link:self:eager", {8: [340e-6] * 3, 512: [1e-6] * 3}, "link:self:eager: 340 us for 8 bytes, and 1 us for 512"),
-        ("link:shm:eager", {8: [1e-6, 4e-6, 9e-5]}, "at 8 bytes the median of its repetitions is 4 times their minimum"),
-        ("link:shm:eager", {8: [2e-5, 2e-5]}, "link:shm:eager is slower than link:tcp:eager at 8 bytes (20 us and 9 us)"),
+        ("link:self:eager", {8: [340e-6] * 3, 512: [1e-6] * 3}, "link:self:eager: 340 us for 8 bytes, and 1 us"),
+        ("link:shm:eager", {8: [1e-6, 4e-6, 9e-5]}, "the median of its repetitions is 4 times their minimum"),
+        ("link:shm:eager", {8: [2e-5, 2e-5]}, "slower than link:tcp:eager at 8 bytes (20 us and 9 us)"),
         ("link:tcp:eager", {8: [1e-7, 1e-7]}, "link:shm:eager is slower than link:tcp:eager at 8 bytes (1 us and 0.1"),
-        ("exchange:mapped", {8: [1e-6, 1e-4, 1e-4]}, "exchange:mapped: at 8 bytes the median of its repetitions is 100"),
+        ("exchange:mapped", {8: [1e-6, 1e-4, 1e-4]}, "at 8 bytes the median of its repetitions is 100 times"),
     ],
 )
 def test_times_of_a_host_with_other_load_are_doubted(name: str, points: dict[int, list[float]], says: str) -> None:
@@ -166,9 +166,8 @@ def test_other_processes_before_the_measurement_are_doubted() -> None:
         "before the measurement, 2.3 other processes wanted to run on the 2 cores of this host, and 2 more are measured"
     ]
     assert doubts_of_load(2.3, 2, 8) == doubts_of_load(0.4, 16, 2) == doubts_of_load(None, 2, 1) == []
-    assert [other_processes(text) for text in ("0.1 0.2 0.3 4/100 77\n", "0 0 0 1/9 7", "0.00 0.00 0.00 0/0 0", "")] == [
-        3, 0, None, None
-    ]  # fmt: skip
+    texts = {"0.1 0.2 0.3 4/100 77\n": 3, "0 0 0 1/9 7": 0, "0.00 0.00 0.00 0/0 0": None, "": None}
+    assert {text: other_processes(text) for text in texts} == texts
     found = runnable_processes()
     assert found is None or found >= 0.0
 

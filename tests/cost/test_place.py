@@ -144,6 +144,19 @@ def test_the_best_number_of_aggregators_is_no_worse_than_any() -> None:
             assert best.orders[order].cost <= one.orders[order].cost
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_a_best_number_is_proven_only_if_all_numbers_are(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some numbers of aggregators are searched exactly here, and the others are annealed with next to no moves."""
+    for name, value in (("MAX_EXHAUSTIVE", 0), ("MAX_STATES", 12), ("MIN_ANNEALING_MOVES", 1), ("ANNEALING_MOVES", 1)):
+        monkeypatch.setattr(f"couplet.cost.placement.{name}", value)
+    model, node_set, tiles = signed_model(random.Random(seed)), (4, 2, 1, 1), Tiles(4, 2)
+    found = place(model, tiles, node_set, "best").orders["intra_first"]
+    monkeypatch.setattr("couplet.cost.placement.MAX_EXHAUSTIVE", 20_000)
+    least = place(model, tiles, node_set, "best", search="exhaustive").orders["intra_first"].cost
+    assert found.search.bound <= least <= found.cost
+    assert not found.search.proven or found.cost == least
+
+
 def test_many_unlike_nodes_are_annealed_and_the_gap_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("couplet.cost.placement.ANNEALING_MOVES", 1000)
     node_set = tuple(range(1, 20))

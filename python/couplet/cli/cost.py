@@ -257,7 +257,7 @@ def place(
     kind: Kind = None,
     order: Annotated[
         str | None,
-        typer.Option(help="Which messages go first: intra_first or inter_first. Without it, the cheaper one."),
+        typer.Option(help="Which posting order is chosen: intra_first or inter_first. Without it, the cheaper one."),
     ] = None,
     search: Annotated[
         str,

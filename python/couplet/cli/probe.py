@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from couplet.cli.cost import parse_bytes, reported
-from couplet.cli.interrupts import orderly_end
+from couplet.cli.interrupts import orderly_end, uninterrupted
 
 if TYPE_CHECKING:
     from couplet.cost.probe import Collector
@@ -41,7 +41,7 @@ def probe(
     warm_up: Annotated[int, typer.Option(help="Exchanges before the first measured one.", min=0)] = 2,
     half_star: Annotated[
         int | None,
-        typer.Option(help="Pairs go from 0 to this minus 1. Default: half the cores; rehearsed: ranks of node 0.", min=1),
+        typer.Option(help="Pairs go from 0 to this minus 1. Default: half the cores, or the ranks of node 0.", min=1),
     ] = None,
     sub_groups: Annotated[int, typer.Option(help="Hot spots of a node that exchange at the same time.", min=1)] = 1,
     partners: Annotated[str, typer.Option(help="Remote partners: spread over the nodes, or packed.")] = "spread",
@@ -228,6 +228,18 @@ def _command(launcher: str, mpi: str | None, ranks: int, launcher_options: list[
     return [found, "-n", str(ranks), *launcher_options, str(program), *words]
 
 
+def _stop(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(_GRACE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
 def _run(command: list[str], collector: Collector) -> None:
     """Runs the probe and takes its lines as they come; a failure or an exception leaves no process behind."""
     from couplet.cost.errors import CostError
@@ -235,22 +247,20 @@ def _run(command: list[str], collector: Collector) -> None:
     environment = dict(os.environ)
     if os.geteuid() == 0:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    process = None
     try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+            )
+        assert process.stdout is not None
         with _progress(process.stdout, collector) as lines:
             for line in lines:
                 collector.line(line)
         status = process.wait()
     finally:
-        if process.poll() is None:
-            process.terminate()
-            try:
-                process.wait(_GRACE_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        process.stdout.close()
+        if process is not None:
+            _stop(process)
     if status != 0:
         raise CostError(f"couplet-probe failed with exit status {status}: {' '.join(command)}")
 

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from couplet.cli.interrupts import uninterrupted
+
 if TYPE_CHECKING:
     from couplet.cost.machine import Collector
 
@@ -177,22 +179,30 @@ def _first_lines(started: list[subprocess.Popen[str]], run: Run) -> list[str]:
 @contextlib.contextmanager
 def _process(command: list[str], environment: dict[str, str]) -> Iterator[subprocess.Popen[str]]:
     """A process that does not outlive the block."""
-    process = subprocess.Popen(
-        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    process = None
+    pipe = subprocess.PIPE
     try:
+        with uninterrupted():
+            process = subprocess.Popen(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
+            )
         yield process
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(5)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        for stream in (process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
+        if process is not None:
+            _end(process)
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()
 
 
 @contextlib.contextmanager

@@ -14,13 +14,14 @@ from couplet.cost.regression import Array
 MIN_SEGMENT_POINTS = 3
 MAX_SEGMENTS = 8
 MAX_POINTS = 128
-_ROUNDS = 20  # of the fit of a line; it converges in a few
-_LEAST_SHARE = 1e-3  # of the measured time, below which a prediction gets no more weight
+# A line is fitted again with other weights at most so often; it converges in a few rounds.
+_ROUNDS = 20
+# A prediction below this share of the measured time gets the weight of this share.
+_LEAST_SHARE = 1e-3
 
 
 def fit_curve(points: Points, statistic: str = "median") -> Curve:
-    """Fits latency + size / bandwidth in segments; relative errors count, those down as those up, so that small messages weigh as
-    large ones.
+    """Fits latency + size / bandwidth in segments. Relative errors count, so that small messages weigh as large ones.
 
     The number of segments is chosen by Schwarz's criterion. Raises DesignError for fewer than two sizes.
     """

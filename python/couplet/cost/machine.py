@@ -20,7 +20,8 @@ from couplet.cost.errors import CostError, DocumentError
 from couplet.cost.schema import Document
 
 LINKS_VERSION = "1"
-MAX_NAME_BYTES = 256  # of the machine and of a host: the library reads no longer ones
+# The library reads no longer name of a machine or a host.
+MAX_NAME_BYTES = 256
 _LISTS = ("links", "copies", "collectives", "exchanges")
 
 

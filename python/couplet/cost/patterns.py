@@ -238,7 +238,9 @@ def read_matrix(path: Path) -> list[list[float]]:
             continue
         wrong = next((word for word in words if not _NUMBER.fullmatch(word)), None)
         if wrong is not None:
-            raise DocumentError(f'{path}:{number}: "{wrong[:40]}" is no number; a row is numbers between blanks or commas')
+            raise DocumentError(
+                f'{path}:{number}: "{wrong[:40]}" is no number; a row is numbers between blanks or commas'
+            )
         rows.append([float(word) for word in words])
         if len(rows[-1]) != len(rows[0]):
             raise DocumentError(f"{path}:{number}: has {len(rows[-1])} numbers, and the first row has {len(rows[0])}")

@@ -15,7 +15,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -158,10 +158,19 @@ def place(
             _search(_Costs(fit, pattern, count, _scale(pattern, count, len(node_set))), node_set, count, search, seed)
             for count in counts
         ]
-        orders[name] = min(found, key=lambda one: one.cost)
+        orders[name] = _best_of(found)
         every = _Costs(fit, pattern, len(node_set), Fraction(1))
         given[name] = every.of(node_set, frozenset(range(len(node_set))))[0]
     return Result(orders, given)
+
+
+def _best_of(found: Sequence[Placement]) -> Placement:
+    """The one that costs least; it is proven only as far as none of the others could cost less."""
+    best = min(found, key=lambda one: one.cost)
+    bound = min(one.cost if one.search.proven else one.search.bound for one in found)
+    if bound >= best.cost:
+        return best
+    return replace(best, search=replace(best.search, bound=bound, proven=False))
 
 
 def _aggregator_counts(pattern: Pattern, node_count: int, wanted: int | str | None) -> list[int]:

@@ -17,7 +17,9 @@ MAX_PROBE_RANKS = 1 << 16
 _COUNTS = ("intra_in", "intra_out", "inter_in", "inter_out")
 _NUMBER_OPTIONS = ("sub_groups", "warm_up", "repetitions")
 _TEXT_OPTIONS = ("nodes", "partners")
-_WORDS = ("couplet-probe", "option", "mpi", "process", "cores", "half_star", "hot_spot", "cells", "cell", "curve", "done")
+_WORDS = (
+    *("couplet-probe", "option", "mpi", "process", "cores", "half_star", "hot_spot", "cells", "cell", "curve", "done"),
+)
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,7 @@ def fitted(result: Fitted) -> list[str]:
     """Returns the fits of both posting orders and the curves."""
     model = result.model
     lines = [f"machine {model.machine}, messages of {model.message_bytes} bytes, {model.statistic} times"]
+    lines.append("alpha and beta are in s for each pair, gamma is in s")
     for name in ORDERS:
         order = model.orders[name]
         confidence = order.fit().confidence or 0.95
