@@ -175,7 +175,8 @@ void Messenger::look_for_returned() noexcept {
   try {
     if (options_.ask_for_news) options_.ask_for_news();
     channels_.look_for_returned();
-  } catch (const std::bad_alloc&) {  // then what is known has to do
+  } catch (const std::bad_alloc&) {
+    return;  // what is known has to do
   }
   engine_->look_at_all();
 }
