@@ -123,7 +123,9 @@ def explain(
     """Show what this node and this environment offer: cores, shared memory, launchers, and variables that are set."""
     from couplet.cli.explain import explain as explain_node
 
-    raise typer.Exit(explain_node(Console(), run_dir))
+    # A line that another program reads is not broken, so that a search in it finds what it looks for.
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else 200
+    raise typer.Exit(explain_node(Console(width=width), run_dir))
 
 
 def _become(name: str, arguments: list[str]) -> None:
