@@ -40,6 +40,15 @@ class CutOff : public ::testing::Test {
     return connection;
   }
 
+  // Returns the connection of rank 0 of ocean, which was killed and joins again, and is not let in yet.
+  ConnectionId rank_0_again_while_rank_1_is_in_doubt() {
+    world_.reset(ocean1_);
+    world_.cut(ocean0_, "it was killed");
+    const auto again = world_.join("ocean", 0, 2);
+    EXPECT_FALSE(world_.has<CompleteMessage>(again));
+    return again;
+  }
+
   HubWorld world_{"ocean:2,nowcast:1"};
   const ConnectionId ocean0_ = world_.join("ocean", 0, 2);
   const ConnectionId ocean1_ = world_.join("ocean", 1, 2);
@@ -96,10 +105,7 @@ TEST_F(CutOff, WhosePortRefusesCallsIsLostAfterThePatience) {
 
 // Ranks 0 and 1 were killed together. Rank 0 joined again, and met members that did not know yet that rank 1 was dead.
 TEST_F(CutOff, AProgramIsLetInWhenItIsKnownWhichOfItsRanksLive) {
-  world_.reset(ocean1_);
-  world_.cut(ocean0_, "it was killed");
-  const auto first = world_.join("ocean", 0, 2);
-  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  const auto first = rank_0_again_while_rank_1_is_in_doubt();
   world_.hub().seen({1, 1, PeerState::lost, 0, 0}, "its lock is free", world_.now_ns());
   world_.advance(0.1);
   EXPECT_FALSE(world_.has<CompleteMessage>(first));
@@ -108,20 +114,14 @@ TEST_F(CutOff, AProgramIsLetInWhenItIsKnownWhichOfItsRanksLive) {
 }
 
 TEST_F(CutOff, ARankIsLetInBesideOneThatIsCutOffAndHoldsItsLock) {
-  world_.reset(ocean1_);
-  world_.cut(ocean0_, "it was killed");
-  const auto first = world_.join("ocean", 0, 2);
-  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  const auto first = rank_0_again_while_rank_1_is_in_doubt();
   world_.hub().seen({1, 1, PeerState::present, 0, 0}, "", world_.now_ns());
   world_.advance(0.1);
   EXPECT_TRUE(world_.has<CompleteMessage>(first));
 }
 
 TEST_F(CutOff, ARankIsLetInBesideOneThatIsCutOffAndListens) {
-  world_.reset(ocean1_);
-  world_.cut(ocean0_, "it was killed");
-  const auto first = world_.join("ocean", 0, 2);
-  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  const auto first = rank_0_again_while_rank_1_is_in_doubt();
   world_.hub().seen_at_port({1, true}, world_.now_ns());
   world_.advance(0.1);
   EXPECT_TRUE(world_.has<CompleteMessage>(first));
