@@ -27,7 +27,7 @@ couplet::message::Messenger& messenger_of(couplet_universe* universe) {
 }
 
 // The subject of a call that completes requests.
-struct Completed {
+struct CompletedRequests {
   couplet_request** requests;
   int32_t count;
   [[nodiscard]] capi::Handles handles() const {
@@ -60,7 +60,7 @@ couplet_status on_requests(int32_t count, couplet_request** requests, const char
       return body(nullptr);
     }
     COUPLET_TRY(capi::usable(universe, function));
-    return capi::within_turn(*universe, Completed{requests, count}, function, [&]() -> Status {
+    return capi::within_turn(*universe, CompletedRequests{requests, count}, function, [&]() -> Status {
       COUPLET_TRY(capi::end_others(*universe, function));
       return body(universe);
     });

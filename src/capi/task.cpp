@@ -59,7 +59,7 @@ Status open_role(couplet_tasks& made, task::Post& post, const char* name, const 
 }
 
 // The subject of a call that completes tasks: the tasks, and the handle with which they were submitted.
-struct Completed {
+struct CompletedTasks {
   couplet_tasks* owner;
   couplet_task** tasks;
   int32_t count;
@@ -95,7 +95,7 @@ couplet_status on_tasks(int32_t count, couplet_task** tasks, const char* functio
   }
   return capi::guarded([&]() -> Status {
     COUPLET_TRY(capi::usable(owner, function));
-    return capi::within_turn(*owner->owner, Completed{owner, tasks, count}, function, [&]() -> Status {
+    return capi::within_turn(*owner->owner, CompletedTasks{owner, tasks, count}, function, [&]() -> Status {
       COUPLET_TRY(capi::end_others(*owner->owner, function));
       return body(owner->requester.get());
     });

@@ -29,7 +29,7 @@ std::vector<Range> blocks_of(Space space, std::size_t size, const std::uint64_t*
 }
 
 // The counts of the members' blocks, and where they begin.
-struct Blocks {
+struct UserBlocks {
   const char* name;
   const std::uint64_t* counts;
   const std::uint64_t* offsets;
@@ -67,10 +67,10 @@ struct Blocks {
   }
 };
 
-Blocks input_blocks(const Arguments& arguments) noexcept {
+UserBlocks input_blocks(const Arguments& arguments) noexcept {
   return {"counts", arguments.input_counts, arguments.input_offsets};
 }
-Blocks output_blocks(const Arguments& arguments) noexcept {
+UserBlocks output_blocks(const Arguments& arguments) noexcept {
   return {arguments.kind == Collective::alltoall ? "result_counts" : "counts", arguments.output_counts,
           arguments.output_offsets};
 }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view title = "# couplet: fastest methods of exchanges, 1";
 constexpr std::size_t max_lines = 4096;
-constexpr std::size_t max_line_bytes = 4096;
+constexpr std::size_t max_choice_line_bytes = 4096;
 
 // Names come from the system, and separate nothing here.
 std::string field(std::string_view text) {
@@ -44,7 +44,7 @@ std::vector<std::string> lines_of(const std::string& path) {
   std::string line;
   if (!std::getline(file, line) || line != title) return lines;
   while (lines.size() < max_lines && std::getline(file, line)) {
-    if (line.size() <= max_line_bytes) lines.push_back(line);
+    if (line.size() <= max_choice_line_bytes) lines.push_back(line);
   }
   return lines;
 }

@@ -12,7 +12,7 @@
 namespace couplet::exchange {
 namespace {
 
-constexpr std::size_t max_name_bytes = 256;
+constexpr std::size_t max_member_name_bytes = 256;
 constexpr std::size_t max_methods = 256;
 constexpr std::size_t max_text_bytes = 4096;
 // What the first member has: bits of one byte.
@@ -24,12 +24,12 @@ std::string encode(const Greeting& greeting) {
   writer.put(static_cast<std::int32_t>(greeting.status.code()));
   writer.put_text(greeting.status.ok() ? std::string() : greeting.status.text().substr(0, max_text_bytes));
   writer.put(greeting.nonce);
-  writer.put_text(greeting.wanted.substr(0, max_name_bytes));
+  writer.put_text(greeting.wanted.substr(0, max_member_name_bytes));
   writer.put(static_cast<std::uint32_t>(greeting.neighbors.size()));
   for (const std::int32_t rank : greeting.neighbors) writer.put(rank);
   writer.put(static_cast<std::uint32_t>(greeting.methods.size()));
-  for (const std::string& name : greeting.methods) writer.put_text(name.substr(0, max_name_bytes));
-  writer.put_text(greeting.machine.substr(0, max_name_bytes));
+  for (const std::string& name : greeting.methods) writer.put_text(name.substr(0, max_member_name_bytes));
+  writer.put_text(greeting.machine.substr(0, max_member_name_bytes));
   writer.put(greeting.node);
   writer.put(greeting.max_bytes);
   writer.put(std::uint8_t{greeting.is_paired});
@@ -46,16 +46,16 @@ Result<Greeting> decode(std::string_view text, std::size_t size) {
   const bool is_known = std::string_view(code_name(code)) != "unknown";
   if (code != 0) greeting.status = {is_known ? static_cast<Code>(code) : Code::protocol, std::move(why)};
   greeting.nonce = reader.take<std::uint64_t>("nonce");
-  greeting.wanted = reader.take_text("method", max_name_bytes);
+  greeting.wanted = reader.take_text("method", max_member_name_bytes);
   const std::size_t neighbors = reader.take_count("number of neighbours", size, sizeof(std::int32_t));
   for (std::size_t index = 0; index < neighbors; ++index) {
     greeting.neighbors.push_back(reader.take<std::int32_t>("neighbour", 0, static_cast<std::int32_t>(size) - 1));
   }
   const std::size_t methods = reader.take_count("number of methods", max_methods, sizeof(std::uint16_t));
   for (std::size_t index = 0; index < methods; ++index) {
-    greeting.methods.push_back(reader.take_text("name of a method", max_name_bytes));
+    greeting.methods.push_back(reader.take_text("name of a method", max_member_name_bytes));
   }
-  greeting.machine = reader.take_text("machine", max_name_bytes);
+  greeting.machine = reader.take_text("machine", max_member_name_bytes);
   greeting.node = reader.take<std::uint64_t>("node");
   greeting.max_bytes = reader.take<std::uint64_t>("longest message");
   greeting.is_paired = reader.take<std::uint8_t>("paired", 0, 1) == 1;

@@ -9,7 +9,7 @@
 namespace couplet::exchange {
 namespace {
 
-constexpr std::size_t max_text_bytes = 4096;
+constexpr std::size_t max_talk_bytes = 4096;
 constexpr std::uint64_t look_interval_ns = 100'000'000;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t number) noexcept {
@@ -20,14 +20,14 @@ std::uint64_t mix(std::uint64_t hash, std::uint64_t number) noexcept {
 std::string encode_status(const Status& status) {
   wire::FieldWriter writer;
   writer.put(static_cast<std::int32_t>(status.code()));
-  writer.put_text(status.ok() ? std::string() : status.text().substr(0, max_text_bytes));
+  writer.put_text(status.ok() ? std::string() : status.text().substr(0, max_talk_bytes));
   return writer.take();
 }
 
 Status decode_status(std::string_view image) {
   wire::FieldReader reader(image, "the outcome of a member");
   const auto code = reader.take<std::int32_t>("code", std::numeric_limits<std::int32_t>::min(), 0);
-  std::string text = reader.take_text("text", max_text_bytes);
+  std::string text = reader.take_text("text", max_talk_bytes);
   COUPLET_TRY(reader.finish());
   if (code == 0) return {};
   const bool is_known = std::string_view(code_name(code)) != "unknown";

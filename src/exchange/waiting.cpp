@@ -19,7 +19,7 @@ constexpr std::uint64_t min_nap_ns = 1'000'000;
 constexpr std::uint64_t max_nap_ns = 10'000'000;
 // The nap if something has to be polled that wakes nobody.
 constexpr std::uint64_t short_nap_ns = 50'000;
-constexpr std::uint64_t look_interval_ns = 5'000'000;
+constexpr std::uint64_t peers_look_interval_ns = 5'000'000;
 
 }  // namespace
 
@@ -61,7 +61,7 @@ Status Waiting::slowly(const std::function<Progress()>& advance, Method& method,
       COUPLET_TRY(news());
       return fail(Code::timeout, "waited {:.3g} s for {}", static_cast<double>(now_ns - start_ns) * 1e-9, what());
     }
-    if (now_ns - looked_ns >= look_interval_ns) {
+    if (now_ns - looked_ns >= peers_look_interval_ns) {
       looked_ns = now_ns;
       engine_.look_at_all();
       COUPLET_TRY(news());

@@ -1,6 +1,7 @@
 // Handles what arrives from a peer: it is matched with the posted receives, or kept until a receive asks for it.
 #include <cstring>
 
+#include "message/accept.hpp"
 #include "message/message.hpp"
 #include "message/swap.hpp"
 #include "os/process_memory.hpp"
@@ -10,10 +11,6 @@ namespace {
 
 // A payload of fewer bytes is copied from the lane's own memory. A larger one is put by the lane where it belongs.
 constexpr std::uint32_t placed_bytes = link::most_unplaced_bytes + 1;
-
-bool accepts(const Request& request, std::uint32_t context, std::int32_t tag) {
-  return request.context == context && (request.tag == tag || request.tag == COUPLET_ANY_TAG);
-}
 
 wire::MessageKind kind_of(const wire::FrameHeader& header) {
   return static_cast<wire::MessageKind>(header.kind & wire::message_kind_mask);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "message/accept.hpp"
 #include "message/message.hpp"
 #include "message/swap.hpp"
 #include "os/process_memory.hpp"
@@ -12,15 +13,11 @@ namespace {
 
 constexpr std::uint64_t largest_buffer_bytes = std::uint64_t{1} << 62;
 
-bool misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info, std::int32_t source,
-             std::int32_t tag) {
+bool receive_is_misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info,
+                        std::int32_t source, std::int32_t tag) {
   const bool known = static_cast<std::uint32_t>(source) < static_cast<std::uint32_t>(group.size());
   return info == nullptr || !(known || source == COUPLET_ANY_SOURCE) || tag < COUPLET_ANY_TAG ||
          count > largest_buffer_bytes / 16 || (data == nullptr && count > 0);
-}
-
-bool accepts(const Request& request, std::uint32_t context, std::int32_t tag) {
-  return request.context == context && (request.tag == tag || request.tag == COUPLET_ANY_TAG);
 }
 
 }  // namespace
@@ -56,7 +53,7 @@ void Messenger::prepare_receive(Request& request, Group& group, void* data, std:
 Status Messenger::recv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
                        std::int32_t tag, couplet_message* message) {
   const TypeInfo* info = find_type(type);
-  if (misused(group, data, count, info, source, tag)) [[unlikely]] {
+  if (receive_is_misused(group, data, count, info, source, tag)) [[unlikely]] {
     return misused_receive(group, data, count, type, source, tag);
   }
   Request request;
@@ -72,7 +69,7 @@ Status Messenger::recv(Group& group, void* data, std::uint64_t count, couplet_ty
 Status Messenger::irecv(Group& group, void* data, std::uint64_t count, couplet_type type, std::int32_t source,
                         std::int32_t tag, Request** request) {
   const TypeInfo* info = find_type(type);
-  if (misused(group, data, count, info, source, tag)) [[unlikely]] {
+  if (receive_is_misused(group, data, count, info, source, tag)) [[unlikely]] {
     return misused_receive(group, data, count, type, source, tag);
   }
   RequestHold made(*this);

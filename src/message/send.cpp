@@ -15,8 +15,8 @@ std::span<const std::byte> view(const Request& request, std::uint64_t offset, st
   return {request.data + offset, static_cast<std::size_t>(bytes)};
 }
 
-bool misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info, std::int32_t target,
-             std::int32_t tag) {
+bool send_is_misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info,
+                     std::int32_t target, std::int32_t tag) {
   return info == nullptr || static_cast<std::uint32_t>(target) >= static_cast<std::uint32_t>(group.size()) || tag < 0 ||
          count > largest_message_bytes / 16 || (data == nullptr && count > 0);
 }
@@ -72,7 +72,7 @@ bool Messenger::sent_at_once(Flow& flow, std::uint32_t context, std::int32_t tag
 Status Messenger::send(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                        std::int32_t tag) {
   const TypeInfo* info = find_type(type);
-  if (misused(group, data, count, info, target, tag)) [[unlikely]] {
+  if (send_is_misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
   const std::uint64_t bytes = count * info->element_bytes;
@@ -97,7 +97,7 @@ Status Messenger::send(Group& group, const void* data, std::uint64_t count, coup
 Status Messenger::isend(Group& group, const void* data, std::uint64_t count, couplet_type type, std::int32_t target,
                         std::int32_t tag, Request** request) {
   const TypeInfo* info = find_type(type);
-  if (misused(group, data, count, info, target, tag)) [[unlikely]] {
+  if (send_is_misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
   RequestHold made(*this);

@@ -344,8 +344,8 @@ Result<Endpoint> peer_endpoint(const Descriptor& socket) {
 }
 
 void allow_unread(const Descriptor& socket) noexcept {
-  const int never = 0;
-  static_cast<void>(::setsockopt(socket.number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof never));
+  const int unlimited = 0;
+  static_cast<void>(::setsockopt(socket.number(), IPPROTO_TCP, TCP_USER_TIMEOUT, &unlimited, sizeof unlimited));
 }
 
 void abort_on_close(const Descriptor& socket) noexcept {

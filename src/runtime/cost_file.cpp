@@ -22,7 +22,7 @@ constexpr std::string_view schema_name = "couplet.cost.machine";
 constexpr int schema_version = 1;
 constexpr std::size_t max_curves = 1024;  // in each list
 constexpr std::size_t max_hosts = 65536;
-constexpr std::size_t max_name_bytes = 256;
+constexpr std::size_t max_label_bytes = 256;
 constexpr std::uint64_t max_count = std::uint64_t{1} << 62U;
 constexpr std::uint64_t max_members = 1U << 30U;
 constexpr std::uint64_t max_piece_bytes = std::uint64_t{1} << 30U;
@@ -54,8 +54,8 @@ struct Place {
     COUPLET_TRY_VALUE(const Place found, member(key));
     if (!found.value->is_string()) return found.mistake("has to be a text, not {}", found.shown());
     auto text = found.value->get<std::string>();
-    if (text.empty() || text.size() > max_name_bytes) {
-      return found.mistake("has to have between 1 and {} characters, not {}", max_name_bytes, text.size());
+    if (text.empty() || text.size() > max_label_bytes) {
+      return found.mistake("has to have between 1 and {} characters, not {}", max_label_bytes, text.size());
     }
     return text;
   }

@@ -7,16 +7,16 @@
 namespace couplet::runtime {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 // The time that a message of each size takes, by the way that its size leads to.
-void put_predictions(const KnownCosts& known, const message::PeerReport& flow, Json& peer) {
-  Json sizes = Json::object();
+void put_predictions(const KnownCosts& known, const message::PeerReport& flow, OrderedJson& peer) {
+  OrderedJson sizes = OrderedJson::object();
   for (const std::uint64_t bytes : shown_bytes) {
     const auto way = bytes <= flow.eager_bytes ? cost::LinkWay::eager : cost::LinkWay::announced;
     const cost::Curve* const curve = cost::find_link(known.costs, flow.link, way);
     if (curve == nullptr) continue;
-    Json entry{{"way", way == cost::LinkWay::eager ? "eager" : "announced"}};
+    OrderedJson entry{{"way", way == cost::LinkWay::eager ? "eager" : "announced"}};
     put_times(*curve, bytes, entry);
     sizes[std::to_string(bytes)] = std::move(entry);
   }
@@ -35,9 +35,9 @@ ForcedChoices forced_here(const universe::Membership& membership) {
   return forced.ok() ? *std::move(forced) : ForcedChoices();
 }
 
-Json report_methods(const KnownCosts& known, const collective::GroupTable& group) {
+OrderedJson report_methods(const KnownCosts& known, const collective::GroupTable& group) {
   const collective::Meeting& meeting = *group.meeting;
-  Json calls = Json::object();
+  OrderedJson calls = OrderedJson::object();
   for (auto kind = static_cast<std::uint8_t>(cost::Collective::barrier);
        kind <= static_cast<std::uint8_t>(cost::Collective::scan); ++kind) {
     cost::CollectiveShape shape{.kind = static_cast<cost::Collective>(kind),
@@ -45,11 +45,11 @@ Json report_methods(const KnownCosts& known, const collective::GroupTable& group
                                 .systems = static_cast<std::int32_t>(meeting.systems().members.size()),
                                 .systems_in_order = meeting.systems().in_order,
                                 .uneven = static_cast<cost::Collective>(kind) == cost::Collective::reduce_scatter};
-    Json sizes = Json::object();
+    OrderedJson sizes = OrderedJson::object();
     for (const std::uint64_t bytes : shown_bytes) {
       shape.bytes = bytes;
       const cost::Method method = cost::choose_method(shape, meeting.table().pieces);
-      Json choice{{"method", cost::name_of(method)}};
+      OrderedJson choice{{"method", cost::name_of(method)}};
       const cost::Curve* const curve = cost::find_call(known.costs, shape, method);
       if (curve != nullptr) put_times(*curve, bytes, choice);
       sizes[std::to_string(bytes)] = std::move(choice);
@@ -68,7 +68,7 @@ Json report_methods(const KnownCosts& known, const collective::GroupTable& group
 
 std::string Universe::explain(const collective::Collectives* calls) const {
   const KnownCosts& costs = environment_->costs();
-  Json report;
+  OrderedJson report;
   report["version"] = {{"major", COUPLET_VERSION_MAJOR}, {"minor", COUPLET_VERSION_MINOR}};
   report["program"] = member_->programs()[static_cast<std::size_t>(member_->program())].name;
   report["rank"] = member_->rank();
@@ -99,10 +99,10 @@ std::string Universe::explain(const collective::Collectives* calls) const {
     const std::string choices = window_->choices();
     report["mpi_window"]["calls"] = choices.empty() ? "none was measured" : choices;
   }
-  Json peers = Json::array();
+  OrderedJson peers = OrderedJson::array();
   const auto flows = messenger_->report();
   for (const auto& contact : connections_->report()) {
-    Json peer{{"rank", contact.peer}, {"name", contact.name}, {"link", contact.link}, {"why", contact.why}};
+    OrderedJson peer{{"rank", contact.peer}, {"name", contact.name}, {"link", contact.link}, {"why", contact.why}};
     if (!contact.not_taken.empty()) {
       peer["not_taken"] = contact.not_taken;
     }
@@ -130,7 +130,7 @@ std::string Universe::explain(const collective::Collectives* calls) const {
   }
   report["peers"] = std::move(peers);
   if (calls != nullptr) {
-    Json groups = Json::array();
+    OrderedJson groups = OrderedJson::array();
     for (const collective::GroupTable& group : tables_of(*calls)) groups.push_back(report_methods(costs, group));
     report["collectives"] = std::move(groups);
   }

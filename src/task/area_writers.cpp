@@ -8,7 +8,7 @@
 namespace couplet::task {
 namespace {
 
-constexpr std::uint64_t nap_ns = 1'000'000;  // time between two checks whether a writer has ended
+constexpr std::uint64_t writer_nap_ns = 1'000'000;  // time between two checks whether a writer has ended
 
 void wake_all(wire::AreaHeaderImage& page) {
   page.word.fetch_add(1, std::memory_order_release);
@@ -92,7 +92,7 @@ Status AreaWriters::close(wire::AreaHeaderImage& page, bool memory, std::uint64_
       return fail(Code::timeout, "{}: {} is still writing it after {:.1f} s, so that its memory may still change",
                   title, environment_.peer_name(wire::area_mark_rank(mark)), static_cast<double>(max_wait_ns) * 1e-9);
     }
-    environment_.engine().sleep_elsewhere([&] { os::futex_wait(page.word, word, nap_ns); });
+    environment_.engine().sleep_elsewhere([&] { os::futex_wait(page.word, word, writer_nap_ns); });
   }
   return {};
 }

@@ -21,7 +21,6 @@
 namespace couplet::universe {
 namespace {
 
-constexpr std::size_t run_id_digits = 16;
 // Processes of unlike byte orders on one host, of which some run in an emulator, map no memory of each other: each byte
 // order is a node of its own.
 constexpr const char* byte_order_suffix = std::endian::native == std::endian::big ? "-big-endian" : "";

@@ -20,7 +20,6 @@ using Json = nlohmann::json;
 
 constexpr const char* magic = "node directory";
 constexpr std::size_t max_file_bytes = 4096;
-constexpr std::size_t run_id_digits = 16;
 
 Result<std::string> read_own_file(const std::string& path) {
   os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));

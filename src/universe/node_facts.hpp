@@ -3,6 +3,7 @@
 // tests/unit/universe/test_node_directory.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,7 @@ struct NodeFacts {
 
 inline constexpr int node_facts_version = 1;
 inline constexpr const char* node_facts_file = "node";
+inline constexpr std::size_t run_id_digits = 16;  // hexadecimal
 
 // Reads the facts of `directory`. Returns not_found if there is no such file, and protocol if it is not a valid file of
 // this version or does not belong to this user. Symbolic links are not followed.

@@ -13,7 +13,7 @@ constexpr std::uint8_t flag_again = 1;
 constexpr std::uint8_t flag_latest = 2;
 constexpr std::uint8_t flag_reader = 4;
 constexpr std::uint8_t flag_jumps = 8;
-constexpr std::uint8_t all_flags = flag_again | flag_latest | flag_reader | flag_jumps;
+constexpr std::uint8_t all_subscription_flags = flag_again | flag_latest | flag_reader | flag_jumps;
 constexpr std::size_t reader_bytes = 8;
 constexpr std::size_t field_head_bytes = 8;
 constexpr std::size_t most_dimensions = 8;
@@ -144,11 +144,11 @@ Result<Subscribe> decode_subscribe(std::span<const std::byte> image) {
   subscribe.window = take_little<std::uint64_t>(head + 24);
   subscribe.program = take_little<std::uint64_t>(head + 32);
   subscribe.series_incarnation = take_little<std::uint64_t>(head + 40);
-  if (flags > all_flags) {
+  if (flags > all_subscription_flags) {
     return fail(Code::protocol,
                 "a subscription has the flags {}, of which this relay knows {}: the reader's release is newer than the "
                 "relay's",
-                flags, all_flags);
+                flags, all_subscription_flags);
   }
   if (subscribe.mode >= relay_modes || subscribe.from >= relay_starts || fields == 0 || fields > most_fields ||
       file_bytes > longest_relay_name || series_bytes == 0 || series_bytes > longest_relay_name) {

@@ -11,7 +11,7 @@ namespace couplet::wire {
 namespace {
 
 constexpr std::array<char, 4> introduction_magic = {'C', 'P', 'L', 'U'};
-constexpr std::size_t version_at = 1;
+constexpr std::size_t head_version_at = 1;
 constexpr std::size_t token_at = 8;
 constexpr std::size_t number_at = 16;
 constexpr std::size_t bytes_at = 24;
@@ -21,10 +21,10 @@ constexpr std::size_t introduction_flags_at = 5;
 constexpr std::size_t introduction_node_at = 16;
 constexpr std::size_t introduction_length_at = 24;
 
-std::byte* bytes_of(std::string& text) noexcept {
+std::byte* data_of(std::string& text) noexcept {
   return reinterpret_cast<std::byte*>(text.data());
 }
-const std::byte* bytes_of(std::string_view text) noexcept {
+const std::byte* data_of(std::string_view text) noexcept {
   return reinterpret_cast<const std::byte*>(text.data());
 }
 
@@ -33,7 +33,7 @@ const std::byte* bytes_of(std::string_view text) noexcept {
 UcxHeadImage encode_ucx_head(const UcxHead& head) noexcept {
   UcxHeadImage image{};
   image[0] = static_cast<std::byte>(head.kind);
-  image[version_at] = std::byte{ucx_version};
+  image[head_version_at] = std::byte{ucx_version};
   put_little(image.data() + token_at, head.token);
   put_little(image.data() + number_at, head.number);
   put_little(image.data() + bytes_at, head.bytes);
@@ -41,7 +41,7 @@ UcxHeadImage encode_ucx_head(const UcxHead& head) noexcept {
 }
 
 Result<UcxHead> decode_ucx_head(std::span<const std::byte> image) {
-  if (image.size() != ucx_head_bytes || image[version_at] != std::byte{ucx_version}) {
+  if (image.size() != ucx_head_bytes || image[head_version_at] != std::byte{ucx_version}) {
     return fail(Code::protocol, "a head of {} bytes is none of version {}", image.size(), ucx_version);
   }
   UcxHead head;
@@ -60,11 +60,11 @@ std::string encode_ucx_introduction(const UcxIntroduction& introduction) {
                  introduction.worker.size() <= max_ucx_address_bytes);
   std::string image(ucx_introduction_head_bytes, '\0');
   std::memcpy(image.data(), introduction_magic.data(), introduction_magic.size());
-  bytes_of(image)[introduction_version_at] = std::byte{ucx_version};
-  bytes_of(image)[introduction_flags_at] = introduction.shares_memory ? std::byte{1} : std::byte{0};
-  put_little(bytes_of(image) + introduction_token_at, introduction.token);
-  put_little(bytes_of(image) + introduction_node_at, introduction.node);
-  put_little(bytes_of(image) + introduction_length_at, static_cast<std::uint32_t>(introduction.worker.size()));
+  data_of(image)[introduction_version_at] = std::byte{ucx_version};
+  data_of(image)[introduction_flags_at] = introduction.shares_memory ? std::byte{1} : std::byte{0};
+  put_little(data_of(image) + introduction_token_at, introduction.token);
+  put_little(data_of(image) + introduction_node_at, introduction.node);
+  put_little(data_of(image) + introduction_length_at, static_cast<std::uint32_t>(introduction.worker.size()));
   return image + introduction.worker;
 }
 
@@ -72,9 +72,9 @@ Result<std::size_t> ucx_introduction_bytes(std::string_view image) {
   if (image.size() < ucx_introduction_head_bytes) {
     return std::size_t{0};
   }
-  const auto version = std::to_integer<int>(bytes_of(image)[introduction_version_at]);
-  const auto flags = std::to_integer<int>(bytes_of(image)[introduction_flags_at]);
-  const auto length = take_little<std::uint32_t>(bytes_of(image) + introduction_length_at);
+  const auto version = std::to_integer<int>(data_of(image)[introduction_version_at]);
+  const auto flags = std::to_integer<int>(data_of(image)[introduction_flags_at]);
+  const auto length = take_little<std::uint32_t>(data_of(image) + introduction_length_at);
   if (std::memcmp(image.data(), introduction_magic.data(), introduction_magic.size()) != 0) {
     return fail(Code::protocol, "no introduction to a worker of UCX begins so");
   }
@@ -97,9 +97,9 @@ Result<UcxIntroduction> decode_ucx_introduction(std::string_view image) {
     return fail(Code::protocol, "an introduction of {} bytes is not one of {}", image.size(), bytes);
   }
   UcxIntroduction introduction;
-  introduction.token = take_little<std::uint64_t>(bytes_of(image) + introduction_token_at);
+  introduction.token = take_little<std::uint64_t>(data_of(image) + introduction_token_at);
   introduction.shares_memory = image[introduction_flags_at] != '\0';
-  introduction.node = take_little<std::uint64_t>(bytes_of(image) + introduction_node_at);
+  introduction.node = take_little<std::uint64_t>(data_of(image) + introduction_node_at);
   introduction.worker = image.substr(ucx_introduction_head_bytes);
   if (introduction.token == 0) {
     return fail(Code::protocol, "an introduction with the token 0, which does not exist");
@@ -111,7 +111,7 @@ std::string encode_ucx_verdict(const UcxVerdict& verdict) {
   std::string why = verdict.is_reached ? std::string() : verdict.why.substr(0, max_ucx_reason_bytes);
   std::string image(ucx_verdict_head_bytes, '\0');
   image[0] = verdict.is_reached ? '\1' : '\0';
-  put_little(bytes_of(image) + 2, static_cast<std::uint16_t>(why.size()));
+  put_little(data_of(image) + 2, static_cast<std::uint16_t>(why.size()));
   return image + why;
 }
 
@@ -119,7 +119,7 @@ Result<std::size_t> ucx_verdict_bytes(std::string_view image) {
   if (image.size() < ucx_verdict_head_bytes) {
     return std::size_t{0};
   }
-  const auto length = take_little<std::uint16_t>(bytes_of(image) + 2);
+  const auto length = take_little<std::uint16_t>(data_of(image) + 2);
   const auto kind = static_cast<unsigned char>(image[0]);
   if (kind > 1 || image[1] != '\0' || length > max_ucx_reason_bytes || (kind == 1 && length != 0)) {
     return fail(Code::protocol, "a verdict of kind {} with {} bytes of text", kind, length);

@@ -19,7 +19,7 @@
 namespace couplet::link {
 namespace {
 
-constexpr std::size_t buffer_bytes = 64U << 10U;
+constexpr std::size_t bridge_buffer_bytes = 64U << 10U;
 constexpr std::size_t max_bridged = 4096;
 constexpr int max_pieces = 64;  // that one turn moves in one direction
 constexpr int connect_timeout_ms = 1000;
@@ -72,11 +72,11 @@ class Pair {
   Status from_socket() {
     for (int piece = 0; piece < max_pieces && !from_socket_ended_; ++piece) {
       COUPLET_TRY(files(connection_->flush()));
-      const std::size_t room = std::min(connection_->room(), buffer_bytes);
+      const std::size_t room = std::min(connection_->room(), bridge_buffer_bytes);
       if (room == 0) {
         return {};
       }
-      std::array<std::byte, buffer_bytes> bytes;
+      std::array<std::byte, bridge_buffer_bytes> bytes;
       const auto received = os::receive_some(socket_, bytes.data(), room);
       if (received.code() == Code::end) {
         from_socket_ended_ = true;
@@ -115,7 +115,7 @@ class Pair {
   std::unique_ptr<FileConnection> connection_;
   std::unique_ptr<FileBeat> beat_;  // ends before the connection, in whose directory it is
   os::Descriptor socket_;
-  std::array<std::byte, buffer_bytes> out_;
+  std::array<std::byte, bridge_buffer_bytes> out_;
   std::size_t out_bytes_ = 0;
   std::size_t out_sent_ = 0;
   bool from_socket_ended_ = false;

@@ -7,18 +7,16 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "link/sealed_records.hpp"
 #include "os/clock.hpp"
 #include "wire/seal.hpp"
 
 namespace couplet::link {
 namespace {
 
-constexpr std::size_t seal_added_bytes = wire::record_prefix_bytes + wire::record_tag_bytes;
 // Less room than this is not used, so that a frame that begins has its header in one piece.
 constexpr std::size_t min_plain_bytes = 256;
 static_assert(min_plain_bytes >= wire::frame_header_bytes);
-// Records that one poll takes beside those that complete a frame.
-constexpr int max_extra_records = 64;
 
 class FileLane final : public Lane {
  public:

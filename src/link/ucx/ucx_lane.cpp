@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "link/sealed_records.hpp"
 #include "os/clock.hpp"
 #include "os/socket.hpp"
 #include "wire/numbers.hpp"
@@ -18,12 +19,9 @@
 namespace couplet::link {
 namespace {
 
-constexpr std::size_t seal_added_bytes = wire::record_prefix_bytes + wire::record_tag_bytes;
 // Credit is given when this part of what may be unread was consumed.
 constexpr std::uint64_t credit_parts = 4;
-constexpr std::uint64_t look_interval_ns = 5'000'000;
-// Records that one poll takes beside those that complete a frame.
-constexpr int max_extra_records = 64;
+constexpr std::uint64_t process_look_interval_ns = 5'000'000;
 constexpr int max_last_rounds = 1000;
 
 // How much of a direction may be sent and not consumed. Both sides find the same.
@@ -380,7 +378,7 @@ void UcxLane::look_for_end() noexcept {
   const std::uint64_t now_ns = os::now_ns();
   const bool is_lost = !endpoint().failure().ok();
   if (watching_.line == Line::open && (is_lost || now_ns >= watching_.next_look_ns)) {
-    watching_.next_look_ns = now_ns + look_interval_ns;
+    watching_.next_look_ns = now_ns + process_look_interval_ns;
     look_at_line();
   }
   if (watching_.line != Line::open || is_lost) {  // what has come is delivered first

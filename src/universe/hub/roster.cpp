@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view file_name = "roster";
 constexpr std::string_view first_line = "couplet roster 1";
-constexpr std::size_t max_file_bytes = std::size_t{64} << 20U;
+constexpr std::size_t max_roster_bytes = std::size_t{64} << 20U;
 constexpr unsigned max_rounds = 50;  // of prove(), about 5 s; a dial gives up after 3 s
 
 std::optional<std::string> read_file(const std::string& path) {
@@ -29,7 +29,7 @@ std::optional<std::string> read_file(const std::string& path) {
   }
   std::string text;
   std::array<char, 65536> bytes{};
-  while (file && text.size() <= max_file_bytes) {
+  while (file && text.size() <= max_roster_bytes) {
     const auto count = ::read(file.number(), bytes.data(), bytes.size());
     if (count == 0) {
       return text;
