@@ -421,6 +421,16 @@ def test_a_follower_of_writer_ranks_that_are_far_apart_need_not_get_a_step() -> 
     assert "follower-starved" not in kinds(check(run))
 
 
+@pytest.mark.parametrize(("delay_us", "starved"), [(0, True), (1_900_000, False)])
+def test_a_follower_that_gets_no_core_need_not_get_a_step(delay_us: int, starved: bool) -> None:
+    """Chaos seed 1501025: on a loaded machine, a copy took longer than the slots keep a step."""
+    run = good_run()
+    follow_in_vain(run)
+    for call in calls_of(run, "reader", "read"):
+        call.cpu_us, call.delay_us = 80_000, delay_us
+    assert ("follower-starved" in kinds(check(run))) == starved
+
+
 @pytest.mark.parametrize(("again", "held_for_nobody"), [(True, False), (False, True)])
 def test_a_writer_waits_for_a_required_reader_that_was_started_again(again: bool, held_for_nobody: bool) -> None:
     """Chaos seed 920084: the reader was killed before it had opened the series, and started again."""

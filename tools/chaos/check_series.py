@@ -371,6 +371,12 @@ def check_restart(evidence: Evidence, reading: Reading, made: list[Made]) -> Ite
             return
 
 
+def delay_factor(calls: list[Call]) -> float:
+    """How many times longer than on a core of its own a computation took within the calls."""
+    cpu_us, delay_us = sum(call.cpu_us for call in calls), sum(call.delay_us for call in calls)
+    return (cpu_us + delay_us) / cpu_us if cpu_us else 1.0
+
+
 def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> Iterator[Finding]:
     """A follower that is slower than its writer gets a fair part of the steps that stay long enough."""
     waits = [call for call in reading.reads if call.status in ("OK", "NOT_YET", "END") and call.end_ns]
@@ -381,7 +387,7 @@ def check_follower(evidence: Evidence, reading: Reading, made: list[Made]) -> It
     span_s = (min(end_ns, writer_end_ns) - begin_ns) / SECOND
     published = source.published_before(end_ns) - source.published_before(begin_ns)
     speed = SLOW_BYTES_S.get(reading.opened.facts.get("route", ""), 1e8)
-    copy_s = reading.opened.facts.get("bytes", 0) / speed
+    copy_s = reading.opened.facts.get("bytes", 0) / speed * delay_factor(waits)
     if published < MIN_STEPS or span_s <= 0 or copy_s <= 0:
         return
     stayed = source.there_for(2 * copy_s, begin_ns, min(end_ns, writer_end_ns))

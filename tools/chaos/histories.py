@@ -22,6 +22,7 @@ class Call:
     status: str = ""
     text: str = ""
     cpu_us: int = 0
+    delay_us: int = 0  # for which it was ready to run and had no core
     facts: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -133,7 +134,7 @@ def parse_history(text: str, ahead_ns: int = 0) -> tuple[list[Call], str]:
             call = calls[-1]
             call.end_ns = time_ns
             call.status, call.text = facts.pop("s"), facts.pop("text", "")
-            call.cpu_us = facts.pop("cpu_us", 0)
+            call.cpu_us, call.delay_us = facts.pop("cpu_us", 0), facts.pop("delay_us", 0)
             call.facts.update(facts)
         elif event == "o" and name == "stop":
             why = facts.get("why", "")

@@ -68,12 +68,15 @@ class History {
     call_ = call;
     write("b", call, rest);
     cpu_ns_ = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    delay_ns_ = delay_ns();
   }
   // Writes the event after it; the text of an error goes with it.
   couplet_status end(couplet_status status, const std::string& rest = "") {
     const std::uint64_t cpu_us = (nanoseconds(CLOCK_THREAD_CPUTIME_ID) - cpu_ns_) / 1000;
-    std::string all = piece(",\"s\":\"%s\",\"cpu_us\":%llu", couplet_status_name(status) + sizeof "COUPLET_" - 1,
-                            static_cast<unsigned long long>(cpu_us));
+    const std::uint64_t delay_us = (delay_ns() - delay_ns_) / 1000;
+    std::string all =
+        piece(",\"s\":\"%s\",\"cpu_us\":%llu,\"delay_us\":%llu", couplet_status_name(status) + sizeof "COUPLET_" - 1,
+              static_cast<unsigned long long>(cpu_us), static_cast<unsigned long long>(delay_us));
     if (status < 0 || status == COUPLET_FULL) {
       all += ",\"text\":" + quoted(couplet_error_text());
     }
@@ -82,10 +85,21 @@ class History {
   }
 
  private:
+  // How long this thread has waited for a core since it began. The file is opened once, because descriptors run out.
+  [[nodiscard]] std::uint64_t delay_ns() const {
+    char text[96] = {};
+    unsigned long long running = 0;
+    unsigned long long delay = 0;
+    if (::pread(schedule_, text, sizeof text - 1, 0) <= 0) return 0;
+    return std::sscanf(text, "%llu %llu", &running, &delay) == 2 ? delay : 0;
+  }
+
   int file_;
+  int schedule_ = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
   std::uint64_t number_ = 0;
   const char* call_ = "";
   std::uint64_t cpu_ns_ = 0;
+  std::uint64_t delay_ns_ = 0;
   std::string line_;
 };
 
