@@ -29,7 +29,8 @@ endif()
 
 add_library(couplet_flags INTERFACE)
 target_compile_options(couplet_flags INTERFACE
-  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow;-Wcast-align;-Wformat=2;-Wno-missing-field-initializers>"
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wconversion;-Wshadow;-Wcast-align>"
+  "$<$<COMPILE_LANGUAGE:C,CXX>:-Wformat=2;-Wno-missing-field-initializers>"
   "$<$<COMPILE_LANGUAGE:CXX>:-Wsign-conversion;-Wnon-virtual-dtor;-Woverloaded-virtual>"
   "$<$<COMPILE_LANGUAGE:Fortran>:-std=f2018;-Wall;-Wextra;-Wno-c-binding-type;-Wno-compare-reals>"
   "$<$<COMPILE_LANGUAGE:C,CXX>:-fno-omit-frame-pointer>")

@@ -12,7 +12,8 @@ if(COUPLET_PROGRAMS)
 endif()
 
 install(TARGETS couplet_core ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT development)
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/couplet" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" COMPONENT development)
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/couplet" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  COMPONENT development)
 
 install(EXPORT couplet NAMESPACE couplet:: FILE couplet-targets.cmake
         DESTINATION "${package_folder}" COMPONENT development)

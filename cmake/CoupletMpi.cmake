@@ -20,7 +20,8 @@ function(couplet_add_mpi_library flavour)
   add_library(couplet::mpi_${flavour} ALIAS ${target})
   couplet_set_version(${target})
   set_target_properties(${target} PROPERTIES EXPORT_NAME mpi_${flavour} INSTALL_RPATH "$ORIGIN")
-  target_compile_definitions(${target} PRIVATE COUPLET_MPI_FLAVOUR="${flavour}" COUPLET_VERSION_STRING="${PROJECT_VERSION}")
+  target_compile_definitions(${target} PRIVATE
+    COUPLET_MPI_FLAVOUR="${flavour}" COUPLET_VERSION_STRING="${PROJECT_VERSION}")
   target_sources(${target} PRIVATE $<TARGET_OBJECTS:couplet_exchange_${flavour}>)
   # Public functions come from libcouplet.so. Helpers without state (base, layout, wire) are copied in from the archive.
   target_link_libraries(${target} PUBLIC couplet PRIVATE couplet_core $<BUILD_INTERFACE:mpi::${flavour}>)

@@ -85,8 +85,8 @@ Status check_callbacks(const couplet_universe& universe) {
   return {};
 }
 
-// Keeps the universe that was left last, empty, since calls of other threads may have looked at its handles just before.
-// In a program with several, those of the one before have long ended.
+// Keeps the universe that was left last, empty, since calls of other threads may have read its handles just before. In
+// a program with several universes, such calls of the one before have long ended.
 void keep_left(std::unique_ptr<couplet_universe> left) {
   static std::mutex mutex;
   static std::unique_ptr<couplet_universe> last;

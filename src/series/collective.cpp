@@ -25,7 +25,7 @@ Status decode(const std::string& text) {
 
 // Called if some member has failed. Returns this member's own failure or, if it has none, that of the first one that
 // failed.
-Status tell_failure(message::Team& team, const Status& own, std::string_view who, std::uint64_t deadline_ns) {
+Status tell_failure(message::Team& team, const Status& own, std::string_view kind, std::uint64_t deadline_ns) {
   auto texts = team.gather(encode(own), deadline_ns);
   if (!own.ok()) {
     return own;
@@ -35,7 +35,7 @@ Status tell_failure(message::Team& team, const Status& own, std::string_view who
   }
   for (std::size_t rank = 0; rank < texts->size(); ++rank) {
     if (Status status = decode((*texts)[rank]); !status.ok()) {
-      return status.within(fmt::format("{} {}", who, rank));
+      return status.within(fmt::format("{} {}", kind, rank));
     }
   }
   return fail(Code::internal, "a member of the team has failed, but has given no reason");
@@ -43,11 +43,11 @@ Status tell_failure(message::Team& team, const Status& own, std::string_view who
 
 }  // namespace
 
-Status agree_on_status(message::Team& team, const Status& own, std::string_view who, std::uint64_t deadline_ns) {
-  return agree_on_minimum(team, own, who, {}, deadline_ns);
+Status agree_on_status(message::Team& team, const Status& own, std::string_view kind, std::uint64_t deadline_ns) {
+  return agree_on_minimum(team, own, kind, {}, deadline_ns);
 }
 
-Status agree_on_minimum(message::Team& team, const Status& own, std::string_view who, std::span<std::int64_t> values,
+Status agree_on_minimum(message::Team& team, const Status& own, std::string_view kind, std::span<std::int64_t> values,
                         std::uint64_t deadline_ns) {
   if (team.size() == 1) {
     return own;
@@ -59,12 +59,12 @@ Status agree_on_minimum(message::Team& team, const Status& own, std::string_view
       return own.ok() ? status : own;
     }
     if (words.front() != 1) {
-      return tell_failure(team, own, who, deadline_ns);
+      return tell_failure(team, own, kind, deadline_ns);
     }
     std::copy(words.begin() + 1, words.end(), values.begin());
     return {};
   } catch (const std::bad_alloc&) {
-    Status why = fail(Code::memory, "{} {}: no memory to agree with the others", who, team.rank());
+    Status why = fail(Code::memory, "{} {}: no memory to agree with the others", kind, team.rank());
     team.leave(why);
     return own.ok() ? why : own;
   }

@@ -21,13 +21,13 @@ inline constexpr std::uint64_t max_rank_delay_ns = 60'000'000'000;
 }
 
 // Returns ok if every member brings ok. Otherwise each member that failed gets its own status back. All others get the
-// status of the failed member with the lowest rank, preceded by that member's kind (`who`) and rank.
-[[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view who,
+// status of the failed member with the lowest rank, preceded by that member's kind (`kind`) and rank.
+[[nodiscard]] Status agree_on_status(message::Team& team, const Status& own, std::string_view kind,
                                      std::uint64_t deadline_ns);
 // Does the same. If the result is ok, `values`, of which each member has equally many, become the minima over the
 // members; otherwise they are unspecified. If there is no memory, this member leaves the sequence, and the others are
 // told.
-[[nodiscard]] Status agree_on_minimum(message::Team& team, const Status& own, std::string_view who,
+[[nodiscard]] Status agree_on_minimum(message::Team& team, const Status& own, std::string_view kind,
                                       std::span<std::int64_t> values, std::uint64_t deadline_ns);
 
 // The points at which the ranks of a reader agree, in the order of the sequences in which they come:

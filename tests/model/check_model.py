@@ -17,7 +17,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
 JOBS = 2
-MEMORY_MIB = 3500  # of each of the two
+MEMORY_MIB = 3500  # for each of the two
 LONGEST_S = 900
 
 ONE = "MODE1=2"  # reader; with two the states are a hundred times as many

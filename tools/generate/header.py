@@ -49,7 +49,7 @@ class Variable:
     base: str
     is_const: bool
     stars: int
-    length: str = ""  # of an array member
+    length: str = ""  # the number of elements, if it is an array
     comment: str = ""
 
 

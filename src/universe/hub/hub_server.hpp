@@ -46,7 +46,7 @@ struct HubServerOptions {
   std::string node_name;  // COUPLET_NODE
   std::size_t max_behind_bytes = default_max_behind_bytes;
   std::string events;                            // the file that events are appended to; "": none
-  std::function<void(const std::string&)> note;  // receives texts for the person who runs the hub
+  std::function<void(const std::string&)> note;  // receives texts for the user of the hub
 };
 
 class HubServer {

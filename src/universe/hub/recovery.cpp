@@ -351,8 +351,8 @@ void HubState::take(ConnectionId connection, Client& client, const SeenMessage& 
   }
 }
 
-// What is known of an awaited process. present: it lives. Otherwise it will not come back, and `state` says why (absent:
-// it had never been there).
+// What is known of an awaited process. present: it lives. Otherwise it will not come back, and `state` says why
+// (absent: it had never been there).
 void HubState::seen_one(channel::PeerId peer, PeerState state, std::uint16_t incarnation, const std::string& why,
                         std::uint64_t now_ns) {
   auto* const seat = seats_.find(peer);

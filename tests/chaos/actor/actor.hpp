@@ -21,7 +21,7 @@ struct Self {
   std::int32_t size = 1;
   std::uint64_t life = 0;
   std::uint64_t seed = 0;
-  std::uint64_t number = 0;  // of the process in the script
+  std::uint64_t number = 0;  // counts the processes of the script
 };
 
 struct Written {

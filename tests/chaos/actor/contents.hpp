@@ -1,4 +1,4 @@
-// What steps and messages contain: every word is a function of who wrote it and of its place, so that a reader can tell
+// What steps and messages contain: every word is a function of its writer and of its place, so that a reader can tell
 // an intact one from one that is damaged, mixed or invented, and can say whose bytes it has found instead.
 #pragma once
 

@@ -213,7 +213,7 @@ TEST(Handshake, every_changed_bit_is_found) {
         }
       }
       auto& judge = message % 2 == 0 ? second : first;
-      // A longer length is waited for in vain.
+      // If the length was made longer, the rest never comes.
       EXPECT_TRUE(judge.state() == HandshakeState::failed ||
                   (judge.state() == HandshakeState::talking && message == 3 && judge.wanted() > 0))
           << message;
@@ -374,7 +374,7 @@ TEST(Handshake, an_ephemeral_key_that_makes_no_secret_is_refused) {
   EXPECT_EQ(second.peer().id, no_peer);
 }
 
-// Attacks by somebody who does not know the secret but hears everything.
+// Attacks by a process that does not know the secret but hears everything.
 
 TEST(HandshakeAttack, reflection) {
   // The attacker answers the caller with the caller's own bytes, as they are and dressed up as a challenge.
@@ -443,7 +443,7 @@ TEST(HandshakeAttack, replay_of_a_whole_conversation) {
 }
 
 TEST(HandshakeAttack, somebody_of_another_universe_in_the_middle) {
-  // He has a secret of his own and speaks to both ends himself.
+  // The attacker has its own secret and speaks to both ends.
   auto victim = caller(secret_of(1));
   auto to_victim = called(secret_of(66));
   talk(victim, to_victim);
@@ -455,7 +455,7 @@ TEST(HandshakeAttack, somebody_of_another_universe_in_the_middle) {
 }
 
 TEST(HandshakeAttack, nonces_exchanged_on_the_way) {
-  // He passes the messages on but puts his own nonce in.
+  // The attacker passes the messages on but puts its own nonce in.
   auto first = caller();
   auto second = called();
   auto hello = take_output(first);

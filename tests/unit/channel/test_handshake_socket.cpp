@@ -1,4 +1,4 @@
-// A handshake over real sockets: who gets in, who is refused, and who hangs up.
+// A handshake over real sockets: which callers get in, which are refused, and which hang up.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

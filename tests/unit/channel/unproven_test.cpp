@@ -1,4 +1,4 @@
-// Callers that have not proven the secret: who has to go when there is no room.
+// Callers that have not proven the secret: which of them has to go when there is no room.
 #include "channel/unproven.hpp"
 
 #include <gtest/gtest.h>

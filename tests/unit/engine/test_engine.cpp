@@ -367,7 +367,7 @@ TEST_F(EngineTest, AThreadThatWaitsElsewhereLetsOthersIn) {
   Engine engine(*doorbell_, spins);
   ASSERT_TRUE(engine.set_turn(turn).ok());
   std::atomic<bool> waits{false};
-  bool stop = false;  // belongs to whoever has the turn
+  bool stop = false;  // belongs to the thread that has the turn
   std::thread waiter([&] {
     ASSERT_TRUE(turn.begin().ok());
     const std::uint64_t deadline_ns = os::deadline_after(60);

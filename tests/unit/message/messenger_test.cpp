@@ -187,7 +187,7 @@ TEST_F(Message, groups_are_told_apart) {
   EXPECT_EQ(sim[1].free_group(**of_1).code(), Code::state);  // a request is pending
   expect_ok(1, receiving, &message);
   EXPECT_EQ(got, two);
-  EXPECT_EQ(message.source, 1);  // of the group
+  EXPECT_EQ(message.source, 1);  // a rank of the group
   expect_ok(1, receive(1, got, 0, 4));
   EXPECT_EQ(got, one);
   EXPECT_TRUE(sim[1].free_group(**of_1).ok());

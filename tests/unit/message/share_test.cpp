@@ -88,7 +88,7 @@ TEST(Share, ASenderThatDoesNotLookLeavesAllToTheReceiver) {
 }
 
 // A piece that the sender seems to have claimed, and never copies: the receiver notices, is sent the whole message, and
-// asks this sender for no more pieces.
+// asks this sender for no further pieces.
 TEST(Share, AMissingPieceIsNoticed) {
   counters::Counters counters;
   Parties parties(LaneKind::shm, 2, MessengerOptions{.counters = &counters});

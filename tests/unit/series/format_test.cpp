@@ -121,7 +121,7 @@ TEST(SeriesFormat, EveryFieldIsChecked) {
   SeriesGeometry geometry = example();
   const auto sound = file_of(geometry);
   ASSERT_EQ(decode_code(sound), Code::ok);
-  // offset, value that makes no sense there
+  // offset, and a value that is out of range there
   const std::vector<std::pair<std::size_t, std::uint64_t>> damages = {
       {0, 7},        {24, 1},          {32, 4097},    {40, 64},          {48, UINT64_MAX},      {56, 0},
       {64, 0},       {64, UINT64_MAX}, {64, 6},       {72, 4096},        {80, 1440001},         {88, UINT64_MAX},

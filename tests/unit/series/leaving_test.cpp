@@ -11,7 +11,7 @@ using namespace testing_fixture;
 using couplet::testing::TeamRoom;
 using couplet::testing::ThreadTeam;
 
-// Asks before it says who is alive, as if the others had gone on between a look at the slots and that question.
+// Asks before it says which rank is alive, as if the others had gone on after the slots were read.
 class AskingEnvironment final : public FakeEnvironment {
  public:
   using FakeEnvironment::FakeEnvironment;

@@ -163,7 +163,7 @@ TEST_F(Protocol, WhoWasReleasedWhileItOpenedDoesNotHold) {
   EXPECT_EQ(consumed_of(entries[0]), 0U);
 }
 
-// The model has found it: who was released between its two stores overwrote what the next owner had consumed.
+// The model has found it: a reader that was released between its two stores overwrote what the next owner had consumed.
 TEST_F(Protocol, WhoIsReleasedWhileItTakesAnEntryWritesNothingIntoItAfterwards) {
   auto& entry = entries[0];
   std::atomic<bool> over = false;

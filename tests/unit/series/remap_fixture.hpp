@@ -10,8 +10,8 @@
 
 namespace couplet::series::testing_fixture {
 
-// Conservative weights from a regular grid of `ny` x `nx` cells to one of `my` x `mx` over the same square: the share
-// of each target cell that a source cell covers. Rows [first, last) of the target's cells in C order.
+// Conservative weights from a regular grid of `ny` x `nx` cells to one of `my` x `mx` over the same square: which
+// share of each target cell a source cell covers. Rows [first, last) of the target's cells in C order.
 inline Weights conservative(std::int64_t ny, std::int64_t nx, std::int64_t my, std::int64_t mx, std::int64_t first,
                             std::int64_t last) {
   const auto shared = [](std::int64_t a, std::int64_t of, std::int64_t b, std::int64_t other) {

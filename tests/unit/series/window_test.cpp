@@ -1,4 +1,4 @@
-// Slots in the window of an MPI job: who may read them and how often, and what the register says of them.
+// Slots in the window of an MPI job: which readers may read them and how often, and what the register says of them.
 #include "series/window.hpp"
 
 #include <random>

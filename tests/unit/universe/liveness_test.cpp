@@ -1,4 +1,4 @@
-// Who is alive, without a hub and without sockets: pages in a directory, and processes that die.
+// Which processes are alive, without a hub and without sockets: pages in a directory, and processes that die.
 #include "universe/liveness.hpp"
 
 #include <gtest/gtest.h>

@@ -528,9 +528,8 @@ TEST(HubState, EventsAreJsonLines) {
   event.program = "ocean";
   event.rank = 1;
   event.text = "a \"quoted\" word\n";
-  EXPECT_EQ(
-      event_json(event, 2.5),
-      R"({"event":"lost","incarnation":0,"peer":0,"program":"ocean","rank":1,"text":"a \"quoted\" word\n","time_s":2.5})");
+  EXPECT_EQ(event_json(event, 2.5), R"({"event":"lost","incarnation":0,"peer":0,"program":"ocean","rank":1,)"
+                                    R"("text":"a \"quoted\" word\n","time_s":2.5})");
 }
 
 }  // namespace

@@ -86,7 +86,7 @@ class Kernel {
   Kernel(const Kernel&) = delete;
   Kernel& operator=(const Kernel&) = delete;
 
-  // ---- for the world that is played -----------------------------------------------------------------------------------
+  // ---- for the world that is played ---------------------------------------------------------------------------------
   Process& start(const std::string& name, int node, std::map<std::string, std::string> environment,
                  std::function<void()> run);
   void kill(Process& process);
@@ -110,7 +110,7 @@ class Kernel {
   [[nodiscard]] std::uint64_t trace() const noexcept { return trace_; }
   void note(std::uint64_t what) noexcept { trace_ = (trace_ ^ what) * 0x100000001b3U; }
 
-  // ---- for the calls ------------------------------------------------------------------------------------------------------
+  // ---- for the calls ------------------------------------------------------------------------------------------------
   [[nodiscard]] Fiber* fiber() const noexcept { return current_; }
   [[nodiscard]] Process& process() const noexcept { return *current_->process; }
   // To be called at the beginning of each call. It takes simulated time; meanwhile other processes may run, and this

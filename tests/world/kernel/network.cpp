@@ -20,7 +20,7 @@ Network& network() {
   return one;
 }
 
-// ---- the cables -----------------------------------------------------------------------------------------------------------
+// ---- the cables -----------------------------------------------------------------------------------------------------
 
 bool Network::is_cut(int one, int other) const {
   return one != other && cuts_.count(cable(one, other)) != 0;
@@ -131,7 +131,7 @@ void Network::try_connect(const std::shared_ptr<Stream>& caller) {
   }
 }
 
-// ---- a stream -------------------------------------------------------------------------------------------------------------
+// ---- a stream -------------------------------------------------------------------------------------------------------
 
 bool Stream::reset_arrived() const {
   return !incoming_.empty() && incoming_.back().kind == Kind::reset && incoming_.back().at <= kernel->now();

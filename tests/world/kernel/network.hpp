@@ -115,7 +115,7 @@ class DatagramSocket final : public Object {
   void closed() override { gone = true; }
   std::weak_ptr<DatagramSocket> target;
   std::deque<std::string> waiting;
-  Place own;  // of an internet socket, of which only the address is asked for
+  Place own;  // the address of an internet socket
   bool gone = false;
 };
 
