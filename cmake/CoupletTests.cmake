@@ -12,7 +12,7 @@ endif()
 
 # The only test that reads a page. Every other one is compiled without a path of this tree, so that ccache knows it in
 # another tree.
-set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/unit/counters/test_counters.cpp" PROPERTIES
+set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/unit/counters/counters_test.cpp" PROPERTIES
   COMPILE_DEFINITIONS "COUPLET_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\"")
 
 set(test_timeout_s 300)

@@ -3,7 +3,7 @@
 // Invariants: nothing throws, aborts, exits or prints; outputs are written only on success or with an answer; the
 // sentence of the last error is kept for each thread; a handle that is used after fork, after leave, or by two threads
 // at a time is an error.
-// Tests: tests/languages, tests/universe.
+// Tests: tests/unit/capi, tests/languages, tests/universe.
 #pragma once
 
 #include <algorithm>

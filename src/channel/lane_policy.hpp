@@ -1,5 +1,5 @@
 // Chooses the lane of a channel that takes the next frame. Pure; ties go to list order. Tests:
-// tests/unit/channel/test_lane_policy.cpp.
+// tests/unit/channel/lane_policy_test.cpp.
 #pragma once
 
 #include <array>

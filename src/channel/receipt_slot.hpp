@@ -1,5 +1,5 @@
 // Chooses the lane over which a channel sends an acknowledgement. Used by channel. Tests:
-// tests/unit/channel/test_resume.cpp.
+// tests/unit/channel/resume_test.cpp.
 #pragma once
 
 #include "channel/sender.hpp"

@@ -1,5 +1,5 @@
 // Decides when a channel acknowledges the frames that have arrived, and when it asks its peer to do so. Used by
-// channel, on lanes that may break. Tests: tests/unit/channel/test_resume.cpp.
+// channel, on lanes that may break. Tests: tests/unit/channel/resume_test.cpp.
 #pragma once
 
 #include <cstddef>

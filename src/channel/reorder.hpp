@@ -1,6 +1,6 @@
 // Keeps the frames that arrive early over one lane, while an earlier frame is still under way over another lane. Above:
 // channel. Invariants: bounded by what a sender may have unacknowledged (max_unacknowledged_bytes); a frame is kept
-// once. Tests: tests/unit/channel/test_retention.cpp.
+// once. Tests: tests/unit/channel/retention_test.cpp.
 #pragma once
 
 #include <cstddef>

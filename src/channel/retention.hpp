@@ -2,7 +2,7 @@
 // large ones where the caller has them. Above: sender. Below: wire. Invariants: no allocation throws: without memory
 // there is no room; the copies of one channel are bounded by max_retained_bytes, those of all channels that share a
 // pool by the pool's bound; a channel with nothing unacknowledged holds no memory. Tests:
-// tests/unit/channel/test_retention.cpp.
+// tests/unit/channel/retention_test.cpp.
 #pragma once
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 // Invariants: data moves only in calls; a call that fails at one member is revoked at all that have not ended it, and
 // never waits for ever for it; the members of a group are compared in every message; what is combined is combined in an
 // order that only the arguments decide. Decision: docs/decisions/0029. Page: docs/formats/collective.md.
-// Tests: tests/unit/collective, tests/conformance/collective, tests/universe/test_collective*.py.
+// Tests: tests/unit/collective, tests/conformance/collective, tests/universe/test_collectives.py.
 #pragma once
 
 #include <array>

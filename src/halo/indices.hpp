@@ -1,7 +1,7 @@
 // Lists of indices: the points of an unstructured mesh, or the rows of a sparse matrix, have numbers of their own. Each
 // rank owns some of them, and needs some that others own: its ghosts. Turns such lists into what each pair of ranks
 // moves. Halo uses it. Invariants: a point has one owner; a rank that gives wrong lists fails all ranks with the same
-// text, and none waits for it. Tests: tests/unit/halo/indices_test.cpp, tests/conformance/exchange/halo_list_test.cpp.
+// text, and none waits for it. Tests: tests/conformance/exchange/halo_list_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Says whether a connection was reset, fell silent or was refused, from its failure.
-// Tests: tests/unit/os/test_socket.cpp.
+// Tests: tests/unit/os/socket_test.cpp.
 #pragma once
 
 #include "base/status.hpp"

@@ -1,7 +1,7 @@
 // The lock of a run directory (COUPLET_RUN_DIR, /dev/shm/couplet-<uid>). A process holds it while it makes or removes
 // directories of runs there. Used by node_directory only. Below: os. Invariants: if the lock file was removed while a
 // process waited for it, the process begins again; no wait is longer than its deadline, and an interrupt ends it; the
-// file names the process that holds the lock. Tests: tests/unit/universe/test_node_directory.cpp.
+// file names the process that holds the lock. Tests: tests/unit/universe/node_directory_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Turns bytes into checked values and back; pure. Above: hub/ (the hub's side), member (the member's side). Below: wire
 // (fields), layout. Invariants: what decode_* returns has passed every check that needs no knowledge of the universe;
 // no message grows with the size of the universe, since lists and descriptions of series are sent in parts. Tests:
-// tests/unit/universe/test_control.cpp (golden bytes), tests/fuzz/control.cpp.
+// tests/unit/universe/control_test.cpp (golden bytes), tests/fuzz/control.cpp.
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 // control. Used by hub/hub_server and member. Below: channel (handshake, order, check sums), and the lane that runtime
 // makes from the socket. Invariants: poll never blocks; nothing is parsed before the other side has proven the secret;
 // what is queued in either direction is bounded, and a queue that passes its bound ends the connection. Tests:
-// tests/unit/universe/test_hub_server.cpp, tests/universe.
+// tests/unit/universe/hub_server_test.cpp, tests/universe.
 #pragma once
 
 #include <cstdint>

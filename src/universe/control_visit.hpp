@@ -1,5 +1,5 @@
 // Two visitors of a message's fields: one writes them, the other reads and checks them. So each field of a control
-// message is named once, in control.cpp. Private to it. Tests: tests/unit/universe/test_control.cpp.
+// message is named once, in control.cpp. Private to it. Tests: tests/unit/universe/control_test.cpp.
 #pragma once
 
 #include <algorithm>

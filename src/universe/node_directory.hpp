@@ -4,7 +4,7 @@
 // is in a directory holds a lock in it (a page, or `keeper-<pid>-<n>`); entering, leaving and cleaning are serialised
 // by the base's lock file, so that no process removes a directory that another one is about to enter; a directory is
 // never touched if it is in use, or if its file `node` does not prove that a process of this user has made it for that
-// run. Tests: tests/unit/universe/test_node_directory.cpp.
+// run. Tests: tests/unit/universe/node_directory_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // The file `node` of a node directory: which host has made the directory, and for which run. Only a directory with this
 // file is one of ours. Used by node_directory. Format: docs/formats/node-directory.md. Tests:
-// tests/unit/universe/test_node_directory.cpp.
+// tests/unit/universe/node_directory_test.cpp.
 #pragma once
 
 #include <cstddef>

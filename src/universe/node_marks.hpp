@@ -1,7 +1,7 @@
 // What the node directory says about processes that the hub does not hear of: pages with their locks, marks of
 // processes that left while there was no hub, and the number of the node. Turns a directory and a list of peers into
 // their states. Used by member (if the hub asks it) and hub_server. Below: os (locks, files). Tests:
-// tests/unit/universe/test_node_marks.cpp.
+// tests/unit/universe/node_marks_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Decides when to dial a lost hub again: soon at first, then after growing pauses. Each process has times of its own,
-// so that ten thousand processes do not dial in the same moment. Pure. Tests: tests/unit/universe/test_redial.cpp.
+// so that ten thousand processes do not dial in the same moment. Pure. Tests: tests/unit/universe/redial_test.cpp.
 #pragma once
 
 #include <algorithm>

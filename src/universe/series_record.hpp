@@ -1,7 +1,7 @@
 // The description of a series as bytes: its first writer rank announces them, the hub stores them, and readers fetch
 // them in parts. Pure. Format: docs/formats/hub.md, "A series". Invariants: the incarnation and the flag `closed` are
 // sent separately, so that the bytes of a description never change; decoding never allocates much more than the bytes
-// can describe. Tests: tests/unit/universe/test_control.cpp, tests/fuzz/control.cpp.
+// can describe. Tests: tests/unit/universe/control_test.cpp, tests/fuzz/control.cpp.
 #pragma once
 
 #include <cstddef>

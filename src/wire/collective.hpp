@@ -1,7 +1,7 @@
 // What the members of a group send to each other in collective calls (docs/formats/collective.md): the head of each
 // message, and the notices. It turns both into bytes and back. collective includes it; it includes base.
 // Invariants: numbers are little endian; nothing that arrives is used before it was decoded and checked.
-// Tests: tests/unit/wire/test_collective.cpp (golden bytes).
+// Tests: tests/unit/wire/collective_test.cpp (golden bytes).
 #pragma once
 
 #include <cstddef>

@@ -2,7 +2,7 @@
 // neighbours, and notices that an exchange has failed or was closed. It turns both into bytes and back; the lengths at
 // the head of a message are plain little endian numbers. exchange includes it; it includes base.
 // Invariants: numbers are little endian; nothing that arrives is used before it was decoded and checked.
-// Tests: tests/unit/wire/test_exchange.cpp (golden bytes).
+// Tests: tests/unit/wire/exchange_test.cpp (golden bytes).
 #pragma once
 
 #include <cstddef>

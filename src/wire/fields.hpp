@@ -2,7 +2,7 @@
 // values into bytes, and checked bytes into values. Pure. universe/control uses it; it includes base and numbers.
 // Invariants: FieldReader never reads past the end, and never allocates more than the message has bytes; after the
 // first mistake it returns zeros, and `finish` says what was wrong.
-// Tests: tests/unit/universe/test_control.cpp, tests/fuzz/control.cpp.
+// Tests: tests/unit/universe/control_test.cpp, tests/fuzz/control.cpp.
 #pragma once
 
 #include <bit>

@@ -2,7 +2,7 @@
 // One process appends them to a file, and another one reads them while they grow.
 // Invariants: integers are little endian; a record that is written in part, or whose pages have not all become visible,
 // does not fit its check; a decoder returns nothing that it has not checked.
-// Page: docs/formats/file.md. Tests: tests/unit/wire/test_file_record.cpp, tests/fuzz/file_record.cpp.
+// Page: docs/formats/file.md. Tests: tests/unit/wire/file_record_test.cpp, tests/fuzz/file_record.cpp.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // The frames of the family `relay`: the meaning of the low four bits of their kind and of the free fields of their
 // header, and the payloads that have a structure. `context` is the number of the subscription, which the reader
 // chooses.
-// Page: docs/formats/relay.md. Tests: tests/unit/wire/test_relay_messages.cpp, tests/fuzz/relay.cpp.
+// Page: docs/formats/relay.md. Tests: tests/unit/wire/relay_messages_test.cpp, tests/fuzz/relay.cpp.
 #pragma once
 
 #include <array>

@@ -2,7 +2,7 @@
 // one message (docs/formats/task.md). It turns a Letter into bytes and back. task includes it; it includes base.
 // Invariants: the numbers of the head are little endian; the payload has the byte order of its sender, which the head
 // names; nothing that arrives is used before decode_letter has checked it.
-// Tests: tests/unit/wire/test_task_letter.cpp (golden bytes), tests/fuzz/task_letter.cpp.
+// Tests: tests/unit/wire/task_letter_test.cpp (golden bytes), tests/fuzz/task_letter.cpp.
 #pragma once
 
 #include <cstddef>

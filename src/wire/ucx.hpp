@@ -1,7 +1,7 @@
 // What the link `ucx` sends beside frames: the head of each message that goes through UCX, and the introduction and the
 // verdict with which two processes begin over their socket.
 // Invariants: integers are little endian; a decoder returns nothing that it has not checked.
-// Page: docs/formats/ucx.md. Tests: tests/unit/wire/test_ucx.cpp.
+// Page: docs/formats/ucx.md. Tests: tests/unit/wire/ucx_test.cpp.
 #pragma once
 
 #include <array>

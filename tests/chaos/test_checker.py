@@ -421,16 +421,6 @@ def test_a_follower_of_writer_ranks_that_are_far_apart_need_not_get_a_step() -> 
     assert "follower-starved" not in kinds(check(run))
 
 
-@pytest.mark.parametrize(("delay_us", "starved"), [(0, True), (1_900_000, False)])
-def test_a_follower_that_gets_no_core_need_not_get_a_step(delay_us: int, starved: bool) -> None:
-    """Chaos seed 1501025: on a loaded machine, a copy took longer than the slots keep a step."""
-    run = good_run()
-    follow_in_vain(run)
-    for call in calls_of(run, "reader", "read"):
-        call.cpu_us, call.delay_us = 80_000, delay_us
-    assert ("follower-starved" in kinds(check(run))) == starved
-
-
 @pytest.mark.parametrize(("again", "held_for_nobody"), [(True, False), (False, True)])
 def test_a_writer_waits_for_a_required_reader_that_was_started_again(again: bool, held_for_nobody: bool) -> None:
     """Chaos seed 920084: the reader was killed before it had opened the series, and started again."""
@@ -444,12 +434,14 @@ def test_a_writer_waits_for_a_required_reader_that_was_started_again(again: bool
     assert ("held-for-nobody" in kinds(check(run))) == held_for_nobody
 
 
-@pytest.mark.parametrize(("relay", "starved"), [("spawn", True), ("in_calls", False)])
-def test_a_writer_that_sends_in_calls_has_only_the_time_of_its_puts(relay: str, starved: bool) -> None:
-    """Chaos seed 920076: 258 puts lasted 0.6 s together, and sockets that hold 16 KiB took a part of a step in each."""
+@pytest.mark.parametrize(("relay", "delay_s", "starved"), [("spawn", 0, 1), ("in_calls", 0, 0), ("spawn", 2, 0)])
+def test_a_follower_has_the_time_of_cores_and_of_puts(relay: str, delay_s: int, starved: int) -> None:
+    """Seed 920076: 258 puts, in which alone a writer sent, lasted 0.6 s. Seed 1501025: the reader got 5 % of a core."""
     run = good_run()
     follow_in_vain(run)
     run.plan = Plan(1, run.plan.programs, (), settings={"COUPLET_RELAY": relay})
+    for read_call in calls_of(run, "reader", "read"):
+        read_call.cpu_us, read_call.delay_us = 80_000, delay_s * 1_000_000
     assert ("follower-starved" in kinds(check(run))) == starved
 
 

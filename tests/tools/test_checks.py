@@ -18,6 +18,8 @@ import documents
 import layers
 import sizes
 import style
+import subjects
+import unit_tests
 from tree import Tree
 
 MakeTree = Callable[[dict[str, str]], Tree]
@@ -236,3 +238,47 @@ def test_symbols_finds_mpi_in_the_core(make_tree: MakeTree) -> None:
     command = ["mpicc.mpich", "-shared", "-fPIC", "-x", "c", "-", "-o", str(folder / "libcouplet.so")]
     subprocess.run(command, input=source, text=True, check=True)
     assert any("links libmpich" in problem for problem in binary.check_symbols(tree))
+
+
+GOOD_TEST = "TEST(Link, Moves) {}\n"
+MIRRORED = {"src/link/link.hpp": GOOD_HEADER, "tests/unit/link/link_test.cpp": GOOD_TEST}
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"src/wire/frame.hpp": GOOD_HEADER}, "src/wire:1: has no tests in tests/unit/wire/"),
+        ({"tests/unit/gone/gone_test.cpp": GOOD_TEST}, "there is no src/gone/"),
+        ({"tests/unit/link/test_more.cpp": GOOD_TEST}, "is called <what>_test.cpp"),
+        ({"tests/unit/link/more_test.cpp": "int helper();\n"}, "is called <what>_test.cpp"),
+        (
+            {"src/link/ring.hpp": "// Tests: tests/unit/link/ring_test.cpp.\n"},
+            "there is no tests/unit/link/ring_test.cpp",
+        ),
+    ],
+)
+def test_tests_finds(make_tree: MakeTree, files: dict[str, str], expected: str) -> None:
+    problems = unit_tests.check(make_tree(MIRRORED | files))
+    assert len(problems) == 1
+    assert expected in problems[0]
+
+
+def test_tests_accepts_a_mirrored_tree(make_tree: MakeTree) -> None:
+    assert unit_tests.check(make_tree(MIRRORED | {"tests/unit/link/fixture.cpp": "int helper();\n"})) == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "problems"),
+    [
+        ("link: move bytes", 0),
+        ("Merge of everything", 1),
+        ("link: moves", 1),
+        ("link: " + "move " * 14 + "bytes", 1),
+        ("everything that was moved " * 4, 2),
+    ],
+)
+def test_subjects_finds(make_tree: MakeTree, subject: str, problems: int) -> None:
+    tree = make_tree({"a.txt": "a"})
+    for command in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", subject]):
+        subprocess.run(["git", *command], cwd=tree.root, check=True)
+    assert len(subjects.check(tree)) == problems

@@ -17,6 +17,8 @@ import language
 import layers
 import sizes
 import style
+import subjects
+import unit_tests
 from tree import Tree
 
 CHECKS = {
@@ -26,6 +28,8 @@ CHECKS = {
     "opening-comments": documents.check_opening_comments,
     "architecture": documents.check_architecture,
     "words": documents.check_words,
+    "unit-tests": unit_tests.check,
+    "subjects": subjects.check,
     "language": language.check,
     "clang-format": style.check_clang_format,
     "generated": generated.check,

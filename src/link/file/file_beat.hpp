@@ -5,7 +5,7 @@
 // Invariants: the beat comes from a thread of its own, which touches nothing else, so that a process that computes is
 // heard; a forked child does not beat for its parent; a lock counts only if the file says that this very file is locked
 // on this very kernel.
-// Tests: tests/unit/link/test_file_link.cpp, tests/unit/link/test_file_beat.cpp.
+// Tests: tests/unit/link/file_link_test.cpp, tests/unit/link/file_beat_test.cpp.
 #pragma once
 
 #include <cstdint>

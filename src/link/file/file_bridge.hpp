@@ -3,7 +3,7 @@
 // looks into no byte: the handshake and the frames are those of both ends.
 // Invariants: at most one buffer of each direction is held; an end on one side ends the other one after everything that
 // came before it was passed on; the thread ends with the object.
-// Tests: tests/unit/link/test_file_bridge.cpp, tests/universe/test_file_hub.py.
+// Tests: tests/unit/link/file_bridge_test.cpp, tests/universe/test_file_hub.py.
 #pragma once
 
 #include <memory>

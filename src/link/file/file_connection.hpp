@@ -3,7 +3,7 @@
 // over it.
 // Invariants: nothing blocks but the calls of the file system; what was written before the end is read; the side that
 // goes last removes the directory; nobody looks at a file more often than the options say.
-// Format: docs/formats/file.md. Tests: tests/unit/link/test_file_link.cpp.
+// Format: docs/formats/file.md. Tests: tests/unit/link/file_link_test.cpp.
 #pragma once
 
 #include <cstddef>

@@ -3,7 +3,7 @@
 // Invariants: directories have mode 0700 and belong to this user; an inbox with a heartbeat file is open; what a run
 // has left is removed only if locks prove that all its processes have died, or if its heartbeats are older than
 // max_stale_ns by the clock of the file server.
-// Format: docs/formats/file.md. Tests: tests/unit/link/test_file_link.cpp.
+// Format: docs/formats/file.md. Tests: tests/unit/link/file_link_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // record holds bytes of one frame. runtime and universe use it.
 // Invariants: a frame is delivered whole or not at all; with keys, the body of each record is one sealed record of
 // wire/seal.
-// docs/formats/file.md; tests/unit/link/test_file_link.cpp, tests/conformance.
+// docs/formats/file.md; tests/unit/link/file_link_test.cpp, tests/conformance.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // Says whether the process at the other end of a connection of files is still there: by its heartbeat, by the mark that
 // it leaves when it ends its side, and by the directory of the connection. Private to link/file/.
 // Invariants: what the other process has written before its death, or before its mark, is read before either is told.
-// Tests: tests/unit/link/test_file_link.cpp, tests/unit/link/test_file_beat.cpp.
+// Tests: tests/unit/link/file_link_test.cpp, tests/unit/link/file_beat_test.cpp.
 #pragma once
 
 #include <cstdint>

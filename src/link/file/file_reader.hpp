@@ -2,7 +2,7 @@
 // has read. Private to link/file/.
 // Invariants: a record is passed on only after its check; what does not fit its check is read again, and is an error
 // only if later bytes have been there for a while.
-// Format: docs/formats/file.md. Tests: tests/unit/link/test_file_link.cpp, tests/fuzz/file_link.cpp.
+// Format: docs/formats/file.md. Tests: tests/unit/link/file_link_test.cpp, tests/fuzz/file_link.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // Appends the records of one direction of a connection to files, one file after the other. Private to link/file/.
 // Invariants: at most one record waits to be written; a file is complete before the next one is used; never more than
 // max_unread_bytes of bodies are unread.
-// Format: docs/formats/file.md. Tests: tests/unit/link/test_file_link.cpp.
+// Format: docs/formats/file.md. Tests: tests/unit/link/file_link_test.cpp.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Found: what a tcp lane learns about its connection from calls that do not receive. Private to link/tcp/.
-// Tests: tests/unit/link/test_tcp_lane.cpp.
+// Tests: tests/unit/link/tcp_lane_test.cpp.
 #pragma once
 
 #include <cerrno>

@@ -1,5 +1,5 @@
 // Cuts the frames that a tcp lane sends into sealed records. Used by tcp_lane.
-// Format: docs/formats/tcp.md. Tests: tests/unit/link/test_tcp_lane.cpp.
+// Format: docs/formats/tcp.md. Tests: tests/unit/link/tcp_lane_test.cpp.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // Changes of the states of peers, which are collected and told to all members in one message for many changes. Pure; a
 // part of HubState. Invariants: two changes of one peer are told in their order; a batch is told in as few runs as
-// possible. Tests: tests/unit/universe/test_hub_state.cpp.
+// possible. Tests: tests/unit/universe/hub_state_test.cpp.
 #pragma once
 
 #include <cstdint>

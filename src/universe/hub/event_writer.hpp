@@ -1,7 +1,7 @@
 // Writes the hub's events into a file, a pipe or a terminal. Never blocks: what cannot be written now waits in a
 // bounded queue, and what does not fit into the queue is left out and counted. Used by hub_server. Below: os.
 // Invariants: only whole lines are left out; a line "dropped" with their number follows as soon as there is room.
-// Tests: tests/unit/universe/test_event_writer.cpp.
+// Tests: tests/unit/universe/event_writer_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,7 @@
 // control_connection, os. Invariants: connections that have not proven the secret are bounded, and an honest one always
 // finds a place (channel/unproven); a client that reads nothing costs a bounded amount of memory, and stays a member
 // for as long as its system answers; the hub is a process of its node, and keeps the node directory in existence.
-// Tests: tests/unit/universe/test_hub_server.cpp, tests/universe.
+// Tests: tests/unit/universe/hub_server_test.cpp, tests/universe.
 #pragma once
 
 #include <atomic>

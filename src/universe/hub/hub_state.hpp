@@ -4,7 +4,7 @@
 // recovery (after a restart of the hub). Below: control (messages). Invariants: a connection is at most one rank; a
 // rank is present on at most one connection; a member is told consistent states, first all of them, then changes in
 // batches; no message of a client breaks an invariant (it is answered or refused); no message costs a walk over all
-// members. Tests: tests/unit/universe/test_hub_state.cpp, test_hub_recovery.cpp, tests/fuzz/hub_state.cpp.
+// members. Tests: tests/unit/universe/hub_state_test.cpp, hub_recovery_test.cpp, tests/fuzz/hub_state.cpp.
 #pragma once
 
 #include <cstdint>

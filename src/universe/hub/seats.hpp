@@ -1,7 +1,7 @@
 // The places of a universe: programs with their ranks, nodes, and a relay for each node. Knows which connection has
 // which place, in which incarnation and state. Pure; a part of HubState. Invariants: sizes never change once all are
 // known; at most one connection has a place; `present` of a program is the number of its ranks in state present. Tests:
-// tests/unit/universe/test_hub_state.cpp.
+// tests/unit/universe/hub_state_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SecondComers: processes whose place belongs to a connection of which the hub has not heard everything yet. It may be
 // the place of a process that has ended, so they are not refused at once. A part of HubState, which looks at them again
-// at each tick. Pure. Tests: tests/unit/universe/test_hub_state.cpp.
+// at each tick. Pure. Tests: tests/unit/universe/hub_state_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Pure; a part of HubState. Invariants: there is one record for each name, that of its newest incarnation; writers and
 // readers are live peers, since peer_gone removes them. After a restart of the hub a name may be known from members'
 // claims before its description has arrived: until then find() does not return it. Tests:
-// tests/unit/universe/test_series_book.cpp.
+// tests/unit/universe/series_book_test.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // The hub's answers about series (announcing, finding, fetching in parts, opening and closing) and about relays. Turns
 // requests into answers and news. Pure; a part of HubState. Above: hub_state. Below: series_book (what is known),
 // uploads, waiting_requests. Invariants: a description is decoded once, and stored as the bytes that arrived; every
-// answer fits into one message. Tests: tests/unit/universe/test_series_book.cpp.
+// answer fits into one message. Tests: tests/unit/universe/series_book_test.cpp.
 #pragma once
 
 #include <functional>
