@@ -575,8 +575,7 @@ def test_a_dead_hub_that_the_plan_kills_once_more_does_not_come_back() -> None:
     lose_the_hub(run)
     opened = calls_of(run, "reader", "open")[0]
     opened.begin_ns, opened.end_ns = 30_000 * MS, 30_001 * MS
-    faults = (Fault("kill", "hub", 0.02), Fault("kill", "hub", 6.0, 2.0, again=True))
-    run.plan = Plan(1, run.plan.programs, faults)
+    run.plan = Plan(1, run.plan.programs, (Fault("kill", "hub", 0.02), Fault("kill", "hub", 6.0, 2.0, again=True)))
     run.harms = [Harm("kill", "hub", 20 * MS, 20 * MS)]
     assert "hub-not-found-again" not in kinds(check(run))
 
@@ -587,8 +586,8 @@ def test_a_history_that_a_kill_has_cut_is_read_to_its_last_whole_line() -> None:
         '{"t":5,"e":"e","n":1,"c":"join","s":"OK","cpu_us":7}\n{"t":9,"e":"b","n":2,"c":"leave"}\n{"t":12,"e":"e","n":'
     )
     calls, why = parse_history(lines)
-    assert [(each.name, each.end_ns, each.status) for each in calls] == [("join", 5, "OK"), ("leave", None, "")]
-    assert why == ""
+    found = [(each.name, each.end_ns, each.status) for each in calls]
+    assert (found, why) == ([("join", 5, "OK"), ("leave", None, "")], "")
     assert parse_history(lines, ahead_ns=1)[0][0].begin_ns == 1, "its clock was ahead"
 
 
