@@ -111,7 +111,10 @@ COUPLET_API couplet_status couplet_group_create_filtered(couplet_universe* unive
 /* Gives the caller's rank in the group, -1 if it is not a member, and the number of members. */
 COUPLET_API couplet_status couplet_group_rank(const couplet_group* group, int32_t* rank, int32_t* size);
 
-/* Frees a group that couplet_group_create has made. */
+/* Frees a group that couplet_group_create has made.
+ *
+ * COUPLET_ERROR_STATE: a request of the group was not waited for, even if it is complete, or a collective call on it
+ * has not ended. The group is not freed then. */
 COUPLET_API couplet_status couplet_group_free(couplet_group* group);
 
 #ifdef __cplusplus

@@ -523,9 +523,7 @@ std::vector<GroupTable> tables_of(const Collectives& calls) {
 }
 
 Status Collectives::release(message::Group& group) {
-  if (group.pending > 0) {
-    return fail(Code::state, "group '{}' has {} requests that are not complete", group.name(), group.pending);
-  }
+  COUPLET_TRY(message::check_requests(courier_.messenger(), group));
   const auto found = known_.find(group.hash());
   if (found == known_.end() || courier_.groups_like(group) > 1) return {};
   calls_.tidy();

@@ -66,13 +66,18 @@ Result<Group*> Messenger::create_group(std::string_view name, std::span<const st
   return keep_group(Group::of_ranks(std::string(name), ranks, size_, self_));
 }
 
+Status check_requests(const Messenger& messenger, const Group& group) {
+  const std::size_t kept = messenger.requests_.count([&](const Request& each) { return each.group == &group; });
+  const std::size_t under_way = std::max(kept, static_cast<std::size_t>(group.pending));
+  return under_way == 0 ? Status()
+                        : fail(Code::state, "group '{}' cannot be freed: {} of its requests were not waited for",
+                               group.name(), under_way);
+}
+
 Status Messenger::free_group(Group& group) {
   if (&group == universe_group_)
     return fail(Code::state, "the group of the universe cannot be freed: it ends with the universe");
-  if (group.pending > 0) {
-    return fail(Code::state, "group '{}' cannot be freed: {} of its requests are not complete", group.name(),
-                group.pending);
-  }
+  COUPLET_TRY(check_requests(*this, group));
   std::erase_if(groups_, [&group](const auto& kept) { return kept.get() == &group; });
   return {};
 }
@@ -363,6 +368,7 @@ Request* Messenger::take_request() {
 }
 
 void Messenger::give_request(Request* request) noexcept {
+  request->group = nullptr;  // the group may be freed now
   requests_.give(request);
 }
 

@@ -25,6 +25,17 @@ class Pool {
   }
   // The list has room for every object since its chunk was made.
   void give(T* object) noexcept { free_.push_back(object); }
+  // Returns how many objects fulfil a condition, also among those that are not in use.
+  template <typename Condition>
+  [[nodiscard]] std::size_t count(const Condition& condition) const {
+    std::size_t found = 0;
+    for (const auto& chunk : chunks_) {
+      for (std::size_t index = 0; index < chunk_objects; ++index) {
+        if (condition(chunk[index])) ++found;
+      }
+    }
+    return found;
+  }
   [[nodiscard]] std::size_t in_use() const noexcept { return chunks_.size() * chunk_objects - free_.size(); }
 
  private:

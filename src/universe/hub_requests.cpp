@@ -5,6 +5,8 @@
 namespace couplet::universe {
 namespace {
 
+constexpr std::uint64_t catch_up_patience_ns = 1'000'000'000;
+
 // Calls `use` with each part of a description, in order. There is at least one part.
 template <typename Use>
 void for_each_part(const std::string& description, const Use& use) {
@@ -65,6 +67,15 @@ void HubRequests::answered(AnswerMessage message) {
   part.offset = 0;
   part.bytes = std::move(asked.found);
   asked.reply = std::move(message);
+}
+
+std::uint64_t HubRequests::ask_for_changes(std::uint64_t now_ns) {
+  if (changes_.request == 0 || is_answered(changes_.request)) {
+    finish(changes_.request);
+    changes_ = {next(), now_ns + catch_up_patience_ns};
+    begin(changes_.request, CatchUpMessage{changes_.request});
+  }
+  return changes_.deadline_ns;
 }
 
 bool HubRequests::is_answered(RequestId request) const {

@@ -44,6 +44,10 @@ class HubRequests {
   // Ends this caller's use of a question that has a key and has not been answered in time, and leaves it open for later
   // callers. Returns false, and does nothing, if it was answered or has no key.
   bool keep(RequestId request);
+  // Asks to be told of all changes, unless that question is still open. Returns until when its callers wait for the
+  // answer: a hub that does not answer, since it is stopped for instance, delays one of them, and not all that follow.
+  std::uint64_t ask_for_changes(std::uint64_t now_ns);
+  [[nodiscard]] bool has_all_changes() const { return is_answered(changes_.request); }
   // Ends all kept requests whose key begins so and that nobody uses, and returns them, so that the hub can be told.
   std::vector<RequestId> end_all_kept(const std::string& prefix);
   // The hub is a new one: sends all requests again that are not answered.
@@ -65,6 +69,10 @@ class HubRequests {
 
   Send send_;
   RequestId next_ = 1;
+  struct {
+    RequestId request = 0;  // 0: there was none
+    std::uint64_t deadline_ns = 0;
+  } changes_;
   std::map<RequestId, Request> requests_;
   std::map<std::string, RequestId> shared_;  // by key: requests that have not been answered to anybody yet
 };

@@ -16,6 +16,8 @@ constexpr std::size_t max_looks_per_tick = 64;
 // A page is removed only by a process that ends in good order, so the peer has ended. The hub knows whether it has left
 // or is lost. If the hub says nothing for this long (it may be stopped), the peer counts as one that has left.
 constexpr std::uint64_t max_wait_for_word_ns = 3'000'000'000;
+// A hub that was started again, and does not know whether a rank has been there, begins with a high number.
+constexpr std::uint16_t max_unheard = 63;
 
 }  // namespace
 
@@ -168,6 +170,38 @@ void Liveness::lose(channel::PeerId id, PeerState state, const std::string& text
 }
 
 void Liveness::hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text) {
+  const auto later = later_.find(id);
+  const auto& newest = later == later_.end() ? entry : later->second.back().info;
+  const bool was_absent = newest.state == PeerState::absent;
+  const std::uint32_t unheard = was_absent ? 0U : newest.incarnation + 1U;
+  // Whatever was there before this process knew of anybody is none of its business.
+  const bool knows_before = !handlers_.empty() && (!was_absent || info.incarnation <= max_unheard);
+  for (std::uint32_t number = unheard; knows_before && number < info.incarnation; ++number) {
+    PeerInfo gone;
+    gone.incarnation = static_cast<std::uint16_t>(number);
+    gone.state = PeerState::lost;
+    gone.node = was_absent ? node_ : entry.node;
+    take(id, entry, gone,
+         fmt::format("{} is lost: it has come and gone while the hub could not be heard", host_.peer_name(id)));
+  }
+  take(id, entry, info, text);
+}
+
+bool Liveness::hub_says_contact(channel::PeerId id, PeerInfo& entry, std::uint16_t incarnation,
+                                const Contact& contact) {
+  if (entry.incarnation == incarnation && entry.state == PeerState::present) {
+    set_contact(entry, contact);
+    return true;
+  }
+  const auto later = later_.find(id);
+  if (later == later_.end() || later->second.back().info.incarnation != incarnation) {
+    return false;
+  }
+  set_contact(later->second.back().info, contact);
+  return true;
+}
+
+void Liveness::take(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text) {
   if (info.incarnation < entry.incarnation) {
     return;
   }
@@ -176,7 +210,12 @@ void Liveness::hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& inf
     if (info.incarnation > last.info.incarnation) {
       later->second.push_back({info, text});
     } else if (info.incarnation == last.info.incarnation) {
+      const bool has_contact = last.info.contact_known && !info.contact_known;
+      const Contact contact = contact_of(last.info);
       last = {info, text};
+      if (has_contact) {
+        set_contact(last.info, contact);
+      }
     }
     return;
   }

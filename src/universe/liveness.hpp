@@ -21,6 +21,7 @@
 #include "base/status.hpp"
 #include "channel/handshake.hpp"
 #include "os/lock.hpp"
+#include "universe/control.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::universe {
@@ -69,8 +70,13 @@ class Liveness {
   // node in turn. So a wait need not say for which peer it waits, also without a hub. To be called about ten times a
   // second during a wait.
   void tick(std::uint64_t now_ns);
-  // Takes what the hub says of `id`. entry: where the table stores it. text: why the peer is lost, or empty.
+  // Takes what the hub says of `id`. entry: where the table stores it. text: why the peer is lost, or empty. If this
+  // process could not hear the hub for a while, the hub tells the newest incarnation only: each one before it of which
+  // this process has not heard is lost, too.
   void hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
+  // Takes the address of an incarnation. Returns false if that incarnation is not present, and is not to be entered
+  // into the table later.
+  bool hub_says_contact(channel::PeerId id, PeerInfo& entry, std::uint16_t incarnation, const Contact& contact);
   // No process listens at the port of that incarnation, which is a proof without a hub (Membership::cannot_reach).
   void port_refuses(channel::PeerId id, std::uint16_t incarnation, const Status& why);
   // Tells the handlers about the losses that they have not been told yet, and then puts later incarnations of these
@@ -92,6 +98,7 @@ class Liveness {
   };
 
   void lose(channel::PeerId id, PeerState state, const std::string& text);
+  void take(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
   void enter(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
   void enter_later(channel::PeerId id);
   [[nodiscard]] bool is_untold(channel::PeerId id) const noexcept;

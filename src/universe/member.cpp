@@ -236,8 +236,8 @@ void Member::update_run(const PeerRun& run, const std::string& why) {
 Status Member::heard(ContactsMessage& message) {
   for (const auto& entry : message.entries) {
     auto* const known = find_peer(entry.peer);
-    if (known != nullptr && known->state == PeerState::present && known->incarnation == entry.incarnation) {
-      set_contact(*known, entry.contact);
+    if (known != nullptr) {
+      liveness_.hub_says_contact(entry.peer, *known, entry.incarnation, entry.contact);
     }
   }
   return {};

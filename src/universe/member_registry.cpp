@@ -9,7 +9,6 @@ namespace {
 // How long to wait for the hub's answer to a question that it can answer at once, even if the caller does not want to
 // wait.
 constexpr std::uint64_t answer_grace_ns = 5'000'000'000;
-constexpr std::uint64_t catch_up_patience_ns = 1'000'000'000;
 
 // Of the questions about newer incarnations of a series; a name has no such character.
 std::string key_of(const std::string& series) {
@@ -20,10 +19,11 @@ std::string key_of(const std::string& series) {
 
 bool Member::catch_up(CatchUp extent) {
   const bool is_polling = engine_ != nullptr && engine_->is_polling();
+  hear();
   if (extent == CatchUp::ask && !left_ && complete_ && hub_status_.ok() && !is_polling) {
-    const auto request = requests_.next();
-    requests_.begin(request, CatchUpMessage{request});
-    static_cast<void>(await_answer(request, os::now_ns() + catch_up_patience_ns, "catching up with the hub"));
+    const auto deadline_ns = requests_.ask_for_changes(os::now_ns());
+    const auto answered = [&] { return requests_.has_all_changes() || !answers_may_come(); };
+    static_cast<void>(wait(answered, deadline_ns, "catching up with the hub"));
   }
   hear();
   return liveness_.has_news();

@@ -145,3 +145,27 @@ def test_a_relay_that_nobody_uses_yet_waits_for_the_hub(make_world: MakeWorld) -
     nowcast.leave()
     world.wait_for_relays()
     assert world.hub.wait(WATCHDOG_S) == 0, "it ends with the universe"
+
+
+@pytest.mark.parametrize("met", [True, False], ids=["met", "new"])
+def test_what_a_rank_sent_arrives_if_it_came_and_went_while_the_hub_was_not_heard(
+    make_world: MakeWorld, met: bool
+) -> None:
+    """The hub tells a member that comes back of the newest incarnation only: what those before sent was never taken."""
+    world = make_world("host:1,guest:1?")
+    host = Guest(world, "host", 0, 1).ready()
+    host.get("found = np.zeros(1, 'i8')")
+    for life in range(5):
+        if life == 1:
+            reset_hub_connections(world)
+        guest = Guest(world, "guest", 0, 1).ready()
+        guest.get(f"universe.group.Send(np.array([{life}]), 0, timeout=20)")
+        assert world.finish(guest.process).returncode == 0, "it leaves in good order"
+        if life == 0 and met:
+            host.get("universe.group.Recv(found, 1, timeout=20)")
+    received: list[int] = []
+    deadline = time.monotonic() + WATCHDOG_S
+    while len(received) < (4 if met else 5) and time.monotonic() < deadline:
+        if host.ask("universe.group.Recv(found, 1, timeout=1)").startswith("is "):
+            received.append(int(host.get("int(found[0])")))
+    assert received == list(range(1 if met else 0, 5))

@@ -12,6 +12,7 @@
 #include "link/ucx/ucx_endpoint.hpp"
 #include "link/ucx/ucx_inbox.hpp"
 #include "os/clock.hpp"
+#include "os/descriptor_limit.hpp"
 #include "os/host.hpp"
 #include "wire/seal.hpp"
 
@@ -22,6 +23,16 @@ constexpr std::size_t short_block_bytes = 4096;
 constexpr std::size_t max_free_short_blocks = 256;
 constexpr std::size_t max_free_long_blocks = 32;
 constexpr int longest_look_ms = 10;
+// UCX 1.13 ends the process, or that of the peer, if it gets no descriptor while it opens a worker or connects one.
+constexpr std::size_t worker_descriptors = 24;
+constexpr std::size_t connection_descriptors = 12;
+
+Status check_descriptors(std::size_t count, std::string_view what) {
+  return os::are_descriptors_left(count)
+             ? Status()
+             : fail(Code::limit, "{}: fewer than {} descriptors are left of the {} that this process may have open",
+                    what, count, os::descriptor_limit());
+}
 
 ucs_status_t on_message(void* core, const void* header, std::size_t header_bytes, void* data, std::size_t bytes,
                         const ucp_am_recv_param_t* param) noexcept {
@@ -185,6 +196,7 @@ Result<UcxEndpoint*> UcxCore::connect(const wire::UcxIntroduction& peer) {
     (*known)->use();
     return known->get();
   }
+  COUPLET_TRY(check_descriptors(connection_descriptors, "UCX does not connect to the peer"));
   const wire::UcxIntroduction own = introduction(1);
   const bool share = own.shares_memory && peer.shares_memory && own.node == peer.node;
   auto endpoint = std::make_unique<UcxEndpoint>(*this);
@@ -214,6 +226,7 @@ Result<std::shared_ptr<UcxWorker>> UcxWorker::open(const UcxOptions& options) {
   COUPLET_TRY(check(options));
   auto core = std::make_unique<UcxCore>();
   core->options = options;
+  COUPLET_TRY(check_descriptors(worker_descriptors, "UCX makes no worker"));
   COUPLET_TRY_VALUE(core->ucp, UcpLibrary::load());
   std::shared_ptr<UcxWorker> worker(new UcxWorker(std::move(core)));  // its destructor ends what was opened
   COUPLET_TRY(open_context(*worker->core_));

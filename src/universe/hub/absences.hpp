@@ -42,9 +42,10 @@ class Absences {
     const auto found = members_.find(peer);
     return found != members_.end() && found->second.patience.cause == Cause::broken_connection;
   }
-  // Returns true if its connection has broken, and nothing shows yet whether its process lives.
-  [[nodiscard]] bool is_in_doubt(channel::PeerId peer) const {
-    return was_cut_off(peer) && !members_.at(peer).was_seen_alive;
+  // Returns true if it is absent, and nothing has shown since a certain time that its process may live.
+  [[nodiscard]] bool is_in_doubt(channel::PeerId peer, std::uint64_t since_ns) const {
+    const auto found = members_.find(peer);
+    return found != members_.end() && found->second.seen_ns < since_ns;
   }
   // Another member cannot reach it.
   void doubt(channel::PeerId peer) {
@@ -73,6 +74,7 @@ class Absences {
     if (found == members_.end()) {
       return;
     }
+    found->second.seen_ns = now_ns;
     if (found->second.patience.cause == Cause::broken_connection) {
       seen_alive(peer, now_ns);
     } else {
@@ -84,7 +86,7 @@ class Absences {
     if (const auto found = members_.find(peer); found != members_.end()) {
       found->second.unreachable_since_ns = now_ns;
       found->second.refusing_until_ns = os::never;
-      found->second.was_seen_alive = true;
+      found->second.seen_ns = now_ns;
       found->second.told = false;
     }
   }
@@ -127,9 +129,9 @@ class Absences {
     Patience patience;
     std::uint64_t unreachable_since_ns = 0;
     std::uint64_t refusing_until_ns = os::never;  // never: its port has not refused a call
+    std::uint64_t seen_ns = 0;                    // at its port, or by its lock; 0: it was not, since it is absent
     bool told = false;                            // newly_unreachable() has returned it
     bool doubted = false;
-    bool was_seen_alive = false;
     std::string why;
   };
   std::map<channel::PeerId, Absence> members_;

@@ -153,6 +153,17 @@ void HubState::tick(std::uint64_t now_ns) {
                                                     "s, setting hub.rejoin_grace_s)",
                                                     settings_.rejoin_grace_s));
     }
+    const auto rank = complete_ && client.phase == Phase::present
+                          ? entering_.rank_in_doubt(client.place.program, seats_, absences_)
+                          : std::nullopt;
+    if (rank) {
+      return waiting_also_for(
+          programs,
+          fmt::format("rank {} of program '{}', which has no connection to the hub: it is not known yet "
+                      "whether its process lives (it counts as lost after {:g} s, setting "
+                      "connection_patience_s)",
+                      *rank, seats_.program(client.place.program).spec.name, settings_.connection_patience_s));
+    }
     return programs.empty() ? "waiting for this process itself to name its node and its address" : programs;
   };
   for (const auto connection : std::vector<ConnectionId>(joining_.begin(), joining_.end())) {
@@ -354,7 +365,7 @@ void HubState::take(ConnectionId connection, Client& client, const PresentMessag
   if (client.place.relay) {
     series_.relay_came(seat.info.node, client.peer);
   }
-  entering_.waiting[client.place.program].insert(connection);
+  entering_.waiting[client.place.program].emplace(connection, client.since_ns);
   release(client.place.program);
 }
 

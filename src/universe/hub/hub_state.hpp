@@ -20,6 +20,7 @@
 #include "universe/hub/absences.hpp"
 #include "universe/hub/change_batch.hpp"
 #include "universe/hub/earlier_members.hpp"
+#include "universe/hub/entering.hpp"
 #include "universe/hub/listener_calls.hpp"
 #include "universe/hub/outbox.hpp"
 #include "universe/hub/seats.hpp"
@@ -183,10 +184,6 @@ class HubState {
   std::size_t released_ = 0;
   Clients clients_;
   std::set<ConnectionId> joining_;  // neither released nor refused, so that a deadline runs
-  struct Entering {
-    std::map<std::int32_t, std::set<ConnectionId>> waiting;  // present and not yet released, by program (-1: relays)
-    std::set<std::int32_t> with_next_batch;                  // the programs that are released when it has been told
-  };
   Entering entering_;
   std::vector<Payload> welcome_;     // what a member is told at its release; empty: to be encoded again
   std::uint64_t idle_since_ns_ = 0;  // since when only readers, or no members at all, are left

@@ -4,21 +4,6 @@
 #include "universe/hub/hub_state.hpp"
 
 namespace couplet::universe {
-namespace {
-
-// Has a rank of the program been cut off, so that nobody knows whether its process lives or was killed with others?
-bool is_in_doubt(const Seats::Program& program, const Absences& absences) {
-  for (std::size_t rank = 0; rank < program.seats.size(); ++rank) {
-    const auto peer = static_cast<channel::PeerId>(program.first_rank) + static_cast<channel::PeerId>(rank);
-    if (program.seats[rank].awaited && absences.is_in_doubt(peer)) {
-      return true;
-    }
-  }
-  return false;
-}
-
-}  // namespace
-
 // A program may have become complete: lets its waiting ranks in, or all ranks if the universe is complete with it.
 // Ranks that come later are let in when all others have been told of them, and when it is known that all ranks of the
 // program live: a process to which such a rank speaks of another one must not count that one as lost or absent.
@@ -35,7 +20,7 @@ void HubState::release(std::int32_t program) {
     release_all();
     return;
   }
-  if (program >= 0 && after_restart_.awaited_count > 0 && is_in_doubt(seats_.program(program), absences_)) {
+  if (after_restart_.awaited_count > 0 && entering_.rank_in_doubt(program, seats_, absences_)) {
     return;  // it is decided soon: its place is free then, or the program is complete
   }
   if (changes_.due_ns() != UINT64_MAX) {
@@ -47,7 +32,7 @@ void HubState::release(std::int32_t program) {
     return;
   }
   const auto connections = std::exchange(waiting->second, {});
-  for (const auto connection : connections) {
+  for (const auto& [connection, since_ns] : connections) {
     auto& client = clients_.at(connection);
     client.phase = Phase::released;
     ++released_;

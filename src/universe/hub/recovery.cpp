@@ -61,8 +61,8 @@ void HubState::cut_off(ConnectionId connection, const std::string& why, std::uin
 }
 
 // A member that has not come back after a restart of the hub may compute for long, and its port may refuse the hub for
-// reasons of the network. So it is called only if there are other doubts, if its successor waits for its place, or if
-// the hub has no other member left.
+// reasons of the network. So it is called only if there are other doubts, if its successor waits for its place, if
+// processes of its program wait to be let in, or if the hub has no other member left.
 std::vector<ListenerCalls::Target> HubState::cut_off() const {
   std::vector<ListenerCalls::Target> targets;
   const bool alone = std::none_of(clients_.begin(), clients_.end(), [](const auto& item) {
@@ -70,7 +70,9 @@ std::vector<ListenerCalls::Target> HubState::cut_off() const {
   });
   for (const auto peer : absences_.peers()) {
     const Seat& seat = *seats_.find(peer);
-    if (seat.info.port != 0 && (absences_.doubted(peer) || seat.connection != 0 || alone)) {
+    const auto waiting = entering_.waiting.find(seats_.place_of(peer).program);
+    const bool is_waited_for = waiting != entering_.waiting.end() && !waiting->second.empty();
+    if (seat.info.port != 0 && (absences_.doubted(peer) || seat.connection != 0 || is_waited_for || alone)) {
       targets.push_back({peer, {.address = seat.info.address, .port = seat.info.port}});
     }
   }
@@ -204,7 +206,7 @@ void HubState::take(ConnectionId connection, Client& client, const RejoinMessage
     client.since_ns = now_ns;
     client.deadline_ns = message.timeout_s < 0 ? UINT64_MAX : after(now_ns, std::min(message.timeout_s, 1e9));
     client.next_note_ns = now_ns + waiting_note_after_ns;
-    entering_.waiting[place.program].insert(connection);
+    entering_.waiting[place.program].emplace(connection, client.since_ns);
   }
   if (auto claimed = series_.claim(asker(connection, client), message.series, now_ns); !claimed.ok()) {
     refuse(connection, client, claimed);

@@ -127,6 +127,25 @@ TEST_F(CutOff, ARankIsLetInBesideOneThatIsCutOffAndListens) {
   EXPECT_TRUE(world_.has<CompleteMessage>(first));
 }
 
+// The proof of life came before both ranks were killed together.
+TEST_F(CutOff, ARankIsNotLetInBesideOneThatWasSeenAliveOnlyBefore) {
+  world_.reset(ocean1_);
+  world_.hub().seen({1, 1, PeerState::present, 0, 0}, "", world_.now_ns());
+  world_.advance(1.5);
+  world_.cut(ocean0_, "it was killed");
+  const auto first = world_.join("ocean", 0, 2);
+  world_.advance(0.5);
+  EXPECT_FALSE(world_.has<CompleteMessage>(first));
+  world_.advance(11);
+  EXPECT_NE(world_.last<WaitingMessage>(first).text.find("waiting for rank 1 of program 'ocean', which has no "
+                                                         "connection to the hub"),
+            std::string::npos)
+      << world_.last<WaitingMessage>(first).text;
+  world_.hub().seen({1, 1, PeerState::present, 0, 0}, "", world_.now_ns());
+  world_.advance(0.1);
+  EXPECT_TRUE(world_.has<CompleteMessage>(first));
+}
+
 // A cable that is cut for longer than the hub's system tries to send, or a firewall: nothing proves a death.
 TEST_F(CutOff, WhoCannotBeReachedIsNotLostForAMinuteAndTheOthersAreTold) {
   world_.reset(nowcast_);

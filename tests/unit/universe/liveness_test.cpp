@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <filesystem>
 #include <map>
 
@@ -277,6 +278,69 @@ TEST_F(LivenessTest, AnIncarnationThatHasComeAndGoneAfterALossThatWasToldIsLostT
   next.state = PeerState::left;
   liveness_.hub_says(ocean, table_[ocean], next, {});
   EXPECT_EQ(told_in(0.2), std::vector<std::string>{"1: rank 1 has left the universe"});
+}
+
+// The connection to the hub was reset while a rank came and went: the hub then tells the newest incarnation only, and
+// what the others had sent was never taken.
+TEST_F(LivenessTest, IncarnationsThatTheHubDidNotTellAreLostEach) {
+  hub_answers_ = true;
+  const auto page = page_of(nowcast);
+  EXPECT_TRUE(told_in(0).empty());
+  std::vector<std::uint16_t> in_the_table;
+  liveness_.on_lost([&](channel::PeerId id, const Status&) { in_the_table.push_back(table_[id].incarnation); });
+  PeerInfo next = table_[ocean];
+  next.incarnation = 3;
+  liveness_.hub_says(ocean, table_[ocean], next, {});
+  const std::string unheard = "1: rank 1 is lost: it has come and gone while the hub could not be heard";
+  EXPECT_EQ(told_in(0.2), (std::vector<std::string>{"1: rank 1 is lost: it was started again", unheard, unheard}));
+  EXPECT_EQ(in_the_table, (std::vector<std::uint16_t>{0, 1, 2}));
+  EXPECT_EQ(table_[ocean].incarnation, 3);
+  EXPECT_EQ(table_[ocean].state, PeerState::present);
+}
+
+TEST_F(LivenessTest, IncarnationsOfARankThatWasAbsentAndThatTheHubDidNotTellAreLostEach) {
+  const auto page = page_of(nowcast);
+  table_[ocean] = {};
+  EXPECT_TRUE(told_in(0).empty());
+  PeerInfo last;
+  last.incarnation = 2;
+  last.state = PeerState::left;
+  liveness_.hub_says(ocean, table_[ocean], last, {});
+  EXPECT_EQ(told_in(0.2).size(), 3U);
+}
+
+TEST_F(LivenessTest, WhatWasThereBeforeThisProcessIsNotLost) {
+  const auto pages = std::array{page_of(nowcast), page_of(ocean, 5)};
+  table_[ocean] = {};
+  PeerInfo first = table_[nowcast];
+  first.incarnation = 5;
+  liveness_.hub_says(ocean, table_[ocean], first, {});  // part of the table that a process gets when it joins
+  EXPECT_TRUE(told_in(0.2).empty());
+  table_[ocean] = {};
+  first.node = 7;
+  first.incarnation = 64;  // so numbers a hub that was started again and does not know what was there
+  liveness_.hub_says(ocean, table_[ocean], first, {});
+  EXPECT_TRUE(told_in(0.2).empty());
+}
+
+// Without the address, a call to a rank that had been started again asked the hub for it, once a second at most.
+TEST_F(LivenessTest, TheAddressOfALaterIncarnationIsKeptUntilItIsEntered) {
+  hub_answers_ = true;
+  EXPECT_TRUE(told_in(0).empty());
+  dead_page_of(ocean);
+  liveness_.tick(now_ns_);
+  EXPECT_EQ(liveness_.alive(ocean).code(), Code::peer_lost);
+  PeerInfo next;
+  next.incarnation = 1;
+  next.state = PeerState::present;
+  liveness_.hub_says(ocean, table_[ocean], next, {});
+  EXPECT_TRUE(liveness_.hub_says_contact(ocean, table_[ocean], 1, {.port = 99}));
+  EXPECT_FALSE(liveness_.hub_says_contact(ocean, table_[ocean], 2, {.port = 98}));
+  liveness_.hub_says(ocean, table_[ocean], next, {});
+  liveness_.tell();
+  EXPECT_EQ(table_[ocean].incarnation, 1);
+  EXPECT_TRUE(table_[ocean].contact_known);
+  EXPECT_EQ(table_[ocean].port, 99);
 }
 
 TEST_F(LivenessTest, WhoHasReturnedBeforeAnybodyListensIsNotLost) {

@@ -78,6 +78,35 @@ TEST(RecoveryFromRoster, MembersThatComeBackKnowBetter) {
   EXPECT_TRUE(world.hub().over());
 }
 
+// The hub and both ranks of ocean were killed, and one rank was started again: it greeted nowcast, whose call to the
+// other one then failed.
+TEST(RecoveryFromRoster, ARankIsLetInWhenItIsKnownWhetherTheOthersLive) {
+  for (const bool lives : {false, true}) {
+    auto settings = resumed("ocean:2,nowcast:1");
+    settings.earlier.programs = {{"ocean", 2, 0, true}, {"nowcast", 1, 2, true}};
+    settings.earlier.ranks[0] = {PeerState::lost, 0, {}};
+    settings.earlier.ranks[1] = {PeerState::present, 0, HubWorld::contact_of_connection(2)};
+    settings.earlier.ranks[2] = {PeerState::present, 0, HubWorld::contact_of_connection(3)};
+    HubWorld world(settings);
+    world.advance(0.1);
+    world.send(world.connect(), member_of_ocean(2));
+    const auto first = world.join("ocean", 0, 2);
+    world.advance(6);  // the grace ends
+    world.finish(first, "a");
+    EXPECT_FALSE(world.has<CompleteMessage>(first));
+    const auto called = world.hub().cut_off();
+    ASSERT_EQ(called.size(), 1U);
+    EXPECT_EQ(called[0].peer, 1U);
+    world.hub().seen_at_port({1, lives}, world.now_ns());
+    world.advance(3.1);
+    EXPECT_EQ(world.has<CompleteMessage>(first), lives);
+    if (!lives) {
+      const auto second = world.join("ocean", 1, 2);
+      EXPECT_TRUE(world.has<CompleteMessage>(first) && world.has<CompleteMessage>(second));
+    }
+  }
+}
+
 TEST(RecoveryFromRoster, OfOtherProgramsIsIgnored) {
   auto settings = resumed("ocean:2,nowcast:1");
   settings.earlier.programs = {{"ocean", 3, 0, true}, {"nowcast", 1, 3, true}};
