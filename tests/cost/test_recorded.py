@@ -62,6 +62,16 @@ def test_an_exchange_that_was_opened_twice_adds_up(tmp_path: Path) -> None:
     assert found.pattern().traffic(0, 2, None, 1).ce == 2
 
 
+def test_exchanges_of_one_name_in_two_groups_are_two(tmp_path: Path) -> None:
+    """Rank 1 is in both, and has made ten rounds of either, and not twenty of one."""
+    left, right = {"members": [0, 1]}, {"members": [1, 2]}
+    lines = [record(0, {1: (10, 1)}, **left), record(1, {0: (10, 1)}, **left)]
+    lines += [record(1, {2: (10, 1)}, **right), record(2, {1: (10, 1)}, **right)]
+    found = read_recorded(write(tmp_path, *lines))
+    assert found.rounds == 10
+    assert found.pattern().traffic(1, 1, None, 1).ce == 4
+
+
 def test_one_program_counts_its_own_ranks(tmp_path: Path) -> None:
     found = read_recorded(write(tmp_path, *RING), program="ocean")
     assert (found.process_count, found.messages.tolist()) == (2, [[0, 10], [0, 0]])

@@ -51,6 +51,12 @@ with couplet.join("clients", rank=rank, size=2) as universe:
         for _ in range(10):
             manager.round(timeout=60)
         print(manager.json())
+    left_open = universe.group.create_exchange("left open")
+    left_open.send(np.zeros(3), 1 - rank)
+    left_open.receive(np.zeros(3), 1 - rank)
+    left_open.freeze()
+    left_open.start()
+    left_open.wait()
 """
 
 
@@ -135,6 +141,7 @@ def test_coalesced_rounds_their_report_and_a_plan_without_rounds(make_world: Mak
     of_reports = read_recorded(reports)
     assert (of_reports.rounds, of_reports.titles) == (20, ("coalesce 'flow'",))
     assert (of_reports.messages == flow.messages).all() and (of_reports.bytes == flow.bytes).all()
+    assert read_recorded(folder, exchange="exchange 'left open'").bytes.tolist() == [[0, 24], [24, 0]]
     planned = read_recorded(folder, exchange="exchange 'only planned'")
     assert (planned.rounds, planned.messages.tolist(), planned.bytes.tolist()) == (
         0,

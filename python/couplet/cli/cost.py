@@ -345,18 +345,18 @@ def place(
         result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
         best = result.orders[order or result.chosen]
         names = None if listed is None else [listed[node].name for node in best.nodes]
-        written = []
-        if write is not None and names is not None:
-            from couplet.cost.launch_files import write_all
-
-            written = write_all(
-                write, names, best.node_set, best.aggregators if pattern.uses_aggregators else None, buffer
-            )
-        parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
         head = _head(model, pattern, notes, kind, model_file)
         if plot is not None or report is not None:
             lines = _head_lines(head) + _placement_lines(result, order, names)
             _draw_placement(lines, best, pattern, names, (plot, report))
+        written = [] if report is None else [report]
+        if write is not None and names is not None:
+            from couplet.cost.launch_files import write_all
+
+            written += write_all(
+                write, names, best.node_set, best.aggregators if pattern.uses_aggregators else None, buffer
+            )
+        parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
         _show_placement(head, result, order, names, parts, written, as_json, pattern.uses_aggregators)
 
 

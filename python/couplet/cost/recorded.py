@@ -36,6 +36,11 @@ class _Line:
     sends: list[tuple[int, int, int]]
     plan: list[tuple[int, int]]
 
+    @property
+    def key(self) -> tuple[str, str, tuple[int, ...]]:
+        """What tells exchanges apart: two groups may have exchanges of the same name."""
+        return self.title, self.part, self.members
+
 
 @dataclass
 class Recorded:
@@ -182,25 +187,23 @@ def _chosen_lines(path: Path, lines: list[_Line], exchange: str | None) -> list[
 
 def _check_complete(path: Path, lines: list[_Line], first: int, count: int) -> None:
     """Raises DocumentError if a rank that counts has recorded nothing of an exchange that it is a member of."""
-    members: dict[tuple[str, str], set[int]] = {}
-    seen: dict[tuple[str, str], set[int]] = {}
+    seen: dict[tuple[str, str, tuple[int, ...]], set[int]] = {}
     for line in lines:
-        members.setdefault((line.title, line.part), set()).update(line.members)
-        seen.setdefault((line.title, line.part), set()).add(line.rank)
-    for name, ranks in members.items():
-        missing = sorted(rank for rank in ranks - seen[name] if first <= rank < first + count)
+        seen.setdefault(line.key, set()).add(line.rank)
+    for (title, _, members), ranks in seen.items():
+        missing = sorted(rank for rank in set(members) - ranks if first <= rank < first + count)
         if missing:
             raise DocumentError(
-                f"{path}: rank {missing[0]} has recorded nothing of {name[0]}; copy the files of all nodes into one "
+                f"{path}: rank {missing[0]} has recorded nothing of {title}; copy the files of all nodes into one "
                 "folder, and note that a process that was killed records nothing"
             )
 
 
 def _rounds(lines: list[_Line]) -> int:
     """The rounds of the exchange that had most of them; those of a rank add up if it has opened the exchange again."""
-    sums: dict[tuple[str, str, int], int] = {}
+    sums: dict[tuple[Any, int], int] = {}
     for line in lines:
-        key = (line.title, line.part, line.rank)
+        key = (line.key, line.rank)
         sums[key] = sums.get(key, 0) + line.rounds
     return max(sums.values(), default=0)
 
