@@ -34,13 +34,30 @@ Json peers_of(const exchange::Record& record) {
   return peers;
 }
 
+// The members as runs of consecutive ranks, [first, count], so that a line does not grow with a program.
+Json members_of(const message::Group& group) {
+  Json runs = Json::array();
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+  for (std::int32_t member = 0; member < group.size(); ++member) {
+    const std::int64_t rank = group.peer(member);
+    if (count > 0 && rank == first + count) {
+      ++count;
+      continue;
+    }
+    if (count > 0) runs.push_back({first, count});
+    first = rank;
+    count = 1;
+  }
+  runs.push_back({first, count});
+  return runs;
+}
+
 std::string line_of(const exchange::Record& record, const universe::Membership& membership) {
   Json programs = Json::array();
   for (const universe::ProgramInfo& program : membership.programs()) {
     programs.push_back({{"name", program.name}, {"size", program.size}, {"first_rank", program.first_rank}});
   }
-  Json members = Json::array();
-  for (std::int32_t member = 0; member < record.group.size(); ++member) members.push_back(record.group.peer(member));
   const Json line{{"schema", "couplet.exchange.record"},
                   {"version", 1},
                   {"run", fmt::format("{:016x}", membership.run_id())},
@@ -48,7 +65,7 @@ std::string line_of(const exchange::Record& record, const universe::Membership& 
                   {"programs", std::move(programs)},
                   {"title", record.title},
                   {"exchange", record.name},
-                  {"members", std::move(members)},
+                  {"members", members_of(record.group)},
                   {"method", record.method},
                   {"rounds", record.rounds},
                   {"sends", peers_of(record)}};

@@ -21,7 +21,7 @@ def record(rank: int, sends: dict[int, tuple[int, int]], **changed: Any) -> dict
     ]
     return {
         "schema": "couplet.exchange.record", "version": 1, "run": "00ff", "rank": rank, "programs": PROGRAMS,
-        "title": "halo 'eta'", "exchange": "eta", "members": [0, 1, 2], "method": "mapped", "rounds": 10,
+        "title": "halo 'eta'", "exchange": "eta", "members": [[0, 3]], "method": "mapped", "rounds": 10,
         "sends": entries, **changed,
     }  # fmt: skip
 
@@ -48,7 +48,7 @@ def test_messages_and_bytes_are_those_of_a_round(tmp_path: Path) -> None:
 
 
 def test_an_exchange_of_each_tenth_round_counts_a_tenth(tmp_path: Path) -> None:
-    rare = {"title": "halo 'ice'", "exchange": "ice", "rounds": 1, "members": [0, 1]}
+    rare = {"title": "halo 'ice'", "exchange": "ice", "rounds": 1, "members": [[0, 2]]}
     folder = write(tmp_path, *RING, record(0, {1: (1, 80)}, **rare), record(1, {0: (1, 80)}, **rare))
     found = read_recorded(folder)
     assert (found.rounds, found.titles) == (10, ("halo 'eta'", "halo 'ice'"))
@@ -64,7 +64,7 @@ def test_an_exchange_that_was_opened_twice_adds_up(tmp_path: Path) -> None:
 
 def test_exchanges_of_one_name_in_two_groups_are_two(tmp_path: Path) -> None:
     """Rank 1 is in both, and has made ten rounds of either, and not twenty of one."""
-    left, right = {"members": [0, 1]}, {"members": [1, 2]}
+    left, right = {"members": [[0, 2]]}, {"members": [[1, 2]]}
     lines = [record(0, {1: (10, 1)}, **left), record(1, {0: (10, 1)}, **left)]
     lines += [record(1, {2: (10, 1)}, **right), record(2, {1: (10, 1)}, **right)]
     found = read_recorded(write(tmp_path, *lines))
@@ -99,7 +99,9 @@ REPORT = {"name": "flow", "rank": 0, "rounds": 5, "peers": [{"rank": 1, "sent_me
         ((record(0, {1: (-1, 0)}),), r"sends\[0\].messages has to be at least 0, not -1"),
         ((record(3, {}),), "names rank 3, and its programs have 3 ranks together"),
         ((record(0, {7: (1, 1)}),), "names rank 7, and its programs have 3 ranks together"),
-        ((record(0, {}, members=[1, 2]),), "rank 0 is no member of its exchange"),
+        ((record(0, {}, members=[[0, 1], [2, 5]]),), "names rank 6, and its programs have 3 ranks together"),
+        ((record(0, {}, members=[[0]]),), r"members\[0\] needs at least 2 entries, and has 1"),
+        ((record(0, {}, members=[[1, 2]]),), "rank 0 is no member of its exchange"),
         ((RING[0], record(1, {}, run="0100"), RING[2]), r"has records of 2 runs \(00ff, 0100\)"),
         ((RING[0], record(1, {}, programs=PROGRAMS[:1])), "do not name the same programs"),
         ((RING[0], RING[2]), "rank 1 has recorded nothing of halo 'eta'; copy the files of all nodes"),
@@ -108,7 +110,7 @@ REPORT = {"name": "flow", "rank": 0, "rounds": 5, "peers": [{"rank": 1, "sent_me
         ((REPORT | {"rounds": 1.5},), "its ranks and counts have to be whole numbers of at least 0"),
         ((REPORT | {"peers": [{"rank": 1}]},), "is neither a record of an exchange nor a report"),
         ((REPORT | {"peers": 5},), "is neither a record of an exchange nor a report"),
-        ((record(0, {}, members=[0], programs=[{"name": "big", "size": 5000, "first_rank": 0}]),),
+        ((record(0, {}, members=[[0, 1]], programs=[{"name": "big", "size": 5000, "first_rank": 0}]),),
          "has 5000 processes; at most 4096 are read"),
     ],
 )  # fmt: skip

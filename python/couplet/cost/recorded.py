@@ -20,6 +20,7 @@ from couplet.cost.errors import CostError, DocumentError
 from couplet.cost.patterns import MAX_MATRIX_PROCESSES, Matrix
 
 FILE_PATTERN = "exchanges.*.jsonl"
+_Key = tuple[str, str, tuple[tuple[int, int], ...]]
 _PLAN = re.compile(r", plan \d+$")
 
 
@@ -31,13 +32,13 @@ class _Line:
     title: str
     part: str  # parts of the same title follow one another in each round: the phases of coalesced rounds
     rank: int
-    members: tuple[int, ...]
+    members: tuple[tuple[int, int], ...]  # runs of ranks: first and count
     rounds: int
     sends: list[tuple[int, int, int]]
     plan: list[tuple[int, int]]
 
     @property
-    def key(self) -> tuple[str, str, tuple[int, ...]]:
+    def key(self) -> _Key:
         """What tells exchanges apart: two groups may have exchanges of the same name."""
         return self.title, self.part, self.members
 
@@ -129,12 +130,13 @@ def _of_records(
 
 
 def _line_of_record(where: str, document: dict[str, Any], size: int) -> _Line:
-    rank, members = document["rank"], tuple(document["members"])
-    ranks = (rank, *members, *(one["rank"] for one in document["sends"]))
+    rank, members = document["rank"], tuple((first, count) for first, count in document["members"])
+    lasts = (first + max(1, count) - 1 for first, count in members)
+    ranks = (rank, *lasts, *(one["rank"] for one in document["sends"]))
     wrong = next((one for one in ranks if one >= size), None)
     if wrong is not None:
         raise DocumentError(f"{where}: names rank {wrong}, and its programs have {size} ranks together")
-    if rank not in members:
+    if not any(first <= rank < first + count for first, count in members):
         raise DocumentError(f"{where}: rank {rank} is no member of its exchange")
     title = document["title"]
     # Plans of coalesced rounds replace one another: what they do in different rounds belongs to the same part.
@@ -171,7 +173,7 @@ def _of_reports(path: Path, documents: Sequence[tuple[str, dict[str, Any]]], exc
         lines.append(line)
     size = 1 + max(one for line in lines for one in (line.rank, *(peer for peer, _, _ in line.sends)))
     for line in lines:
-        line.members = tuple(range(size))
+        line.members = ((0, size),)
     return _sum(path, lines, 0, size, exchange)
 
 
@@ -187,21 +189,24 @@ def _chosen_lines(path: Path, lines: list[_Line], exchange: str | None) -> list[
 
 def _check_complete(path: Path, lines: list[_Line], first: int, count: int) -> None:
     """Raises DocumentError if a rank that counts has recorded nothing of an exchange that it is a member of."""
-    seen: dict[tuple[str, str, tuple[int, ...]], set[int]] = {}
+    seen: dict[_Key, set[int]] = {}
     for line in lines:
         seen.setdefault(line.key, set()).add(line.rank)
     for (title, _, members), ranks in seen.items():
-        missing = sorted(rank for rank in set(members) - ranks if first <= rank < first + count)
-        if missing:
+        wanted = (
+            rank for start, number in members for rank in range(max(first, start), min(first + count, start + number))
+        )
+        missing = next((rank for rank in wanted if rank not in ranks), None)
+        if missing is not None:
             raise DocumentError(
-                f"{path}: rank {missing[0]} has recorded nothing of {title}; copy the files of all nodes into one "
+                f"{path}: rank {missing} has recorded nothing of {title}; copy the files of all nodes into one "
                 "folder, and note that a process that was killed records nothing"
             )
 
 
 def _rounds(lines: list[_Line]) -> int:
     """The rounds of the exchange that had most of them; those of a rank add up if it has opened the exchange again."""
-    sums: dict[tuple[Any, int], int] = {}
+    sums: dict[tuple[_Key, int], int] = {}
     for line in lines:
         key = (line.key, line.rank)
         sums[key] = sums.get(key, 0) + line.rounds
