@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr mode_t folder_mode = 0777;  // less what the umask takes away, as for a file of the user
 constexpr mode_t file_mode = 0666;
+// No link of another user is followed, and the open of a pipe does not wait for a reader.
+constexpr int file_flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
 Json peers_of(const exchange::Record& record) {
   Json peers = Json::array();
@@ -75,8 +77,7 @@ std::string line_of(const exchange::Record& record, const universe::Membership& 
 
 // Appends the line in full or not at all.
 Status append(const std::string& path, const std::string& line) {
-  const int number =
-      os::retry_interrupted([&] { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, file_mode); });
+  const int number = os::retry_interrupted([&] { return ::open(path.c_str(), file_flags, file_mode); });
   if (number < 0) return os::system_failure(errno, fmt::format("cannot open {}", path));
   const os::Descriptor file(number);
   struct stat before {};

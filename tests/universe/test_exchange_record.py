@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -173,13 +174,21 @@ def test_a_folder_that_cannot_be_written_is_told_when_a_program_joins(
     assert text in ended.errors
 
 
-def test_a_record_that_cannot_be_written_is_a_warning(make_world: MakeWorld, tmp_path: Path) -> None:
-    """The exchange has done its work by then."""
-    (tmp_path / "exchanges.0.jsonl").mkdir()
+@pytest.mark.parametrize("what", ["folder", "link", "pipe"])
+def test_a_record_that_cannot_be_written_is_a_warning(make_world: MakeWorld, tmp_path: Path, what: str) -> None:
+    """The exchange has done its work by then. A link or a pipe that somebody has put there is not written to."""
+    file = tmp_path / "exchanges.0.jsonl"
+    if what == "folder":
+        file.mkdir()
+    elif what == "link":
+        file.symlink_to(tmp_path / "elsewhere")
+    else:
+        os.mkfifo(file)
     world = make_world("left:1")
     (process,) = start_program(world, "none", 1, ["left"], "exchanging", COUPLET_EXCHANGE_RECORD=str(tmp_path))
     ended = world.finish(process).check()
-    assert ended.errors.startswith("couplet: exchange 'ring' is not recorded: cannot open ")
+    assert ended.errors.startswith(f"couplet: exchange 'ring' is not recorded: cannot open {file}: ")
+    assert not (tmp_path / "elsewhere").exists()
 
 
 def test_couplet_run_records_without_a_change_of_the_programs(tmp_path: Path) -> None:
