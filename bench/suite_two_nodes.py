@@ -33,6 +33,8 @@ MPI = {"openmpi": "pmix", "mpich": "pmi2"}
 FIGURES = ("added", "read", "end_to_end")
 LOGIN = "10.78.0.254"
 SST_S = 300.0
+LAPS_S = 300.0
+FINALIZE_S = 20.0
 Run = dict[str, Any]
 
 
@@ -58,17 +60,37 @@ def run_job(cluster: Cluster, build: Path, flavour: str, laps: int) -> list[Run]
     try:
         assert hub.stdout is not None
         address = hub.stdout.readline().strip().removeprefix("COUPLET_HUB=")
-        output = cluster.check(
+        job = cluster.start(
             *("srun", "--nodes=2", "--ntasks=2", f"--mpi={MPI[flavour]}"),
             *(str(program), str(SLOTS), str(laps), "1"),
             **{"COUPLET_HUB": address, "COUPLET_SECRET_FILE": str(secret), **UCX},
             **(OPENMPI if flavour == "openmpi" else {}),
         )
-        hub.wait(30)
+        output = end_of(cluster, job, hub, flavour)
     finally:
         hub.kill()
         hub.communicate()
     return lines_of(output)
+
+
+def end_of(cluster: Cluster, job: subprocess.Popen[str], hub: subprocess.Popen[str], flavour: str) -> str:
+    """Waits for the end of a job and returns its output.
+
+    The hub ends when both processes have left the universe, and then all laps are printed. MPICH over UCX may hang in
+    MPI_Finalize on a busy machine; such a job is cancelled.
+    """
+    try:
+        hub.wait(LAPS_S)
+        output, _ = job.communicate(timeout=FINALIZE_S)
+    except subprocess.TimeoutExpired:
+        cluster.run("scancel", "--user=root")
+        output, _ = job.communicate()
+        if hub.poll() is None:
+            raise AssertionError(f"{flavour}: the laps did not end within {LAPS_S:.0f} s:\n{output}") from None
+        say(f"{flavour}: MPI_Finalize had not ended {FINALIZE_S:.0f} s after the last lap; the job was cancelled")
+        return output
+    assert job.returncode == 0, f"{flavour}: the job ended with {job.returncode}:\n{output}"
+    return output
 
 
 def run_sst(cluster: Cluster, python: Path, laps: int) -> list[Run]:

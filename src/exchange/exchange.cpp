@@ -333,6 +333,15 @@ Status Exchange::close() {
   if (state_ == State::closed) return {};
   const State before = std::exchange(state_, State::closed);
   around_.engine->remove(*this);
+  if (around_.record && rounds_ != nullptr) {
+    around_.record({.title = options_.title,
+                    .name = name_,
+                    .method = choice_.method->name(),
+                    .group = group_,
+                    .rounds = rounds_->count(),
+                    .ports = routes_.ports,
+                    .traffic = rounds_->traffic()});
+  }
   Status closed;
   if (before == State::running) {
     closed = fail(Code::state, "{} is closed at rank {} in the middle of round {}", options_.title, group_.rank(),

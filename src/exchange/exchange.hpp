@@ -31,6 +31,17 @@ namespace couplet::exchange {
 
 class Assembly;
 
+// What an exchange has moved by the time when it is closed.
+struct Record {
+  std::string_view title;
+  std::string_view name;
+  std::string_view method;
+  const message::Group& group;
+  std::uint64_t rounds = 0;  // that were begun
+  std::span<const Port> ports{};
+  std::span<const Traffic> traffic{};  // one for each port
+};
+
 // What an exchange needs of its process. All of it outlives the exchange.
 struct Surroundings {
   message::Messenger* messenger = nullptr;
@@ -41,6 +52,7 @@ struct Surroundings {
   // What is known of the methods' times; nullptr, or without curves of exchanges: nothing. cost_origin: from where.
   const cost::MachineCosts* costs = nullptr;
   std::string cost_origin{};
+  std::function<void(const Record&)> record{};  // hears of each frozen exchange that is closed; empty: nobody does
 };
 
 struct ExchangeOptions {

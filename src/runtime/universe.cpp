@@ -7,6 +7,7 @@
 
 #include "os/descriptor_limit.hpp"
 #include "runtime/control_lanes.hpp"
+#include "runtime/exchange_record.hpp"
 #include "runtime/file_hub.hpp"
 #include "runtime/listening.hpp"
 #include "runtime/node_load.hpp"
@@ -56,6 +57,7 @@ Status Universe::assemble(const universe::JoinWishes& wishes) {
   };
   COUPLET_TRY_VALUE(member_, universe::join(std::move(options)));
   COUPLET_TRY_VALUE(KnownCosts costs, known_costs(*member_));
+  COUPLET_TRY(exchange_recorder(*member_, print_note).status());  // a mistaken setting is told now
   const auto& own = member_->programs()[static_cast<std::size_t>(member_->program())];
   if (!costs.warning.empty() && member_->rank() == own.first_rank) print_note(costs.warning);
   counters_ = std::make_unique<counters::Counters>(member_->page().counters());
@@ -276,6 +278,7 @@ Result<std::unique_ptr<exchange::Exchange>> Universe::create_exchange(message::G
   around.makers = makers;
   around.costs = &environment_->costs().costs;
   around.cost_origin = environment_->costs().origin();
+  COUPLET_TRY_VALUE(around.record, exchange_recorder(*member_, print_note));
   return exchange::Exchange::create(around, group, name, options);
 }
 

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from couplet.cli import app
 from couplet.cli.configuration import _KINDS, ConfigurationError, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -124,6 +126,40 @@ def test_what_is_no_text_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(ConfigurationError, match="is not text in UTF-8"):
         load(tmp_path / "bytes.toml")
+
+
+def test_the_settings_of_exchanges_are_known(tmp_path: Path) -> None:
+    good = GOOD + '[settings.exchange]\nmethod = "mapped"\nrecord = "/scratch/record"\n'
+    settings = load(write(tmp_path, good)).hub_settings()
+    assert settings["exchange"] == {"method": "mapped", "record": "/scratch/record"}
+    bad = GOOD + '[settings.exchange]\nrecord = "here"\ncache = 3\nmethods = "mapped"\n'
+    with pytest.raises(ConfigurationError) as caught:
+        load(write(tmp_path, bad))
+    said = str(caught.value)
+    assert "record has to be the absolute path of a folder, not 'here'" in said
+    assert '"cache" has to be the absolute path of a file, not 3' in said
+    assert 'unknown key "methods" in [settings.exchange] (did you mean "method"?)' in said
+
+
+@pytest.mark.parametrize(
+    ("folder", "words", "says"),
+    [
+        ("record", ("--submit",), "in a batch job, set record in [settings.exchange] of "),
+        ("coupled.toml", (), "--record-exchanges coupled.toml: is no folder"),
+        ("no/where", (), "--record-exchanges no/where: cannot be made: there is no folder "),
+        ("old", (), "--record-exchanges old: has records of another run; give each run a folder of its own"),
+    ],
+)
+def test_a_folder_that_cannot_take_records_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str, words: tuple[str, ...], says: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, GOOD)
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "exchanges.0.jsonl").touch()
+    result = CliRunner().invoke(app, ["run", "--plain", "--record-exchanges", folder, *words])
+    assert result.exit_code == 2
+    assert says in result.stderr
 
 
 def test_page_lists_every_key() -> None:

@@ -131,12 +131,13 @@ def test_ending_couplet_run_ends_the_jobs(site: Site, number: str) -> None:
     """Ctrl-C ends a run. If it is killed itself, its jobs end, because their salloc reads the end of a pipe."""
     site.write("nowcast.py", WAITING)
     site.describe(on_slurm("nowcast", "nowcast.py", 2, nodes=2))
-    script = f"{COUPLET} run --plain >log 2>&1 & "
+    # Without job control, a shell starts what is in the background with SIGINT ignored, and couplet run respects that.
+    script = f"set -m; {COUPLET} run --plain >log 2>&1 & "
     script += "until grep -q 'nowcast.*waits' log || ! kill -0 $!; do sleep 0.05; done; "
     script += f"kill -{number} $!; wait $!; echo ended $?; cat log; rm -rf .couplet-run-*; "
     # The end of this shell is that of its process namespace, with salloc in it.
     script += 'while [ -n "$(squeue --noheader)" ]; do sleep 0.05; done'
-    status, output = site.run("sh", "-c", script)
+    status, output = site.run("bash", "-c", script)
     assert status == 0 and f"ended {130 if number == 'INT' else 137}" in output, output
     if number == "KILL":  # everything of the run was killed, so its files are left for the next run on the node
         site.cluster.check("srun", "--nodes=8", COUPLET, "clean")
@@ -149,10 +150,10 @@ def test_ctrl_c_while_a_job_is_in_the_queue(site: Site) -> None:
     with site.cluster.start("srun", "--exclusive", "-N1", "sh", "-c", "echo runs; sleep 1000") as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "runs\n"
-        script = f"{COUPLET} run --plain >log 2>&1 & "
+        script = f"set -m; {COUPLET} run --plain >log 2>&1 & "
         script += "until grep -q 'Pending job' log || ! kill -0 $!; do sleep 0.05; done; "
         script += "kill -INT $!; wait $!; echo ended $?; cat log"
-        status, output = site.run("sh", "-c", script)
+        status, output = site.run("bash", "-c", script)
         assert "ended 130" in output and "interrupted before all programs had their nodes" in output, output
         site.cluster.check("scancel", "--name=sh")
         other.communicate(timeout=WATCHDOG_S)

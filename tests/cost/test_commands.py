@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree
@@ -168,6 +169,25 @@ def test_place_writes_what_launchers_read(couplet: Couplet) -> None:
     assert_picture(Path("place.svg"), "hot spot node", *given)
 
 
+def test_the_picture_of_a_placement_has_the_traffic(couplet: Couplet) -> None:
+    """Two nodes exchange eight messages; the first has five inside, and the second none, so it has no ring."""
+    Path("m").write_text("0 5 3 0\n0 0 1 4\n0 0 0 0\n0 0 0 0\n")
+    words = ("place", "--model", "tachyon1.json", "--matrix", "m", "--nodes", "2,2", "--order", "intra_first")
+    good(couplet(*words, "--plot", "traffic.svg", "--report", "traffic.html"))
+    picture, page = Path("traffic.svg").read_text(), Path("traffic.html").read_text()
+    for text in (picture, page):
+        assert 'id="inside-0"' in text and 'id="inside-1"' not in text
+        widths = {
+            name: float(re.findall(r"stroke-width: ([0-9.]+)", text[text.index(f'id="{name}"') :])[0])
+            for name in ("inside-0", "between-0-1")
+        }
+        assert widths["inside-0"] == pytest.approx(widths["between-0-1"] * 5 / 8)
+    assert "<td>0</td><td>5</td><td>8</td>" in page
+    assert "src=" not in page and "http-equiv" not in page
+    good(couplet(*words, "--matrix-unit", "bytes", "--plot", "traffic.svg"))
+    assert "messages of 4194304 bytes: inside a node (rings)" in Path("traffic.svg").read_text()
+
+
 def test_place_spreads_processes_by_speed(couplet: Couplet) -> None:
     Path("hosts").write_text("slow 16 speed=1\nfast 16 speed=3\n")
     words = (*PLACE[:-2], "--hosts", "hosts", "--processes", "16", "--json")
@@ -207,7 +227,11 @@ def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
     [
         ((*PREDICT[:-1], "4,4"), "holds 8 processes, and 4x4 tiles need 16: the numbers have to add up to 16"),
         ((*PREDICT[:-1], "4,x"), '"x" at place 1'),
-        ((*PREDICT, "--matrix", "m"), "one of the two"),
+        ((*PREDICT, "--matrix", "m"), "one of the three"),
+        ((*PREDICT, "--recorded", "r"), "one of the three"),
+        ((*PREDICT, "--program", "ocean"), '--program "ocean" chooses from what was recorded: give --recorded, too'),
+        ((*PLACE, "--exchange", "halo 'eta'"), "--exchange \"halo 'eta'\" chooses from what was recorded"),
+        ((*PLACE, "--report", "nowhere/x.html"), "there is no folder nowhere; make it first"),
         (("predict", "--model", "tachyon1.json", "--nodes", "4"), "say who sends to whom"),
         ((*PREDICT, "--self-messages", "maybe"), '--self-messages "maybe" is not known; it is counted or ignored'),
         ((*PREDICT, "--cb-buffer-size", "0"), "greater than 0"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 from fractions import Fraction
+from itertools import accumulate
 
 import brute_force
 import pytest
@@ -71,6 +72,23 @@ def test_a_matrix_of_the_same_messages_costs_the_same(seed: int) -> None:
         wanted = predict(TACHYON, Tiles(rows, columns, counted), node_set).orders
         assert predict(TACHYON, Matrix(entries, counted), node_set).orders == wanted
         assert predict(TACHYON, Matrix(in_bytes, counted, TACHYON.message_bytes), node_set).orders == wanted
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_messages_from_node_to_node_are_those_of_brute_force(seed: int) -> None:
+    chance = random.Random(seed)
+    rows, columns = chance.randint(1, 6), chance.randint(1, 6)
+    node_set, counted = composition(chance, rows * columns), chance.random() < 0.5
+    chosen = sorted(chance.sample(range(len(node_set)), chance.randint(1, len(node_set))))
+    every = brute_force.messages(rows, columns, node_set, chosen, counted)
+    node_of, starts = brute_force.owners(node_set), [0, *accumulate(node_set)]
+    wanted = [[0] * len(node_set) for _ in node_set]
+    entries = [[0] * len(node_of) for _ in node_of]
+    for source, target in every:
+        wanted[node_of[source]][node_of[target]] += 1
+        entries[source][target] += 1
+    assert Tiles(rows, columns, counted).flows(starts, chosen) == wanted
+    assert Matrix(entries).flows(starts, chosen) == wanted
 
 
 def test_a_random_matrix_is_counted_entry_by_entry() -> None:

@@ -110,6 +110,15 @@ def test_a_page_with_curves(couplet: Callable[..., Any], browser: str, tmp_path:
     assert_pictures(browser, page, 2)
 
 
+def test_the_page_of_a_placement(couplet: Callable[..., Any], browser: str, tmp_path: Path) -> None:
+    page = tmp_path / "placement.html"
+    words = ("--tiles", "4x4", "--nodes", "4,4,2,2,1,1,1,1", "--report", page)
+    result = couplet("place", "--model", "tachyon1.json", *words)
+    assert result.exit_code == 0, result.stderr
+    assert_pictures(browser, page, 1)
+    assert "<h1>Placement of 4x4 tiles</h1>" in page.read_text()
+
+
 def test_an_empty_picture_is_noticed(browser: str, tmp_path: Path) -> None:
     page = tmp_path / "empty.html"
     text = report(synthetic.measurement())

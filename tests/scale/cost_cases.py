@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from platforms import EXACT, Cluster, write_hosts
 from simgrid import HERE, PROJECT, Machine, compile_program, simulate
 
+from couplet.cost.loggp import LogGP
 from couplet.cost.measurement import Measurement
 from couplet.cost.probe import Setting, collect
 
@@ -62,6 +63,22 @@ def probe(folder: Path, cluster: Cluster, program: Path, probing: Probing) -> Me
     setting = Setting(machine=cluster.name, nodes="simulated", warm_up=1, repetitions=probing.repetitions)
     document = collect(simulate(machine, len(places), program, words).output.splitlines(), setting)
     return Measurement.from_json(document, cluster.name)
+
+
+def probe_one_way(
+    folder: Path, cluster: Cluster, program: Path, send_s: float, receive_s: float
+) -> tuple[LogGP, LogGP]:
+    """What single messages cost inside a node and between nodes, if each call that sends or receives takes so long."""
+    # As in every MPI, a short message is on its way before its receiver calls.
+    settings = ("smpi/async-small-thresh:65536", f"smpi/os:0:{send_s}:0", f"smpi/ois:0:{send_s}:0")
+    settings += (f"smpi/or:0:{receive_s}:0",)
+    machine = machine_of(folder, cluster, [cluster.host(0, 0), cluster.host(0, 1), cluster.host(1, 0)])
+    words = ["--node-of-rank", "0,0,1", "--half-star", "1", "--bytes", "8", "--repetitions", "1", "--warm-up", "1"]
+    machine = replace(machine, settings=(*machine.settings, *settings))
+    printed = simulate(machine, 3, program, [*words, "--curve-bytes", "8,65536,1048576"]).output
+    document = collect(printed.splitlines(), Setting(machine=cluster.name, nodes="simulated"))
+    intra, inter = Measurement.from_json(document, cluster.name).loggp
+    return intra, inter
 
 
 def exchange_seconds(

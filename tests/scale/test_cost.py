@@ -82,6 +82,31 @@ def test_one_message_has_the_latency_and_the_bandwidth_of_its_way(cluster: Clust
     assert between.seconds(8) > cluster.network_latency_s > inside.seconds(8)
 
 
+def test_the_gap_per_byte_is_the_bandwidth_of_the_way(cluster: Cluster, measurement: Measurement) -> None:
+    intra, inter = measurement.loggp
+    assert 1 / intra.gap_per_byte_s == pytest.approx(cluster.rate(cluster.crossings.same_socket), rel=0.1)
+    slowest = min(cluster.adapter_bytes_per_s, cluster.rate(cluster.crossings.other_node))
+    assert 1 / inter.gap_per_byte_s == pytest.approx(slowest, rel=0.1)
+
+
+@pytest.mark.parametrize(("send_s", "receive_s"), [(0.0, 0.0), (2e-6, 5e-6), (4e-6, 1e-6)])
+def test_latency_overhead_and_gap_are_told_apart(
+    folder: Path, cluster: Cluster, send_s: float, receive_s: float
+) -> None:
+    """The simulated calls take a known time. Messages follow each other as fast as the slower side makes its calls."""
+    program = cost_cases.probe_program(simgrid.PROGRAMS)
+    ways = cost_cases.probe_one_way(folder / cluster.folder / "one_way", cluster, program, send_s, receive_s)
+    inside_s = cluster.crossings.same_socket * cluster.memory_latency_s
+    between_s = 2 * cluster.crossings.other_node * cluster.memory_latency_s + cluster.network_latency_s
+    for one, latency_s in zip(ways, (inside_s, between_s), strict=True):
+        assert one.send_overhead_s == pytest.approx(send_s, rel=0.05, abs=1e-8)
+        assert one.receive_overhead_s == pytest.approx(receive_s, rel=0.05, abs=1e-8)
+        # The simulated clock takes 10 ns at each look.
+        assert one.latency_s == pytest.approx(latency_s, rel=0.1, abs=2e-8)
+        if send_s > 0.0:
+            assert one.gap_s == pytest.approx(max(send_s, receive_s), rel=0.1)
+
+
 @pytest.mark.parametrize("order", ORDERS if IS_LONG else ORDERS[:1])
 def test_node_sets_rank_as_predicted(folder: Path, cluster: Cluster, measurement: Measurement, order: str) -> None:
     from scipy.stats import spearmanr

@@ -181,7 +181,7 @@ def described(found: Type, procedures: dict[str, Procedure]) -> list[str]:
 
 
 def call_text(name: str, procedure: Procedure) -> list[str]:
-    lines = [f"### `{name}`", "", f"    {usage(name, procedure, bound=False)}", ""]
+    lines = [f"## `{name}`", "", f"    {usage(name, procedure, bound=False)}", ""]
     return [*lines, sentence(procedure.comment), ""] if procedure.comment else lines
 
 

@@ -43,6 +43,13 @@ def run(
             help="With --submit: a job for each program, for a Slurm without heterogeneous jobs.",
         ),
     ] = False,
+    record_exchanges: Annotated[
+        Path | None,
+        typer.Option(
+            "--record-exchanges",
+            help="Let exchanges, halos and coalesced rounds record in this folder what they send, for couplet predict.",
+        ),
+    ] = None,
     only_print: Annotated[
         bool, typer.Option("--print", help="With --submit: show the script, and do not submit it.")
     ] = False,
@@ -61,11 +68,32 @@ def run(
     except ConfigurationError as error:
         Console(stderr=True).print(str(error), markup=False, highlight=False, soft_wrap=True)
         raise typer.Exit(EXIT_MISTAKES) from error
+    if record_exchanges is not None:
+        _record_exchanges(configuration, record_exchanges, submit)
     if submit:
         _submit(configuration, separate_jobs, only_print)
         return
     display = PlainDisplay(console, configuration) if plain else display_for(console, configuration)
     raise typer.Exit(run_configuration(configuration, display))
+
+
+def _record_exchanges(configuration: Configuration, folder: Path, submit: bool) -> None:
+    """Sets the folder of the records for all programs; it must have no records of another run."""
+    wrong = None
+    if submit:
+        wrong = (
+            f"is for a run that starts now; in a batch job, set record in [settings.exchange] of {configuration.path}"
+        )
+    elif folder.exists() and not folder.is_dir():
+        wrong = "is no folder"
+    elif folder.is_dir() and next(folder.glob("exchanges.*.jsonl"), None) is not None:
+        wrong = "has records of another run; give each run a folder of its own"
+    elif not folder.resolve().parent.is_dir():
+        wrong = f"cannot be made: there is no folder {folder.resolve().parent}"
+    if wrong is not None:
+        print(f"couplet: --record-exchanges {folder}: {wrong}", file=sys.stderr)
+        raise typer.Exit(EXIT_MISTAKES)
+    configuration.settings.setdefault("exchange", {})["record"] = str(folder.resolve())
 
 
 def _submit(configuration: Configuration, separate_jobs: bool, only_print: bool) -> None:

@@ -168,7 +168,13 @@ _KINDS: dict[str, dict[str, tuple[tuple[type, ...], str]]] = {
         "hybrid_threshold": ((int, str), "bytes"),
         "tcp_streams": ((int, str), "a number from 1 to 16"),
         "ucx_tls": ((str,), "transports of UCX"),
+        "exchange": ((dict,), "a table"),
         "hub": ((dict,), "a table"),
+    },
+    "settings.exchange": {
+        "method": ((str,), "the name of a method of exchanges"),
+        "cache": ((str,), "the absolute path of a file"),
+        "record": ((str,), "the absolute path of a folder"),
     },
     "settings.hub": {
         "return_patience_s": ((int, float), "seconds"),
@@ -338,9 +344,11 @@ class _Reader:
 
     def settings(self, content: dict[str, Any]) -> dict[str, Any]:
         good = self.table("settings", "settings", content)
-        if "hub" in good:
-            where = "settings.hub" if ("settings.hub", "") in self.lines.keys else "settings"
-            good["hub"] = self.table("settings.hub", where, good["hub"])
+        for name in ("exchange", "hub"):
+            if name in good:
+                kind = f"settings.{name}"
+                where = kind if (kind, "") in self.lines.keys else "settings"
+                good[name] = self.table(kind, where, good[name])
         return good
 
     def links(self, universe: dict[str, Any], settings: dict[str, Any], programs: list[Program]) -> None:

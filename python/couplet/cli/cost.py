@@ -6,8 +6,9 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ import typer
 if TYPE_CHECKING:
     from couplet.cost.model import Model
     from couplet.cost.patterns import Pattern
-    from couplet.cost.placement import Result
+    from couplet.cost.placement import Placement, Result
     from couplet.cost.prediction import Iterations, Prediction
     from couplet.cost.speeds import Host
 
@@ -28,7 +29,19 @@ MAX_BYTES = 1 << 60
 ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `couplet fit`, or tachyon1.json.")]
 TilesOption = Annotated[str | None, typer.Option("--tiles", help="ROWSxCOLUMNS of tiles over a file, as in 4x4.")]
 MatrixFile = Annotated[Path | None, typer.Option("--matrix", help="A communication matrix instead of tiles.")]
-MatrixUnit = Annotated[str, typer.Option("--matrix-unit", help="What its entries count: messages or bytes.")]
+MatrixUnit = Annotated[
+    str, typer.Option("--matrix-unit", help="What a matrix counts, or what is taken of a record: messages or bytes.")
+]
+RecordedPath = Annotated[
+    Path | None,
+    typer.Option("--recorded", help="What exchanges or coalesced rounds of a run have recorded, instead of tiles."),
+]
+RecordedProgram = Annotated[
+    str | None, typer.Option("--program", help="With --recorded: only the ranks of this program.")
+]
+RecordedExchange = Annotated[
+    str | None, typer.Option("--exchange", help="With --recorded: only this exchange, such as \"halo 'eta'\".")
+]
 SelfMessages = Annotated[
     str,
     typer.Option("--self-messages", help="Whether messages of an aggregator to itself are counted or ignored."),
@@ -82,21 +95,54 @@ def _one_of(option: str, text: str, words: tuple[str, str]) -> str:
     return text
 
 
-def _pattern(model: Model, tiles: str | None, matrix: Path | None, unit: str, self_messages: str) -> Pattern:
+@dataclass(frozen=True)
+class _Given:
+    """The options that say who sends to whom."""
+
+    tiles: str | None
+    matrix: Path | None
+    unit: str
+    self_messages: str
+    recorded: Path | None
+    program: str | None
+    exchange: str | None
+
+
+def _pattern(model: Model, given: _Given) -> tuple[Pattern, list[str]]:
+    """The pattern, and notes about it."""
     from couplet.cost.errors import CostError
     from couplet.cost.patterns import Matrix, Tiles, parse_tiles, read_matrix
+    from couplet.cost.recorded import read_recorded
 
-    counted = _one_of("--self-messages", self_messages, ("counted", "ignored")) == "counted"
-    by_bytes = _one_of("--matrix-unit", unit, ("messages", "bytes")) == "bytes"
-    if (tiles is None) == (matrix is None):
-        raise CostError("say who sends to whom: --tiles ROWSxCOLUMNS, or --matrix FILE (one of the two)")
-    if matrix is not None:
-        try:
-            return Matrix(read_matrix(matrix), counted, model.message_bytes if by_bytes else None)
-        except CostError as error:
-            raise CostError(str(error) if str(error).startswith(str(matrix)) else f"{matrix}: {error}") from error
-    assert tiles is not None
-    return Tiles(*parse_tiles(tiles), counted)
+    counted = _one_of("--self-messages", given.self_messages, ("counted", "ignored")) == "counted"
+    by_bytes = _one_of("--matrix-unit", given.unit, ("messages", "bytes")) == "bytes"
+    unit_bytes = model.message_bytes if by_bytes else None
+    sources = (given.tiles, given.matrix, given.recorded)
+    if sum(source is not None for source in sources) != 1:
+        raise CostError(
+            "say who sends to whom: --tiles ROWSxCOLUMNS, --matrix FILE or --recorded FOLDER (one of the three)"
+        )
+    for option, value in (("--program", given.program), ("--exchange", given.exchange)):
+        if value is not None and given.recorded is None:
+            raise CostError(f'{option} "{value}" chooses from what was recorded: give --recorded, too')
+    if given.recorded is not None:
+        found = read_recorded(given.recorded, given.program, given.exchange)
+        return _named(given.recorded, lambda: found.pattern(unit_bytes)), found.notes
+    if given.matrix is not None:
+        path = given.matrix
+        return _named(path, lambda: Matrix(read_matrix(path), counted, unit_bytes)), []
+    assert given.tiles is not None
+    return Tiles(*parse_tiles(given.tiles), counted), []
+
+
+def _named(path: Path, make: Callable[[], Pattern]) -> Pattern:
+    """What ``make`` returns; its errors name the file."""
+    from couplet.cost.errors import CostError
+
+    try:
+        return make()
+    except CostError as error:
+        raise CostError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from error
 
 
 def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_bytes: int) -> Iterations | None:
@@ -106,7 +152,7 @@ def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_by
     if buffer_size is None:
         return None
     if not pattern.uses_aggregators:
-        raise CostError("--cb-buffer-size needs --tiles: a communication matrix says nothing about a file")
+        raise CostError("--cb-buffer-size needs --tiles: a matrix or a record says nothing about a file")
     return Iterations(parse_bytes(buffer_size, "--cb-buffer-size"), Fraction(file_bytes, domains))
 
 
@@ -114,14 +160,18 @@ def _print(lines: list[str]) -> None:
     print("\n".join(lines))
 
 
-def _head(model: Model, pattern: Pattern, kind: str | None, model_file: str) -> dict[str, Any]:
+def _head(
+    model: Model, pattern: Pattern, pattern_notes: list[str], kind: str | None, model_file: str
+) -> dict[str, Any]:
     kinds = {name: kind or order.kind for name, order in model.orders.items()}
-    return {"model": model_file, "machine": model.machine, "pattern": pattern.describe(), "kinds": kinds}
+    head = {"model": model_file, "machine": model.machine, "pattern": pattern.describe(), "kinds": kinds}
+    return head | ({"pattern_notes": pattern_notes} if pattern_notes else {})
 
 
-def _head_line(head: dict[str, Any]) -> str:
+def _head_lines(head: dict[str, Any]) -> list[str]:
     kinds = sorted(set(head["kinds"].values()))
-    return f"{head['pattern']}, model {head['model']} of {head['machine']} ({', '.join(kinds)})"
+    line = f"{head['pattern']}, model {head['model']} of {head['machine']} ({', '.join(kinds)})"
+    return [line, *(f"note: {text}" for text in head.get("pattern_notes", []))]
 
 
 def fit(
@@ -166,6 +216,9 @@ def predict(
     tiles: TilesOption = None,
     matrix: MatrixFile = None,
     matrix_unit: MatrixUnit = "messages",
+    recorded: RecordedPath = None,
+    program: RecordedProgram = None,
+    exchange: RecordedExchange = None,
     aggregators: Annotated[
         str | None,
         typer.Option(help="The nodes with an aggregator, as in 0,2. Without it, all."),
@@ -186,7 +239,8 @@ def predict(
 
         model = load_model(model_file)
         file_bytes = parse_bytes(file_size, "--file-size")
-        pattern = _pattern(model, tiles, matrix, matrix_unit, self_messages)
+        given = _Given(tiles, matrix, matrix_unit, self_messages, recorded, program, exchange)
+        pattern, notes = _pattern(model, given)
         warn_if_other_machine(model, model_file, machine)
         chosen = None if aggregators is None else _node_list(aggregators)
         predictions = [predict_one(model, pattern, parse_node_set(text), chosen, kind) for text in nodes]
@@ -198,7 +252,7 @@ def predict(
             from couplet.cost.plots import prediction_figure, save
 
             save(prediction_figure(predictions), plot)
-        _show_predictions(_head(model, pattern, kind, model_file), predictions, iterations, as_json)
+        _show_predictions(_head(model, pattern, notes, kind, model_file), predictions, iterations, as_json)
 
 
 def _node_list(text: str) -> list[int]:
@@ -218,7 +272,7 @@ def _show_predictions(
     from couplet.cost.prediction import rank
 
     if not as_json:
-        print(_head_line(head))
+        _print(_head_lines(head))
         for one, parts in zip(predictions, iterations, strict=True):
             _print(tables.prediction(one, parts))
         if len(predictions) > 1:
@@ -248,6 +302,9 @@ def place(
     tiles: TilesOption = None,
     matrix: MatrixFile = None,
     matrix_unit: MatrixUnit = "messages",
+    recorded: RecordedPath = None,
+    program: RecordedProgram = None,
+    exchange: RecordedExchange = None,
     processes: Annotated[int | None, typer.Option(help="Spread so many over the hosts, by their speeds.")] = None,
     cells: Annotated[
         int | None, typer.Option(help="Cut a domain of so many cells, by the speeds of the hosts.")
@@ -270,6 +327,7 @@ def place(
     cb_buffer_size: BufferSize = None,
     machine: Machine = None,
     plot: Plot = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report, one self-contained .html file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the order of the nodes, and the aggregators, for which an exchange costs least."""
@@ -278,7 +336,8 @@ def place(
         from couplet.cost.placement import place as place_nodes
 
         model = load_model(model_file)
-        pattern = _pattern(model, tiles, matrix, matrix_unit, self_messages)
+        given = _Given(tiles, matrix, matrix_unit, self_messages, recorded, program, exchange)
+        pattern, notes = _pattern(model, given)
         listed, node_set = _given_nodes(nodes, hosts, processes)
         _check_placing(listed, write, cells, order)
         warn_if_other_machine(model, model_file, machine, [host.name for host in listed or ()])
@@ -286,19 +345,18 @@ def place(
         result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
         best = result.orders[order or result.chosen]
         names = None if listed is None else [listed[node].name for node in best.nodes]
-        if plot is not None:
-            from couplet.cost.plots import placement_figure, save
-
-            save(placement_figure(best, pattern, names), plot)
-        written = []
+        head = _head(model, pattern, notes, kind, model_file)
+        if plot is not None or report is not None:
+            lines = _head_lines(head) + _placement_lines(result, order, names)
+            _draw_placement(lines, best, pattern, names, (plot, report))
+        written = [] if report is None else [report]
         if write is not None and names is not None:
             from couplet.cost.launch_files import write_all
 
-            written = write_all(
+            written += write_all(
                 write, names, best.node_set, best.aggregators if pattern.uses_aggregators else None, buffer
             )
         parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
-        head = _head(model, pattern, kind, model_file)
         _show_placement(head, result, order, names, parts, written, as_json, pattern.uses_aggregators)
 
 
@@ -355,6 +413,28 @@ def _parts(
     )
 
 
+def _draw_placement(
+    lines: list[str], best: Placement, pattern: Pattern, names: list[str] | None, files: tuple[Path | None, Path | None]
+) -> None:
+    """Writes the picture, and the report with it."""
+    from couplet.cost.documents import write_text
+    from couplet.cost.plots import placement_figure, save
+    from couplet.cost.report import placement_report
+
+    plot, report = files
+    figure = placement_figure(best, pattern, names)
+    if plot is not None:
+        save(figure, plot)
+    if report is not None:
+        write_text(report, placement_report(lines, figure, best, pattern, names))
+
+
+def _placement_lines(result: Result, order: str | None, names: list[str] | None) -> list[str]:
+    from couplet.cost import tables
+
+    return [*tables.placement(result, order), *([f"hosts: {','.join(names)}"] if names is not None else [])]
+
+
 def _show_placement(
     head: dict[str, Any],
     result: Result,
@@ -365,8 +445,6 @@ def _show_placement(
     as_json: bool,
     with_aggregators: bool,
 ) -> None:
-    from couplet.cost import tables
-
     if as_json:
         orders = {name: one.to_json() for name, one in result.orders.items()}
         for entry in orders.values():
@@ -377,10 +455,8 @@ def _show_placement(
         content |= {} if parts is None else {"cells": [list(part) for part in parts]}
         print(json.dumps(content | {"written": [str(path) for path in written]}, indent=2))
         return
-    print(_head_line(head))
-    _print(tables.placement(result, order))
-    if names is not None:
-        print(f"hosts: {','.join(names)}")
+    _print(_head_lines(head))
+    _print(_placement_lines(result, order, names))
     for process, (start, stop) in enumerate(parts or ()):
         print(f"process {process}: cells {start} to {stop}")
     for path in written:

@@ -16,6 +16,7 @@ from couplet.cli.cost import parse_bytes, reported
 from couplet.cli.interrupts import orderly_end, uninterrupted
 
 if TYPE_CHECKING:
+    from couplet.cost.measurement import Measurement
     from couplet.cost.probe import Collector
 
 _GRACE_S = 10.0
@@ -36,7 +37,7 @@ def probe(
     nodes: Annotated[str | None, typer.Option(help="Rehearse nodes: ranks of each, as in 4,4.")] = None,
     node_file: Annotated[Path | None, typer.Option(help="Rehearse nodes: the node of each rank, in a file.")] = None,
     size: Annotated[str, typer.Option("--bytes", help="Message sizes, as in 4M or 64K,4M.")] = "4M",
-    curves: Annotated[bool, typer.Option(help="Measure latency and bandwidth over the message size, too.")] = True,
+    curves: Annotated[bool, typer.Option(help="Also measure latency, bandwidth, overhead and gap.")] = True,
     repetitions: Annotated[int, typer.Option(help="How often each cell is measured.", min=1)] = 10,
     warm_up: Annotated[int, typer.Option(help="Exchanges before the first measured one.", min=0)] = 2,
     half_star: Annotated[
@@ -81,15 +82,27 @@ def probe(
             write_document(output, document)
             print(f"written: {output} ({len(collector.cells)} cells)")
             _say_what_half_star_did(half_star, collector)
+            measured = Measurement.from_json(document, str(output))
             if report is not None:
                 from couplet.cost.report import report as make_report
 
-                write_text(report, make_report(Measurement.from_json(document, str(output))))
+                write_text(report, make_report(measured))
                 print(f"written: {report}")
+            _summarize(measured)
         if place is not None:
             from couplet.cli.probe_links import save as save_costs
 
             save_costs(ranks, repetitions, machine, place)
+
+
+def _summarize(measured: Measurement) -> None:
+    """Prints which posting order was faster, and what one message costs."""
+    from couplet.cost.tables import aligned, faster_order, loggp_rows
+
+    for size in measured.message_sizes:
+        print(faster_order(measured, size))
+    if measured.loggp:
+        print("\n".join(aligned(loggp_rows(measured.loggp), indent="")))
 
 
 def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:

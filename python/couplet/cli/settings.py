@@ -69,6 +69,11 @@ _RULES: dict[str, dict[str, _Rule]] = {
         "hybrid_threshold": (_threshold, "a number of bytes of at least 0"),
         "tcp_streams": (_streams, f"a number from 1 to {MAX_TCP_STREAMS}"),
     },
+    "settings.exchange": {
+        "method": (lambda value: value != "", "the name of a method of exchanges"),
+        "cache": (lambda value: value.startswith("/"), "the absolute path of a file"),
+        "record": (lambda value: value.startswith("/"), "the absolute path of a folder"),
+    },
     "settings.hub": {
         "return_patience_s": _SECONDS,
         "rejoin_grace_s": _SECONDS,

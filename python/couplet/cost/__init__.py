@@ -15,6 +15,7 @@ from couplet.cost.model import ORDERS, Curve, Fit, Model, Piece, load_model
 from couplet.cost.patterns import Matrix, Pattern, Tiles, Traffic, parse_tiles, read_matrix
 from couplet.cost.placement import Placement, Result, place
 from couplet.cost.prediction import Iterations, Prediction, parse_node_set, predict, rank
+from couplet.cost.recorded import Recorded, read_recorded
 from couplet.cost.speeds import Host, read_hosts, split_cells, spread_processes
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Piece",
     "Placement",
     "Prediction",
+    "Recorded",
     "Result",
     "SchemaVersionError",
     "Tiles",
@@ -51,6 +53,7 @@ __all__ = [
     "rank",
     "read_hosts",
     "read_matrix",
+    "read_recorded",
     "split_cells",
     "spread_processes",
 ]

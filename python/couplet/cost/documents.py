@@ -17,6 +17,7 @@ from couplet.cost.schema import Document, first_mistake
 MODEL = "couplet.cost.model"
 MEASUREMENT = "couplet.cost.measurement"
 MACHINE = "couplet.cost.machine"
+EXCHANGE_RECORD = "couplet.exchange.record"
 VERSION = 1
 MAX_DOCUMENT_BYTES = 256 << 20
 MAX_INTEGER = 1 << 62
@@ -24,7 +25,7 @@ MAX_INTEGER = 1 << 62
 
 @cache
 def schema(name: str, version: int = VERSION) -> Document:
-    """Returns the JSON Schema of ``couplet.cost.model``, ``couplet.cost.measurement`` or ``couplet.cost.machine``."""
+    """Returns the JSON Schema of one of the names above, such as ``couplet.cost.model``."""
     file = resources.files("couplet.cost") / "schemas" / f"{name.rpartition('.')[2]}-{version}.json"
     loaded: Document = json.loads(file.read_text(encoding="utf-8"))
     return loaded
@@ -97,6 +98,7 @@ def check_document(document: object, name: str, where: str) -> None:
             MEASUREMENT: "; make a model of it with `couplet fit`",
             MODEL: "; it is made by `couplet fit`",
             MACHINE: "; it is made by `couplet probe --save`, and read by the library",
+            EXCHANGE_RECORD: "; give it to `couplet predict --recorded`",
         }
         raise DocumentError(f'{where}: is a "{document["schema"]}"{hint.get(document["schema"], "")}, not a "{name}"')
     if type(document.get("version")) is not int or document["version"] != VERSION:

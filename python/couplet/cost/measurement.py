@@ -8,6 +8,7 @@ from typing import Any
 
 from couplet.cost.documents import MEASUREMENT, read_document
 from couplet.cost.errors import DocumentError
+from couplet.cost.loggp import LogGP, from_entry
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Measurement:
     half_star: int
     cells: tuple[Cell, ...]
     curves: tuple[Points, ...]
+    loggp: tuple[LogGP, ...]
     document: dict[str, Any]
 
     @property
@@ -86,7 +88,8 @@ class Measurement:
         hosts = document["machine"].get("hosts") or sorted({process["host"] for process in processes})
         return Measurement(
             document["machine"]["name"], tuple(hosts), document["procedure"], document["half_star"], tuple(cells),
-            tuple(_points(entry, where) for entry in document.get("curves", [])), document,
+            tuple(_points(entry, where) for entry in document.get("curves", [])),
+            tuple(from_entry(entry) for entry in document.get("loggp", [])), document,
         )  # fmt: skip
 
 

@@ -8,9 +8,10 @@ own node adds 1 to the node's ca; any other message adds 1 to the ce of the send
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -39,12 +40,24 @@ class Pattern(Protocol):
     def process_count(self) -> int: ...
     @property
     def uses_aggregators(self) -> bool: ...
+    @property
+    def message_unit(self) -> str:
+        """What the messages are called in a picture: ``messages``, or ``messages of N bytes`` if bytes are counted."""
+        ...
+
     def describe(self) -> str: ...
     def traffic(self, start: int, count: int, domain: int | None, domain_count: int) -> Traffic:
         """Returns the messages of the node with processes start .. start + count - 1.
 
         domain: the file domain that the node's aggregator has, or None; domain_count: of the whole file. A pattern
         without aggregators ignores both.
+        """
+        ...
+
+    def flows(self, starts: Sequence[int], aggregators: Sequence[int]) -> list[list[Fraction]]:
+        """Returns the messages from each node (row) to each node (column).
+
+        Node n has the processes starts[n] .. starts[n + 1] - 1. aggregators: the nodes that have one, by file domain.
         """
         ...
 
@@ -81,6 +94,7 @@ class Tiles:
                 f"{rows}x{columns} tiles are {rows * columns} processes; at most {MAX_PROCESSES} are counted"
             )
         self.rows, self.columns, self.count_self_messages = rows, columns, count_self_messages
+        self.message_unit = "messages"
         self._sent: dict[int, list[int]] = {}
 
     @property
@@ -122,6 +136,17 @@ class Tiles:
         to_itself = 0 if self.count_self_messages else _share(start, first, last, 1)
         return Traffic(Fraction(inside - to_itself), Fraction(other))
 
+    def flows(self, starts: Sequence[int], aggregators: Sequence[int]) -> list[list[Fraction]]:
+        nodes = range(len(starts) - 1)
+        found = [[Fraction(0)] * len(nodes) for _ in nodes]
+        for domain, target in enumerate(aggregators):
+            first, last = (row * self.columns for row in self.row_range(domain, len(aggregators)))
+            for node in nodes:
+                found[node][target] += _share(starts[node], first, last, starts[node + 1] - starts[node])
+            if not self.count_self_messages:
+                found[target][target] -= _share(starts[target], first, last, 1)
+        return found
+
     def min_messages(self, count: int, domain_count: int) -> Fraction:
         fewest = min(self.domains_of_row(row, domain_count) for row in range(self.rows))
         return Fraction(max(0, count * fewest - (not self.count_self_messages)))
@@ -136,10 +161,18 @@ class Tiles:
 class Matrix:
     """A communication matrix: entry [s][d] is what process s sends to process d, in messages or in bytes.
 
-    Bytes count as so many messages of the size that the model was measured with.
+    Bytes count as so many messages of the size that the model was measured with (``unit_bytes``). ``rounds``: the
+    entries are those of so many rounds, and the pattern is one of them. ``name``: what ``describe`` returns instead.
     """
 
-    def __init__(self, entries: Any, count_self_messages: bool = True, unit_bytes: int | None = None) -> None:
+    def __init__(
+        self,
+        entries: Any,
+        count_self_messages: bool = True,
+        unit_bytes: int | None = None,
+        rounds: int = 1,
+        name: str | None = None,
+    ) -> None:
         matrix = numpy.asarray(entries, dtype=numpy.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
             shape = " x ".join(str(extent) for extent in matrix.shape)
@@ -157,8 +190,10 @@ class Matrix:
         # Sums over blocks come from sums over corners; whole numbers below 2^53 stay exact.
         self._corner = numpy.zeros((matrix.shape[0] + 1, matrix.shape[0] + 1))
         self._corner[1:, 1:] = matrix.cumsum(0).cumsum(1)
-        self._unit = Fraction(1) if unit_bytes is None else Fraction(1, unit_bytes)
-        self._unit_name = "messages" if unit_bytes is None else "bytes"
+        self._unit = Fraction(1, rounds * (unit_bytes or 1))
+        unit_name = "messages" if unit_bytes is None else "bytes"
+        self._name = name or f"a communication matrix of {matrix.shape[0]} processes ({unit_name})"
+        self.message_unit = "messages" if unit_bytes is None else f"messages of {unit_bytes} bytes"
 
     @staticmethod
     def _check(matrix: numpy.ndarray[Any, Any]) -> None:
@@ -189,7 +224,7 @@ class Matrix:
         return False
 
     def describe(self) -> str:
-        return f"a communication matrix of {self.process_count} processes ({self._unit_name})"
+        return self._name
 
     def _block(self, top: int, bottom: int, left: int, right: int) -> int:
         corner = self._corner
@@ -200,6 +235,10 @@ class Matrix:
         inside = self._block(start, stop, start, stop)
         sent, received = self._block(start, stop, 0, every), self._block(0, every, start, stop)
         return Traffic(inside * self._unit, (sent + received - 2 * inside) * self._unit)
+
+    def flows(self, starts: Sequence[int], aggregators: Sequence[int]) -> list[list[Fraction]]:
+        edges = list(pairwise(starts))
+        return [[self._block(*rows, *columns) * self._unit for columns in edges] for rows in edges]
 
     def _sent_and_received(self) -> Any:
         """What each process sends plus what it receives."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 
 _COLOURS = {"intra_first": "#1f6fb4", "inter_first": "#c8501e"}
 _FIELD = "#d8d8d8"
+_INSIDE = "#7a9e3b"
+_BETWEEN = "#7b5aa6"
 MAX_DRAWN_NODES = 64
+MAX_NUMBERED_ARCS = 40
+MAX_LINE_WIDTH = 8.0
 
 
 def _figure(width: float, height: float) -> Figure:
@@ -177,33 +182,80 @@ def prediction_figure(predictions: Sequence[Prediction]) -> Figure:
 
 
 def placement_figure(one: Placement, pattern: Pattern, hosts: Sequence[str] | None = None) -> Figure:
-    """Draws the nodes in order: processes as squares, aggregators as rings, traffic inside and between as bars."""
+    """Draws the nodes in order, and what they send to each other.
+
+    Processes are squares and aggregators rings. An arc between two nodes is as wide as they exchange messages, and so
+    is the ring below a node for the messages inside it; the bars have the sums for each node.
+    """
     if len(one.node_set) > MAX_DRAWN_NODES:
         raise CostError(f"a picture shows at most {MAX_DRAWN_NODES} nodes, not {len(one.node_set)}")
     domain_of = {node: domain for domain, node in enumerate(one.aggregators)}
-    traffic, start = [], 0
-    for node, count in enumerate(one.node_set):
-        traffic.append(pattern.traffic(start, count, domain_of.get(node), len(one.aggregators)))
-        start += count
-    figure = _figure(max(6.0, 0.9 * len(one.node_set)), 5.0)
-    nodes, bars = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
+    starts = [0, *accumulate(one.node_set)]
+    flows = pattern.flows(starts, one.aggregators)
+    traffic = [
+        pattern.traffic(starts[node], count, domain_of.get(node), len(one.aggregators))
+        for node, count in enumerate(one.node_set)
+    ]
+    figure = _figure(max(6.0, 0.9 * len(one.node_set)), 7.0)
+    nodes, arcs, bars = figure.subplots(3, 1, sharex=True, height_ratios=[3, 3, 2])
     _draw_nodes(nodes, one, domain_of if pattern.uses_aggregators else {}, hosts)
+    _draw_flows(arcs, flows, pattern.message_unit)
     places = range(len(traffic))
+    bars.bar([x - 0.2 for x in places], [_number(of.ca) for of in traffic], 0.38, color=_INSIDE, label="ca (inside)")
     bars.bar(
-        [x - 0.2 for x in places], [_number(each.ca) for each in traffic], 0.38, color="#7a9e3b", label="ca (inside)"
-    )
-    bars.bar(
-        [x + 0.2 for x in places],
-        [_number(each.ce) for each in traffic],
-        0.38,
-        color="#7b5aa6",
+        [x + 0.2 for x in places], [_number(each.ce) for each in traffic], 0.38, color=_BETWEEN,
         label="ce (between nodes)",
-    )
+    )  # fmt: skip
     bars.set_xticks(list(places), [str(node) for node in places])
-    bars.set(xlabel="node", ylabel="messages")
+    bars.set(xlabel="node", ylabel=pattern.message_unit)
     bars.legend(fontsize=8)
     figure.suptitle(f"cost {float(one.cost):.6f} s, hot spot node {one.hot_spot}")
     return figure
+
+
+def _draw_flows(axes: Axes, flows: Sequence[Sequence[Fraction]], unit: str) -> None:
+    """The traffic: a ring for each node, an arc for each pair of nodes, the wider the more messages go both ways."""
+    from matplotlib.patches import Arc, Circle
+
+    count = len(flows)
+    both = {
+        (one, other): _number(flows[one][other] + flows[other][one])
+        for one in range(count) for other in range(one + 1, count)
+    }  # fmt: skip
+    inside = [_number(flows[node][node]) for node in range(count)]
+    most = max([*both.values(), *inside, 0.0])
+    arcs = {pair: amount for pair, amount in both.items() if amount > 0}
+    for node, amount in enumerate(inside):
+        if amount > 0:
+            ring = Circle((node, 0.0), 0.24, fill=False, edgecolor=_INSIDE, linewidth=_width(amount, most))
+            ring.set_gid(f"inside-{node}")
+            axes.add_patch(ring)
+        axes.text(node, 0.0, f"{amount:g}", ha="center", va="center", fontsize=7, color="#406010")
+    for (one, other), amount in arcs.items():
+        depth = _depth(one, other, count)
+        middle = (one + other) / 2
+        arc = Arc(
+            (middle, -0.35), other - one, 2 * depth, theta1=180, theta2=360, edgecolor=_BETWEEN,
+            linewidth=_width(amount, most), alpha=0.7,
+        )  # fmt: skip
+        arc.set_gid(f"between-{one}-{other}")
+        axes.add_patch(arc)
+        if len(arcs) <= MAX_NUMBERED_ARCS:
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+            axes.text(middle, -0.35 - depth, f"{amount:g}", ha="center", va="center", fontsize=6, bbox=box)
+    deepest = max((_depth(*pair, count) for pair in arcs), default=0.0)
+    axes.set(xlim=(-0.6, count - 0.4), ylim=(-0.65 - deepest, 0.5), yticks=[])
+    axes.set_title(f"{unit}: inside a node (rings), and between nodes in both directions (arcs)", fontsize=9)
+
+
+def _depth(one: int, other: int, count: int) -> float:
+    """How far the arc between two nodes reaches down: the farther, the longer it is."""
+    return 0.5 + 2.5 * (other - one) / max(1, count - 1)
+
+
+def _width(amount: float, most: float) -> float:
+    """The width of a line, in points: in proportion to its messages, as far as it can be seen."""
+    return max(0.4, MAX_LINE_WIDTH * amount / most)
 
 
 def _number(value: Fraction) -> float:
@@ -226,7 +278,7 @@ def _draw_nodes(axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Se
                 axes.text(x, y, str(process), ha="center", va="center", fontsize=7)
             process += 1
         if node in domain_of:
-            axes.add_patch(Circle((node, height + 0.5), 0.18, fill=False, edgecolor="#7b5aa6", linewidth=2))
+            axes.add_patch(Circle((node, height + 0.5), 0.18, fill=False, edgecolor=_BETWEEN, linewidth=2))
             axes.text(node, height + 0.5, str(domain_of[node]), ha="center", va="center", fontsize=7)
         if hosts is not None:
             axes.text(node, -0.15, hosts[node], ha="center", va="top", fontsize=7, rotation=30)

@@ -11,6 +11,7 @@ import numpy
 
 from couplet.cost.documents import MEASUREMENT, VERSION, check_document
 from couplet.cost.errors import CostError, DocumentError
+from couplet.cost.loggp import SINGLE, entry_of
 
 OUTPUT_VERSION = "1"
 MAX_PROBE_RANKS = 1 << 16
@@ -18,7 +19,8 @@ _COUNTS = ("intra_in", "intra_out", "inter_in", "inter_out")
 _NUMBER_OPTIONS = ("sub_groups", "warm_up", "repetitions")
 _TEXT_OPTIONS = ("nodes", "partners")
 _WORDS = (
-    *("couplet-probe", "option", "mpi", "process", "cores", "half_star", "hot_spot", "cells", "cell", "curve", "done"),
+    *("couplet-probe", "option", "mpi", "process", "cores", "half_star", "hot_spot", "cells", "cell", "curve"),
+    *("loggp", "done"),
 )
 
 
@@ -35,6 +37,25 @@ class Setting:
 
 
 @dataclass
+class _Loggp:
+    """The times of one way from which its latency, overhead and gap follow."""
+
+    single: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bursts: list[dict[str, Any]] = field(default_factory=list)
+
+    def take(self, words: list[str]) -> None:
+        quantity, size, messages, times = words[0], int(words[1]), int(words[2]), _times(words[3:])
+        kept = {name: times[name] for name in ("median_s", "minimum_s", "spread_s", "samples")}
+        kept["message_bytes"] = size
+        if quantity == "burst":
+            self.bursts.append({**kept, "messages": messages})
+        elif quantity in SINGLE:
+            self.single[quantity] = kept
+        else:
+            raise ValueError("quantity")
+
+
+@dataclass
 class Collector:
     """Takes the lines of couplet-probe one after the other.
 
@@ -48,6 +69,7 @@ class Collector:
     cells: list[dict[str, Any]] = field(default_factory=list)
     _document: dict[str, Any] = field(default_factory=dict)
     _curves: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _loggp: dict[str, _Loggp] = field(default_factory=dict)
     _line: int = 0
 
     @property
@@ -98,6 +120,8 @@ class Collector:
             times = _times(values[2:])
             point = {"bytes": int(values[1]), "median_s": times["median_s"], "minimum_s": times["minimum_s"]}
             self._curves.setdefault(values[0], []).append(point)
+        elif kind == "loggp":
+            self._loggp.setdefault(values[0], _Loggp()).take(values[1:])
         else:
             self.done = True
 
@@ -123,6 +147,8 @@ class Collector:
         }
         if self._curves:
             document["curves"] = [{"name": name, "points": points} for name, points in self._curves.items()]
+        if self._loggp:
+            document["loggp"] = [entry_of(name, one.single, one.bursts) for name, one in self._loggp.items()]
         check_document(document, MEASUREMENT, "couplet-probe")
         return document
 

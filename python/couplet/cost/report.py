@@ -1,14 +1,19 @@
-"""The report of a measurement: one HTML page with its pictures, which needs nothing from elsewhere."""
+"""The reports of a measurement and of a placement: one HTML page with pictures, which needs nothing from elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from couplet.cost.curves import fit_curve
 from couplet.cost.errors import DesignError
 from couplet.cost.fit import Options, fit_measurement
 from couplet.cost.measurement import Measurement
+from couplet.cost.patterns import Pattern
+from couplet.cost.placement import Placement
+from couplet.cost.tables import faster_order, loggp_rows
 from couplet.cost.tables import fitted as fitted_lines
 
 if TYPE_CHECKING:
@@ -71,16 +76,16 @@ def _cells(measurement: Measurement, size: int) -> str:
     return _table(head, rows)
 
 
-def _faster(measurement: Measurement, size: int) -> str:
-    """In how many cells which posting order was faster."""
-    cells = {name: measurement.select(name, size) for name in ("intra_first", "inter_first")}
-    seconds = [
-        {(one.intra_in, one.intra_out, one.inter_in, one.inter_out): one.median_s for one in cells[name]}
-        for name in cells
-    ]
-    both = [key for key in seconds[0] if key in seconds[1]]
-    won = [sum(seconds[one][key] < seconds[1 - one][key] for key in both) for one in (0, 1)]
-    return f"<p>Of {len(both)} cells, intra first was faster in {won[0]} and inter first in {won[1]}.</p>"
+def _loggp(measurement: Measurement) -> str:
+    """The parameters, and in a sentence for each what they mean."""
+    head, *rows = loggp_rows(measurement.loggp)
+    meaning = (
+        "L: the time on the way, which is half a round trip of 8 bytes without both overheads. o: the work of the "
+        "processor for a message, at the sender and at the receiver. g: the least time between two short messages. "
+        "1/G: the bytes in a second that long messages come to, sent one after the other. Medians; a latency below 0 "
+        "says that the work of both sides overlaps."
+    )
+    return f"<p>{escape(meaning)}</p>\n{_table(head, rows)}"
 
 
 def report(measurement: Measurement, options: Options | None = None) -> str:
@@ -99,10 +104,28 @@ def report(measurement: Measurement, options: Options | None = None) -> str:
             parts.append(f"<pre>{escape(chr(10).join(fitted_lines(fitted)))}</pre>")
         except DesignError as error:
             parts.append(f"<p>No model: {escape(str(error))}.</p>")
-        parts += [_faster(measurement, size), _cells(measurement, size)]
+        parts += [f"<p>{escape(faster_order(measurement, size))}</p>", _cells(measurement, size)]
     if measurement.curves:
         curves = [fit_curve(points, options.statistic) for points in measurement.curves]
         parts += ["<h2>One message</h2>", _picture(curve_figure(measurement, curves, options.statistic))]
+    if measurement.loggp:
+        parts += ["<h2>Latency, overhead and gap (LogGP)</h2>", _loggp(measurement)]
     rows = [[one["rank"], one["node"], one["host"], one.get("core", "")] for one in measurement.document["processes"]]
     parts += ["<h2>Where the processes were</h2>", _table(["rank", "node", "host", "core"], rows)]
     return _PAGE.format(title=escape(f"Communication costs of {measurement.machine}"), body="\n".join(parts))
+
+
+def placement_report(
+    lines: Sequence[str], figure: Figure, one: Placement, pattern: Pattern, hosts: Sequence[str] | None
+) -> str:
+    """Returns the page of a placement: what was printed, the picture, and the messages from node to node."""
+    names = [str(node) if hosts is None else f"{node} ({hosts[node]})" for node in range(len(one.node_set))]
+    flows = pattern.flows([0, *accumulate(one.node_set)], one.aggregators)
+    rows = [[name, *(f"{float(amount):g}" for amount in row)] for name, row in zip(names, flows, strict=True)]
+    parts = [
+        f"<pre>{escape(chr(10).join(lines))}</pre>",
+        _picture(figure),
+        f"<h2>From node to node, in {escape(pattern.message_unit)}</h2>",
+        _table(["from / to", *names], rows),
+    ]
+    return _PAGE.format(title=escape(f"Placement of {pattern.describe()}"), body="\n".join(parts))

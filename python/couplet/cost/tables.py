@@ -8,6 +8,8 @@ from fractions import Fraction
 
 from couplet.cost.directions import Directions
 from couplet.cost.fit import Fitted
+from couplet.cost.loggp import LogGP
+from couplet.cost.measurement import Measurement
 from couplet.cost.model import ORDERS, Fit, Piece
 from couplet.cost.placement import Placement, Result
 from couplet.cost.prediction import Iterations, OrderCost, Prediction, rank
@@ -102,6 +104,37 @@ def placement(result: Result, order: str | None = None) -> list[str]:
     for name in ORDERS:
         lines += _placement(name, result.orders[name], result.given[name])
     return [*lines, f"chosen: {order or result.chosen}"]
+
+
+def faster_order(measurement: Measurement, message_bytes: int) -> str:
+    """Returns a sentence: in how many cells of a message size which posting order was faster, and by how much."""
+    cells = [measurement.select(name, message_bytes) for name in ORDERS]
+    seconds = [
+        {(one.intra_in, one.intra_out, one.inter_in, one.inter_out): one.median_s for one in each} for each in cells
+    ]
+    # A cell without messages of both kinds is the same in either order.
+    both = [key for key in seconds[0] if key in seconds[1] and key[0] + key[1] and key[2] + key[3]]
+    if not both:
+        return f"Messages of {message_bytes} bytes: no cell has messages of both kinds, so there is one order only."
+    won = [sum(seconds[one][key] < seconds[1 - one][key] for key in both) for one in (0, 1)]
+    sums = [sum(each[key] for key in both) for each in seconds]
+    names = [name.replace("_", " ") for name in ORDERS]
+    counts = f"{names[0]} was faster in {won[0]} and {names[1]} in {won[1]} of {len(both)} cells with both kinds"
+    better = 0 if sums[0] <= sums[1] else 1
+    by = 100.0 * (1.0 - sums[better] / sums[1 - better]) if sums[1 - better] > 0.0 else 0.0
+    end = "together both take the same time" if by < 0.05 else f"together {names[better]} took {by:.1f} % less time"
+    return f"Messages of {message_bytes} bytes: {counts}; {end}."
+
+
+def loggp_rows(ways: Sequence[LogGP]) -> list[list[str]]:
+    """Returns a table of the parameters, its head first."""
+    rows = [["way", "L us", "o us", "o of sender us", "o of receiver us", "g us", "G ns/byte", "1/G GB/s"]]
+    for one in ways:
+        times = (one.latency_s, one.overhead_s, one.send_overhead_s, one.receive_overhead_s, one.gap_s)
+        per_byte = one.gap_per_byte_s
+        rate = f"{1e-9 / per_byte:.3f}" if per_byte > 0.0 else "-"
+        rows.append([one.name, *(f"{1e6 * time:.3f}" for time in times), f"{1e9 * per_byte:.4f}", rate])
+    return rows
 
 
 def _interval(piece: Piece, name: str) -> str:

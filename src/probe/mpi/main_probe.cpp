@@ -10,6 +10,7 @@
 
 #include "probe/design.hpp"
 #include "probe/mpi/exchange.hpp"
+#include "probe/mpi/loggp.hpp"
 #include "probe/mpi/options.hpp"
 
 namespace {
@@ -198,6 +199,21 @@ void measure_curve(const World& world, const Options& options, const char* name,
   }
 }
 
+// What one message costs inside a node and between nodes, as far as there are partners.
+void measure_ways(const World& world, const Options& options, const Star& star) {
+  if (options.curve_bytes.empty()) {
+    return;
+  }
+  if (!star.intra.empty()) {
+    measure_curve(world, options, "intra", star.hot_spot, star.intra.front());
+    measure_loggp(world.rank, options, "intra", star.hot_spot, star.intra.front());
+  }
+  if (!star.inter.empty()) {
+    measure_curve(world, options, "inter", star.hot_spot, star.inter.front());
+    measure_loggp(world.rank, options, "inter", star.hot_spot, star.inter.front());
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -231,12 +247,7 @@ int main(int count, char** words) {
     }
   }
   measure_cells(world, options, stars, half_star);
-  if (!stars[0].intra.empty()) {
-    measure_curve(world, options, "intra", stars[0].hot_spot, stars[0].intra.front());
-  }
-  if (!stars[0].inter.empty()) {
-    measure_curve(world, options, "inter", stars[0].hot_spot, stars[0].inter.front());
-  }
+  measure_ways(world, options, stars[0]);
   if (world.rank == 0) {
     std::printf("done\n");
   }

@@ -1,0 +1,134 @@
+"""Records of exchanges: what is added up, and every way in which they can be wrong. Real runs: tests/universe."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from couplet.cost import CostError, Matrix, read_recorded
+
+PROGRAMS = [{"name": "ocean", "size": 2, "first_rank": 0}, {"name": "ice", "size": 1, "first_rank": 2}]
+
+
+def record(rank: int, sends: dict[int, tuple[int, int]], **changed: Any) -> dict[str, Any]:
+    """What a rank has written; ``sends``: for each peer messages and bytes."""
+    entries = [
+        {"rank": peer, "plan_bytes": 100, "messages": count, "bytes": size} for peer, (count, size) in sends.items()
+    ]
+    return {
+        "schema": "couplet.exchange.record", "version": 1, "run": "00ff", "rank": rank, "programs": PROGRAMS,
+        "title": "halo 'eta'", "exchange": "eta", "members": [[0, 3]], "method": "mapped", "rounds": 10,
+        "sends": entries, **changed,
+    }  # fmt: skip
+
+
+def write(folder: Path, *records: dict[str, Any]) -> Path:
+    for one in records:
+        with (folder / f"exchanges.{one['rank']}.jsonl").open("a") as file:
+            file.write(json.dumps(one) + "\n")
+    return folder
+
+
+RING = (record(0, {1: (10, 500)}), record(1, {2: (10, 600)}), record(2, {0: (10, 700)}))
+
+
+def test_messages_and_bytes_are_those_of_a_round(tmp_path: Path) -> None:
+    found = read_recorded(write(tmp_path, *RING))
+    assert found.messages.tolist() == [[0, 10, 0], [0, 0, 10], [10, 0, 0]]
+    pattern = found.pattern()
+    assert isinstance(pattern, Matrix)
+    assert (pattern.traffic(0, 2, None, 1).ca, pattern.traffic(0, 2, None, 1).ce) == (1, 2)
+    by_bytes = found.pattern(unit_bytes=10)
+    assert (by_bytes.traffic(0, 2, None, 1).ca, by_bytes.traffic(0, 2, None, 1).ce) == (5, 13)
+    assert by_bytes.flows([0, 2, 3], (0, 1)) == [[5, 6], [7, 0]]
+
+
+def test_an_exchange_of_each_tenth_round_counts_a_tenth(tmp_path: Path) -> None:
+    rare = {"title": "halo 'ice'", "exchange": "ice", "rounds": 1, "members": [[0, 2]]}
+    folder = write(tmp_path, *RING, record(0, {1: (1, 80)}, **rare), record(1, {0: (1, 80)}, **rare))
+    found = read_recorded(folder)
+    assert (found.rounds, found.titles) == (10, ("halo 'eta'", "halo 'ice'"))
+    assert found.pattern().traffic(1, 1, None, 1).ce == Fraction(22, 10)
+    assert found.pattern().describe() == "2 exchanges of 3 processes as recorded (messages, one round of 10)"
+
+
+def test_an_exchange_that_was_opened_twice_adds_up(tmp_path: Path) -> None:
+    found = read_recorded(write(tmp_path, *RING, *RING))
+    assert found.rounds == 20
+    assert found.pattern().traffic(0, 2, None, 1).ce == 2
+
+
+def test_exchanges_of_one_name_in_two_groups_are_two(tmp_path: Path) -> None:
+    """Rank 1 is in both, and has made ten rounds of either, and not twenty of one."""
+    left, right = {"members": [[0, 2]]}, {"members": [[1, 2]]}
+    lines = [record(0, {1: (10, 1)}, **left), record(1, {0: (10, 1)}, **left)]
+    lines += [record(1, {2: (10, 1)}, **right), record(2, {1: (10, 1)}, **right)]
+    found = read_recorded(write(tmp_path, *lines))
+    assert found.rounds == 10
+    assert found.pattern().traffic(1, 1, None, 1).ce == 4
+
+
+def test_one_program_counts_its_own_ranks(tmp_path: Path) -> None:
+    found = read_recorded(write(tmp_path, *RING), program="ocean")
+    assert (found.process_count, found.messages.tolist()) == (2, [[0, 10], [0, 0]])
+    assert found.notes == ["10 messages to ranks of other programs are left out"]
+    assert read_recorded(tmp_path, program="ice").process_count == 1
+
+
+def test_a_file_of_all_lines_is_read_as_well(tmp_path: Path) -> None:
+    (tmp_path / "all").write_text("\n\n".join(json.dumps(one) for one in RING))
+    assert read_recorded(tmp_path / "all").rounds == 10
+
+
+REPORT = {"name": "flow", "rank": 0, "rounds": 5, "peers": [{"rank": 1, "sent_messages": 5, "sent_bytes": 40}]}
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ((), "holds no records; run the programs with COUPLET_EXCHANGE_RECORD"),
+        (("[1]",), r"all:1: has to be an object, the record of an exchange on one line"),
+        (('{"a": 1',), r"all:1:1: is not JSON"),
+        (('{"a": 1}',), "is neither a record of an exchange nor a report of coalesced rounds"),
+        ((record(0, {}, version=2),), "schema version 2 of couplet.exchange.record is not known"),
+        ((record(0, {}, rounds=-1),), "rounds has to be at least 0, not -1"),
+        ((record(0, {1: (-1, 0)}),), r"sends\[0\].messages has to be at least 0, not -1"),
+        ((record(3, {}),), "names rank 3, and its programs have 3 ranks together"),
+        ((record(0, {7: (1, 1)}),), "names rank 7, and its programs have 3 ranks together"),
+        ((record(0, {}, members=[[0, 1], [2, 5]]),), "names rank 6, and its programs have 3 ranks together"),
+        ((record(0, {}, members=[[0]]),), r"members\[0\] needs at least 2 entries, and has 1"),
+        ((record(0, {}, members=[[1, 2]]),), "rank 0 is no member of its exchange"),
+        ((RING[0], record(1, {}, run="0100"), RING[2]), r"has records of 2 runs \(00ff, 0100\)"),
+        ((RING[0], record(1, {}, programs=PROGRAMS[:1])), "do not name the same programs"),
+        ((RING[0], RING[2]), "rank 1 has recorded nothing of halo 'eta'; copy the files of all nodes"),
+        ((RING[0], REPORT), "has records of exchanges and reports of coalesced rounds; give one kind"),
+        ((REPORT,), "rank 1 has recorded nothing of coalesce 'flow'"),
+        ((REPORT | {"rounds": 1.5},), "its ranks and counts have to be whole numbers of at least 0"),
+        ((REPORT | {"peers": [{"rank": 1}]},), "is neither a record of an exchange nor a report"),
+        ((REPORT | {"peers": 5},), "is neither a record of an exchange nor a report"),
+        ((record(0, {}, members=[[0, 1]], programs=[{"name": "big", "size": 5000, "first_rank": 0}]),),
+         "has 5000 processes; at most 4096 are read"),
+    ],
+)  # fmt: skip
+def test_damaged_records_are_named(tmp_path: Path, lines: tuple[str | dict[str, Any], ...], says: str) -> None:
+    file = tmp_path / "all"
+    file.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    with pytest.raises(CostError, match=says):
+        read_recorded(file)
+
+
+def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(CostError, match=r"has no file exchanges\.\*\.jsonl; the programs write them"):
+        read_recorded(tmp_path)
+    folder = write(tmp_path, *RING)
+    with pytest.raises(CostError, match='--program "air" is none of its programs: ocean, ice'):
+        read_recorded(folder, program="air")
+    with pytest.raises(CostError, match="--exchange \"halo 'u'\" was not recorded; there are: halo 'eta'"):
+        read_recorded(folder, exchange="halo 'u'")
+    (tmp_path / "reports").write_text(json.dumps(REPORT))
+    with pytest.raises(CostError, match="--program ocean: reports of coalesced rounds do not name programs"):
+        read_recorded(tmp_path / "reports", program="ocean")
