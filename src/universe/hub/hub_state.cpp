@@ -23,6 +23,13 @@ std::string waiting_also_for(const std::string& missing, const std::string& more
   return (missing.empty() ? "waiting for " : missing + ", and for ") + more;
 }
 
+std::string doubtful_rank(std::size_t rank, const std::string& program, double patience_s) {
+  return fmt::format(
+      "rank {} of program '{}', which has no connection to the hub: it is not known yet whether its process lives (it "
+      "counts as lost after {:g} s, setting connection_patience_s)",
+      rank, program, patience_s);
+}
+
 }  // namespace
 
 HubState::HubState(HubSettings settings)
@@ -157,12 +164,8 @@ void HubState::tick(std::uint64_t now_ns) {
                           ? entering_.rank_in_doubt(client.place.program, seats_, absences_)
                           : std::nullopt;
     if (rank) {
-      return waiting_also_for(
-          programs,
-          fmt::format("rank {} of program '{}', which has no connection to the hub: it is not known yet "
-                      "whether its process lives (it counts as lost after {:g} s, setting "
-                      "connection_patience_s)",
-                      *rank, seats_.program(client.place.program).spec.name, settings_.connection_patience_s));
+      const auto& name = seats_.program(client.place.program).spec.name;
+      return waiting_also_for(programs, doubtful_rank(*rank, name, settings_.connection_patience_s));
     }
     return programs.empty() ? "waiting for this process itself to name its node and its address" : programs;
   };
