@@ -1,0 +1,23 @@
+"""The checker of chaos runs judges what calls say of other processes."""
+
+from __future__ import annotations
+
+import pytest
+from histories_of_chaos import MS, call, good_run, kinds, life_of
+
+from chaos.check import check
+
+CLOSED = "program 'pong' rank 0 (universe rank 3) on host a has closed before the task was done"
+
+
+@pytest.mark.parametrize(("closes_ms", "accused"), [(240, False), (260, True), (None, True)])
+def test_a_process_that_closes_its_tasks_answers_none(closes_ms: int | None, accused: bool) -> None:
+    """Chaos seed 1501086: the coupler's time was over while the requester waited, and it lived on."""
+    run = good_run()
+    waiting = call("task_wait", 200, 250, "ERROR_PEER_LOST", CLOSED, timeout=5.0)
+    life_of(run, "ping").calls.insert(-1, waiting)
+    pong = life_of(run, "pong")
+    if closes_ms is not None:
+        pong.calls.insert(-1, call("close_tasks", closes_ms, closes_ms + 1))
+    assert all(each.begin_ns > 260 * MS for each in pong.calls if each.name == "leave")
+    assert ("living-declared-dead" in kinds(check(run))) == accused
