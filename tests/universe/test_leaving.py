@@ -37,3 +37,26 @@ def test_a_receive_from_a_process_that_left_before_the_receiver_joined(make_worl
     receive = "universe.group.Recv(np.zeros(1), universe.find_rank('ocean'), timeout=100)"
     again.refused(receive, "PEER_LOST", "program 'ocean' rank 0", "has left")
     again.leave(other)
+
+
+def test_a_member_that_leaves_after_its_part_of_a_collective_call(make_world: Callable[..., World]) -> None:
+    """Its answer to the first call of the group comes together with its leaving, to a member that computes."""
+    world = make_world("guest:3")
+    guests = [Guest(world, "guest", rank, 3, COUPLET_LINKS="self,tcp") for rank in range(3)]
+    first, root, last = (guest.ready() for guest in guests)
+    for guest in guests:
+        guest.say("universe.group.barrier(timeout=100)")  # makes the connections
+    for guest in guests:
+        assert guest.hear() == "is None"
+        guest.get("part = np.arange(3.0)")
+        guest.get("trio = universe.create_group('trio', [0, 1, 2])")
+    last.get("request = trio.ireduce(part, 'sum', 1)")
+    last.refused("universe.group.Recv(np.zeros(1), 1, tag=7, timeout=1)", "TIMEOUT")
+    root.say("trio.reduce(part, 'sum', 1, timeout=100).tolist()")
+    first.get("trio.reduce(part, 'sum', 1, timeout=100)")
+    first.leave()
+    last.get("request.wait(timeout=100)")
+    assert root.hear() == "is [0.0, 3.0, 6.0]"
+    root.leave(last)
+
+
