@@ -52,7 +52,8 @@ TEST(Leaving, AfterTheOwnPartOfAReduceHarmsNobody) {
           for (const int late : {-1, 0, size - 1}) {
             if (late >= 0 && round > 0) continue;
             reduce_and_leave(kind, {.size = size, .count = count, .root = round % size, .late = late});
-            if (::testing::Test::HasFailure()) FAIL() << "size " << size << " count " << count << " late " << late << " round " << round;
+            if (::testing::Test::HasFailure())
+              FAIL() << "size " << size << " count " << count << " late " << late << " round " << round;
           }
         }
       }
