@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 
+import pytest
 from launching import World
+from namespaces import ADDRESSES, Namespaces, make_namespaces
 from quartet import Guest
 
 
@@ -60,3 +63,41 @@ def test_a_member_that_leaves_after_its_part_of_a_collective_call(make_world: Ca
     root.leave(last)
 
 
+def make_slow(hosts: Namespaces) -> None:
+    """The first cable carries 1 MB/s in each direction. Skips aloud if that cannot be had."""
+    for side in hosts.keepers:
+        shape = "tc qdisc add dev cable0 root tbf rate 8mbit burst 16kb limit 200kb"
+        try:
+            hosts.run(side, *shape.split())
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"a cable cannot be made slow here (tc, sch_tbf): {getattr(error, 'stderr', error)}")
+
+
+@pytest.fixture
+def hosts() -> Iterator[Namespaces]:
+    namespaces = make_namespaces()
+    yield namespaces
+    namespaces.close()
+
+
+def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[..., World], hosts: Namespaces) -> None:
+    """The receiver makes no call meanwhile, so that most of it waits in the system of a process that has ended."""
+    make_slow(hosts)
+    world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
+    guests = [
+        Guest(world, "guest", rank, 2, prefix=hosts.prefix(side), COUPLET_LINKS="self,tcp", COUPLET_NODE=f"node{rank}")
+        for rank, side in enumerate(("left", "right"))
+    ]
+    first, second = (guest.ready() for guest in guests)
+    for guest in guests:
+        guest.say("universe.group.barrier(timeout=100)")
+    for guest in guests:
+        assert guest.hear() == "is None"
+    first.get("many = [universe.group.Isend(np.full(65_000, number, 'u1'), 1) for number in range(12)]")
+    first.leave()
+    second.get("found = np.zeros(65_000, 'u1')")
+    for number in range(12):
+        second.get("universe.group.Recv(found, 0, timeout=100)")
+        assert second.get(f"bool((found == {number}).all())") == "True"
+    second.refused("universe.group.Recv(found, 0, timeout=100)", "PEER_LOST", "program 'guest' rank 0", "has left")
+    second.leave()
