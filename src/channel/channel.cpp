@@ -5,19 +5,16 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "channel/goodbye.hpp"
 #include "channel/raised_flag.hpp"
 #include "channel/receipt_slot.hpp"
+#include "channel/verify.hpp"
 
 namespace couplet::channel {
 
 namespace {
 
 const link::LaneTraits opening_traits{.name = "opening", .largest_payload = 16U << 10, .eager_bytes = 16U << 10};
-
-[[nodiscard]] bool is_break(Code code) noexcept {
-  return code == Code::peer_lost || code == Code::system || code == Code::end || code == Code::no_space ||
-         code == Code::limit;
-}
 
 }  // namespace
 
@@ -50,6 +47,11 @@ void Channel::attach(std::unique_ptr<link::Lane> lane) {
   if (state_ == ChannelState::failed) {
     answer_resuming_peer(*lane);
     return;
+  }
+  for (const auto& slot : sender_.slots()) {
+    if (slot->stage == LaneStage::retiring && lanes_.size() == max_lanes) {
+      lose_lane(*slot, {Code::limit, "there is room for so many lanes only"});
+    }
   }
   if (has_lost_lanes() && !polling_) {
     release_lanes();
@@ -103,15 +105,34 @@ void Channel::lanes_changed() noexcept {
   }
 }
 
+// Retiring lanes alone do not keep the channel open: they end with the last lane that serves.
 void Channel::lose_lane(LaneSlot& slot, const Status& why) {
   broken_why_ = why.within(fmt::format("{} over {}", peer_name_, slot.lane->traits().name));
-  sender_.lose(slot);
+  sender_.give_up(slot, LaneStage::lost);
+  receipts_.lane_lost(next_receive_);
   lanes_changed();
   state_ = live_lanes_ == 0 ? ChannelState::broken : state_;
-  if (placement_.lane == slot.id) {
-    placement_.lane = Retention::no_lane;
+  if (placement_.end(slot.id)) {
     handlers_[placement_.header.kind >> 4]->unplaced(*this, placement_.header);
   }
+  if (serving(sender_.slots()) == 0) {
+    for (const auto& other : sender_.slots()) {
+      if (other->stage == LaneStage::retiring) {
+        lose_lane(*other, why);
+      }
+    }
+  }
+}
+
+// The frame that is due arrives over the polled lane. A lane that the peer has given up must no longer write into the
+// handler's memory. Returns false if the channel has broken.
+bool Channel::lose_stale_lane() {
+  for (const auto& slot : sender_.slots()) {
+    if (placement_.is_over_another(polled_->id) && placement_.lane == slot->id) {
+      lose_lane(*slot, {Code::peer_lost, "the peer has sent again what it had begun to send over this lane"});
+    }
+  }
+  return state_ == ChannelState::open;
 }
 
 void Channel::break_lanes(const Status& why, const link::Lane* only) {
@@ -119,7 +140,15 @@ void Channel::break_lanes(const Status& why, const link::Lane* only) {
     return;
   }
   for (const auto& slot : sender_.slots()) {
-    if (slot->session && slot->stage != LaneStage::lost && (only == nullptr || slot->lane == only)) {
+    if (!slot->session || slot->stage == LaneStage::lost || (only != nullptr && slot->lane != only)) {
+      continue;
+    }
+    const bool may_retire = slot->works() && slot->stage == LaneStage::working && lanes_.size() < max_lanes;
+    if (only != nullptr && may_retire && serving(sender_.slots()) > 1) {
+      sender_.give_up(*slot, LaneStage::retiring);
+      receipts_.lane_lost(next_receive_);
+      slot->lane->shut();
+    } else {
       lose_lane(*slot, why);
     }
   }
@@ -130,7 +159,7 @@ void Channel::release_lanes() noexcept {
   COUPLET_ASSERT(!polling_ && (told_ || has_lost_lanes()));
   for (const auto& slot : sender_.slots()) {
     if (told_ && slot->stage != LaneStage::lost) {
-      sender_.lose(*slot);
+      sender_.give_up(*slot, LaneStage::lost);
     }
     if (slot->stage == LaneStage::lost) {
       std::erase_if(lanes_, [&slot](const auto& lane) { return lane.get() == slot->lane; });
@@ -165,7 +194,7 @@ void Channel::answer_resuming_peer(link::Lane& lane) {
     const wire::SessionImage image = session_image();
     Sender::fill_for(slot, header, image, 0, 0);
     if (lane.push(header, image, 0) == static_cast<std::int64_t>(wire::frame_header_bytes + image.size())) {
-      say_goodbye(slot);
+      end_lane(slot);
     }
   }
   lane.shut();
@@ -215,7 +244,7 @@ void Channel::send(Outgoing& outgoing) {
     return;
   }
   sender_.append(outgoing);
-  if (state_ == ChannelState::open) {
+  if (state_ == ChannelState::open && !lanes_shut_) {
     sender_.drain();
   }
   if (sender_.busy()) {
@@ -231,10 +260,15 @@ void Channel::shut() noexcept {
   end_.header.first = session_ == 0 ? 0 : next_receive_;  // acknowledges what the peer has sent so far
   sender_.close();
   sender_.append(end_);
-  if (state_ == ChannelState::open) {
+  if (state_ == ChannelState::open && !lanes_shut_) {
     sender_.drain();
   }
   want_poll();
+}
+
+void Channel::mute() noexcept {
+  lanes_shut_ = true;
+  sender_.close();
 }
 
 void Channel::ask_acknowledgement() noexcept {
@@ -249,36 +283,18 @@ void Channel::acknowledge() noexcept {
   }
 }
 
-void Channel::give_receipt() {
-  if (LaneSlot* const slot = slot_for_receipt(sender_)) {
-    sender_.post(*slot, receipts_.take(next_receive_), {});
-  }
-}
-
 // ---- receiving ------------------------------------------------------------------------------------------------------
-
-Status Channel::verify(const wire::FrameHeader& header, std::span<const std::byte> payload) const {
-  COUPLET_TRY(wire::verify_header(header));
-  if (polled_->lane->traits().checked && (header.flags & wire::frame_checked) == 0) {
-    return couplet::fail(Code::protocol, "a frame has come without the check sum that this link demands");
-  }
-  COUPLET_TRY(wire::verify_payload(header, payload));
-  if (session_ == 0 && (header.flags & wire::frame_acknowledge) != 0) {
-    return couplet::fail(Code::protocol, "a frame asks for an acknowledgement, but the connection has no sessions");
-  }
-  return {};
-}
 
 std::byte* Channel::place(const wire::FrameHeader& header) {
   FrameHandler* const handler = handlers_[header.kind >> 4];
   const bool checked = polled_->lane->traits().checked;
   if (state_ != ChannelState::open || handler == nullptr || header.sequence != due() ||
       (header.flags & wire::frame_payload_checked) != 0 || (checked && (header.flags & wire::frame_checked) == 0) ||
-      (polled_->session && polled_->stage != LaneStage::working) || !wire::verify_header(header).ok()) {
+      !polled_->takes_frames() || !wire::verify_header(header).ok()) {
     return nullptr;  // arrived() reports what is wrong, if anything is
   }
   try {
-    std::byte* const memory = handler->place(*this, header);
+    std::byte* const memory = lose_stale_lane() ? handler->place(*this, header) : nullptr;
     if (memory != nullptr && polled_->session) {
       placement_ = {.lane = polled_->id, .header = header};
     }
@@ -318,8 +334,8 @@ bool Channel::arrived(const wire::FrameHeader& header, std::span<const std::byte
 }
 
 bool Channel::arrived_checked(const wire::FrameHeader& header, std::span<const std::byte> payload) {
-  placement_.lane = placement_.lane == polled_->id ? Retention::no_lane : placement_.lane;
-  if (const Status status = verify(header, payload); !status.ok()) {
+  placement_.end(polled_->id);
+  if (const Status status = verify(header, payload, *polled_, session_ != 0); !status.ok()) {
     fail_here(status.code(), status.text());
     return false;
   }
@@ -327,18 +343,28 @@ bool Channel::arrived_checked(const wire::FrameHeader& header, std::span<const s
       header.kind == wire::channel_acknowledge) {
     return take_notice(header, payload);
   }
-  if (polled_->session && polled_->stage != LaneStage::working) {
+  if (!polled_->takes_frames()) {
     fail_here(Code::protocol, "a numbered frame arrived before the session frame");
     return false;
   }
   if (const auto ahead = static_cast<std::int32_t>(header.sequence - due()); ahead != 0) {
     return arrived_out_of_order(header, payload, ahead);
   }
-  if (!deliver(header, payload)) {
+  if (!lose_stale_lane() || !deliver(header, payload)) {
     return false;
   }
   receipts_.arrived(header, payload.size(), next_receive_);
-  return reorder_.empty() || deliver_reordered();
+  while (!reorder_.empty()) {
+    const auto frame = reorder_.take(next_receive_);
+    if (!frame) {
+      break;
+    }
+    if (!deliver(frame->header, frame->payload)) {
+      return false;
+    }
+    receipts_.arrived(frame->header, frame->payload.size(), next_receive_);
+  }
+  return true;
 }
 
 bool Channel::arrived_out_of_order(const wire::FrameHeader& header, std::span<const std::byte> payload,
@@ -364,16 +390,6 @@ bool Channel::arrived_out_of_order(const wire::FrameHeader& header, std::span<co
   return state_ == ChannelState::open;
 }
 
-bool Channel::deliver_reordered() {
-  while (const auto frame = reorder_.take(next_receive_)) {
-    if (!deliver(frame->header, frame->payload)) {
-      return false;
-    }
-    receipts_.arrived(frame->header, frame->payload.size(), next_receive_);
-  }
-  return true;
-}
-
 // Takes a frame of the channel itself that is not numbered.
 bool Channel::take_notice(const wire::FrameHeader& header, std::span<const std::byte> payload) {
   if (header.kind == wire::channel_failed) {
@@ -396,7 +412,7 @@ bool Channel::take_notice(const wire::FrameHeader& header, std::span<const std::
 
 Status Channel::take_session(std::span<const std::byte> payload) {
   LaneSlot& slot = *polled_;
-  if (!slot.session || slot.stage == LaneStage::working) {
+  if (slot.takes_frames()) {
     return couplet::fail(Code::protocol, "a session frame arrived that is not the first frame of its lane");
   }
   COUPLET_TRY_VALUE(const wire::SessionNotice notice, wire::decode_session(payload));
@@ -465,8 +481,9 @@ bool Channel::arrived_from_channel(const wire::FrameHeader& header, std::span<co
     }
   }
   if (state_ == ChannelState::open && !lanes_shut_) {
-    if (session_ != 0 && receipts_.due()) {
-      give_receipt();
+    LaneSlot* const slot = session_ != 0 && receipts_.due() ? slot_for_receipt(sender_) : nullptr;
+    if (slot != nullptr) {
+      sender_.post(*slot, receipts_.take(next_receive_), {});
     }
     if (sender_.busy()) {
       work += sender_.drain();
@@ -502,7 +519,7 @@ bool Channel::ready() const noexcept {
     return state_ == ChannelState::failed && !told_;
   }
   const bool receipt_waits = session_ != 0 && receipts_.due() && slot_for_receipt(sender_) != nullptr;
-  return sender_.ready() || (end_sent_ && !lanes_shut_) || receipt_waits ||
+  return (!lanes_shut_ && (sender_.ready() || end_sent_ || receipt_waits)) ||
          std::any_of(sender_.slots().begin(), sender_.slots().end(), [](const auto& slot) {
            return slot->stage != LaneStage::lost && (slot->push_failed || slot->lane->readable());
          });
@@ -544,30 +561,14 @@ void Channel::lane_ended(LaneSlot& slot) {
   }
 }
 
-// Tells the peer why there will be nothing further, if a frame can be sent now.
-void Channel::say_goodbye(LaneSlot& slot) {
-  if (!slot.idle() || slot.push_failed || slot.stage == LaneStage::lost || end_sent_ || peer_failed_) {
-    return;
+void Channel::end_lane(LaneSlot& slot) {
+  if (!end_sent_ && !peer_failed_) {
+    say_goodbye(slot, {.why = failure_,
+                       .has_session = session_ != 0,
+                       .peer_ended = peer_ended_,
+                       .received = next_receive_,
+                       .next_number = sender_.next_number()});
   }
-  const bool resumable = session_ != 0 && slot.lane->traits().may_break;
-  if (failure_.code() == Code::peer_lost && !resumable) {
-    return;
-  }
-  const std::string text = failure_.code() == Code::end ? "" : failure_.text().substr(0, wire::max_reason_bytes);
-  const auto reason = std::as_bytes(std::span(text));
-  wire::FrameHeader header;
-  std::uint64_t number = 0;
-  if (peer_ended_ && resumable) {
-    header.kind = wire::channel_acknowledge;  // acknowledges the peer's goodbye
-    header.first = next_receive_;
-  } else if (failure_.code() == Code::end) {
-    header.kind = wire::channel_end;
-    number = sender_.next_number();
-  } else {
-    header.kind = wire::channel_failed;
-  }
-  Sender::fill_for(slot, header, reason, number, 0);
-  static_cast<void>(slot.lane->push(header, reason, 0));
 }
 
 void Channel::shut_lanes() noexcept {
@@ -582,7 +583,7 @@ void Channel::shut_lanes() noexcept {
 void Channel::settle() {
   if (!lanes_shut_) {
     for (const auto& slot : sender_.slots()) {
-      say_goodbye(*slot);
+      end_lane(*slot);
     }
     shut_lanes();
   }

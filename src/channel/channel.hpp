@@ -19,6 +19,7 @@
 
 #include "base/status.hpp"
 #include "channel/outgoing.hpp"
+#include "channel/placement.hpp"
 #include "channel/receipts.hpp"
 #include "channel/reorder.hpp"
 #include "channel/sender.hpp"
@@ -112,7 +113,9 @@ class Channel final : private link::FrameReceiver {
   void attach(std::unique_ptr<link::Lane> lane);
   // The peer has lost the lanes of this channel, although they seem whole here: the channel breaks. Does nothing if the
   // channel cannot resume.
-  // only: this lane alone is lost.
+  // only: this is about one lane. If others serve, it retires: it is shut, and what was sent over it is sent again over
+  // the others, but what has arrived over it, or is on the way, is still taken, since the peer would send that again in
+  // its next call only.
   void break_lanes(const Status& why, const link::Lane* only = nullptr);
   [[nodiscard]] bool may_resume() const noexcept { return session_ != 0; }
   // The channel is open, but the peer has not yet said over the new lane which frames it has received.
@@ -156,6 +159,9 @@ class Channel final : private link::FrameReceiver {
   // `end`, and the handlers here when the peer has answered. The end of either side ends the channel for both. To be
   // sure that the peer has received everything, poll until state() is failed before you destroy the channel.
   void shut() noexcept;
+  // The peer has ended, and what it sent before is still arriving. From now on nothing is sent, not even an
+  // acknowledgement: the peer's system would answer it by a reset, which destroys what is on its way.
+  void mute() noexcept;
   [[nodiscard]] bool shutting() const noexcept { return shutting_; }
   [[nodiscard]] const std::vector<std::unique_ptr<link::Lane>>& lanes() const noexcept { return lanes_; }
   [[nodiscard]] const Sender& sender() const noexcept { return sender_; }
@@ -171,12 +177,6 @@ class Channel final : private link::FrameReceiver {
   [[nodiscard]] bool settled() const noexcept { return told_; }
 
  private:
-  // Memory of a handler that a lane is filling now.
-  struct Placement {
-    std::uint32_t lane = Retention::no_lane;
-    wire::FrameHeader header;
-  };
-
   std::byte* place(const wire::FrameHeader& header) override;
   bool arrived(const wire::FrameHeader& header, std::span<const std::byte> payload) override;
 
@@ -187,23 +187,21 @@ class Channel final : private link::FrameReceiver {
   bool deliver(const wire::FrameHeader& header, std::span<const std::byte> payload);
   bool arrived_checked(const wire::FrameHeader& header, std::span<const std::byte> payload);
   bool arrived_out_of_order(const wire::FrameHeader& header, std::span<const std::byte> payload, std::int32_t ahead);
-  bool deliver_reordered();
-  [[nodiscard]] Status verify(const wire::FrameHeader& header, std::span<const std::byte> payload) const;
   bool take_notice(const wire::FrameHeader& header, std::span<const std::byte> payload);
   bool arrived_from_channel(const wire::FrameHeader& header, std::span<const std::byte> payload);
   Status take_session(std::span<const std::byte> payload);
 
   int poll_lanes(int budget);
   void shut_lanes() noexcept;
-  void give_receipt();
   [[nodiscard]] wire::SessionImage session_image() const noexcept;
   void lane_ended(LaneSlot& slot);
   void lose_lane(LaneSlot& slot, const Status& why);
+  bool lose_stale_lane();
   void lanes_changed() noexcept;
   void answer_resuming_peer(link::Lane& lane);
   void fail_here(Code code, std::string_view text);
   void fail_without_memory() noexcept;
-  void say_goodbye(LaneSlot& slot);
+  void end_lane(LaneSlot& slot);
   void settle();
 
   std::uint64_t next_receive_ = 0;        // number of numbered frames that have arrived

@@ -54,6 +54,11 @@ class Receipts {
   }
   // The peer's session frame has arrived. An earlier request to acknowledge may be lost, so it may be sent again.
   void resumed() noexcept { asked_ = 0; }
+  // A lane was lost, and with it perhaps the last acknowledgement and the last request for one.
+  void lane_lost(std::uint64_t received) noexcept {
+    due_ = due_ || received != 0;
+    asked_ = 0;
+  }
 
  private:
   // After this many frames or bytes, the peer is sent an acknowledgement even if it has not asked for one, so that it

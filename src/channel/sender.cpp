@@ -74,8 +74,8 @@ void Sender::remove_lost_lanes() noexcept {
   std::erase_if(slots_, [](const auto& slot) { return slot->stage == LaneStage::lost; });
 }
 
-void Sender::lose(LaneSlot& slot) noexcept {
-  slot.stage = LaneStage::lost;
+void Sender::give_up(LaneSlot& slot, LaneStage stage) noexcept {
+  slot.stage = stage;
   slot.push = {};
   slot.notice.pending = false;
   retention_.lose_lane(slot.id);

@@ -31,6 +31,9 @@ enum class LaneStage : std::uint8_t {
   // The peer's session frame has not arrived, but this is the first lane of the channel: numbered frames may be sent.
   early,
   working,
+  // Nothing further is sent over it, and what was sent over it is sent again over other lanes. What has arrived is
+  // still taken from it, until it ends.
+  retiring,
   lost,
 };
 
@@ -70,9 +73,23 @@ struct LaneSlot {
     return (stage == LaneStage::working || stage == LaneStage::early) && !push_failed;
   }
   [[nodiscard]] bool idle() const noexcept { return push.header == nullptr && !notice.pending; }
+  // Has the peer's session frame arrived over this lane, if there has to be one?
+  [[nodiscard]] bool takes_frames() const noexcept {
+    return !session || stage == LaneStage::working || stage == LaneStage::retiring;
+  }
+  // It is used now, or will be when the peer has answered.
+  [[nodiscard]] bool serves() const noexcept { return stage != LaneStage::retiring && stage != LaneStage::lost; }
 };
 
 using LaneSlots = std::vector<std::unique_ptr<LaneSlot>>;
+
+[[nodiscard]] inline std::size_t serving(const LaneSlots& slots) noexcept {
+  std::size_t count = 0;
+  for (const auto& slot : slots) {
+    count += slot->serves() ? 1U : 0U;
+  }
+  return count;
+}
 
 // Frames are likely over the other lanes than this one: those look soon.
 inline void let_others_look(const LaneSlots& slots, const LaneSlot& used) noexcept {
@@ -132,8 +149,8 @@ class Sender {
   void update() noexcept;
   // Memory that payloads use is moved.
   void relocate(const link::Relocation& memory) noexcept;
-  // The lane has broken: its frames will be sent again over another lane.
-  void lose(LaneSlot& slot) noexcept;
+  // The lane has broken, or is retiring: its frames will be sent again over another lane.
+  void give_up(LaneSlot& slot, LaneStage stage) noexcept;
   // The peer has refused the only lane (link::Lane::refusal). What was sent over it returns to the front of the queue,
   // and is numbered from 0 when it is sent again. The goodbye (channel_end) is left out, since the channel queues it
   // itself. REQUIRES: the lane keeps nothing, and drain() is not running.

@@ -17,6 +17,7 @@ constexpr int max_idle_polls = 64;
 // answers.
 constexpr std::size_t idle_polls_per_tick = 32;
 constexpr int idle_poll_budget = 16;
+constexpr int max_polls_of_the_rest = 1024;
 // If the time between two ticks is longer than this, the process was not waiting for the peer, and only so much counts.
 constexpr std::uint64_t longest_counted_ns = 1'000'000'000;
 
@@ -154,7 +155,14 @@ Result<Channel*> ChannelTable::adopt(PeerId peer, std::unique_ptr<link::Lane> la
 Result<Channel*> ChannelTable::replace(PeerId peer, std::unique_ptr<link::Lane> lane) {
   const auto found = by_peer_.find(peer);
   if (found != by_peer_.end() && found->second->channel->may_resume()) {
-    found->second->channel->break_lanes({Code::peer_lost, "the peer has lost this lane and made another one"});
+    Channel& channel = *found->second->channel;
+    // What has arrived is taken first: the peer may not make a call soon, and could not send it again.
+    for (int round = 0; round < max_polls_of_the_rest && channel.state() == ChannelState::open; ++round) {
+      if (channel.poll(idle_poll_budget) == 0) {
+        break;
+      }
+    }
+    channel.break_lanes({Code::peer_lost, "the peer has lost this lane and made another one"});
   }
   return adopt(peer, std::move(lane));
 }

@@ -382,14 +382,17 @@ void Collectives::tick(std::uint64_t now_ns) {
   for (std::size_t index = 0; index < calls_.active().size(); ++index) {
     Call& call = *calls_.active()[index];
     if (call.stage == CallStage::aborting) call.settle(courier_, now_ns);
+    // What a member sent before it left may have come since the last step, and counts first.
+    if (call.open()) step(call);
     if (!call.open()) continue;
     Session& session = call.known->session;
     session.mailbox().watch();
     if (call.stage == CallStage::running) call.execution.watch();
     Status failure = session.lost_member();
     const bool is_first = call.stage == CallStage::meeting && call.is_first_of(calls_.active());
+    const bool may_be_absent = is_first && !session.has_notice();
     // A member may just have returned: what the hub says of it has been read since the last time.
-    if (failure.ok() && is_first && call.moved_ns != 0) failure = session.absent_member(call.number);
+    if (failure.ok() && may_be_absent && call.moved_ns != 0) failure = session.absent_member(call.number);
     if (failure.ok() && (is_first || call.stage == CallStage::running)) {
       failure = session.created_again(call.number, call.partners());
     }

@@ -21,6 +21,8 @@ using universe::PeerState;
 
 constexpr int min_refusals = 3;
 constexpr int max_futile_at_once = 8;
+// The network brings something of what a process sent before it left, or its end, within this time.
+constexpr std::uint64_t max_silence_ns = 5'000'000'000;
 // How long receives wait for a hub that is away before they dial their sources. `couplet run` starts it again sooner.
 constexpr std::uint64_t hub_patience_ns = 5'000'000'000;
 
@@ -247,13 +249,12 @@ void Connections::call_back(channel::PeerId id) {
   if (waits && peer.walk && !peer.walk->under_way()) {
     peer.walk->hurry();
     go_on_and_tell(id);
-  } else if (!waits && (*channel)->may_resume() && (*channel)->traits().may_break) {
-    dial_once_more(id);
+    return;
   }
-}
-
-// Dials although the connection seems whole from here. If the dial succeeds, the new connection replaces it.
-void Connections::dial_once_more(channel::PeerId id) {
+  if (waits || !(*channel)->may_resume() || !(*channel)->traits().may_break) {
+    return;
+  }
+  // The connection seems whole from here. If the dial succeeds, the new connection replaces it.
   for (std::size_t index = 0; index < TransportSet::count(); ++index) {
     const auto address = address_of(at(index), id);
     if (in_use(index) && at(index).may_break() && address.ok()) {
@@ -315,7 +316,7 @@ Status Connections::consider(Transport& transport, const Offer& offer) {
                 membership_.peer_name(membership_.id()));
   }
   if (offer.purpose == Purpose::more && state != ChannelState::broken) {
-    return more_.consider(transport, id);
+    return more_.consider(transport, offer);
   }
   const bool goes_on = transport.may_break() && (state == ChannelState::broken || offer.purpose == Purpose::again);
   if (state != ChannelState::opening && !goes_on) {
@@ -461,6 +462,27 @@ void Connections::drain(channel::PeerId id) {
   }
 }
 
+bool Connections::still_sends(channel::PeerId id) {
+  channel::Channel* const channel = knows(id, membership_.peer(id).incarnation) ? table_.find(id) : nullptr;
+  if (channel == nullptr || channel->state() != ChannelState::open || !channel->traits().may_break) {
+    leaving_.erase(id);
+    return false;
+  }
+  channel->mute();
+  while (channel->state() == ChannelState::open && channel->poll(64) > 0) {
+  }
+  Silence& silence = leaving_[id];
+  if (silence.frames_received != channel->frames_received()) {
+    silence = {.frames_received = channel->frames_received(), .waited = {}};
+  }
+  silence.waited.look(os::now_ns());
+  const bool goes_on = channel->state() == ChannelState::open && silence.waited.total_ns() < max_silence_ns;
+  if (!goes_on) {
+    leaving_.erase(id);
+  }
+  return goes_on;
+}
+
 void Connections::lost(channel::PeerId peer, const Status& why) {
   lost_[peer] = membership_.peer(peer).incarnation;
   drain(peer);
@@ -469,6 +491,9 @@ void Connections::lost(channel::PeerId peer, const Status& why) {
 }
 
 void Connections::shut(std::uint64_t deadline_ns) {
+  for (const auto& [peer, silence] : std::exchange(leaving_, {})) {
+    table_.fail(peer, fail(Code::peer_lost, "{} has left", membership_.peer_name(peer)));
+  }
   table_.shut();
   // What is in shared memory stays there for the peer. What was given to a socket has to be acknowledged by the peer.
   const auto under_way = [this] {

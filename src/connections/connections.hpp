@@ -71,6 +71,9 @@ class Connections final : public channel::Channels, private channel::Connector, 
   void look_for_returned() override;
   [[nodiscard]] std::string peer_name(channel::PeerId peer) const override { return membership_.peer_name(peer); }
 
+  // The peer has left in good order. Returns true while something that it sent before may still arrive, which this
+  // takes. Nothing is sent to it any longer.
+  [[nodiscard]] bool still_sends(channel::PeerId peer);
   // The membership says that the peer is gone. Delivers what the peer has sent, then fails its channel.
   void lost(channel::PeerId peer, const Status& why);
   // Says goodbye on every channel, and waits until the peers have received what was sent, or can take it from shared
@@ -89,6 +92,11 @@ class Connections final : public channel::Channels, private channel::Connector, 
     int futile = 0;                     // how many times in a row it was lost before any frame arrived
     std::string why;                    // why the present transport was taken
     std::string not_taken;              // why the transports before it were not taken
+  };
+  // Since when nothing has come from a peer that has left.
+  struct Silence {
+    std::uint64_t frames_received = 0;
+    LookedTime waited;
   };
   class Ticks final : public engine::Source {
    public:
@@ -110,7 +118,6 @@ class Connections final : public channel::Channels, private channel::Connector, 
   void go_on_and_tell(channel::PeerId id);
   void note_failure(channel::PeerId id, Peer& peer, std::size_t transport, const Status& why);
   void call_back(channel::PeerId id);
-  void dial_once_more(channel::PeerId id);
   void retire(channel::PeerId peer);
   void tick(std::uint64_t now_ns);
   bool look_at_offer(channel::PeerId id, Peer& peer);
@@ -130,6 +137,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   std::function<void(channel::PeerId)> returned_;
   std::map<channel::PeerId, Peer> peers_;
   std::map<channel::PeerId, std::uint16_t> lost_;  // the incarnation that was lost
+  std::map<channel::PeerId, Silence> leaving_;     // peers that have left, and still send
   channel::ChannelTable table_;
   engine::ChannelSources sources_;
   LaneDialer more_;        // the lanes of connections beside their first one

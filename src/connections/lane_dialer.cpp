@@ -10,16 +10,25 @@ namespace {
 
 using channel::ChannelState;
 
-// Returns the lanes of the channel over that link which have not broken, the oldest one first.
-std::vector<const channel::LaneSlot*> lanes_over(const channel::Channel& channel, std::string_view link) {
-  std::vector<const channel::LaneSlot*> found;
+bool is_over(const channel::LaneSlot& slot, std::string_view link) {
+  return slot.serves() && slot.lane->traits().name == link;
+}
+
+// Returns how many lanes over that link the channel uses.
+unsigned lanes_over(const channel::Channel& channel, std::string_view link) {
+  const auto& slots = channel.sender().slots();
+  return static_cast<unsigned>(
+      std::count_if(slots.begin(), slots.end(), [link](const auto& slot) { return is_over(*slot, link); }));
+}
+
+const link::Lane& oldest_lane_over(const channel::Channel& channel, std::string_view link) {
+  const channel::LaneSlot* oldest = nullptr;
   for (const auto& slot : channel.sender().slots()) {
-    if (slot->stage != channel::LaneStage::lost && slot->lane->traits().name == link) {
-      found.push_back(slot.get());
+    if (is_over(*slot, link) && (oldest == nullptr || slot->id < oldest->id)) {
+      oldest = slot.get();
     }
   }
-  std::sort(found.begin(), found.end(), [](const auto* one, const auto* other) { return one->id < other->id; });
-  return found;
+  return *oldest->lane;
 }
 
 link::Transport* transport_of(const TransportSet& transports, std::string_view link) {
@@ -65,7 +74,7 @@ void LaneDialer::dial_missing(channel::PeerId peer) {
   MoreLanes& more = found->second;
   std::vector<unsigned> present;
   for (const WantedLanes& lanes : more.all()) {
-    present.push_back(static_cast<unsigned>(lanes_over(*channel, lanes.link).size()));
+    present.push_back(lanes_over(*channel, lanes.link));
   }
   const auto link = more.next(present, os::now_ns());
   if (!link) {
@@ -75,11 +84,14 @@ void LaneDialer::dial_missing(channel::PeerId peer) {
   if (transport == nullptr) {
     return more.failed(*link, fail(Code::unsupported, "this process does not have it"), os::now_ns());
   }
-  const auto address = transports_.address_of(*transport, peer);
+  auto address = transports_.address_of(*transport, peer);
   if (address.code() == Code::not_yet) {
     return;
   }
   transport->cancel(peer);
+  if (address.ok()) {
+    address->lanes = lanes_over(*channel, *link);
+  }
   const auto lane = address.ok() ? transport->dial(*address, link::Purpose::more) : address.status();
   if (lane.code() == Code::not_yet) {  // all transports whose lanes may break answer later
     more.dialing(*link);
@@ -88,7 +100,8 @@ void LaneDialer::dial_missing(channel::PeerId peer) {
   }
 }
 
-Status LaneDialer::consider(const link::Transport& transport, channel::PeerId peer) const {
+Status LaneDialer::consider(const link::Transport& transport, const link::Offer& offer) const {
+  const channel::PeerId peer = offer.peer.id;
   const channel::Channel* const channel = table_.find(peer);
   if (channel == nullptr || channel->state() != ChannelState::open) {
     return fail(Code::exists, "the connection is still being made");
@@ -98,23 +111,39 @@ Status LaneDialer::consider(const link::Transport& transport, channel::PeerId pe
     return fail(Code::unsupported, "{} has one lane for this connection (its settings hybrid and tcp_streams)",
                 membership_.peer_name(membership_.id()));
   }
+  const unsigned wanted = found->second.wanted(transport.name());
+  const unsigned present = lanes_over(*channel, transport.name());
+  if (present >= wanted && offer.lanes && *offer.lanes >= present) {
+    return fail(Code::unsupported, "{} uses {} lanes over {} for this connection (its setting tcp_streams)",
+                membership_.peer_name(membership_.id()), wanted, transport.name());
+  }
   return {};
 }
 
-// A peer that makes more lanes than there may be has lost one that seems whole here: the oldest one is dropped. If that
-// is another one, nothing is lost, and the peer makes it again.
+// A peer that makes a lane although all seem to be there has lost one that seems whole here (see consider()): the
+// oldest one retires. If that is another one, nothing is lost, and the peer makes it again.
 void LaneDialer::add(const link::Transport& transport, channel::PeerId peer, std::unique_ptr<link::Lane> lane) {
   const auto found = peers_.find(peer);
   if (found == peers_.end() || found->second.wanted(transport.name()) == 0) {
     return lane->shut();
   }
   channel::Channel& channel = *table_.find(peer);
-  const auto present = lanes_over(channel, transport.name());
-  if (present.size() >= found->second.wanted(transport.name())) {
-    channel.break_lanes({Code::peer_lost, "the peer has lost this lane and made another one"}, present.front()->lane);
-  }
+  const bool one_is_lost = lanes_over(channel, transport.name()) >= found->second.wanted(transport.name());
+  const link::Lane* const old = one_is_lost ? &oldest_lane_over(channel, transport.name()) : nullptr;
+  const auto retire_old = [&channel, old] {
+    if (old != nullptr) {
+      channel.break_lanes({Code::peer_lost, "the peer has lost this lane and made another one"}, old);
+    }
+  };
+  const bool is_full = channel.lanes().size() == channel::max_lanes;
   found->second.made(transport.name());
+  if (is_full) {
+    retire_old();
+  }
   static_cast<void>(table_.add_lane(peer, std::move(lane)));  // if the channel fails meanwhile, the lane is shut
+  if (!is_full) {
+    retire_old();
+  }
   dial_missing(peer);
 }
 
@@ -162,7 +191,7 @@ LanesReport LaneDialer::report(channel::PeerId peer, const channel::Channel& cha
     return report;
   }
   for (const auto& slot : channel.sender().slots()) {
-    if (slot->stage != channel::LaneStage::lost) {
+    if (slot->serves()) {
       report.lanes.push_back({.link = std::string(slot->lane->traits().name),
                               .carries = channel::carries(channel.sender().policy(), slot->use)});
     }

@@ -45,7 +45,7 @@ class LaneDialer {
   void dial_missing();
   // The peer offers one more lane. Returns ok if it is wanted, exists if the connection is still being made, and
   // otherwise why it is refused.
-  [[nodiscard]] Status consider(const link::Transport& transport, channel::PeerId peer) const;
+  [[nodiscard]] Status consider(const link::Transport& transport, const link::Offer& offer) const;
   // Takes a lane that either side has dialed. REQUIRES: the connection is open.
   void add(const link::Transport& transport, channel::PeerId peer, std::unique_ptr<link::Lane> lane);
   // A dial has ended without a lane. Returns false if it was not one of these dials.

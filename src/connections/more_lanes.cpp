@@ -1,5 +1,6 @@
 #include "connections/more_lanes.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -56,7 +57,8 @@ std::optional<std::string_view> MoreLanes::next(const std::vector<unsigned>& pre
   std::optional<std::string_view> link;
   for (std::size_t index = 0; index < wanted_.size(); ++index) {
     Entry& entry = entries_[index];
-    if (present[index] >= wanted_[index].count) {
+    entry.present = present[index];
+    if (present[index] >= std::min(wanted_[index].count, entry.max_count)) {
       entry.missing_since_ns = 0;
       continue;
     }
@@ -64,11 +66,18 @@ std::optional<std::string_view> MoreLanes::next(const std::vector<unsigned>& pre
       entry.missing_since_ns = now_ns;
     }
     const bool my_turn = prefers_to_dial_ || now_ns - entry.missing_since_ns >= turn_ns;
-    if (!link && dialing_.empty() && my_turn && !entry.refused && now_ns >= entry.not_before_ns) {
+    if (!link && dialing_.empty() && my_turn && now_ns >= entry.not_before_ns) {
       link = wanted_[index].link;
     }
   }
   return link;
+}
+
+void MoreLanes::dialing(std::string_view link) noexcept {
+  dialing_ = link;
+  if (Entry* const entry = entry_of(link)) {
+    entry->dialed_with = entry->present;
+  }
 }
 
 void MoreLanes::made(std::string_view link) {
@@ -77,16 +86,22 @@ void MoreLanes::made(std::string_view link) {
   }
   if (Entry* const entry = entry_of(link)) {
     entry->back_off.reset();
-    entry->refused = false;
-    entry->why.clear();
     entry->missing_since_ns = 0;
+    if (entry->max_count <= entry->present) {
+      entry->max_count = entry->present + 1;  // the peer has dialed it, so it wants it after all
+    }
+    if (entry->max_count >= wanted(link)) {
+      entry->why.clear();
+    }
   }
 }
 
 void MoreLanes::failed(std::string_view link, const Status& why, std::uint64_t now_ns) {
   dialing_ = {};
   if (Entry* const entry = entry_of(link)) {
-    entry->refused = verdict_of(why) == Verdict::never;
+    if (verdict_of(why) == Verdict::never) {
+      entry->max_count = std::max(entry->present, entry->dialed_with);
+    }
     entry->not_before_ns = now_ns + entry->back_off.next_delay_ns();
     entry->why = why.text();
   }

@@ -37,13 +37,13 @@ class MoreLanes {
   // prefers_to_dial: exactly one of the two sides dials at once. The other side dials if nothing has come for a while.
   MoreLanes(std::vector<WantedLanes> wanted, bool prefers_to_dial, std::uint64_t seed);
 
-  // Returns how many lanes there are over this link if all are made. 0: no lane over it is wanted.
+  // Returns how many lanes over this link the settings of this process want. 0: none.
   [[nodiscard]] unsigned wanted(std::string_view link) const noexcept;
   [[nodiscard]] const std::vector<WantedLanes>& all() const noexcept { return wanted_; }
 
   // Says how many lanes there are over the links of all(), in their order, and returns the link to dial now, if any.
   [[nodiscard]] std::optional<std::string_view> next(const std::vector<unsigned>& present, std::uint64_t now_ns);
-  void dialing(std::string_view link) noexcept { dialing_ = link; }
+  void dialing(std::string_view link) noexcept;
   [[nodiscard]] bool is_dialing(std::string_view link) const noexcept { return dialing_ == link; }
   // A lane over that link was made, by either side.
   void made(std::string_view link);
@@ -58,7 +58,9 @@ class MoreLanes {
     BackOff back_off;
     std::uint64_t not_before_ns = 0;
     std::uint64_t missing_since_ns = 0;  // 0: all lanes are there
-    bool refused = false;                // the peer will never take such a lane
+    unsigned present = 0;                // lanes, the last time that it was said
+    unsigned dialed_with = 0;            // lanes, when the last dial began
+    unsigned max_count = UINT32_MAX;     // the peer has refused to take more
     std::string why;
   };
   [[nodiscard]] Entry* entry_of(std::string_view link) noexcept;

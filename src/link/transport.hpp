@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,6 +54,8 @@ class Contact {
 struct Address {
   Party party;
   Contact contact;
+  // For a dial with Purpose::more: how many lanes over this transport there are to the peer. The peer may be told.
+  unsigned lanes = 0;
 };
 
 // first: the dialing side has had no connection to this incarnation. again: it has lost its connection. more: it has
@@ -62,6 +65,8 @@ enum class Purpose : std::uint8_t { first, again, more };
 struct Offer {
   Party peer;
   Purpose purpose = Purpose::first;
+  // With Purpose::more: how many lanes over this transport the peer has to this process. Nothing: it has not said so.
+  std::optional<unsigned> lanes{};
 };
 
 // dialed: the outcome of a dial of this process. offered: the peer has dialed.

@@ -114,6 +114,9 @@ using ArrivalsOfAll = Chain<Arrival, &Arrival::next_of_all, &Arrival::previous_o
 // Can the peer's memory be read directly?
 enum class Reach : std::uint8_t { unknown, proven, refused };
 
+// To poll a socket is a system call.
+inline constexpr std::uint32_t rounds_per_socket_poll = 64;
+
 // The state of the messages from and to one peer.
 struct Flow {
   channel::Channel* channel = nullptr;
@@ -121,7 +124,9 @@ struct Flow {
   bool lost = false;
   Reach reach = Reach::unknown;
   counters::LinkKind link = counters::LinkKind::other;
-  std::uint32_t rounds_per_poll = 64;  // while a wait polls this channel, everything is polled once in so many rounds
+  // While a wait polls this channel, everything is polled once in so many rounds.
+  std::uint32_t rounds_per_poll = rounds_per_socket_poll;
+  std::uint64_t polled_ticks = 0;  // when a call polled it last, if it is a socket
   channel::PeerId peer = 0;
   Messenger* messenger = nullptr;
   // To the peer.

@@ -219,7 +219,9 @@ void Messenger::set_limit(Flow& flow) {
   flow.fast = open && !flow.lost;
   flow.link = counters::link_kind(traits.name);
   flow.rounds_per_poll =
-      traits.same_memory ? 1024 : 64;  // to poll memory takes about 15 ns, to poll a socket is a system call
+      traits.same_memory
+          ? 1024
+          : rounds_per_socket_poll;  // to poll memory takes about 15 ns, to poll a socket is a system call
 }
 
 void Messenger::set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer) {

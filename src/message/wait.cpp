@@ -2,15 +2,18 @@
 #include <algorithm>
 #include <exception>
 #include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "message/message.hpp"
 #include "message/probe.hpp"
+#include "os/ticks.hpp"
 
 namespace couplet::message {
 namespace {
 
 constexpr int frames_per_test = 16;
+constexpr std::uint64_t max_absence_ticks = 1'000'000 * os::ticks_per_us;
 
 void lack_memory(channel::Channel& channel) {
   channel.fail(fail(Code::memory, "no memory to take what {} sends", channel.peer_name()));
@@ -31,6 +34,14 @@ Status check_distinct(std::span<Request* const> requests, const char* function) 
   if (again == requests.size()) return {};
   return fail(Code::argument, "{}: entry {} of {} is the same request as an earlier entry", function, again,
               requests.size());
+}
+
+// Has this process not polled the peer's socket for a while? Then it reads first what the hub has said, before it sends
+// anything, such as credit for what has arrived: the peer may have left, and its system would answer by a reset.
+bool was_absent(Flow& flow) noexcept {
+  if (flow.rounds_per_poll != rounds_per_socket_poll) return false;
+  const std::uint64_t now = os::ticks();
+  return now - std::exchange(flow.polled_ticks, now) > max_absence_ticks;
 }
 
 }  // namespace
@@ -64,6 +75,8 @@ bool Messenger::spin(const Request& request) noexcept {
     return request.done;
   }
   const int rounds = rounds_for(request);
+  if (was_absent(*request.flow)) engine_->poll();
+  if (request.done || request.flow->channel != channel) return request.done;
   try {
     for (int round = 0; round < rounds; ++round) {
       if (++rounds_ >= request.flow->rounds_per_poll) {
@@ -154,6 +167,7 @@ void Messenger::withdraw(Request** request) {
 
 Status Messenger::test(Request** request, couplet_message* message) {
   if (*request == nullptr) return {};
+  if (engine_ != nullptr && (*request)->flow != nullptr && was_absent(*(*request)->flow)) engine_->poll();
   // Polls the request's own channel at once, even if that takes a system call, and the others when their time has come.
   channel::Channel* channel = (*request)->flow != nullptr ? (*request)->flow->channel : nullptr;
   if (!(*request)->done && engine_ != nullptr && channel != nullptr) poll_channel(*channel, frames_per_test);

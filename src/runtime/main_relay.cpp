@@ -141,11 +141,13 @@ Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
   COUPLET_TRY_VALUE(const auto relay, runtime::NodeRelay::open(*membership, engine, counters, {}));
   relay::Dispatch dispatch(&relay->server(), nullptr);
   connections->set_handler(wire::FrameFamily::relay, dispatch);
-  membership->on_lost([&](channel::PeerId peer, const Status& why) {
-    if (connections) {
-      connections->lost(peer, why);
-    }
-  });
+  membership->on_lost(
+      [&](channel::PeerId peer, const Status& why) {
+        if (connections) {
+          connections->lost(peer, why);
+        }
+      },
+      [&](channel::PeerId peer) { return connections && connections->still_sends(peer); });
   COUPLET_TRY(engine.watch(stop.descriptor(), false, stop));
   COUPLET_TRY_VALUE(const auto patience, runtime::hub_patience(*membership));
   runtime::HubAbsence absence(patience);

@@ -39,6 +39,7 @@ struct TcpTransport::Meeting {
   channel::Unproven::Id caller = 0;  // if not own
   Party peer{.id = channel::no_peer};
   Purpose purpose = Purpose::first;
+  unsigned lanes = 0;
   os::Endpoint target;
   LookedTime waited;
   std::unique_ptr<link::TcpConnector> connector;  // while it is connecting
@@ -126,6 +127,7 @@ Result<std::unique_ptr<Lane>> TcpTransport::dial(const Address& peer, Purpose pu
   meeting->own = true;
   meeting->peer = peer.party;
   meeting->purpose = purpose;
+  meeting->lanes = peer.lanes;
   meeting->target = target;
   COUPLET_TRY_VALUE(meeting->connector, link::TcpConnector::open(target));
   COUPLET_TRY(host_.watch(*this, meeting->connector->descriptor(), true));
@@ -151,6 +153,9 @@ Status TcpTransport::connect(Meeting& meeting) {
   meeting.watched = meeting.socket.number();
   channel::HandshakeSelf self = self_;
   self.features |= purpose_features(meeting.purpose);
+  if (meeting.purpose == Purpose::more) {
+    self.features |= lanes_features(meeting.lanes);
+  }
   meeting.handshake.emplace(channel::Handshake::initiate(secret_, self, {meeting.peer.id, meeting.peer.incarnation},
                                                          host_.name_of(meeting.peer.id)));
   return {};
@@ -341,7 +346,8 @@ void TcpTransport::note_progress(Meeting& meeting) {
 void TcpTransport::decide(Meeting& meeting) {
   const auto& proven = meeting.handshake->peer();
   meeting.purpose = purpose_of(proven.features);
-  const link::Offer offer{{proven.id, proven.incarnation}, meeting.purpose};
+  const link::Offer offer{
+      .peer = {proven.id, proven.incarnation}, .purpose = meeting.purpose, .lanes = lanes_of(proven.features)};
   const bool is_guest = (proven.features & channel::feature_ucx) != 0;
   Status may = is_guest ? consider_guest(options_.guests, offer) : host_.consider(*this, offer);
   if (may.code() == Code::not_yet) {

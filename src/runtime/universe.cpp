@@ -150,7 +150,8 @@ Status Universe::make_messenger(const KnownCosts& costs) {
       messenger_->peer_returned(peer);
     }
   });
-  member_->on_lost([this](channel::PeerId peer, const Status& why) { heard_of_loss(peer, why); });
+  member_->on_lost([this](channel::PeerId peer, const Status& why) { heard_of_loss(peer, why); },
+                   [this](channel::PeerId peer) { return connections_->still_sends(peer); });
   const auto& program = member_->programs()[static_cast<std::size_t>(member_->program())];
   COUPLET_TRY_VALUE(own_program_, messenger_->program_group(program.name, program.first_rank, program.size));
   return {};

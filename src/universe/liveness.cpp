@@ -164,8 +164,9 @@ void Liveness::lose(channel::PeerId id, PeerState state, const std::string& text
   }
   if (was_present) {
     const auto left = state == PeerState::left;
-    losses_.push_back({id, left ? fail(Code::peer_lost, "{} has left the universe", host_.peer_name(id))
-                                : Status(Code::peer_lost, text)});
+    losses_.push_back({id, state,
+                       left ? fail(Code::peer_lost, "{} has left the universe", host_.peer_name(id))
+                            : Status(Code::peer_lost, text)});
   }
 }
 
@@ -258,7 +259,13 @@ void Liveness::port_refuses(channel::PeerId id, std::uint16_t incarnation, const
 }
 
 bool Liveness::is_untold(channel::PeerId id) const noexcept {
-  return std::any_of(losses_.begin(), losses_.end(), [id](const Loss& loss) { return loss.id == id; });
+  const auto is_of = [id](const Loss& loss) { return loss.id == id; };
+  return std::any_of(losses_.begin(), losses_.end(), is_of) || std::any_of(leaving_.begin(), leaving_.end(), is_of);
+}
+
+bool Liveness::still_sends(const Loss& loss) const {
+  return loss.state == PeerState::left &&
+         std::any_of(still_sends_.begin(), still_sends_.end(), [&loss](const auto& ask) { return ask(loss.id); });
 }
 
 void Liveness::tell() {
@@ -267,8 +274,15 @@ void Liveness::tell() {
   }
   telling_ = true;
   const auto end = std::unique_ptr<bool, void (*)(bool*)>(&telling_, [](bool* telling) { *telling = false; });
+  losses_.insert(losses_.begin(), leaving_.begin(), leaving_.end());
+  leaving_.clear();
   while (!losses_.empty()) {
     const Loss loss = losses_.front();
+    if (still_sends(loss)) {
+      leaving_.push_back(loss);
+      losses_.pop_front();
+      continue;
+    }
     for (const auto& handler : handlers_) {
       handler(loss.id, loss.why);
     }

@@ -42,6 +42,7 @@ class Liveness {
     [[nodiscard]] virtual std::vector<channel::PeerId> peers_on(std::uint16_t node) const = 0;
   };
   using Handler = std::function<void(channel::PeerId, const Status&)>;
+  using StillSends = std::function<bool(channel::PeerId)>;
 
   // host: outlives this object.
   explicit Liveness(Host& host) noexcept : host_(host) {}
@@ -58,8 +59,15 @@ class Liveness {
     node_directory_.clear();
   }
 
-  // Adds a handler of losses. tell() calls it once for each incarnation that has left or is lost.
-  void on_lost(Handler handler) { handlers_.push_back(std::move(handler)); }
+  // Adds a handler of losses. tell() calls it once for each incarnation that has left or is lost. still_sends: is asked
+  // about a peer that has left; as long as it returns true, something that the peer sent before is on its way, and no
+  // handler is told. Empty: nothing is.
+  void on_lost(Handler handler, StillSends still_sends) {
+    handlers_.push_back(std::move(handler));
+    if (still_sends) {
+      still_sends_.push_back(std::move(still_sends));
+    }
+  }
   // Returns ok while `id` may still answer, and otherwise peer_lost, with its name and the proof. If `id` is on this
   // node, its lock is checked now, and again in each tick.
   Status alive(channel::PeerId id);
@@ -88,6 +96,7 @@ class Liveness {
  private:
   struct Loss {
     channel::PeerId id;
+    PeerState state;  // left or lost
     Status why;
   };
 
@@ -102,6 +111,7 @@ class Liveness {
   void enter(channel::PeerId id, PeerInfo& entry, const PeerInfo& info, const std::string& text);
   void enter_later(channel::PeerId id);
   [[nodiscard]] bool is_untold(channel::PeerId id) const noexcept;
+  [[nodiscard]] bool still_sends(const Loss& loss) const;
   void look_at_lock(channel::PeerId id, PeerInfo& entry, bool keep_probe);
   void look_around(std::uint64_t now_ns);
   [[nodiscard]] bool has_no_page(channel::PeerId id) const;
@@ -118,9 +128,11 @@ class Liveness {
   std::vector<channel::PeerId> round_;  // the peers on this node that are still to be checked
   std::uint64_t next_round_ns_ = 0;
   std::deque<Loss> losses_;                                       // not yet told
+  std::deque<Loss> leaving_;                                      // of peers that still send
   std::unordered_map<channel::PeerId, std::deque<Later>> later_;  // none is empty
   bool telling_ = false;
   std::vector<Handler> handlers_;
+  std::vector<StillSends> still_sends_;
 };
 
 }  // namespace couplet::universe

@@ -52,7 +52,9 @@ class Member final : public Membership, public SeriesRegistry, public engine::So
   Status attach(engine::Engine* engine) override;
   [[nodiscard]] Status hub() const override { return hub_status_; }
   [[nodiscard]] bool over() const override { return !hub_says_over_.empty(); }
-  void on_lost(Liveness::Handler handler) override { liveness_.on_lost(std::move(handler)); }
+  void on_lost(Liveness::Handler handler, Liveness::StillSends still_sends) override {
+    liveness_.on_lost(std::move(handler), std::move(still_sends));
+  }
   void cannot_reach(channel::PeerId id, std::uint16_t incarnation, const Status& refusals) override {
     say(CallMeBackMessage{id, incarnation, contact_of(peer(id))});
     if (!refusals.ok()) {

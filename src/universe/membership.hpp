@@ -108,8 +108,11 @@ class Membership {
   [[nodiscard]] virtual bool over() const = 0;
 
   // Adds a handler that is called from poll, once for each incarnation of a peer, when the hub or a lock in the node
-  // directory says that the peer has left or is lost. Several handlers may be added; none can be removed.
-  virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler) = 0;
+  // directory says that the peer has left or is lost. Several handlers may be added; none can be removed. still_sends:
+  // as long as it returns true for a peer that has left, something that the peer sent before is on its way, and the
+  // handlers are called later. Empty: nothing is.
+  virtual void on_lost(std::function<void(channel::PeerId, const Status&)> handler,
+                       std::function<bool(channel::PeerId)> still_sends) = 0;
   // This process cannot reach that incarnation of `id`. Asks the hub to let `id` dial; the request may get lost: repeat
   // it, with growing pauses. refusals: not ok if the system of the peer's host has refused several calls in a row,
   // because no process listens at the port. Without a hub this proves that the process has ended; while the hub

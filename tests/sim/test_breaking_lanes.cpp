@@ -112,6 +112,7 @@ class Story {
     }
   }
   [[nodiscard]] int cuts() const { return cuts_; }
+  [[nodiscard]] int retired() const { return retired_; }
   [[nodiscard]] bool several() const { return lane_count_ > 1; }
   [[nodiscard]] bool hybrid() const { return hybrid_; }
   [[nodiscard]] bool under_fault() const { return faulty_; }
@@ -187,6 +188,14 @@ class Story {
     } else if (one.state() == ChannelState::broken && zero.state() != ChannelState::broken && random_.chance(0.1)) {
       zero.break_lanes({Code::peer_lost, "the peer has dialed again"});
     }
+    for (Channel* const channel : {&zero, &one}) {
+      if (lane_count_ > 1 && channel->state() == ChannelState::open && random_.chance(0.002)) {
+        const auto& lanes = channel->lanes();
+        channel->break_lanes({Code::peer_lost, "the peer has made another one"},
+                             lanes[random_.below(lanes.size())].get());
+        ++retired_;
+      }
+    }
     const bool no_lane = (zero.state() == ChannelState::broken || zero.state() == ChannelState::failed) &&
                          (one.state() == ChannelState::broken || one.state() == ChannelState::failed);
     if (no_lane && random_.chance(0.2)) {
@@ -224,6 +233,7 @@ class Story {
   Side sides_[2];
   int left_[2] = {0, 0};
   int cuts_ = 0;
+  int retired_ = 0;
 };
 
 TEST(BreakingLanes, two_thousand_seeds) {
@@ -231,6 +241,7 @@ TEST(BreakingLanes, two_thousand_seeds) {
   const std::uint64_t first = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : 0;
   const std::uint64_t count = chosen != nullptr ? 1 : 2000;
   int cuts = 0;
+  int retired = 0;
   int several = 0;
   int hybrid = 0;
   int hybrid_under_fault = 0;
@@ -240,12 +251,14 @@ TEST(BreakingLanes, two_thousand_seeds) {
     ASSERT_TRUE(run.go()) << run.state();
     ASSERT_NO_FATAL_FAILURE(run.check()) << run.state();
     cuts += run.cuts();
+    retired += run.retired();
     several += run.several() ? 1 : 0;
     hybrid += run.hybrid() ? 1 : 0;
     hybrid_under_fault += run.hybrid() && run.under_fault() ? 1 : 0;
   }
   if (chosen == nullptr && !HasFailure()) {
     EXPECT_GT(cuts, 2000);
+    EXPECT_GT(retired, 500);
     EXPECT_GT(several, 500);
     EXPECT_GT(hybrid, 150);
     EXPECT_GT(hybrid_under_fault, 30);

@@ -28,6 +28,7 @@ struct Recorder final : channel::FrameHandler {
     frames.push_back({header, std::string(reinterpret_cast<const char*>(payload.data()), payload.size())});
     return on_frame ? on_frame(from, frames.back()) : Status();
   }
+  void unplaced(channel::Channel&, const wire::FrameHeader&) override { ++taken_back; }
   void lost(channel::Channel& from, const Status& why) override {
     losses.push_back(why);
     if (on_lost) {
@@ -48,6 +49,7 @@ struct Recorder final : channel::FrameHandler {
   std::function<void(channel::Channel&, const Status&)> on_lost;
   bool use_place = false;
   int places = 0;
+  int taken_back = 0;
   std::vector<std::byte> memory;
 };
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -198,6 +199,88 @@ def test_large_messages_go_over_several_streams(make_world: MakeWorld) -> None:
     until_lanes(first, second, ["tcp", "tcp", "tcp"])
     assert peer(first)["lanes"][0]["carries"] == "parts of messages of more than 65536 bytes"
     first.leave(second)
+
+
+SOCKETS = "[one.readlink().name for one in __import__('pathlib').Path('/proc/self/fd').iterdir() if one.is_socket()]"
+
+
+@pytest.mark.parametrize(("mine", "others"), [(4, 2), (2, 4), (4, 1), (1, 3)])
+def test_sides_that_want_unlike_numbers_of_streams_settle(make_world: MakeWorld, mine: int, others: int) -> None:
+    """Both keep as many as the side that wants fewer, and no further connection is made."""
+    both = {"COUPLET_LINKS": "self,tcp"}
+    guests = pair(
+        make_world("guest:2"),
+        both | {"COUPLET_TCP_STREAMS": str(mine)},
+        both | {"COUPLET_TCP_STREAMS": str(others)},
+    )
+    more, fewer = guests if mine > others else (guests[1], guests[0])
+    exchange(*guests)
+    deadline = time.monotonic() + 60
+    while "lanes_missing" not in peer(more):
+        assert time.monotonic() < deadline, (peer(more), peer(fewer))
+        exchange(*guests)
+        time.sleep(0.02)
+    reason = peer(more)["lanes_missing"]
+    assert f"program 'guest' rank {guests.index(fewer)}" in reason and "tcp_streams" in reason, reason
+    assert "lanes_missing" not in peer(fewer)
+    count = min(mine, others)
+    assert lanes(more) == ["tcp"] * count
+    assert lanes(fewer) == (["tcp"] * count if count > 1 else [])
+    sockets = [set(eval(each.get(SOCKETS))) for each in guests]
+    for _ in range(20):
+        exchange(*guests)
+        time.sleep(0.02)
+    made = [set(eval(each.get(SOCKETS))) - known for each, known in zip(guests, sockets, strict=True)]
+    assert made == [set(), set()], (peer(more), peer(fewer))
+    more.leave(fewer)
+
+
+def test_streams_of_unlike_numbers_that_are_reset_are_made_again(make_world: MakeWorld) -> None:
+    need_resets()
+    both = {"COUPLET_LINKS": "self,tcp"}
+    first, second = pair(
+        make_world("guest:2"), both | {"COUPLET_TCP_STREAMS": "3"}, both | {"COUPLET_TCP_STREAMS": "2"}
+    )
+    until_lanes(first, second, ["tcp", "tcp"])
+    ports = [port for each in (first, second) for port in listening_ports(each.process.pid)]
+    for _ in range(3):
+        assert reset_connections(ports) > 0
+        exchange(first, second)
+        until_lanes(first, second, ["tcp", "tcp"])
+    first.leave(second)
+
+
+WAITS = {
+    "receives from another peer": "universe.group.Recv(np.zeros(1), 2, tag=9, timeout=60)",
+    "receives from the same peer": "universe.group.Recv(np.zeros(1), 1, tag=9, timeout=60)",
+    "polls": "[None for _ in iter(lambda r=universe.group.Irecv(np.zeros(1), 2, 9): r.test()[0], True)][:1]",
+}
+
+
+@pytest.mark.parametrize("elsewhere", list(WAITS))
+def test_what_is_lost_with_a_stream_is_sent_again_while_its_sender_is_in_any_call(
+    make_world: MakeWorld, elsewhere: str
+) -> None:
+    """The receiver is stopped while the streams are reset, so that what is on the way is lost."""
+    need_resets()
+    world = make_world("guest:3")
+    extra = {"COUPLET_LINKS": "self,tcp", "COUPLET_TCP_STREAMS": "2"}
+    guests = [Guest(world, "guest", rank, 3, COUPLET_NODE=f"node{rank}", **extra) for rank in range(3)]
+    prepare(*guests)
+    first, second, third = guests
+    until_lanes(first, second, ["tcp", "tcp"])
+    second.process.send_signal(signal.SIGSTOP)
+    first.get("kept = [universe.group.Isend(np.full(60_000, n, 'u1'), 1) for n in range(12)]")
+    first.say(WAITS[elsewhere])
+    ports = [port for each in (first, second) for port in listening_ports(each.process.pid)]
+    assert reset_connections(ports) > 0
+    second.process.send_signal(signal.SIGCONT)
+    for number in range(12):
+        second.get("universe.group.Recv(taken[:60_000], 0, timeout=30)")
+        assert second.get(f"bool((taken[:60_000] == {number}).all())") == "True"
+    (second if "same" in elsewhere else third).get("universe.group.Send(np.ones(1), 0, tag=9, timeout=60)")
+    assert first.hear().startswith("is "), elsewhere
+    first.leave(second, third)
 
 
 def test_streams_that_are_reset_are_made_again(make_world: MakeWorld) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import subprocess
+from collections.abc import Callable, Iterator
 
+import pytest
 from launching import World
+from namespaces import ADDRESSES, Namespaces, make_namespaces
 from quartet import Guest
 
 
@@ -37,3 +40,64 @@ def test_a_receive_from_a_process_that_left_before_the_receiver_joined(make_worl
     receive = "universe.group.Recv(np.zeros(1), universe.find_rank('ocean'), timeout=100)"
     again.refused(receive, "PEER_LOST", "program 'ocean' rank 0", "has left")
     again.leave(other)
+
+
+def test_a_member_that_leaves_after_its_part_of_a_collective_call(make_world: Callable[..., World]) -> None:
+    """Its answer to the first call of the group comes together with its leaving, to a member that computes."""
+    world = make_world("guest:3")
+    guests = [Guest(world, "guest", rank, 3, COUPLET_LINKS="self,tcp") for rank in range(3)]
+    first, root, last = (guest.ready() for guest in guests)
+    for guest in guests:
+        guest.say("universe.group.barrier(timeout=100)")  # makes the connections
+    for guest in guests:
+        assert guest.hear() == "is None"
+        guest.get("part = np.arange(3.0)")
+        guest.get("trio = universe.create_group('trio', [0, 1, 2])")
+    last.get("request = trio.ireduce(part, 'sum', 1)")
+    last.refused("universe.group.Recv(np.zeros(1), 1, tag=7, timeout=1)", "TIMEOUT")
+    root.say("trio.reduce(part, 'sum', 1, timeout=100).tolist()")
+    first.get("trio.reduce(part, 'sum', 1, timeout=100)")
+    first.leave()
+    last.get("request.wait(timeout=100)")
+    assert root.hear() == "is [0.0, 3.0, 6.0]"
+    root.leave(last)
+
+
+def make_slow(hosts: Namespaces) -> None:
+    """The first cable carries 1 MB/s in each direction. Skips aloud if that cannot be had."""
+    for side in hosts.keepers:
+        shape = "tc qdisc add dev cable0 root tbf rate 8mbit burst 16kb limit 200kb"
+        try:
+            hosts.run(side, *shape.split())
+        except (OSError, subprocess.CalledProcessError) as error:
+            pytest.skip(f"a cable cannot be made slow here (tc, sch_tbf): {getattr(error, 'stderr', error)}")
+
+
+@pytest.fixture
+def hosts() -> Iterator[Namespaces]:
+    namespaces = make_namespaces()
+    yield namespaces
+    namespaces.close()
+
+
+def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[..., World], hosts: Namespaces) -> None:
+    """The receiver makes no call meanwhile, so that most of it waits in the system of a process that has ended."""
+    make_slow(hosts)
+    world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
+    guests = [
+        Guest(world, "guest", rank, 2, prefix=hosts.prefix(side), COUPLET_LINKS="self,tcp", COUPLET_NODE=f"node{rank}")
+        for rank, side in enumerate(("left", "right"))
+    ]
+    first, second = (guest.ready() for guest in guests)
+    for guest in guests:
+        guest.say("universe.group.barrier(timeout=100)")
+    for guest in guests:
+        assert guest.hear() == "is None"
+    first.get("many = [universe.group.Isend(np.full(65_000, number, 'u1'), 1) for number in range(12)]")
+    first.leave()
+    second.get("found = np.zeros(65_000, 'u1')")
+    for number in range(12):
+        second.get("universe.group.Recv(found, 0, timeout=100)")
+        assert second.get(f"bool((found == {number}).all())") == "True"
+    second.refused("universe.group.Recv(found, 0, timeout=100)", "PEER_LOST", "program 'guest' rank 0", "has left")
+    second.leave()

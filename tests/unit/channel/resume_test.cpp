@@ -457,6 +457,31 @@ TEST(ChannelResumes, break_lanes_lets_an_open_channel_go_on_over_another_lane) {
   expect_all(pair.at_one, sent);
 }
 
+TEST(ChannelResumes, a_mute_channel_takes_everything_and_sends_nothing) {
+  Resumed pair;
+  const Pipe pipe = pair.join();
+  pair.run();
+  std::deque<Sent> sent;
+  for (int number = 0; number < 300; ++number) pair.zero.send(sent.emplace_back(std::string(2000, 'x'), number));
+  pair.one.mute();
+  const std::uint64_t sent_back = pipe.back().taken;
+  Sent answer("too late");
+  pair.one.send(answer);
+  auto header = message_header();
+  EXPECT_FALSE(pair.one.try_send(header, {}));
+  pair.one.shut();
+  while (pair.one.poll(16) > 0) {
+  }
+  EXPECT_FALSE(pair.one.ready());
+  EXPECT_EQ(pair.at_one.frames.size(), 300U);
+  EXPECT_EQ(pipe.back().taken, sent_back);
+  EXPECT_TRUE(answer.outcomes.empty());
+  pair.one.fail({Code::peer_lost, "it has left"});
+  pair.one.poll(1);
+  ASSERT_EQ(answer.outcomes.size(), 1U);
+  EXPECT_EQ(answer.outcomes[0].code(), Code::peer_lost);
+}
+
 TEST(ChannelResumes, acknowledgements_of_what_was_never_sent_are_an_error) {
   Recorder recorder;
   Channel channel(5, "program 'nowcast' rank 0 on host a", recorder.handlers(), {.session = 9});

@@ -80,6 +80,36 @@ TEST(MoreLanes, does_not_dial_again_if_the_peer_does_not_want_the_lane) {
   EXPECT_EQ(more.next({1, 0}, 200 * second_ns), "file") << "the peer has dialed it, so it wants it after all";
 }
 
+TEST(MoreLanes, keeps_as_many_as_the_peer_takes) {
+  MoreLanes more({{.link = "tcp", .count = 4}}, true, 1);
+  const auto dial = [&more](unsigned present, std::uint64_t now_ns) {
+    const auto link = more.next({present}, now_ns);
+    if (link) more.dialing(*link);
+    return link.has_value();
+  };
+  EXPECT_TRUE(dial(1, second_ns));
+  more.made("tcp");
+  EXPECT_TRUE(dial(2, second_ns));
+  more.failed("tcp", fail(Code::unsupported, "process 8 uses 2 lanes"), second_ns);
+  EXPECT_FALSE(dial(2, 100 * second_ns));
+  EXPECT_TRUE(dial(1, 100 * second_ns)) << "one of the two is lost";
+  more.made("tcp");
+  EXPECT_FALSE(dial(2, 200 * second_ns));
+  EXPECT_THAT(more.reasons(), HasSubstr("process 8 uses 2 lanes"));
+  more.made("tcp");
+  EXPECT_FALSE(dial(3, 300 * second_ns)) << "the peer has dialed a third one";
+  EXPECT_TRUE(dial(2, 300 * second_ns)) << "so it takes three";
+}
+
+TEST(MoreLanes, a_lane_that_is_lost_during_a_refused_dial_is_made_again) {
+  MoreLanes more({{.link = "tcp", .count = 4}}, true, 1);
+  EXPECT_EQ(more.next({3}, second_ns), "tcp");
+  more.dialing("tcp");
+  EXPECT_EQ(more.next({2}, second_ns), std::nullopt);
+  more.failed("tcp", fail(Code::unsupported, "process 8 uses 3 lanes"), second_ns);
+  EXPECT_EQ(more.next({2}, 100 * second_ns), "tcp");
+}
+
 TEST(MoreLanes, dials_again_after_its_dials_were_cancelled) {
   MoreLanes more(tcp_and_file(), true, 1);
   more.dialing("file");

@@ -137,7 +137,7 @@ TEST_F(HubServerTest, ALossBeforeAnybodyListensIsToldLater) {
   const auto known = [&] { return (*member)->peer(1).state == PeerState::lost; };
   EXPECT_TRUE(engine.wait(known, os::deadline_after(20), [] { return "a loss"; }).ok());
   std::vector<channel::PeerId> told;
-  (*member)->on_lost([&](channel::PeerId id, const Status&) { told.push_back(id); });
+  (*member)->on_lost([&](channel::PeerId id, const Status&) { told.push_back(id); }, {});
   EXPECT_TRUE(engine.wait([&] { return !told.empty(); }, os::deadline_after(20), [] { return "a loss"; }).ok());
   EXPECT_EQ(told, std::vector<channel::PeerId>{1});
   leave(**member);
@@ -153,7 +153,7 @@ TEST_F(HubServerTest, LossesAreToldOnceAndFromPoll) {
   engine::Engine engine((*member)->doorbell(), {});
   ASSERT_TRUE((*member)->attach(&engine).ok());
   std::vector<std::string> told;
-  (*member)->on_lost([&](channel::PeerId, const Status& why) { told.push_back(why.text()); });
+  (*member)->on_lost([&](channel::PeerId, const Status& why) { told.push_back(why.text()); }, {});
   other = Status(Code::internal);  // destroyed without leaving
   EXPECT_TRUE(engine.wait([&] { return !told.empty(); }, os::deadline_after(20), [] { return "a loss"; }).ok());
   for (int round = 0; round < 10; ++round) {

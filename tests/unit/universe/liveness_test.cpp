@@ -68,7 +68,8 @@ class LivenessTest : public ::testing::Test, public Liveness::Host {
   std::vector<std::string> told_in(double seconds) {
     if (!listens_) {
       liveness_.on_lost(
-          [this](channel::PeerId id, const Status& why) { told_.push_back(fmt::format("{}: {}", id, why.text())); });
+          [this](channel::PeerId id, const Status& why) { told_.push_back(fmt::format("{}: {}", id, why.text())); },
+          {});
       listens_ = true;
     }
     const auto until_ns = now_ns_ + static_cast<std::uint64_t>(seconds * 1e9);
@@ -225,10 +226,11 @@ TEST_F(LivenessTest, APortThatRefusesCallsIsAProofWithoutAHubAndForThatIncarnati
 TEST_F(LivenessTest, AReturnIsSeenAfterTheLossBeforeItWasTold) {
   hub_answers_ = true;
   std::vector<std::string> seen;
-  liveness_.on_lost([&](channel::PeerId id, const Status&) {
+  const auto handler = [&](channel::PeerId id, const Status&) {
     seen.push_back(fmt::format("{} of {}", id, table_[id].incarnation));
     liveness_.tell();  // a handler may let the member work
-  });
+  };
+  liveness_.on_lost(handler, {});
   PeerInfo entry = table_[ocean];
   entry.state = PeerState::lost;
   liveness_.hub_says(ocean, table_[ocean], entry, "rank 1 is lost: it was killed");
@@ -249,9 +251,10 @@ TEST_F(LivenessTest, AReturnIsSeenAfterTheLossBeforeItWasTold) {
 TEST_F(LivenessTest, EachIncarnationIsLostOnceAlsoIfAllWereToldTogether) {
   hub_answers_ = true;
   std::vector<std::string> told;
-  liveness_.on_lost([&](channel::PeerId, const Status& why) {
+  const auto handler = [&](channel::PeerId, const Status& why) {
     told.push_back(fmt::format("{}: {}", table_[ocean].incarnation, why.text()));
-  });
+  };
+  liveness_.on_lost(handler, {});
   PeerInfo entry = table_[ocean];
   for (std::uint16_t incarnation = 1; incarnation < 4; ++incarnation) {
     entry.state = PeerState::present;
@@ -266,6 +269,32 @@ TEST_F(LivenessTest, EachIncarnationIsLostOnceAlsoIfAllWereToldTogether) {
                                             "2: rank 1 is lost: it was started again", "3: rank 1 is lost: again"}));
   EXPECT_EQ(table_[ocean].incarnation, 3);
   EXPECT_EQ(liveness_.alive(ocean).text(), "rank 1 is lost: again");
+}
+
+TEST_F(LivenessTest, WhoHasLeftIsToldWhenWhatItSentHasCome) {
+  hub_answers_ = true;
+  std::vector<channel::PeerId> told;
+  bool sends = true;
+  liveness_.on_lost([&](channel::PeerId id, const Status&) { told.push_back(id); },
+                    [&](channel::PeerId /*id*/) { return sends; });
+  PeerInfo gone = table_[ocean];
+  gone.state = PeerState::left;
+  liveness_.hub_says(ocean, table_[ocean], gone, {});
+  PeerInfo again = gone;
+  again.state = PeerState::present;
+  again.incarnation = 1;
+  liveness_.hub_says(ocean, table_[ocean], again, {});
+  gone.state = PeerState::lost;
+  liveness_.hub_says(nowcast, table_[nowcast], gone, "rank 2 is lost: it was killed");
+  liveness_.tell();
+  EXPECT_EQ(told, std::vector<channel::PeerId>{nowcast}) << "nothing is awaited of a process that was killed";
+  EXPECT_EQ(table_[ocean].state, PeerState::left) << "its return comes after its loss";
+  EXPECT_FALSE(liveness_.has_news());
+  sends = false;
+  liveness_.tell();
+  EXPECT_EQ(told, (std::vector<channel::PeerId>{nowcast, ocean}));
+  EXPECT_EQ(table_[ocean].state, PeerState::present);
+  EXPECT_EQ(table_[ocean].incarnation, 1);
 }
 
 TEST_F(LivenessTest, AnIncarnationThatHasComeAndGoneAfterALossThatWasToldIsLostToo) {

@@ -169,7 +169,8 @@ class Session {
       : member_(std::move(member)), engine_(member_->doorbell(), {}) {
     static_cast<void>(member_->attach(&engine_));
     member_->on_lost(
-        [this](channel::PeerId id, const Status& why) { losses_.push_back(std::to_string(id) + " " + why.text()); });
+        [this](channel::PeerId id, const Status& why) { losses_.push_back(std::to_string(id) + " " + why.text()); },
+        {});
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
