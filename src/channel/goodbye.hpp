@@ -1,5 +1,5 @@
 // The frame by which a channel that has ended tells its peer why there will be nothing further. Used by channel. Tests:
-// tests/unit/channel/test_resume.cpp.
+// tests/unit/channel/resume_test.cpp.
 #pragma once
 
 #include <cstdint>

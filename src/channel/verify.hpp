@@ -1,4 +1,4 @@
-// Checks of what has arrived over a lane. Used by channel. Tests: tests/unit/channel/test_channel.cpp.
+// Checks of what has arrived over a lane. Used by channel. Tests: tests/unit/channel/channel_test.cpp.
 #pragma once
 
 #include <span>

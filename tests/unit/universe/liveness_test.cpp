@@ -316,7 +316,7 @@ TEST_F(LivenessTest, IncarnationsThatTheHubDidNotTellAreLostEach) {
   const auto page = page_of(nowcast);
   EXPECT_TRUE(told_in(0).empty());
   std::vector<std::uint16_t> in_the_table;
-  liveness_.on_lost([&](channel::PeerId id, const Status&) { in_the_table.push_back(table_[id].incarnation); });
+  liveness_.on_lost([&](channel::PeerId id, const Status&) { in_the_table.push_back(table_[id].incarnation); }, {});
   PeerInfo next = table_[ocean];
   next.incarnation = 3;
   liveness_.hub_says(ocean, table_[ocean], next, {});
