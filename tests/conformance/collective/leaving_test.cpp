@@ -15,7 +15,6 @@ struct Case {
   int size = 2;
   std::size_t count = 1;
   int root = 0;
-  int late = -1;  // this member begins the call last
 };
 
 Arguments reduce(const std::vector<double>& data, std::vector<double>& result, int root) {
@@ -32,7 +31,6 @@ Arguments reduce(const std::vector<double>& data, std::vector<double>& result, i
 void reduce_and_leave(LaneKind kind, const Case& one) {
   Parties parties(kind, one.size);
   parties.run([&one](Party& party) {
-    if (party.rank() == one.late) std::this_thread::sleep_for(std::chrono::milliseconds(250));
     Member member(party);
     const std::vector<double> data(one.count, party.rank() + 1);
     std::vector<double> result(one.count);
@@ -45,17 +43,12 @@ void reduce_and_leave(LaneKind kind, const Case& one) {
 }
 
 TEST(Leaving, AfterTheOwnPartOfAReduceHarmsNobody) {
-  for (int round = 0; round < 20; ++round) {
-    for (const LaneKind kind : {LaneKind::tcp, LaneKind::shm}) {
-      for (const std::size_t count : {1U, 100U, 3000U, 200'000U}) {
-        for (int size = 2; size < 7; ++size) {
-          for (const int late : {-1, 0, size - 1}) {
-            if (late >= 0 && round > 0) continue;
-            reduce_and_leave(kind, {.size = size, .count = count, .root = round % size, .late = late});
-            if (::testing::Test::HasFailure())
-              FAIL() << "size " << size << " count " << count << " late " << late << " round " << round;
-          }
-        }
+  for (const LaneKind kind : {LaneKind::tcp, LaneKind::shm}) {
+    for (const std::size_t count : {1U, 3000U, 200'000U}) {
+      for (const int size : {2, 3, 6}) {
+        for (int root = 0; root < 2; ++root) reduce_and_leave(kind, {.size = size, .count = count, .root = root});
+        ASSERT_FALSE(::testing::Test::HasFailure())
+            << "over " << test::lane_name(kind) << ", size " << size << ", count " << count;
       }
     }
   }

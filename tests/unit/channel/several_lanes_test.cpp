@@ -104,11 +104,14 @@ TEST(SeveralLanes, retiring_lanes_make_room_for_a_new_one) {
 
 TEST(SeveralLanes, an_acknowledgement_that_was_lost_with_a_lane_is_given_again_over_another_one) {
   Spread pair(2);
+  Sent small("it makes the next one go over the other lane");
   Sent large(std::string(100'000, 'l'), 7);  // it is not copied, so that it waits for its acknowledgement
+  pair.zero.send(small);
   pair.zero.send(large);
   while (pair.one.poll(16) > 0) {
   }
-  ASSERT_EQ(pair.at_one.frames.size(), 1U);
+  ASSERT_EQ(pair.at_one.frames.size(), 2U);
+  pair.pipes[0].back().bytes.resize(pair.pipes[0].back().read);  // the acknowledgement is lost
   pair.pipes[0].break_now();
   pair.run();
   ASSERT_EQ(large.outcomes.size(), 1U) << "it arrived over the other lane, and its acknowledgement is lost";
@@ -128,8 +131,8 @@ TEST(SeveralLanes, a_frame_that_comes_again_over_another_lane_takes_its_memory_f
   ASSERT_EQ(pair.at_one.places, 1);
   const auto& slots = pair.zero.sender().slots();
   const auto* const used = slots[0]->push.header != nullptr ? slots[0]->lane : slots[1]->lane;
-  // Without the poll of the other side, which would see the end of this lane.
   pair.zero.break_lanes({Code::peer_lost, "this side has noticed a loss"}, used);
+  for (Pipe& pipe : pair.pipes) pipe.state->shut[0] = false;  // the other side does not notice it
   for (int round = 0; round < 20; ++round) pair.zero.poll(16);
   pair.run();
   expect_all(pair.at_one, sent);
