@@ -15,15 +15,15 @@
 namespace couplet::runtime {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr mode_t folder_mode = 0777;  // less what the umask takes away, as for a file of the user
 constexpr mode_t file_mode = 0666;
 // No link of another user is followed, and the open of a pipe does not wait for a reader.
 constexpr int file_flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
-Json peers_of(const exchange::Record& record) {
-  Json peers = Json::array();
+OrderedJson peers_of(const exchange::Record& record) {
+  OrderedJson peers = OrderedJson::array();
   for (std::size_t port = 0; port < record.ports.size(); ++port) {
     const exchange::Port& plan = record.ports[port];
     if (!plan.sends) continue;
@@ -37,8 +37,8 @@ Json peers_of(const exchange::Record& record) {
 }
 
 // The members as runs of consecutive ranks, [first, count], so that a line does not grow with a program.
-Json members_of(const message::Group& group) {
-  Json runs = Json::array();
+OrderedJson members_of(const message::Group& group) {
+  OrderedJson runs = OrderedJson::array();
   std::int64_t first = 0;
   std::int64_t count = 0;
   for (std::int32_t member = 0; member < group.size(); ++member) {
@@ -56,11 +56,11 @@ Json members_of(const message::Group& group) {
 }
 
 std::string line_of(const exchange::Record& record, const universe::Membership& membership) {
-  Json programs = Json::array();
+  OrderedJson programs = OrderedJson::array();
   for (const universe::ProgramInfo& program : membership.programs()) {
     programs.push_back({{"name", program.name}, {"size", program.size}, {"first_rank", program.first_rank}});
   }
-  const Json line{{"schema", "couplet.exchange.record"},
+  const OrderedJson line{{"schema", "couplet.exchange.record"},
                   {"version", 1},
                   {"run", fmt::format("{:016x}", membership.run_id())},
                   {"rank", membership.rank()},
@@ -72,7 +72,7 @@ std::string line_of(const exchange::Record& record, const universe::Membership& 
                   {"rounds", record.rounds},
                   {"sends", peers_of(record)}};
   // Names that are not UTF-8 are kept as far as they are.
-  return line.dump(-1, ' ', false, Json::error_handler_t::replace) + '\n';
+  return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }
 
 // Appends the line in full or not at all.
