@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_depth.hpp"
 #include "os/descriptor.hpp"
 #include "os/error.hpp"
 
@@ -230,8 +231,9 @@ Status read_machine(const Place& file, cost::MachineCosts& costs) {
 }
 
 Result<cost::MachineCosts> checked(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
+  const Json json = json_depth(text) > max_json_depth ? Json() : Json::parse(text, nullptr, false);
   const Place file{&json, ""};
+  if (json_depth(text) > max_json_depth) return file.mistake("is nested more than {} levels deep", max_json_depth);
   if (json.is_discarded()) return file.mistake("is not JSON");
   COUPLET_TRY_VALUE(const std::string schema, file.text("schema"));
   if (schema != schema_name) return file.mistake("is a \"{}\", not a \"{}\"", schema, schema_name);

@@ -61,16 +61,16 @@ std::string line_of(const exchange::Record& record, const universe::Membership& 
     programs.push_back({{"name", program.name}, {"size", program.size}, {"first_rank", program.first_rank}});
   }
   const OrderedJson line{{"schema", "couplet.exchange.record"},
-                  {"version", 1},
-                  {"run", fmt::format("{:016x}", membership.run_id())},
-                  {"rank", membership.rank()},
-                  {"programs", std::move(programs)},
-                  {"title", record.title},
-                  {"exchange", record.name},
-                  {"members", members_of(record.group)},
-                  {"method", record.method},
-                  {"rounds", record.rounds},
-                  {"sends", peers_of(record)}};
+                         {"version", 1},
+                         {"run", fmt::format("{:016x}", membership.run_id())},
+                         {"rank", membership.rank()},
+                         {"programs", std::move(programs)},
+                         {"title", record.title},
+                         {"exchange", record.name},
+                         {"members", members_of(record.group)},
+                         {"method", record.method},
+                         {"rounds", record.rounds},
+                         {"sends", peers_of(record)}};
   // Names that are not UTF-8 are kept as far as they are.
   return line.dump(-1, ' ', false, OrderedJson::error_handler_t::replace) + '\n';
 }

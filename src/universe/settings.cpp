@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "base/json_depth.hpp"
+
 namespace couplet::universe {
 namespace {
 
@@ -48,6 +50,9 @@ Result<SettingMap> settings_from_json(std::string_view text) {
   if (text.size() > most_settings_bytes) {
     return fail(Code::config, "the settings are {} bytes long, at most {} are possible", text.size(),
                 most_settings_bytes);
+  }
+  if (json_depth(text) > max_json_depth) {
+    return fail(Code::config, "the settings are nested more than {} levels deep", max_json_depth);
   }
   const auto json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {

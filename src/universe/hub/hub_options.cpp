@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "base/json_depth.hpp"
 #include "os/host.hpp"
 
 namespace couplet::universe {
@@ -61,6 +62,9 @@ Result<ProgramSpec> program_from(const Json& json) {
 // Reads {"programs": [...], and settings}. The command line overrides it.
 Status read_config(const std::string& path, HubCommand& command) {
   COUPLET_TRY_VALUE(const auto text, read_text(path));
+  if (json_depth(text) > max_json_depth) {
+    return fail(Code::config, "--config: {} is nested more than {} levels deep", path, max_json_depth);
+  }
   auto json = Json::parse(text, nullptr, false);
   if (json.is_discarded() || !json.is_object()) {
     return fail(Code::config, "--config: {} does not contain a JSON object", path);

@@ -198,6 +198,14 @@ TEST_F(CostFilePlaces, ABadFileIsAnErrorIfItIsNamedAndElseAWarning) {
   EXPECT_EQ(refused.status().code(), Code::config);
 }
 
+// Showing what was given instead of a text walked through it, one call in another, and ended each coupled program.
+TEST_F(CostFilePlaces, AFileOfBracketsIsLeftOut) {
+  write(default_place_, R"({"schema":)" + std::string(100'000, '[') + std::string(100'000, ']') + "}");
+  const auto known = load_costs({.file = "", .machine = "", .host = "n1"});
+  ASSERT_TRUE(known.ok());
+  EXPECT_THAT(known->warning, HasSubstr("is nested more than 100 levels deep"));
+}
+
 TEST_F(CostFilePlaces, AFileOfAnotherMachineIsUsedWithAWarning) {
   write(default_place_, good().dump());
   const auto elsewhere = load_costs({.file = "", .machine = "", .host = "laptop"});
