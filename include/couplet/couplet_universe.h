@@ -113,8 +113,8 @@ COUPLET_API couplet_status couplet_group_rank(const couplet_group* group, int32_
 
 /* Frees a group that couplet_group_create has made.
  *
- * COUPLET_ERROR_STATE: a request of the group was not waited for, even if it is complete, or a collective call on it
- * has not ended. The group is not freed then. */
+ * COUPLET_ERROR_STATE: a request of the group is not complete, or a collective call on it has not ended. The group is
+ * not freed then. A request that is complete may be waited for afterwards. */
 COUPLET_API couplet_status couplet_group_free(couplet_group* group);
 
 #ifdef __cplusplus

@@ -187,7 +187,6 @@ class Messenger final : public channel::FrameHandler {
  private:
   friend class Courier;
   friend class Probe;
-  friend Status check_requests(const Messenger& messenger, const Group& group);
   using Counter = counters::Counter;
   struct CookieSlot {
     Request* request = nullptr;
@@ -394,8 +393,5 @@ class Messenger final : public channel::FrameHandler {
   std::unique_ptr<std::array<std::uint8_t, 16>> nonce_;
   EndedContexts ended_;
 };
-
-// Returns state if requests of the group were not taken back. They refer to the group, also if they are complete.
-[[nodiscard]] Status check_requests(const Messenger& messenger, const Group& group);
 
 }  // namespace couplet::message

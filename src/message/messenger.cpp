@@ -66,18 +66,17 @@ Result<Group*> Messenger::create_group(std::string_view name, std::span<const st
   return keep_group(Group::of_ranks(std::string(name), ranks, size_, self_));
 }
 
-Status check_requests(const Messenger& messenger, const Group& group) {
-  const std::size_t kept = messenger.requests_.count([&](const Request& each) { return each.group == &group; });
-  const std::size_t under_way = std::max(kept, static_cast<std::size_t>(group.pending));
-  return under_way == 0 ? Status()
-                        : fail(Code::state, "group '{}' cannot be freed: {} of its requests were not waited for",
-                               group.name(), under_way);
-}
-
 Status Messenger::free_group(Group& group) {
   if (&group == universe_group_)
     return fail(Code::state, "the group of the universe cannot be freed: it ends with the universe");
-  COUPLET_TRY(check_requests(*this, group));
+  if (group.pending > 0) {
+    return fail(Code::state, "group '{}' cannot be freed: {} of its requests are not complete", group.name(),
+                group.pending);
+  }
+  // Requests that are complete, and for which nobody has waited yet, are found by their group.
+  requests_.for_each([&](Request& each) {
+    if (each.group == &group) each.group = universe_group_;
+  });
   std::erase_if(groups_, [&group](const auto& kept) { return kept.get() == &group; });
   return {};
 }
@@ -370,7 +369,6 @@ Request* Messenger::take_request() {
 }
 
 void Messenger::give_request(Request* request) noexcept {
-  request->group = nullptr;  // the group may be freed now
   requests_.give(request);
 }
 

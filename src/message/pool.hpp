@@ -25,16 +25,12 @@ class Pool {
   }
   // The list has room for every object since its chunk was made.
   void give(T* object) noexcept { free_.push_back(object); }
-  // Returns how many objects fulfil a condition, also among those that are not in use.
-  template <typename Condition>
-  [[nodiscard]] std::size_t count(const Condition& condition) const {
-    std::size_t found = 0;
+  // Calls use(object) for each object, also for those that are not in use.
+  template <typename Use>
+  void for_each(const Use& use) {
     for (const auto& chunk : chunks_) {
-      for (std::size_t index = 0; index < chunk_objects; ++index) {
-        if (condition(chunk[index])) ++found;
-      }
+      for (std::size_t index = 0; index < chunk_objects; ++index) use(chunk[index]);
     }
-    return found;
   }
   [[nodiscard]] std::size_t in_use() const noexcept { return chunks_.size() * chunk_objects - free_.size(); }
 
