@@ -422,11 +422,7 @@ Status Channel::take_session(std::span<const std::byte> payload) {
   if (notice.peer_session != 0 && notice.peer_session != session_) {
     return couplet::fail(Code::peer_lost, "it resumes a connection that has ended here");
   }
-  const bool resumes = slot.stage == LaneStage::awaiting && live_lanes_ == 1;
-  if (resumes && notice.received < sender_.acknowledged()) {
-    return couplet::fail(Code::protocol, "it has received {} frames, but acknowledged {} before", notice.received,
-                         sender_.acknowledged());
-  }
+  // The peer has written this when it attached the lane. It may have acknowledged more since, over others.
   peer_session_ = notice.session;
   slot.stage = LaneStage::working;
   sender_.update();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "message/absence.hpp"
 #include "message/message.hpp"
 
 namespace couplet::message {
@@ -13,6 +14,15 @@ constexpr std::uint64_t largest_message_bytes = std::uint64_t{1} << 62;
 
 std::span<const std::byte> view(const Request& request, std::uint64_t offset, std::uint64_t bytes) {
   return {request.data + offset, static_cast<std::size_t>(bytes)};
+}
+
+// Returns true if this process has not polled for a while, and does it now.
+bool hear_before_sending(engine::Engine* engine, Flow& flow) {
+  if (!was_absent_before_sending(flow)) [[likely]]
+    return false;
+  if (engine == nullptr || engine->is_polling()) return false;
+  engine->poll();
+  return true;
 }
 
 bool send_is_misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info,
@@ -51,6 +61,9 @@ Status Messenger::misused_send(const Group& group, const void* data, std::uint64
 bool Messenger::sent_at_once(Flow& flow, std::uint32_t context, std::int32_t tag, std::span<const std::byte> bytes) {
   const std::uint64_t charge = bytes.size() + wire::eager_overhead_bytes;
   if (!flow.fast || bytes.size() > flow.eager_bytes || charge > flow.credit) [[unlikely]] {
+    return false;
+  }
+  if (hear_before_sending(engine_, flow) && (!flow.fast || charge > flow.credit)) [[unlikely]] {
     return false;
   }
   wire::FrameHeader header;
@@ -141,6 +154,7 @@ Status Messenger::send_internal(Group& group, std::uint32_t context, std::string
 // Starts it; an error, or an exception, means that the request was never made: nothing throws once it is counted.
 Status Messenger::begin_send(Request& request) {
   Flow& flow = *request.flow;
+  hear_before_sending(engine_, flow);
   if (flow.lost) look_for_returned();
   if (!flow.lost && !flow.fast) COUPLET_TRY(settle(flow));
   const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;

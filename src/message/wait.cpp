@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "message/absence.hpp"
 #include "message/message.hpp"
 #include "message/probe.hpp"
-#include "os/ticks.hpp"
 
 namespace couplet::message {
 namespace {
 
 constexpr int frames_per_test = 16;
-constexpr std::uint64_t max_absence_ticks = 1'000'000 * os::ticks_per_us;
 
 void lack_memory(channel::Channel& channel) {
   channel.fail(fail(Code::memory, "no memory to take what {} sends", channel.peer_name()));
@@ -34,14 +33,6 @@ Status check_distinct(std::span<Request* const> requests, const char* function) 
   if (again == requests.size()) return {};
   return fail(Code::argument, "{}: entry {} of {} is the same request as an earlier entry", function, again,
               requests.size());
-}
-
-// Has this process not polled the peer's socket for a while? Then it reads first what the hub has said, before it sends
-// anything, such as credit for what has arrived: the peer may have left, and its system would answer by a reset.
-bool was_absent(Flow& flow) noexcept {
-  if (flow.rounds_per_poll != rounds_per_socket_poll) return false;
-  const std::uint64_t now = os::ticks();
-  return now - std::exchange(flow.polled_ticks, now) > max_absence_ticks;
 }
 
 }  // namespace

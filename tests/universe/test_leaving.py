@@ -101,3 +101,23 @@ def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[.
         assert second.get(f"bool((found == {number}).all())") == "True"
     second.refused("universe.group.Recv(found, 0, timeout=100)", "PEER_LOST", "program 'guest' rank 0", "has left")
     second.leave()
+
+
+def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_world: Callable[..., World]) -> None:
+    """The system of the process that has left answers what is sent by a reset, which destroyed what was not read."""
+    world = make_world("guest:2")
+    guests = [Guest(world, "guest", rank, 2, COUPLET_LINKS="self,tcp", COUPLET_NODE=f"node{rank}") for rank in (0, 1)]
+    first, second = (guest.ready() for guest in guests)
+    for guest in guests:
+        guest.say("universe.group.barrier(timeout=100)")
+    for guest in guests:
+        assert guest.hear() == "is None"
+    first.get("many = [universe.group.Isend(np.full(65_000, number, 'u1'), 1) for number in range(6)]")
+    first.leave()
+    second.get("found = [np.zeros(65_000, 'u1') for _ in range(6)]")
+    second.get("awaited = [universe.group.Irecv(each, 0) for each in found]")
+    second.ask("universe.group.Isend(np.ones(30), 0, tag=5)")
+    for number in range(6):
+        second.get(f"awaited[{number}].wait(timeout=100)")
+        assert second.get(f"bool((found[{number}] == {number}).all())") == "True"
+    second.leave()
