@@ -16,13 +16,10 @@ std::span<const std::byte> view(const Request& request, std::uint64_t offset, st
   return {request.data + offset, static_cast<std::size_t>(bytes)};
 }
 
-// Returns true if this process has not polled for a while, and does it now.
-bool hear_before_sending(engine::Engine* engine, Flow& flow) {
-  if (!was_absent_before_sending(flow)) [[likely]]
-    return false;
-  if (engine == nullptr || engine->is_polling()) return false;
-  engine->poll();
-  return true;
+// For a call of the user: other parts of the library send in the middle of something that a poll would go on with.
+void hear_before_sending(engine::Engine* engine, Flow& flow) {
+  if (was_absent_before_sending(flow) && engine != nullptr && !engine->is_polling()) [[unlikely]]
+    engine->poll();
 }
 
 bool send_is_misused(const Group& group, const void* data, std::uint64_t count, const TypeInfo* info,
@@ -63,9 +60,6 @@ bool Messenger::sent_at_once(Flow& flow, std::uint32_t context, std::int32_t tag
   if (!flow.fast || bytes.size() > flow.eager_bytes || charge > flow.credit) [[unlikely]] {
     return false;
   }
-  if (hear_before_sending(engine_, flow) && (!flow.fast || charge > flow.credit)) [[unlikely]] {
-    return false;
-  }
   wire::FrameHeader header;
   header.kind = wire::message_frame_kind(wire::MessageKind::eager, big_endian_);
   header.payload_bytes = static_cast<std::uint32_t>(bytes.size());
@@ -90,6 +84,7 @@ Status Messenger::send(Group& group, const void* data, std::uint64_t count, coup
   }
   const std::uint64_t bytes = count * info->element_bytes;
   Flow* flow = flows_[group.peer(target)].get();
+  if (flow != nullptr) hear_before_sending(engine_, *flow);
   if (flow != nullptr && sent_at_once(*flow, group.context(), tag, {static_cast<const std::byte*>(data), bytes}))
       [[likely]] {
     return {};
@@ -113,11 +108,13 @@ Status Messenger::isend(Group& group, const void* data, std::uint64_t count, cou
   if (send_is_misused(group, data, count, info, target, tag)) [[unlikely]] {
     return misused_send(group, data, count, type, target, tag);
   }
+  Flow& flow = flow_to(group.peer(target));
+  hear_before_sending(engine_, flow);
   RequestHold made(*this);
   made->sending = true;
   made->context = group.context();
   made->tag = tag;
-  made->flow = &flow_to(group.peer(target));
+  made->flow = &flow;
   made->group = &group;
   made->type = info;
   made->data = const_cast<std::byte*>(static_cast<const std::byte*>(data));  // NOLINT: only read
@@ -154,7 +151,6 @@ Status Messenger::send_internal(Group& group, std::uint32_t context, std::string
 // Starts it; an error, or an exception, means that the request was never made: nothing throws once it is counted.
 Status Messenger::begin_send(Request& request) {
   Flow& flow = *request.flow;
-  hear_before_sending(engine_, flow);
   if (flow.lost) look_for_returned();
   if (!flow.lost && !flow.fast) COUPLET_TRY(settle(flow));
   const std::uint64_t charge = request.bytes + wire::eager_overhead_bytes;
