@@ -250,7 +250,7 @@ def test_nodes_are_read() -> None:
         (("--save", "--cost-file", "nowhere/cost.json"), "there is no folder nowhere; make it first"),
         (("-o", "."), "it is a folder"),
         (("-o", "/dev/null"), "it is no regular file"),
-        (("-o", "same", "--report", "same"), "is the file of the measurement"),
+        (("-o", "same.html", "--report", "same.html"), "is the file of --output, too"),
     ],
 )
 def test_a_mistake_is_named_and_leaves_no_file(

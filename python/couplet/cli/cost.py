@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from couplet.cli.outputs import check_outputs, check_written_folder
+
 if TYPE_CHECKING:
     from couplet.cost.model import Model
     from couplet.cost.patterns import Pattern
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 EXIT_MISTAKES = 2
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 MAX_BYTES = 1 << 60
+_InputFile = tuple[str, Path | None]
 
 ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `couplet fit`, or tachyon1.json.")]
 TilesOption = Annotated[str | None, typer.Option("--tiles", help="ROWSxCOLUMNS of tiles over a file, as in 4x4.")]
@@ -157,7 +160,19 @@ def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_by
 
 
 def _print(lines: list[str]) -> None:
-    print("\n".join(lines))
+    if lines:
+        print("\n".join(lines))
+
+
+def _written_lines(*paths: Path | None) -> list[str]:
+    return [f"written: {path}" for path in paths if path is not None]
+
+
+def _inputs(model: str, matrix: Path | None, recorded: Path | None, hosts: Path | None = None) -> list[_InputFile]:
+    """The files that a command reads, and the options that name them."""
+    records = sorted(recorded.glob("*")) if recorded is not None and recorded.is_dir() else [recorded]
+    listed = [("--model", Path(model)), ("--matrix", matrix), ("--hosts", hosts)]
+    return [*listed, *(("--recorded", path) for path in records)]
 
 
 def _head(
@@ -194,6 +209,7 @@ def fit(
         from couplet.cost.fit import Options, fit_measurement
         from couplet.cost.measurement import load_measurement
 
+        check_outputs([("the measurement", measurement)], [("--output", output), ("--plot", plot)])
         measured = load_measurement(measurement)
         fitted = fit_measurement(measured, Options(kind, method, statistic, confidence, message_bytes))
         if output is not None:
@@ -205,7 +221,7 @@ def fit(
         if as_json:
             print(json.dumps(fitted.model.to_json(), indent=2))
         else:
-            _print(tables.fitted(fitted))
+            _print(tables.fitted(fitted) + _written_lines(output, plot))
 
 
 def predict(
@@ -237,6 +253,7 @@ def predict(
         from couplet.cost.prediction import parse_node_set
         from couplet.cost.prediction import predict as predict_one
 
+        check_outputs(_inputs(model_file, matrix, recorded), [("--plot", plot)])
         model = load_model(model_file)
         file_bytes = parse_bytes(file_size, "--file-size")
         given = _Given(tiles, matrix, matrix_unit, self_messages, recorded, program, exchange)
@@ -253,6 +270,8 @@ def predict(
 
             save(prediction_figure(predictions), plot)
         _show_predictions(_head(model, pattern, notes, kind, model_file), predictions, iterations, as_json)
+        if not as_json:
+            _print(_written_lines(plot))
 
 
 def _node_list(text: str) -> list[int]:
@@ -335,6 +354,7 @@ def place(
         from couplet.cost.model import load_model, warn_if_other_machine
         from couplet.cost.placement import place as place_nodes
 
+        _check_place_outputs(_inputs(model_file, matrix, recorded, hosts), write, plot, report)
         model = load_model(model_file)
         given = _Given(tiles, matrix, matrix_unit, self_messages, recorded, program, exchange)
         pattern, notes = _pattern(model, given)
@@ -349,7 +369,7 @@ def place(
         if plot is not None or report is not None:
             lines = _head_lines(head) + _placement_lines(result, order, names)
             _draw_placement(lines, best, pattern, names, (plot, report))
-        written = [] if report is None else [report]
+        written = [path for path in (plot, report) if path is not None]
         if write is not None and names is not None:
             from couplet.cost.launch_files import write_all
 
@@ -358,6 +378,14 @@ def place(
             )
         parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
         _show_placement(head, result, order, names, parts, written, as_json, pattern.uses_aggregators)
+
+
+def _check_place_outputs(inputs: list[_InputFile], write: Path | None, plot: Path | None, report: Path | None) -> None:
+    from couplet.cost.launch_files import FILE_NAMES
+
+    check_outputs(inputs, [("--plot", plot), ("--report", report)])
+    if write is not None:
+        check_written_folder([*inputs, ("--plot", plot), ("--report", report)], write, FILE_NAMES)
 
 
 def _check_placing(listed: tuple[Host, ...] | None, write: Path | None, cells: int | None, order: str | None) -> None:

@@ -14,6 +14,7 @@ import typer
 
 from couplet.cli.cost import parse_bytes, reported
 from couplet.cli.interrupts import orderly_end, uninterrupted
+from couplet.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
     from couplet.cost.measurement import Measurement
@@ -64,6 +65,8 @@ def probe(
         with_cells = _has_cells(cells, save, cost_file)
         _check_machine(machine)
         place = _place(cost_file, repetitions) if save else None
+        results = [("--output", output), ("--report", report)] if with_cells else []
+        check_outputs([("--lines", lines), ("--node-file", node_file)], [*results, ("--cost-file", place)])
         if with_cells:
             node_of_rank = _node_of_rank(nodes, node_file)
             given = "hosts" if node_of_rank is None else "given"
@@ -72,7 +75,6 @@ def probe(
             words = _words(size, repetitions, warm_up, sub_groups, partners, half_star)
             words += ["--curve-bytes", _CURVE_BYTES] if curves else []
             words += ["--off-diagonal"] if off_diagonal else []
-            _check_outputs(output, report)
             if lines is not None:
                 _read(lines, collector)
             else:
@@ -138,18 +140,6 @@ def _place(cost_file: Path | None, repetitions: int) -> Path:
     if repetitions > MAX_REPETITIONS:
         raise CostError(f"--repetitions {repetitions}: with --save, at most {MAX_REPETITIONS} are measured")
     return prepare_place(cost_file)
-
-
-def _check_outputs(output: Path, report: Path | None) -> None:
-    """Raises CostError before anything is measured if the result could not be written."""
-    from couplet.cost.documents import check_writable
-    from couplet.cost.errors import CostError
-
-    check_writable(output)
-    if report is not None:
-        check_writable(report)
-        if report.resolve() == output.resolve():
-            raise CostError(f"--report {report}: is the file of the measurement; give another name")
 
 
 def _read(lines: Path, collector: Collector) -> None:
