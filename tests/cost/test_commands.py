@@ -253,7 +253,7 @@ def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
         (("predict", "--model", "tachyon1.json", "--matrix", "negative", "--nodes", "2", "--cb-buffer-size", "4M"),
          "is negative"),
         (("fit", "nothing.json"), "cannot be read"),
-        (("fit", "few.json"), "a plane needs at least 4 cells, and there are 2; measure more cells"),
+        (("fit", "few.json"), "a plane needs at least 4 cells with messages, and there are 2; measure more"),
         ((*PLACE, "--write", "out"), "--write needs the names of the nodes"),
         ((*PLACE, "--cells", "100"), "--cells needs the speeds"),
         ((*PLACE, "--processes", "16"), "--processes needs the room"),
@@ -272,7 +272,7 @@ def test_a_mistake_is_one_sentence_and_status_2(couplet: Couplet, words: tuple[s
     Path("underscores").write_text("1_0 2\n3 4\n")
     Path("edge.json").write_text('{"processes": 2, "edges": [[0, 5, 1]]}')
     few = document("split")
-    few["cells"] = [cell for cell in few["cells"] if cell["intra_in"] == cell["inter_in"] < 2]
+    few["cells"] = [cell for cell in few["cells"] if cell["intra_in"] + cell["inter_in"] == 1]
     Path("few.json").write_text(json.dumps(few))
     result = couplet(*words)
     assert (result.exit_code, result.stdout) == (2, "")

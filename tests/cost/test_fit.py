@@ -11,8 +11,10 @@ from synthetic import TACHYON, document, hinge, measurement
 from couplet.cost import CostError, DesignError, Measurement, Model, Options, fit_measurement
 from couplet.cost.curves import fit_curve
 from couplet.cost.measurement import Points
-from couplet.cost.model import ORDERS, Fit
+from couplet.cost.model import KINDS, ORDERS, Fit
+from couplet.cost.plots import fit_figure, svg
 from couplet.cost.regression import regress
+from couplet.cost.tables import fitted as fitted_lines
 
 COEFFICIENTS = ("alpha", "beta", "gamma")
 
@@ -102,7 +104,8 @@ def only(keep: Any) -> Measurement:
         (lambda pa, pe: pa == 0, "all cells have 0 intra-node pairs .pa., so alpha cannot be told; measure"),
         (lambda pa, pe: pe == 3, "all cells have 3 inter-node pairs .pe., so beta cannot be told; measure"),
         (lambda pa, pe: pa == pe, "pa and pe lie on one line"),
-        (lambda pa, pe: pa + pe < 2, "at least 4 cells, and there are 3; measure more cells"),
+        (lambda pa, pe: pa + pe < 2, "at least 4 cells with messages, and there are 2; measure more"),
+        (lambda pa, pe: pa + pe == 0, "order intra_first: only the cell without messages was measured"),
         (lambda pa, pe: False, "no cells at all"),
     ],
 )
@@ -138,6 +141,40 @@ def test_off_diagonal_cells_count_as_half_pairs() -> None:
         fit_measurement(Measurement.from_json(content, "synthetic"), Options("plane")).model.orders["intra_first"].fit()
     )
     assert fit.pieces[0].beta == pytest.approx(0.006617, rel=1e-2)
+
+
+def with_an_empty_cell_of(seconds: float) -> Measurement:
+    """Small messages: whether there is one at all costs more than each further pair does."""
+    content = document(hinge(9.0, 2e-7, 0.0, 9e-7, 6e-6))
+    for cell in content["cells"]:
+        if cell["intra_in"] == cell["inter_in"] == 0:
+            cell["median_s"] = cell["minimum_s"] = seconds
+    return Measurement.from_json(content, "synthetic")
+
+
+@pytest.mark.parametrize("method", ["least_squares", "robust"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_cell_without_messages_does_not_bend_the_fit(kind: str, method: str) -> None:
+    """It has no start-up, and made alpha of small messages up to 30 times too large."""
+    found = fit_measurement(with_an_empty_cell_of(3e-8), Options(kind, method)).model
+    same = fit_measurement(with_an_empty_cell_of(1.0), Options(kind, method)).model
+    assert found == same
+    fit = found.orders["intra_first"].fit()
+    assert (fit.pieces[0].alpha, fit.pieces[0].beta) == (pytest.approx(2e-7), pytest.approx(9e-7))
+    assert fit.pieces[0].gamma == pytest.approx(6e-6)  # the start-up
+    assert sum(piece.cells or 0 for piece in fit.pieces) == 63
+
+
+def test_it_is_said_that_the_cell_without_messages_is_not_fitted() -> None:
+    says = "the cell without messages (pa = pe = 0) is not fitted: gamma is the start-up of an exchange"
+    assert says in fitted_lines(fit_measurement(with_an_empty_cell_of(3e-8)))
+    assert says not in fitted_lines(fit_measurement(only(lambda pa, pe: pa + pe > 0)))
+
+
+def test_the_cell_without_messages_stays_in_the_picture() -> None:
+    measured = with_an_empty_cell_of(3e-8)
+    picture = svg(fit_figure(measured, fit_measurement(measured).model))
+    assert picture.count('id="not-fitted') == 4  # in the surface and the comparison of both orders
 
 
 def test_several_message_sizes_have_to_be_chosen_from() -> None:

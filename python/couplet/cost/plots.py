@@ -22,6 +22,7 @@ from couplet.cost.model import ORDERS, Curve, Fit, Model
 from couplet.cost.patterns import Pattern
 from couplet.cost.placement import Placement
 from couplet.cost.prediction import Prediction
+from couplet.cost.units import rate_unit, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,45 +79,64 @@ def _fitted_seconds(fit: Fit, pa: Any, pe: Any) -> Any:
     return result
 
 
+def _scattered(axes: Any, cells: Sequence[Cell], places: Sequence[Any], colour: str, name: str) -> None:
+    """Draws a point for each cell; that without messages, which is not fitted, is hollow."""
+    fitted = numpy.array([cell.has_messages for cell in cells])
+    axes.scatter(*(values[fitted] for values in places), s=10, color=colour)
+    if not fitted.all():
+        hollow = axes.scatter(*(values[~fitted] for values in places), s=14, facecolors="none", edgecolors=colour)
+        hollow.set_gid(f"not-fitted-{name}")
+
+
 def _surface(axes: Any, cells: Sequence[Cell], fit: Fit, statistic: str, name: str) -> None:
     pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
     seconds = numpy.array([cell.seconds(statistic) for cell in cells])
+    unit, factor = time_unit(seconds)
     for index, piece in enumerate(fit.pieces):
         last = index == len(fit.pieces) - 1
         grid_pa, grid_pe = numpy.meshgrid(
             numpy.linspace(piece.min_pa, piece.max_pa - (0.0 if last else 1e-9), 6), numpy.linspace(0.0, pe.max(), 6)
         )
         plane = piece.alpha * grid_pa + piece.beta * grid_pe + piece.gamma
-        axes.plot_surface(grid_pa, grid_pe, plane * 1e3, alpha=0.35, color=_COLOURS[name], linewidth=0.2)
-    axes.scatter(pa, pe, seconds * 1e3, s=8, color="black")
+        axes.plot_surface(grid_pa, grid_pe, plane * factor, alpha=0.35, color=_COLOURS[name], linewidth=0.2)
+    _scattered(axes, cells, (pa, pe, seconds * factor), "black", f"surface-{name}")
     # A label of this axis would reach into the next plot.
-    axes.set(xlabel="pa", ylabel="pe", title=f"{name}: {fit.kind} (ms)")
+    axes.set(xlabel="pa", ylabel="pe", title=f"{name}: {fit.kind} ({unit})")
 
 
-def _against(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str, residuals: bool) -> None:
-    pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
-    measured = numpy.array([cell.seconds(statistic) for cell in cells]) * 1e3
-    predicted = _fitted_seconds(fit, pa, pe) * 1e3
-    if residuals:
-        axes.axhline(0.0, color=_FIELD)
-        axes.scatter(predicted, measured - predicted, s=10, color=_COLOURS[name])
-        axes.set(xlabel="predicted (ms)", ylabel="measured - predicted (ms)", title="residuals")
-        return
+def _against(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str) -> None:
+    measured, predicted, unit = _compared(cells, fit, statistic)
     top = float(max(measured.max(), predicted.max()))
     axes.plot([0, top], [0, top], color=_FIELD)
-    axes.scatter(predicted, measured, s=10, color=_COLOURS[name])
-    axes.set(xlabel="predicted (ms)", ylabel="measured (ms)", title="predicted against measured")
+    _scattered(axes, cells, (predicted, measured), _COLOURS[name], f"against-{name}")
+    axes.set(xlabel=f"predicted ({unit})", ylabel=f"measured ({unit})", title="predicted against measured")
+
+
+def _residuals(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str) -> None:
+    measured, predicted, unit = _compared([cell for cell in cells if cell.has_messages], fit, statistic)
+    axes.axhline(0.0, color=_FIELD)
+    axes.scatter(predicted, measured - predicted, s=10, color=_COLOURS[name])
+    axes.set(xlabel=f"predicted ({unit})", ylabel=f"measured - predicted ({unit})", title="residuals")
+
+
+def _compared(cells: Sequence[Cell], fit: Fit, statistic: str) -> tuple[Any, Any, str]:
+    """The measured and the predicted times of cells, and their unit."""
+    pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
+    seconds = numpy.array([cell.seconds(statistic) for cell in cells])
+    unit, factor = time_unit(seconds)
+    return seconds * factor, _fitted_seconds(fit, pa, pe) * factor, unit
 
 
 def _throughput(axes: Axes, cells: Sequence[Cell], fit: Fit) -> None:
+    unit, factor = rate_unit([cell.node_bytes_per_s or 0.0 for cell in cells])
     for pe in sorted({cell.pe for cell in cells}):
         row = sorted((cell.pa, cell.node_bytes_per_s or 0.0) for cell in cells if cell.pe == pe)
         axes.plot(
-            [pa for pa, _ in row], [rate / 1e9 for _, rate in row], marker=".", label=f"pe = {pe:g}", linewidth=0.8
+            [pa for pa, _ in row], [rate * factor for _, rate in row], marker=".", label=f"pe = {pe:g}", linewidth=0.8
         )
     if fit.breakpoint is not None:
         axes.axvline(fit.breakpoint, color="black", linestyle="--", linewidth=0.8)
-    axes.set(xlabel="pa", ylabel="GB/s", title="throughput of the node")
+    axes.set(xlabel="pa", ylabel=unit, title="throughput of the node")
     axes.legend(fontsize=6)
 
 
@@ -131,8 +151,8 @@ def fit_figure(measurement: Measurement, model: Model) -> Figure:
         cells, fit = select[name], model.orders[name].fit()
         place = row * columns
         _surface(figure.add_subplot(2, columns, place + 1, projection="3d"), cells, fit, statistic, name)
-        _against(figure.add_subplot(2, columns, place + 2), cells, fit, statistic, name, False)
-        _against(figure.add_subplot(2, columns, place + 3), cells, fit, statistic, name, True)
+        _against(figure.add_subplot(2, columns, place + 2), cells, fit, statistic, name)
+        _residuals(figure.add_subplot(2, columns, place + 3), cells, fit, statistic, name)
         if with_rate:
             _throughput(figure.add_subplot(2, columns, place + 4), cells, fit)
     figure.suptitle(f"{_plain(model.machine)}, messages of {model.message_bytes} bytes")

@@ -169,6 +169,8 @@ def fitted(result: Fitted) -> list[str]:
     model = result.model
     lines = [f"machine {model.machine}, messages of {model.message_bytes} bytes, {model.statistic} times"]
     lines.append("alpha and beta are in s for each pair, gamma is in s")
+    if result.without_empty_cell:
+        lines.append("the cell without messages (pa = pe = 0) is not fitted: gamma is the start-up of an exchange")
     for name in ORDERS:
         order = model.orders[name]
         confidence = order.fit().confidence or 0.95
