@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from synthetic import TACHYON, document, hinge, measurement
 
-from couplet.cost import CostError, DesignError, Measurement, Model, Options, fit_measurement
+from couplet.cost import CostError, DesignError, Measurement, Model, Options, fit_measurement, load_model
 from couplet.cost.curves import fit_curve
 from couplet.cost.measurement import Points
 from couplet.cost.model import KINDS, ORDERS, Fit
@@ -232,3 +234,62 @@ def test_a_curve_is_no_further_below_the_points_than_above() -> None:
 def test_a_curve_of_one_size_is_refused() -> None:
     with pytest.raises(DesignError, match='curve "tcp".*let the probe measure a list of sizes'):
         fit_curve(Points("tcp", (8,), (1e-6,), (1e-6,)))
+
+
+def of_noise() -> Measurement:
+    """Times that have nothing to do with the numbers of messages."""
+    chance = numpy.random.default_rng(3)
+    content = document("plane", half_star=4)
+    for cell in content["cells"]:
+        cell["median_s"] = cell["minimum_s"] = 1e-5 * float(chance.uniform(1, 5))
+    return Measurement.from_json(content, "synthetic")
+
+
+def test_a_fit_that_says_nothing_is_doubted() -> None:
+    model = fit_measurement(of_noise(), Options("plane")).model
+    fit = model.orders["intra_first"].fit()
+    assert fit.r_squared is not None and fit.r_squared < 0.3
+    first, *others = model.doubts
+    cells = [cell for cell in of_noise().select("intra_first", 4194304) if cell.has_messages]
+    piece = fit.pieces[0]
+    residuals = {(cell.pa, cell.pe): cell.median_s - piece.alpha * cell.pa - piece.beta * cell.pe - piece.gamma
+                 for cell in cells}  # fmt: skip
+    pa, pe = max(residuals, key=lambda one: abs(residuals[one]))
+    assert first.startswith(f"intra_first: R^2 of the plane is {100 * fit.r_squared:.1f} %, less than 90 %; ")
+    assert f"the largest residual is at pa = {pa:g}, pe = {pe:g}: measured " in first and " us, fitted " in first
+    assert any(one.startswith("inter_first: R^2 of the plane is ") for one in others)
+    assert any(one.startswith("intra_first: the interval of alpha for 0 <= pa <= 3 (") for one in others)
+    assert all(one.startswith(("intra_first: ", "inter_first: ")) for one in model.doubts)
+
+
+def test_a_good_fit_is_not_doubted() -> None:
+    for kind in KINDS:
+        assert (
+            fit_measurement(measurement(hinge(3.0, 0.0038, 0.0045, 0.0066, 0.0058)), Options(kind)).model.doubts == ()
+        )
+
+
+def test_an_interval_with_0_is_doubted_though_the_fit_is_good() -> None:
+    model = fit_measurement(measurement(hinge(9.0, 1e-9, 0.0, 1e-3, 1e-3), noise_s=1e-5), Options("plane")).model
+    assert len(model.doubts) == 2
+    assert model.doubts[0].startswith("intra_first: the interval of alpha for 0 <= pa <= 7 (-")
+    assert model.doubts[0].endswith("contains 0: the cells do not show what a pair inside a node costs")
+
+
+def test_doubts_are_kept_in_the_file_and_repeated_by_predictions(
+    couplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.json").write_text(json.dumps(of_noise().document))
+    fitted = couplet("fit", "m.json", "-o", "model.json")
+    assert fitted.exit_code == 0
+    assert "couplet: warning: intra_first: R^2 of the " in fitted.stderr
+    assert "measure again with more --repetitions" in fitted.stderr
+    kept = load_model("model.json").doubts
+    assert json.loads(Path("model.json").read_text())["doubts"] == list(kept)
+    for command in ("predict", "place"):
+        words = (command, "--model", "model.json", "--tiles", "2x2", "--nodes", "2,2", "--machine", "invented")
+        text = couplet(*words).stdout
+        assert text.count("note: the model is doubtful: intra_first: R^2 of the ") == 1
+        assert f"(and {len(kept) - 1} more reasons, which model.json lists)\n" in text
+        assert json.loads(couplet(*words, "--json").stdout)["model_doubts"] == list(kept)

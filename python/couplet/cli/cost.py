@@ -180,13 +180,24 @@ def _head(
 ) -> dict[str, Any]:
     kinds = {name: kind or order.kind for name, order in model.orders.items()}
     head = {"model": model_file, "machine": model.machine, "pattern": pattern.describe(), "kinds": kinds}
+    head |= {"model_doubts": list(model.doubts)} if model.doubts else {}
     return head | ({"pattern_notes": pattern_notes} if pattern_notes else {})
 
 
 def _head_lines(head: dict[str, Any]) -> list[str]:
     kinds = sorted(set(head["kinds"].values()))
     line = f"{head['pattern']}, model {head['model']} of {head['machine']} ({', '.join(kinds)})"
-    return [line, *(f"note: {text}" for text in head.get("pattern_notes", []))]
+    return [line, *_doubt_line(head), *(f"note: {text}" for text in head.get("pattern_notes", []))]
+
+
+def _doubt_line(head: dict[str, Any]) -> list[str]:
+    """The first doubt of the model, and how many more there are."""
+    doubts = head.get("model_doubts", [])
+    if not doubts:
+        return []
+    more = {0: "", 1: f" (and 1 more reason, which {head['model']} lists)"}
+    others = f" (and {len(doubts) - 1} more reasons, which {head['model']} lists)"
+    return [f"note: the model is doubtful: {doubts[0]}{more.get(len(doubts) - 1, others)}"]
 
 
 def fit(
@@ -208,6 +219,7 @@ def fit(
         from couplet.cost import tables
         from couplet.cost.fit import Options, fit_measurement
         from couplet.cost.measurement import load_measurement
+        from couplet.cost.quality import ADVICE
 
         check_outputs([("the measurement", measurement)], [("--output", output), ("--plot", plot)])
         measured = load_measurement(measurement)
@@ -222,6 +234,8 @@ def fit(
             print(json.dumps(fitted.model.to_json(), indent=2))
         else:
             _print(tables.fitted(fitted) + _written_lines(output, plot))
+        for text in (*fitted.model.doubts, *([ADVICE] if fitted.model.doubts else [])):
+            print(f"couplet: warning: {text}", file=sys.stderr)
 
 
 def predict(

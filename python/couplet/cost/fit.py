@@ -19,6 +19,7 @@ from couplet.cost.directions import Directions, fit_directions, saturation
 from couplet.cost.errors import CostError, DesignError
 from couplet.cost.measurement import Cell, Measurement
 from couplet.cost.model import KINDS, ORDERS, Fit, Model, Order, Piece
+from couplet.cost.quality import doubts_of_fit
 from couplet.cost.regression import METHODS, Array, Regression, r_squared, regress, student_quantile
 
 MIN_PLANE_CELLS = 4
@@ -90,7 +91,8 @@ def fit_measurement(measurement: Measurement, options: Options | None = None) ->
     options.check()
     size = _message_size(measurement, options)
     fitted = Fitted(Model(measurement.machine, size, {}))
-    orders = {}
+    orders: dict[str, Order] = {}
+    doubts: list[str] = []
     for name in ORDERS:
         cells = measurement.select(name, size)
         if not cells:
@@ -102,6 +104,7 @@ def fit_measurement(measurement: Measurement, options: Options | None = None) ->
         if (at := saturation(cells)) is not None:
             fitted.saturation[name] = at
         used = [cell for cell in cells if cell.has_messages]
+        doubts += doubts_of_fit(name, used, orders[name].fit(), options.statistic)
         fitted.without_empty_cell |= len(used) < len(cells)
         found = fit_directions(used, options.method, options.statistic, options.confidence)
         if found is not None:
@@ -117,6 +120,7 @@ def fit_measurement(measurement: Measurement, options: Options | None = None) ->
         "fitted by couplet fit",
         options.statistic,
         details,
+        tuple(doubts),
     )
     return fitted
 

@@ -13,6 +13,7 @@ from couplet.cost.fit import Options, fit_measurement
 from couplet.cost.measurement import Measurement
 from couplet.cost.patterns import Pattern
 from couplet.cost.placement import Placement
+from couplet.cost.quality import ADVICE
 from couplet.cost.tables import faster_order, loggp_rows
 from couplet.cost.tables import fitted as fitted_lines
 
@@ -102,6 +103,8 @@ def report(measurement: Measurement, options: Options | None = None) -> str:
             )
             parts.append(_picture(fit_figure(measurement, fitted.model)))
             parts.append(f"<pre>{escape(chr(10).join(fitted_lines(fitted)))}</pre>")
+            parts += [f"<p>Doubt: {escape(text)}.</p>" for text in fitted.model.doubts]
+            parts += [f"<p>{escape(ADVICE[0].upper() + ADVICE[1:])}.</p>"] if fitted.model.doubts else []
         except DesignError as error:
             parts.append(f"<p>No model: {escape(str(error))}.</p>")
         parts += [f"<p>{escape(faster_order(measurement, size))}</p>", _cells(measurement, size)]
