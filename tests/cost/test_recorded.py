@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from couplet.cost import CostError, Matrix, read_recorded
+from couplet.cost import CostError, Matrix, load_model, read_recorded
 
 PROGRAMS = [{"name": "ocean", "size": 2, "first_rank": 0}, {"name": "ice", "size": 1, "first_rank": 2}]
 
@@ -132,3 +133,56 @@ def test_what_does_not_exist_is_named(tmp_path: Path) -> None:
     (tmp_path / "reports").write_text(json.dumps(REPORT))
     with pytest.raises(CostError, match="--program ocean: reports of coalesced rounds do not name programs"):
         read_recorded(tmp_path / "reports", program="ocean")
+
+
+def small_model(folder: Path, message_bytes: int) -> str:
+    document = load_model("tachyon1.json").to_json() | {"message_bytes": message_bytes}
+    (folder / f"{message_bytes}.json").write_text(json.dumps(document))
+    return str(folder / f"{message_bytes}.json")
+
+
+def test_seconds_of_another_message_size_are_doubted(couplet: Callable[..., Any], tmp_path: Path) -> None:
+    """The ring has messages of 50 to 70 bytes."""
+    (tmp_path / "record").mkdir()
+    folder = write(tmp_path / "record", *RING)
+    assert read_recorded(folder).sizes == (50, 70)
+    note = (
+        "note: the model holds for messages of 4194304 bytes, and the recorded ones have 50 to 70 bytes: only the "
+        "ranking counts, not the seconds; for seconds, measure with `couplet probe --bytes 70`\n"
+    )
+    for command in ("predict", "place"):
+        words = (command, "--recorded", folder, "--nodes", "2,1", "--model")
+        for unit in ("messages", "bytes"):
+            assert note in couplet(*words, "tachyon1.json", "--matrix-unit", unit).stdout
+        assert "note:" not in couplet(*words, small_model(tmp_path, 64), "--matrix-unit", "messages").stdout
+        assert "have 50 to 70 bytes" in couplet(*words, small_model(tmp_path, 50)).stdout
+
+
+def test_one_size_is_said_as_one(couplet: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "record").mkdir()
+    folder = write(tmp_path / "record", *(record(one, {(one + 1) % 3: (10, 80)}) for one in range(3)))
+    text = couplet("predict", "--recorded", folder, "--nodes", "2,1", "--model", "tachyon1.json").stdout
+    assert "and the recorded ones have 8 bytes: only" in text
+
+
+def test_a_matrix_in_bytes_with_less_than_a_message_is_doubted(couplet: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "m").write_text("0 300\n20000000 0\n")
+    words = ("--model", "tachyon1.json", "--matrix", tmp_path / "m", "--nodes", "1,1")
+    for command in ("predict", "place"):
+        text = couplet(command, *words, "--matrix-unit", "bytes").stdout
+        assert "and what a process sends to another one has 300 to 20000000 bytes: only the ranking counts" in text
+    (tmp_path / "m").write_text("0 8388608\n20000000 0\n")
+    assert "note:" not in couplet("predict", *words, "--matrix-unit", "bytes").stdout
+
+
+@pytest.mark.parametrize("command", ["predict", "place"])
+def test_a_matrix_in_bytes_that_is_taken_for_messages_is_suspected(
+    couplet: Callable[..., Any], tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "m").write_text("0 4194304\n4194304 0\n")
+    words = (command, "--model", "tachyon1.json", "--matrix", tmp_path / "m", "--nodes", "1,1")
+    text = couplet(*words).stdout
+    assert "note: node 0 has 4194304 inter-node pairs (pe), and at most 7 were measured" in text
+    assert "note: these are very many messages; if the matrix counts bytes, add --matrix-unit bytes\n" in text
+    assert "very many messages" in couplet(*words, "--json").stdout
+    assert "note:" not in couplet(*words, "--matrix-unit", "bytes").stdout

@@ -109,7 +109,7 @@ def test_a_coupled_run_is_predicted_from_what_it_has_recorded(
     by_bytes = predicted("--recorded", folder, "--nodes", "2,1", "--matrix-unit", "bytes")
     assert by_bytes["orders"]["intra_first"]["nodes"][1]["pe"] == pytest.approx((96 + 36) / 4194304)
     alone = predicted("--recorded", folder, "--program", "left", "--nodes", "1,1")
-    assert alone["pattern_notes"] == [f"{rounds + (rounds + 1) // 2} messages to ranks of other programs are left out"]
+    assert alone["pattern_notes"][:1] == [f"{rounds + (rounds + 1) // 2} messages to ranks of other programs are left out"]
     assert [node["pe"] for node in alone["orders"]["intra_first"]["nodes"]] == [0.75, 0.75]
     placed = CliRunner().invoke(app, ["place", "--model", "tachyon1.json", "--recorded", str(folder), "--nodes", "2,1"])
     assert placed.exit_code == 0, placed.stderr

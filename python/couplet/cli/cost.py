@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 EXIT_MISTAKES = 2
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 MAX_BYTES = 1 << 60
+_VERY_MANY = 1000.0  # times the pairs that were measured
 _InputFile = tuple[str, Path | None]
 
 ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `couplet fit`, or tachyon1.json.")]
@@ -57,7 +58,9 @@ Machine = Annotated[
     str | None, typer.Option("--machine", help="The machine that this is for; another one is warned of.")
 ]
 BufferSize = Annotated[str | None, typer.Option("--cb-buffer-size", help="Bytes of the collective buffer, as in 4M.")]
-FileSize = Annotated[str, typer.Option("--file-size", help="Bytes of the file that the tiles make up, as in 1G.")]
+FileSize = Annotated[
+    str | None, typer.Option("--file-size", help="With --cb-buffer-size: bytes of the file, as in 4M. Without it, 1G.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .svg file.")]
 
@@ -115,6 +118,7 @@ def _pattern(model: Model, given: _Given) -> tuple[Pattern, list[str]]:
     """The pattern, and notes about it."""
     from couplet.cost.errors import CostError
     from couplet.cost.patterns import Matrix, Tiles, parse_tiles, read_matrix
+    from couplet.cost.prediction import size_note
     from couplet.cost.recorded import read_recorded
 
     counted = _one_of("--self-messages", given.self_messages, ("counted", "ignored")) == "counted"
@@ -130,10 +134,16 @@ def _pattern(model: Model, given: _Given) -> tuple[Pattern, list[str]]:
             raise CostError(f'{option} "{value}" chooses from what was recorded: give --recorded, too')
     if given.recorded is not None:
         found = read_recorded(given.recorded, given.program, given.exchange)
-        return _named(given.recorded, lambda: found.pattern(unit_bytes)), found.notes
+        notes = found.notes + size_note(model, found.sizes, "the recorded ones have")
+        return _named(given.recorded, lambda: found.pattern(unit_bytes)), notes
     if given.matrix is not None:
-        path = given.matrix
-        return _named(path, lambda: Matrix(read_matrix(path), counted, unit_bytes)), []
+        path, entries = given.matrix, read_matrix(given.matrix)
+        pattern = _named(path, lambda: Matrix(entries, counted, unit_bytes))
+        sizes = [round(entry) for row in entries for entry in row if entry > 0.0]
+        # More than a message may be several messages.
+        is_small = by_bytes and sizes and min(sizes) < model.message_bytes
+        what = "what a process sends to another one has"
+        return pattern, size_note(model, (min(sizes), max(sizes)), what) if is_small else []
     assert given.tiles is not None
     return Tiles(*parse_tiles(given.tiles), counted), []
 
@@ -146,6 +156,21 @@ def _named(path: Path, make: Callable[[], Pattern]) -> Pattern:
         return make()
     except CostError as error:
         raise CostError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from error
+
+
+def _file_bytes(file_size: str | None, buffer_size: str | None) -> int:
+    from couplet.cost.errors import CostError
+
+    if file_size is not None and buffer_size is None:
+        raise CostError(f"--file-size {file_size}: counts only with --cb-buffer-size; give both, or leave it out")
+    return parse_bytes(file_size or "1G", "--file-size")
+
+
+def _hint_of_unit(given: _Given, one: Prediction) -> list[str]:
+    """A note if a matrix of messages is more likely one of bytes."""
+    if given.matrix is None or given.unit != "messages" or one.most_times_measured() < _VERY_MANY:
+        return []
+    return ["these are very many messages; if the matrix counts bytes, add --matrix-unit bytes"]
 
 
 def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_bytes: int) -> Iterations | None:
@@ -256,7 +281,7 @@ def predict(
     self_messages: SelfMessages = "counted",
     kind: Kind = None,
     cb_buffer_size: BufferSize = None,
-    file_size: FileSize = "1G",
+    file_size: FileSize = None,
     machine: Machine = None,
     plot: Plot = None,
     as_json: AsJson = False,
@@ -269,12 +294,13 @@ def predict(
 
         check_outputs(_inputs(model_file, matrix, recorded), [("--plot", plot)])
         model = load_model(model_file)
-        file_bytes = parse_bytes(file_size, "--file-size")
+        file_bytes = _file_bytes(file_size, cb_buffer_size)
         given = _Given(tiles, matrix, matrix_unit, self_messages, recorded, program, exchange)
         pattern, notes = _pattern(model, given)
         warn_if_other_machine(model, model_file, machine)
         chosen = None if aggregators is None else _node_list(aggregators)
         predictions = [predict_one(model, pattern, parse_node_set(text), chosen, kind) for text in nodes]
+        notes += _hint_of_unit(given, max(predictions, key=lambda one: one.most_times_measured()))
         iterations = [
             _iterations(pattern, len(one.aggregators or one.node_set), cb_buffer_size, file_bytes)
             for one in predictions
@@ -375,9 +401,10 @@ def place(
         listed, node_set = _given_nodes(nodes, hosts, processes)
         _check_placing(listed, write, cells, order)
         warn_if_other_machine(model, model_file, machine, [host.name for host in listed or ()])
-        buffer = None if cb_buffer_size is None else parse_bytes(cb_buffer_size, "--cb-buffer-size")
+        buffer = parse_bytes(cb_buffer_size, "--cb-buffer-size") if cb_buffer_size else None
         result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
         best = result.orders[order or result.chosen]
+        notes += _notes_of_best(model, pattern, best, kind, given)
         names = None if listed is None else [listed[node].name for node in best.nodes]
         head = _head(model, pattern, notes, kind, model_file)
         if plot is not None or report is not None:
@@ -392,6 +419,15 @@ def place(
             )
         parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
         _show_placement(head, result, order, names, parts, written, as_json, pattern.uses_aggregators)
+
+
+def _notes_of_best(model: Model, pattern: Pattern, best: Placement, kind: str | None, given: _Given) -> list[str]:
+    """What a prediction of the best order says of pairs that were not measured."""
+    from couplet.cost.prediction import predict as predict_one
+
+    aggregators = best.aggregators if pattern.uses_aggregators else None
+    one = predict_one(model, pattern, best.node_set, aggregators, kind)
+    return one.beyond_notes() + _hint_of_unit(given, one)
 
 
 def _check_place_outputs(inputs: list[_InputFile], write: Path | None, plot: Path | None, report: Path | None) -> None:

@@ -57,6 +57,7 @@ class Recorded:
     messages: Any
     bytes: Any
     notes: list[str] = field(default_factory=list)
+    sizes: tuple[int, int] | None = None
 
     def pattern(self, unit_bytes: int | None = None) -> Matrix:
         """Returns the pattern of one round, in messages, or in messages of ``unit_bytes`` by the bytes sent."""
@@ -223,6 +224,7 @@ def _sum(path: Path, lines: list[_Line], first: int, count: int, exchange: str |
     rounds = _rounds(chosen)
     messages, amounts = numpy.zeros((count, count)), numpy.zeros((count, count))
     outside = 0
+    sizes: list[int] = []
     for line in chosen:
         # Without a round, each neighbour of a plan gets one message with all its bytes.
         sends = line.sends if rounds else [(peer, 1, planned) for peer, planned in line.plan]
@@ -230,7 +232,9 @@ def _sum(path: Path, lines: list[_Line], first: int, count: int, exchange: str |
             if first <= peer < first + count:
                 messages[line.rank - first, peer - first] += sent
                 amounts[line.rank - first, peer - first] += size
+                sizes += [round(size / sent)] if sent else []
             else:
                 outside += sent
     notes = [f"{outside} messages to ranks of other programs are left out"] if outside else []
-    return Recorded(count, rounds, tuple(sorted({line.title for line in chosen})), messages, amounts, notes)
+    titles = tuple(sorted({line.title for line in chosen}))
+    return Recorded(count, rounds, titles, messages, amounts, notes, (min(sizes), max(sizes)) if sizes else None)
