@@ -96,6 +96,10 @@ def test_a_time_that_is_missing_is_named(left_out: str, says: str) -> None:
         ("loggp intra burst 8", "makes no sense"),
         ("loggp intra send_overhead 8 1 -1e-6", "makes no sense"),
         ("loggp intra send_overhead 8 1", "makes no sense"),
+        ("loggp intra burst 8 0 1e-6", "makes no sense"),
+        ("loggp intra burst 8 -8 1e-6", "makes no sense"),
+        ("loggp intra burst 8 1" + 300 * "0" + " 1e-6", "makes no sense"),
+        ("loggp intra burst 9" + 300 * "0" + " 8 1e-6", "makes no sense"),
     ],
 )
 def test_a_line_that_makes_no_sense_is_quoted(line: str, says: str) -> None:

@@ -69,13 +69,19 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .s
 def reported() -> Iterator[None]:
     """A mistake becomes a line and exit status 2, and a warning becomes a line; both on standard error."""
     from couplet.cost.errors import CostError, OtherMachineWarning
+    from couplet.cost.tables import printable
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OtherMachineWarning)
         try:
             yield
         except CostError as error:
-            print(f"couplet: {error}", file=sys.stderr)
+            print(printable(f"couplet: {error}"), file=sys.stderr)
+            raise typer.Exit(EXIT_MISTAKES) from error
+        except OSError as error:  # such as a name that is too long, or a chain of links without an end
+            if error.filename is None:
+                raise
+            print(printable(f"couplet: {error.filename}: {error.strerror}"), file=sys.stderr)
             raise typer.Exit(EXIT_MISTAKES) from error
         finally:
             for warning in caught:
@@ -185,8 +191,10 @@ def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_by
 
 
 def _print(lines: list[str]) -> None:
+    from couplet.cost.tables import printable
+
     if lines:
-        print("\n".join(lines))
+        print("\n".join(printable(line) for line in lines))
 
 
 def _written_lines(*paths: Path | None) -> list[str]:

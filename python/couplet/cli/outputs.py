@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -17,12 +18,12 @@ def check_outputs(inputs: Named, outputs: Named) -> None:
     from couplet.cost.documents import check_writable
     from couplet.cost.errors import CostError
 
-    known = {path.resolve(): _read(name) for name, path in inputs if path is not None}
+    known = {_place(path): _read(name) for name, path in inputs if path is not None}
     for option, path in outputs:
         if path is None:
             continue
         _check_ending(option, path)
-        place = path.resolve()
+        place = _place(path)
         if place in known:
             raise CostError(f"{option} {path}: is {known[place]}; give another name")
         known[place] = f"the file of {option}, too"
@@ -33,11 +34,16 @@ def check_written_folder(inputs: Named, folder: Path, names: Iterable[str]) -> N
     """Raises CostError if one of the files that ``--write`` makes in its folder is an input."""
     from couplet.cost.errors import CostError
 
-    known = {path.resolve(): _read(name) for name, path in inputs if path is not None}
+    known = {_place(path): _read(name) for name, path in inputs if path is not None}
     for name in names:
         path = folder / name
-        if path.resolve() in known:
-            raise CostError(f"--write {folder}: {path}: is {known[path.resolve()]}; give another folder")
+        if _place(path) in known:
+            raise CostError(f"--write {folder}: {path}: is {known[_place(path)]}; give another folder")
+
+
+def _place(path: Path) -> str:
+    """The file behind all links; unlike Path.resolve, this is no error for links that lead nowhere."""
+    return os.path.realpath(path)
 
 
 def _read(name: str) -> str:

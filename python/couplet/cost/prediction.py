@@ -143,7 +143,7 @@ def size_note(model: Model, sizes: tuple[int, int] | None, what: str) -> list[st
     shown = f"{sizes[0]} to {sizes[1]}" if sizes[0] < sizes[1] else str(sizes[0])
     return [
         f"the model holds for messages of {model.message_bytes} bytes, and {what} {shown} bytes: only the ranking "
-        f"counts, not the seconds; for seconds, measure with `couplet probe --bytes {sizes[1]}`"
+        f"counts, not the seconds; for seconds, measure with `couplet probe --bytes {max(1, sizes[1])}`"
     ]
 
 
