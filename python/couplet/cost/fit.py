@@ -169,7 +169,9 @@ def _require_plane(data: _Data, part: str = "") -> None:
     """Raises DesignError, with what to do, if the cells do not determine alpha, beta and gamma."""
     where = f"{data.where}{part}"
     pa, pe = numpy.unique(data.pa), numpy.unique(data.pe)
-    for name, coefficient, values in (("pa", "alpha", pa), ("pe", "beta", pe)):
+    kinds = (("pa", "alpha", pa), ("pe", "beta", pe))
+    # A kind of messages that does not occur at all is said first.
+    for name, coefficient, values in sorted(kinds, key=lambda one: bool(one[2].any())):
         if len(values) < 2:
             kind = "intra-node" if name == "pa" else "inter-node"
             raise DesignError(
