@@ -136,6 +136,11 @@ def test_fit_writes_a_model_that_predict_takes_and_warns_of(couplet: Couplet) ->
     assert forced["orders"]["intra_first"]["kind"] == "plane"
 
 
+def test_a_message_size_may_be_given_as_in_the_other_commands(couplet: Couplet) -> None:
+    Path("m.json").write_text(json.dumps(document("split", noise_s=1e-5)))
+    assert "messages of 4194304 bytes" in good(couplet("fit", "m.json", "--message-bytes", "4M"))
+
+
 def test_place_prints_the_best_order_and_how_it_was_found(couplet: Couplet) -> None:
     text = good(couplet(*PLACE))
     assert "intra_first: cost 0.030574 s, hot spot node 0 (given order: 0.052138 s)\n" in text
@@ -264,6 +269,10 @@ def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
         ((*PLACE, "--aggregators", "some"), 'a number of nodes, or "best"'),
         ((*PLACE, "--aggregators", "9"), "1 to 8"),
         (PLACE[:-2], "say which nodes there are"),
+        ((*PLACE, "--nodes", "8,8"), "--nodes is given 2 times, and one list of nodes is placed; give one"),
+        (("predict", "--model", "few.json", *PREDICT[3:]),
+         "few.json: is a measurement, and a model is needed: make one with `couplet fit few.json -o model.json`"),
+        (("fit", "few.json", "--message-bytes", "some"), '--message-bytes "some"'),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence_and_status_2(couplet: Couplet, words: tuple[str, ...], says: str) -> None:

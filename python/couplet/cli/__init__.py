@@ -143,6 +143,7 @@ def check(file: File = Path("coupled.toml")) -> None:
     """Find mistakes in a description, with their lines and suggestions, without starting anything."""
     from couplet.cli.configuration import ConfigurationError, load
     from couplet.cli.launch import command_line
+    from couplet.cli.slurm import salloc_words
 
     try:
         configuration = load(file)
@@ -152,6 +153,8 @@ def check(file: File = Path("coupled.toml")) -> None:
     for program in configuration.programs:
         ranks = "1 rank" if program.ranks == 1 else f"{program.ranks} ranks"
         print(f"{program.name}: {ranks}, in {program.directory}: {' '.join(command_line(program))}")
+        if program.launcher == "slurm":
+            print(f"  outside a job, its nodes come by: {' '.join(salloc_words(program, configuration.name))}")
     print(f"{file}: no mistakes")
 
 

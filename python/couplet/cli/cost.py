@@ -243,7 +243,10 @@ def fit(
     method: Annotated[str, typer.Option(help="How the formula is fitted: least_squares or robust.")] = "least_squares",
     statistic: Annotated[str, typer.Option(help="Which time of a cell is fitted: median or minimum.")] = "median",
     confidence: Annotated[float, typer.Option(help="The confidence of the intervals, between 0 and 1.")] = 0.95,
-    message_bytes: Annotated[int | None, typer.Option(help="The message size, if several were measured.")] = None,
+    message_bytes: Annotated[
+        str | None,
+        typer.Option(help="The message size, if several were measured, as in 64K; K, M, G are 1024 and so on."),
+    ] = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -256,7 +259,8 @@ def fit(
 
         check_outputs([("the measurement", measurement)], [("--output", output), ("--plot", plot)])
         measured = load_measurement(measurement)
-        fitted = fit_measurement(measured, Options(kind, method, statistic, confidence, message_bytes))
+        size = None if message_bytes is None else parse_bytes(message_bytes, "--message-bytes")
+        fitted = fit_measurement(measured, Options(kind, method, statistic, confidence, size))
         if output is not None:
             fitted.model.save(output)
         if plot is not None:
@@ -362,7 +366,9 @@ def _show_predictions(
 
 def place(
     model_file: ModelFile,
-    nodes: Annotated[str | None, typer.Option("--nodes", help="Processes of each node, in any order.")] = None,
+    nodes: Annotated[
+        list[str] | None, typer.Option("--nodes", help="Processes of each node, in any order, as in 4,4,2,2.")
+    ] = None,
     hosts: Annotated[
         Path | None, typer.Option(help="A file with a line NAME PROCESSES [speed=SPEED] per node.")
     ] = None,
@@ -458,14 +464,16 @@ def _check_placing(listed: tuple[Host, ...] | None, write: Path | None, cells: i
 
 
 def _given_nodes(
-    nodes: str | None, hosts: Path | None, processes: int | None
+    nodes: list[str] | None, hosts: Path | None, processes: int | None
 ) -> tuple[tuple[Host, ...] | None, tuple[int, ...]]:
     """The hosts, if they are named, and the processes of each node."""
     from couplet.cost.errors import CostError
     from couplet.cost.prediction import parse_node_set
     from couplet.cost.speeds import read_hosts, spread_processes
 
-    if (nodes is None) == (hosts is None):
+    if nodes and len(nodes) > 1:
+        raise CostError(f"--nodes is given {len(nodes)} times, and one list of nodes is placed; give one")
+    if (not nodes) == (hosts is None):
         raise CostError("say which nodes there are: --nodes 4,4,2,2, or --hosts FILE (one of the two)")
     if hosts is not None:
         listed = read_hosts(hosts)
@@ -474,8 +482,8 @@ def _given_nodes(
         return listed, tuple(host.processes for host in listed)
     if processes is not None:
         raise CostError("--processes needs the room and the speeds of the nodes: give them with --hosts FILE")
-    assert nodes is not None
-    return None, parse_node_set(nodes)
+    assert nodes
+    return None, parse_node_set(nodes[0])
 
 
 def _aggregator_count(text: str | None) -> int | str | None:

@@ -96,6 +96,10 @@ def check_document(document: object, name: str, where: str) -> None:
     if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
         raise DocumentError(f'{where}: has no "schema"; a file of the cost model begins with "schema": "{name}"')
     if document["schema"] != name:
+        if (document["schema"], name) == (MEASUREMENT, MODEL):
+            raise DocumentError(
+                f"{where}: is a measurement, and a model is needed: make one with `couplet fit {where} -o model.json`"
+            )
         hint = {
             MEASUREMENT: "; make a model of it with `couplet fit`",
             MODEL: "; it is made by `couplet fit`",
