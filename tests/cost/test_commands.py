@@ -189,7 +189,12 @@ def test_the_picture_of_a_placement_has_the_traffic(couplet: Couplet) -> None:
         assert widths["inside-0"] == pytest.approx(widths["between-0-1"] * 5 / 8)
     assert "<td>0</td><td>5</td><td>8</td>" in page
     assert "src=" not in page and "http-equiv" not in page
-    good(couplet(*words, "--matrix-unit", "bytes", "--plot", "traffic.svg"))
+    assert picture.count("#c02020") == 1 and "aggregators" not in picture  # a matrix has none
+    equal = ("place", "--model", "tachyon1.json", "--tiles", "1x2", "--nodes", "1,1", "--plot", "equal.svg")
+    good(couplet(*equal))
+    assert Path("equal.svg").read_text().count("#c02020") == 2  # both nodes cost the same
+    result = couplet(*words, "--matrix-unit", "bytes", "--plot", "traffic.svg")
+    assert result.exit_code == 0
     assert "messages of 4194304 bytes: inside a node (rings)" in Path("traffic.svg").read_text()
 
 
@@ -223,7 +228,8 @@ def assert_picture(path: Path, *texts: str) -> None:
 def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
     for name in ("one.svg", "two.svg"):
         good(couplet(*PREDICT, "--plot", name))
-    assert_picture(Path("one.svg"), "node set 4,4,2,2,1,1,1,1", "intra_first")
+    named = ("4x4 tiles, model of Tachyon I", "node, and below it its processes", "ms")
+    assert_picture(Path("one.svg"), "node set 4,4,2,2,1,1,1,1", "intra_first", *named)
     assert Path("one.svg").read_bytes() == Path("two.svg").read_bytes()
 
 

@@ -320,7 +320,7 @@ def predict(
         if plot is not None:
             from couplet.cost.plots import prediction_figure, save
 
-            save(prediction_figure(predictions), plot)
+            save(prediction_figure(predictions, f"{pattern.describe()}, model of {model.machine}"), plot)
         _show_predictions(_head(model, pattern, notes, kind, model_file), predictions, iterations, as_json)
         if not as_json:
             _print(_written_lines(plot))

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {"intra_first": "#1f6fb4", "inter_first": "#c8501e"}
+_HOT = "#c02020"
 _FIELD = "#d8d8d8"
 _INSIDE = "#7a9e3b"
 _BETWEEN = "#7b5aa6"
@@ -178,26 +179,34 @@ def curve_figure(measurement: Measurement, curves: Sequence[Curve], statistic: s
     return figure
 
 
-def prediction_figure(predictions: Sequence[Prediction]) -> Figure:
-    """Draws the cost of each node, for each node set and posting order; the hot spot is outlined."""
+def prediction_figure(predictions: Sequence[Prediction], about: str = "") -> Figure:
+    """Draws the cost of each node, for each node set and posting order, on one scale; hot spots are outlined in red.
+
+    ``about``: the pattern and the model, for the title.
+    """
     if not predictions or len(predictions) > 16:
         raise CostError(f"a picture shows 1 to 16 node sets, not {len(predictions)}")
-    figure = _figure(max(6.0, 0.4 * max(len(one.node_set) for one in predictions)), 2.4 * len(predictions) + 0.6)
-    for row, one in enumerate(predictions):
-        axes = figure.add_subplot(len(predictions), 1, row + 1)
+    figure = _figure(max(6.0, 0.4 * max(len(one.node_set) for one in predictions)), 2.4 * len(predictions) + 0.9)
+    unit, factor = time_unit(float(order.cost) for one in predictions for order in one.orders.values())
+    rows = figure.subplots(len(predictions), 1, sharey=True, squeeze=False)[:, 0]
+    for axes, one in zip(rows, predictions, strict=True):
         for index, name in enumerate(ORDERS):
             order = one.orders[name]
             places = [node + 0.4 * index - 0.2 for node in range(len(order.nodes))]
             bars = axes.bar(
-                places, [float(node.cost) * 1e3 for node in order.nodes], 0.38, color=_COLOURS[name], label=name
+                places, [float(node.cost) * factor for node in order.nodes], 0.38, color=_COLOURS[name], label=name
             )
-            bars[order.hot_spot].set_edgecolor("black")
-            bars[order.hot_spot].set_linewidth(1.8)
+            for bar, node in zip(bars, order.nodes, strict=True):
+                if node.cost == order.cost:
+                    bar.set_edgecolor(_HOT)
+                    bar.set_linewidth(1.8)
         shown = [str(count) for count in one.node_set]
-        axes.set_xticks(range(len(shown)), shown, fontsize=8)
-        axes.set(ylabel="ms", title="node set " + ",".join(shown) if len(shown) <= 24 else f"{len(shown)} nodes")
+        axes.set_xticks(range(len(shown)), [f"{node}\n{count}" for node, count in enumerate(shown)], fontsize=8)
+        axes.set(ylabel=unit, title="node set " + ",".join(shown) if len(shown) <= 24 else f"{len(shown)} nodes")
     figure.axes[0].legend(fontsize=8)
-    figure.axes[-1].set_xlabel("processes of the node")
+    figure.axes[-1].set_xlabel("node, and below it its processes; hot spots are outlined in red")
+    if about:
+        figure.suptitle(_plain(about), fontsize=9)
     return figure
 
 
@@ -218,7 +227,9 @@ def placement_figure(one: Placement, pattern: Pattern, hosts: Sequence[str] | No
     ]
     figure = _figure(max(6.0, 0.9 * len(one.node_set)), 7.0)
     nodes, arcs, bars = figure.subplots(3, 1, sharex=True, height_ratios=[3, 3, 2])
-    _draw_nodes(nodes, one, domain_of if pattern.uses_aggregators else {}, hosts)
+    # What a node costs follows from its messages alone.
+    hot = [node for node, each in enumerate(traffic) if each == traffic[one.hot_spot]]
+    _draw_nodes(nodes, one, domain_of if pattern.uses_aggregators else {}, hosts, hot)
     _draw_flows(arcs, flows, pattern.message_unit)
     places = range(len(traffic))
     bars.bar([x - 0.2 for x in places], [_number(of.ca) for of in traffic], 0.38, color=_INSIDE, label="ca (inside)")
@@ -282,14 +293,16 @@ def _number(value: Fraction) -> float:
     return float(value)
 
 
-def _draw_nodes(axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Sequence[str] | None) -> None:
+def _draw_nodes(
+    axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Sequence[str] | None, hot: Sequence[int]
+) -> None:
     from matplotlib.patches import Circle, Rectangle
 
     width = max(1, round(max(one.node_set) ** 0.5))
     height = -(-max(one.node_set) // width)
     process = 0
     for node, count in enumerate(one.node_set):
-        edge = "#c02020" if node == one.hot_spot else "#505050"
+        edge = _HOT if node in hot else "#505050"
         axes.add_patch(Rectangle((node - 0.45, 0.0), 0.9, height, fill=False, edgecolor=edge, linewidth=2))
         for index in range(count):
             x, y = node - 0.45 + 0.9 * (index % width + 0.5) / width, index // width + 0.5
@@ -303,4 +316,5 @@ def _draw_nodes(axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Se
         if hosts is not None:
             axes.text(node, -0.15, hosts[node], ha="center", va="top", fontsize=7, rotation=30)
     axes.set(xlim=(-0.6, len(one.node_set) - 0.4), ylim=(-0.8, height + 1.0), yticks=[])
-    axes.set_title("processes (squares), file domains of aggregators (rings), hot spot (red)", fontsize=9)
+    rings = ", file domains of aggregators (rings)" if domain_of else ""
+    axes.set_title(f"processes (squares){rings}, nodes that cost most (red)", fontsize=9)
