@@ -66,8 +66,9 @@ Status add_requests(const PlanSource& source, std::size_t number, int phase, Wav
 
 std::string exchange_name(const PlanSource& source, int phase, std::string_view client) {
   std::string name = fmt::format("{}, coalesced phase {}", source.name, phase);
-  if (!client.empty()) name += fmt::format(", client {}", client);
+  // The client comes last, since a user may have named it as anything else here.
   if (source.number > 0) name += fmt::format(", plan {}", source.number);
+  if (!client.empty()) name += fmt::format(", client {}", client);
   return name;
 }
 

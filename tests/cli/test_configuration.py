@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 from pathlib import Path
 
@@ -148,6 +150,10 @@ def test_the_settings_of_exchanges_are_known(tmp_path: Path) -> None:
         ("coupled.toml", (), "--record-exchanges coupled.toml: is no folder"),
         ("no/where", (), "--record-exchanges no/where: cannot be made: there is no folder "),
         ("old", (), "--record-exchanges old: has records of another run; give each run a folder of its own"),
+        ("", (), "--record-exchanges : names no folder"),
+        ("n" * 300, (), "cannot be used: File name too long"),
+        ("loop", (), "--record-exchanges loop: "),
+        ("held", (), "--record-exchanges held: is used by another run just now; give each run a folder of its own"),
     ],
 )
 def test_a_folder_that_cannot_take_records_is_refused(
@@ -157,8 +163,13 @@ def test_a_folder_that_cannot_take_records_is_refused(
     write(tmp_path, GOOD)
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "exchanges.0.jsonl").touch()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "held").mkdir()
+    held = os.open(tmp_path / "held", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
     result = CliRunner().invoke(app, ["run", "--plain", "--record-exchanges", folder, *words])
     assert result.exit_code == 2
+    os.close(held)
     assert says in result.stderr
 
 

@@ -36,6 +36,20 @@ def test_options_of_the_job_and_of_the_step() -> None:
     assert step == ["--mpi=pmix", "--cpu-bind", "none"]
 
 
+def test_tasks_of_a_node_are_told_to_the_job_and_to_the_step() -> None:
+    for words in (["--ntasks-per-node=2"], ["--ntasks-per-node", "2"]):
+        assert slurm.split_options([*words, "--mem=1G", "--mpi=none"]) == ([*words, "--mem=1G"], [*words, "--mpi=none"])
+
+
+def test_check_shows_how_the_nodes_are_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "coupled.toml").write_text(
+        '[universe]\nname = "tides"\n[[program]]\nname = "ocean"\ncommand = ["true"]\nlauncher = "slurm"\n'
+        'ranks = 4\nnodes = 2\nlauncher_options = ["--partition=big", "--mpi=pmix"]\n'
+    )
+    wanted = "salloc --job-name=tides.ocean --ntasks=4 --nodes=2 --partition=big"
+    assert " ".join(slurm.salloc_words(load(tmp_path / "coupled.toml").programs[0], "tides")) == wanted
+
+
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(launch, "launcher_executable", lambda _: "/usr/bin/srun")
     assert launch.command_line(OCEAN) == [
@@ -118,6 +132,8 @@ def test_the_batch_script(tmp_path: Path) -> None:
     ]
     separate = script(configuration, True)
     assert "hetjob" not in separate and "#SBATCH --ntasks=1\n" in separate and "unset" in separate
+    # The queue of the first program is also that of the job for couplet run itself.
+    assert "#SBATCH --ntasks=1\n#SBATCH -p big\n#SBATCH --time=5\n" in separate and "pmix" not in separate
     with pytest.raises(slurm.SlurmError, match='no program has launcher = "slurm"'):
         script(universe(Program("viewer", ["./viewer"])), False)
 

@@ -136,6 +136,11 @@ def test_fit_writes_a_model_that_predict_takes_and_warns_of(couplet: Couplet) ->
     assert forced["orders"]["intra_first"]["kind"] == "plane"
 
 
+def test_a_message_size_may_be_given_as_in_the_other_commands(couplet: Couplet) -> None:
+    Path("m.json").write_text(json.dumps(document("split", noise_s=1e-5)))
+    assert "messages of 4194304 bytes" in good(couplet("fit", "m.json", "--message-bytes", "4M"))
+
+
 def test_place_prints_the_best_order_and_how_it_was_found(couplet: Couplet) -> None:
     text = good(couplet(*PLACE))
     assert "intra_first: cost 0.030574 s, hot spot node 0 (given order: 0.052138 s)\n" in text
@@ -184,7 +189,12 @@ def test_the_picture_of_a_placement_has_the_traffic(couplet: Couplet) -> None:
         assert widths["inside-0"] == pytest.approx(widths["between-0-1"] * 5 / 8)
     assert "<td>0</td><td>5</td><td>8</td>" in page
     assert "src=" not in page and "http-equiv" not in page
-    good(couplet(*words, "--matrix-unit", "bytes", "--plot", "traffic.svg"))
+    assert picture.count("#c02020") == 1 and "aggregators" not in picture  # a matrix has none
+    equal = ("place", "--model", "tachyon1.json", "--tiles", "1x2", "--nodes", "1,1", "--plot", "equal.svg")
+    good(couplet(*equal))
+    assert Path("equal.svg").read_text().count("#c02020") == 2  # both nodes cost the same
+    result = couplet(*words, "--matrix-unit", "bytes", "--plot", "traffic.svg")
+    assert result.exit_code == 0
     assert "messages of 4194304 bytes: inside a node (rings)" in Path("traffic.svg").read_text()
 
 
@@ -218,7 +228,8 @@ def assert_picture(path: Path, *texts: str) -> None:
 def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
     for name in ("one.svg", "two.svg"):
         good(couplet(*PREDICT, "--plot", name))
-    assert_picture(Path("one.svg"), "node set 4,4,2,2,1,1,1,1", "intra_first")
+    named = ("4x4 tiles, model of Tachyon I", "node, and below it its processes", "ms")
+    assert_picture(Path("one.svg"), "node set 4,4,2,2,1,1,1,1", "intra_first", *named)
     assert Path("one.svg").read_bytes() == Path("two.svg").read_bytes()
 
 
@@ -236,7 +247,8 @@ def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
         ((*PREDICT, "--self-messages", "maybe"), '--self-messages "maybe" is not known; it is counted or ignored'),
         ((*PREDICT, "--cb-buffer-size", "0"), "greater than 0"),
         ((*PREDICT, "--cb-buffer-size", "4 apples"), '--cb-buffer-size "4 apples"'),
-        ((*PREDICT, "--file-size", "-1"), '--file-size "-1"'),
+        ((*PREDICT, "--cb-buffer-size", "4M", "--file-size", "-1"), '--file-size "-1"'),
+        ((*PREDICT, "--file-size", "2G"), "--file-size 2G: counts only with --cb-buffer-size"),
         ((*PREDICT, "--aggregators", "0,9"), "no node 9"),
         ((*PREDICT, "--aggregators", "a"), "has to be a list of nodes"),
         ((*PREDICT, "--kind", "hinge"), 'no "hinge" fit'),
@@ -253,7 +265,7 @@ def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
         (("predict", "--model", "tachyon1.json", "--matrix", "negative", "--nodes", "2", "--cb-buffer-size", "4M"),
          "is negative"),
         (("fit", "nothing.json"), "cannot be read"),
-        (("fit", "few.json"), "a plane needs at least 4 cells, and there are 2; measure more cells"),
+        (("fit", "few.json"), "a plane needs at least 4 cells with messages, and there are 2; measure more"),
         ((*PLACE, "--write", "out"), "--write needs the names of the nodes"),
         ((*PLACE, "--cells", "100"), "--cells needs the speeds"),
         ((*PLACE, "--processes", "16"), "--processes needs the room"),
@@ -263,6 +275,10 @@ def test_the_same_data_give_the_same_picture(couplet: Couplet) -> None:
         ((*PLACE, "--aggregators", "some"), 'a number of nodes, or "best"'),
         ((*PLACE, "--aggregators", "9"), "1 to 8"),
         (PLACE[:-2], "say which nodes there are"),
+        ((*PLACE, "--nodes", "8,8"), "--nodes is given 2 times, and one list of nodes is placed; give one"),
+        (("predict", "--model", "few.json", *PREDICT[3:]),
+         "few.json: is a measurement, and a model is needed: make one with `couplet fit few.json -o model.json`"),
+        (("fit", "few.json", "--message-bytes", "some"), '--message-bytes "some"'),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_sentence_and_status_2(couplet: Couplet, words: tuple[str, ...], says: str) -> None:
@@ -272,7 +288,7 @@ def test_a_mistake_is_one_sentence_and_status_2(couplet: Couplet, words: tuple[s
     Path("underscores").write_text("1_0 2\n3 4\n")
     Path("edge.json").write_text('{"processes": 2, "edges": [[0, 5, 1]]}')
     few = document("split")
-    few["cells"] = [cell for cell in few["cells"] if cell["intra_in"] == cell["inter_in"] < 2]
+    few["cells"] = [cell for cell in few["cells"] if cell["intra_in"] + cell["inter_in"] == 1]
     Path("few.json").write_text(json.dumps(few))
     result = couplet(*words)
     assert (result.exit_code, result.stdout) == (2, "")

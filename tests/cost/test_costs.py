@@ -16,6 +16,7 @@ from launching import BUILD
 from needs import built
 
 from couplet.cli.probe_links import all_runs
+from couplet.cli.probe_links import save as save_measured
 from couplet.cli.probe_links import warn as warn_of_doubts
 from couplet.cost.documents import MACHINE, VERSION
 from couplet.cost.doubts import doubts_of_load, doubts_of_times, other_processes, runnable_processes
@@ -319,3 +320,30 @@ def test_explain_fails_if_a_program_could_not_join(tmp_path: Path) -> None:
     no_number = couplet("explain", COUPLET_COST_FILE=str(invented(tmp_path)), COUPLET_EAGER_BYTES="many",
                         COLUMNS="300")  # fmt: skip
     assert no_number.returncode == 1 and "'many', which is not a number of bytes" in no_number.stdout
+
+
+def test_a_doubtful_file_does_not_replace_a_good_one_for_good(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The good one is kept beside it, also if several doubtful ones follow."""
+    path, before = tmp_path / "cost.json", tmp_path / "cost.json.before"
+    made = Collector()
+    made.take(LINES, "all")
+    monkeypatch.setattr("couplet.cli.probe_links.measure", lambda ranks, repetitions: made)
+    made.doubts = []
+    monkeypatch.setattr("couplet.cost.machine.doubts_of_times", lambda curves: [])
+    save_measured(2, 2, "good", path)
+    assert not before.exists() and "doubts" not in load_costs(path)
+    good = path.read_bytes()
+    made.doubts = ["something else ran"]
+    for name in ("first", "second"):
+        save_measured(2, 2, name, path)
+        assert before.read_bytes() == good
+        assert load_costs(path)["machine"]["name"] == name
+        assert (
+            f"couplet: warning: the file that was there is kept as {before}; to use it again: mv {before} {path}\n"
+            in capsys.readouterr().err
+        )
+    made.doubts = []
+    save_measured(2, 2, "quiet", path)
+    assert before.read_bytes() == good and "kept" not in capsys.readouterr().err

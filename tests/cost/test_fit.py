@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
 from synthetic import TACHYON, document, hinge, measurement
 
-from couplet.cost import CostError, DesignError, Measurement, Model, Options, fit_measurement
+from couplet.cost import CostError, DesignError, Measurement, Model, Options, fit_measurement, load_model
 from couplet.cost.curves import fit_curve
 from couplet.cost.measurement import Points
-from couplet.cost.model import ORDERS, Fit
+from couplet.cost.model import KINDS, ORDERS, Fit
+from couplet.cost.plots import fit_figure, svg
 from couplet.cost.regression import regress
+from couplet.cost.tables import fitted as fitted_lines
 
 COEFFICIENTS = ("alpha", "beta", "gamma")
 
@@ -102,7 +106,8 @@ def only(keep: Any) -> Measurement:
         (lambda pa, pe: pa == 0, "all cells have 0 intra-node pairs .pa., so alpha cannot be told; measure"),
         (lambda pa, pe: pe == 3, "all cells have 3 inter-node pairs .pe., so beta cannot be told; measure"),
         (lambda pa, pe: pa == pe, "pa and pe lie on one line"),
-        (lambda pa, pe: pa + pe < 2, "at least 4 cells, and there are 3; measure more cells"),
+        (lambda pa, pe: pa + pe < 2, "at least 4 cells with messages, and there are 2; measure more"),
+        (lambda pa, pe: pa + pe == 0, "order intra_first: only the cell without messages was measured"),
         (lambda pa, pe: False, "no cells at all"),
     ],
 )
@@ -138,6 +143,40 @@ def test_off_diagonal_cells_count_as_half_pairs() -> None:
         fit_measurement(Measurement.from_json(content, "synthetic"), Options("plane")).model.orders["intra_first"].fit()
     )
     assert fit.pieces[0].beta == pytest.approx(0.006617, rel=1e-2)
+
+
+def with_an_empty_cell_of(seconds: float) -> Measurement:
+    """Small messages: whether there is one at all costs more than each further pair does."""
+    content = document(hinge(9.0, 2e-7, 0.0, 9e-7, 6e-6))
+    for cell in content["cells"]:
+        if cell["intra_in"] == cell["inter_in"] == 0:
+            cell["median_s"] = cell["minimum_s"] = seconds
+    return Measurement.from_json(content, "synthetic")
+
+
+@pytest.mark.parametrize("method", ["least_squares", "robust"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_cell_without_messages_does_not_bend_the_fit(kind: str, method: str) -> None:
+    """It has no start-up, and made alpha of small messages up to 30 times too large."""
+    found = fit_measurement(with_an_empty_cell_of(3e-8), Options(kind, method)).model
+    same = fit_measurement(with_an_empty_cell_of(1.0), Options(kind, method)).model
+    assert found == same
+    fit = found.orders["intra_first"].fit()
+    assert (fit.pieces[0].alpha, fit.pieces[0].beta) == (pytest.approx(2e-7), pytest.approx(9e-7))
+    assert fit.pieces[0].gamma == pytest.approx(6e-6)  # the start-up
+    assert sum(piece.cells or 0 for piece in fit.pieces) == 63
+
+
+def test_it_is_said_that_the_cell_without_messages_is_not_fitted() -> None:
+    says = "the cell without messages (pa = pe = 0) is not fitted: gamma is the start-up of an exchange"
+    assert says in fitted_lines(fit_measurement(with_an_empty_cell_of(3e-8)))
+    assert says not in fitted_lines(fit_measurement(only(lambda pa, pe: pa + pe > 0)))
+
+
+def test_the_cell_without_messages_stays_in_the_picture() -> None:
+    measured = with_an_empty_cell_of(3e-8)
+    picture = svg(fit_figure(measured, fit_measurement(measured).model))
+    assert picture.count('id="not-fitted') == 4  # in the surface and the comparison of both orders
 
 
 def test_several_message_sizes_have_to_be_chosen_from() -> None:
@@ -195,3 +234,62 @@ def test_a_curve_is_no_further_below_the_points_than_above() -> None:
 def test_a_curve_of_one_size_is_refused() -> None:
     with pytest.raises(DesignError, match='curve "tcp".*let the probe measure a list of sizes'):
         fit_curve(Points("tcp", (8,), (1e-6,), (1e-6,)))
+
+
+def of_noise() -> Measurement:
+    """Times that have nothing to do with the numbers of messages."""
+    chance = numpy.random.default_rng(3)
+    content = document("plane", half_star=4)
+    for cell in content["cells"]:
+        cell["median_s"] = cell["minimum_s"] = 1e-5 * float(chance.uniform(1, 5))
+    return Measurement.from_json(content, "synthetic")
+
+
+def test_a_fit_that_says_nothing_is_doubted() -> None:
+    model = fit_measurement(of_noise(), Options("plane")).model
+    fit = model.orders["intra_first"].fit()
+    assert fit.r_squared is not None and fit.r_squared < 0.3
+    first, *others = model.doubts
+    cells = [cell for cell in of_noise().select("intra_first", 4194304) if cell.has_messages]
+    piece = fit.pieces[0]
+    residuals = {(cell.pa, cell.pe): cell.median_s - piece.alpha * cell.pa - piece.beta * cell.pe - piece.gamma
+                 for cell in cells}  # fmt: skip
+    pa, pe = max(residuals, key=lambda one: abs(residuals[one]))
+    assert first.startswith(f"intra_first: R^2 of the plane is {100 * fit.r_squared:.1f} %, less than 90 %; ")
+    assert f"the largest residual is at pa = {pa:g}, pe = {pe:g}: measured " in first and " us, fitted " in first
+    assert any(one.startswith("inter_first: R^2 of the plane is ") for one in others)
+    assert any(one.startswith("intra_first: the interval of alpha for 0 <= pa <= 3 (") for one in others)
+    assert all(one.startswith(("intra_first: ", "inter_first: ")) for one in model.doubts)
+
+
+def test_a_good_fit_is_not_doubted() -> None:
+    for kind in KINDS:
+        assert (
+            fit_measurement(measurement(hinge(3.0, 0.0038, 0.0045, 0.0066, 0.0058)), Options(kind)).model.doubts == ()
+        )
+
+
+def test_an_interval_with_0_is_doubted_though_the_fit_is_good() -> None:
+    model = fit_measurement(measurement(hinge(9.0, 1e-9, 0.0, 1e-3, 1e-3), noise_s=1e-5), Options("plane")).model
+    assert len(model.doubts) == 2
+    assert model.doubts[0].startswith("intra_first: the interval of alpha for 0 <= pa <= 7 (-")
+    assert model.doubts[0].endswith("contains 0: the cells do not show what a pair inside a node costs")
+
+
+def test_doubts_are_kept_in_the_file_and_repeated_by_predictions(
+    couplet: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("m.json").write_text(json.dumps(of_noise().document))
+    fitted = couplet("fit", "m.json", "-o", "model.json")
+    assert fitted.exit_code == 0
+    assert "couplet: warning: intra_first: R^2 of the " in fitted.stderr
+    assert "measure again with more --repetitions" in fitted.stderr
+    kept = load_model("model.json").doubts
+    assert json.loads(Path("model.json").read_text())["doubts"] == list(kept)
+    for command in ("predict", "place"):
+        words = (command, "--model", "model.json", "--tiles", "2x2", "--nodes", "2,2", "--machine", "invented")
+        text = couplet(*words).stdout
+        assert text.count("note: the model is doubtful: intra_first: R^2 of the ") == 1
+        assert f"(and {len(kept) - 1} more reasons, which model.json lists)\n" in text
+        assert json.loads(couplet(*words, "--json").stdout)["model_doubts"] == list(kept)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from couplet.cost import CostError, Measurement, load_measurement
+from couplet.cost.measurement import Cell
 from couplet.cost.probe import Setting, collect
 from couplet.cost.report import report
 from couplet.cost.tables import faster_order
@@ -67,8 +69,8 @@ def test_they_are_stored_printed_and_shown(couplet: Callable[..., Any], tmp_path
     result = couplet("probe", "--lines", tmp_path / "lines", "-o", tmp_path / "m.json")
     assert result.exit_code == 0, result.stderr
     assert result.stdout.splitlines()[1:] == [
-        "Messages of 1000 bytes: intra first was faster in 0 and inter first in 1 of 1 cells with both kinds; together "
-        "inter first took 10.0 % less time.",
+        "Messages of 1000 bytes: intra first was faster in 0 and inter first in 1 of 1 cells with both kinds; in the "
+        "median cell inter first took 10.0 % less time.",
         "  way   L us   o us  o of sender us  o of receiver us   g us  G ns/byte  1/G GB/s",
         "intra  0.300  0.125           0.100             0.150  0.200     0.0500    20.000",
     ]
@@ -94,6 +96,10 @@ def test_a_time_that_is_missing_is_named(left_out: str, says: str) -> None:
         ("loggp intra burst 8", "makes no sense"),
         ("loggp intra send_overhead 8 1 -1e-6", "makes no sense"),
         ("loggp intra send_overhead 8 1", "makes no sense"),
+        ("loggp intra burst 8 0 1e-6", "makes no sense"),
+        ("loggp intra burst 8 -8 1e-6", "makes no sense"),
+        ("loggp intra burst 8 1" + 300 * "0" + " 1e-6", "makes no sense"),
+        ("loggp intra burst 9" + 300 * "0" + " 8 1e-6", "makes no sense"),
     ],
 )
 def test_a_line_that_makes_no_sense_is_quoted(line: str, says: str) -> None:
@@ -103,8 +109,30 @@ def test_a_line_that_makes_no_sense_is_quoted(line: str, says: str) -> None:
 
 @pytest.mark.parametrize(
     ("factor", "end"),
-    [(1.0, "together both take the same time."), (2.0, "together intra first took 50.0 % less time.")],
+    [
+        (1.0, "in the median cell both took the same time."),
+        (2.0, "in the median cell intra first took 50.0 % less time."),
+    ],
 )
 def test_the_faster_posting_order_is_said(factor: float, end: str) -> None:
     text = faster_order(measured(inter_first=factor), 1000)
     assert text.endswith(end)
+
+
+def test_no_posting_order_is_faster_if_the_cells_differ_by_more_than_their_median_does() -> None:
+    factors = (0.8, 1.3, 1.02, 1.05, 0.9, 1.2)
+    pairs = [(name, factor, pa) for pa, factor in enumerate(factors, 1) for name in ("intra_first", "inter_first")]
+    cells = [
+        Cell(name, 1000, pa, pa, 1, 1, *(2 * [1e-3 * (factor if name == "inter_first" else 1.0)]))
+        for name, factor, pa in pairs
+    ]
+    found = replace(measured(), cells=tuple(cells))
+    assert faster_order(found, 1000).endswith(
+        "the median difference of 3.4 % is less than its spread of 20.7 % over the cells, so that neither is known to "
+        "be faster."
+    )
+    near = [replace(cell, median_s=1.1e-3) if cell.order == "inter_first" else cell for cell in cells]
+    outlier = [*near[:-1], replace(near[-1], median_s=1.0)]  # a sum would say that this decides
+    assert faster_order(replace(found, cells=tuple(outlier)), 1000).endswith(
+        "in the median cell intra first took 9.1 % less time."
+    )

@@ -136,15 +136,31 @@ def test_what_lies_beyond_the_measured_pairs_is_said() -> None:
     model = Model("small", 8, dict.fromkeys(ORDERS, Order("plane", {"plane": plane})))
     assert predict(model, Tiles(1, 4), (4,)).notes() == []
     assert predict(model, Tiles(4, 4), PAPER).notes() == [
-        "some nodes have more inter-node pairs than were measured; the plane is prolonged"
+        "node 1 has 6 inter-node pairs (pe), and at most 2 were measured: the plane is prolonged; 4 other nodes have "
+        "more than 2, too"
     ]
+    two = predict(model, Tiles(1, 3), (1, 2), [1]), predict(TACHYON, Tiles(1, 16), (16,))
+    assert [one.notes() for one in two] == [
+        [],
+        ["node 0 has 8 intra-node pairs (pa), and at most 7 were measured: the last piece is prolonged"],
+    ]
+    assert predict(TACHYON, Matrix([[0, 15], [0, 0]]), (1, 1)).notes() == [
+        "node 0 has 7.5 inter-node pairs (pe), and at most 7 were measured: the plane is prolonged; 1 other node has "
+        "more than 7, too"
+    ]
+
+
+def test_the_pairs_that_the_paper_measured_are_the_limits_of_its_model() -> None:
+    """Half of the 16 cores of a node, less one: 0 to 7 pairs of each kind."""
+    fits = [fit for order in TACHYON.orders.values() for fit in order.fits.values()]
+    assert len(fits) == 4 and all((fit.max_pe, fit.pieces[-1].max_pa) == (7, 7) for fit in fits)
 
 
 def test_negative_times_are_said() -> None:
     plane = Fit("plane", (Piece(0.0, 8.0, 0.002, -0.001, 0.001),))
     model = Model("signed", 8, dict.fromkeys(ORDERS, Order("plane", {"plane": plane})))
     one = predict(model, Tiles(4, 4), PAPER)
-    note = "the model gives negative times for some nodes; it does not hold there"
+    note = "the model gives a negative time for node 1 (-0.005000 s), so that it does not hold there"
     assert one.notes() == [note] and one.to_json()["notes"] == [note]
     assert f"note: {note}" in prediction(one)
     assert "  note: the model gives negative times here; it does not hold there" not in placement(

@@ -184,7 +184,7 @@ def test_the_options_of_the_run_count_and_not_those_of_the_reader(couplet: Calla
     told = ("sub_groups 2", "partners packed", "nodes given", "warm_up 7", "repetitions 9", "later unknown")
     own = "".join(f"option {one}\n" for one in told)
     Path("lines").write_text(LINES.replace("couplet-probe 1\n", f"couplet-probe 1\n{own}"))
-    result = couplet("probe", "--lines", "lines", "-o", "m.json", "--repetitions", "3")
+    result = couplet("probe", "--lines", "lines", "-o", "m.json")
     assert result.exit_code == 0, result.stderr
     content = json.loads(Path("m.json").read_text())
     assert "later" not in content
@@ -220,6 +220,13 @@ def test_lines_of_a_run_by_hand_are_read(couplet: Callable[..., Any], probes: Pa
     assert load_measurement("m.json").hosts == ("here", "there")
 
 
+def test_a_file_that_is_no_output_of_the_probe_is_named(couplet: Callable[..., Any], probes: Path) -> None:
+    Path("lines").write_text(LINES.replace("couplet-probe 1\n", ""))
+    result = couplet("probe", "--lines", "lines", "-o", "m.json")
+    assert result.exit_code == 2 and not Path("m.json").exists()
+    assert 'lines: has no line "couplet-probe 1", so it is not what couplet-probe prints' in result.stderr
+
+
 def test_nodes_are_read() -> None:
     assert parse_nodes("2,1") == [0, 0, 1]
     assert parse_node_file("0, 0 # first\n1\n", "nodes") == [0, 0, 1]
@@ -235,7 +242,27 @@ def test_nodes_are_read() -> None:
         (("--mpi", "mpich"), "for --launcher slurm only"),
         (("--partners", "far"), '--partners "far"'),
         (("--bytes", "0"), "greater than 0"),
-        (("--nodes", "4,4"), "the nodes have 8 ranks together, and --ranks is 2"),
+        (("--nodes", "4,4"), "the nodes have 8 ranks together, and --ranks is 2; give -n 8"),
+        *(
+            (
+                ("--save", "--no-cells", *words),
+                f"{words[0]}: has no meaning with --save --no-cells, which measures ways of",
+            )
+            for words in (
+                ("--launcher", "slurm"),
+                ("--nodes", "1,1"),
+                ("--bytes", "4M"),
+                ("--report", "r.html"),
+                ("--output", "m.json"),
+                ("--no-curves",),
+                ("--off-diagonal",),
+                ("--mpi", "mpich"),
+            )
+        ),
+        *(
+            (("--lines", "nothing", *words), f"{words[0]}: has no meaning with --lines, which starts nothing")
+            for words in (("--ranks", "4"), ("--save",), ("--repetitions", "3"), ("--bytes", "4M"))
+        ),
         (("--nodes", "1,1", "--node-file", "x"), "one of the two"),
         (("--lines", "nothing"), "nothing: cannot be read"),
         (("--sub-groups", "3"), "--sub-groups 3: node 0 has at most 2 ranks"),
@@ -250,7 +277,7 @@ def test_nodes_are_read() -> None:
         (("--save", "--cost-file", "nowhere/cost.json"), "there is no folder nowhere; make it first"),
         (("-o", "."), "it is a folder"),
         (("-o", "/dev/null"), "it is no regular file"),
-        (("-o", "same", "--report", "same"), "is the file of the measurement"),
+        (("-o", "same.html", "--report", "same.html"), "is the file of --output, too"),
     ],
 )
 def test_a_mistake_is_named_and_leaves_no_file(
@@ -321,6 +348,7 @@ def test_a_probe_that_is_interrupted_leaves_no_process_and_no_file(
         process.kill()
     assert process.returncode == status, errors
     assert "Traceback" not in errors
+    assert "couplet: the probe was interrupted; nothing was written\n" in errors
     poll(lambda: not ranks_with(repetitions))
     assert list(probes.iterdir()) == []
 

@@ -19,6 +19,7 @@ from needs import built, launcher
 sys.path.insert(0, str(PROJECT / "tools"))
 
 import check_site
+from couplet.cost.measurement import Measurement
 from couplet.cost.report import report
 
 # Asks each picture how large it is shown, and how many of its shapes have an extent.
@@ -117,6 +118,30 @@ def test_the_page_of_a_placement(couplet: Callable[..., Any], browser: str, tmp_
     assert result.exit_code == 0, result.stderr
     assert_pictures(browser, page, 1)
     assert "<h1>Placement of 4x4 tiles</h1>" in page.read_text()
+
+
+def test_the_page_explains_its_words_and_shows_directions() -> None:
+    content = synthetic.document("plane")
+    assert "intra in" not in report(synthetic.measurement("plane"))
+    content["cells"][9]["intra_in"] += 1
+    page = report(Measurement.from_json(content, "synthetic"))
+    assert "<th>intra in</th><th>intra out</th><th>inter in</th><th>inter out</th>" in page
+    for shown in (
+        "<td>hosts</td><td>invented0, invented1</td>",
+        "<td>ranks</td><td>1</td>",
+        "core: -1 means",
+        "half star",
+    ):
+        assert shown in page
+
+
+def test_small_times_have_three_digits_in_a_unit_that_fits() -> None:
+    content = synthetic.document("plane")
+    for cell in content["cells"]:
+        cell["median_s"] *= 1e-4
+        cell["minimum_s"] *= 1e-4
+    page = report(Measurement.from_json(content, "synthetic"))
+    assert "<th>median us</th>" in page and "<td>0.568</td>" in page
 
 
 def test_an_empty_picture_is_noticed(browser: str, tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy
 import pytest
-from launching import World
+from launching import BUILD, PROJECT, World
+from needs import compiler
 from pairs import start_program
 from typer.testing import CliRunner
 
@@ -109,7 +110,8 @@ def test_a_coupled_run_is_predicted_from_what_it_has_recorded(
     by_bytes = predicted("--recorded", folder, "--nodes", "2,1", "--matrix-unit", "bytes")
     assert by_bytes["orders"]["intra_first"]["nodes"][1]["pe"] == pytest.approx((96 + 36) / 4194304)
     alone = predicted("--recorded", folder, "--program", "left", "--nodes", "1,1")
-    assert alone["pattern_notes"] == [f"{rounds + (rounds + 1) // 2} messages to ranks of other programs are left out"]
+    left_out = rounds + (rounds + 1) // 2
+    assert alone["pattern_notes"][0] == f"{left_out} messages to ranks of other programs are left out"
     assert [node["pe"] for node in alone["orders"]["intra_first"]["nodes"]] == [0.75, 0.75]
     placed = CliRunner().invoke(app, ["place", "--model", "tachyon1.json", "--recorded", str(folder), "--nodes", "2,1"])
     assert placed.exit_code == 0, placed.stderr
@@ -187,8 +189,97 @@ def test_a_record_that_cannot_be_written_is_a_warning(make_world: MakeWorld, tmp
     world = make_world("left:1")
     (process,) = start_program(world, "none", 1, ["left"], "exchanging", COUPLET_EXCHANGE_RECORD=str(tmp_path))
     ended = world.finish(process).check()
-    assert ended.errors.startswith(f"couplet: exchange 'ring' is not recorded: cannot open {file}: ")
+    why = f"{file} is no regular file" if what == "pipe" else f"cannot open {file}: "
+    assert ended.errors.startswith(f"couplet: exchange 'ring' is not recorded: {why}")
     assert not (tmp_path / "elsewhere").exists()
+
+
+# Two groups with the same members and exchanges of the same name, and coalesced rounds with odd names of clients.
+SAME_NAMES = """\
+import sys
+
+import numpy as np
+
+import couplet
+
+rank = int(sys.argv[1])
+with couplet.join("clients", rank=rank, size=2) as universe:
+    groups = [universe.create_group(name, [0, 1]) for name in ("air", "sea")]
+    exchanges = [group.create_exchange("a\\\\b") for group in groups]
+    for one in exchanges:
+        one.send(np.zeros(7), 1 - rank)
+        one.receive(np.zeros(7), 1 - rank)
+        one.freeze()
+    for _ in range(10):
+        for one in exchanges:
+            one.start()
+            one.wait()
+    for one in exchanges:
+        one.close()
+    with universe.group.create_step_manager("flow", merge_messages=False, merge_waits=False) as manager:
+        for name in ("ocean", "ocean, plan 7"):
+            number = manager.add(name, couplet.Client())
+            manager.send(number, np.zeros(10), 1 - rank)
+            manager.receive(number, np.zeros(10), 1 - rank)
+        manager.freeze()
+        for _ in range(5):
+            manager.round(timeout=60)
+"""
+
+
+def test_exchanges_of_one_name_are_told_apart(make_world: MakeWorld, tmp_path: Path) -> None:
+    folder = tmp_path / "record"
+    folder.mkdir()
+    (folder / "exchanges.0.jsonl").write_text('{"schema": "couplet.exch')  # a process died while it wrote
+    (tmp_path / "program.py").write_text(SAME_NAMES)
+    world = make_world("clients:2")
+    extra = {"COUPLET_EXCHANGE_RECORD": str(folder)}
+    started = [world.start([sys.executable, str(tmp_path / "program.py"), str(rank)], **extra) for rank in range(2)]
+    for process in started:
+        world.finish(process).check()
+    with pytest.raises(CostError, match=r"exchanges.0.jsonl:1:1: is not JSON"):
+        read_recorded(folder)
+    half, *lines = (folder / "exchanges.0.jsonl").read_text().splitlines()
+    assert half == '{"schema": "couplet.exch'  # what was written later is on lines of its own
+    (folder / "exchanges.0.jsonl").write_text("".join(f"{line}\n" for line in lines))
+    assert [json.loads(line)["group"] for line in lines[:2]] == ["air", "sea"]
+    found = read_recorded(folder, exchange="exchange 'a\\x5cb'")
+    assert (found.rounds, found.messages.tolist()) == (10, [[0, 20], [20, 0]])
+    flow = read_recorded(folder, exchange="coalesce 'flow'")
+    assert (flow.rounds, flow.messages.tolist()) == (5, [[0, 10], [10, 0]])
+
+
+LATIN_1 = """\
+#include <couplet/couplet.h>
+#include <stdlib.h>
+
+int main(int count, char** words) {
+  couplet_universe* universe = NULL;
+  couplet_group* group = NULL;
+  const char* names[] = {"\\xe9t\\xe9", "\\xe0t\\xe0", "\\xc3\\xa9t\\xc3\\xa9"};
+  if (count != 1 || words == NULL || couplet_join("alone", NULL, &universe) != COUPLET_OK) return 1;
+  if (couplet_universe_group(universe, &group) != COUPLET_OK) return 2;
+  for (int i = 0; i < 3; ++i) {
+    couplet_exchange* one = NULL;
+    if (couplet_exchange_create(group, names[i], NULL, &one) != COUPLET_OK) return 3;
+    if (couplet_exchange_freeze(one) != COUPLET_OK || couplet_exchange_close(one) != COUPLET_OK) return 4;
+  }
+  return couplet_leave(universe) == COUPLET_OK ? 0 : 5;
+}
+"""
+
+
+def test_names_that_are_not_utf_8_stay_different(make_world: MakeWorld, tmp_path: Path) -> None:
+    """Two names in Latin-1 became the same one, and their rounds added up."""
+    (tmp_path / "names.c").write_text(LATIN_1)
+    words = ["-I", str(PROJECT / "include"), "-L", str(BUILD / "lib"), f"-Wl,-rpath,{BUILD / 'lib'}", "-lcouplet"]
+    command = [compiler("c"), str(tmp_path / "names.c"), "-o", str(tmp_path / "names"), *words]
+    subprocess.run(command, check=True)
+    world = make_world("alone:1")
+    world.finish(world.start([str(tmp_path / "names")], COUPLET_EXCHANGE_RECORD=str(tmp_path))).check()
+    titles = [json.loads(line)["title"] for line in (tmp_path / "exchanges.0.jsonl").read_text().splitlines()]
+    assert titles == ["exchange '\\xe9t\\xe9'", "exchange '\\xe0t\\xe0'", "exchange '\u00e9t\u00e9'"]
+    assert len(read_recorded(tmp_path).titles) == 3
 
 
 def test_couplet_run_records_without_a_change_of_the_programs(tmp_path: Path) -> None:
@@ -199,9 +290,11 @@ def test_couplet_run_records_without_a_change_of_the_programs(tmp_path: Path) ->
         f'[[program]]\nname = "clients"\ncommand = ["{sys.executable}", "clients.py"]\nranks = 2\n'
     )
     command = [str(Path(sys.executable).parent / "couplet"), "run", "--plain", "--record-exchanges", "record"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    environment = os.environ | {"COUPLET_EXCHANGE_RECORD": str(tmp_path / "elsewhere")}  # the option counts more
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert read_recorded(tmp_path / "record", program="clients").process_count == 2
+    assert not (tmp_path / "elsewhere").exists()
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert again.returncode == 2
     assert again.stderr == (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import sys
 from pathlib import Path
@@ -23,6 +25,8 @@ app = typer.Typer(
 )
 
 EXIT_MISTAKES = 2
+_RECORD_VARIABLE = "COUPLET_EXCHANGE_RECORD"
+_NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EBADF)  # file systems on which nothing can be claimed
 
 File = Annotated[Path, typer.Argument(help="The description of the coupled run.", show_default=True)]
 RunDirectory = Annotated[
@@ -44,7 +48,7 @@ def run(
         ),
     ] = False,
     record_exchanges: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--record-exchanges",
             help="Let exchanges, halos and coalesced rounds record in this folder what they send, for couplet predict.",
@@ -77,23 +81,42 @@ def run(
     raise typer.Exit(run_configuration(configuration, display))
 
 
-def _record_exchanges(configuration: Configuration, folder: Path, submit: bool) -> None:
-    """Sets the folder of the records for all programs; it must have no records of another run."""
+def _record_exchanges(configuration: Configuration, given: str, submit: bool) -> None:
+    """Sets the folder of the records for all programs, whatever the environment says, and claims it for this run."""
     wrong = None
     if submit:
         wrong = (
             f"is for a run that starts now; in a batch job, set record in [settings.exchange] of {configuration.path}"
         )
-    elif folder.exists() and not folder.is_dir():
-        wrong = "is no folder"
-    elif folder.is_dir() and next(folder.glob("exchanges.*.jsonl"), None) is not None:
-        wrong = "has records of another run; give each run a folder of its own"
-    elif not folder.resolve().parent.is_dir():
-        wrong = f"cannot be made: there is no folder {folder.resolve().parent}"
+    elif not given.strip():
+        wrong = "names no folder"
+    else:
+        wrong = _claim(Path(os.path.realpath(given)))
     if wrong is not None:
-        print(f"couplet: --record-exchanges {folder}: {wrong}", file=sys.stderr)
+        print(f"couplet: --record-exchanges {given}: {wrong}", file=sys.stderr)
         raise typer.Exit(EXIT_MISTAKES)
-    configuration.settings.setdefault("exchange", {})["record"] = str(folder.resolve())
+    configuration.settings.setdefault("exchange", {})["record"] = os.path.realpath(given)
+    for environment in (os.environ, *(program.environment for program in configuration.programs)):
+        environment.pop(_RECORD_VARIABLE, None)  # it would count more than the setting
+
+
+def _claim(folder: Path) -> str | None:
+    """Makes the folder of the records, and holds it until this process ends; returns why it cannot be used."""
+    try:
+        if folder.exists() and not folder.is_dir():
+            return "is no folder"
+        if not folder.parent.is_dir():
+            return f"cannot be made: there is no folder {folder.parent}"
+        folder.mkdir(exist_ok=True)
+        fcntl.flock(os.open(folder, os.O_RDONLY | os.O_DIRECTORY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return "is used by another run just now; give each run a folder of its own"
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            return f"cannot be used: {error.strerror}"
+    if next(folder.glob("exchanges.*.jsonl"), None) is not None:
+        return "has records of another run; give each run a folder of its own"
+    return None
 
 
 def _submit(configuration: Configuration, separate_jobs: bool, only_print: bool) -> None:
@@ -120,6 +143,7 @@ def check(file: File = Path("coupled.toml")) -> None:
     """Find mistakes in a description, with their lines and suggestions, without starting anything."""
     from couplet.cli.configuration import ConfigurationError, load
     from couplet.cli.launch import command_line
+    from couplet.cli.slurm import salloc_words
 
     try:
         configuration = load(file)
@@ -129,6 +153,8 @@ def check(file: File = Path("coupled.toml")) -> None:
     for program in configuration.programs:
         ranks = "1 rank" if program.ranks == 1 else f"{program.ranks} ranks"
         print(f"{program.name}: {ranks}, in {program.directory}: {' '.join(command_line(program))}")
+        if program.launcher == "slurm":
+            print(f"  outside a job, its nodes come by: {' '.join(salloc_words(program, configuration.name))}")
     print(f"{file}: no mistakes")
 
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from couplet.cli.outputs import check_outputs, check_written_folder
+
 if TYPE_CHECKING:
     from couplet.cost.model import Model
     from couplet.cost.patterns import Pattern
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 EXIT_MISTAKES = 2
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 MAX_BYTES = 1 << 60
+_VERY_MANY = 1000.0  # times the pairs that were measured
+_InputFile = tuple[str, Path | None]
 
 ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `couplet fit`, or tachyon1.json.")]
 TilesOption = Annotated[str | None, typer.Option("--tiles", help="ROWSxCOLUMNS of tiles over a file, as in 4x4.")]
@@ -54,7 +58,9 @@ Machine = Annotated[
     str | None, typer.Option("--machine", help="The machine that this is for; another one is warned of.")
 ]
 BufferSize = Annotated[str | None, typer.Option("--cb-buffer-size", help="Bytes of the collective buffer, as in 4M.")]
-FileSize = Annotated[str, typer.Option("--file-size", help="Bytes of the file that the tiles make up, as in 1G.")]
+FileSize = Annotated[
+    str | None, typer.Option("--file-size", help="With --cb-buffer-size: bytes of the file, as in 4M. Without it, 1G.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .svg file.")]
 
@@ -63,13 +69,19 @@ Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .s
 def reported() -> Iterator[None]:
     """A mistake becomes a line and exit status 2, and a warning becomes a line; both on standard error."""
     from couplet.cost.errors import CostError, OtherMachineWarning
+    from couplet.cost.tables import printable
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OtherMachineWarning)
         try:
             yield
         except CostError as error:
-            print(f"couplet: {error}", file=sys.stderr)
+            print(printable(f"couplet: {error}"), file=sys.stderr)
+            raise typer.Exit(EXIT_MISTAKES) from error
+        except OSError as error:  # such as a name that is too long, or a chain of links without an end
+            if error.filename is None:
+                raise
+            print(printable(f"couplet: {error.filename}: {error.strerror}"), file=sys.stderr)
             raise typer.Exit(EXIT_MISTAKES) from error
         finally:
             for warning in caught:
@@ -112,6 +124,7 @@ def _pattern(model: Model, given: _Given) -> tuple[Pattern, list[str]]:
     """The pattern, and notes about it."""
     from couplet.cost.errors import CostError
     from couplet.cost.patterns import Matrix, Tiles, parse_tiles, read_matrix
+    from couplet.cost.prediction import size_note
     from couplet.cost.recorded import read_recorded
 
     counted = _one_of("--self-messages", given.self_messages, ("counted", "ignored")) == "counted"
@@ -127,10 +140,16 @@ def _pattern(model: Model, given: _Given) -> tuple[Pattern, list[str]]:
             raise CostError(f'{option} "{value}" chooses from what was recorded: give --recorded, too')
     if given.recorded is not None:
         found = read_recorded(given.recorded, given.program, given.exchange)
-        return _named(given.recorded, lambda: found.pattern(unit_bytes)), found.notes
+        notes = found.notes + size_note(model, found.sizes, "the recorded ones have")
+        return _named(given.recorded, lambda: found.pattern(unit_bytes)), notes
     if given.matrix is not None:
-        path = given.matrix
-        return _named(path, lambda: Matrix(read_matrix(path), counted, unit_bytes)), []
+        path, entries = given.matrix, read_matrix(given.matrix)
+        pattern = _named(path, lambda: Matrix(entries, counted, unit_bytes))
+        sizes = [round(entry) for row in entries for entry in row if entry > 0.0]
+        # More than a message may be several messages.
+        is_small = by_bytes and sizes and min(sizes) < model.message_bytes
+        what = "what a process sends to another one has"
+        return pattern, size_note(model, (min(sizes), max(sizes)), what) if is_small else []
     assert given.tiles is not None
     return Tiles(*parse_tiles(given.tiles), counted), []
 
@@ -145,6 +164,21 @@ def _named(path: Path, make: Callable[[], Pattern]) -> Pattern:
         raise CostError(str(error) if str(error).startswith(str(path)) else f"{path}: {error}") from error
 
 
+def _file_bytes(file_size: str | None, buffer_size: str | None) -> int:
+    from couplet.cost.errors import CostError
+
+    if file_size is not None and buffer_size is None:
+        raise CostError(f"--file-size {file_size}: counts only with --cb-buffer-size; give both, or leave it out")
+    return parse_bytes(file_size or "1G", "--file-size")
+
+
+def _hint_of_unit(given: _Given, one: Prediction) -> list[str]:
+    """A note if a matrix of messages is more likely one of bytes."""
+    if given.matrix is None or given.unit != "messages" or one.most_times_measured() < _VERY_MANY:
+        return []
+    return ["these are very many messages; if the matrix counts bytes, add --matrix-unit bytes"]
+
+
 def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_bytes: int) -> Iterations | None:
     from couplet.cost.errors import CostError
     from couplet.cost.prediction import Iterations
@@ -157,7 +191,21 @@ def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_by
 
 
 def _print(lines: list[str]) -> None:
-    print("\n".join(lines))
+    from couplet.cost.tables import printable
+
+    if lines:
+        print("\n".join(printable(line) for line in lines))
+
+
+def _written_lines(*paths: Path | None) -> list[str]:
+    return [f"written: {path}" for path in paths if path is not None]
+
+
+def _inputs(model: str, matrix: Path | None, recorded: Path | None, hosts: Path | None = None) -> list[_InputFile]:
+    """The files that a command reads, and the options that name them."""
+    records = sorted(recorded.glob("*")) if recorded is not None and recorded.is_dir() else [recorded]
+    listed = [("--model", Path(model)), ("--matrix", matrix), ("--hosts", hosts)]
+    return [*listed, *(("--recorded", path) for path in records)]
 
 
 def _head(
@@ -165,13 +213,24 @@ def _head(
 ) -> dict[str, Any]:
     kinds = {name: kind or order.kind for name, order in model.orders.items()}
     head = {"model": model_file, "machine": model.machine, "pattern": pattern.describe(), "kinds": kinds}
+    head |= {"model_doubts": list(model.doubts)} if model.doubts else {}
     return head | ({"pattern_notes": pattern_notes} if pattern_notes else {})
 
 
 def _head_lines(head: dict[str, Any]) -> list[str]:
     kinds = sorted(set(head["kinds"].values()))
     line = f"{head['pattern']}, model {head['model']} of {head['machine']} ({', '.join(kinds)})"
-    return [line, *(f"note: {text}" for text in head.get("pattern_notes", []))]
+    return [line, *_doubt_line(head), *(f"note: {text}" for text in head.get("pattern_notes", []))]
+
+
+def _doubt_line(head: dict[str, Any]) -> list[str]:
+    """The first doubt of the model, and how many more there are."""
+    doubts = head.get("model_doubts", [])
+    if not doubts:
+        return []
+    more = {0: "", 1: f" (and 1 more reason, which {head['model']} lists)"}
+    others = f" (and {len(doubts) - 1} more reasons, which {head['model']} lists)"
+    return [f"note: the model is doubtful: {doubts[0]}{more.get(len(doubts) - 1, others)}"]
 
 
 def fit(
@@ -184,7 +243,10 @@ def fit(
     method: Annotated[str, typer.Option(help="How the formula is fitted: least_squares or robust.")] = "least_squares",
     statistic: Annotated[str, typer.Option(help="Which time of a cell is fitted: median or minimum.")] = "median",
     confidence: Annotated[float, typer.Option(help="The confidence of the intervals, between 0 and 1.")] = 0.95,
-    message_bytes: Annotated[int | None, typer.Option(help="The message size, if several were measured.")] = None,
+    message_bytes: Annotated[
+        str | None,
+        typer.Option(help="The message size, if several were measured, as in 64K; K, M, G are 1024 and so on."),
+    ] = None,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -193,9 +255,12 @@ def fit(
         from couplet.cost import tables
         from couplet.cost.fit import Options, fit_measurement
         from couplet.cost.measurement import load_measurement
+        from couplet.cost.quality import ADVICE
 
+        check_outputs([("the measurement", measurement)], [("--output", output), ("--plot", plot)])
         measured = load_measurement(measurement)
-        fitted = fit_measurement(measured, Options(kind, method, statistic, confidence, message_bytes))
+        size = None if message_bytes is None else parse_bytes(message_bytes, "--message-bytes")
+        fitted = fit_measurement(measured, Options(kind, method, statistic, confidence, size))
         if output is not None:
             fitted.model.save(output)
         if plot is not None:
@@ -205,7 +270,9 @@ def fit(
         if as_json:
             print(json.dumps(fitted.model.to_json(), indent=2))
         else:
-            _print(tables.fitted(fitted))
+            _print(tables.fitted(fitted) + _written_lines(output, plot))
+        for text in (*fitted.model.doubts, *([ADVICE] if fitted.model.doubts else [])):
+            print(f"couplet: warning: {text}", file=sys.stderr)
 
 
 def predict(
@@ -226,7 +293,7 @@ def predict(
     self_messages: SelfMessages = "counted",
     kind: Kind = None,
     cb_buffer_size: BufferSize = None,
-    file_size: FileSize = "1G",
+    file_size: FileSize = None,
     machine: Machine = None,
     plot: Plot = None,
     as_json: AsJson = False,
@@ -237,13 +304,15 @@ def predict(
         from couplet.cost.prediction import parse_node_set
         from couplet.cost.prediction import predict as predict_one
 
+        check_outputs(_inputs(model_file, matrix, recorded), [("--plot", plot)])
         model = load_model(model_file)
-        file_bytes = parse_bytes(file_size, "--file-size")
+        file_bytes = _file_bytes(file_size, cb_buffer_size)
         given = _Given(tiles, matrix, matrix_unit, self_messages, recorded, program, exchange)
         pattern, notes = _pattern(model, given)
         warn_if_other_machine(model, model_file, machine)
         chosen = None if aggregators is None else _node_list(aggregators)
         predictions = [predict_one(model, pattern, parse_node_set(text), chosen, kind) for text in nodes]
+        notes += _hint_of_unit(given, max(predictions, key=lambda one: one.most_times_measured()))
         iterations = [
             _iterations(pattern, len(one.aggregators or one.node_set), cb_buffer_size, file_bytes)
             for one in predictions
@@ -251,8 +320,10 @@ def predict(
         if plot is not None:
             from couplet.cost.plots import prediction_figure, save
 
-            save(prediction_figure(predictions), plot)
+            save(prediction_figure(predictions, f"{pattern.describe()}, model of {model.machine}"), plot)
         _show_predictions(_head(model, pattern, notes, kind, model_file), predictions, iterations, as_json)
+        if not as_json:
+            _print(_written_lines(plot))
 
 
 def _node_list(text: str) -> list[int]:
@@ -295,7 +366,9 @@ def _show_predictions(
 
 def place(
     model_file: ModelFile,
-    nodes: Annotated[str | None, typer.Option("--nodes", help="Processes of each node, in any order.")] = None,
+    nodes: Annotated[
+        list[str] | None, typer.Option("--nodes", help="Processes of each node, in any order, as in 4,4,2,2.")
+    ] = None,
     hosts: Annotated[
         Path | None, typer.Option(help="A file with a line NAME PROCESSES [speed=SPEED] per node.")
     ] = None,
@@ -335,21 +408,23 @@ def place(
         from couplet.cost.model import load_model, warn_if_other_machine
         from couplet.cost.placement import place as place_nodes
 
+        _check_place_outputs(_inputs(model_file, matrix, recorded, hosts), write, plot, report)
         model = load_model(model_file)
         given = _Given(tiles, matrix, matrix_unit, self_messages, recorded, program, exchange)
         pattern, notes = _pattern(model, given)
         listed, node_set = _given_nodes(nodes, hosts, processes)
         _check_placing(listed, write, cells, order)
         warn_if_other_machine(model, model_file, machine, [host.name for host in listed or ()])
-        buffer = None if cb_buffer_size is None else parse_bytes(cb_buffer_size, "--cb-buffer-size")
+        buffer = parse_bytes(cb_buffer_size, "--cb-buffer-size") if cb_buffer_size else None
         result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
         best = result.orders[order or result.chosen]
+        notes += _notes_of_best(model, pattern, best, kind, given)
         names = None if listed is None else [listed[node].name for node in best.nodes]
         head = _head(model, pattern, notes, kind, model_file)
         if plot is not None or report is not None:
             lines = _head_lines(head) + _placement_lines(result, order, names)
             _draw_placement(lines, best, pattern, names, (plot, report))
-        written = [] if report is None else [report]
+        written = [path for path in (plot, report) if path is not None]
         if write is not None and names is not None:
             from couplet.cost.launch_files import write_all
 
@@ -358,6 +433,23 @@ def place(
             )
         parts = None if cells is None or listed is None else _parts(cells, listed, best.nodes, best.node_set)
         _show_placement(head, result, order, names, parts, written, as_json, pattern.uses_aggregators)
+
+
+def _notes_of_best(model: Model, pattern: Pattern, best: Placement, kind: str | None, given: _Given) -> list[str]:
+    """What a prediction of the best order says of pairs that were not measured."""
+    from couplet.cost.prediction import predict as predict_one
+
+    aggregators = best.aggregators if pattern.uses_aggregators else None
+    one = predict_one(model, pattern, best.node_set, aggregators, kind)
+    return one.beyond_notes() + _hint_of_unit(given, one)
+
+
+def _check_place_outputs(inputs: list[_InputFile], write: Path | None, plot: Path | None, report: Path | None) -> None:
+    from couplet.cost.launch_files import FILE_NAMES
+
+    check_outputs(inputs, [("--plot", plot), ("--report", report)])
+    if write is not None:
+        check_written_folder([*inputs, ("--plot", plot), ("--report", report)], write, FILE_NAMES)
 
 
 def _check_placing(listed: tuple[Host, ...] | None, write: Path | None, cells: int | None, order: str | None) -> None:
@@ -372,14 +464,16 @@ def _check_placing(listed: tuple[Host, ...] | None, write: Path | None, cells: i
 
 
 def _given_nodes(
-    nodes: str | None, hosts: Path | None, processes: int | None
+    nodes: list[str] | None, hosts: Path | None, processes: int | None
 ) -> tuple[tuple[Host, ...] | None, tuple[int, ...]]:
     """The hosts, if they are named, and the processes of each node."""
     from couplet.cost.errors import CostError
     from couplet.cost.prediction import parse_node_set
     from couplet.cost.speeds import read_hosts, spread_processes
 
-    if (nodes is None) == (hosts is None):
+    if nodes and len(nodes) > 1:
+        raise CostError(f"--nodes is given {len(nodes)} times, and one list of nodes is placed; give one")
+    if (not nodes) == (hosts is None):
         raise CostError("say which nodes there are: --nodes 4,4,2,2, or --hosts FILE (one of the two)")
     if hosts is not None:
         listed = read_hosts(hosts)
@@ -388,8 +482,8 @@ def _given_nodes(
         return listed, tuple(host.processes for host in listed)
     if processes is not None:
         raise CostError("--processes needs the room and the speeds of the nodes: give them with --hosts FILE")
-    assert nodes is not None
-    return None, parse_node_set(nodes)
+    assert nodes
+    return None, parse_node_set(nodes[0])
 
 
 def _aggregator_count(text: str | None) -> int | str | None:

@@ -14,6 +14,7 @@ import typer
 
 from couplet.cli.cost import parse_bytes, reported
 from couplet.cli.interrupts import orderly_end, uninterrupted
+from couplet.cli.outputs import check_outputs
 
 if TYPE_CHECKING:
     from couplet.cost.measurement import Measurement
@@ -23,10 +24,14 @@ _GRACE_S = 10.0
 # The limits of couplet-probe (src/probe/mpi/options.cpp), so that a mistake is found before a launcher starts.
 MAX_MESSAGE_BYTES = 1 << 30
 MAX_NUMBER = 1 << 20
+_SIGNALLED = 128  # an exit status above is that of a signal
+_USED_WITH_LINES = {"lines", "output", "report", "machine"}
+_USED_WITHOUT_CELLS = {"save", "cells", "cost_file", "ranks", "repetitions", "machine"}
 _CURVE_BYTES = ",".join(str(1 << power) for power in range(3, 23))
 
 
 def probe(
+    context: typer.Context,
     ranks: Annotated[int, typer.Option("--ranks", "-n", help="How many ranks to start.", min=1)] = 2,
     launcher: Annotated[str, typer.Option(help="The launcher of the ranks: openmpi, mpich or slurm.")] = "openmpi",
     mpi: Annotated[str | None, typer.Option(help="MPI of the probe under slurm: openmpi or mpich.")] = None,
@@ -56,23 +61,24 @@ def probe(
     cells: Annotated[bool, typer.Option(help="Measure cells. Without, only the cost file is written.")] = True,
 ) -> None:
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
-    with reported(), orderly_end():
+    written: list[Path] = []
+    with reported(), _told_if_interrupted(written), orderly_end():
         from couplet.cost.documents import write_document, write_text
         from couplet.cost.measurement import Measurement
         from couplet.cost.probe import Collector, Setting
 
         with_cells = _has_cells(cells, save, cost_file)
+        _check_meaning(context, with_cells, lines)
         _check_machine(machine)
         place = _place(cost_file, repetitions) if save else None
+        results = [("--output", output), ("--report", report)] * with_cells + [("--cost-file", place)]
+        check_outputs([("--lines", lines), ("--node-file", node_file)], results)
         if with_cells:
             node_of_rank = _node_of_rank(nodes, node_file)
             given = "hosts" if node_of_rank is None else "given"
-            setting = Setting(machine, sub_groups, given, partners, warm_up, repetitions)
-            collector = Collector(setting)
+            collector = Collector(Setting(machine, sub_groups, given, partners, warm_up, repetitions))
             words = _words(size, repetitions, warm_up, sub_groups, partners, half_star)
-            words += ["--curve-bytes", _CURVE_BYTES] if curves else []
-            words += ["--off-diagonal"] if off_diagonal else []
-            _check_outputs(output, report)
+            words += [*(["--curve-bytes", _CURVE_BYTES] * curves), *(["--off-diagonal"] * off_diagonal)]
             if lines is not None:
                 _read(lines, collector)
             else:
@@ -80,6 +86,7 @@ def probe(
                 _run(_command(launcher, mpi, ranks, launcher_option or [], words), collector)
             document = collector.measurement()
             write_document(output, document)
+            written.append(output)
             print(f"written: {output} ({len(collector.cells)} cells)")
             _say_what_half_star_did(half_star, collector)
             measured = Measurement.from_json(document, str(output))
@@ -116,6 +123,38 @@ def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:
     return cells
 
 
+def _check_meaning(context: typer.Context, with_cells: bool, lines: Path | None) -> None:
+    """Raises CostError for an option that was given, and that the others leave without meaning."""
+    from couplet.cost.errors import CostError
+
+    if lines is not None:
+        used, why = _USED_WITH_LINES, "--lines, which starts nothing and takes the options of the run that is read"
+    elif not with_cells:
+        used = _USED_WITHOUT_CELLS
+        why = "--save --no-cells, which measures ways of Couplet on this host, without a launcher"
+    else:
+        return
+    for one in context.command.params:
+        name = one.name or ""
+        source = context.get_parameter_source(name)
+        if name in used or source is None or source.name != "COMMANDLINE":
+            continue
+        option = one.secondary_opts[0] if one.secondary_opts and not context.params[name] else one.opts[0]
+        raise CostError(f"{option}: has no meaning with {why}; leave it out")
+
+
+@contextmanager
+def _told_if_interrupted(written: list[Path]) -> Iterator[None]:
+    """Says what there is of the files if a signal ends the command."""
+    try:
+        yield
+    except SystemExit as ended:
+        if isinstance(ended.code, int) and ended.code > _SIGNALLED:
+            what = f"only {', '.join(map(str, written))} was written" if written else "nothing was written"
+            print(f"couplet: the probe was interrupted; {what}", file=sys.stderr)
+        raise
+
+
 def _check_machine(name: str | None) -> None:
     from couplet.cost.errors import CostError
     from couplet.cost.machine import MAX_NAME_BYTES
@@ -140,22 +179,14 @@ def _place(cost_file: Path | None, repetitions: int) -> Path:
     return prepare_place(cost_file)
 
 
-def _check_outputs(output: Path, report: Path | None) -> None:
-    """Raises CostError before anything is measured if the result could not be written."""
-    from couplet.cost.documents import check_writable
-    from couplet.cost.errors import CostError
-
-    check_writable(output)
-    if report is not None:
-        check_writable(report)
-        if report.resolve() == output.resolve():
-            raise CostError(f"--report {report}: is the file of the measurement; give another name")
-
-
 def _read(lines: Path, collector: Collector) -> None:
     from couplet.cost.documents import read_text
+    from couplet.cost.errors import CostError
 
-    for line in read_text(lines).splitlines():
+    found = read_text(lines).splitlines()
+    if not any(line.split()[:1] == ["couplet-probe"] for line in found):
+        raise CostError(f'{lines}: has no line "couplet-probe 1", so it is not what couplet-probe prints')
+    for line in found:
         collector.line(line)
 
 
@@ -165,7 +196,9 @@ def _rehearsal(node_of_rank: list[int] | None, ranks: int, sub_groups: int) -> l
 
     first = ranks if node_of_rank is None else node_of_rank.count(0)
     if node_of_rank is not None and len(node_of_rank) != ranks:
-        raise CostError(f"the nodes have {len(node_of_rank)} ranks together, and --ranks is {ranks}")
+        raise CostError(
+            f"the nodes have {len(node_of_rank)} ranks together, and --ranks is {ranks}; give -n {len(node_of_rank)}"
+        )
     if sub_groups > first:
         raise CostError(f"--sub-groups {sub_groups}: node 0 has at most {first} ranks, and each group needs one")
     return [] if node_of_rank is None else ["--node-of-rank", ",".join(str(node) for node in node_of_rank)]

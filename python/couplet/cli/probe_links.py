@@ -106,11 +106,39 @@ def save(ranks: int, repetitions: int, machine: str | None, path: Path) -> None:
 
     host = socket.gethostname()
     document = measure(ranks, repetitions).document(machine or host, [host])
+    doubts = document.get("doubts", [])
+    before = _keep(path) if doubts else None
     save_costs(document, path)
-    warn(document.get("doubts", []), path)
+    warn(doubts, path)
+    if before is not None:
+        print(
+            f"couplet: warning: the file that was there is kept as {before}; to use it again: mv {before} {path}",
+            file=sys.stderr,
+        )
     counted = count_of_curves(document)
     shown = ", ".join(f"{number} of {name}" for name, number in counted.items())
     print(f"written: {path} (curves: {shown})")
+
+
+def _keep(path: Path) -> Path | None:
+    """Copies the file that a doubtful one is to replace; returns where it is, or None if there was none.
+
+    A copy of an earlier time is not replaced by a file that is itself doubtful.
+    """
+    from couplet.cost.documents import read_text, write_text
+    from couplet.cost.errors import DocumentError
+    from couplet.cost.machine import load_costs
+
+    before = path.with_name(f"{path.name}.before")
+    if not path.exists():
+        return None
+    try:
+        is_doubtful = "doubts" in load_costs(path)
+    except DocumentError:
+        is_doubtful = True
+    if not (is_doubtful and before.exists()):
+        write_text(before, read_text(path))
+    return before
 
 
 def warn(doubts: list[str], path: Path) -> None:

@@ -35,6 +35,8 @@ ALLOCATION_OPTIONS = {
     *("--cluster-constraint", "-M", "--clusters", "--mincpus", "--deadline", "--mail-type", "--mail-user", "--wckey"),
     *("--priority", "--hint", "--sockets-per-node", "--cores-per-socket", "--threads-per-core", "-B"),
 }
+# Options that the allocation and the step both need.
+SHARED_OPTIONS = {"--ntasks-per-node", "--ntasks-per-core", "--ntasks-per-socket"}
 _NAMES_NODES = ("-w", "--nodelist", "-r", "--relative", "-x", "--exclude", "-m", "--distribution")
 _JOB_LINE = re.compile(r"couplet-job (\d+) (\d+) (\S+)")
 
@@ -49,16 +51,35 @@ def slurm_programs(configuration: Configuration) -> list[Program]:
 
 
 def split_options(options: list[str]) -> tuple[list[str], list[str]]:
-    """Divides options of srun into those of the allocation and those of the step."""
+    """Divides options of srun into those of the allocation and those of the step; some belong to both."""
     allocation: list[str] = []
     step: list[str] = []
-    chosen = step
+    chosen: tuple[list[str], ...] = (step,)
     for word in options:
         if word.startswith("-"):
             name = word.split("=", 1)[0] if word.startswith("--") else word[:2]
-            chosen = allocation if name in ALLOCATION_OPTIONS else step
-        chosen.append(word)
+            chosen = (allocation,) if name in ALLOCATION_OPTIONS else (step,)
+            chosen = (allocation, step) if name in SHARED_OPTIONS else chosen
+        for words in chosen:
+            words.append(word)
     return allocation, step
+
+
+def only_options(options: list[str], names: set[str]) -> list[str]:
+    """Returns the options with one of these names, with their values."""
+    found: list[str] = []
+    taken = False
+    for word in options:
+        if word.startswith("-"):
+            taken = (word.split("=", 1)[0] if word.startswith("--") else word[:2]) in names
+        found += [word] if taken else []
+    return found
+
+
+def salloc_words(program: Program, universe: str) -> list[str]:
+    """Returns the command by which a program gets a job of its own, without what runs in it."""
+    allocation = split_options(program.launcher_options)[0]
+    return ["salloc", f"--job-name={universe}.{program.name}", *size_words(program), *allocation]
 
 
 def size_words(program: Program) -> list[str]:
@@ -137,8 +158,7 @@ class Job:
         self._write = write
         self._partial = b""
         self._said: list[str] = []
-        command = [salloc, f"--job-name={universe}.{program.name}", *size_words(program)]
-        command += split_options(program.launcher_options)[0]
+        command = [salloc, *salloc_words(program, universe)[1:]]
         told = 'echo "couplet-job $SLURM_JOB_ID $SLURM_JOB_NUM_NODES $SLURM_JOB_NODELIST"; exec cat'
         self._process = subprocess.Popen(
             [*command, "sh", "-c", told],

@@ -10,7 +10,7 @@ import unicodedata
 from pathlib import Path
 
 from couplet.cli.configuration import Configuration, Program
-from couplet.cli.slurm import SlurmError, size_words, slurm_programs, split_options
+from couplet.cli.slurm import SlurmError, only_options, size_words, slurm_programs, split_options
 
 # A job of its own for each program: couplet run then has to believe that it is in no job.
 _FORGET_JOB = """\
@@ -19,6 +19,11 @@ for name in "${!SLURM_@}"; do
   [ "$name" = SLURM_CONF ] || unset "$name"
 done
 """
+# What says who pays, and in which queue, and how long: the job for couplet run has that of the first program.
+_QUEUE_OPTIONS = {
+    *("-A", "--account", "-p", "--partition", "-q", "--qos", "-t", "--time", "--reservation", "-M", "--clusters"),
+    "--wckey",
+}
 # Categories of Unicode: control characters, line and paragraph separators, bytes that are not UTF-8.
 _NOT_IN_A_LINE = ("Cc", "Zl", "Zp", "Cs")
 
@@ -86,7 +91,9 @@ def script(configuration: Configuration, separate_jobs: bool) -> str:
     common = [f"--job-name={configuration.name}", f"--chdir={file.parent}", "--output=couplet-%j.log"]
     lines = ["#!/bin/bash", f"# Written by `couplet run --submit` for {file}.", *_directives(_joined(common))]
     if separate_jobs:
-        lines += _directives(["--ntasks=1"])
+        for word in programs[0].launcher_options:
+            _one_line(word, f'launcher_options of program "{programs[0].name}": an option')
+        lines += _directives(["--ntasks=1", *_joined(only_options(programs[0].launcher_options, _QUEUE_OPTIONS))])
         lines += ["", *_FORGET_JOB.splitlines()]
     else:
         for index, program in enumerate(programs):

@@ -21,6 +21,7 @@ EXCHANGE_RECORD = "couplet.exchange.record"
 VERSION = 1
 MAX_DOCUMENT_BYTES = 256 << 20
 MAX_INTEGER = 1 << 62
+_MAX_EXACT = 1 << 53
 
 
 @cache
@@ -42,11 +43,12 @@ def _bounded(text: str) -> int:
     return value
 
 
-def _finite(text: str) -> float:
+def _finite(text: str) -> float | int:
+    """A number with a point or an exponent; JSON makes no difference between 8.0 and 8."""
     value = float(text)
     if value in (float("inf"), float("-inf")):
         raise ValueError(f"{text} is too large")
-    return value
+    return int(value) if value.is_integer() and abs(value) <= _MAX_EXACT else value
 
 
 def read_text(path: Path) -> str:
@@ -94,6 +96,10 @@ def check_document(document: object, name: str, where: str) -> None:
     if not isinstance(document, dict) or not isinstance(document.get("schema"), str):
         raise DocumentError(f'{where}: has no "schema"; a file of the cost model begins with "schema": "{name}"')
     if document["schema"] != name:
+        if (document["schema"], name) == (MEASUREMENT, MODEL):
+            raise DocumentError(
+                f"{where}: is a measurement, and a model is needed: make one with `couplet fit {where} -o model.json`"
+            )
         hint = {
             MEASUREMENT: "; make a model of it with `couplet fit`",
             MODEL: "; it is made by `couplet fit`",

@@ -2,6 +2,8 @@
 
 The breakpoint of split and hinge is chosen by the data. Which of the three a prediction uses is chosen by Schwarz's
 criterion (BIC), which charges for every coefficient and for the breakpoint, unless the caller names one.
+
+The cell without messages is left out: it has no start-up, so that it would bend the planes of small messages.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ from couplet.cost.directions import Directions, fit_directions, saturation
 from couplet.cost.errors import CostError, DesignError
 from couplet.cost.measurement import Cell, Measurement
 from couplet.cost.model import KINDS, ORDERS, Fit, Model, Order, Piece
+from couplet.cost.quality import doubts_of_fit
 from couplet.cost.regression import METHODS, Array, Regression, r_squared, regress, student_quantile
 
 MIN_PLANE_CELLS = 4
 MIN_HINGE_CELLS = 6
 _NAMES = ("alpha", "beta", "gamma")
 _HINGE_STEPS = 8
-_WHAT_TO_DO = "measure more cells: let the probe run with a larger half_star, or with more processes"
+_WHAT_TO_DO = "measure more cells: let the probe run with a larger --half-star, or with more ranks on each node"
 
 
 @dataclass(frozen=True)
@@ -48,12 +51,16 @@ class Options:
 
 @dataclass
 class Fitted:
-    """A model, why some kinds of fit could not be made, and what else the cells tell of each posting order."""
+    """A model, why some kinds of fit could not be made, and what else the cells tell of each posting order.
+
+    ``without_empty_cell``: the cell without messages was measured, and left out.
+    """
 
     model: Model
     left_out: list[str] = field(default_factory=list)
     saturation: dict[str, float] = field(default_factory=dict)
     directions: dict[str, Directions] = field(default_factory=dict)
+    without_empty_cell: bool = False
 
 
 @dataclass(frozen=True)
@@ -84,7 +91,8 @@ def fit_measurement(measurement: Measurement, options: Options | None = None) ->
     options.check()
     size = _message_size(measurement, options)
     fitted = Fitted(Model(measurement.machine, size, {}))
-    orders = {}
+    orders: dict[str, Order] = {}
+    doubts: list[str] = []
     for name in ORDERS:
         cells = measurement.select(name, size)
         if not cells:
@@ -95,7 +103,10 @@ def fit_measurement(measurement: Measurement, options: Options | None = None) ->
         orders[name] = fit_cells(cells, name, options, fitted.left_out)
         if (at := saturation(cells)) is not None:
             fitted.saturation[name] = at
-        found = fit_directions(cells, options.method, options.statistic, options.confidence)
+        used = [cell for cell in cells if cell.has_messages]
+        doubts += doubts_of_fit(name, used, orders[name].fit(), options.statistic)
+        fitted.without_empty_cell |= len(used) < len(cells)
+        found = fit_directions(used, options.method, options.statistic, options.confidence)
         if found is not None:
             fitted.directions[name] = found
     curves = tuple(fit_curve(points, options.statistic) for points in measurement.curves)
@@ -109,6 +120,7 @@ def fit_measurement(measurement: Measurement, options: Options | None = None) ->
         "fitted by couplet fit",
         options.statistic,
         details,
+        tuple(doubts),
     )
     return fitted
 
@@ -128,7 +140,10 @@ def _message_size(measurement: Measurement, options: Options) -> int:
 
 
 def fit_cells(cells: Sequence[Cell], order: str, options: Options, left_out: list[str] | None = None) -> Order:
-    """Fits the cells of one posting order; what cannot be fitted is named in ``left_out``."""
+    """Fits the cells of one posting order that have messages; what cannot be fitted is named in ``left_out``."""
+    cells = [cell for cell in cells if cell.has_messages]
+    if not cells:
+        raise DesignError(f"order {order}: only the cell without messages was measured; {_WHAT_TO_DO}")
     data = _Data(
         numpy.array([cell.pa for cell in cells], dtype=numpy.float64),
         numpy.array([cell.pe for cell in cells], dtype=numpy.float64),
@@ -154,7 +169,9 @@ def _require_plane(data: _Data, part: str = "") -> None:
     """Raises DesignError, with what to do, if the cells do not determine alpha, beta and gamma."""
     where = f"{data.where}{part}"
     pa, pe = numpy.unique(data.pa), numpy.unique(data.pe)
-    for name, coefficient, values in (("pa", "alpha", pa), ("pe", "beta", pe)):
+    kinds = (("pa", "alpha", pa), ("pe", "beta", pe))
+    # A kind of messages that does not occur at all is said first.
+    for name, coefficient, values in sorted(kinds, key=lambda one: bool(one[2].any())):
         if len(values) < 2:
             kind = "intra-node" if name == "pa" else "inter-node"
             raise DesignError(
@@ -163,7 +180,8 @@ def _require_plane(data: _Data, part: str = "") -> None:
             )
     if len(data.pa) < MIN_PLANE_CELLS:
         raise DesignError(
-            f"{where}: a plane needs at least {MIN_PLANE_CELLS} cells, and there are {len(data.pa)}; {_WHAT_TO_DO}"
+            f"{where}: a plane needs at least {MIN_PLANE_CELLS} cells with messages, and there are "
+            f"{len(data.pa)}; {_WHAT_TO_DO}"
         )
     design = numpy.stack([data.pa, data.pe, numpy.ones_like(data.pa)], axis=1)
     if numpy.linalg.matrix_rank(design) < 3:

@@ -8,6 +8,8 @@ from pathlib import Path
 from couplet.cost.documents import write_text
 from couplet.cost.errors import CostError
 
+FILE_NAMES = ("openmpi.hostfile", "openmpi.rankfile", "mpich.hosts", "slurm.hosts", "romio.hints")
+
 
 def openmpi_hostfile(hosts: Sequence[str], node_set: Sequence[int]) -> str:
     """Returns the text for ``mpiexec --hostfile``."""
@@ -52,6 +54,7 @@ def write_all(
     }
     if aggregators is not None:
         texts["romio.hints"] = romio_hints(hosts, aggregators, buffer_bytes)
+    assert set(texts) <= set(FILE_NAMES)
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as error:

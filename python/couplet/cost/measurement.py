@@ -36,6 +36,11 @@ class Cell:
         """Inter-node pairs: half the inter-node messages."""
         return (self.inter_in + self.inter_out) / 2
 
+    @property
+    def has_messages(self) -> bool:
+        """Whether the hot spot sends or receives anything. If not, the cell says nothing about messages."""
+        return self.pa + self.pe > 0
+
     def seconds(self, statistic: str) -> float:
         """Returns the median or the minimum."""
         return self.minimum_s if statistic == "minimum" else self.median_s

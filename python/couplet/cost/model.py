@@ -165,6 +165,7 @@ class Model:
     source: str = ""
     statistic: str | None = None
     machine_details: dict[str, Any] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Returns the document that ``save`` writes."""
@@ -172,6 +173,7 @@ class Model:
         document: dict[str, Any] = {"schema": MODEL, "version": VERSION}
         document |= {"source": self.source} if self.source else {}
         document |= {"statistic": self.statistic} if self.statistic else {}
+        document |= {"doubts": list(self.doubts)} if self.doubts else {}
         document |= {
             "machine": machine | ({"hosts": list(self.hosts)} if self.hosts else {}),
             "message_bytes": self.message_bytes,
@@ -209,7 +211,7 @@ class Model:
         curves = tuple(_curve(entry, where) for entry in document.get("curves", []))
         return Model(
             name, document["message_bytes"], orders, hosts, curves, document.get("source", ""),
-            document.get("statistic"), machine,
+            document.get("statistic"), machine, tuple(document.get("doubts", ())),
         )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from couplet.cost.errors import CostError, DocumentError
 
 MAX_PROCESSES = 1 << 20
 MAX_MATRIX_PROCESSES = 4096
+MAX_SUM = 2**53  # sums below are exact in floating point
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(nan|inf)", re.IGNORECASE)
 
 
@@ -204,7 +205,7 @@ class Matrix:
                     f"the communication matrix: what process {source} sends to process {target} "
                     f"({matrix[source, target]:g}) {text}; entries are numbers of messages or bytes, at least 0"
                 )
-        if matrix.sum() >= 2.0**53:
+        if matrix.sum() >= MAX_SUM:
             raise CostError(
                 "the communication matrix: its sum is not below 2^53, so that it could not be counted exactly"
             )

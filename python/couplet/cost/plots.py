@@ -22,12 +22,14 @@ from couplet.cost.model import ORDERS, Curve, Fit, Model
 from couplet.cost.patterns import Pattern
 from couplet.cost.placement import Placement
 from couplet.cost.prediction import Prediction
+from couplet.cost.units import rate_unit, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _COLOURS = {"intra_first": "#1f6fb4", "inter_first": "#c8501e"}
+_HOT = "#c02020"
 _FIELD = "#d8d8d8"
 _INSIDE = "#7a9e3b"
 _BETWEEN = "#7b5aa6"
@@ -78,45 +80,64 @@ def _fitted_seconds(fit: Fit, pa: Any, pe: Any) -> Any:
     return result
 
 
+def _scattered(axes: Any, cells: Sequence[Cell], places: Sequence[Any], colour: str, name: str) -> None:
+    """Draws a point for each cell; that without messages, which is not fitted, is hollow."""
+    fitted = numpy.array([cell.has_messages for cell in cells])
+    axes.scatter(*(values[fitted] for values in places), s=10, color=colour)
+    if not fitted.all():
+        hollow = axes.scatter(*(values[~fitted] for values in places), s=14, facecolors="none", edgecolors=colour)
+        hollow.set_gid(f"not-fitted-{name}")
+
+
 def _surface(axes: Any, cells: Sequence[Cell], fit: Fit, statistic: str, name: str) -> None:
     pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
     seconds = numpy.array([cell.seconds(statistic) for cell in cells])
+    unit, factor = time_unit(seconds)
     for index, piece in enumerate(fit.pieces):
         last = index == len(fit.pieces) - 1
         grid_pa, grid_pe = numpy.meshgrid(
             numpy.linspace(piece.min_pa, piece.max_pa - (0.0 if last else 1e-9), 6), numpy.linspace(0.0, pe.max(), 6)
         )
         plane = piece.alpha * grid_pa + piece.beta * grid_pe + piece.gamma
-        axes.plot_surface(grid_pa, grid_pe, plane * 1e3, alpha=0.35, color=_COLOURS[name], linewidth=0.2)
-    axes.scatter(pa, pe, seconds * 1e3, s=8, color="black")
+        axes.plot_surface(grid_pa, grid_pe, plane * factor, alpha=0.35, color=_COLOURS[name], linewidth=0.2)
+    _scattered(axes, cells, (pa, pe, seconds * factor), "black", f"surface-{name}")
     # A label of this axis would reach into the next plot.
-    axes.set(xlabel="pa", ylabel="pe", title=f"{name}: {fit.kind} (ms)")
+    axes.set(xlabel="pa", ylabel="pe", title=f"{name}: {fit.kind} ({unit})")
 
 
-def _against(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str, residuals: bool) -> None:
-    pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
-    measured = numpy.array([cell.seconds(statistic) for cell in cells]) * 1e3
-    predicted = _fitted_seconds(fit, pa, pe) * 1e3
-    if residuals:
-        axes.axhline(0.0, color=_FIELD)
-        axes.scatter(predicted, measured - predicted, s=10, color=_COLOURS[name])
-        axes.set(xlabel="predicted (ms)", ylabel="measured - predicted (ms)", title="residuals")
-        return
+def _against(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str) -> None:
+    measured, predicted, unit = _compared(cells, fit, statistic)
     top = float(max(measured.max(), predicted.max()))
     axes.plot([0, top], [0, top], color=_FIELD)
-    axes.scatter(predicted, measured, s=10, color=_COLOURS[name])
-    axes.set(xlabel="predicted (ms)", ylabel="measured (ms)", title="predicted against measured")
+    _scattered(axes, cells, (predicted, measured), _COLOURS[name], f"against-{name}")
+    axes.set(xlabel=f"predicted ({unit})", ylabel=f"measured ({unit})", title="predicted against measured")
+
+
+def _residuals(axes: Axes, cells: Sequence[Cell], fit: Fit, statistic: str, name: str) -> None:
+    measured, predicted, unit = _compared([cell for cell in cells if cell.has_messages], fit, statistic)
+    axes.axhline(0.0, color=_FIELD)
+    axes.scatter(predicted, measured - predicted, s=10, color=_COLOURS[name])
+    axes.set(xlabel=f"predicted ({unit})", ylabel=f"measured - predicted ({unit})", title="residuals")
+
+
+def _compared(cells: Sequence[Cell], fit: Fit, statistic: str) -> tuple[Any, Any, str]:
+    """The measured and the predicted times of cells, and their unit."""
+    pa, pe = (numpy.array([getattr(cell, one) for cell in cells]) for one in ("pa", "pe"))
+    seconds = numpy.array([cell.seconds(statistic) for cell in cells])
+    unit, factor = time_unit(seconds)
+    return seconds * factor, _fitted_seconds(fit, pa, pe) * factor, unit
 
 
 def _throughput(axes: Axes, cells: Sequence[Cell], fit: Fit) -> None:
+    unit, factor = rate_unit([cell.node_bytes_per_s or 0.0 for cell in cells])
     for pe in sorted({cell.pe for cell in cells}):
         row = sorted((cell.pa, cell.node_bytes_per_s or 0.0) for cell in cells if cell.pe == pe)
         axes.plot(
-            [pa for pa, _ in row], [rate / 1e9 for _, rate in row], marker=".", label=f"pe = {pe:g}", linewidth=0.8
+            [pa for pa, _ in row], [rate * factor for _, rate in row], marker=".", label=f"pe = {pe:g}", linewidth=0.8
         )
     if fit.breakpoint is not None:
         axes.axvline(fit.breakpoint, color="black", linestyle="--", linewidth=0.8)
-    axes.set(xlabel="pa", ylabel="GB/s", title="throughput of the node")
+    axes.set(xlabel="pa", ylabel=unit, title="throughput of the node")
     axes.legend(fontsize=6)
 
 
@@ -131,8 +152,8 @@ def fit_figure(measurement: Measurement, model: Model) -> Figure:
         cells, fit = select[name], model.orders[name].fit()
         place = row * columns
         _surface(figure.add_subplot(2, columns, place + 1, projection="3d"), cells, fit, statistic, name)
-        _against(figure.add_subplot(2, columns, place + 2), cells, fit, statistic, name, False)
-        _against(figure.add_subplot(2, columns, place + 3), cells, fit, statistic, name, True)
+        _against(figure.add_subplot(2, columns, place + 2), cells, fit, statistic, name)
+        _residuals(figure.add_subplot(2, columns, place + 3), cells, fit, statistic, name)
         if with_rate:
             _throughput(figure.add_subplot(2, columns, place + 4), cells, fit)
     figure.suptitle(f"{_plain(model.machine)}, messages of {model.message_bytes} bytes")
@@ -158,26 +179,34 @@ def curve_figure(measurement: Measurement, curves: Sequence[Curve], statistic: s
     return figure
 
 
-def prediction_figure(predictions: Sequence[Prediction]) -> Figure:
-    """Draws the cost of each node, for each node set and posting order; the hot spot is outlined."""
+def prediction_figure(predictions: Sequence[Prediction], about: str = "") -> Figure:
+    """Draws the cost of each node, for each node set and posting order, on one scale; hot spots are outlined in red.
+
+    ``about``: the pattern and the model, for the title.
+    """
     if not predictions or len(predictions) > 16:
         raise CostError(f"a picture shows 1 to 16 node sets, not {len(predictions)}")
-    figure = _figure(max(6.0, 0.4 * max(len(one.node_set) for one in predictions)), 2.4 * len(predictions) + 0.6)
-    for row, one in enumerate(predictions):
-        axes = figure.add_subplot(len(predictions), 1, row + 1)
+    figure = _figure(max(6.0, 0.4 * max(len(one.node_set) for one in predictions)), 2.4 * len(predictions) + 0.9)
+    unit, factor = time_unit(float(order.cost) for one in predictions for order in one.orders.values())
+    rows = figure.subplots(len(predictions), 1, sharey=True, squeeze=False)[:, 0]
+    for axes, one in zip(rows, predictions, strict=True):
         for index, name in enumerate(ORDERS):
             order = one.orders[name]
             places = [node + 0.4 * index - 0.2 for node in range(len(order.nodes))]
             bars = axes.bar(
-                places, [float(node.cost) * 1e3 for node in order.nodes], 0.38, color=_COLOURS[name], label=name
+                places, [float(node.cost) * factor for node in order.nodes], 0.38, color=_COLOURS[name], label=name
             )
-            bars[order.hot_spot].set_edgecolor("black")
-            bars[order.hot_spot].set_linewidth(1.8)
+            for bar, node in zip(bars, order.nodes, strict=True):
+                if node.cost == order.cost:
+                    bar.set_edgecolor(_HOT)
+                    bar.set_linewidth(1.8)
         shown = [str(count) for count in one.node_set]
-        axes.set_xticks(range(len(shown)), shown, fontsize=8)
-        axes.set(ylabel="ms", title="node set " + ",".join(shown) if len(shown) <= 24 else f"{len(shown)} nodes")
+        axes.set_xticks(range(len(shown)), [f"{node}\n{count}" for node, count in enumerate(shown)], fontsize=8)
+        axes.set(ylabel=unit, title="node set " + ",".join(shown) if len(shown) <= 24 else f"{len(shown)} nodes")
     figure.axes[0].legend(fontsize=8)
-    figure.axes[-1].set_xlabel("processes of the node")
+    figure.axes[-1].set_xlabel("node, and below it its processes; hot spots are outlined in red")
+    if about:
+        figure.suptitle(_plain(about), fontsize=9)
     return figure
 
 
@@ -198,7 +227,9 @@ def placement_figure(one: Placement, pattern: Pattern, hosts: Sequence[str] | No
     ]
     figure = _figure(max(6.0, 0.9 * len(one.node_set)), 7.0)
     nodes, arcs, bars = figure.subplots(3, 1, sharex=True, height_ratios=[3, 3, 2])
-    _draw_nodes(nodes, one, domain_of if pattern.uses_aggregators else {}, hosts)
+    # What a node costs follows from its messages alone.
+    hot = [node for node, each in enumerate(traffic) if each == traffic[one.hot_spot]]
+    _draw_nodes(nodes, one, domain_of if pattern.uses_aggregators else {}, hosts, hot)
     _draw_flows(arcs, flows, pattern.message_unit)
     places = range(len(traffic))
     bars.bar([x - 0.2 for x in places], [_number(of.ca) for of in traffic], 0.38, color=_INSIDE, label="ca (inside)")
@@ -262,14 +293,16 @@ def _number(value: Fraction) -> float:
     return float(value)
 
 
-def _draw_nodes(axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Sequence[str] | None) -> None:
+def _draw_nodes(
+    axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Sequence[str] | None, hot: Sequence[int]
+) -> None:
     from matplotlib.patches import Circle, Rectangle
 
     width = max(1, round(max(one.node_set) ** 0.5))
     height = -(-max(one.node_set) // width)
     process = 0
     for node, count in enumerate(one.node_set):
-        edge = "#c02020" if node == one.hot_spot else "#505050"
+        edge = _HOT if node in hot else "#505050"
         axes.add_patch(Rectangle((node - 0.45, 0.0), 0.9, height, fill=False, edgecolor=edge, linewidth=2))
         for index in range(count):
             x, y = node - 0.45 + 0.9 * (index % width + 0.5) / width, index // width + 0.5
@@ -283,4 +316,5 @@ def _draw_nodes(axes: Axes, one: Placement, domain_of: dict[int, int], hosts: Se
         if hosts is not None:
             axes.text(node, -0.15, hosts[node], ha="center", va="top", fontsize=7, rotation=30)
     axes.set(xlim=(-0.6, len(one.node_set) - 0.4), ylim=(-0.8, height + 1.0), yticks=[])
-    axes.set_title("processes (squares), file domains of aggregators (rings), hot spot (red)", fontsize=9)
+    rings = ", file domains of aggregators (rings)" if domain_of else ""
+    axes.set_title(f"processes (squares){rings}, nodes that cost most (red)", fontsize=9)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,6 +11,8 @@ from typing import Any
 from couplet.cost.errors import CostError
 from couplet.cost.model import ORDERS, Fit, Model, exact
 from couplet.cost.patterns import MAX_PROCESSES, Pattern
+
+_SAME_SIZE = 0.25  # messages that are larger or smaller by this part cost about the same
 
 
 @dataclass(frozen=True)
@@ -20,8 +23,18 @@ class NodeCost:
     pa: Fraction
     pe: Fraction
     cost: Fraction
-    extrapolated: bool
-    beyond_pe: bool = False
+    max_pa: float
+    max_pe: float | None = None
+
+    @property
+    def beyond_pa(self) -> bool:
+        """Whether the node has more intra-node pairs than were measured."""
+        return self.pa > exact(self.max_pa)
+
+    @property
+    def beyond_pe(self) -> bool:
+        """Whether the node has more inter-node pairs than were measured."""
+        return self.max_pe is not None and self.pe > exact(self.max_pe)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -59,18 +72,33 @@ class Prediction:
     @property
     def extrapolated(self) -> bool:
         """Whether a node has more intra-node pairs than were measured."""
-        return any(node.extrapolated for node in self._nodes())
+        return any(node.beyond_pa for node in self._nodes())
 
     def notes(self) -> list[str]:
         """Returns a sentence for each reason why the costs may not hold."""
-        found = []
-        if self.extrapolated:
-            found.append("some nodes have more intra-node pairs than were measured; the last piece is prolonged")
-        if any(node.beyond_pe for node in self._nodes()):
-            found.append("some nodes have more inter-node pairs than were measured; the plane is prolonged")
-        if any(node.cost < 0 for node in self._nodes()):
-            found.append("the model gives negative times for some nodes; it does not hold there")
+        found = self.beyond_notes()
+        least = min(self.orders, key=lambda name: min(node.cost for node in self.orders[name].nodes))
+        nodes = self.orders[least].nodes
+        worst = min(range(len(nodes)), key=lambda node: nodes[node].cost)
+        if nodes[worst].cost < 0:
+            found.append(
+                f"the model gives a negative time for node {worst} ({float(nodes[worst].cost):.6f} s), so that it does "
+                "not hold there"
+            )
         return found
+
+    def beyond_notes(self) -> list[str]:
+        """Returns a sentence for each kind of pairs of which a node has more than were measured."""
+        # The pairs of a node are the same in both orders, and the measured ones may differ.
+        pa = min((order.nodes for order in self.orders.values()), key=lambda nodes: nodes[0].max_pa)
+        pe = min((order.nodes for order in self.orders.values()), key=lambda nodes: _or_infinite(nodes[0].max_pe))
+        found = _beyond([node.pa for node in pa], pa[0].max_pa, "intra-node pairs (pa)", "the last piece")
+        return found + _beyond([node.pe for node in pe], pe[0].max_pe, "inter-node pairs (pe)", "the plane")
+
+    def most_times_measured(self) -> float:
+        """Returns how many times the measured pairs a node has at most."""
+        ratios = [float(node.pa) / max(node.max_pa, 1.0) for node in self._nodes()]
+        return max(ratios + [float(node.pe) / max(node.max_pe, 1.0) for node in self._nodes() if node.max_pe])
 
     def _nodes(self) -> list[NodeCost]:
         return [node for order in self.orders.values() for node in order.nodes]
@@ -82,6 +110,41 @@ class Prediction:
             "orders": {name: order.to_json() for name, order in self.orders.items()},
             "notes": self.notes(),
         }
+
+
+def _or_infinite(limit: float | None) -> float:
+    return math.inf if limit is None else limit
+
+
+def _beyond(counts: Sequence[Fraction], limit: float | None, pairs: str, prolonged: str) -> list[str]:
+    """Names the node with most pairs, if they are more than were measured, and how many others have too many."""
+    if limit is None:
+        return []
+    beyond = sum(count > exact(limit) for count in counts)
+    if not beyond:
+        return []
+    worst = max(range(len(counts)), key=lambda node: (counts[node], -node))
+    text = f"node {worst} has {_digits(counts[worst])} {pairs}, and at most {limit:g} were measured: {prolonged} is "
+    others = f"{beyond - 1} other nodes have" if beyond > 2 else "1 other node has"
+    return [text + "prolonged" + (f"; {others} more than {limit:g}, too" if beyond > 1 else "")]
+
+
+def _digits(count: Fraction) -> str:
+    return f"{float(count):.3f}".rstrip("0").rstrip(".")
+
+
+def size_note(model: Model, sizes: tuple[int, int] | None, what: str) -> list[str]:
+    """Returns a note if messages of other sizes (least, greatest) than those of the model are to be predicted."""
+    if (
+        sizes is None
+        or (1 - _SAME_SIZE) * model.message_bytes <= min(sizes) <= max(sizes) <= (1 + _SAME_SIZE) * model.message_bytes
+    ):
+        return []
+    shown = f"{sizes[0]} to {sizes[1]}" if sizes[0] < sizes[1] else str(sizes[0])
+    return [
+        f"the model holds for messages of {model.message_bytes} bytes, and {what} {shown} bytes: only the ranking "
+        f"counts, not the seconds; for seconds, measure with `couplet probe --bytes {max(1, sizes[1])}`"
+    ]
 
 
 @dataclass(frozen=True)
@@ -149,8 +212,7 @@ def node_cost(fit: Fit, pattern: Pattern, start: int, count: int, domain: int | 
     """Returns the cost of one node; it depends on nothing but its own processes and its own file domain."""
     traffic = pattern.traffic(start, count, domain, domain_count)
     pa, pe = traffic.ca / 2, traffic.ce / 2
-    beyond_pe = fit.max_pe is not None and pe > exact(fit.max_pe)
-    return NodeCost(count, pa, pe, fit.cost(pa, pe), pa > exact(fit.pieces[-1].max_pa), beyond_pe)
+    return NodeCost(count, pa, pe, fit.cost(pa, pe), fit.pieces[-1].max_pa, fit.max_pe)
 
 
 def predict(

@@ -15,6 +15,7 @@ from couplet.cost.loggp import SINGLE, entry_of
 
 OUTPUT_VERSION = "1"
 MAX_PROBE_RANKS = 1 << 16
+MAX_COUNT = 1 << 40  # of messages, and of bytes of one
 _COUNTS = ("intra_in", "intra_out", "inter_in", "inter_out")
 _NUMBER_OPTIONS = ("sub_groups", "warm_up", "repetitions")
 _TEXT_OPTIONS = ("nodes", "partners")
@@ -45,6 +46,8 @@ class _Loggp:
 
     def take(self, words: list[str]) -> None:
         quantity, size, messages, times = words[0], int(words[1]), int(words[2]), _times(words[3:])
+        if not (0 <= size <= MAX_COUNT and 1 <= messages <= MAX_COUNT):
+            raise ValueError("count")
         kept = {name: times[name] for name in ("median_s", "minimum_s", "spread_s", "samples")}
         kept["message_bytes"] = size
         if quantity == "burst":

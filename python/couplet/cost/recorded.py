@@ -7,7 +7,10 @@ line for each rank.
 
 from __future__ import annotations
 
+import math
 import re
+import stat
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +20,12 @@ import numpy
 
 from couplet.cost.documents import EXCHANGE_RECORD, check_document, parse, read_text
 from couplet.cost.errors import CostError, DocumentError
-from couplet.cost.patterns import MAX_MATRIX_PROCESSES, Matrix
+from couplet.cost.patterns import MAX_MATRIX_PROCESSES, MAX_SUM, Matrix
 
 FILE_PATTERN = "exchanges.*.jsonl"
-_Key = tuple[str, str, tuple[tuple[int, int], ...]]
-_PLAN = re.compile(r", plan \d+$")
+_Key = tuple[str, str, str, tuple[tuple[int, int], ...]]
+# What follows the name of coalesced rounds in that of an exchange. The client is last: its name may be anything.
+_PART = re.compile(r", coalesced phase (\d+)(?:, plan \d+)?(, client .*)?", re.DOTALL)
 
 
 @dataclass
@@ -30,6 +34,7 @@ class _Line:
 
     where: str
     title: str
+    group: str
     part: str  # parts of the same title follow one another in each round: the phases of coalesced rounds
     rank: int
     members: tuple[tuple[int, int], ...]  # runs of ranks: first and count
@@ -39,8 +44,8 @@ class _Line:
 
     @property
     def key(self) -> _Key:
-        """What tells exchanges apart: two groups may have exchanges of the same name."""
-        return self.title, self.part, self.members
+        """What tells exchanges apart: two groups may have exchanges of the same name, and the same members."""
+        return self.title, self.part, self.group, self.members
 
 
 @dataclass
@@ -57,15 +62,25 @@ class Recorded:
     messages: Any
     bytes: Any
     notes: list[str] = field(default_factory=list)
+    sizes: tuple[int, int] | None = None
 
     def pattern(self, unit_bytes: int | None = None) -> Matrix:
         """Returns the pattern of one round, in messages, or in messages of ``unit_bytes`` by the bytes sent."""
         entries = self.messages if unit_bytes is None else self.bytes
+        entries, rounds = _reduced(entries, max(1, self.rounds))
         what = "1 exchange" if len(self.titles) == 1 else f"{len(self.titles)} exchanges"
         of = f"one round of {self.rounds}" if self.rounds else "as planned"
         unit = "messages" if unit_bytes is None else "bytes"
         name = f"{what} of {self.process_count} processes as recorded ({unit}, {of})"
-        return Matrix(entries, unit_bytes=unit_bytes, rounds=max(1, self.rounds), name=name)
+        return Matrix(entries, unit_bytes=unit_bytes, rounds=rounds, name=name)
+
+
+def _reduced(entries: Any, rounds: int) -> tuple[Any, int]:
+    """The same amounts of fewer rounds, if what was sent in all rounds is too much to be counted exactly."""
+    if entries.sum() < MAX_SUM:
+        return entries, rounds
+    common = math.gcd(rounds, *(int(amount) for amount in entries[entries > 0].tolist()))
+    return entries // common, rounds // common
 
 
 def read_recorded(path: Path, program: str | None = None, exchange: str | None = None) -> Recorded:
@@ -100,7 +115,9 @@ def _documents(path: Path) -> Iterable[tuple[str, dict[str, Any]]]:
                 "COUPLET_EXCHANGE_RECORD names, when their exchanges are closed"
             )
     for file in files:
-        for number, line in enumerate(read_text(file).splitlines(), 1):
+        _check_file(file)
+        # A name may have a character at which Python would end a line.
+        for number, line in enumerate(read_text(file).split("\n"), 1):
             if not line.strip():
                 continue
             where = f"{file}:{number}"
@@ -108,6 +125,15 @@ def _documents(path: Path) -> Iterable[tuple[str, dict[str, Any]]]:
             if not isinstance(document, dict):
                 raise DocumentError(f"{where}: has to be an object, the record of an exchange on one line")
             yield where, document
+
+
+def _check_file(file: Path) -> None:
+    """Raises DocumentError for anything but a file: a pipe, for example, would be waited for."""
+    try:
+        if not stat.S_ISREG(file.stat().st_mode):
+            raise DocumentError(f"{file}: is no regular file, and records are; give the folder or the file of a run")
+    except OSError as error:
+        raise DocumentError(f"{file}: cannot be read: {error.strerror}") from error
 
 
 def _of_records(
@@ -139,11 +165,17 @@ def _line_of_record(where: str, document: dict[str, Any], size: int) -> _Line:
     if not any(first <= rank < first + count for first, count in members):
         raise DocumentError(f"{where}: rank {rank} is no member of its exchange")
     title = document["title"]
-    # Plans of coalesced rounds replace one another: what they do in different rounds belongs to the same part.
-    part = _PLAN.sub("", document["exchange"]) if title.startswith("coalesce ") else document["exchange"]
+    part = _part(title, document["exchange"])
     sends = [(one["rank"], one["messages"], one["bytes"]) for one in document["sends"]]
     plan = [(one["rank"], one["plan_bytes"]) for one in document["sends"]]
-    return _Line(where, title, part, rank, members, document["rounds"], sends, plan)
+    return _Line(where, title, document["group"], part, rank, members, document["rounds"], sends, plan)
+
+
+def _part(title: str, exchange: str) -> str:
+    """Plans of coalesced rounds replace one another: what they do in different rounds belongs to the same part."""
+    rounds = title.removeprefix("coalesce '").removesuffix("'")
+    found = _PART.fullmatch(exchange.removeprefix(rounds)) if title == f"coalesce '{rounds}'" else None
+    return exchange if found is None else f"phase {found[1]}{found[2] or ''}"
 
 
 def _chosen_ranks(path: Path, programs: list[dict[str, Any]], program: str | None) -> tuple[int, int]:
@@ -162,7 +194,7 @@ def _of_reports(path: Path, documents: Sequence[tuple[str, dict[str, Any]]], exc
         try:
             sends = [(one["rank"], one["sent_messages"], one["sent_bytes"]) for one in document["peers"]]
             title = f"coalesce '{document['name']}'"
-            line = _Line(where, title, "", document["rank"], (), document["rounds"], sends, [])
+            line = _Line(where, title, "", "", document["rank"], (), document["rounds"], sends, [])
         except (KeyError, TypeError) as error:
             raise DocumentError(
                 f"{where}: is neither a record of an exchange nor a report of coalesced rounds as JSON"
@@ -171,6 +203,8 @@ def _of_reports(path: Path, documents: Sequence[tuple[str, dict[str, Any]]], exc
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise DocumentError(f"{where}: its ranks and counts have to be whole numbers of at least 0")
         lines.append(line)
+    if all(line.rounds == 0 for line in lines):
+        raise DocumentError(f"{path}: its reports are of no round yet, so they say nothing; report after some rounds")
     size = 1 + max(one for line in lines for one in (line.rank, *(peer for peer, _, _ in line.sends)))
     for line in lines:
         line.members = ((0, size),)
@@ -192,7 +226,7 @@ def _check_complete(path: Path, lines: list[_Line], first: int, count: int) -> N
     seen: dict[_Key, set[int]] = {}
     for line in lines:
         seen.setdefault(line.key, set()).add(line.rank)
-    for (title, _, members), ranks in seen.items():
+    for (title, _, _, members), ranks in seen.items():
         wanted = (
             rank for start, number in members for rank in range(max(first, start), min(first + count, start + number))
         )
@@ -204,13 +238,24 @@ def _check_complete(path: Path, lines: list[_Line], first: int, count: int) -> N
             )
 
 
-def _rounds(lines: list[_Line]) -> int:
-    """The rounds of the exchange that had most of them; those of a rank add up if it has opened the exchange again."""
-    sums: dict[tuple[_Key, int], int] = {}
+def _rounds(path: Path, lines: list[_Line]) -> int:
+    """The rounds of the exchange that had most of them; those of a rank add up if it has opened the exchange again.
+
+    Raises DocumentError if two ranks have not begun as many rounds of an exchange in which one sends to the other.
+    """
+    sums: dict[_Key, Counter[int]] = {}
     for line in lines:
-        key = (line.key, line.rank)
-        sums[key] = sums.get(key, 0) + line.rounds
-    return max(sums.values(), default=0)
+        sums.setdefault(line.key, Counter())[line.rank] += line.rounds
+    for line in lines:
+        of_rank = sums[line.key]
+        own = of_rank[line.rank]
+        other = next((peer for peer, _, _ in line.sends if of_rank.get(peer, own) != own), None)
+        if other is not None:
+            raise DocumentError(
+                f"{path}: rank {line.rank} has recorded {own} rounds of {line.title}, and rank {other} "
+                f"{of_rank[other]}: a process was killed, or started again; record a run that ends well"
+            )
+    return max((rounds for of_rank in sums.values() for rounds in of_rank.values()), default=0)
 
 
 def _sum(path: Path, lines: list[_Line], first: int, count: int, exchange: str | None) -> Recorded:
@@ -220,9 +265,11 @@ def _sum(path: Path, lines: list[_Line], first: int, count: int, exchange: str |
     if not chosen:
         raise CostError(f"{path}: none of the chosen ranks has recorded an exchange")
     _check_complete(path, chosen, first, count)
-    rounds = _rounds(chosen)
-    messages, amounts = numpy.zeros((count, count)), numpy.zeros((count, count))
+    rounds = _rounds(path, chosen)
+    messages: Counter[tuple[int, int]] = Counter()
+    amounts: Counter[tuple[int, int]] = Counter()
     outside = 0
+    sizes: list[int] = []
     for line in chosen:
         # Without a round, each neighbour of a plan gets one message with all its bytes.
         sends = line.sends if rounds else [(peer, 1, planned) for peer, planned in line.plan]
@@ -230,7 +277,18 @@ def _sum(path: Path, lines: list[_Line], first: int, count: int, exchange: str |
             if first <= peer < first + count:
                 messages[line.rank - first, peer - first] += sent
                 amounts[line.rank - first, peer - first] += size
+                sizes += [round(size / sent)] if sent else []
             else:
                 outside += sent
     notes = [f"{outside} messages to ranks of other programs are left out"] if outside else []
-    return Recorded(count, rounds, tuple(sorted({line.title for line in chosen})), messages, amounts, notes)
+    titles = tuple(sorted({line.title for line in chosen}))
+    matrices = (_matrix(messages, count), _matrix(amounts, count))
+    return Recorded(count, rounds, titles, *matrices, notes, (min(sizes), max(sizes)) if sizes else None)
+
+
+def _matrix(amounts: Counter[tuple[int, int]], count: int) -> Any:
+    """The amounts as an array. Objects are Python's whole numbers, for those that floating point would round."""
+    matrix = numpy.zeros((count, count), dtype=numpy.float64 if amounts.total() < MAX_SUM else object)
+    for place, amount in amounts.items():
+        matrix[place] = amount
+    return matrix

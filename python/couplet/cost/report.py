@@ -13,12 +13,15 @@ from couplet.cost.fit import Options, fit_measurement
 from couplet.cost.measurement import Measurement
 from couplet.cost.patterns import Pattern
 from couplet.cost.placement import Placement
+from couplet.cost.quality import ADVICE
 from couplet.cost.tables import faster_order, loggp_rows
 from couplet.cost.tables import fitted as fitted_lines
+from couplet.cost.units import rate_unit, significant, time_unit
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_DIRECTIONS = ("intra_in", "intra_out", "inter_in", "inter_out")
 _PAGE = """\
 <!doctype html>
 <html lang="en">
@@ -56,23 +59,46 @@ def _table(head: list[str], rows: list[list[Any]]) -> str:
     return "<table>\n" + "\n".join(lines) + "\n</table>"
 
 
+_WORDS = (
+    "pa, pe: the pairs of messages of the hot spot inside its node and between nodes; a pair is one in and one out. "
+    "The hot spot is the rank that is timed; with sub-groups (procedure 2) each one has its own. half star: pairs go "
+    "from 0 to half star - 1. Spread: upper quartile minus lower quartile of the repetitions. Outliers: times that are "
+    "more than three spreads above the upper quartile."
+)
+
+
 def _setting(measurement: Measurement) -> str:
     names = ("created", "mpi", "procedure", "sub_groups", "nodes", "partners", "half_star", "warm_up", "repetitions")
-    rows = [[name.replace("_", " "), measurement.document[name]] for name in names if name in measurement.document]
-    return _table(["", ""], rows)
+    shown: list[list[Any]] = [
+        ["hosts", ", ".join(measurement.hosts)],
+        ["ranks", len(measurement.document["processes"])],
+    ]
+    if cores := measurement.document["machine"].get("cores_per_node"):
+        shown.append(["cores of a node", cores])
+    shown += [[name.replace("_", " "), measurement.document[name]] for name in names if name in measurement.document]
+    return f"{_table(['', ''], shown)}\n<p>{escape(_WORDS)}</p>"
 
 
 def _cells(measurement: Measurement, size: int) -> str:
     """Cells with their statistics; outliers are shown, not hidden."""
-    head = ["order", "pa", "pe", "median ms", "minimum ms", "spread ms", "GB/s", "outliers ms"]
+    chosen = [
+        (cell, entry)
+        for cell, entry in zip(measurement.cells, measurement.document["cells"], strict=True)
+        if cell.message_bytes == size
+    ]
+    unit, factor = time_unit(cell.median_s for cell, _ in chosen)
+    rate_name, rate_factor = rate_unit(cell.node_bytes_per_s or 0.0 for cell, _ in chosen)
+    directions = _DIRECTIONS if any(cell.intra_in != cell.intra_out or cell.inter_in != cell.inter_out
+                                    for cell, _ in chosen) else ()  # fmt: skip
+    head = ["order", "pa", "pe", *(name.replace("_", " ") for name in directions)]
+    head += [f"median {unit}", f"minimum {unit}", f"spread {unit}", rate_name, f"outliers {unit}"]
     rows = []
-    for cell, entry in zip(measurement.cells, measurement.document["cells"], strict=True):
-        if cell.message_bytes != size:
-            continue
-        rate = f"{cell.node_bytes_per_s / 1e9:.3f}" if cell.node_bytes_per_s else ""
-        outliers = ", ".join(f"{1e3 * one:.3f}" for one in entry.get("outliers_s", []))
-        times = [f"{1e3 * one:.3f}" for one in (cell.median_s, cell.minimum_s, cell.spread_s or 0.0)]
-        rows.append([cell.order, f"{cell.pa:g}", f"{cell.pe:g}", *times, rate, outliers])
+    for cell, entry in chosen:
+        rate = significant(cell.node_bytes_per_s * rate_factor) if cell.node_bytes_per_s else ""
+        outliers = ", ".join(significant(one * factor) for one in entry.get("outliers_s", []))
+        times = [significant(one * factor) for one in (cell.median_s, cell.minimum_s, cell.spread_s or 0.0)]
+        counts = [str(getattr(cell, name)) for name in directions]
+        rows.append([cell.order, f"{cell.pa:g}", f"{cell.pe:g}", *counts, *times, rate, outliers])
     return _table(head, rows)
 
 
@@ -102,6 +128,8 @@ def report(measurement: Measurement, options: Options | None = None) -> str:
             )
             parts.append(_picture(fit_figure(measurement, fitted.model)))
             parts.append(f"<pre>{escape(chr(10).join(fitted_lines(fitted)))}</pre>")
+            parts += [f"<p>Doubt: {escape(text)}.</p>" for text in fitted.model.doubts]
+            parts += [f"<p>{escape(ADVICE[0].upper() + ADVICE[1:])}.</p>"] if fitted.model.doubts else []
         except DesignError as error:
             parts.append(f"<p>No model: {escape(str(error))}.</p>")
         parts += [f"<p>{escape(faster_order(measurement, size))}</p>", _cells(measurement, size)]
@@ -111,7 +139,8 @@ def report(measurement: Measurement, options: Options | None = None) -> str:
     if measurement.loggp:
         parts += ["<h2>Latency, overhead and gap (LogGP)</h2>", _loggp(measurement)]
     rows = [[one["rank"], one["node"], one["host"], one.get("core", "")] for one in measurement.document["processes"]]
-    parts += ["<h2>Where the processes were</h2>", _table(["rank", "node", "host", "core"], rows)]
+    parts += ["<h2>Where the processes were</h2>", "<p>core: -1 means that the process was not bound to a core.</p>"]
+    parts.append(_table(["rank", "node", "host", "core"], rows))
     return _PAGE.format(title=escape(f"Communication costs of {measurement.machine}"), body="\n".join(parts))
 
 

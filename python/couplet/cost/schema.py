@@ -25,8 +25,6 @@ def first_mistake(value: object, schema: Document) -> str | None:
 
 
 def _is(value: object, kind: str) -> bool:
-    if kind == "integer" and isinstance(value, float) and value.is_integer():
-        return True
     return isinstance(value, _TYPES[kind][1]) and not isinstance(value, bool)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from statistics import quantiles
 
 from couplet.cost.directions import Directions
 from couplet.cost.fit import Fitted
@@ -15,6 +16,7 @@ from couplet.cost.placement import Placement, Result
 from couplet.cost.prediction import Iterations, OrderCost, Prediction, rank
 
 DECIMALS = 6
+_Counts = tuple[int, int, int, int]
 
 
 def half_up(value: Fraction, decimals: int = DECIMALS) -> str:
@@ -32,6 +34,11 @@ def small(seconds: float) -> str:
 def pairs(value: Fraction) -> str:
     """Returns a number of pairs: halves with one decimal, other fractions (of bytes) with three."""
     return half_up(value, 1 if (value * 10).denominator == 1 else 3)
+
+
+def printable(line: str) -> str:
+    """Returns a line as a terminal may have it: a character that is no sign, such as an escape, becomes its number."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
 
 
 def list_of(numbers: Sequence[int]) -> str:
@@ -117,13 +124,24 @@ def faster_order(measurement: Measurement, message_bytes: int) -> str:
     if not both:
         return f"Messages of {message_bytes} bytes: no cell has messages of both kinds, so there is one order only."
     won = [sum(seconds[one][key] < seconds[1 - one][key] for key in both) for one in (0, 1)]
-    sums = [sum(each[key] for key in both) for each in seconds]
     names = [name.replace("_", " ") for name in ORDERS]
     counts = f"{names[0]} was faster in {won[0]} and {names[1]} in {won[1]} of {len(both)} cells with both kinds"
-    better = 0 if sums[0] <= sums[1] else 1
-    by = 100.0 * (1.0 - sums[better] / sums[1 - better]) if sums[1 - better] > 0.0 else 0.0
-    end = "together both take the same time" if by < 0.05 else f"together {names[better]} took {by:.1f} % less time"
-    return f"Messages of {message_bytes} bytes: {counts}; {end}."
+    return f"Messages of {message_bytes} bytes: {counts}; {_difference(seconds, both, names)}."
+
+
+def _difference(seconds: Sequence[dict[_Counts, float]], both: Sequence[_Counts], names: Sequence[str]) -> str:
+    """How much less time the faster order took in the median cell, if the cells agree about it."""
+    pairs = [(seconds[0][key], seconds[1][key]) for key in both]
+    saved = [100.0 * (other - one) / max(one, other) if max(one, other) > 0.0 else 0.0 for one, other in pairs]
+    low, middle, high = quantiles(saved, n=4, method="inclusive") if len(saved) > 1 else 3 * saved
+    if high - low > abs(middle):
+        return (
+            f"the median difference of {abs(middle):.1f} % is less than its spread of {high - low:.1f} % over the "
+            "cells, so that neither is known to be faster"
+        )
+    if abs(middle) < 0.05:
+        return "in the median cell both took the same time"
+    return f"in the median cell {names[0 if middle > 0 else 1]} took {abs(middle):.1f} % less time"
 
 
 def loggp_rows(ways: Sequence[LogGP]) -> list[list[str]]:
@@ -169,6 +187,8 @@ def fitted(result: Fitted) -> list[str]:
     model = result.model
     lines = [f"machine {model.machine}, messages of {model.message_bytes} bytes, {model.statistic} times"]
     lines.append("alpha and beta are in s for each pair, gamma is in s")
+    if result.without_empty_cell:
+        lines.append("the cell without messages (pa = pe = 0) is not fitted: gamma is the start-up of an exchange")
     for name in ORDERS:
         order = model.orders[name]
         confidence = order.fit().confidence or 0.95

@@ -1,0 +1,61 @@
+"""Checks the files that a command is to write before it does anything: so a mistake costs no file and no time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+Named = Iterable[tuple[str, Path | None]]
+_ENDINGS = {"--plot": (".svg",), "--report": (".html", ".htm")}
+
+
+def check_outputs(inputs: Named, outputs: Named) -> None:
+    """Raises CostError if an output is an input or another output, has a wrong ending, or cannot be written.
+
+    Both lists hold what a file is called (an option, or ``the measurement``), and the file, or None if there is none.
+    """
+    from couplet.cost.documents import check_writable
+    from couplet.cost.errors import CostError
+
+    known = {_place(path): _read(name) for name, path in inputs if path is not None}
+    for option, path in outputs:
+        if path is None:
+            continue
+        _check_ending(option, path)
+        place = _place(path)
+        if place in known:
+            raise CostError(f"{option} {path}: is {known[place]}; give another name")
+        known[place] = f"the file of {option}, too"
+        check_writable(path)
+
+
+def check_written_folder(inputs: Named, folder: Path, names: Iterable[str]) -> None:
+    """Raises CostError if one of the files that ``--write`` makes in its folder is an input."""
+    from couplet.cost.errors import CostError
+
+    known = {_place(path): _read(name) for name, path in inputs if path is not None}
+    for name in names:
+        path = folder / name
+        if _place(path) in known:
+            raise CostError(f"--write {folder}: {path}: is {known[_place(path)]}; give another folder")
+
+
+def _place(path: Path) -> str:
+    """The file behind all links; unlike Path.resolve, this is no error for links that lead nowhere."""
+    return os.path.realpath(path)
+
+
+def _read(name: str) -> str:
+    return f"the file of {name}" if name.startswith("--") else f"{name} that is read"
+
+
+def _check_ending(option: str, path: Path) -> None:
+    from couplet.cost.errors import CostError
+
+    endings = _ENDINGS.get(option)
+    if endings is None or path.suffix in endings:
+        return
+    if option == "--report":
+        raise CostError(f"--report {path}: a report is one HTML page; the name has to end with .html")
+    raise CostError(f"--plot {path}: pictures are written as SVG; the name has to end with .svg")
