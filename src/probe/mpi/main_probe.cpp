@@ -86,6 +86,9 @@ std::string find_nodes(World& world, const Options& options) {
   return {};
 }
 
+// With 2, there are three cells with messages, and a plane has three coefficients.
+constexpr int min_half_star = 3;
+
 // How many pairs the cells go up to: what the options or the cores say, as far as there are partners.
 int choose_half_star(const World& world, const Options& options) {
   int cores = static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
@@ -97,9 +100,10 @@ int choose_half_star(const World& world, const Options& options) {
     return options.half_star;
   }
   if (!options.node_of_rank.empty()) {  // a simulated node: it has as many pairs as ranks
-    return std::max(2, static_cast<int>(std::count(world.node_of_rank.begin(), world.node_of_rank.end(), 0)));
+    return std::max(min_half_star,
+                    static_cast<int>(std::count(world.node_of_rank.begin(), world.node_of_rank.end(), 0)));
   }
-  return std::max(2, cores / 2);
+  return std::max(min_half_star, cores / 2);
 }
 
 void print_times(const std::vector<double>& times) {
