@@ -169,3 +169,5 @@ def test_what_a_rank_sent_arrives_if_it_came_and_went_while_the_hub_was_not_hear
         if host.ask("universe.group.Recv(found, 1, timeout=1)").startswith("is "):
             received.append(int(host.get("int(found[0])")))
     assert received == list(range(1 if met else 0, 5))
+    assert world.finish(host.process).check().output == ""
+    assert world.hub is not None and world.hub.wait(WATCHDOG_S) == 0, "it ends with the universe"
