@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from launching import World
@@ -80,19 +81,26 @@ def hosts() -> Iterator[Namespaces]:
     namespaces.close()
 
 
-def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[..., World], hosts: Namespaces) -> None:
-    """The receiver makes no call meanwhile, so that most of it waits in the system of a process that has ended."""
-    make_slow(hosts)
-    world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
+def connected_guests(world: World, *extra: dict[str, Any]) -> list[Guest]:
+    """Two guests that have met over tcp. extra: for each of them what Guest takes besides."""
     guests = [
-        Guest(world, "guest", rank, 2, prefix=hosts.prefix(side), COUPLET_LINKS="self,tcp", COUPLET_NODE=f"node{rank}")
-        for rank, side in enumerate(("left", "right"))
+        Guest(world, "guest", rank, 2, COUPLET_LINKS="self,tcp", COUPLET_NODE=f"node{rank}", **more)
+        for rank, more in enumerate(extra or ({}, {}))
     ]
-    first, second = (guest.ready() for guest in guests)
+    for guest in guests:
+        guest.ready()
     for guest in guests:
         guest.say("universe.group.barrier(timeout=100)")
     for guest in guests:
         assert guest.hear() == "is None"
+    return guests
+
+
+def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[..., World], hosts: Namespaces) -> None:
+    """The receiver makes no call meanwhile, so that most of it waits in the system of a process that has ended."""
+    make_slow(hosts)
+    world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
+    first, second = connected_guests(world, *({"prefix": hosts.prefix(side)} for side in ("left", "right")))
     first.get("many = [universe.group.Isend(np.full(65_000, number, 'u1'), 1) for number in range(12)]")
     first.leave()
     second.get("found = np.zeros(65_000, 'u1')")
@@ -106,12 +114,7 @@ def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[.
 def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_world: Callable[..., World]) -> None:
     """The system of the process that has left answers what is sent by a reset, which destroyed what was not read."""
     world = make_world("guest:2")
-    guests = [Guest(world, "guest", rank, 2, COUPLET_LINKS="self,tcp", COUPLET_NODE=f"node{rank}") for rank in (0, 1)]
-    first, second = (guest.ready() for guest in guests)
-    for guest in guests:
-        guest.say("universe.group.barrier(timeout=100)")
-    for guest in guests:
-        assert guest.hear() == "is None"
+    first, second = connected_guests(world)
     first.get("many = [universe.group.Isend(np.full(65_000, number, 'u1'), 1) for number in range(6)]")
     first.leave()
     second.get("found = [np.zeros(65_000, 'u1') for _ in range(6)]")

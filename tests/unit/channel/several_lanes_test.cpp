@@ -70,6 +70,27 @@ TEST(SeveralLanes, what_is_on_the_way_over_a_retiring_lane_arrives_without_a_cal
   expect_all(pair.at_one, sent);
 }
 
+// The peer attached the lane, and said what it had received, before it acknowledged more over another one, which was
+// lost then. That ended the connection.
+TEST(SeveralLanes, a_lane_may_say_less_than_others_have_acknowledged_since_it_was_attached) {
+  Spread pair(1);
+  pair.pipes.emplace_back();
+  pair.one.attach(pair.pipes.back().take_second());
+  pair.one.poll(16);
+  std::deque<Sent> sent;
+  for (int number = 0; number < 2000; ++number) pair.zero.send(sent.emplace_back(std::string(1000, 'x'), number));
+  pair.run();
+  ASSERT_GT(pair.zero.sender().acknowledged(), 0U);
+  pair.zero.break_lanes({Code::peer_lost, "its connection was reset"});
+  pair.zero.release_lanes();
+  pair.zero.attach(pair.pipes.back().take_first());
+  pair.run();
+  EXPECT_EQ(pair.zero.state(), ChannelState::open);
+  pair.zero.send(sent.emplace_back("after it", 2000));
+  pair.run();
+  expect_all(pair.at_one, sent);
+}
+
 TEST(SeveralLanes, the_only_lane_does_not_retire_but_is_lost) {
   Spread pair(1);
   pair.one.break_lanes({Code::peer_lost, "the peer has made another one"}, pair.lane_of_one(0));
