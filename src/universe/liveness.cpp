@@ -5,6 +5,7 @@
 
 #include "os/clock.hpp"
 #include "os/process_page.hpp"
+#include "universe/incarnations.hpp"
 
 namespace couplet::universe {
 namespace {
@@ -16,8 +17,6 @@ constexpr std::size_t max_looks_per_tick = 64;
 // A page is removed only by a process that ends in good order, so the peer has ended. The hub knows whether it has left
 // or is lost. If the hub says nothing for this long (it may be stopped), the peer counts as one that has left.
 constexpr std::uint64_t max_wait_for_word_ns = 3'000'000'000;
-// A hub that was started again, and does not know whether a rank has been there, begins with a high number.
-constexpr std::uint16_t max_unheard = 63;
 
 }  // namespace
 
@@ -175,8 +174,9 @@ void Liveness::hub_says(channel::PeerId id, PeerInfo& entry, const PeerInfo& inf
   const auto& newest = later == later_.end() ? entry : later->second.back().info;
   const bool was_absent = newest.state == PeerState::absent;
   const std::uint32_t unheard = was_absent ? 0U : newest.incarnation + 1U;
-  // Whatever was there before this process knew of anybody is none of its business.
-  const bool knows_before = !handlers_.empty() && (!was_absent || info.incarnation <= max_unheard);
+  // Without a handler, this process is still joining: processes that ended before do not concern it. The numbers before
+  // that of a hub which knows of no earlier process were never given.
+  const bool knows_before = !handlers_.empty() && (!was_absent || info.incarnation < unheard_incarnation);
   for (std::uint32_t number = unheard; knows_before && number < info.incarnation; ++number) {
     PeerInfo gone;
     gone.incarnation = static_cast<std::uint16_t>(number);

@@ -26,6 +26,7 @@
 #include "universe/hub/seats.hpp"
 #include "universe/hub/second_comers.hpp"
 #include "universe/hub/series_service.hpp"
+#include "universe/incarnations.hpp"
 #include "universe/membership.hpp"
 #include "universe/programs.hpp"
 
@@ -56,9 +57,6 @@ struct HubSettings {
 inline constexpr std::uint64_t waiting_note_after_ns = 10'000'000'000;
 inline constexpr std::uint64_t waiting_note_every_ns = 30'000'000'000;
 inline constexpr std::uint64_t look_every_ns = 1'000'000'000;
-// An incarnation above any that a rank has had with an earlier hub. It is used if no member has told which one that
-// was.
-inline constexpr std::uint16_t unheard_incarnation = 64;
 // The numbers of nodes that one hub of a run may give; as many as there are ranks, if those are more.
 inline constexpr std::size_t min_nodes_of_a_hub = 256;
 
