@@ -19,7 +19,6 @@ int Session::register_area(const char* function, couplet_type type, void* base, 
   const auto number = static_cast<int>(areas_.size());
   const std::string name = fmt::format("cotocoa-area-{}", number);
   Area& area = areas_.emplace_back();
-  area.type = type;
   if (base == nullptr && count > 0) {
     fatal(function, fmt::format("no memory is given for {} elements", count));
   }
@@ -31,14 +30,16 @@ int Session::register_area(const char* function, couplet_type type, void* base, 
     check(function,
           couplet_area_create(universe_, name.c_str(), type, 1, &extent, &options, &area.of_rank.emplace_back()));
   }
+  // Couplers and workers may name any type: the requester's counts.
   const auto types = collect(function, Together::register_area, type);
-  for (std::size_t rank = 0; rank < types.size(); ++rank) {
+  const auto first = static_cast<std::size_t>(requester().first_rank);
+  for (std::size_t rank = first; root() && rank < first + static_cast<std::size_t>(requester().size); ++rank) {
     if (types[rank] != type && missed(static_cast<int>(rank))) {
       fatal(function, fmt::format("{} registers area {} as {}, this program as {}", describe(static_cast<int>(rank)),
                                   number, type_name(types[rank]), type_name(type)));
     }
   }
-  spread(function, 0);
+  areas_.back().type = spread(function, type);
   for (int rank = 0; role() != Role::requester && rank < requester().size; ++rank) {
     check(function, couplet_area_open(universe_, name.c_str(), requester().first_rank + rank, patience_s_,
                                       &area.of_rank.emplace_back()));

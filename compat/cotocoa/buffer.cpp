@@ -3,17 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 
 #include "ctca.h"
 #include "session.hpp"
-
-// The header chooses by the number of arguments; that is for programs, not for this file.
-#undef CTCAR_buffer_init_int
-#undef CTCAR_buffer_init_real4
-#undef CTCAR_buffer_init_real8
-#undef CTCAW_buffer_init_int
-#undef CTCAW_buffer_init_real4
-#undef CTCAW_buffer_init_real8
 
 namespace ctca {
 namespace {
@@ -24,16 +18,6 @@ const char* type_name(couplet_type type) {
   return type == COUPLET_INT32 ? "int" : type == COUPLET_FLOAT ? "real4" : "real8";
 }
 
-// The answer of each process to the offer.
-struct BufferAnswer {
-  std::int32_t type = any_type;
-  std::int32_t method = 0;
-};
-
-struct Readers {
-  std::array<char, 512> required{};  // program names, separated by commas
-};
-
 Method method_of(const char* function, int number) {
   if (number != CTCA_BUFFER_WAIT_ && number != CTCA_BUFFER_OVERWRITE_) {
     fatal(function, fmt::format("method {}: there are 1 (wait) and 2 (overwrite)", number));
@@ -41,31 +25,35 @@ Method method_of(const char* function, int number) {
   return static_cast<Method>(number);
 }
 
-// Finds the programs for which the requester has to wait.
-Readers required_readers(Session& session, const char* function, const BufferOffer& offer,
-                         const std::vector<BufferAnswer>& answers) {
-  std::string names;
+// It is an error if a program opens the buffer with another type than the requester's.
+void check_types(Session& session, const char* function, const BufferOffer& offer,
+                 const std::vector<std::int32_t>& types) {
   for (const auto& program : session.programs()) {
-    bool waited_for = false;
     for (int rank = program.first_rank; rank < program.first_rank + program.size; ++rank) {
-      const auto& answer = answers[static_cast<std::size_t>(rank)];
-      if (answer.type != any_type && answer.type != offer.type) {
+      const auto type = types[static_cast<std::size_t>(rank)];
+      if (type != any_type && type != offer.type) {
         fatal(function, fmt::format("the buffer is of {}, and program '{}' opens it as {}", type_name(offer.type),
-                                    program.name, type_name(answer.type)));
+                                    program.name, type_name(type)));
       }
-      waited_for = waited_for || answer.method == static_cast<std::int32_t>(Method::wait);
-    }
-    if (waited_for) {
-      names += (names.empty() ? "" : ",") + program.name;
     }
   }
-  Readers readers;
-  if (names.size() >= readers.required.size()) {
-    fatal(function, fmt::format("the names of the worker programs have {} characters, more than {}", names.size(),
-                                readers.required.size() - 1));
-  }
-  std::copy(names.begin(), names.end(), readers.required.begin());
-  return readers;
+}
+
+// Returns when all ranks of all roles have called it.
+void meet(Session& session, const char* function) {
+  session.collect(function, Together::make_buffer, 0);
+  session.spread(function, 0);
+}
+
+// Makes a group of the universe from this worker's group (CTCA_subcomm), which has so many ranks. Not collective.
+couplet_group* make_worker_group(const Session& session, const char* function, const std::string& purpose, int size) {
+  const int first = session.program_rank() / size * size;
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), session.own_program().first_rank + first);
+  couplet_group* group = nullptr;
+  const std::string name = fmt::format("{}-{}-{}", purpose, session.own_program().name, first);
+  check(function, couplet_group_create(session.universe(), name.c_str(), ranks.data(), size, &group));
+  return group;
 }
 
 void refuse_second(const Session& session, const char* function) {
@@ -132,16 +120,18 @@ void Buffer::open_as_requester(Session& session, const char* function, int gigab
   check_mpi(function, MPI_Allreduce(MPI_IN_PLACE, made->offer_.shape.data(), COUPLET_MAX_DIMENSIONS, MPI_INT64_T,
                                     MPI_MAX, session.program_comm()));
   session.spread(function, made->offer_);
-  const auto answers = session.collect(function, Together::make_buffer, BufferAnswer{type, 0});
-  const Readers readers =
-      session.spread(function, session.root() ? required_readers(session, function, made->offer_, answers) : Readers());
+  const auto types = session.collect(function, Together::make_buffer, type);
+  if (session.root()) {
+    check_types(session, function, made->offer_, types);
+  }
+  session.spread(function, 0);
   couplet_series_create_options options;
   couplet_series_create_options_init(&options);
   options.memory_bytes = static_cast<std::uint64_t>(gigabytes) << 30;
-  options.required_readers = readers.required.data();
   check(function, couplet_series_create(session.universe(), made->name().c_str(), type, shape.dimensions,
                                         made->offer_.shape.data(), made->start_.data(), made->stop_.data(), &options,
                                         &made->series_));
+  meet(session, function);
   session.buffer = std::move(made);
 }
 
@@ -149,13 +139,14 @@ void Buffer::open_as_coupler(Session& session, const char* function, couplet_typ
   refuse_second(session, function);
   auto made = std::make_unique<Buffer>();
   made->offer_ = session.spread(function, BufferOffer());
-  session.collect(function, Together::make_buffer, BufferAnswer{type, 0});
-  session.spread(function, Readers());
+  session.collect(function, Together::make_buffer, type);
+  session.spread(function, 0);
+  meet(session, function);
   session.buffer = std::move(made);
 }
 
 void Buffer::open_as_worker(Session& session, const char* function, couplet_type type, const BufferShape& shape,
-                            Method method) {
+                            Method method, std::int64_t max_steps, void* array) {
   refuse_second(session, function);
   auto made = std::make_unique<Buffer>();
   made->offer_ = session.spread(function, BufferOffer());
@@ -168,8 +159,11 @@ void Buffer::open_as_worker(Session& session, const char* function, couplet_type
   MPI_Comm_rank(CTCA_subcomm, &rank);
   MPI_Comm_size(CTCA_subcomm, &size);
   made->place(function, shape, rank, size);
-  session.collect(function, Together::make_buffer, BufferAnswer{type, static_cast<std::int32_t>(chosen)});
-  session.spread(function, Readers());
+  session.collect(function, Together::make_buffer, type);
+  session.spread(function, 0);
+  made->steps_left_ = max_steps;
+  made->target_ = array;
+  made->group_ = make_worker_group(session, function, made->name(), size);
   couplet_series_open_options options;
   couplet_series_open_options_init(&options);
   options.start = made->start_.data();
@@ -177,7 +171,7 @@ void Buffer::open_as_worker(Session& session, const char* function, couplet_type
   options.dimensions = made->offer_.dimensions;
   options.mode = chosen == Method::wait ? COUPLET_SERIES_HOLD : COUPLET_SERIES_FOLLOW;
   options.torn = chosen == Method::wait ? 0 : 1;
-  options.local = 1;
+  options.group = made->group_;
   options.type = made->offer_.type;
   options.timeout_s = session.patience_s();
   check(function, couplet_series_open(session.universe(), made->name().c_str(), &options, &made->series_));
@@ -185,6 +179,8 @@ void Buffer::open_as_worker(Session& session, const char* function, couplet_type
   info.struct_bytes = sizeof info;
   check(function, couplet_series_describe(made->series_, &info));
   made->step_bytes_ = info.step_bytes;
+  made->slots_ = info.slots;
+  meet(session, function);
   session.buffer = std::move(made);
 }
 
@@ -197,32 +193,52 @@ void Buffer::load(const char* function, couplet_type type, const void* data) {
   ++loaded_;
 }
 
-void Buffer::load_array(const char* function) {
-  if (array_ == nullptr) {
-    fatal(function, "no array was given to the init of the buffer");
+void Buffer::load_untyped(const char* function, const void* data) {
+  const void* const source = data != nullptr ? data : array_;
+  if (source == nullptr) {
+    fatal(function, "no array was given, neither here nor to the init of the buffer");
   }
-  load(function, offer_.type, array_);
+  load(function, offer_.type, source);
 }
 
 void Buffer::over(const char* function) {
   close(function);
 }
 
-int Buffer::read(Session& session, const char* function, couplet_type type, void* data) {
-  check_type(function, type);
+// Waits for a step, and takes all that are there. Returns false at the end of the series.
+bool Buffer::fetch(const char* function) {
+  const std::uint64_t wanted = steps_left_ < 0 ? slots_ : std::min(slots_, static_cast<std::uint64_t>(steps_left_));
   couplet_series_batch batch{};
   batch.struct_bytes = sizeof batch;
-  const couplet_status status = couplet_series_read(series_, 1, 1, -1, data, data == nullptr ? 0 : step_bytes_, &batch);
+  const couplet_status status = couplet_series_read(series_, 1, wanted, -1, nullptr, 0, &batch);
   check(function, status);
   if (status == COUPLET_END) {
-    return 2;
+    return false;
   }
   if (status != COUPLET_OK) {
     fatal(function, fmt::format("the buffer answers {}", couplet_status_name(status)));
   }
-  address_ = batch.data;
-  step_ = static_cast<int>(batch.steps[0]);
-  torn_ = batch.torn != nullptr && batch.torn[0] != 0;
+  backlog_ = {static_cast<const std::byte*>(batch.data), batch.steps, batch.torn, batch.count, 0};
+  return true;
+}
+
+int Buffer::read(Session& session, const char* function, couplet_type type, void* data) {
+  check_type(function, type);
+  if (steps_left_ == 0) {
+    close(function);  // its hold ends with it
+  }
+  if (series_ == nullptr || (backlog_.next == backlog_.count && !fetch(function))) {
+    return 2;
+  }
+  const std::uint64_t current = backlog_.next++;
+  address_ = backlog_.data + current * step_bytes_;
+  if (void* const target = data != nullptr ? data : target_; target != nullptr && step_bytes_ > 0) {
+    std::memcpy(target, address_, step_bytes_);
+    address_ = target;
+  }
+  step_ = static_cast<int>(backlog_.steps[current]);
+  torn_ = backlog_.torn != nullptr && backlog_.torn[current] != 0;
+  steps_left_ -= steps_left_ > 0 ? 1 : 0;
   session.profile().count_bytes(step_bytes_);
   return 1;
 }
@@ -231,6 +247,10 @@ void Buffer::close(const char* function) {
   if (series_ != nullptr) {
     check(function, couplet_series_close(series_));
     series_ = nullptr;
+  }
+  if (group_ != nullptr) {
+    check(function, couplet_group_free(group_));
+    group_ = nullptr;
   }
 }
 
@@ -251,9 +271,17 @@ int free_buffer(const char* function, Role role) {
   });
 }
 
-int open_worker_grid(const char* function, couplet_type type, const int* grid, const int* total) {
+int open_worker_grid(const char* function, couplet_type type, const int* grid, const int* total, void* array) {
   return enter(function, Role::worker, Cost::buffer, [&](Session& session) {
-    Buffer::open_as_worker(session, function, type, {0, nullptr, nullptr, grid, total}, Method::unknown);
+    Buffer::open_as_worker(session, function, type, {0, nullptr, nullptr, grid, total}, Method::unknown, -1, array);
+  });
+}
+
+int open_requester_grid(const char* function, couplet_type type, int gigabytes, int dimensions, const int* grid,
+                        const int* total, int policy, const void* array) {
+  return enter(function, Role::requester, Cost::buffer, [&](Session& session) {
+    Buffer::open_as_requester(session, function, gigabytes, type, {dimensions, nullptr, nullptr, grid, total},
+                              method_of(function, policy), array);
   });
 }
 
@@ -278,41 +306,46 @@ int last_torn(const char* function) {
 using namespace ctca;
 
 #define CTCA_FUNCTIONS_(T, element, code)                                                                            \
-  int CTCAR_buffer_init_##T(int bufsize_GB, int ndim, int* start, int* end) {                                        \
+  int CTCAR_buffer_init_boxes_##T(int bufsize_GB, int ndim, int* start, int* end) {                                  \
     return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                    \
       Buffer::open_as_requester(session, "CTCAR_buffer_init_" #T, bufsize_GB, code, {ndim, start, end},              \
                                 Method::unknown, nullptr);                                                           \
     });                                                                                                              \
   }                                                                                                                  \
-  int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, element* array, int* grid, int* total_size, int policy) { \
-    return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                    \
-      Buffer::open_as_requester(session, "CTCAR_buffer_init_" #T, bufsize_GB, code,                                  \
-                                {ndim, nullptr, nullptr, grid, total_size},                                          \
-                                method_of("CTCAR_buffer_init_" #T, policy), array);                                  \
-    });                                                                                                              \
+  int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, void* array, int* grid, int* total_size) {                \
+    return open_requester_grid("CTCAR_buffer_init_" #T, code, bufsize_GB, ndim, grid, total_size, CTCA_BUFFER_WAIT_, \
+                               array);                                                                               \
+  }                                                                                                                  \
+  int CTCAR_buffer_init_policy_##T(int bufsize_GB, int ndim, void* array, int* grid, int* total_size, int policy) {  \
+    return open_requester_grid("CTCAR_buffer_init_" #T, code, bufsize_GB, ndim, grid, total_size, policy, array);    \
   }                                                                                                                  \
   int CTCAC_buffer_init_##T(void) {                                                                                  \
     return enter(__func__, Role::coupler, Cost::buffer,                                                              \
                  [&](Session& session) { Buffer::open_as_coupler(session, "CTCAC_buffer_init_" #T, code); });        \
   }                                                                                                                  \
-  int CTCAW_buffer_init_##T(int nsteps, int* start, int* end, int method) {                                          \
+  int CTCAW_buffer_init_boxes_##T(int nsteps, int* start, int* end, int method) {                                    \
     return enter(__func__, Role::worker, Cost::buffer, [&](Session& session) {                                       \
       if (nsteps < 1) {                                                                                              \
-        fatal("CTCAW_buffer_init_" #T, fmt::format("nsteps is {}, it has to be 1 or more", nsteps));                 \
+        fatal("CTCAW_buffer_init_" #T, fmt::format("nsteps must be at least 1, not {}", nsteps));                    \
       }                                                                                                              \
       Buffer::open_as_worker(session, "CTCAW_buffer_init_" #T, code, {0, start, end},                                \
-                             method_of("CTCAW_buffer_init_" #T, method));                                            \
+                             method_of("CTCAW_buffer_init_" #T, method), nsteps, nullptr);                           \
     });                                                                                                              \
   }                                                                                                                  \
   int CTCAW_buffer_init_grid_##T(int* grid, int* total_size) {                                                       \
-    return open_worker_grid("CTCAW_buffer_init_" #T, code, grid, total_size);                                        \
+    return open_worker_grid("CTCAW_buffer_init_" #T, code, grid, total_size, nullptr);                               \
+  }                                                                                                                  \
+  int CTCAW_buffer_init_array_##T(int* grid, int* total_size, void* array) {                                         \
+    return open_worker_grid("CTCAW_buffer_init_" #T, code, grid, total_size, array);                                 \
   }                                                                                                                  \
   int CTCAR_buffer_load_data_##T(element* data) {                                                                    \
     return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {                                    \
       buffer_of(session, "CTCAR_buffer_load_data_" #T).load("CTCAR_buffer_load_data_" #T, code, data);               \
     });                                                                                                              \
   }                                                                                                                  \
-  int CTCAW_buffer_read_data_##T(element* data) { return read_step("CTCAW_buffer_read_data_" #T, code, data); }
+  int CTCAW_buffer_read_data_##T(element* data) { return read_step("CTCAW_buffer_read_data_" #T, code, data); }      \
+  int CTCAW_buffer_get_data_##T(element* data) { return read_step("CTCAW_buffer_get_data_" #T, code, data); }        \
+  int CTCAW_get_data_##T(element* data) { return read_step("CTCAW_get_data_" #T, code, data); }
 CTCA_FOR_EACH_TYPE_(CTCA_FUNCTIONS_)
 
 int CTCAC_buffer_init(void) {
@@ -320,21 +353,25 @@ int CTCAC_buffer_init(void) {
                [](Session& session) { Buffer::open_as_coupler(session, "CTCAC_buffer_init", any_type); });
 }
 
-int CTCAW_buffer_init(int* grid, int* total_size) {
-  return open_worker_grid("CTCAW_buffer_init", any_type, grid, total_size);
+int CTCAW_buffer_init_grid(int* grid, int* total_size) {
+  return open_worker_grid("CTCAW_buffer_init", any_type, grid, total_size, nullptr);
 }
 
-int CTCAR_buffer_load_data(void) {
-  return enter(__func__, Role::requester, Cost::buffer, [](Session& session) {
-    buffer_of(session, "CTCAR_buffer_load_data").load_array("CTCAR_buffer_load_data");
+int CTCAW_buffer_init_array(int* grid, int* total_size, void* array) {
+  return open_worker_grid("CTCAW_buffer_init", any_type, grid, total_size, array);
+}
+
+int CTCAR_buffer_load_from(const void* data) {
+  return enter(__func__, Role::requester, Cost::buffer, [&](Session& session) {
+    buffer_of(session, "CTCAR_buffer_load_data").load_untyped("CTCAR_buffer_load_data", data);
   });
 }
 
-int CTCAW_buffer_read_data(void) {
-  return read_step("CTCAW_buffer_read_data", any_type, nullptr);
+int CTCAW_buffer_read_to(void* data) {
+  return read_step("CTCAW_buffer_read_data", any_type, data);
 }
 
-void* CTCAW_buffer_get_address(void) {
+void* CTCAW_buffer_step_address(void) {
   void* address = nullptr;
   enter(__func__, Role::worker, Cost::none, [&](Session& session) {
     address = const_cast<void*>(buffer_of(session, "CTCAW_buffer_get_address").address());  // NOLINT: the interface's

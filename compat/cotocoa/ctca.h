@@ -91,24 +91,33 @@ CTCA_OF_TYPE_(real8, double)
 #undef CTCA_OF_TYPE_
 
 /* ---- the time-series buffer, for each T ----
- * Its init is collective over all ranks of all roles. Boxes [start, end) are 0-based in each dimension, and the last
+ * Three variants of its interface were published, and an older set of names. All of them are here. Functions of one
+ * name that differ in their arguments are told apart by the number of arguments.
+ * Its init is collective over all ranks of all roles. A read is collective over the worker's group (CTCA_subcomm): all
+ * its ranks get the same step with the same call. Boxes [start, end) are 0-based in each dimension, and the last
  * dimension is contiguous. method and policy: 1 means that the requester waits for the workers, and nothing is lost; 2
  * means that it goes on. Steps may then be lost, and a step that was replaced while it was copied is marked. */
 
 #define CTCA_BUFFER_WAIT_ 1
 #define CTCA_BUFFER_OVERWRITE_ 2
 
-#define CTCA_BUFFER_OF_TYPE_(T, type)                                                                         \
-  /* the first variant: every rank says its box; the workers choose the method */                             \
-  CTCA_API_ int CTCAR_buffer_init_##T(int bufsize_GB, int ndim, int* start, int* end);                        \
-  CTCA_API_ int CTCAW_buffer_init_##T(int nsteps, int* start, int* end, int method);                          \
-  /* the later variant, by the same names: grid is processes, total_size elements in each dimension */        \
-  CTCA_API_ int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, type* array, int* grid, int* total_size, \
-                                           int policy);                                                       \
-  CTCA_API_ int CTCAW_buffer_init_grid_##T(int* grid, int* total_size);                                       \
-  CTCA_API_ int CTCAC_buffer_init_##T(void);                                                                  \
-  CTCA_API_ int CTCAR_buffer_load_data_##T(type* data);                                                       \
-  CTCA_API_ int CTCAW_buffer_read_data_##T(type* data); /* 1: a step, 2: the end */
+/* Variant A: every rank gives its box. The workers choose the method, and end after `nsteps` steps.
+ * Variants B and C: `grid` is the number of processes, and `total_size` the number of elements, in each dimension. The
+ * requester chooses the policy, and waits if it names none. In variant C a worker also names the array that each read
+ * fills. */
+#define CTCA_BUFFER_OF_TYPE_(T, type)                                                                           \
+  CTCA_API_ int CTCAR_buffer_init_boxes_##T(int bufsize_GB, int ndim, int* start, int* end);                    \
+  CTCA_API_ int CTCAR_buffer_init_grid_##T(int bufsize_GB, int ndim, void* array, int* grid, int* total_size);  \
+  CTCA_API_ int CTCAR_buffer_init_policy_##T(int bufsize_GB, int ndim, void* array, int* grid, int* total_size, \
+                                             int policy);                                                       \
+  CTCA_API_ int CTCAC_buffer_init_##T(void);                                                                    \
+  CTCA_API_ int CTCAW_buffer_init_boxes_##T(int nsteps, int* start, int* end, int method);                      \
+  CTCA_API_ int CTCAW_buffer_init_grid_##T(int* grid, int* total_size);                                         \
+  CTCA_API_ int CTCAW_buffer_init_array_##T(int* grid, int* total_size, void* array);                           \
+  CTCA_API_ int CTCAR_buffer_load_data_##T(type* data);                                                         \
+  CTCA_API_ int CTCAW_buffer_read_data_##T(type* data); /* 1: a step, 2: the end; so do the two names below */  \
+  CTCA_API_ int CTCAW_buffer_get_data_##T(type* data);                                                          \
+  CTCA_API_ int CTCAW_get_data_##T(type* data);
 
 CTCA_BUFFER_OF_TYPE_(int, int)
 CTCA_BUFFER_OF_TYPE_(real4, float)
@@ -116,10 +125,11 @@ CTCA_BUFFER_OF_TYPE_(real8, double)
 #undef CTCA_BUFFER_OF_TYPE_
 
 CTCA_API_ int CTCAC_buffer_init(void);
-CTCA_API_ int CTCAW_buffer_init(int* grid, int* total_size);
-CTCA_API_ int CTCAR_buffer_load_data(void);            /* the array that was given to init */
-CTCA_API_ int CTCAW_buffer_read_data(void);            /* 1: a step, 2: the end */
-CTCA_API_ void* CTCAW_buffer_get_address(void);        /* address of the last read step, until the next read */
+CTCA_API_ int CTCAW_buffer_init_grid(int* grid, int* total_size);
+CTCA_API_ int CTCAW_buffer_init_array(int* grid, int* total_size, void* array);
+CTCA_API_ int CTCAR_buffer_load_from(const void* data); /* NULL: the array that was given to init */
+CTCA_API_ int CTCAW_buffer_read_to(void* data); /* NULL: the array that was given to init, else memory of the library */
+CTCA_API_ void* CTCAW_buffer_step_address(void);       /* address of the last read step, until the next read */
 CTCA_API_ int CTCAW_buffer_get_timestep(void);         /* number of the last read step: 0, 1, ... as loaded */
 CTCA_API_ int CTCAW_buffer_get_overwriting_flag(void); /* 1: that step was replaced while it was copied */
 CTCA_API_ int CTCAW_get_timestep(void);
@@ -129,23 +139,49 @@ CTCA_API_ int CTCAR_buffer_free(void);
 CTCA_API_ int CTCAC_buffer_free(void);
 CTCA_API_ int CTCAW_buffer_free(void);
 
-/* Both variants have the same names: the number of arguments tells them apart. */
-#define CTCA_SIXTH_(a, b, c, d, e, f, chosen, ...) chosen
-#define CTCA_BY_COUNT_(four, other, ...) CTCA_SIXTH_(__VA_ARGS__, other, other, four, other, other, other, other)
-#define CTCAR_buffer_init_int(...) \
-  CTCA_BY_COUNT_(CTCAR_buffer_init_int, CTCAR_buffer_init_grid_int, __VA_ARGS__)(__VA_ARGS__)
-#define CTCAR_buffer_init_real4(...) \
-  CTCA_BY_COUNT_(CTCAR_buffer_init_real4, CTCAR_buffer_init_grid_real4, __VA_ARGS__)(__VA_ARGS__)
-#define CTCAR_buffer_init_real8(...) \
-  CTCA_BY_COUNT_(CTCAR_buffer_init_real8, CTCAR_buffer_init_grid_real8, __VA_ARGS__)(__VA_ARGS__)
-#define CTCAW_buffer_init_int(...) \
-  CTCA_BY_COUNT_(CTCAW_buffer_init_int, CTCAW_buffer_init_grid_int, __VA_ARGS__)(__VA_ARGS__)
-#define CTCAW_buffer_init_real4(...) \
-  CTCA_BY_COUNT_(CTCAW_buffer_init_real4, CTCAW_buffer_init_grid_real4, __VA_ARGS__)(__VA_ARGS__)
-#define CTCAW_buffer_init_real8(...) \
-  CTCA_BY_COUNT_(CTCAW_buffer_init_real8, CTCAW_buffer_init_grid_real8, __VA_ARGS__)(__VA_ARGS__)
+/* CTCA_PICK_(arguments..., of_six, of_five, of_four, of_three, of_two, 0): chooses by the number of arguments. */
+#define CTCA_PICK_(a, b, c, d, e, f, picked, ...) picked
+#define CTCA_REQUESTER_INIT_(T, ...)                                                                                   \
+  CTCA_PICK_(__VA_ARGS__, CTCAR_buffer_init_policy_##T, CTCAR_buffer_init_grid_##T, CTCAR_buffer_init_boxes_##T, 0, 0, \
+             0, 0)                                                                                                     \
+  (__VA_ARGS__)
+#define CTCA_WORKER_INIT_(T, ...)                                                                                     \
+  CTCA_PICK_(__VA_ARGS__, 0, 0, CTCAW_buffer_init_boxes_##T, CTCAW_buffer_init_array_##T, CTCAW_buffer_init_grid_##T, \
+             0, 0)                                                                                                    \
+  (__VA_ARGS__)
+#define CTCAR_buffer_init_int(...) CTCA_REQUESTER_INIT_(int, __VA_ARGS__)
+#define CTCAR_buffer_init_real4(...) CTCA_REQUESTER_INIT_(real4, __VA_ARGS__)
+#define CTCAR_buffer_init_real8(...) CTCA_REQUESTER_INIT_(real8, __VA_ARGS__)
+#define CTCAW_buffer_init_int(...) CTCA_WORKER_INIT_(int, __VA_ARGS__)
+#define CTCAW_buffer_init_real4(...) CTCA_WORKER_INIT_(real4, __VA_ARGS__)
+#define CTCAW_buffer_init_real8(...) CTCA_WORKER_INIT_(real8, __VA_ARGS__)
+#define CTCAW_buffer_init(...) \
+  CTCA_PICK_(__VA_ARGS__, 0, 0, 0, CTCAW_buffer_init_array, CTCAW_buffer_init_grid, 0, 0)(__VA_ARGS__)
 
 #ifdef __cplusplus
 }
+
+/* With an array, and without one. */
+inline int CTCAR_buffer_load_data(const void* data = nullptr) {
+  return CTCAR_buffer_load_from(data);
+}
+inline int CTCAW_buffer_read_data(void* data = nullptr) {
+  return CTCAW_buffer_read_to(data);
+}
+inline void* CTCAW_buffer_get_address() {
+  return CTCAW_buffer_step_address();
+}
+inline int* CTCAW_buffer_get_address(void* /*array*/) {
+  return static_cast<int*>(CTCAW_buffer_step_address());
+}
+inline int* CTCAW_get_address(void* /*array*/) {
+  return static_cast<int*>(CTCAW_buffer_step_address());
+}
+#else
+/* With an array, and without one: the second element is NULL if no argument is given. */
+#define CTCAR_buffer_load_data(...) CTCAR_buffer_load_from(((const void* [2]){NULL, __VA_ARGS__})[1])
+#define CTCAW_buffer_read_data(...) CTCAW_buffer_read_to(((void* [2]){NULL, __VA_ARGS__})[1])
+#define CTCAW_buffer_get_address(...) ((void)((const void* [2]){NULL, __VA_ARGS__}), CTCAW_buffer_step_address())
+#define CTCAW_get_address(array) ((void)(array), CTCAW_buffer_step_address())
 #endif
 #endif

@@ -1,9 +1,12 @@
 #include "report.hpp"
 
 #include <mpi.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 namespace ctca {
 namespace {
@@ -16,6 +19,18 @@ void say(std::string_view function, std::string_view text) noexcept {
   std::fflush(stderr);
 }
 
+// MPI_Abort ends the launcher's processes so quickly that a sentence which is still in a pipe is lost. This waits until
+// the pipe is empty, for at most a second.
+void wait_until_read() noexcept {
+  constexpr int max_looks = 1000;
+  constexpr timespec pause{0, 1'000'000};
+  int unread = 0;
+  for (int look = 0; look < max_looks && ioctl(STDERR_FILENO, FIONREAD, &unread) == 0 && unread > 0; ++look) {
+    nanosleep(&pause, nullptr);
+  }
+  nanosleep(&pause, nullptr);  // the process that has read it passes it on
+}
+
 }  // namespace
 
 void call_self(std::string name) {
@@ -25,6 +40,7 @@ void call_self(std::string name) {
 void fatal(std::string_view function, std::string_view text) noexcept {
   std::fflush(stdout);
   say(function, text);
+  wait_until_read();
   int initialized = 0;
   int finalized = 0;
   MPI_Initialized(&initialized);

@@ -131,7 +131,7 @@ class Session {
   void await_closing(const char* function, Role from);
   void end_polling(const char* function);
   void close_tasks(const char* function);
-  [[nodiscard]] Handle* find_handle(const char* function, std::int64_t handle);
+  [[nodiscard]] Handle* find_handle(std::int64_t handle);
   std::int64_t task_id(const char* function, const int* info) const;
   void give_letter(const char* function, const couplet_task_info& info, int* source, const Letter& wanted);
 
@@ -152,7 +152,7 @@ class Session {
   std::size_t requester_ = 0;
   couplet_tasks* tasks_ = nullptr;
   std::map<std::int64_t, Handle> handles_;
-  std::int64_t next_handle_ = 0;
+  std::int64_t next_handle_ = 1;  // many programs use 0 for no handle
   std::int64_t requests_sent_ = 0;
   // An area of each coupler rank, which counts the polled requests of each requester rank.
   std::vector<couplet_area*> poll_counts_;

@@ -22,8 +22,8 @@ typedef struct couplet_series couplet_series;
 
 typedef struct couplet_series_create_options {
   size_t struct_bytes;
-  uint64_t slots;               /* steps that are kept; 0 (default): as many as fit into memory_bytes, 2 to 4096 */
-  uint64_t memory_bytes;        /* size for each writer rank, used if slots is 0; default 256 MiB */
+  uint64_t slots;               /* steps that are kept; 0 (default): as many as fit into memory_bytes, at least 2 */
+  uint64_t memory_bytes;        /* size for each writer rank, if slots is 0; 0 (default): 256 MiB, at most 4096 slots */
   const char* required_readers; /* program names, comma separated; NULL: the setting of the series, else none */
   double required_timeout_s;    /* how long required readers may take to open; < 0 (default): for ever */
   double wait_timeout_s;        /* how long put and claim wait for holders; < 0 (default): for ever; 0: FULL at once */

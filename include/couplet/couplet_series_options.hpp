@@ -13,8 +13,8 @@ namespace couplet {
 
 /// Says how a series is created. The members are those of couplet_series_create_options.
 struct SeriesOptions {
-  std::uint64_t slots = 0;            ///< steps that are kept; 0: as many as fit into memory_bytes, 2 to 4096
-  std::uint64_t memory_bytes = 0;     ///< 0: the library's default
+  std::uint64_t slots = 0;            ///< steps that are kept; 0: as many as fit into memory_bytes, at least 2
+  std::uint64_t memory_bytes = 0;     ///< size for each rank, if slots is 0; 0: 256 MiB, at most 4096 slots
   std::string required_readers = {};  ///< comma separated; empty: the setting of the series, else none
   double required_timeout_s = for_ever;
   double wait_timeout_s = for_ever;

@@ -241,8 +241,8 @@ class Universe(Closing):
             Several arrays that belong to one step, in place of shape, dtype and box: (dtype, shape), (dtype, shape,
             box) or (dtype, shape, boxes) by name. With an empty list of boxes this rank writes nothing of the field.
         slots, memory_bytes
-            Number of steps that are kept. 0: as many as fit into memory_bytes (0: 256 MiB) of each writer rank, but at
-            least 2 and at most 4096.
+            Number of steps that are kept. 0: as many as fit into memory_bytes of each writer rank, but at least 2. If
+            memory_bytes is 0, too, it is 256 MiB, and at most 4096 steps.
         required_readers
             Programs that must have opened the series before a step that they have not read is overwritten.
         required_timeout, wait_timeout, evict_after_held

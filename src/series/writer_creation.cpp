@@ -20,7 +20,7 @@ namespace couplet::series {
 namespace {
 
 constexpr std::uint64_t default_memory_bytes = std::uint64_t{256} << 20;
-constexpr std::uint64_t most_derived_slots = 4096;
+constexpr std::uint64_t max_default_slots = 4096;  // if nobody has said how much memory there is
 constexpr std::uint32_t default_holders = 64;
 constexpr double withdraw_s = 5;  // time to tell the hub that a creation has failed
 constexpr std::size_t longest_name = wire::series_name_bytes - 1;
@@ -321,7 +321,8 @@ class WriterCreation {
     COUPLET_TRY_VALUE(const std::uint64_t slot_bytes, slot_bytes_of());
     if (own_.slots == 0) {
       const std::uint64_t bytes = memory_bytes == 0 ? default_memory_bytes : memory_bytes;
-      own_.slots = std::clamp<std::uint64_t>(bytes / slot_bytes, 2, most_derived_slots);
+      own_.slots = std::max<std::uint64_t>(bytes / slot_bytes, 2);
+      own_.slots = memory_bytes == 0 ? std::min(own_.slots, max_default_slots) : own_.slots;
     }
     COUPLET_TRY_VALUE(const std::uint64_t unique, os::random_bits());
     own_.specification = specification_;

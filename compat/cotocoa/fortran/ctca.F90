@@ -2,7 +2,7 @@
 ! are integers of kind 4 or 8; arrays may have any rank, or be single elements. An error prints a sentence and ends the
 ! program.
 ! Guide: docs/guide/from-cotocoa.md. It is built on libctca_f and libctca. Tests: tests/compat/cotocoa.
-module ctca
+module ctca_functions
   use, intrinsic :: iso_c_binding, only: c_int, c_int64_t, c_size_t, c_float, c_double, c_ptr, c_loc, c_null_ptr
   implicit none
   private
@@ -20,7 +20,7 @@ module ctca
   public :: CTCAW_init, CTCAW_init_detail, CTCAW_finalize, CTCAW_isfin, CTCAW_pollreq, CTCAW_complete
   public :: CTCAW_prof_start, CTCAW_prof_stop, CTCAW_prof_start_calc, CTCAW_prof_stop_calc
   public :: CTCAR_buffer_load_data, CTCAR_buffer_over, CTCAR_buffer_free, CTCAC_buffer_init, CTCAC_buffer_free
-  public :: CTCAW_buffer_init, CTCAW_buffer_read_data, CTCAW_buffer_get_address, CTCAW_buffer_free
+  public :: CTCAW_buffer_init, CTCAW_buffer_read_data, CTCAW_buffer_get_address, CTCAW_get_address, CTCAW_buffer_free
   public :: CTCAW_buffer_get_timestep, CTCAW_buffer_get_overwriting_flag, CTCAW_get_timestep, CTCAW_get_overwrite_flag
 
   ! These functions are in ctca.h and libctca_f. Those of ctca.h return 0, or do not return.
@@ -51,21 +51,27 @@ module ctca
     NOTHING(c_worker_prof_stop, "CTCAW_prof_stop")
     NOTHING(c_worker_prof_start_calc, "CTCAW_prof_start_calc")
     NOTHING(c_worker_prof_stop_calc, "CTCAW_prof_stop_calc")
-    NOTHING(c_load_array, "CTCAR_buffer_load_data")
     NOTHING(c_buffer_over, "CTCAR_buffer_over")
     NOTHING(c_requester_buffer_free, "CTCAR_buffer_free")
     NOTHING(c_coupler_buffer_init, "CTCAC_buffer_init")
     NOTHING(c_coupler_buffer_free, "CTCAC_buffer_free")
     NOTHING(c_worker_buffer_free, "CTCAW_buffer_free")
-    NOTHING(c_read_step, "CTCAW_buffer_read_data")
     NOTHING(c_timestep, "CTCAW_get_timestep")
     NOTHING(c_overwrite_flag, "CTCAW_get_overwrite_flag")
     integer(c_int) function c_worker_init(progid, procspercomm) bind(c, name="CTCAW_init")
       import :: c_int
       integer(c_int), value :: progid, procspercomm
     end function
-    type(c_ptr) function c_step_address() bind(c, name="CTCAW_buffer_get_address")
+    type(c_ptr) function c_step_address() bind(c, name="CTCAW_buffer_step_address")
       import :: c_ptr
+    end function
+    integer(c_int) function c_load_from(data) bind(c, name="CTCAR_buffer_load_from")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: data
+    end function
+    integer(c_int) function c_read_to(data) bind(c, name="CTCAW_buffer_read_to")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: data
     end function
     integer(c_int) function c_sendreq(parameters, count) bind(c, name="CTCAR_sendreq")
       import :: c_int, c_ptr
@@ -174,9 +180,13 @@ module ctca
       integer(c_int), value :: type
       type(c_ptr), value :: grid, total
     end subroutine
-    integer(c_int) function c_worker_buffer_init(grid, total) bind(c, name="CTCAW_buffer_init")
+    integer(c_int) function c_worker_buffer_init(grid, total) bind(c, name="CTCAW_buffer_init_grid")
       import :: c_int, c_ptr
       type(c_ptr), value :: grid, total
+    end function
+    integer(c_int) function c_worker_buffer_init_array(grid, total, array) bind(c, name="CTCAW_buffer_init_array")
+      import :: c_int, c_ptr
+      type(c_ptr), value :: grid, total, array
     end function
     subroutine c_buffer_load(type, data) bind(c, name="ctca_f_buffer_load")
       import :: c_int, c_ptr
@@ -188,6 +198,20 @@ module ctca
       integer(c_int), value :: type
       type(c_ptr), value :: data
     end function
+  end interface
+
+  ! These are the forms without an array. ctca_generics.inc has those with one.
+  interface CTCAR_buffer_load_data
+    procedure :: load_the_array
+  end interface
+  interface CTCAW_buffer_init
+    procedure :: worker_buffer_untyped
+  end interface
+  interface CTCAW_buffer_read_data
+    procedure :: read_next
+  end interface
+  interface CTCAW_buffer_get_address
+    procedure :: step_address
   end interface
 
 #define TEMPLATE "ctca_generics.inc"
@@ -360,8 +384,8 @@ contains
 
   ! ---- buffer ----
 
-  subroutine CTCAR_buffer_load_data()
-    call done(c_load_array())
+  subroutine load_the_array()
+    call done(c_load_from(c_null_ptr))
   end subroutine
 
   subroutine CTCAR_buffer_over()
@@ -380,18 +404,18 @@ contains
     call done(c_coupler_buffer_free())
   end subroutine
 
-  subroutine CTCAW_buffer_init(grid, total_size)
+  subroutine worker_buffer_untyped(grid, total_size)
     integer(c_int), intent(in), target, contiguous :: grid(:), total_size(:)
     call done(c_worker_buffer_init(c_loc(grid), c_loc(total_size)))
   end subroutine
 
   ! Reads the next step. Returns 1 for a step and 2 for the end.
-  integer function CTCAW_buffer_read_data()
-    CTCAW_buffer_read_data = c_read_step()
+  integer function read_next()
+    read_next = c_read_to(c_null_ptr)
   end function
 
-  type(c_ptr) function CTCAW_buffer_get_address()
-    CTCAW_buffer_get_address = c_step_address()
+  type(c_ptr) function step_address()
+    step_address = c_step_address()
   end function
 
   integer function CTCAW_buffer_get_timestep()
@@ -413,4 +437,12 @@ contains
   subroutine CTCAW_buffer_free()
     call done(c_worker_buffer_free())
   end subroutine
+end module
+
+! The module that programs use: the functions, and the names of mpi and iso_c_binding, as CoToCoA's module has them.
+module ctca
+  use ctca_functions
+  use mpi
+  use, intrinsic :: iso_c_binding
+  implicit none
 end module

@@ -4,14 +4,6 @@
 
 #include "ctca.h"
 
-// The header chooses by the number of arguments; that is for programs, not for this file.
-#undef CTCAR_buffer_init_int
-#undef CTCAR_buffer_init_real4
-#undef CTCAR_buffer_init_real8
-#undef CTCAW_buffer_init_int
-#undef CTCAW_buffer_init_real4
-#undef CTCAW_buffer_init_real8
-
 namespace {
 
 enum Type : int { type_int = 0, type_real4 = 1, type_real8 = 2 };
@@ -124,12 +116,17 @@ CTCA_EXPORT_ void ctca_f_pollreq_worker(int type, int* source, int* parameters, 
 }
 
 CTCA_EXPORT_ void ctca_f_buffer_requester(int type, int gigabytes, int dimensions, int* start, int* end) {
-  CTCA_CHOOSE_(type, CTCAR_buffer_init, (gigabytes, dimensions, start, end));
+  CTCA_CHOOSE_(type, CTCAR_buffer_init_boxes, (gigabytes, dimensions, start, end));
 }
 
+// policy 0: the program has named none.
 CTCA_EXPORT_ void ctca_f_buffer_requester_grid(int type, int gigabytes, int dimensions, void* array, int* grid,
                                                int* total, int policy) {
-  CTCA_CHOOSE_(type, CTCAR_buffer_init_grid, (gigabytes, dimensions, as(array), grid, total, policy));
+  if (policy == 0) {
+    CTCA_CHOOSE_(type, CTCAR_buffer_init_grid, (gigabytes, dimensions, array, grid, total));
+  } else {
+    CTCA_CHOOSE_(type, CTCAR_buffer_init_policy, (gigabytes, dimensions, array, grid, total, policy));
+  }
 }
 
 CTCA_EXPORT_ void ctca_f_buffer_coupler(int type) {
@@ -137,7 +134,7 @@ CTCA_EXPORT_ void ctca_f_buffer_coupler(int type) {
 }
 
 CTCA_EXPORT_ void ctca_f_buffer_worker(int type, int steps, int* start, int* end, int method) {
-  CTCA_CHOOSE_(type, CTCAW_buffer_init, (steps, start, end, method));
+  CTCA_CHOOSE_(type, CTCAW_buffer_init_boxes, (steps, start, end, method));
 }
 
 CTCA_EXPORT_ void ctca_f_buffer_worker_grid(int type, int* grid, int* total) {

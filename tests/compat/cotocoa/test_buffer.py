@@ -13,7 +13,7 @@ WAIT, OVERWRITE = 1, 2
 SLOTS = 4
 
 
-def clients(language: str, variant: str, method: int, steps: int, *more: str) -> list[Client]:
+def clients(language: str, variant: str, method: int, steps: int, *more: object) -> list[Client]:
     ranks = {"requester": 9, "coupler": 1, "worker": 4}
     return [
         Client(
@@ -45,6 +45,15 @@ def test_one_job(make_world: MakeWorld, flavour: str, language: str, variant: st
     kept = world.finish(start_job(world, flavour, clients(language, variant, OVERWRITE, 30, "late"), **slots)).check()
     assert sorted(kept.output.splitlines()) == lines(SLOTS)
     world.finish(start_job(world, flavour, clients(language, variant, OVERWRITE, 500), **slots)).check()
+    nothing_left(world)
+
+
+def test_nsteps_ends_a_worker_and_its_hold(make_world: MakeWorld) -> None:
+    """The requester, which waits for the workers, goes on to its last step after they have ended with their tenth."""
+    world = make_world("")
+    slots = {"COUPLET_SERIES_COTOCOA_BUFFER_0_SLOTS": str(SLOTS)}
+    ended = world.finish(start_job(world, "openmpi", clients("c", "boxes", WAIT, 30, 10), **slots)).check()
+    assert sorted(ended.output.splitlines()) == lines(10)
     nothing_left(world)
 
 

@@ -4,6 +4,7 @@ where.
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Callable
@@ -43,8 +44,6 @@ MISTAKES = [
     ("rank", WORKER, r"CTCAW_readarea_real8: area 0: the requester has no rank 7, it has 0 to 0"),
     ("offset", WORKER, r"CTCAW_readarea_real8: .*3 elements from offset 6 are outside it, it has 8"),
     ("completed twice", WORKER, r"CTCAW_complete: .*no task in hand"),
-    ("unknown handle", REQUESTER, r"CTCAR_test: 1 is no handle"),
-    ("other type", REQUESTER, r"CTCAR_regarea_real8: worker 3 rank 0 registers area 0 as int, this program as real8"),
     (
         "other order",
         REQUESTER,
@@ -73,6 +72,19 @@ def test_mistake(make_world: MakeWorld, tmp_path: Path, what: str, who: str, sen
     failed(world.finish(start_job(world, "openmpi", clients(what), errors)))
     said = errors.read_text()
     assert re.search(rf"^{who}.*{sentence}", said, re.MULTILINE), said
+    nothing_left(world)
+
+
+LAUNCHES = 80 if os.environ.get("COUPLET_STRESS") else 8
+
+
+@pytest.mark.stress
+def test_the_sentence_comes_through_the_launcher(make_world: MakeWorld) -> None:
+    """MPICH's launcher lost it in 3 of 80 launches, since MPI_Abort ended everything before it was read."""
+    world = make_world("")
+    for _ in range(LAUNCHES):
+        ended = failed(world.finish(start_job(world, "mpich", clients("unknown area"))))
+        assert f"{WORKER}CTCAW_readarea_real8: there is no area 9: 1 are registered" in ended.errors + ended.output
     nothing_left(world)
 
 

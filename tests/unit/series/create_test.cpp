@@ -73,6 +73,18 @@ TEST_F(Create, SlotsAreTheLeastThatAnyWriterWants) {
   EXPECT_EQ(world.series_files().size(), 3U);
 }
 
+// A CoToCoA buffer of small steps, whose size its user gives, had 4096 slots at most.
+TEST_F(Create, TheMemoryThatIsGivenIsUsed) {
+  SoloTeam team;
+  FakeEnvironment environment(world, 1, "ocean");
+  const WriterSpecification specification{"eta", COUPLET_FLOAT, {4}, layout::whole(std::vector<std::int64_t>{4})};
+  WriterOptions options;
+  options.memory_bytes = std::uint64_t{5000} * 4096;
+  const auto writer = Writer::create(environment, team, specification, options, soon());
+  ASSERT_TRUE(writer.ok()) << writer.status().text();
+  EXPECT_EQ((*writer)->describe().slots, 5000U);
+}
+
 TEST_F(Create, OverlapNamesTheRanks) {
   expect_failure(Code::shape, {"rank 1", "rank 2", "overlap", "eta"}, [](int rank, auto& specification, auto&) {
     if (rank == 2) {

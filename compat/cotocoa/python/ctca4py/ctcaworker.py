@@ -6,15 +6,24 @@ As in C and Fortran, an error prints a sentence on standard error and ends the p
 from __future__ import annotations
 
 import ctypes
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy
-from mpi4py import MPI
 from numpy.typing import NDArray
 
 from couplet import _couplet
 from couplet._mpi import flavour_of
+
+try:
+    from mpi4py import MPI
+except (ImportError, RuntimeError) as error:
+    raise ImportError(
+        f"ctca4py: mpi4py has not found the MPI library ({error}). Its wheel looks for libmpi.so.40 (Open MPI) and "
+        "libmpi.so.12 (MPICH). If MPICH's library has another name (Debian: libmpich.so.12), make a directory with a "
+        "link libmpi.so.12 -> libmpich.so.12 and name it in LD_LIBRARY_PATH"
+    ) from error
 
 DAT_INT = AREA_INT = 0
 DAT_REAL4 = AREA_REAL4 = 1
@@ -37,6 +46,22 @@ def _load() -> ctypes.CDLL:
     return ctypes.CDLL(str(path))
 
 
+def _check_launcher() -> None:
+    """Raise RuntimeError if the launcher belongs to another MPI than the one that mpi4py has loaded.
+
+    Each process then believes that it is alone, and waits for the others for ever.
+    """
+    launchers = {"OMPI_COMM_WORLD_SIZE": "Open MPI", "PMI_SIZE": "MPICH"}
+    for variable, name in launchers.items():
+        started = int(os.environ.get(variable, "1"))
+        if started > 1 and MPI.COMM_WORLD.Get_size() == 1:
+            version = MPI.Get_library_version().splitlines()[0]
+            raise RuntimeError(
+                f"ctca4py: {name}'s launcher has started {started} processes, but mpi4py uses {version}: use "
+                f"the launcher of that MPI, or put {name}'s library first in LD_LIBRARY_PATH"
+            )
+
+
 class CTCAWorker:
     """A rank of a worker program. There is one in a process."""
 
@@ -45,6 +70,7 @@ class CTCAWorker:
     DAT_REAL8 = AREA_REAL8 = DAT_REAL8
 
     def __init__(self) -> None:
+        _check_launcher()
         self._library = _load()
         self.CTCA_subcomm: MPI.Intracomm | Any = MPI.COMM_NULL
         self.world_rank = MPI.COMM_WORLD.Get_rank()

@@ -1,6 +1,7 @@
-/* buffer ROLE VARIANT METHOD STEPS [late]: the time-series buffer, as in the paper's figure: 3 x 3 requester ranks and
- * 2 x 2 workers. VARIANT: boxes (double, the paper's first functions), grid (int, the later ones), untyped (float,
- * those without a type). METHOD: 1 wait, 2 overwrite. late: the workers begin to read when everything was loaded. */
+/* buffer ROLE VARIANT METHOD STEPS [late | NSTEPS]: the time-series buffer, as in the paper's figure: 3 x 3 requester
+ * ranks and 2 x 2 workers. VARIANT: boxes (double, the paper's first functions), grid (int, the later ones), untyped
+ * (float, those without a type). METHOD: 1 wait, 2 overwrite. late: the workers begin to read when everything was
+ * loaded. NSTEPS: the workers end after so many steps. */
 #include <string.h>
 
 #include "exchange.h"
@@ -9,7 +10,7 @@
 #define COLUMNS 24
 #define WORKER 4
 
-static int rank, method, steps, late;
+static int rank, method, steps, late, given;
 static const char* variant;
 static int grid_requester[2] = {3, 3}, grid_worker[2] = {2, 2}, total[2] = {ROWS, COLUMNS};
 
@@ -91,7 +92,7 @@ static void worker(void) {
   const int rows = is("boxes") ? 6 : 9, columns = is("boxes") ? 8 : 12, margin = is("boxes") ? 1 : 0;
   start[0] = margin * 3 + rank / 2 * rows, start[1] = margin * 4 + rank % 2 * columns;
   end[0] = start[0] + rows, end[1] = start[1] + columns;
-  if (is("boxes")) EXPECT(CTCAW_buffer_init_real8(16, start, end, method) == 0);
+  if (is("boxes")) EXPECT(CTCAW_buffer_init_real8(given > 0 ? given : steps + 1, start, end, method) == 0);
   if (is("grid")) EXPECT(CTCAW_buffer_init_int(grid_worker, total) == 0);
   if (is("untyped")) EXPECT(CTCAW_buffer_init(grid_worker, total) == 0);
   if (late) {
@@ -108,8 +109,8 @@ static void worker(void) {
     torn += mixed, read++, last = step;
   }
   EXPECT(answer == 2 && read_step(data, 0) == 2);
-  EXPECT(method == 2 || read == steps);
-  EXPECT(last == steps - 1 && (!late || torn == 0));
+  EXPECT(method == 2 || read == (given > 0 ? given : steps));
+  EXPECT(last == (given > 0 ? given : steps) - 1 && (!late || torn == 0));
   if (method == 1 || late) printf("worker rank %d: %d steps\n", rank, read);
   fflush(stdout);
   EXPECT(CTCAW_buffer_free() == 0);
@@ -120,7 +121,8 @@ static void worker(void) {
 
 int main(int argc, char** argv) {
   EXPECT(argc >= 5);
-  variant = argv[2], method = atoi(argv[3]), steps = atoi(argv[4]), late = argc > 5;
+  variant = argv[2], method = atoi(argv[3]), steps = atoi(argv[4]), late = argc > 5 && strcmp(argv[5], "late") == 0,
+  given = argc > 5 ? atoi(argv[5]) : 0;
   if (strcmp(argv[1], "requester") == 0) requester();
   if (strcmp(argv[1], "coupler") == 0) coupler();
   if (strcmp(argv[1], "worker") == 0) worker();

@@ -101,7 +101,7 @@ contains
     allocate (data(extent(2), extent(1)))
     select case (variant)
     case ("boxes")
-      call CTCAW_buffer_init_real8(16, start, start + extent, method)
+      call CTCAW_buffer_init_real8(steps + 1, start, start + extent, method)
     case ("grid")
       call CTCAW_buffer_init_int(grid_worker, total)
     case ("untyped")
