@@ -477,6 +477,37 @@ TEST_F(Message, null_requests_are_complete) {
   EXPECT_EQ(index, -1);
 }
 
+// Fault: the memory for as many bytes as a peer announced was asked for, and the exception left the poll.
+TEST_F(Message, the_length_of_an_internal_message_is_bounded) {
+  constexpr std::uint32_t context = internal_context | 77U;
+  for (const std::uint64_t bytes : {max_internal_message_bytes + 1, std::uint64_t{1} << 63U, UINT64_MAX}) {
+    for (const bool posted_first : {true, false}) {
+      SimMessengers world(5, 2);
+      world.connect(0, 1);
+      std::string text;
+      Request* request = posted_first ? world[1].irecv_internal(world[1].universe_group(), context, text) : nullptr;
+      std::array<std::byte, wire::envelope_bytes> payload;
+      wire::encode_envelope({}, payload);
+      wire::FrameHeader header;
+      header.kind = wire::message_frame_kind(wire::MessageKind::envelope);
+      header.context = context;
+      header.first = bytes;
+      header.second = 1;
+      ASSERT_TRUE(world.channels().channel(0, 1).try_send(header, payload));
+      if (!posted_first) {
+        world.run_out();
+        request = world[1].irecv_internal(world[1].universe_group(), context, text);
+      }
+      const Status status = world.finish(1, &request);
+      EXPECT_EQ(status.code(), Code::limit) << status.text();
+      EXPECT_NE(status.text().find(fmt::format("sim rank 0 announces an internal message of {} bytes", bytes)),
+                std::string::npos)
+          << status.text();
+      EXPECT_TRUE(text.empty());
+    }
+  }
+}
+
 TEST_F(Message, frames_that_break_the_protocol_end_the_channel_by_name) {
   struct Case {
     wire::MessageKind kind;

@@ -293,7 +293,6 @@ TEST_F(RelayServer, IdleSubscriptionsAreLookedAtOnlyWhenThereIsNews) {
   EXPECT_FALSE(server_->ready());
 }
 
-// Issue 9, fault 4: the relay sent what the reader did not want, or what was overwritten meanwhile.
 TEST_F(RelayServer, TheNextRelayFindsTheHoldOfALostOne) {
   const auto writer = create(4);
   ask(connect(), 5, wish(series::Mode::hold));

@@ -70,6 +70,19 @@ TEST_F(Garbage, RetainedEndsWhereTheNewestStepCannotBeNamed) {
   EXPECT_EQ(reader->retained().code(), Code::not_yet);
 }
 
+// Fault: with one slot it looked for a step that was not being written for ever.
+TEST_F(Garbage, RetainedEndsWhereTheOnlySlotIsBeingWritten) {
+  auto writer = create(1);
+  ReaderOptions options;
+  options.mode = Mode::follow;
+  auto reader = open(options);
+  put(*writer, 1);
+  EXPECT_EQ(reader->retained()->newest_step, 1);
+  writer->file().control().claimed.claimed.store(2, std::memory_order_release);
+  begin_write(writer->file().slot_header(1), 1);
+  EXPECT_EQ(reader->retained().code(), Code::not_yet);
+}
+
 TEST_F(Garbage, AnEveryOfTwoToTheSixtyFourMinusOneGivesTheFirstStep) {
   auto writer = create(4);
   ReaderOptions options;

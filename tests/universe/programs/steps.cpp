@@ -8,7 +8,7 @@
 //                                                        every=1 copy_us=T: counts the reads that end later than T
 //                                                        after their timeout
 // Rows are split among the writers. Prints "ready", then what happened, with the first gaps between the steps that a
-// reader was given; a wrong element ends it with status 3.
+// reader was given; a wrong element, or a step that does not follow an earlier one, ends it with status 3.
 #include <couplet/couplet.h>
 
 #include <chrono>
@@ -127,18 +127,26 @@ bool whole(const couplet_series_batch& batch, const couplet_series_info& info) {
   return true;
 }
 
-// Notes where steps are missing between those that a reader was given.
+// Notes where steps are missing between those that a reader was given. After a restart they may begin anew.
 class Gaps {
  public:
   explicit Gaps(std::int64_t every) : every_(every) {}
-  void note(const couplet_series_batch& batch) {
+  // Returns false if a step is not above the one before it.
+  bool note(const couplet_series_batch& batch) {
+    if (batch.incarnation != incarnation_) {
+      incarnation_ = batch.incarnation;
+      before_ = -1;
+    }
+    bool ordered = true;
     for (std::uint64_t index = 0; index < batch.count; ++index) {
       const std::int64_t step = batch.steps[index];
+      ordered = ordered && step > before_;
       if (before_ >= 0 && step != before_ + every_ && count_++ < max_printed) {
         text_ += " " + std::to_string(before_ + every_) + "-" + std::to_string(step - every_);
       }
       before_ = step;
     }
+    return ordered;
   }
   void print() const {
     if (count_ > 0) {
@@ -150,6 +158,7 @@ class Gaps {
   static constexpr long max_printed = 20;
   std::int64_t every_;
   std::int64_t before_ = -1;
+  std::uint64_t incarnation_ = 0;
   long count_ = 0;
   std::string text_;
 };
@@ -212,11 +221,10 @@ void read(couplet_universe* universe, const Wishes& wishes) {
     if (status != COUPLET_OK) {
       break;
     }
-    if (!whole(batch, info)) {
+    if (!whole(batch, info) || !gaps.note(batch)) {
       say("WRONG");
       std::_Exit(3);
     }
-    gaps.note(batch);
     auto counts = sized<couplet_series_statistics>();
     demand("count", couplet_series_get_statistics(series, &counts));
     holds =
