@@ -17,7 +17,7 @@ std::vector<std::uint64_t> resident_bytes_of(const std::string& file) {
   std::ifstream maps("/proc/self/smaps");
   bool inside = false;
   for (std::string line; std::getline(maps, line);) {
-    if (line.find("/") != std::string::npos) {
+    if (line.find('/') != std::string::npos) {
       inside = line.find("/" + file) != std::string::npos;
     }
     std::istringstream words(line);

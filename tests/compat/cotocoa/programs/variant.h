@@ -17,12 +17,13 @@
 #define MOST_STEPS 4096
 
 static int method, steps, group_size, late, rank;
-static int start[2], end[2], grid_requester[2] = {2, 1}, grid_worker[2], total[2] = {ROWS, COLUMNS};
+static int start[2], end[2];
+int grid_requester[2] = {2, 1}, grid_worker[2], total[2] = {ROWS, COLUMNS};
 static double doubles[ROWS * COLUMNS];
 static int ints[ROWS * COLUMNS];
-/* Large enough for all steps that may be read at once. */
-static double double_steps[MOST_STEPS * ROWS * COLUMNS];
-static int int_steps[MOST_STEPS * ROWS * COLUMNS];
+/* Large enough for all steps that may be read at once. Not each variant uses them. */
+double double_steps[MOST_STEPS * ROWS * COLUMNS];
+int int_steps[MOST_STEPS * ROWS * COLUMNS];
 
 /* These are the functions of the variant. */
 static void requester_init(void);
