@@ -166,6 +166,9 @@ void Channel::release_lanes() noexcept {
     }
   }
   sender_.remove_lost_lanes();
+  if (told_) {
+    reorder_ = {};  // this object stays, see ChannelTable
+  }
   lanes_changed();
 }
 

@@ -72,6 +72,9 @@ LaneSlot& Sender::add_lane(link::Lane& lane, LaneStage stage, bool session) {
 
 void Sender::remove_lost_lanes() noexcept {
   std::erase_if(slots_, [](const auto& slot) { return slot->stage == LaneStage::lost; });
+  if (closed_ && slots_.empty()) {
+    rest_copy_.reset();
+  }
 }
 
 void Sender::give_up(LaneSlot& slot, LaneStage stage) noexcept {

@@ -72,6 +72,9 @@ UcxTransport::~UcxTransport() {
   for (const auto& meeting : meetings_) {
     unwatch(*meeting);
   }
+  for (const Earlier& earlier : earlier_) {
+    host_.unwatch(earlier.worker->descriptor());
+  }
   if (worker_) {
     host_.unwatch(worker_->descriptor());
   }
@@ -163,24 +166,61 @@ void UcxTransport::take(const Offer& offer, const channel::HandshakePeer& peer, 
   meetings_.push_back(std::move(meeting));
 }
 
+// ---- workers --------------------------------------------------------------------------------------------------------
+
+// If no other worker can be opened now, the present one goes on.
+void UcxTransport::renew_worker() {
+  if (worker_->unused_endpoints() < options_.max_unused_endpoints) {
+    return;
+  }
+  auto next = link::UcxWorker::open(worker_->options());
+  if (!next.ok()) {
+    return;
+  }
+  earlier_.reserve(earlier_.size() + 1);
+  if (host_.watch(*this, (*next)->descriptor(), false).ok()) {
+    earlier_.push_back({.worker = std::exchange(worker_, std::move(*next)), .ending = {}});
+  }
+}
+
+// A lane, a meeting and an exchange own the worker that they use.
+void UcxTransport::end_earlier(std::uint64_t now_ns) {
+  std::erase_if(earlier_, [&](Earlier& earlier) {
+    if (earlier.worker.use_count() > 1) {
+      return false;
+    }
+    earlier.ending.look(now_ns);
+    if (!earlier.worker->prepare_end() && earlier.ending.total_ns() < earlier.worker->options().max_ending_ns) {
+      return false;
+    }
+    host_.unwatch(earlier.worker->descriptor());
+    return true;
+  });
+}
+
 // ---- meetings -------------------------------------------------------------------------------------------------------
 
 Status UcxTransport::meet(Meeting& meeting, const channel::HandshakePeer& peer, os::Descriptor socket) {
   if (!peer.same_byte_order) {
     return fail(Code::unsupported, "UCX does not connect systems with different byte orders");
   }
+  renew_worker();
   COUPLET_TRY_VALUE(meeting.meeting, link::UcxMeeting::open(worker_, std::move(socket), session_keys(peer)));
   return {};
 }
 
 int UcxTransport::poll(std::uint64_t now_ns) {
   int work = worker_ ? static_cast<int>(worker_->progress()) : 0;
-  if (meetings_.empty()) {
+  for (const Earlier& earlier : earlier_) {
+    work += static_cast<int>(earlier.worker->progress());
+  }
+  if (meetings_.empty() && earlier_.empty()) {
     return work;
   }
   if (now_ns == 0) {
     now_ns = os::now_ns();
   }
+  end_earlier(now_ns);
   for (std::size_t index = 0; index < meetings_.size(); ++index) {  // more may be added meanwhile
     Meeting& meeting = *meetings_[index];
     if (!meeting.over && !drive(meeting, now_ns)) {
@@ -198,7 +238,9 @@ void UcxTransport::tick(std::uint64_t now_ns) {
 
 // Asking UCX to wake this process is the second look before it sleeps.
 bool UcxTransport::ready() const {
-  return worker_ && !worker_->may_sleep();
+  return (worker_ && !worker_->may_sleep()) ||
+         std::any_of(earlier_.begin(), earlier_.end(),
+                     [](const Earlier& earlier) { return !earlier.worker->may_sleep(); });
 }
 
 bool UcxTransport::drive(Meeting& meeting, std::uint64_t now_ns) {

@@ -6,11 +6,13 @@
 // Tests: tests/conformance/connecting, tests/universe/test_ucx_link.py.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/retry.hpp"
 #include "base/status.hpp"
 #include "channel/handshake.hpp"
 #include "link/transport.hpp"
@@ -22,6 +24,9 @@ namespace couplet::runtime {
 struct UcxTransportOptions {
   // The limit for one dial, until there is a lane.
   std::uint64_t max_connecting_ns = 5'000'000'000;
+  // When the worker has so many endpoints that nothing uses, the next meeting takes place at a new worker. UCX keeps
+  // some megabytes for each peer that has ended, as long as the worker that has met it.
+  std::size_t max_unused_endpoints = 4;
 };
 
 class UcxTransport final : public link::Transport, public TcpGuests {
@@ -47,8 +52,10 @@ class UcxTransport final : public link::Transport, public TcpGuests {
   [[nodiscard]] Status consider(const link::Offer& offer) override;
   void take(const link::Offer& offer, const channel::HandshakePeer& peer, os::Descriptor socket) override;
 
-  // Returns nullptr if there is none.
+  // Returns the worker of the next meeting, or nullptr if there is none.
   [[nodiscard]] const std::shared_ptr<link::UcxWorker>& worker() const noexcept { return worker_; }
+  // Returns how many workers there are: that one, and earlier ones, whose lanes still work.
+  [[nodiscard]] std::size_t worker_count() const noexcept { return earlier_.size() + (worker_ ? 1 : 0); }
 
  private:
   // A dial of this process, or a guest, until there is a lane.
@@ -56,6 +63,14 @@ class UcxTransport final : public link::Transport, public TcpGuests {
   UcxTransport(link::TransportHost& host, std::shared_ptr<link::UcxWorker> worker, Status unavailable,
                const channel::Secret& secret, const channel::HandshakeSelf& self, const os::Endpoint& listens_at,
                const UcxTransportOptions& options);
+
+  // A worker that meets nobody any longer. It ends when nothing uses it.
+  struct Earlier {
+    std::shared_ptr<link::UcxWorker> worker;
+    LookedTime ending;
+  };
+  void renew_worker();
+  void end_earlier(std::uint64_t now_ns);
 
   // Returns false if the meeting has ended, with or without success.
   bool drive(Meeting& meeting, std::uint64_t now_ns);
@@ -70,6 +85,7 @@ class UcxTransport final : public link::Transport, public TcpGuests {
 
   link::TransportHost& host_;
   std::shared_ptr<link::UcxWorker> worker_;
+  std::vector<Earlier> earlier_;
   Status unavailable_;  // why there is no worker
   channel::Secret secret_;
   channel::HandshakeSelf self_;

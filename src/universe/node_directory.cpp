@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdlib>
 #include <optional>
 #include <set>
@@ -27,8 +29,10 @@ constexpr const char* byte_order_suffix = std::endian::native == std::endian::bi
 // How long leaving waits for others to release the lock of the base.
 constexpr std::uint64_t max_tidy_wait_ns = 5'000'000'000;
 
+constexpr std::string_view keeper_prefix = "keeper-";
+
 bool lockable(const std::string& name) {
-  return name.starts_with("page-") || name.starts_with("keeper-");
+  return name.starts_with("page-") || name.starts_with(keeper_prefix);
 }
 
 // Does any process hold a lock in this directory? Also returns true if that cannot be found out.
@@ -144,6 +148,29 @@ CleanReport clean_locked(const std::string& base, bool dry_run, const Caller& ca
   return report;
 }
 
+// Removes the keepers of processes that were killed. The caller holds the lock of the base, so none is being made. The
+// lock of each is looked at only if this system knows no process with the number in its name.
+void remove_dead_keepers(const std::string& directory) {
+  const auto names = os::list_directory(directory);
+  for (std::size_t index = 0; names.ok() && index < names->size(); ++index) {
+    const std::string_view name = (*names)[index];
+    if (!name.starts_with(keeper_prefix)) {
+      continue;
+    }
+    pid_t process = 0;
+    const auto number = name.substr(keeper_prefix.size());
+    const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), process);
+    if (error != std::errc() || process <= 0 || ::kill(process, 0) == 0 || errno != ESRCH) {
+      continue;
+    }
+    const auto path = fmt::format("{}/{}", directory, name);
+    const auto probe = os::LockProbe::open(path);
+    if (probe.ok() && !(*probe)->held()) {
+      static_cast<void>(os::remove_file(path));
+    }
+  }
+}
+
 // Returns the facts of the node directory of this run, or writes new ones into a directory that is empty. Returns
 // exists if the directory has other contents.
 Result<NodeFacts> facts_for(const std::string& path, std::uint64_t run_id, const std::string& name) {
@@ -194,6 +221,7 @@ Result<std::unique_ptr<NodeDirectory>> NodeDirectory::enter(const std::string& b
     COUPLET_TRY(os::make_private_directory(path));
     COUPLET_TRY_VALUE(facts, facts_for(path, run_id, name));
   }
+  remove_dead_keepers(path);
   auto keeper_path = new_keeper_path(path);
   COUPLET_TRY_VALUE(auto keeper, os::LifeLock::take(keeper_path));
   return std::unique_ptr<NodeDirectory>(

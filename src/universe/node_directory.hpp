@@ -20,10 +20,10 @@ namespace couplet::universe {
 
 class NodeDirectory {
  public:
-  // Enters the directory of the run. Makes base and directory if they do not exist, and holds a keeper's lock until the
-  // end. base: os::run_directory(). name: COUPLET_NODE, if several "nodes" are on one host. Errors: system, if another
-  // user owns or can read the base; exists, if something else has the directory's name; timeout or interrupted, if
-  // another process holds the lock of the base.
+  // Enters the directory of the run. Makes base and directory if they do not exist, removes the keepers of processes
+  // that were killed, and holds a keeper's lock until the end. base: os::run_directory(). name: COUPLET_NODE, if
+  // several "nodes" are on one host. Errors: system, if another user owns or can read the base; exists, if something
+  // else has the directory's name; timeout or interrupted, if another process holds the lock of the base.
   static Result<std::unique_ptr<NodeDirectory>> enter(const std::string& base, std::uint64_t run_id,
                                                       const std::string& name, const LockWait& wait);
   // Removes the keeper, and every dead directory, including this one if no other process is in it. Does nothing in a

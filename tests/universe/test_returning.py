@@ -6,9 +6,11 @@ import os
 import subprocess
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from launching import BUILD, WATCHDOG_S, World, read_line
+from needs import require_ucx
 
 LIVES = int(os.environ.get("COUPLET_LIVES", "12"))
 PLACES = {"shm": {}, "tcp": {"COUPLET_NODE": "elsewhere"}}
@@ -57,6 +59,51 @@ def test_a_guest_that_comes_again_while_the_host_computes(
             guest.wait(WATCHDOG_S)
     for each in (host, guest):
         assert world.finish(each).check().output == "done\n"
+
+
+# Links over which the lives of a guest are counted, and what each needs.
+COUNTED = {
+    "shm": {},
+    "tcp": {"COUPLET_LINKS": "self,tcp"},
+    "file": {"COUPLET_LINKS": "self,file"},
+    "ucx": {"COUPLET_LINKS": "self,ucx", "COUPLET_UCX_TLS": "posix,cma"},
+}
+
+
+@pytest.mark.parametrize("link", COUNTED)
+def test_the_lives_of_a_guest_leave_nothing_behind(make_world: Callable[..., World], tmp_path: Path, link: str) -> None:
+    """The host has as many descriptors and mappings after many lives as after a few, and there are as many files."""
+    if link == "ucx":
+        require_ucx()
+    shared = tmp_path / "shared"
+    shared.mkdir(mode=0o700)
+    extra = {**COUNTED[link], "COUPLET_FILE_DIRECTORY": str(shared)}
+    world = make_world("host:1,guest:1")
+    program = str(BUILD / "tests" / "programs" / "come_again")
+    host = world.start([program, "host", str(LIVES)], **extra)
+    seen: list[dict[str, int]] = []
+    for life in range(LIVES):
+        guest = world.start([program, "guest", str(life), str(LIVES)], **extra)
+        if life < LIVES - 1:
+            for each in (host, guest):
+                line = read_line(each)
+                assert line == f"life {life}\n", f"{each.args[1]}: {line}"
+            process = Path(f"/proc/{host.pid}")
+            seen.append(
+                {
+                    "descriptors": len(list((process / "fd").iterdir())),
+                    "mappings": len((process / "maps").read_text().splitlines()),
+                    "files": len(list(world.run_directory.rglob("*"))) + len(list(shared.rglob("*"))),
+                }
+            )
+            guest.kill()
+            guest.wait(WATCHDOG_S)
+    for each in (host, guest):
+        assert world.finish(each).check().output == "done\n"
+    half = len(seen) // 2  # what goes up and down, does so at least once in it
+    for what in seen[0]:
+        counts = [each[what] for each in seen]
+        assert max(counts[half:]) <= max(counts[:half]) + 2, f"{what} over {link}: {counts}"
 
 
 def tell(process: subprocess.Popen[str]) -> None:

@@ -182,3 +182,30 @@ def test_a_waiting_process_sleeps(make_world: MakeWorld) -> None:
     second.get("universe.group.Send(np.arange(4), 0, timeout=20)")
     assert first.hear().startswith("is ")
     first.leave(second)
+
+
+def test_a_neighbour_that_stays_does_not_notice_the_lives_of_another_one(make_world: MakeWorld) -> None:
+    """The first process takes new workers of UCX meanwhile, and is still woken by what comes to the old one."""
+    extra = {"COUPLET_LINKS": "self,ucx", "COUPLET_UCX_TLS": MEMORY}
+    world = make_world("guest:2,again:1")
+    first, second = (Guest(world, "guest", rank, 2, **extra) for rank in (0, 1))
+    lives = 14
+    mappings = []
+    for life in range(lives):
+        again = Guest(world, "again", 0, 1, **extra)
+        for guest in (first, second, again) if life == 0 else (again,):
+            guest.ready()
+            guest.get("found = np.zeros(4, 'i8')")
+        first.say("universe.group.Recv(found, 2, timeout=20)")
+        again.get("universe.group.Send(np.arange(4), 0, timeout=20)")
+        answer = first.hear()
+        assert answer.startswith("is "), answer
+        exchange(first, second)
+        mappings.append(Path(f"/proc/{first.process.pid}/maps").read_text().count("ucx_shm_posix"))
+        if life < lives - 1:
+            again.process.kill()
+            again.process.wait()
+            first.say("universe.group.Recv(found, 2, timeout=100)")
+            assert first.hear().startswith("error COUPLET_ERROR_PEER_LOST ")
+    assert max(mappings[lives // 2 :]) <= max(mappings[: lives // 2]) + 4, mappings
+    first.leave(second, again)

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
 #include "link/file/file_connection.hpp"
@@ -112,6 +113,43 @@ void remove_dead_run(const std::string& run) {
   static_cast<void>(::rmdir(run.c_str()));
 }
 
+struct Life {
+  std::uint32_t process = 0;
+  std::uint32_t incarnation = 0;
+};
+
+// Returns what the name of an inbox says, if it is "<number of the process>-<incarnation>".
+std::optional<Life> life_of(std::string_view name) {
+  Life life;
+  const char* const end = name.data() + name.size();
+  const auto process = std::from_chars(name.data(), end, life.process);
+  if (process.ec != std::errc() || process.ptr == end || *process.ptr != '-') {
+    return std::nullopt;
+  }
+  const auto incarnation = std::from_chars(process.ptr + 1, end, life.incarnation);
+  return incarnation.ec == std::errc() && incarnation.ptr == end ? std::optional(life) : std::nullopt;
+}
+
+// Removes the inboxes of earlier lives of this process that were killed, if nobody has a connection in them. That of
+// the life before this one stays: it proves to others that this life is over.
+void remove_earlier_lives(const FileAddress& own) {
+  const auto own_life = life_of(own.name);
+  const std::string run = fmt::format("{}/{}", own.directory, run_name(own.run_id));
+  const auto names = os::list_directory(run);
+  for (std::size_t index = 0; own_life && names.ok() && index < names->size(); ++index) {
+    const auto life = life_of((*names)[index]);
+    if (!life || life->process != own_life->process || life->incarnation + 1 >= own_life->incarnation) {
+      continue;
+    }
+    const std::string inbox = fmt::format("{}/{}", run, (*names)[index]);
+    if (calls_in(inbox).empty() && owner_of(inbox + "/beat") == Owner::has_died) {
+      if (const auto lock = os::LifeLock::take(inbox + "/beat"); lock.ok()) {
+        static_cast<void>(os::remove_directory(inbox));
+      }
+    }
+  }
+}
+
 // Is a process of this run proven to live? It may have been stopped for days.
 bool is_inhabited(const std::string& run) {
   const auto inboxes = os::list_directory(run);
@@ -190,6 +228,7 @@ Result<std::unique_ptr<FileInbox>> FileInbox::open(const FileAddress& address, c
     }
   }
   remove_stale_runs(address);
+  remove_earlier_lives(address);
   return inbox;
 }
 

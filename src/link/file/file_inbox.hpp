@@ -2,7 +2,8 @@
 // the heartbeat of its owner and the directories of the connections that others make. runtime and universe use it.
 // Invariants: directories have mode 0700 and belong to this user; an inbox with a heartbeat file is open; what a run
 // has left is removed only if locks prove that all its processes have died, or if its heartbeats are older than
-// max_stale_ns by the clock of the file server.
+// max_stale_ns by the clock of the file server; an inbox alone, only if a lock proves that its owner has died and a
+// later life of the same process has followed twice.
 // Format: docs/formats/file.md. Tests: tests/unit/link/file_link_test.cpp.
 #pragma once
 
@@ -45,9 +46,9 @@ inline constexpr std::uint64_t max_stale_ns = 24ULL * 3600 * 1'000'000'000;
 
 class FileInbox {
  public:
-  // Makes the inbox, starts its heartbeat, and removes what other runs have left. Returns config if the directory is
-  // not an absolute path; exists if another process has this inbox; no_space; and system, which says what is wrong with
-  // the directory.
+  // Makes the inbox, starts its heartbeat, and removes what other runs, and earlier lives of this process, have left.
+  // Returns config if the directory is not an absolute path; exists if another process has this inbox; no_space; and
+  // system, which says what is wrong with the directory.
   static Result<std::unique_ptr<FileInbox>> open(const FileAddress& address, const FileOptions& options);
   // Closes it: ends the connections that were not taken, and removes what nobody needs.
   ~FileInbox();

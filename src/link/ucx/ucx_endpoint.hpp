@@ -1,7 +1,8 @@
 // An endpoint of UCX: the way from this worker to that of one peer, for all lanes and targets of that peer. UCX takes
 // the n-th endpoint that one worker makes for another one, and the n-th in the other direction, for two ends of one
 // connection, and drops long messages that come for an end that is closed. Therefore an endpoint stays open until it
-// fails, or the worker ends, which closes it. Only files of this folder include this one.
+// fails, or the worker ends, which closes it: see UcxWorker::unused_endpoints(). Only files of this folder include this
+// one.
 #pragma once
 
 #include <cstddef>
@@ -43,6 +44,7 @@ class UcxEndpoint {
   void release() noexcept;
   // Does the same for a peer that is known to be gone: the end of the worker does not wait for what is not sent.
   void leave() noexcept;
+  [[nodiscard]] bool is_used() const noexcept { return user_count_ != 0; }
   // Is this the way to a worker with that address, and does it work?
   [[nodiscard]] bool leads_to(std::string_view address) const noexcept {
     return state_ == State::open && failure_.ok() && address_ == address;

@@ -243,9 +243,6 @@ UcxWorker::~UcxWorker() {
   }
   UcxCore& core = *core_;
   if (core.worker != nullptr) {
-    for (const auto& endpoint : core.endpoints) {
-      endpoint->close();
-    }
     end_within(core.options.max_ending_ns);
     core.ucp.ucp_worker_destroy(core.worker);
     core.endpoints.clear();  // UCX has had their addresses until here
@@ -261,19 +258,30 @@ UcxWorker::~UcxWorker() {
 // Sleeps while UCX has nothing to do.
 void UcxWorker::end_within(std::uint64_t time_ns) noexcept {
   const std::uint64_t until_ns = os::now_ns() + time_ns;
-  while (true) {
-    while (progress() > 0) {
-    }
-    const bool any = std::any_of(core_->endpoints.begin(), core_->endpoints.end(),
-                                 [](const auto& endpoint) { return endpoint->is_awaited(); });
-    if (!any || os::now_ns() >= until_ns) {
-      return;
-    }
+  while (!prepare_end() && os::now_ns() < until_ns) {
     if (may_sleep()) {
       pollfd event{.fd = core_->descriptor, .events = POLLIN, .revents = 0};
       static_cast<void>(::poll(&event, 1, longest_look_ms));
     }
   }
+}
+
+std::size_t UcxWorker::unused_endpoints() const noexcept {
+  return static_cast<std::size_t>(std::count_if(core_->endpoints.begin(), core_->endpoints.end(),
+                                                [](const auto& endpoint) { return !endpoint->is_used(); }));
+}
+
+bool UcxWorker::prepare_end() noexcept {
+  if (!mine()) {
+    return true;  // the destructor calls nothing of UCX
+  }
+  for (const auto& endpoint : core_->endpoints) {
+    endpoint->close();
+  }
+  while (progress() > 0) {
+  }
+  return std::none_of(core_->endpoints.begin(), core_->endpoints.end(),
+                      [](const auto& endpoint) { return endpoint->is_awaited(); });
 }
 
 const UcxOptions& UcxWorker::options() const noexcept {

@@ -62,6 +62,13 @@ class UcxWorker {
   [[nodiscard]] bool may_sleep() noexcept;
   // Keeps what UCX may still use until the worker has ended. Throws std::bad_alloc.
   void keep(std::shared_ptr<void> used);
+  // Returns how many endpoints no lane and no target of puts uses: those to peers that have ended, for the most part.
+  // UCX 1.13 gives the memory of such a peer back only when the worker ends, so a process whose peers come and go takes
+  // a new worker now and then.
+  [[nodiscard]] std::size_t unused_endpoints() const noexcept;
+  // Closes all endpoints, and returns true when the destructor would not wait. REQUIRES: nothing uses the worker any
+  // longer. Call progress(), and this again, until then.
+  [[nodiscard]] bool prepare_end() noexcept;
   // Returns false in a forked child.
   [[nodiscard]] bool mine() const noexcept;
   // For this folder.

@@ -238,6 +238,25 @@ TEST(UcxLink, ALongFrameArrivesAfterAMeetingThatOneSideHasGivenUp) {
   }
 }
 
+// UCX keeps what leads to a peer that has ended, so the worker counts it, and can end without a wait.
+TEST(UcxLink, AWorkerCountsTheEndpointsThatNothingUses) {
+  if (const Status is_there = test::ucx_is_there(); !is_there.ok()) {
+    GTEST_SKIP() << is_there.text();
+  }
+  constexpr std::size_t lives = 3;
+  const auto survivor = link::UcxWorker::open(test::ucx_over(test::ucx_memory)).value();
+  for (std::size_t life = 0; life < lives; ++life) {
+    EXPECT_EQ(survivor->unused_endpoints(), life);
+    auto workers = std::make_unique<UcxPair>();
+    workers->workers[0] = survivor;
+    workers->workers[1] = link::UcxWorker::open(test::ucx_over(test::ucx_memory)).value();
+    const auto pair = connect(std::move(workers));
+    EXPECT_EQ(survivor->unused_endpoints(), life) << "the new one is in use";
+  }
+  EXPECT_EQ(survivor->unused_endpoints(), lives);
+  EXPECT_TRUE(test::eventually([&] { return survivor->prepare_end(); }));
+}
+
 TEST(UcxLink, OptionsWithoutSenseAreRefused) {
   link::UcxOptions options;
   options.max_unread_bytes = 1000;

@@ -2,6 +2,7 @@
 #include "channel/table.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <deque>
 #include <map>
@@ -138,6 +139,28 @@ TEST(ChannelTable, a_peer_that_comes_again_gets_a_new_channel) {
   int count = 0;
   zero.table.for_each([&](Channel&) { ++count; });
   EXPECT_EQ(count, 2);
+}
+
+// A peer may return many times, and each of its lives leaves a channel.
+TEST(ChannelTable, a_forgotten_channel_keeps_little_memory) {
+  World world(2);
+  const auto live = [&world](int count) {
+    for (int life = 0; life < count; ++life) {
+      ASSERT_TRUE(world.members[0].table.find_or_open(1).ok());
+      world.run();
+      for (const PeerId id : {0U, 1U}) {
+        world.members[id].table.forget(1 - id, couplet::fail(Code::peer_lost, "rank {} was started again", 1 - id));
+      }
+      world.run();
+    }
+  };
+  live(10);
+  const std::size_t before = ::mallinfo2().uordblks;  // 0 under a sanitizer, which has a heap of its own
+  constexpr int lives = 100;
+  live(lives);
+  const std::size_t after = ::mallinfo2().uordblks;
+  constexpr std::size_t most_bytes = 16'384;  // for the two ends of one life
+  EXPECT_LT(after, before + lives * most_bytes);
 }
 
 TEST(ChannelTable, shut_ends_all_in_good_order) {

@@ -318,6 +318,27 @@ TEST(FileInbox, IsPrivateAndLeavesNothing) {
   EXPECT_EQ(os::list_directory(address.directory).value(), std::vector<std::string>());
 }
 
+// A process that is killed and started again many times. Other processes may need the proof that a life is over.
+TEST(FileInbox, ManyLivesOfAProcessLeaveOneInbox) {
+  test::TemporaryDirectory directory;
+  const std::string shared = directory / "shared";
+  for (const char* const name : {"2-1", "3-1", "3-2", "3-3", "3-4"}) {
+    const FileAddress address{shared, 0x4711, name};
+    test::Child owner([&address] {
+      const auto inbox = FileInbox::open(address, {});
+      while (inbox.ok()) {
+        ::pause();
+      }
+      return 1;
+    });
+    FileBeatWatch watch(address.beat_path(), 1);
+    ASSERT_TRUE(eventually([&] { return watch.beats_within(1'000'000); }));
+  }
+  const auto last = FileInbox::open({shared, 0x4711, "3-5"}, {}).value();
+  EXPECT_THAT(os::list_directory(shared + "/run-0000000000004711").value(),
+              testing::UnorderedElementsAre("2-1", "3-4", "3-5"));
+}
+
 TEST(FileInbox, ADirectoryThatOthersMayEnterIsRefused) {
   test::TemporaryDirectory directory;
   ASSERT_EQ(::mkdir((directory / "open").c_str(), 0755), 0);

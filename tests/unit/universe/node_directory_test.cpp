@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <filesystem>
@@ -151,6 +152,22 @@ std::string make_node(const std::string& base, const std::string& name, const st
 
 // Fault: what proved that a process alone on its node had died was removed by the hub that was started again, and by
 // the process that was started in its place.
+// A program that is killed and started again, many times.
+TEST_F(NodeDirectoryTest, TheNextJoinRemovesTheKeepersOfTheDead) {
+  const auto survivor = enter(base_, 5, "");
+  ASSERT_TRUE(survivor.ok());
+  const auto count_keepers = [&survivor] {
+    const auto names = *os::list_directory((*survivor)->path());
+    return std::count_if(names.begin(), names.end(), [](const auto& name) { return name.starts_with("keeper-"); });
+  };
+  for (int life = 0; life < 5; ++life) {
+    EXPECT_EQ(crashed_run(5), (*survivor)->path());
+    EXPECT_EQ(count_keepers(), 2) << "life " << life;  // that of the dead one is removed by the next one
+  }
+  const auto second = enter(base_, 5, "");
+  EXPECT_EQ(count_keepers(), 2);
+}
+
 TEST_F(NodeDirectoryTest, ADirectoryOfTheDeadIsKeptWhileItsRunLives) {
   const auto dead = crashed_run(0xabc);
   auto restarted = enter(base_, 0xabc, "other");

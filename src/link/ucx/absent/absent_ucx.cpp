@@ -20,6 +20,10 @@ Result<std::shared_ptr<UcxWorker>> UcxWorker::open(const UcxOptions& /*options*/
   return absent();
 }
 UcxWorker::~UcxWorker() = default;
+const UcxOptions& UcxWorker::options() const noexcept {
+  static const UcxOptions none;
+  return none;
+}
 std::string_view UcxWorker::address() const noexcept {
   return {};
 }
@@ -33,6 +37,15 @@ unsigned UcxWorker::progress() noexcept {
   return 0;
 }
 bool UcxWorker::may_sleep() noexcept {
+  return true;
+}
+std::size_t UcxWorker::unused_endpoints() const noexcept {
+  return 0;
+}
+bool UcxWorker::prepare_end() noexcept {
+  return true;
+}
+bool UcxWorker::mine() const noexcept {
   return true;
 }
 void UcxWorker::keep(std::shared_ptr<void> /*used*/) {}
