@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "channel/progress.hpp"
 #include "os/clock.hpp"
 
 namespace couplet::connections {
@@ -472,8 +473,8 @@ bool Connections::still_sends(channel::PeerId id) {
   while (channel->state() == ChannelState::open && channel->poll(64) > 0) {
   }
   Silence& silence = leaving_[id];
-  if (silence.frames_received != channel->frames_received()) {
-    silence = {.frames_received = channel->frames_received(), .waited = {}};
+  if (const std::uint64_t arrived = arrived_from_peer(*channel); silence.arrived != arrived) {
+    silence = {.arrived = arrived, .waited = {}};
   }
   silence.waited.look(os::now_ns());
   const bool goes_on = channel->state() == ChannelState::open && silence.waited.total_ns() < max_silence_ns;
@@ -490,7 +491,13 @@ void Connections::lost(channel::PeerId peer, const Status& why) {
   table_.fail(peer, why);
 }
 
-void Connections::shut(std::uint64_t deadline_ns) {
+void Connections::shut(std::uint64_t limit_ns, const std::function<void(engine::PeerPatience&)>& first) {
+  engine::PeerPatience patience(limit_ns, [this] {
+    std::uint64_t sum = 0;
+    table_.for_each([&sum](const channel::Channel& channel) { sum += taken_by_peer(channel); });
+    return sum;
+  });
+  first(patience);
   for (const auto& [peer, silence] : std::exchange(leaving_, {})) {
     table_.fail(peer, fail(Code::peer_lost, "{} has left", membership_.peer_name(peer)));
   }
@@ -509,7 +516,7 @@ void Connections::shut(std::uint64_t deadline_ns) {
     return any;
   };
   static_cast<void>(
-      engine_.wait([&] { return !under_way(); }, deadline_ns, [] { return "the last bytes to be taken"; }));
+      patience.wait(engine_, [&] { return !under_way(); }, [] { return "the last bytes to be taken"; }));
 }
 
 std::vector<ConnectionReport> Connections::report() const {

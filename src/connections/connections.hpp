@@ -25,6 +25,7 @@
 #include "connections/walk.hpp"
 #include "counters/counters.hpp"
 #include "engine/channel_sources.hpp"
+#include "engine/peer_patience.hpp"
 #include "universe/membership.hpp"
 
 namespace couplet::connections {
@@ -76,9 +77,10 @@ class Connections final : public channel::Channels, private channel::Connector, 
   [[nodiscard]] bool still_sends(channel::PeerId peer);
   // The membership says that the peer is gone. Delivers what the peer has sent, then fails its channel.
   void lost(channel::PeerId peer, const Status& why);
-  // Says goodbye on every channel, and waits until the peers have received what was sent, or can take it from shared
-  // memory later.
-  void shut(std::uint64_t deadline_ns);
+  // Calls `first`, which waits until what was sent has gone. Then says goodbye on every channel, and waits until the
+  // peers have received what was sent, or can take it from shared memory later. Both waits together end once no peer
+  // has taken anything for the limit.
+  void shut(std::uint64_t limit_ns, const std::function<void(engine::PeerPatience&)>& first);
   [[nodiscard]] std::vector<ConnectionReport> report() const;
 
  private:
@@ -95,7 +97,7 @@ class Connections final : public channel::Channels, private channel::Connector, 
   };
   // Since when nothing has come from a peer that has left.
   struct Silence {
-    std::uint64_t frames_received = 0;
+    std::uint64_t arrived = 0;
     LookedTime waited;
   };
   class Ticks final : public engine::Source {

@@ -23,6 +23,7 @@
 #include "channel/channels.hpp"
 #include "counters/counters.hpp"
 #include "engine/engine.hpp"
+#include "engine/peer_patience.hpp"
 #include "message/flow.hpp"
 #include "message/group.hpp"
 #include "message/pool.hpp"
@@ -171,8 +172,9 @@ class Messenger final : public channel::FrameHandler {
   void set_eager_bytes(std::uint64_t bytes, std::optional<channel::PeerId> peer = std::nullopt);
   [[nodiscard]] std::vector<PeerReport> report() const;
   // Waits until the peers have received everything that was sent; over a lane that cannot break, it is enough that the
-  // lane has taken it. At the deadline it is enough if the system has taken everything; otherwise returns timeout.
-  Status flush(std::uint64_t deadline_ns);
+  // lane has taken it. When `patience` has ended, it is enough if the system has taken everything; otherwise returns
+  // timeout.
+  Status flush(engine::PeerPatience& patience);
   // Returns the number of sends and receives that are not complete.
   [[nodiscard]] std::size_t pending() const noexcept { return pending_; }
   // Returns the bytes of the blocks that hold messages which no receive has asked for.

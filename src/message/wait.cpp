@@ -205,9 +205,9 @@ Status Messenger::waitany(std::span<Request*> requests, std::uint64_t deadline_n
   return collect(&requests[found], message);
 }
 
-// A peer that computes does not acknowledge. So after the deadline it is enough if the system has everything, since the
-// system delivers it even if this process has ended.
-Status Messenger::flush(std::uint64_t deadline_ns) {
+// A peer that computes does not acknowledge. So in the end it is enough if the system has everything, since the system
+// delivers it even if this process has ended.
+Status Messenger::flush(engine::PeerPatience& patience) {
   const auto none = [this](bool (channel::Channel::*still)() const noexcept) {
     bool found = false;
     for (const auto& flow : flows_) {
@@ -219,8 +219,7 @@ Status Messenger::flush(std::uint64_t deadline_ns) {
   };
   const auto flushed = [&none] { return none(&channel::Channel::sending); };
   if (flushed()) return {};
-  Status status = wait_until(
-      flushed, deadline_ns, [] { return std::string("what was sent to go"); }, false);
+  Status status = patience.wait(*engine_, flushed, [] { return std::string("what was sent to go"); });
   return status.code() == Code::timeout && none(&channel::Channel::queued) ? Status() : status;
 }
 

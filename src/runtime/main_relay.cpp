@@ -37,7 +37,8 @@ using namespace couplet;
 
 // exists: another relay serves the node. no_hub: it has not joined, since no hub answers.
 enum Exit : int { exit_over = 0, exit_failed = 1, exit_usage = 2, exit_exists = 3, exit_no_hub = 4 };
-constexpr double leave_timeout_s = 5;
+constexpr double leave_timeout_s = 5;                       // for the hub
+constexpr std::uint64_t leave_patience_ns = 5'000'000'000;  // for peers that take nothing
 constexpr double rejoin_timeout_s = 10;
 constexpr std::uint64_t second_ns = 1'000'000'000;
 constexpr int most_quick_ends = 10;  // relays that ran for less than a second
@@ -162,9 +163,8 @@ Status serve(double join_timeout_s, bool hub_is_up, bool& joined) {
   };
   Status waited = engine.wait(over, os::never, [] { return "the end of the universe"; });
   engine.unwatch(stop.descriptor());
-  const auto deadline_ns = os::deadline_after(leave_timeout_s);
-  connections->shut(deadline_ns);
-  Status left = membership->leave(deadline_ns);
+  connections->shut(leave_patience_ns, [](engine::PeerPatience&) {});
+  Status left = membership->leave(os::deadline_after(leave_timeout_s));
   // Channels end before the objects that take their frames.
   connections.reset();
   return waited.ok() ? left : waited;

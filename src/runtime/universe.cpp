@@ -16,7 +16,8 @@
 namespace couplet::runtime {
 namespace {
 
-constexpr double leave_timeout_s = 5;
+constexpr double leave_timeout_s = 5;                       // for the hub
+constexpr std::uint64_t leave_patience_ns = 5'000'000'000;  // for peers that take nothing
 // How long leaving waits for a relay that this process has started and that has not joined yet.
 constexpr double relay_timeout_s = 10;
 constexpr int spin_rounds = 4000;
@@ -315,9 +316,9 @@ Status Universe::leave() {
                                     [] { return "the relay of this node to come"; }));
     relay_start_.reset();
   }
-  const auto deadline_ns = os::deadline_after(leave_timeout_s);
-  const Status flushed = messenger_->flush(deadline_ns);
-  connections_->shut(deadline_ns);
+  Status flushed;
+  connections_->shut(leave_patience_ns,
+                     [&](engine::PeerPatience& patience) { flushed = messenger_->flush(patience); });
   // This time counts from here, however long the peers have taken.
   const Status left = member_->leave(os::deadline_after(leave_timeout_s));
   if (!window_ended.ok()) {

@@ -64,10 +64,10 @@ def test_a_member_that_leaves_after_its_part_of_a_collective_call(make_world: Ca
     root.leave(last)
 
 
-def make_slow(hosts: Namespaces) -> None:
-    """The first cable carries 1 MB/s in each direction. Skips aloud if that cannot be had."""
+def make_slow(hosts: Namespaces, rate: str = "8mbit") -> None:
+    """The first cable carries that many bits a second in each direction. Skips aloud if that cannot be had."""
     for side in hosts.keepers:
-        shape = "tc qdisc add dev cable0 root tbf rate 8mbit burst 16kb limit 200kb"
+        shape = f"tc qdisc add dev cable0 root tbf rate {rate} burst 16kb limit 200kb"
         try:
             hosts.run(side, *shape.split())
         except (OSError, subprocess.CalledProcessError) as error:
@@ -109,6 +109,25 @@ def test_what_is_on_a_slow_network_when_its_sender_leaves(make_world: Callable[.
         assert second.get(f"bool((found == {number}).all())") == "True"
     second.refused("universe.group.Recv(found, 0, timeout=100)", "PEER_LOST", "program 'guest' rank 0", "has left")
     second.leave()
+
+
+def test_leaving_goes_on_as_long_as_the_network_takes_something(
+    make_world: Callable[..., World], hosts: Namespaces
+) -> None:
+    """It needs 8 s, more than the peers have who take nothing. The hub is heard behind what was sent, so the receiver
+    does not know of the leaving when it gives credit, which the system of a process that has ended answers by a reset.
+    """
+    make_slow(hosts, "800kbit")
+    world = make_world("guest:2", address=ADDRESSES["left"][0], prefix=hosts.prefix("left"))
+    first, second = connected_guests(world, *({"prefix": hosts.prefix(side)} for side in ("left", "right")))
+    first.get("many = [universe.group.Isend(np.full(65_000, number, 'u1'), 1) for number in range(12)]")
+    second.get("found = np.zeros(65_000, 'u1')")
+    first.begin_to_leave()
+    for number in range(12):
+        second.get("universe.group.Recv(found, 0, timeout=100)")
+        assert second.get(f"bool((found == {number}).all())") == "True"
+    second.refused("universe.group.Recv(found, 0, timeout=100)", "PEER_LOST", "program 'guest' rank 0", "has left")
+    second.leave(first)
 
 
 def test_what_was_sent_arrives_if_the_first_call_of_the_receiver_is_a_send(make_world: Callable[..., World]) -> None:
