@@ -269,11 +269,6 @@ void Channel::shut() noexcept {
   want_poll();
 }
 
-void Channel::mute() noexcept {
-  lanes_shut_ = true;
-  sender_.close();
-}
-
 void Channel::ask_acknowledgement() noexcept {
   if (!sender_.retention().empty() && receipts_.ask(sender_.next_number())) {
     want_poll();

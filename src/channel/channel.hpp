@@ -160,7 +160,8 @@ class Channel final : private link::FrameReceiver {
   // sure that the peer has received everything, poll until state() is failed before you destroy the channel.
   void shut() noexcept;
   // The peer has ended, and what it sent before is still arriving. From now on nothing is sent, not even an
-  // acknowledgement: the peer's system would answer it by a reset, which destroys what is on its way.
+  // acknowledgement: the peer's system would answer it by a reset, which destroys what is on its way. Nor does silence
+  // end a lane: of several on a slow network, one may have nothing for long while the others have.
   void mute() noexcept;
   [[nodiscard]] bool shutting() const noexcept { return shutting_; }
   [[nodiscard]] const std::vector<std::unique_ptr<link::Lane>>& lanes() const noexcept { return lanes_; }

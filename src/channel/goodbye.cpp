@@ -3,6 +3,9 @@
 #include <span>
 #include <string>
 
+#include "channel/channel.hpp"
+#include "os/socket.hpp"
+
 namespace couplet::channel {
 
 void say_goodbye(LaneSlot& slot, const Goodbye& goodbye) {
@@ -26,6 +29,14 @@ void say_goodbye(LaneSlot& slot, const Goodbye& goodbye) {
   }
   Sender::fill_for(slot, header, reason, number, 0);
   static_cast<void>(slot.lane->push(header, reason, 0));
+}
+
+void Channel::mute() noexcept {
+  for (const auto& lane : lanes_) {
+    os::stop_probing(lane->descriptor());
+  }
+  lanes_shut_ = true;
+  sender_.close();
 }
 
 }  // namespace couplet::channel

@@ -353,6 +353,12 @@ void abort_on_close(const Descriptor& socket) noexcept {
   static_cast<void>(::setsockopt(socket.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort));
 }
 
+void stop_probing(int socket) noexcept {
+  const int off = 0;
+  static_cast<void>(::setsockopt(socket, SOL_SOCKET, SO_KEEPALIVE, &off, sizeof off));
+  static_cast<void>(::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &off, sizeof off));
+}
+
 std::uint32_t silent_ms(const Descriptor& socket) noexcept {
   // Probes of a full window that had no answer.
   constexpr std::uint8_t unanswered_probes = 3;

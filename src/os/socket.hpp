@@ -65,6 +65,8 @@ Result<std::size_t> receive_some(const Descriptor& socket, void* data, std::size
 // Lets the peer leave what is sent unread for as long as it likes: user_timeout_ms no longer applies. A system that is
 // gone is then found by silent_ms(), or by keepalive if nothing is on its way.
 void allow_unread(const Descriptor& socket) noexcept;
+// From now on, silence of the peer's system does not end the connection. Does nothing if this is no tcp socket.
+void stop_probing(int socket) noexcept;
 // Makes the connection end with a reset when it is closed, and not with an end in good order, which the system also
 // sends for a process that has ended.
 void abort_on_close(const Descriptor& socket) noexcept;

@@ -32,7 +32,7 @@ def check_clang_tidy(tree: Tree) -> list[str]:
     program = shutil.which("clang-tidy", path=str(Path(sys.executable).parent))
     if program is None:
         return ["tools/requirements.txt:1: clang-tidy is not beside Python in .venv (tools/bootstrap check)"]
-    database = tree.root / "build" / "release" / "compile_commands.json"
+    database = tree.root / "build" / "tidy" / "compile_commands.json"
     compiled = {os.path.relpath(entry["file"], tree.root) for entry in json.loads(database.read_text())}
 
     def job(path: Path) -> list[str]:
