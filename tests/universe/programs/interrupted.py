@@ -53,6 +53,7 @@ def interrupt(_left: NDArray[np.float64], _right: NDArray[np.float64]) -> NDArra
 
 def main(program: str, rank: str, size: str, mode: str, *words: str) -> None:
     with couplet.join(program, rank=int(rank), size=int(size)) as universe:
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until it can be caught
         print("ready", flush=True)
         if mode == "steps":
             created = run_steps(universe, int(words[0]))
@@ -61,6 +62,7 @@ def main(program: str, rank: str, size: str, mode: str, *words: str) -> None:
             return
         operation = universe.create_operation("interrupt", interrupt)
         try:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
             universe.group.allreduce(np.ones(2), op=operation)
         except KeyboardInterrupt:
             print("interrupted", flush=True)
