@@ -20,10 +20,13 @@ class PeerPatience {
   PeerPatience(std::uint64_t limit_ns, std::function<std::uint64_t()> taken);
 
   // Polls until done() is true. Returns ok; or timeout once nothing was taken for the limit, with a text that contains
-  // what(). For several waits one after the other, the limit counts once: what one has used up, the next does not have.
-  Status wait(Engine& engine, const std::function<bool()>& done, const std::function<std::string()>& what);
+  // what(); or memory. For several waits one after the other, the limit counts once: what one has used up, the next
+  // does not have.
+  Status wait(Engine& engine, const std::function<bool()>& done, const std::function<std::string()>& what) noexcept;
 
  private:
+  bool has_ended();
+
   std::uint64_t limit_ns_;
   std::function<std::uint64_t()> taken_;
   std::uint64_t seen_;
