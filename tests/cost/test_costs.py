@@ -347,3 +347,8 @@ def test_a_doubtful_file_does_not_replace_a_good_one_for_good(
     made.doubts = []
     save_measured(2, 2, "quiet", path)
     assert before.read_bytes() == good and "kept" not in capsys.readouterr().err
+    made.doubts = ["something else ran"]
+    before.unlink()
+    path.write_bytes(b"\xff is not UTF-8")  # what is no cost file is kept, too, and does not cost the measurement
+    save_measured(2, 2, "third", path)
+    assert before.read_bytes() == b"\xff is not UTF-8" and load_costs(path)["machine"]["name"] == "third"

@@ -312,6 +312,19 @@ def test_a_probe_that_is_missing_is_named(
     assert "couplet-probe-openmpi is not part of this installation" in result.stderr
 
 
+def test_a_launcher_may_print_what_is_not_utf_8(
+    couplet: Callable[..., Any], probes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lines").write_bytes(b"a warning of \xff\n" + LINES.encode())
+    invented = tmp_path / "mpiexec.openmpi"
+    invented.write_text(f"#!/bin/sh\nexec cat {tmp_path / 'lines'}\n")
+    invented.chmod(0o755)
+    monkeypatch.setattr("couplet.cli.launch.launcher_executable", lambda launcher: str(invented))
+    result = couplet("probe", "-o", tmp_path / "m.json")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads((tmp_path / "m.json").read_text())["cells"]
+
+
 def ranks_with(repetitions: int) -> list[int]:
     """The processes of couplet-probe that were started with so many repetitions."""
     found = []

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
@@ -65,27 +65,34 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .svg file.")]
 
 
+def say(*lines: str, file: TextIO | None = None) -> None:
+    """Prints lines (by default on standard output); names in them may have characters that a terminal may not have."""
+    from couplet.cost.tables import printable
+
+    for line in lines:
+        print(printable(line), file=file)
+
+
 @contextmanager
 def reported() -> Iterator[None]:
     """A mistake becomes a line and exit status 2, and a warning becomes a line; both on standard error."""
     from couplet.cost.errors import CostError, OtherMachineWarning
-    from couplet.cost.tables import printable
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", OtherMachineWarning)
         try:
             yield
         except CostError as error:
-            print(printable(f"couplet: {error}"), file=sys.stderr)
+            say(f"couplet: {error}", file=sys.stderr)
             raise typer.Exit(EXIT_MISTAKES) from error
         except OSError as error:  # such as a name that is too long, or a chain of links without an end
             if error.filename is None:
                 raise
-            print(printable(f"couplet: {error.filename}: {error.strerror}"), file=sys.stderr)
+            say(f"couplet: {error.filename}: {error.strerror}", file=sys.stderr)
             raise typer.Exit(EXIT_MISTAKES) from error
         finally:
             for warning in caught:
-                print(f"couplet: warning: {warning.message}", file=sys.stderr)
+                say(f"couplet: warning: {warning.message}", file=sys.stderr)
 
 
 def parse_bytes(text: str, option: str) -> int:
@@ -190,13 +197,6 @@ def _iterations(pattern: Pattern, domains: int, buffer_size: str | None, file_by
     return Iterations(parse_bytes(buffer_size, "--cb-buffer-size"), Fraction(file_bytes, domains))
 
 
-def _print(lines: list[str]) -> None:
-    from couplet.cost.tables import printable
-
-    if lines:
-        print("\n".join(printable(line) for line in lines))
-
-
 def _written_lines(*paths: Path | None) -> list[str]:
     return [f"written: {path}" for path in paths if path is not None]
 
@@ -270,9 +270,9 @@ def fit(
         if as_json:
             print(json.dumps(fitted.model.to_json(), indent=2))
         else:
-            _print(tables.fitted(fitted) + _written_lines(output, plot))
+            say(*tables.fitted(fitted), *_written_lines(output, plot))
         for text in (*fitted.model.doubts, *([ADVICE] if fitted.model.doubts else [])):
-            print(f"couplet: warning: {text}", file=sys.stderr)
+            say(f"couplet: warning: {text}", file=sys.stderr)
 
 
 def predict(
@@ -323,7 +323,7 @@ def predict(
             save(prediction_figure(predictions, f"{pattern.describe()}, model of {model.machine}"), plot)
         _show_predictions(_head(model, pattern, notes, kind, model_file), predictions, iterations, as_json)
         if not as_json:
-            _print(_written_lines(plot))
+            say(*_written_lines(plot))
 
 
 def _node_list(text: str) -> list[int]:
@@ -343,11 +343,11 @@ def _show_predictions(
     from couplet.cost.prediction import rank
 
     if not as_json:
-        _print(_head_lines(head))
+        say(*_head_lines(head))
         for one, parts in zip(predictions, iterations, strict=True):
-            _print(tables.prediction(one, parts))
+            say(*tables.prediction(one, parts))
         if len(predictions) > 1:
-            _print(tables.ranking(predictions))
+            say(*tables.ranking(predictions))
         return
     entries = []
     for one, parts in zip(predictions, iterations, strict=True):
@@ -419,6 +419,7 @@ def place(
         result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
         best = result.orders[order or result.chosen]
         notes += _notes_of_best(model, pattern, best, kind, given)
+        notes += _note_of_old_hints(pattern, write)
         names = None if listed is None else [listed[node].name for node in best.nodes]
         head = _head(model, pattern, notes, kind, model_file)
         if plot is not None or report is not None:
@@ -442,6 +443,13 @@ def _notes_of_best(model: Model, pattern: Pattern, best: Placement, kind: str | 
     aggregators = best.aggregators if pattern.uses_aggregators else None
     one = predict_one(model, pattern, best.node_set, aggregators, kind)
     return one.beyond_notes() + _hint_of_unit(given, one)
+
+
+def _note_of_old_hints(pattern: Pattern, write: Path | None) -> list[str]:
+    """A note if the folder has hints of another placement, which this one does not replace."""
+    if write is None or pattern.uses_aggregators or not (write / "romio.hints").exists():
+        return []
+    return [f"{write / 'romio.hints'} is of an earlier placement: a matrix or a record says nothing about aggregators"]
 
 
 def _check_place_outputs(inputs: list[_InputFile], write: Path | None, plot: Path | None, report: Path | None) -> None:
@@ -549,9 +557,8 @@ def _show_placement(
         content |= {} if parts is None else {"cells": [list(part) for part in parts]}
         print(json.dumps(content | {"written": [str(path) for path in written]}, indent=2))
         return
-    _print(_head_lines(head))
-    _print(_placement_lines(result, order, names))
+    say(*_head_lines(head))
+    say(*_placement_lines(result, order, names))
     for process, (start, stop) in enumerate(parts or ()):
-        print(f"process {process}: cells {start} to {stop}")
-    for path in written:
-        print(f"written: {path}")
+        say(f"process {process}: cells {start} to {stop}")
+    say(*_written_lines(*written))

@@ -31,14 +31,20 @@ def check_outputs(inputs: Named, outputs: Named) -> None:
 
 
 def check_written_folder(inputs: Named, folder: Path, names: Iterable[str]) -> None:
-    """Raises CostError if one of the files that ``--write`` makes in its folder is an input."""
+    """Raises CostError if one of the files that ``--write`` makes in its folder is an input, or cannot be written."""
+    from couplet.cost.documents import check_writable
     from couplet.cost.errors import CostError
+
+    if folder.exists() and not folder.is_dir():
+        raise CostError(f"--write {folder}: is a file, and a folder is needed; give another name")
 
     known = {_place(path): _read(name) for name, path in inputs if path is not None}
     for name in names:
         path = folder / name
         if _place(path) in known:
             raise CostError(f"--write {folder}: {path}: is {known[_place(path)]}; give another folder")
+        if folder.is_dir():
+            check_writable(path)
 
 
 def _place(path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from couplet.cli.cost import parse_bytes, reported
+from couplet.cli.cost import parse_bytes, reported, say
 from couplet.cli.interrupts import orderly_end, uninterrupted
 from couplet.cli.outputs import check_outputs
 
@@ -63,6 +63,7 @@ def probe(
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
     written: list[Path] = []
     with reported(), _told_if_interrupted(written), orderly_end():
+        from couplet.cli.probe_links import before_of
         from couplet.cost.documents import write_document, write_text
         from couplet.cost.measurement import Measurement
         from couplet.cost.probe import Collector, Setting
@@ -72,6 +73,7 @@ def probe(
         _check_machine(machine)
         place = _place(cost_file, repetitions) if save else None
         results = [("--output", output), ("--report", report)] * with_cells + [("--cost-file", place)]
+        results += [("--save", before_of(place))] if place is not None and place.exists() else []
         check_outputs([("--lines", lines), ("--node-file", node_file)], results)
         if with_cells:
             node_of_rank = _node_of_rank(nodes, node_file)
@@ -87,14 +89,14 @@ def probe(
             document = collector.measurement()
             write_document(output, document)
             written.append(output)
-            print(f"written: {output} ({len(collector.cells)} cells)")
+            say(f"written: {output} ({len(collector.cells)} cells)")
             _say_what_half_star_did(half_star, collector)
             measured = Measurement.from_json(document, str(output))
             if report is not None:
                 from couplet.cost.report import report as make_report
 
                 write_text(report, make_report(measured))
-                print(f"written: {report}")
+                say(f"written: {report}")
             _summarize(measured)
         if place is not None:
             from couplet.cli.probe_links import save as save_costs
@@ -107,9 +109,9 @@ def _summarize(measured: Measurement) -> None:
     from couplet.cost.tables import aligned, faster_order, loggp_rows
 
     for size in measured.message_sizes:
-        print(faster_order(measured, size))
+        say(faster_order(measured, size))
     if measured.loggp:
-        print("\n".join(aligned(loggp_rows(measured.loggp), indent="")))
+        say(*aligned(loggp_rows(measured.loggp), indent=""))
 
 
 def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:
@@ -151,7 +153,7 @@ def _told_if_interrupted(written: list[Path]) -> Iterator[None]:
     except SystemExit as ended:
         if isinstance(ended.code, int) and ended.code > _SIGNALLED:
             what = f"only {', '.join(map(str, written))} was written" if written else "nothing was written"
-            print(f"couplet: the probe was interrupted; {what}", file=sys.stderr)
+            say(f"couplet: the probe was interrupted; {what}", file=sys.stderr)
         raise
 
 
@@ -211,7 +213,7 @@ def _say_what_half_star_did(half_star: int | None, collector: Collector) -> None
         for kind in ("intra", "inter")
     }
     if half_star is not None and min(most.values()) < half_star - 1:
-        print(
+        say(
             f"couplet: note: --half-star {half_star} asks for up to {half_star - 1} pairs, and there are partners for "
             f"{most['intra']} inside a node and {most['inter']} between nodes",
             file=sys.stderr,
@@ -297,8 +299,9 @@ def _run(command: list[str], collector: Collector) -> None:
     try:
         with uninterrupted():
             process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
-            )
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                errors="replace",  # a launcher may print names in another encoding
+            )  # fmt: skip
         assert process.stdout is not None
         with _progress(process.stdout, collector) as lines:
             for line in lines:

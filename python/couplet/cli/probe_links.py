@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from couplet.cli.cost import say
 from couplet.cli.interrupts import uninterrupted
 
 if TYPE_CHECKING:
@@ -111,13 +112,18 @@ def save(ranks: int, repetitions: int, machine: str | None, path: Path) -> None:
     save_costs(document, path)
     warn(doubts, path)
     if before is not None:
-        print(
+        say(
             f"couplet: warning: the file that was there is kept as {before}; to use it again: mv {before} {path}",
             file=sys.stderr,
         )
     counted = count_of_curves(document)
     shown = ", ".join(f"{number} of {name}" for name, number in counted.items())
-    print(f"written: {path} (curves: {shown})")
+    say(f"written: {path} (curves: {shown})")
+
+
+def before_of(path: Path) -> Path:
+    """Returns where the file at ``path`` is kept if a doubtful one replaces it."""
+    return path.with_name(f"{path.name}.before")
 
 
 def _keep(path: Path) -> Path | None:
@@ -125,11 +131,11 @@ def _keep(path: Path) -> Path | None:
 
     A copy of an earlier time is not replaced by a file that is itself doubtful.
     """
-    from couplet.cost.documents import read_text, write_text
+    from couplet.cost.documents import write_bytes
     from couplet.cost.errors import DocumentError
     from couplet.cost.machine import load_costs
 
-    before = path.with_name(f"{path.name}.before")
+    before = before_of(path)
     if not path.exists():
         return None
     try:
@@ -137,18 +143,18 @@ def _keep(path: Path) -> Path | None:
     except DocumentError:
         is_doubtful = True
     if not (is_doubtful and before.exists()):
-        write_text(before, read_text(path))
+        write_bytes(before, path.read_bytes())
     return before
 
 
 def warn(doubts: list[str], path: Path) -> None:
     """Says on standard error why the file may not tell what the ways cost."""
     for text in doubts[:MAX_SHOWN_DOUBTS]:
-        print(f"couplet: warning: {text}", file=sys.stderr)
+        say(f"couplet: warning: {text}", file=sys.stderr)
     if len(doubts) > MAX_SHOWN_DOUBTS:
-        print(f"couplet: warning: and {len(doubts) - MAX_SHOWN_DOUBTS} more, in the file", file=sys.stderr)
+        say(f"couplet: warning: and {len(doubts) - MAX_SHOWN_DOUBTS} more, in the file", file=sys.stderr)
     if doubts:
-        print(
+        say(
             f"couplet: warning: {path} may make the library choose slow ways; measure again when the host has nothing "
             "else to do, or remove the file",
             file=sys.stderr,
@@ -212,8 +218,9 @@ def _process(command: list[str], environment: dict[str, str]) -> Iterator[subpro
     try:
         with uninterrupted():
             process = subprocess.Popen(
-                command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True
-            )
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, text=True,
+                errors="replace",
+            )  # fmt: skip
         yield process
     finally:
         if process is not None:

@@ -94,8 +94,9 @@ def ask(*command: str) -> str:
     """Returns what one of Slurm's commands prints. Raises SlurmError with its text if it fails."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=ANSWER_S, check=False
-        )
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=ANSWER_S,
+            check=False,
+        )  # fmt: skip
     except FileNotFoundError as error:
         raise SlurmError(f"{command[0]} is not installed here") from error
     except subprocess.TimeoutExpired as error:

@@ -110,8 +110,9 @@ def submit(text: str, directory: Path) -> str:
     if sbatch is None:
         raise SlurmError("sbatch is not installed here; couplet run --submit --print shows the script")
     done = subprocess.run(
-        [sbatch, "--parsable"], input=text, cwd=directory, capture_output=True, text=True, check=False
-    )
+        [sbatch, "--parsable"], input=text, cwd=directory, capture_output=True, text=True, errors="replace",
+        check=False,
+    )  # fmt: skip
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()
         hint = ""

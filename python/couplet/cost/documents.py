@@ -133,13 +133,18 @@ def check_writable(path: Path) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Writes a text as ``write_bytes`` does. A byte of a name that is not UTF-8 is written as its number."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file in full or not at all: the old file stays until the new one is complete."""
     check_writable(path)
     try:
         descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
             mask = os.umask(0)
             os.umask(mask)
             Path(temporary).chmod(0o666 & ~mask)
