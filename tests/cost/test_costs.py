@@ -303,6 +303,12 @@ def test_explain_shows_choices_with_units(tmp_path: Path) -> None:
     assert shown["methods of an exchange, longest message 8 bytes"] == "two_sided, mapped, predicted 1 us"
 
 
+def test_a_name_in_a_cost_file_does_not_command_the_terminal(tmp_path: Path) -> None:
+    path = invented(tmp_path)
+    path.write_text(path.read_text().replace('"invented"', '"\\u001b[31mred"'))
+    assert "of machine '\\x1b[31mred'" in explained(path)["costs"]
+
+
 def test_explain_shows_choices_that_are_forced(tmp_path: Path) -> None:
     forced = {"EAGER_BYTES": "1000", "PIECE_BYTES": "70000", "STREAMING_BYTES": "77", "EXCHANGE_METHOD": "mapped"}
     shown = explained(invented(tmp_path), **{f"COUPLET_{name}": value for name, value in forced.items()})

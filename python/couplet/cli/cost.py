@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from couplet.cli.outputs import check_outputs, check_written_folder
+from couplet.cli.outputs import check_outputs, check_written_folder, say
 
 if TYPE_CHECKING:
     from couplet.cost.model import Model
@@ -63,14 +63,6 @@ FileSize = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .svg file.")]
-
-
-def say(*lines: str, file: TextIO | None = None) -> None:
-    """Prints lines (by default on standard output); names in them may have characters that a terminal may not have."""
-    from couplet.cost.tables import printable
-
-    for line in lines:
-        print(printable(line), file=file)
 
 
 @contextmanager

@@ -1,13 +1,28 @@
-"""Checks the files that a command is to write before it does anything: so a mistake costs no file and no time."""
+"""What a command prints, and the files that it is to write.
+
+The files are checked before anything is done, so that a mistake costs no file and no time.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TextIO
 
 Named = Iterable[tuple[str, Path | None]]
 _ENDINGS = {"--plot": (".svg",), "--report": (".html", ".htm")}
+
+
+def printable(line: str) -> str:
+    """Returns a line as a terminal may have it: a character that is no sign, such as an escape, becomes its number."""
+    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
+
+
+def say(*lines: str, file: TextIO | None = None) -> None:
+    """Prints lines (by default on standard output); names in them may have characters that a terminal may not have."""
+    for line in lines:
+        print(printable(line), file=file)
 
 
 def check_outputs(inputs: Named, outputs: Named) -> None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from couplet.cli.cost import parse_bytes, reported, say
+from couplet.cli.cost import parse_bytes, reported
 from couplet.cli.interrupts import orderly_end, uninterrupted
-from couplet.cli.outputs import check_outputs
+from couplet.cli.outputs import check_outputs, say
 
 if TYPE_CHECKING:
     from couplet.cost.measurement import Measurement
@@ -63,7 +63,6 @@ def probe(
     """Measure what communication costs here: every number of pairs inside a node and between nodes."""
     written: list[Path] = []
     with reported(), _told_if_interrupted(written), orderly_end():
-        from couplet.cli.probe_links import before_of
         from couplet.cost.documents import write_document, write_text
         from couplet.cost.measurement import Measurement
         from couplet.cost.probe import Collector, Setting
@@ -72,8 +71,7 @@ def probe(
         _check_meaning(context, with_cells, lines)
         _check_machine(machine)
         place = _place(cost_file, repetitions) if save else None
-        results = [("--output", output), ("--report", report)] * with_cells + [("--cost-file", place)]
-        results += [("--save", before_of(place))] if place is not None and place.exists() else []
+        results = [("--output", output), ("--report", report)] * with_cells + _saved_files(place)
         check_outputs([("--lines", lines), ("--node-file", node_file)], results)
         if with_cells:
             node_of_rank = _node_of_rank(nodes, node_file)
@@ -112,6 +110,14 @@ def _summarize(measured: Measurement) -> None:
         say(faster_order(measured, size))
     if measured.loggp:
         say(*aligned(loggp_rows(measured.loggp), indent=""))
+
+
+def _saved_files(place: Path | None) -> list[tuple[str, Path | None]]:
+    """The cost file, and where one that is there already may be kept."""
+    from couplet.cli.probe_links import before_of
+
+    kept = [("--save", before_of(place))] if place is not None and place.exists() else []
+    return [("--cost-file", place), *kept]
 
 
 def _has_cells(cells: bool, save: bool, cost_file: Path | None) -> bool:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from couplet.cli.cost import say
 from couplet.cli.interrupts import uninterrupted
+from couplet.cli.outputs import say
 
 if TYPE_CHECKING:
     from couplet.cost.machine import Collector

@@ -119,4 +119,7 @@ def submit(text: str, directory: Path) -> str:
         if "#SBATCH hetjob" in text:
             hint = "\nIf this Slurm has no heterogeneous jobs, add --separate-jobs: then each program gets its own job."
         raise SlurmError(f"sbatch has refused the job: {said}{hint}")
-    return done.stdout.strip().split(";")[0]
+    job = done.stdout.strip().split(";")[0]
+    if not job.isdigit():
+        raise SlurmError(f"sbatch has not said the number of the job, but {done.stdout.strip()!r}; see squeue")
+    return job

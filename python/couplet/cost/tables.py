@@ -36,11 +36,6 @@ def pairs(value: Fraction) -> str:
     return half_up(value, 1 if (value * 10).denominator == 1 else 3)
 
 
-def printable(line: str) -> str:
-    """Returns a line as a terminal may have it: a character that is no sign, such as an escape, becomes its number."""
-    return "".join(one if one.isprintable() else one.encode("unicode_escape").decode() for one in line)
-
-
 def list_of(numbers: Sequence[int]) -> str:
     """Returns ``4,4,2,2``."""
     return ",".join(str(number) for number in numbers)
