@@ -32,13 +32,15 @@ _InputFile = tuple[str, Path | None]
 
 ModelFile = Annotated[str, typer.Option("--model", help="A model: a file of `couplet fit`, or tachyon1.json.")]
 TilesOption = Annotated[str | None, typer.Option("--tiles", help="ROWSxCOLUMNS of tiles over a file, as in 4x4.")]
-MatrixFile = Annotated[Path | None, typer.Option("--matrix", help="A communication matrix instead of tiles.")]
+MatrixFile = Annotated[
+    Path | None, typer.Option("--matrix", help="Instead of tiles: a file that says who sends how much to whom.")
+]
 MatrixUnit = Annotated[
     str, typer.Option("--matrix-unit", help="What a matrix counts, or what is taken of a record: messages or bytes.")
 ]
 RecordedPath = Annotated[
     Path | None,
-    typer.Option("--recorded", help="What exchanges or coalesced rounds of a run have recorded, instead of tiles."),
+    typer.Option("--recorded", help="Instead of tiles: the folder in which a run has recorded what it sent."),
 ]
 RecordedProgram = Annotated[
     str | None, typer.Option("--program", help="With --recorded: only the ranks of this program.")
@@ -55,12 +57,25 @@ Kind = Annotated[
     typer.Option("--kind", help="Use the plane, split or hinge formula instead of the one that the model chose."),
 ]
 Machine = Annotated[
-    str | None, typer.Option("--machine", help="The machine that this is for; another one is warned of.")
+    str | None, typer.Option("--machine", help="The intended machine; a warning says if the model is of another one.")
 ]
-BufferSize = Annotated[str | None, typer.Option("--cb-buffer-size", help="Bytes of the collective buffer, as in 4M.")]
+BufferSize = Annotated[
+    str | None,
+    typer.Option(
+        "--cb-buffer-size", help="Bytes of the collective buffer, as in 4M: an exchange may need several iterations."
+    ),
+]
 FileSize = Annotated[
     str | None, typer.Option("--file-size", help="With --cb-buffer-size: bytes of the file, as in 4M. Without it, 1G.")
 ]
+PlacedNodes = Annotated[
+    list[str] | None, typer.Option("--nodes", help="Processes of each node, in any order, as in 4,4,2,2.")
+]
+HostsFile = Annotated[
+    Path | None,
+    typer.Option(help="A file with a line NAME PROCESSES for each node; add speed=NUMBER if the nodes differ."),
+]
+BufferOfHints = Annotated[str | None, typer.Option(help="With --write: the collective buffer in the hints, as in 4M.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Plot = Annotated[Path | None, typer.Option("--plot", help="Draw a picture, an .svg file.")]
 
@@ -358,12 +373,8 @@ def _show_predictions(
 
 def place(
     model_file: ModelFile,
-    nodes: Annotated[
-        list[str] | None, typer.Option("--nodes", help="Processes of each node, in any order, as in 4,4,2,2.")
-    ] = None,
-    hosts: Annotated[
-        Path | None, typer.Option(help="A file with a line NAME PROCESSES [speed=SPEED] per node.")
-    ] = None,
+    nodes: PlacedNodes = None,
+    hosts: HostsFile = None,
     tiles: TilesOption = None,
     matrix: MatrixFile = None,
     matrix_unit: MatrixUnit = "messages",
@@ -374,7 +385,9 @@ def place(
     cells: Annotated[
         int | None, typer.Option(help="Cut a domain of so many cells, by the speeds of the hosts.")
     ] = None,
-    aggregators: Annotated[str | None, typer.Option(help='How many nodes have an aggregator, or "best"; all.')] = None,
+    aggregators: Annotated[
+        str | None, typer.Option(help='How many nodes have an aggregator, or "best". Without it, all.')
+    ] = None,
     self_messages: SelfMessages = "counted",
     kind: Kind = None,
     order: Annotated[
@@ -385,11 +398,11 @@ def place(
         str,
         typer.Option(help="How the best placement is searched: auto, exhaustive, dynamic or annealing."),
     ] = "auto",
-    seed: Annotated[int, typer.Option(help="The seed of the annealing search.")] = 0,
+    seed: Annotated[int, typer.Option(help="With annealing: another number makes another attempt.")] = 0,
     write: Annotated[
         Path | None, typer.Option(help="Write host files, a rank file and hints into this folder.")
     ] = None,
-    cb_buffer_size: BufferSize = None,
+    cb_buffer_size: BufferOfHints = None,
     machine: Machine = None,
     plot: Plot = None,
     report: Annotated[Path | None, typer.Option(help="Write a report, one self-contained .html file.")] = None,
@@ -411,7 +424,7 @@ def place(
         result = place_nodes(model, pattern, node_set, _aggregator_count(aggregators), kind, search, seed)
         best = result.orders[order or result.chosen]
         notes += _notes_of_best(model, pattern, best, kind, given)
-        notes += _note_of_old_hints(pattern, write)
+        notes += _notes_of_hints(pattern, write, cb_buffer_size)
         names = None if listed is None else [listed[node].name for node in best.nodes]
         head = _head(model, pattern, notes, kind, model_file)
         if plot is not None or report is not None:
@@ -437,11 +450,15 @@ def _notes_of_best(model: Model, pattern: Pattern, best: Placement, kind: str | 
     return one.beyond_notes() + _hint_of_unit(given, one)
 
 
-def _note_of_old_hints(pattern: Pattern, write: Path | None) -> list[str]:
-    """A note if the folder has hints of another placement, which this one does not replace."""
-    if write is None or pattern.uses_aggregators or not (write / "romio.hints").exists():
+def _notes_of_hints(pattern: Pattern, write: Path | None, buffer_size: str | None) -> list[str]:
+    """Notes if no hints are written: about a buffer that they would name, and those of another placement."""
+    if write is not None and pattern.uses_aggregators:
         return []
-    return [f"{write / 'romio.hints'} is of an earlier placement: a matrix or a record says nothing about aggregators"]
+    notes = [] if buffer_size is None else ["--cb-buffer-size is only for the hints, and none are written"]
+    if write is not None and (write / "romio.hints").exists():
+        why = "a matrix or a record says nothing about aggregators"
+        notes.append(f"{write / 'romio.hints'} is of an earlier placement: {why}")
+    return notes
 
 
 def _check_place_outputs(inputs: list[_InputFile], write: Path | None, plot: Path | None, report: Path | None) -> None:
